@@ -7,7 +7,7 @@ judges the dataset reads the note.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import datetime
@@ -94,33 +94,32 @@ def show_current(dataset: dict[str, Any], now: datetime) -> None:
     The status is among the extras, or in a field of its own if the site's schema shows it so. A field that
     the schema declares for editors is the site's own and stays as it is.
     """
-    places = dict(_places(dataset))
+    names = site_names()
+    places = dict(_places(dataset, names.extras))
     due, overdue, delinquent = (
         parse_date(places[key][0][places[key][1]]) if key in places else None
-        for key in (site_names().due, site_names().overdue, site_names().delinquent)
+        for key in (names.due, names.overdue, names.delinquent)
     )
-    if site_names().status not in places or due is None or overdue is None or delinquent is None:
+    if names.status not in places or due is None or overdue is None or delinquent is None:
         return
-    holder, key = places[site_names().status]
+    holder, key = places[names.status]
     # Boundaries are stored to the second.
     status = status_at(Boundaries(due, overdue, delinquent), now.replace(microsecond=0)).value
     is_ours = holder[key] in {each.value for each in Status}
-    if (
-        is_ours
-        and holder[key] != status
-        and site_names().status in judged_extras(dataset.get("type"))
-    ):
+    if is_ours and holder[key] != status and names.status in judged_extras(dataset.get("type")):
         holder[key] = status
 
 
-def _places(dataset: dict[str, Any]) -> Iterator[tuple[str, tuple[dict[str, Any], str]]]:
-    """Yield our names, each with the dict and the key of its value."""
-    for key in site_names().extras:
+def _places(
+    dataset: dict[str, Any], names: Collection[str]
+) -> Iterator[tuple[str, tuple[dict[str, Any], str]]]:
+    """Yield our names that a dataset has, each with the dict and the key of its value."""
+    for key in names:
         if isinstance(dataset.get(key), str):
             yield key, (dataset, key)
     extras = dataset.get("extras")
     for extra in extras if isinstance(extras, list) else ():
-        if extra.get("key") in site_names().extras:
+        if extra.get("key") in names:
             yield extra["key"], (extra, "value")
 
 

@@ -79,17 +79,16 @@ class FreshnessRow:
         Those that do not apply are left out: boundaries if time changes nothing, the frequency if none is
         understood.
         """
+        names = site_names()
         values = {
-            site_names().status: self.status,
-            site_names().delinquent: utc_text(self.delinquent),
-            site_names().due: utc_text(self.due),
-            site_names().evidence: self.evidence,
-            site_names().frequency: None
-            if self.frequency_days is None
-            else str(self.frequency_days),
-            site_names().last_modified: utc_text(self.last_modified),
-            site_names().overdue: utc_text(self.overdue),
-            site_names().undetermined: self.undetermined,
+            names.status: self.status,
+            names.delinquent: utc_text(self.delinquent),
+            names.due: utc_text(self.due),
+            names.evidence: self.evidence,
+            names.frequency: None if self.frequency_days is None else str(self.frequency_days),
+            names.last_modified: utc_text(self.last_modified),
+            names.overdue: utc_text(self.overdue),
+            names.undetermined: self.undetermined,
         }
         return {key: value for key, value in values.items() if value is not None}
 
