@@ -25,7 +25,7 @@ from ckan import model
 from ckan.lib import search
 from ckan.tests import factories
 
-from ckanext.freshness.ckan_adapter import package_extras
+from ckanext.freshness.tests.datasets import stored
 from ckanext.freshness.tests.processes import write_ini
 
 Act = Callable[..., Any]
@@ -172,11 +172,6 @@ def site(dataset: Any, tmp_path: Path) -> Iterator[Site]:
     site.start()
     yield site
     site.close()
-
-
-def stored(package_id: str) -> dict[str, str]:
-    model.Session.remove()
-    return package_extras(model.Package.get(package_id))
 
 
 def own_tables() -> list[str]:

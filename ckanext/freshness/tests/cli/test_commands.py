@@ -2,39 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import ckan.plugins.toolkit as tk
 import pytest
-from ckan import model
 from ckan.cli.cli import ckan
 from ckan.lib import search
 from ckan.tests import factories
 
-from ckanext.freshness.ckan_adapter import package_extras
 from ckanext.freshness.tests.clock import freeze_time
+from ckanext.freshness.tests.datasets import Act, new, one_extra, stored
 
 pytestmark = pytest.mark.usefixtures("kept_db")
-
-Act = Callable[..., Any]
-
-
-def new(act: Act, **more: Any) -> dict[str, Any]:
-    data = {"name": f"d-{uuid4()}", "resources": [{"url": "http://x.org/1"}], **more}
-    return dict(act("package_create", **data))
-
-
-def one_extra(key: str, value: str) -> dict[str, Any]:
-    return {"extras": [{"key": key, "value": value}]}
-
-
-def stored(package_id: str) -> dict[str, str]:
-    model.Session.remove()
-    return package_extras(model.Package.get(package_id))
 
 
 def a_table(tmp_path: Path, *lines: str) -> str:

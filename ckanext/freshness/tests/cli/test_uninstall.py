@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
-from uuid import uuid4
 
 import pytest
 import sqlalchemy as sa
@@ -14,14 +13,13 @@ from ckan import model
 from ckan.cli.cli import ckan
 from ckan.lib import search
 
-from ckanext.freshness.ckan_adapter import package_extras, write_extras
+from ckanext.freshness.ckan_adapter import write_extras
 from ckanext.freshness.status import removal
 from ckanext.freshness.tests.ckan_adapter.test_tables import without_tables
+from ckanext.freshness.tests.datasets import Act, new, one_extra, stored
 from ckanext.freshness.tests.status.measuring import activities
 
 pytestmark = pytest.mark.usefixtures("kept_db")
-
-Act = Callable[..., Any]
 
 WROTE = {
     "last_modified": "2026-01-02T03:04:05",
@@ -29,20 +27,6 @@ WROTE = {
     "mimetype": "text/csv",
     "hash": "sha256:1",
 }
-
-
-def new(act: Act, **more: Any) -> dict[str, Any]:
-    data = {"name": f"d-{uuid4()}", "resources": [{"url": "http://x.org/1"}], **more}
-    return dict(act("package_create", **data))
-
-
-def one_extra(key: str, value: str) -> dict[str, Any]:
-    return {"extras": [{"key": key, "value": value}]}
-
-
-def stored(package_id: str) -> dict[str, str]:
-    model.Session.remove()
-    return package_extras(model.Package.get(package_id))
 
 
 def run(cli: Any, *arguments: str, **more: Any) -> Any:

@@ -14,8 +14,8 @@ from ckan import model
 from ckan.tests import factories
 
 from ckanext.freshness.aging.evidence import Evidence, observe
-from ckanext.freshness.ckan_adapter import package_extras
 from ckanext.freshness.status.assessment import TransitionCause, assess_packages, update_packages
+from ckanext.freshness.tests.datasets import stored
 from ckanext.freshness.tests.status.measuring import measured, without_freshness
 
 pytestmark = pytest.mark.usefixtures("kept_db")
@@ -42,11 +42,6 @@ def ours(package: dict[str, Any]) -> dict[str, str]:
     return {
         one["key"]: one["value"] for one in package["extras"] if one["key"].startswith("freshness")
     }
-
-
-def stored(package_id: str) -> dict[str, str]:
-    model.Session.remove()
-    return package_extras(model.Package.get(package_id))
 
 
 @pytest.mark.parametrize(

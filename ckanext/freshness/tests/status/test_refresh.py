@@ -8,7 +8,6 @@ import os
 import signal
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta, timezone
-from pathlib import Path
 from typing import Any
 
 import alembic.command
@@ -28,10 +27,8 @@ from ckanext.freshness.status import refresh as module
 from ckanext.freshness.status.assessment import TransitionCause, update_packages
 from ckanext.freshness.status.refresh import RefreshCounts, refresh
 from ckanext.freshness.tests.clock import freeze_time
-from ckanext.freshness.tests.harvesting.conftest import install
 from ckanext.freshness.tests.model.test_tables import alembic_config
 from ckanext.freshness.tests.status.meddling import MeddlingPlugin
-from ckanext.freshness.tests.usual_site import use_hooks_of
 
 pytestmark = pytest.mark.usefixtures("with_plugins", "clean_db", "clean_index")
 
@@ -117,15 +114,6 @@ def solr_away() -> Iterator[None]:
         yield
     finally:
         settings.init(*before)
-
-
-@pytest.fixture
-def meddling(
-    with_plugins: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[MeddlingPlugin]:
-    install("meddling", MeddlingPlugin, tmp_path, monkeypatch)
-    with use_hooks_of("meddling") as plugin:
-        yield plugin
 
 
 def test_only_what_has_passed_a_boundary_is_touched() -> None:

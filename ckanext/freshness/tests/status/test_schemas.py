@@ -11,7 +11,8 @@ from uuid import uuid4
 import pytest
 from ckan.tests import factories, helpers
 
-from ckanext.freshness.ckan_adapter import IS_2_12, model, package_extras
+from ckanext.freshness.ckan_adapter import IS_2_12
+from ckanext.freshness.tests.datasets import stored
 from ckanext.freshness.tests.status.measuring import activities
 
 Act = Callable[..., Any]
@@ -60,11 +61,6 @@ def act(
         return helpers.call_action(action, {"user": sysadmin, "ignore_auth": False}, **data)
 
     return call
-
-
-def stored(package_id: str) -> dict[str, str]:
-    model.Session.remove()
-    return package_extras(model.Package.get(package_id))
 
 
 def test_a_schema_that_declares_fields_of_the_same_names(act: Act) -> None:

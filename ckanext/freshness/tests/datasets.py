@@ -1,0 +1,28 @@
+"""Datasets that tests create by CKAN's actions, and what the database stores of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+from uuid import uuid4
+
+from ckanext.freshness.ckan_adapter import model, package_extras
+
+Act = Callable[..., Any]
+
+
+def new(act: Act, **more: Any) -> dict[str, Any]:
+    """Create a dataset with a link."""
+    data = {"name": f"d-{uuid4()}", "resources": [{"url": "http://x.org/1"}], **more}
+    return dict(act("package_create", **data))
+
+
+def one_extra(key: str, value: str) -> dict[str, Any]:
+    """Return the field of a dataset with one extra."""
+    return {"extras": [{"key": key, "value": value}]}
+
+
+def stored(package_id: str) -> dict[str, str]:
+    """Return the extras that the database has."""
+    model.Session.remove()
+    return package_extras(model.Package.get(package_id))
