@@ -33,6 +33,7 @@ from ckanext.freshness.checking.selection import (
     is_broken,
     rotation_budget,
 )
+from ckanext.freshness.tests.checking.rows import NEW
 
 START = datetime(2024, 1, 1)
 DAY = timedelta(days=1)
@@ -245,26 +246,12 @@ class Simulation:
 
     def _new(self, file: File) -> Candidate:
         dataset = file.dataset
-        return Candidate(
+        return NEW._replace(
             resource_id=str(file.number),
             package_id=str(dataset.number),
-            url_type=None,
             host=dataset.host,
-            assessed=True,
             frequency_days=dataset.frequency,
             due=self._due(dataset),
-            archived=False,
-            requestable=False,
-            visited_at=None,
-            has_hash=False,
-            hashed_at=None,
-            tried_at=None,
-            succeeded_at=None,
-            failures=0,
-            failing_since=None,
-            unconfirmed=False,
-            is_new=False,
-            is_touched=False,
         )
 
     def _due(self, dataset: Dataset) -> datetime | None:
@@ -521,26 +508,16 @@ def _scored_rows(seed: int, now: datetime) -> Iterator[Candidate]:
             probed_at=now - DAY,
             change_seen_at=now - 2 * DAY,
         )
-        yield Candidate(
+        yield NEW._replace(
             resource_id=f"{number:036}",
             package_id=f"{number // 5:036}",
-            url_type=None,
             host=f"{number % 7000}.example.org",
-            assessed=True,
-            frequency_days=30,
             due=now + chance.uniform(-30, 30) * DAY,
-            archived=False,
-            requestable=False,
             visited_at=visited,
             has_hash=True,
             hashed_at=visited,
             tried_at=visited,
             succeeded_at=visited,
-            failures=0,
-            failing_since=None,
-            unconfirmed=False,
-            is_new=False,
-            is_touched=False,
             history=history,
         )
 
