@@ -7,8 +7,8 @@ from sqlalchemy import Boolean, Column, DateTime, Integer, UnicodeText
 from sqlalchemy.dialects.postgresql import ARRAY, DOUBLE_PRECISION
 
 IS_SUGGESTED = "s.declared_days = f.frequency_days AND s.kept_at IS NULL"
-"""SQL: whether a suggestion ``s`` counts for a dataset whose freshness is ``f``: nobody has changed its
-declared frequency since, or decided to keep it."""
+"""SQL: whether a suggestion ``s`` counts for a dataset whose freshness is ``f``: the declared frequency is
+still the same, and no editor has decided to keep it."""
 
 
 class FrequencySuggestion(tk.BaseModel):
@@ -53,6 +53,6 @@ class FrequencySuggestion(tk.BaseModel):
     )
     kept_at = Column(
         DateTime,
-        comment="when an editor decided to keep the declared frequency; empty if nobody did",
+        comment="when an editor decided to keep the declared frequency; empty without such a decision",
     )
     counted_at = Column(DateTime, nullable=False, comment="when it was computed")

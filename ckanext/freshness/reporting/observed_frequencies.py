@@ -126,7 +126,8 @@ def store(now: datetime) -> int:
 
 
 def _suggestion(rows: Sequence[Any], now: datetime) -> dict[str, Any] | None:
-    """Return a row of ``freshness_suggestion``; None if the declared frequency fits, or nobody knows."""
+    """Return a row of ``freshness_suggestion``; None if the declared frequency fits, or too little is
+    known."""
     declared = rows[0].frequency_days
     seen = observation(rows, now) if rows[0].is_judged else None
     if seen is None:
@@ -166,7 +167,7 @@ def _is_kept(package_id: str, declared_days: int | None) -> bool:
 
 
 def keep(package_id: str, at: datetime | None) -> None:
-    """Store that an editor keeps the declared frequency of a dataset, or nobody any more; commit.
+    """Store or withdraw an editor's decision to keep the declared frequency of a dataset; commit.
 
     :param at: when the editor decided, aware; None to suggest another frequency again
     """

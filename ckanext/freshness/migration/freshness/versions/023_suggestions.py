@@ -71,7 +71,7 @@ def upgrade() -> None:
         sa.Column(
             "kept_at",
             sa.DateTime,
-            comment="when an editor decided to keep the declared frequency; empty if nobody did",
+            comment="when an editor decided to keep the declared frequency; empty without such a decision",
         ),
         sa.Column("counted_at", sa.DateTime, nullable=False, comment="when it was computed"),
         comment="update frequencies that fit datasets better than their own, computed each night",
