@@ -74,7 +74,12 @@ def test_the_doctor(cli: Any, plugins: tuple[str, ...]) -> None:
     assert done.exit_code == 1, done.output
     output = done.output
     told = json.loads(output[output.index("{\n") :])["findings"]
-    tables = {one["what"]: one["advice"] for one in told if "missing or old" in one["what"]}
+    # A nightly run of another test may have failed for the same reason.
+    tables = {
+        one["what"]: one["advice"]
+        for one in told
+        if one["what"].startswith("The tables of the plugin")
+    }
     assert tables == {
         f"The tables of the plugin {plugin} are missing or old": f"ckan db upgrade -p {plugin}"
         for plugin in plugins

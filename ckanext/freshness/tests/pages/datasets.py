@@ -77,6 +77,6 @@ def break_link(dataset: dict[str, Any], **known: Any) -> str:
             **known,
         }
     )
-    model.Session.add(row)
+    model.Session.merge(row)
     model.Session.commit()
     return str(resource["id"])

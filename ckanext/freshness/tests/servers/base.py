@@ -343,12 +343,21 @@ class _CountingServer(web.Server):
         super().connection_made(handler, transport)
 
 
+_given_ports: set[int] = set()
+"""Ports of earlier servers. The URL of an earlier server may still belong to a harvest source."""
+
+
 def _bound_socket(address: str, port: int) -> socket.socket:
-    sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    try:
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        sock.bind((address, port))
-    except OSError:
+    while True:
+        sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        try:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            sock.bind((address, port))
+        except OSError:
+            sock.close()
+            raise
+        given: int = sock.getsockname()[1]
+        if port or given not in _given_ports:
+            _given_ports.add(given)
+            return sock
         sock.close()
-        raise
-    return sock
