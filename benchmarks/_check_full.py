@@ -189,7 +189,8 @@ def _write(site: Any, count: int, port: int) -> dict[str, Any]:
     import sqlalchemy as sa
 
     from benchmarks import _check_ours
-    from ckanext.freshness.ckan_adapter import model, write_extras
+    from ckanext.freshness.ckan_adapter.ckan_core import model
+    from ckanext.freshness.ckan_adapter.extras import write_extras
     from ckanext.freshness.runs import check_run
     from ckanext.freshness.search import unindexed
 
@@ -230,7 +231,7 @@ def again(site: Any, count: int, port: int) -> dict[str, Any]:
     import sqlalchemy as sa
 
     from benchmarks import _catalogue
-    from ckanext.freshness.ckan_adapter import model
+    from ckanext.freshness.ckan_adapter.ckan_core import model
 
     now = datetime.now(timezone.utc)
     known = [

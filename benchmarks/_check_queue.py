@@ -77,7 +77,7 @@ def _run(number: int) -> dict[str, Any]:
     import rq
     from ckan.lib import jobs
 
-    from ckanext.freshness.ckan_adapter import model
+    from ckanext.freshness.ckan_adapter.ckan_core import model
     from ckanext.freshness.model.check import CheckRun
     from ckanext.freshness.runs import queued_run
     from ckanext.freshness.runs.check_run import CheckScope

@@ -73,7 +73,7 @@ class _Whole:
         """The site anew, with datasets that are updated daily, so that each run visits all."""
         from ckan import model
 
-        from ckanext.freshness.ckan_adapter import write_extras
+        from ckanext.freshness.ckan_adapter.extras import write_extras
         from ckanext.freshness.status.refresh import refresh
 
         self.site.empty()

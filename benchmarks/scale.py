@@ -118,7 +118,8 @@ class Bench(report.Bench):
 
     def prepare(self) -> None:
         """Write the catalogue with its extras, as many nights have left it."""
-        from ckanext.freshness.ckan_adapter import model, write_extras
+        from ckanext.freshness.ckan_adapter.ckan_core import model
+        from ckanext.freshness.ckan_adapter.extras import write_extras
 
         super().prepare()
         self.say("writing extras")

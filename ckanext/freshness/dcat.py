@@ -14,7 +14,7 @@ from rdflib.namespace import DCTERMS, XSD
 from ckanext.dcat.processors import DEFAULT_RDF_PROFILES
 from ckanext.dcat.profiles import RDFProfile
 
-from .ckan_adapter import site_names
+from .ckan_adapter.site_names import site_names
 
 NAME = "freshness"
 OPTION = "ckanext.dcat.rdf.profiles"

@@ -8,14 +8,9 @@ import ckan.plugins as p
 import ckan.plugins.toolkit as tk
 
 from .aging.messages import N_
-from .ckan_adapter import (
-    CkanConfigurationException,
-    DefaultDatasetForm,
-    HarvestExtension,
-    connect_harvest,
-    keep_complete_objects,
-    tables,
-)
+from .ckan_adapter import own_tables
+from .ckan_adapter.ckan_core import CkanConfigurationException, DefaultDatasetForm
+from .ckan_adapter.harvest import HarvestExtension, connect_harvest, keep_complete_objects
 from .harvesting import stages
 from .harvesting.fdp.source_type import FAIR_DATA_POINT
 from .iati.registry.source_type import IATI_REGISTRY
@@ -74,14 +69,14 @@ class _Harvester:
         return stages.original_url(harvest_object_id)
 
     def gather_stage(self, harvest_job: Any) -> list[str] | None:
-        with tables.detect_missing():
+        with own_tables.detect_missing():
             return stages.gather(self.source_type, harvest_job.id)
 
     def fetch_stage(self, harvest_object: Any) -> bool:
         return stages.fetch(harvest_object)
 
     def import_stage(self, harvest_object: Any) -> bool | str:
-        with tables.detect_missing():
+        with own_tables.detect_missing():
             return stages.import_(harvest_object)
 
 

@@ -17,14 +17,11 @@ from .aging import frequency
 from .aging.evidence import Evidence
 from .aging.status import Status
 from .checking.decisions import Outcome
-from .ckan_adapter import (
-    declared_fields,
-    edits_some_organization,
-    harvest_tables,
-    site_names,
-    tables,
-)
-from .ckan_adapter.tables import TablesMissingError
+from .ckan_adapter import harvest_tables, own_tables
+from .ckan_adapter.forms import declared_fields
+from .ckan_adapter.own_tables import TablesMissingError
+from .ckan_adapter.permissions import edits_some_organization
+from .ckan_adapter.site_names import site_names
 from .dates import aware, utc_now
 from .harvesting.messages import with_code
 from .harvesting.record import is_web_url
@@ -337,7 +334,7 @@ def freshness_harvest_jobs(
 ) -> list[harvest_jobs.HarvestJob]:
     """Return the newest jobs of a harvest source, or one job, with their first errors."""
     try:
-        with tables.detect_missing():
+        with own_tables.detect_missing():
             return harvest_jobs.jobs([source_id], most, job_id=job_id, errors=errors)
     except TablesMissingError:
         return []
@@ -348,7 +345,7 @@ def freshness_harvest_attention() -> list[tuple[Any, harvest_jobs.HarvestJob]]:
     if not getattr(tk.current_user, "is_authenticated", False):
         return []
     try:
-        with tables.detect_missing():
+        with own_tables.detect_missing():
             found = harvest_jobs.troubled_sources()
     except TablesMissingError:
         return []

@@ -11,13 +11,10 @@ import ckan.plugins.toolkit as tk
 import yaml
 
 from . import settings, views
-from .ckan_adapter import (
-    DefaultTranslation,
-    forget_validators,
-    removed_options_in_use,
-    tables,
-    tolerate_malformed_dates,
-)
+from .ckan_adapter import own_tables
+from .ckan_adapter.ckan_core import DefaultTranslation
+from .ckan_adapter.declared_options import forget_validators, removed_options_in_use
+from .ckan_adapter.solr import tolerate_malformed_dates
 from .dates import utc_now
 from .iati import registration
 from .logic import action, arguments, dataset_hooks
@@ -70,7 +67,7 @@ class FreshnessPlugin(p.SingletonPlugin, DefaultTranslation):
         # Fail at the start and not at each edit: this reads ckan.site_url, which needs a host.
         settings.checks()
         tolerate_malformed_dates()
-        tables.forget_missing()
+        own_tables.forget_missing()
         own_fields.warn_at_first_start()
         if p.plugin_loaded("harvest"):
             # Imported only where ckanext-harvest is installed.
@@ -80,7 +77,7 @@ class FreshnessPlugin(p.SingletonPlugin, DefaultTranslation):
 
     def get_actions(self) -> dict[str, Any]:
         own = {
-            name: tables.required(arguments.checked(function))
+            name: own_tables.required(arguments.checked(function))
             for name, function in action.OWN.items()
         }
         harvest = chained_harvest.chained() if p.plugin_loaded("harvest") else {}

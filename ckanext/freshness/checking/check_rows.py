@@ -16,7 +16,8 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from ..ckan_adapter import model, packages_with_true_extra
+from ..ckan_adapter.ckan_core import model
+from ..ckan_adapter.extras import packages_with_true_extra
 from ..ckan_adapter.locks import lock_checks
 from ..dates import aware, shifted, utc
 from ..settings import Aging, Checks

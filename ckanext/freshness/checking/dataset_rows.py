@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from ..aging.evidence import Evidence
 from ..aging.status import Boundaries, Status, status_at
-from ..ckan_adapter import model
+from ..ckan_adapter.ckan_core import model
 from ..dates import utc
 from .check_rows import REGISTERED
 from .run_counts import NewerDates

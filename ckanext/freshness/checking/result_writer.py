@@ -11,7 +11,8 @@ from typing import Any
 import sqlalchemy as sa
 
 from ..aging.evidence import Evidence
-from ..ckan_adapter import lock_packages, model
+from ..ckan_adapter.ckan_core import model
+from ..ckan_adapter.database import lock_packages
 from ..ckan_adapter.locks import lock_checks_shared
 from ..database_text import storable
 from ..dates import utc, utc_text

@@ -13,7 +13,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from ..ckan_adapter import model
+from ..ckan_adapter.ckan_core import model
 from ..ckan_adapter.locks import LOCK_CLASS
 from ..dates import utc
 from .selection import SHARDS

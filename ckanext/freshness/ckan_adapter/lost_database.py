@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import ckan.plugins.toolkit as tk
 import sqlalchemy as sa
 
-from . import tables
+from . import own_tables
 
 _INVALID_TRANSACTION = "8s2b"
 """SQLAlchemy's error code for statements in a session whose connection was lost."""
@@ -34,7 +34,7 @@ def telling_of_loss() -> Iterator[None]:
     :raises TablesMissingError: tables are missing or old
     """
     try:
-        with tables.detect_missing():
+        with own_tables.detect_missing():
             yield
     except sa.exc.SQLAlchemyError as error:
         if not is_loss(error):

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from typing import Any, TypeVar
 
-from . import disconnect
+from .database import disconnect
 
 P = TypeVar("P")
 R = TypeVar("R")

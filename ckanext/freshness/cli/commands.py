@@ -9,7 +9,7 @@ import ckan.plugins.toolkit as tk
 import click
 
 from ..ckan_adapter.lost_database import DatabaseLostError, telling_of_loss
-from ..ckan_adapter.tables import TablesMissingError
+from ..ckan_adapter.own_tables import TablesMissingError
 from ..copies.store import StoreError
 from ..logic.action.harvest import harvest_source
 from ..settings import OptionError

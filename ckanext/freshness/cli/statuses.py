@@ -9,7 +9,7 @@ import ckan.plugins.toolkit as tk
 import click
 
 from ..aging.messages import NN_
-from ..ckan_adapter import solr_commit, without_solr_commits
+from ..ckan_adapter.solr import solr_commit, without_solr_commits
 from ..ckan_adapter.worker_processes import WorkerError
 from ..dates import utc_now
 from ..reporting.labels import counted, refresh_summary

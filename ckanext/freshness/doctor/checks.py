@@ -11,7 +11,7 @@ from .. import settings
 from ..checking import run_records
 from ..checking.learned import REACHABLE
 from ..checking.run_counts import ALL_HOSTS
-from ..ckan_adapter import model
+from ..ckan_adapter.ckan_core import model
 from ..ckan_adapter.locks import is_held
 from ..dates import utc, utc_words
 from ..model import CheckRun, DatasetFreshness, Unindexed

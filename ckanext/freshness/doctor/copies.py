@@ -8,7 +8,7 @@ from datetime import datetime
 
 import ckan.plugins as p
 
-from ..ckan_adapter import has_newest_migration
+from ..ckan_adapter.database import has_newest_migration
 from ..copies.store import StoreError
 from ..runs.copies import copy_rows, options, resource_copies
 from ..settings import OptionError

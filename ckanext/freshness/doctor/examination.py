@@ -7,7 +7,8 @@ from datetime import datetime
 
 import ckan.plugins as p
 
-from ..ckan_adapter import has_newest_migration, model
+from ..ckan_adapter.ckan_core import model
+from ..ckan_adapter.database import has_newest_migration
 from . import Need, SiteCheck, SiteFinding, checks, copies, harvests, note, queues, services, site
 
 CHECKS = [

@@ -8,7 +8,8 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from ..ckan_adapter import harvest_tables, model
+from ..ckan_adapter import harvest_tables
+from ..ckan_adapter.ckan_core import model
 from ..ckan_adapter.locks import is_held
 from ..dates import utc, utc_words
 from ..harvesting.sources import source_type_named

@@ -10,11 +10,8 @@ from typing import Any
 
 import redis
 
-from ..ckan_adapter import (
-    background_worker_names,
-    harvest_queue_connection,
-    harvest_routing_keys,
-)
+from ..ckan_adapter.harvest import harvest_queue_connection, harvest_routing_keys
+from ..ckan_adapter.jobs import background_worker_names
 from . import SiteFinding, counted, note, problem
 
 RESENT_AFTER = {

@@ -5,7 +5,8 @@ from __future__ import annotations
 import redis
 import sqlalchemy as sa
 
-from ..ckan_adapter import connect_to_redis, harvest_queue_connection, model, solr_answers
+from ..ckan_adapter.ckan_core import connect_to_redis, model, solr_answers
+from ..ckan_adapter.harvest import harvest_queue_connection
 from . import Need, SiteFinding, problem
 
 

@@ -11,17 +11,13 @@ import ckan.plugins.toolkit as tk
 import sqlalchemy as sa
 
 from .. import settings
-from ..ckan_adapter import (
-    background_workers,
-    declared_options,
-    harvest_tables,
-    has_newest_migration,
-    mailer_problem,
-    model,
-    registered_source_types,
-    removed_options_in_use,
-    waiting_background_jobs,
-)
+from ..ckan_adapter import harvest_tables
+from ..ckan_adapter.ckan_core import model
+from ..ckan_adapter.database import has_newest_migration
+from ..ckan_adapter.declared_options import declared_options, removed_options_in_use
+from ..ckan_adapter.harvest import registered_source_types
+from ..ckan_adapter.jobs import background_workers, waiting_background_jobs
+from ..ckan_adapter.mailer import mailer_problem
 from ..mails import recipients
 from ..settings import PREFIX
 from ..web.exchange import Limits

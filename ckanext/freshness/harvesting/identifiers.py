@@ -16,7 +16,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from ..ckan_adapter import model, munge_title_to_name
+from ..ckan_adapter.ckan_core import model, munge_title_to_name
 from .record import loose_spelling
 
 _LEGAL_NAME = re.compile("[a-z0-9_-]{2,100}")

@@ -19,7 +19,9 @@ import ckan.plugins.toolkit as tk
 import redis
 import sqlalchemy as sa
 
-from ..ckan_adapter import harvest_tables, harvesting_user, model
+from ..ckan_adapter import harvest_tables
+from ..ckan_adapter.ckan_core import model
+from ..ckan_adapter.harvest import harvesting_user
 from ..ckan_adapter.locks import is_held, locked_if_free
 from ..dates import utc, utc_now
 from . import holds, object_states, stages

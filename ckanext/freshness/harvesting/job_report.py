@@ -8,7 +8,8 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from ..ckan_adapter import harvest_tables, model
+from ..ckan_adapter import harvest_tables
+from ..ckan_adapter.ckan_core import model
 from . import known_records
 from .messages import code_of, from_column
 from .sources import our_names

@@ -13,7 +13,9 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from ..ckan_adapter import harvest_tables, model, package_extra
+from ..ckan_adapter import harvest_tables
+from ..ckan_adapter.ckan_core import model
+from ..ckan_adapter.extras import package_extra
 from .record import RESOURCE_KEYS, KnownRecord, LostDistribution, is_web_url, urls_in_guid
 
 ORGANIZATION_ID = "organization_id"

@@ -12,7 +12,8 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import JSONB
 
-from ..ckan_adapter import harvest_tables, model
+from ..ckan_adapter import harvest_tables
+from ..ckan_adapter.ckan_core import model
 from ..dates import utc, utc_now
 from .known_records import ORGANIZATION_ID, RESOURCE_IDS
 from .messages import to_column

@@ -16,7 +16,9 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from ..ckan_adapter import harvest_tables, model, publish_jobs, unqueued_jobs
+from ..ckan_adapter import harvest_tables
+from ..ckan_adapter.ckan_core import model
+from ..ckan_adapter.harvest import publish_jobs, unqueued_jobs
 from ..dates import utc, utc_now
 from .known_records import UNMAPPED, lost_as_json
 from .legal_values import json_text

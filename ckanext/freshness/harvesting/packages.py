@@ -10,8 +10,10 @@ from typing import Any
 
 import ckan.plugins.toolkit as tk
 
-from ..ckan_adapter import harvesting_user, model, rebuild
+from ..ckan_adapter.ckan_core import model
+from ..ckan_adapter.harvest import harvesting_user
 from ..ckan_adapter.locks import locked
+from ..ckan_adapter.solr import rebuild
 from . import identifiers, known_records, object_states
 from .known_records import RESOURCE_IDS
 from .licenses import license_index

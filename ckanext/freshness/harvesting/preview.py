@@ -10,7 +10,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from ..ckan_adapter import model
+from ..ckan_adapter.ckan_core import model
 from ..dates import utc_text
 from . import holds
 from .document_memory import DocumentMemory

@@ -16,7 +16,8 @@ import ckan.plugins.toolkit as tk
 from rq import get_current_job
 from rq.job import Job, JobStatus
 
-from ..ckan_adapter import harvest_tables, job_from_id
+from ..ckan_adapter import harvest_tables
+from ..ckan_adapter.ckan_core import job_from_id
 from ..dates import aware, utc_now, utc_text
 from .preview import preview
 from .source_config import ConfigError

@@ -12,7 +12,8 @@ import ckan.plugins.toolkit as tk
 import sqlalchemy as sa
 from flask import has_request_context
 
-from ..ckan_adapter import get_harvester, model, normalized_source_url, registered_source_types
+from ..ckan_adapter.ckan_core import model
+from ..ckan_adapter.harvest import get_harvester, normalized_source_url, registered_source_types
 from ..web.errors import FetchError
 from ..web.urls import parse_url
 from .document_memory import DocumentMemory

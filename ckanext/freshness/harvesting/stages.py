@@ -18,16 +18,12 @@ from typing import Any, Literal
 import ckan.plugins.toolkit as tk
 import sqlalchemy as sa
 
-from ..ckan_adapter import (
-    SearchIndexError,
-    harvest_tables,
-    model,
-    publish_objects,
-    solr_commit,
-    without_solr_commits,
-)
+from ..ckan_adapter import harvest_tables
+from ..ckan_adapter.ckan_core import SearchIndexError, model
+from ..ckan_adapter.harvest import publish_objects
 from ..ckan_adapter.locks import locked
 from ..ckan_adapter.lost_database import is_loss
+from ..ckan_adapter.solr import solr_commit, without_solr_commits
 from ..ckan_adapter.solr_queue import DocumentQueue, queued
 from ..dates import utc_now
 from . import holds, object_states, object_writer

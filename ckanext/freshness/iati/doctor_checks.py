@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
-from ..ckan_adapter import model
+from ..ckan_adapter.ckan_core import model
 from ..ckan_adapter.locks import is_held
 from ..dates import utc, utc_words
 from ..doctor import SiteFinding, note, problem

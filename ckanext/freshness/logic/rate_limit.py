@@ -9,7 +9,7 @@ from typing import Any
 import ckan.plugins.toolkit as tk
 import redis
 
-from ..ckan_adapter import connect_to_redis
+from ..ckan_adapter.ckan_core import connect_to_redis
 from ..status.package_fields import same_user
 
 PER_HOUR = 60

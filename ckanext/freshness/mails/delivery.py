@@ -15,15 +15,15 @@ from datetime import datetime
 from enum import Enum
 
 from .. import settings
-from ..ckan_adapter import (
+from ..ckan_adapter.ckan_core import model
+from ..ckan_adapter.locks import locked_if_free
+from ..ckan_adapter.mailer import (
     MailFailure,
     MailSendError,
     MailServer,
     mailer_problem,
-    model,
     page_context,
 )
-from ..ckan_adapter.locks import locked_if_free
 from . import findings, messages, outbox, recipients, rules
 from .kinds import MailKind
 from .messages import MailFacts

@@ -12,7 +12,9 @@ from dateutil.parser import isoparse
 
 from .. import settings
 from ..checking.check_rows import REQUESTABLE_KEYS
-from ..ckan_adapter import harvest_tables, model, packages_with_true_extra
+from ..ckan_adapter import harvest_tables
+from ..ckan_adapter.ckan_core import model
+from ..ckan_adapter.extras import packages_with_true_extra
 from ..dates import utc
 from ..reporting import run_problems, run_tables, streamed_lists
 from ..reporting.run_problems import ProblemKind, RunProblem

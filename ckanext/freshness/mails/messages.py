@@ -12,7 +12,7 @@ import ckan.plugins.toolkit as tk
 from dateutil.parser import isoparse
 
 from ..aging.messages import N_
-from ..ckan_adapter import Letter
+from ..ckan_adapter.mailer import Letter
 from ..dates import utc_words
 from ..reporting import display, labels
 from ..reporting.run_problems import ProblemKind, RunProblem
@@ -54,7 +54,7 @@ def rows(digest: Digest, facts: MailFacts) -> dict[MailKind, list[Row]]:
 def letter(
     digest: Digest, found: Mapping[MailKind, list[Row]], facts: MailFacts, person_id: int
 ) -> Letter:
-    """Render a mail. Call it within :func:`~ckanext.freshness.ckan_adapter.page_context`.
+    """Render a mail. Call it within :func:`~ckanext.freshness.ckan_adapter.mailer.page_context`.
 
     :param found: the rows of its sections
     """

@@ -15,7 +15,7 @@ from typing import Any
 import sqlalchemy as sa
 from dateutil.parser import isoparse
 
-from ..ckan_adapter import model
+from ..ckan_adapter.ckan_core import model
 from ..dates import aware, utc
 from ..model import MailStart
 from . import opt_outs, rules

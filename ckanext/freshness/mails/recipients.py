@@ -14,7 +14,10 @@ import sqlalchemy as sa
 
 from .. import settings
 from ..aging.status import Status, status_at
-from ..ckan_adapter import ORGANIZATION_EXTRA, harvest_tables, hold_packages, model
+from ..ckan_adapter import harvest_tables
+from ..ckan_adapter.ckan_core import model
+from ..ckan_adapter.database import hold_packages
+from ..ckan_adapter.extras import ORGANIZATION_EXTRA
 from ..dates import aware_to_second
 from ..status.snapshot import boundaries
 from . import addresses

@@ -15,7 +15,7 @@ from typing import Any
 import ckan.plugins.toolkit as tk
 import sqlalchemy as sa
 
-from ..ckan_adapter import model
+from ..ckan_adapter.ckan_core import model
 from ..ckan_adapter.locks import LOCK_CLASS
 from ..dates import EARLIEST, utc
 from . import change_words, streamed_lists

@@ -7,7 +7,7 @@ from typing import Any
 import ckan.plugins.toolkit as tk
 import sqlalchemy as sa
 
-from ..ckan_adapter import model
+from ..ckan_adapter.ckan_core import model
 from ..dates import utc_text
 
 CACHED_URL = "cached_url"

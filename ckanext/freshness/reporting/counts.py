@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..aging.status import Status
-from ..ckan_adapter import site_names
+from ..ckan_adapter.site_names import site_names
 from .tables import Context
 from .visibility import search
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..aging.status import GROUPS, Status
-from ..ckan_adapter import site_names
+from ..ckan_adapter.site_names import site_names
 
 Item = Mapping[str, Any]
 """A value of a facet, as CKAN's templates have it: ``name``, ``count``, ``active``."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from ..ckan_adapter import model
+from ..ckan_adapter.ckan_core import model
 from ..dates import aware
 from ..harvesting.messages import from_column
 from ..harvesting.record import Record

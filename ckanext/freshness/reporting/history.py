@@ -10,7 +10,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from .. import settings
-from ..ckan_adapter import model
+from ..ckan_adapter.ckan_core import model
 from ..dates import utc
 from ..model import HistoryDay
 from .counts import CurrentCounts

@@ -13,7 +13,7 @@ from .. import settings
 from ..checking import check_rows, formats, selection
 from ..checking.decisions import Outcome
 from ..checking.selection import Candidate, NextCheck, SelectionReason, SelectionRules
-from ..ckan_adapter import model
+from ..ckan_adapter.ckan_core import model
 from ..dates import utc, utc_text
 from ..web.urls import display_url, host_of
 from . import copy_urls

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from .. import settings
 from ..checking.selection import IS_BROKEN
-from ..ckan_adapter import model
+from ..ckan_adapter.ckan_core import model
 from ..dates import utc
 from ..model.check import CHECKED_LINKS
 from . import streamed_lists

@@ -12,7 +12,8 @@ from dateutil.relativedelta import relativedelta
 
 from .. import settings
 from ..aging.status import Status
-from ..ckan_adapter import harvest_tables, model
+from ..ckan_adapter import harvest_tables
+from ..ckan_adapter.ckan_core import model
 from ..dates import utc_text
 from ..model import CheckRun
 from ..status.package_fields import same_user

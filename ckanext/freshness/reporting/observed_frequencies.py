@@ -21,7 +21,7 @@ from ..aging.observed_frequency import (
     ObservedFrequency,
     Update,
 )
-from ..ckan_adapter import model
+from ..ckan_adapter.ckan_core import model
 from ..dates import aware, utc, utc_text
 from ..model import FrequencySuggestion
 

@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from .. import settings
 from ..aging.messages import N_, NN_
 from ..checking import run_records
-from ..ckan_adapter import model
+from ..ckan_adapter.ckan_core import model
 from ..ckan_adapter.locks import is_held
 from ..dates import aware
 from ..model import CheckRun

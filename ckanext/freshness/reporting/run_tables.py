@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from ..aging.messages import N_
-from ..ckan_adapter import model
+from ..ckan_adapter.ckan_core import model
 from ..dates import aware
 from ..model import CheckRun
 from . import metrics, run_problems

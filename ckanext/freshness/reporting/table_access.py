@@ -11,7 +11,7 @@ from typing import Any
 import ckan.plugins.toolkit as tk
 import sqlalchemy as sa
 
-from ..ckan_adapter import model
+from ..ckan_adapter.ckan_core import model
 from ..dates import aware, parse_date
 from ..model import CheckRun
 from ..status.package_fields import same_user

@@ -13,7 +13,8 @@ from typing import Any
 import sqlalchemy as sa
 
 from .. import settings
-from ..ckan_adapter import model, tables
+from ..ckan_adapter import own_tables
+from ..ckan_adapter.ckan_core import model
 from ..dates import utc_text
 from . import copy_urls, link_checks
 
@@ -60,7 +61,7 @@ def show(packages: Iterable[dict[str, Any]], context: Mapping[str, Any] | None =
         _add_facts(resources)
 
 
-@tables.optional_reading
+@own_tables.optional_reading
 def _add_facts(resources: Mapping[str, dict[str, Any]]) -> None:
     for resource_id, facts in _facts(resources).items():
         resources[resource_id][KEY] = facts

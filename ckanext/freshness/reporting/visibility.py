@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import ckan.plugins.toolkit as tk
 
 from .. import settings
-from ..ckan_adapter import default_user_labels
+from ..ckan_adapter.permissions import default_user_labels
 from ..status.package_fields import same_user
 from .tables import Context
 

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from .. import settings
 from ..checking.decisions import Outcome
 from ..checking.selection import IS_BROKEN
-from ..ckan_adapter import model
+from ..ckan_adapter.ckan_core import model
 from ..dates import utc_text
 from ..model.check import CHECKED_LINKS
 from ..model.suggestions import IS_SUGGESTED

@@ -44,7 +44,7 @@ from ..checking.selection import (
     rotation_budget,
     shard_of,
 )
-from ..ckan_adapter import model
+from ..ckan_adapter.ckan_core import model
 from ..ckan_adapter.locks import locked_if_free
 from ..ckan_adapter.lost_database import DatabaseLostError, telling_of_loss
 from ..ckan_adapter.worker_processes import share

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from ..checking.run_counts import ALL_HOSTS
 from ..checking.selection import shard_of
-from ..ckan_adapter import model
+from ..ckan_adapter.ckan_core import model
 from ..web.hosts import HostPolicy
 
 USUAL_SECONDS = 0.5

@@ -11,10 +11,10 @@ import sqlalchemy as sa
 
 from ..checking import run_records
 from ..checking.run_records import LocksLostError
-from ..ckan_adapter import model
+from ..ckan_adapter.ckan_core import model
 from ..ckan_adapter.locks import locked_if_free
 from ..ckan_adapter.lost_database import DatabaseLostError, telling_of_loss
-from ..ckan_adapter.tables import TablesMissingError
+from ..ckan_adapter.own_tables import TablesMissingError
 from ..copies.store import StoreError
 from ..dates import utc
 from ..model import CheckRun

@@ -9,7 +9,7 @@ import ckan.plugins.toolkit as tk
 
 from ..aging.messages import NN_
 from ..checking import data_changes, run_records
-from ..ckan_adapter import SEARCH_FAULTS
+from ..ckan_adapter.solr import SEARCH_FAULTS
 from ..dates import utc_now
 from ..mails import delivery
 from ..mails import summary as mail_words

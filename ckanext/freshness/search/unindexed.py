@@ -15,21 +15,18 @@ from itertools import islice
 import ckan.plugins.toolkit as tk
 import sqlalchemy as sa
 
-from ..ckan_adapter import (
-    SearchIndexError,
-    hold_packages,
+from ..ckan_adapter.ckan_core import SearchIndexError, model, solr_answers
+from ..ckan_adapter.database import hold_packages
+from ..ckan_adapter.lost_database import is_loss
+from ..ckan_adapter.solr import (
     index_package,
     index_present,
-    model,
-    present_packages,
-    solr_answers,
     solr_commit,
     unindex_package,
-    versions,
     without_solr_commits,
 )
-from ..ckan_adapter.lost_database import is_loss
 from ..ckan_adapter.solr_queue import queued
+from ..ckan_adapter.stored_documents import present_packages, versions
 
 log = logging.getLogger(__name__)
 

@@ -20,14 +20,11 @@ from ..aging.evidence import DatedEvidence, Evidence
 from ..aging.status import Status
 from ..checking import data_changes
 from ..checking.data_changes import DataChange
-from ..ckan_adapter import (
-    lock_packages,
-    model,
-    own_extras,
-    site_names,
-    write_extras,
-    write_extras_in_session,
-)
+from ..ckan_adapter.ckan_core import model
+from ..ckan_adapter.database import lock_packages
+from ..ckan_adapter.extras import write_extras, write_extras_in_session
+from ..ckan_adapter.forms import own_extras
+from ..ckan_adapter.site_names import site_names
 from ..dates import utc_to_second
 from ..field_names import with_prefix
 from ..own_values import foreign

@@ -15,7 +15,7 @@ from ..checking import data_changes, dataset_rows, result_writer
 from ..checking.decisions import Outcome
 from ..checking.results import CheckResult
 from ..checking.selection import is_broken
-from ..ckan_adapter import model
+from ..ckan_adapter.ckan_core import model
 from ..search import unindexed
 from . import removal, resource_fields
 from .assessment import TransitionCause, update_packages

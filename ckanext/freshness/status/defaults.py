@@ -7,7 +7,9 @@ from typing import Any
 import ckan.plugins as p
 import sqlalchemy as sa
 
-from ..ckan_adapter import ORGANIZATION_EXTRA, harvest_tables, model
+from ..ckan_adapter import harvest_tables
+from ..ckan_adapter.ckan_core import model
+from ..ckan_adapter.extras import ORGANIZATION_EXTRA
 from .frequencies import DEFAULT_KEY, FrequencySource
 from .observation import OF_PEOPLE
 

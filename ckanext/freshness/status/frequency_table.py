@@ -11,7 +11,10 @@ import ckan.plugins.toolkit as tk
 
 from .. import settings
 from ..aging.frequency import UnknownFrequency, parse
-from ..ckan_adapter import declared_fields, lock_packages, model, package_extras
+from ..ckan_adapter.ckan_core import model
+from ..ckan_adapter.database import lock_packages
+from ..ckan_adapter.extras import package_extras
+from ..ckan_adapter.forms import declared_fields
 from ..model import DatasetFreshness
 from . import frequencies, package_fields
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import ckan.plugins.toolkit as tk
 
-from ..ckan_adapter import declared_fields
+from ..ckan_adapter.forms import declared_fields
 
 
 def same_user(context: Mapping[str, Any]) -> dict[str, Any]:

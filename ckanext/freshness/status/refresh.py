@@ -15,7 +15,10 @@ from typing import Any
 import sqlalchemy as sa
 
 from .. import settings
-from ..ckan_adapter import EXTRA, WITH_EXTRA, model, own_extras, site_names
+from ..ckan_adapter.ckan_core import model
+from ..ckan_adapter.extras import EXTRA, WITH_EXTRA
+from ..ckan_adapter.forms import own_extras
+from ..ckan_adapter.site_names import site_names
 from ..ckan_adapter.worker_processes import Tell, share
 from ..dates import utc
 from ..search import unindexed

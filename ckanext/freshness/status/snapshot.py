@@ -18,7 +18,9 @@ import sqlalchemy as sa
 from ..aging.evidence import DatedEvidence, Evidence
 from ..aging.status import Boundaries
 from ..checking import fields
-from ..ckan_adapter import ORGANIZATION_EXTRA, PACKAGE_EXTRAS, harvest_tables, model
+from ..ckan_adapter import harvest_tables
+from ..ckan_adapter.ckan_core import model
+from ..ckan_adapter.extras import ORGANIZATION_EXTRA, PACKAGE_EXTRAS
 from ..dates import aware, aware_to_second
 from .frequencies import DEFAULT_KEY, FrequencySource, of_source
 

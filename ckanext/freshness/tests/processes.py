@@ -15,7 +15,7 @@ import ckan.cli.cli
 from ckan.common import config
 from ckan.lib import jobs, redis
 
-from ckanext.freshness.ckan_adapter import disconnect
+from ckanext.freshness.ckan_adapter.database import disconnect
 
 from .usual_site import CtxObject
 

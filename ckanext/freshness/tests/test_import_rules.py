@@ -243,7 +243,7 @@ def test_a_broken_rule_is_found(path: str, source: str, sentence: str) -> None:
         ("aging/status.py", "from .thresholds import TABLE\nfrom datetime import datetime"),
         ("web/hosts.py", "import asyncio, time\nnow = time.monotonic()"),
         ("harvesting/stages.py", "from ..web.client import run\nfrom ..model import HarvestHold"),
-        ("harvesting/stages.py", "from ..ckan_adapter import model\nfrom . import holds"),
+        ("harvesting/stages.py", "from ..ckan_adapter.ckan_core import model\nfrom . import holds"),
         ("harvesting/stages.py", "import ckan.plugins.toolkit as tk"),
         ("ckan_adapter/solr.py", "from ckan.lib import search"),
         ("harvesters.py", "from .harvesting import stages\nfrom ckanext.harvest import queue"),

@@ -14,7 +14,7 @@ from ckan.tests import factories
 
 from ckanext.freshness import harvesters
 from ckanext.freshness.tests import without_harvest
-from ckanext.freshness.tests.ckan_adapter.test_tables import without_tables
+from ckanext.freshness.tests.ckan_adapter.test_own_tables import without_tables
 from ckanext.freshness.tests.processes import write_ini
 
 REQUIREMENTS = Path(__file__).parents[3] / "requirements.txt"

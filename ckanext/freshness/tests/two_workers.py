@@ -16,7 +16,7 @@ from ckan.config.middleware import make_app
 from ckan.lib import webassets_tools
 from werkzeug.serving import make_server
 
-from ckanext.freshness.ckan_adapter import disconnect
+from ckanext.freshness.ckan_adapter.database import disconnect
 
 WORKERS = 2
 

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from flask import Blueprint
 from flask.typing import ResponseReturnValue
 
-from ..ckan_adapter import tables
+from ..ckan_adapter import own_tables
 from ..logic import arguments
 from .badges import badges
 from .copies import copies, iati
@@ -21,13 +21,13 @@ from .worklist import worklist
 
 
 def _without_tables(
-    error: tables.TablesMissingError | sa.exc.ProgrammingError,
+    error: own_tables.TablesMissingError | sa.exc.ProgrammingError,
 ) -> ResponseReturnValue:
     """Return an error page (503) that says what to do about missing tables."""
     try:
-        with tables.detect_missing():
+        with own_tables.detect_missing():
             raise error
-    except tables.TablesMissingError as missing:
+    except own_tables.TablesMissingError as missing:
         values = {"code": 503, "name": tk._("Service Unavailable"), "content": str(missing)}
         return tk.render("error_document_template.html", values), 503
 
@@ -36,7 +36,7 @@ for _pages in (
     *(badges, copies, dataset, harvest, iati, iati_page, mail_link, mails, report_pages, worklist),
 ):
     _pages.before_request(arguments.refuse_unusable)
-    _pages.register_error_handler(tables.TablesMissingError, _without_tables)
+    _pages.register_error_handler(own_tables.TablesMissingError, _without_tables)
     _pages.register_error_handler(sa.exc.ProgrammingError, _without_tables)
 
 

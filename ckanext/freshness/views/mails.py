@@ -9,7 +9,7 @@ from flask import Blueprint
 from flask.typing import ResponseReturnValue
 
 from .. import settings
-from ..ckan_adapter import exempt_from_csrf
+from ..ckan_adapter.forms import exempt_from_csrf
 from ..dates import utc_now
 from ..mails import opt_outs
 from ..mails.kinds import KINDS, MailKind

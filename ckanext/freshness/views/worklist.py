@@ -11,7 +11,7 @@ from flask.typing import ResponseReturnValue
 
 from ..aging.frequency import Frequency, parse
 from ..aging.messages import N_
-from ..ckan_adapter import model
+from ..ckan_adapter.ckan_core import model
 from ..dates import utc_now
 from ..reporting import labels, observed_frequencies
 from ..reporting import worklist as tasks

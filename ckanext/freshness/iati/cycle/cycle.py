@@ -19,7 +19,7 @@ import sqlalchemy as sa
 from ... import settings
 from ...checking import engine, run_records
 from ...checking.background_loop import in_batches
-from ...ckan_adapter import model
+from ...ckan_adapter.ckan_core import model
 from ...ckan_adapter.locks import locked_if_free
 from ...ckan_adapter.lost_database import telling_of_loss
 from ...copies.store import Store, StoreError

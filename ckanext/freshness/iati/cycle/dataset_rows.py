@@ -9,7 +9,8 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from ...ckan_adapter import ORGANIZATION_EXTRA, PACKAGE_EXTRAS, model
+from ...ckan_adapter.ckan_core import model
+from ...ckan_adapter.extras import ORGANIZATION_EXTRA, PACKAGE_EXTRAS
 from ...database_text import storable
 from ...dates import aware, exact_text
 from ..policy.attempts import IatiAttempt

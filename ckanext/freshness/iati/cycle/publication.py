@@ -16,7 +16,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from ...ckan_adapter import model
+from ...ckan_adapter.ckan_core import model
 from ...copies import store_keys
 from ...copies.store import MissingCopy, StagedBody, Store, StoredCopy
 from ...runs.copies import options

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from ...ckan_adapter import ORGANIZATION_EXTRAS, model
+from ...ckan_adapter.ckan_core import model
+from ...ckan_adapter.extras import ORGANIZATION_EXTRAS
 from ...copies import store_keys
 from ...dates import aware
 from ...reporting import copy_urls

@@ -11,7 +11,8 @@ import ckan.plugins as p
 import ckan.plugins.toolkit as tk
 import sqlalchemy as sa
 
-from ...ckan_adapter import harvest_tables, model
+from ...ckan_adapter import harvest_tables
+from ...ckan_adapter.ckan_core import model
 from ...copies.store import StoreError
 from ...dates import utc_now
 from ...model import CheckRun, IatiDataset

@@ -10,7 +10,11 @@ import ckan.plugins.toolkit as tk
 import sqlalchemy as sa
 
 from ... import settings
-from ...ckan_adapter import model, own_extras, package_extras, site_names, tables
+from ...ckan_adapter import own_tables
+from ...ckan_adapter.ckan_core import model
+from ...ckan_adapter.extras import package_extras
+from ...ckan_adapter.forms import own_extras
+from ...ckan_adapter.site_names import site_names
 from ...dates import utc_now
 from ...own_values import as_mapping, claimed, foreign
 from ...reporting import url_facts
@@ -101,7 +105,7 @@ def _is_judged(package_id: str) -> bool:
     return model.Session.execute(sa.text(statement), values).first() is not None
 
 
-@tables.optional
+@own_tables.optional
 def _assess(package_id: str) -> None:
     assess_packages([package_id], utc_now(), cause=TransitionCause.EDIT)
 

@@ -11,12 +11,10 @@ from typing import Any
 import ckan.plugins.toolkit as tk
 import redis
 
-from ...ckan_adapter import (
-    IS_2_12,
-    acknowledge_complete_objects,
-    form_mistakes,
-    reindex_source,
-)
+from ...ckan_adapter.forms import form_mistakes
+from ...ckan_adapter.harvest import acknowledge_complete_objects
+from ...ckan_adapter.solr import reindex_source
+from ...ckan_adapter.version import IS_2_12
 from ...harvesting import immediate_harvest, job_report, object_states, object_writer, sources
 from ...harvesting.source_config import ConfigError
 from ...harvesting.sources import source_type_named, url_mistake
@@ -103,7 +101,7 @@ def harvest_source_reindex(
     """Index a harvest source so that ``harvest_source_show`` keeps its type and configuration.
 
     It replaces ckanext-harvest 1.6.3's own action on CKAN 2.12; see
-    :func:`ckanext.freshness.ckan_adapter.reindex_source`.
+    :func:`ckanext.freshness.ckan_adapter.solr.reindex_source`.
     """
     source_id = tk.get_or_bust(data_dict, "id")
     tk.check_access("harvest_source_reindex", context, data_dict)

@@ -6,7 +6,7 @@ from typing import Any
 
 import ckan.plugins.toolkit as tk
 
-from ...ckan_adapter import model
+from ...ckan_adapter.ckan_core import model
 from ...dates import parse_date, utc_now
 from ...reporting import change_stream, table_access
 from ...status.package_fields import same_user

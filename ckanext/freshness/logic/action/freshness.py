@@ -12,7 +12,8 @@ import sqlalchemy as sa
 from ...aging import frequency
 from ...aging.evidence import DatedEvidence, Evidence
 from ...aging.status import Boundaries, Status, status_at
-from ...ckan_adapter import lock_packages, model
+from ...ckan_adapter.ckan_core import model
+from ...ckan_adapter.database import lock_packages
 from ...dates import EARLIEST, parse_date, utc, utc_now, utc_text
 from ...model import FreshnessEvidence, FreshnessTransition
 from ...reporting import change_stream, link_checks, observed_frequencies, table_access

@@ -8,7 +8,8 @@ from typing import Any, NoReturn
 import ckan.plugins as p
 import ckan.plugins.toolkit as tk
 
-from ...ckan_adapter import harvest_tables, model
+from ...ckan_adapter import harvest_tables
+from ...ckan_adapter.ckan_core import model
 from ...dates import utc_now, utc_text
 from ...harvesting import holds, known_records, preview_job
 from ...harvesting.preview import source_type_of

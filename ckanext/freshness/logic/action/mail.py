@@ -6,7 +6,7 @@ from typing import Any
 
 import ckan.plugins.toolkit as tk
 
-from ...ckan_adapter import model
+from ...ckan_adapter.ckan_core import model
 from ...dates import utc_now
 from ...mails import addresses, opt_outs
 from ...mails.kinds import MailKind

@@ -9,7 +9,7 @@ import click
 from alembic import context
 from sqlalchemy import engine_from_config, pool, text
 
-from ckanext.freshness.ckan_adapter import model
+from ckanext.freshness.ckan_adapter.ckan_core import model
 from ckanext.freshness.status import removal
 
 config = context.config

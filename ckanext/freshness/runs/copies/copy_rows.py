@@ -14,7 +14,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from ...ckan_adapter import model
+from ...ckan_adapter.ckan_core import model
 from ...copies.store import Store, StoredCopy
 from ...dates import utc
 from ...model import Copy

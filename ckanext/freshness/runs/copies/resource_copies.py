@@ -15,7 +15,8 @@ import sqlalchemy as sa
 from ... import settings
 from ...checking import check_rows
 from ...checking.results import CheckResult, ResourceToCheck
-from ...ckan_adapter import harvest_tables, model
+from ...ckan_adapter import harvest_tables
+from ...ckan_adapter.ckan_core import model
 from ...copies import store_keys
 from ...copies.store import Store, StoreError
 from ...dates import utc

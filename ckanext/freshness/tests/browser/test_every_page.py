@@ -18,7 +18,7 @@ from axe_playwright_python.base import AXE_SCRIPT
 from ckan.tests.helpers import call_action
 from werkzeug.exceptions import HTTPException
 
-from ckanext.freshness.ckan_adapter import model
+from ckanext.freshness.ckan_adapter.ckan_core import model
 from ckanext.freshness.dates import utc_now
 from ckanext.freshness.mails import opt_outs
 from ckanext.freshness.model import CheckRun, MailPerson

@@ -26,7 +26,8 @@ from ckanext.freshness.checking.selection import (
     is_broken,
     shard_of,
 )
-from ckanext.freshness.ckan_adapter import model, write_extras
+from ckanext.freshness.ckan_adapter.ckan_core import model
+from ckanext.freshness.ckan_adapter.extras import write_extras
 from ckanext.freshness.dates import utc
 from ckanext.freshness.tests.checking.rows import NEW
 from ckanext.freshness.tests.checking.tables import (

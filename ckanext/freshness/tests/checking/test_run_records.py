@@ -13,7 +13,8 @@ import pytest
 
 from ckanext.freshness.checking import run_records
 from ckanext.freshness.checking.selection import SHARDS
-from ckanext.freshness.ckan_adapter import locks, model
+from ckanext.freshness.ckan_adapter import locks
+from ckanext.freshness.ckan_adapter.ckan_core import model
 from ckanext.freshness.dates import utc
 from ckanext.freshness.tests.checking.tables import (
     AFTER,

@@ -13,9 +13,9 @@ from ckan import model
 from ckan.cli.cli import ckan
 from ckan.lib import search
 
-from ckanext.freshness.ckan_adapter import write_extras
+from ckanext.freshness.ckan_adapter.extras import write_extras
 from ckanext.freshness.status import removal
-from ckanext.freshness.tests.ckan_adapter.test_tables import without_tables
+from ckanext.freshness.tests.ckan_adapter.test_own_tables import without_tables
 from ckanext.freshness.tests.datasets import Act, new, one_extra, stored
 from ckanext.freshness.tests.status.measuring import activities
 

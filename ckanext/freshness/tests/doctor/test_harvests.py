@@ -14,7 +14,8 @@ import sqlalchemy as sa
 from ckan.lib.search import common
 from ckan.tests.helpers import call_action
 
-from ckanext.freshness.ckan_adapter import harvest_queue_connection, harvest_routing_keys, model
+from ckanext.freshness.ckan_adapter.ckan_core import model
+from ckanext.freshness.ckan_adapter.harvest import harvest_queue_connection, harvest_routing_keys
 from ckanext.freshness.ckan_adapter.locks import is_held, locked
 from ckanext.freshness.dates import utc
 from ckanext.freshness.doctor import Severity, SiteFinding, harvests, queues, services, site

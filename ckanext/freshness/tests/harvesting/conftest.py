@@ -18,7 +18,8 @@ from ckan.tests import factories
 from ckan.tests.helpers import call_action
 
 from ckanext.activity.model import Activity
-from ckanext.freshness.ckan_adapter import model, solr_queue
+from ckanext.freshness.ckan_adapter import solr_queue
+from ckanext.freshness.ckan_adapter.ckan_core import model
 from ckanext.freshness.harvesting.fdp import source_crawl
 from ckanext.freshness.harvesting.fdp.rdf import RdfParser
 from ckanext.freshness.harvesting.messages import with_code

@@ -14,7 +14,8 @@ import pytest
 import sqlalchemy as sa
 from ckan.tests.helpers import call_action
 
-from ckanext.freshness.ckan_adapter import harvest_queue_connection, harvest_routing_keys, model
+from ckanext.freshness.ckan_adapter.ckan_core import model
+from ckanext.freshness.ckan_adapter.harvest import harvest_queue_connection, harvest_routing_keys
 from ckanext.freshness.ckan_adapter.locks import is_held, locked
 from ckanext.freshness.doctor import harvests
 from ckanext.freshness.harvesting import stages

@@ -6,7 +6,7 @@ import pytest
 import sqlalchemy as sa
 from ckan.tests.helpers import call_action
 
-from ckanext.freshness.ckan_adapter import model
+from ckanext.freshness.ckan_adapter.ckan_core import model
 from ckanext.freshness.ckan_adapter.locks import locked
 from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source, stored, sysadmin
 from ckanext.freshness.tests.harvesting.test_killed import (

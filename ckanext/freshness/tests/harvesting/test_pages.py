@@ -15,7 +15,7 @@ from bs4 import BeautifulSoup, Tag
 from ckan.tests import factories
 from ckan.tests.helpers import call_action
 
-from ckanext.freshness.ckan_adapter import job_from_id, model
+from ckanext.freshness.ckan_adapter.ckan_core import job_from_id, model
 from ckanext.freshness.ckan_adapter.locks import locked
 from ckanext.freshness.harvesting import holds, preview_job
 from ckanext.freshness.harvesting.preview_job import PreviewState

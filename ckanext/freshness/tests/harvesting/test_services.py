@@ -9,7 +9,7 @@ from typing import Any
 import ckan.plugins.toolkit as tk
 import pytest
 
-from ckanext.freshness.ckan_adapter import model
+from ckanext.freshness.ckan_adapter.ckan_core import model
 from ckanext.freshness.model import HarvestDocument
 from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source
 from ckanext.freshness.tests.servers.faults import Status, html

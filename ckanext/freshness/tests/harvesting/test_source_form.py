@@ -12,7 +12,7 @@ from bs4 import BeautifulSoup
 from ckan.tests import factories
 from ckan.tests.helpers import call_action
 
-from ckanext.freshness.ckan_adapter import model
+from ckanext.freshness.ckan_adapter.ckan_core import model
 from ckanext.freshness.harvesting.fdp.source_type import FAIR_DATA_POINT
 from ckanext.freshness.iati.registry.source_type import IATI_REGISTRY
 from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source

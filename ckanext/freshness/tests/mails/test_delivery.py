@@ -18,7 +18,7 @@ from ckan import model
 from ckan.tests import factories, helpers
 from click.testing import CliRunner
 
-from ckanext.freshness.ckan_adapter import disconnect
+from ckanext.freshness.ckan_adapter.database import disconnect
 from ckanext.freshness.ckan_adapter.locks import locked
 from ckanext.freshness.cli import freshness
 from ckanext.freshness.mails import delivery, outbox, rules

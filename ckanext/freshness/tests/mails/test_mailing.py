@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import trustme
 
-from ckanext.freshness.ckan_adapter import Letter, MailFailure, MailSendError, MailServer
+from ckanext.freshness.ckan_adapter.mailer import Letter, MailFailure, MailSendError, MailServer
 from ckanext.freshness.tests.servers.smtp import MailHost
 
 LETTER = Letter("ann@example.org", "News", "Rain", "<p>Rain</p>")

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from alembic.config import Config
 from ckan.tests import factories
 
-from ckanext.freshness.ckan_adapter import model
+from ckanext.freshness.ckan_adapter.ckan_core import model
 from ckanext.freshness.model import (
     CheckRun,
     Copy,

@@ -15,7 +15,7 @@ from ckan import authz
 from ckan.tests import factories
 
 from ckanext.freshness.checking import run_records
-from ckanext.freshness.ckan_adapter import model
+from ckanext.freshness.ckan_adapter.ckan_core import model
 from ckanext.freshness.ckan_adapter.locks import locked
 from ckanext.freshness.model import CheckRun, HistoryDay
 from ckanext.freshness.reporting import table_access

@@ -15,7 +15,7 @@ from ckan.tests import factories
 from ckan.tests.helpers import call_action
 
 from ckanext.freshness.aging.evidence import Evidence
-from ckanext.freshness.ckan_adapter import model
+from ckanext.freshness.ckan_adapter.ckan_core import model
 from ckanext.freshness.model import FrequencySuggestion
 from ckanext.freshness.reporting import observed_frequencies, table_access
 from ckanext.freshness.tests.pages.conftest import Read

@@ -15,7 +15,8 @@ from ckan.tests import factories, helpers
 
 from ckanext.freshness.checking import run_records
 from ckanext.freshness.checking.selection import shard_of
-from ckanext.freshness.ckan_adapter import model, package_extras, write_extras
+from ckanext.freshness.ckan_adapter.ckan_core import model
+from ckanext.freshness.ckan_adapter.extras import package_extras, write_extras
 from ckanext.freshness.model import FreshnessChange, ResourceCheck
 from ckanext.freshness.runs import check_run
 from ckanext.freshness.runs.check_run import CheckScope, RunResult

@@ -18,7 +18,8 @@ from ckan.lib import redis as ckan_redis
 from ckan.tests import factories, helpers
 
 from ckanext.freshness.checking import run_records
-from ckanext.freshness.ckan_adapter import disconnect, model
+from ckanext.freshness.ckan_adapter.ckan_core import model
+from ckanext.freshness.ckan_adapter.database import disconnect
 from ckanext.freshness.ckan_adapter.locks import is_held
 from ckanext.freshness.runs import night_parts, queued_run
 from ckanext.freshness.tests.harvesting.test_away import before

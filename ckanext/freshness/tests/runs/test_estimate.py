@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from ckanext.freshness.checking import run_records
 from ckanext.freshness.checking.selection import shard_of
-from ckanext.freshness.ckan_adapter import model
+from ckanext.freshness.ckan_adapter.ckan_core import model
 from ckanext.freshness.runs.estimate import PastRun, RunLimits, estimate, past_runs
 from ckanext.freshness.tests.runs.test_checks import START
 from ckanext.freshness.web.hosts import HostPolicy

@@ -10,7 +10,8 @@ import sqlalchemy as sa
 from ckan.lib import search
 from ckan.tests.helpers import call_action
 
-from ckanext.freshness.ckan_adapter import model, solr_queue
+from ckanext.freshness.ckan_adapter import solr_queue
+from ckanext.freshness.ckan_adapter.ckan_core import model
 from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source, indexing, sysadmin
 from ckanext.freshness.tests.harvesting.stumbling import StumblingPlugin
 from ckanext.freshness.tests.servers.fdp import FdpServer

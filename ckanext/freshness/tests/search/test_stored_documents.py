@@ -12,14 +12,11 @@ from ckan.tests import factories
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ckanext.freshness.ckan_adapter import (
-    IS_2_12,
-    model,
-    present_packages,
-    rebuild,
-    solr_commit,
-    write_extras,
-)
+from ckanext.freshness.ckan_adapter.ckan_core import model
+from ckanext.freshness.ckan_adapter.extras import write_extras
+from ckanext.freshness.ckan_adapter.solr import rebuild, solr_commit
+from ckanext.freshness.ckan_adapter.stored_documents import present_packages
+from ckanext.freshness.ckan_adapter.version import IS_2_12
 from ckanext.freshness.search import unindexed
 from ckanext.freshness.tests.search.test_unindexed import documents, mark
 

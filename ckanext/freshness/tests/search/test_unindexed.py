@@ -12,7 +12,8 @@ from ckan.lib import search
 from ckan.lib.search.common import make_connection
 from ckan.tests import factories
 
-from ckanext.freshness.ckan_adapter import IS_2_12, model
+from ckanext.freshness.ckan_adapter.ckan_core import model
+from ckanext.freshness.ckan_adapter.version import IS_2_12
 from ckanext.freshness.search import unindexed
 from ckanext.freshness.tests.status.meddling import MeddlingPlugin
 

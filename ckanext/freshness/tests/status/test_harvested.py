@@ -12,7 +12,8 @@ import sqlalchemy as sa
 from ckan.tests import factories
 from ckan.tests.helpers import call_action
 
-from ckanext.freshness.ckan_adapter import model, package_extras
+from ckanext.freshness.ckan_adapter.ckan_core import model
+from ckanext.freshness.ckan_adapter.extras import package_extras
 from ckanext.freshness.status import defaults
 from ckanext.freshness.status.refresh import refresh
 from ckanext.freshness.tests.harvesting.conftest import (

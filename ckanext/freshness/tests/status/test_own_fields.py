@@ -13,12 +13,13 @@ import sqlalchemy as sa
 from ckan.cli.cli import ckan
 from ckan.lib import search
 
-from ckanext.freshness.ckan_adapter import model, write_extras
+from ckanext.freshness.ckan_adapter.ckan_core import model
+from ckanext.freshness.ckan_adapter.extras import write_extras
 from ckanext.freshness.field_names import with_prefix
 from ckanext.freshness.status import own_fields, removal
 from ckanext.freshness.status.own_fields import OwnField
 from ckanext.freshness.status.refresh import RefreshCounts, refresh
-from ckanext.freshness.tests.ckan_adapter.test_tables import without_tables
+from ckanext.freshness.tests.ckan_adapter.test_own_tables import without_tables
 from ckanext.freshness.tests.datasets import stored
 
 pytestmark = pytest.mark.usefixtures("with_plugins", "clean_db", "clean_index", "usual_names")

@@ -17,7 +17,10 @@ from ckan.lib import search
 from ckan.tests import factories, helpers
 from click.testing import CliRunner
 
-from ckanext.freshness.ckan_adapter import IS_2_12, disconnect, model, write_extras
+from ckanext.freshness.ckan_adapter.ckan_core import model
+from ckanext.freshness.ckan_adapter.database import disconnect
+from ckanext.freshness.ckan_adapter.extras import write_extras
+from ckanext.freshness.ckan_adapter.version import IS_2_12
 from ckanext.freshness.ckan_adapter.worker_processes import WorkerError
 from ckanext.freshness.cli import freshness
 from ckanext.freshness.field_names import NAMES

@@ -11,7 +11,7 @@ from uuid import uuid4
 import pytest
 from ckan.tests import factories, helpers
 
-from ckanext.freshness.ckan_adapter import IS_2_12
+from ckanext.freshness.ckan_adapter.version import IS_2_12
 from ckanext.freshness.tests.datasets import stored
 from ckanext.freshness.tests.status.measuring import activities
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from ckan import model
 
-from ckanext.freshness.ckan_adapter import disconnect
+from ckanext.freshness.ckan_adapter.database import disconnect
 from ckanext.freshness.copies.directory import DirectoryStore
 from ckanext.freshness.iati.cycle import dataset_rows, publication
 from ckanext.freshness.model import Copy

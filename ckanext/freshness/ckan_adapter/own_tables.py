@@ -18,7 +18,8 @@ import ckan.plugins as p
 import ckan.plugins.toolkit as tk
 import sqlalchemy as sa
 
-from . import has_newest_migration, has_written, model
+from .ckan_core import model
+from .database import has_newest_migration, has_written
 
 log = logging.getLogger(__name__)
 

@@ -16,9 +16,9 @@ from ckan.cli.cli import ckan
 from ckan.lib import search
 from ckan.tests import factories
 
-from ckanext.freshness.ckan_adapter import tables
+from ckanext.freshness.ckan_adapter import own_tables
 from ckanext.freshness.ckan_adapter.lost_database import telling_of_loss
-from ckanext.freshness.ckan_adapter.tables import TablesMissingError
+from ckanext.freshness.ckan_adapter.own_tables import TablesMissingError
 from ckanext.freshness.tests.status.measuring import measured
 
 pytestmark = pytest.mark.usefixtures("kept_db")
@@ -173,7 +173,7 @@ def test_the_site_works_as_if_the_extension_were_off(
     monkeypatch: pytest.MonkeyPatch,
     state: str,
 ) -> None:
-    monkeypatch.setattr(tables, "_RETRY", 3600)
+    monkeypatch.setattr(own_tables, "_RETRY", 3600)
     owner = factories.Organization()
     before = new(act, owner_org=owner["id"])
     with WITHOUT[state](), caplog.at_level(logging.ERROR):
@@ -223,7 +223,7 @@ def test_the_first_look_after_a_downgrade_loses_nothing_that_was_written(
         model.Session.flush()
         act("package_show", id=flushed["id"])
         model.Session.commit()
-        tables.forget_missing()
+        own_tables.forget_missing()
         model.Package.get(waiting["id"]).title = "Waiting"
         act("package_show", id=waiting["id"])
         model.Session.commit()
