@@ -178,7 +178,7 @@ class Bench:
         from ckan import model
         from ckan.lib import search
 
-        from ckanext.freshness.reporting import table_access
+        from ckanext.freshness.reporting import daily_counts
 
         self.say(f"writing {self.datasets} datasets")
         self.site.empty()
@@ -203,7 +203,7 @@ class Bench:
         model.Session.commit()
         self.say("counting for the history")
         for days in range(400, -1, -100):
-            table_access.record(self.now - timedelta(days=days))
+            daily_counts.record(self.now - timedelta(days=days))
         model.Session.execute(sa.text(_RUN), values)
         model.Session.commit()
 

@@ -29,7 +29,7 @@ from ckanext.freshness.harvesting.fdp import graph_values, mapping_tables, rdf
 from ckanext.freshness.logic import auth
 from ckanext.freshness.logic.action import changes, check, freshness, harvest, mail
 from ckanext.freshness.logic.action import report as report_action
-from ckanext.freshness.reporting import report
+from ckanext.freshness.reporting import report_tables
 
 DOCS = Path(__file__).resolve().parent
 DECLARATION = DOCS.parent / "ckanext" / "freshness" / "config_declaration.yaml"
@@ -280,12 +280,12 @@ def reports() -> Iterator[str]:
     rows = [
         (
             f"``/freshness/{one.name}``",
-            one.meaning + (" For sysadmins." if one.name in report.FOR_SYSADMINS else ""),
+            one.meaning + (" For sysadmins." if one.name in report_tables.FOR_SYSADMINS else ""),
             ", ".join(f"``{key}``" for key in one.fields),
             ", ".join(f"``{key}``" for key in sorted(one.sorts())),
-            "yes" if one.name in report.OF_ORGANIZATION else "",
+            "yes" if one.name in report_tables.OF_ORGANIZATION else "",
         )
-        for one in report.TABLES.values()
+        for one in report_tables.TABLES.values()
     ]
     head = (
         "Page",

@@ -11,8 +11,14 @@ import click
 
 from ..ckan_adapter.solr import SEARCH_FAULTS
 from ..dates import utc_now
-from ..reporting import lists, streamed_lists, table_access
-from ..reporting import report as tables
+from ..reporting import (
+    daily_counts,
+    dataset_tables,
+    report_tables,
+    site_tables,
+    table_access,
+    visibility,
+)
 from ..reporting.counts import StatusCounts
 from ..reporting.labels import fresh_share, hosts_label
 from ..reporting.tables import TableRequest
@@ -33,7 +39,7 @@ def report(since: str | None, organization: str | None, with_hosts: bool, as_jso
     now = utc_now()
     try:
         found = _tables(since, organization, with_hosts, now)
-        table_access.record(now)
+        daily_counts.record(now)
     except tk.ValidationError as error:
         words = (f"--{key}: {text}" for key, texts in error.error_dict.items() for text in texts)
         raise click.ClickException("; ".join(words)) from error
@@ -54,22 +60,22 @@ def _tables(
     since: str | None, organization: str | None, with_hosts: bool, now: datetime
 ) -> dict[str, Any]:
     found: dict[str, Any] = {}
-    for table in (tables.STATUSES, tables.CHANGES):
+    for table in (report_tables.STATUSES, report_tables.CHANGES):
         asked = table_access.validated_request(
-            table_access.SITE, table, {"since": since, "organization": organization}, now
+            visibility.SITE, table, {"since": since, "organization": organization}, now
         )
         found[table.name] = [
-            {key: row.get(key) for key in table.fields} for row in tables.rows(table, asked)
+            {key: row.get(key) for key in table.fields} for row in report_tables.rows(table, asked)
         ]
     if with_hosts:
         name = asked.organization
         datasets = (
-            streamed_lists.DATASETS.rows(TableRequest(table_access.SITE, now, organization=name))
+            dataset_tables.DATASETS.rows(TableRequest(visibility.SITE, now, organization=name))
             if name
             else None
         )
         ids = None if datasets is None else [row["id"] for row in datasets]
-        found["hosts"] = lists.host_rows(lists.count_hosts(ids))
+        found["hosts"] = site_tables.host_rows(site_tables.count_hosts(ids))
     return found
 
 

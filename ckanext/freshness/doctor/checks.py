@@ -15,7 +15,7 @@ from ..ckan_adapter.ckan_core import model
 from ..ckan_adapter.locks import is_held
 from ..dates import utc, utc_words
 from ..model import CheckRun, DatasetFreshness, Unindexed
-from ..reporting import run_tables
+from ..reporting import newest_runs
 from ..runs import night
 from ..status import own_fields, refresh, removal
 from . import SiteFinding, counted, note, problem, warning
@@ -35,7 +35,7 @@ _RESUME = "The next run continues where it stopped: ckan freshness nightly"
 
 def nights(now: datetime) -> Iterator[SiteFinding]:
     """Report a missing nightly check, or one that ended early."""
-    newest = run_tables.full_checks().first()
+    newest = newest_runs.full_checks().first()
     if newest is None:
         yield note("The URLs of this site's resources have never been checked", _CRON)
         return
@@ -53,7 +53,7 @@ def nights(now: datetime) -> Iterator[SiteFinding]:
 
 def stretched(now: datetime) -> Iterator[SiteFinding]:
     """Report that the policy ``learned`` has too few checks for its longest intervals."""
-    newest = run_tables.full_checks().first()
+    newest = newest_runs.full_checks().first()
     sums = (newest.hosts or {}).get(ALL_HOSTS, {}) if newest is not None else {}
     if days := sums.get("longest_days"):
         yield warning(
@@ -65,7 +65,7 @@ def stretched(now: datetime) -> Iterator[SiteFinding]:
 
 def parts(now: datetime) -> Iterator[SiteFinding]:
     """Report failed parts of the last night. Checks and cycles report their own failures."""
-    newest = run_tables.full_checks().first()
+    newest = newest_runs.full_checks().first()
     rows = model.Session.query(CheckRun).filter(CheckRun.kind == night.KIND)
     if newest is not None:
         # A night begins with its check, so earlier rows belong to earlier nights.
@@ -80,7 +80,7 @@ def parts(now: datetime) -> Iterator[SiteFinding]:
 
 def stuck(now: datetime) -> Iterator[SiteFinding]:
     """Report that the newest run was killed."""
-    newest = run_tables.full_checks().first()
+    newest = newest_runs.full_checks().first()
     if newest is None or newest.ended_at is not None:
         return
     if run_records.held_shards() or is_held(night.LOCK):

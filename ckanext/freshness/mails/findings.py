@@ -16,10 +16,10 @@ from ..ckan_adapter import harvest_tables
 from ..ckan_adapter.ckan_core import model
 from ..ckan_adapter.extras import packages_with_true_extra
 from ..dates import utc
-from ..reporting import run_problems, run_tables, streamed_lists
+from ..reporting import dataset_tables, newest_runs, run_problems
 from ..reporting.run_problems import ProblemKind, RunProblem
-from ..reporting.table_access import SITE
 from ..reporting.tables import TableRequest
+from ..reporting.visibility import SITE
 from . import addresses, recipients
 from .addresses import line
 from .kinds import MailKind
@@ -58,7 +58,7 @@ def current(begun: NotifyStart, now: datetime) -> dict[NewsItem, MailFinding]:
 def broken_links(begun: NotifyStart, now: datetime) -> Iterator[MailFinding]:
     """Yield the links that have broken since mails began."""
     span = settings.checks().broken_after
-    for row in streamed_lists.BROKEN.rows(TableRequest(SITE, now)):
+    for row in dataset_tables.BROKEN.rows(TableRequest(SITE, now)):
         if utc(isoparse(row["failing_since"])) + span > begun.at:
             yield MailFinding(
                 NewsItem(MailKind.BROKEN, row["resource_id"], row["package_id"]),
@@ -112,7 +112,7 @@ def without_resources(begun: NotifyStart, now: datetime) -> Iterator[MailFinding
 
 def problems_of_runs(begun: NotifyStart, now: datetime) -> Iterator[MailFinding]:
     """Yield the problems of runs since mails began."""
-    for problem in run_problems.problems(run_tables.newest(), now):
+    for problem in run_problems.problems(newest_runs.newest(), now):
         if utc(problem.at) > begun.at:
             kind = MailKind.FALLEN if problem.kind in _FALLS else MailKind.RUN
             yield MailFinding(NewsItem(kind, problem.key), problem=problem)

@@ -18,7 +18,7 @@ import sqlalchemy as sa
 from ..ckan_adapter.ckan_core import model
 from ..ckan_adapter.locks import LOCK_CLASS
 from ..dates import EARLIEST, utc
-from . import change_words, streamed_lists
+from . import change_words, dataset_tables
 from .tables import Context, Row, TableRequest
 
 FACTS = (
@@ -70,7 +70,7 @@ class StreamPage:
 
 def rows(request: TableRequest) -> Iterator[Row]:
     """Yield changes for the report's table, the newest first."""
-    for row in streamed_lists.DATA.rows(request):
+    for row in dataset_tables.DATA.rows(request):
         yield {**row, "id": row["change_id"], "what": change_words.change_label(row)}
 
 
@@ -86,7 +86,7 @@ def page(context: Context, asked: StreamRequest, now: datetime) -> StreamPage:
         "to": 0 if newest is None else newest.position,
     }
     listed = replace(
-        streamed_lists.DATA,
+        dataset_tables.DATA,
         where="o.seen_at >= :since AND o.position > :from AND o.position <= :to",
         order="position",
         values=lambda request: values,

@@ -15,6 +15,9 @@ from .tables import Context
 from .visibility import search
 
 STATUSES = tuple(status.value for status in Status)
+NEEDS_UPDATE = "needs_update"
+"""The value of the filter for all statuses of :data:`NEED_UPDATE`."""
+NEED_UPDATE = (Status.DUE.value, Status.OVERDUE.value, Status.DELINQUENT.value)
 
 
 @dataclass(frozen=True, slots=True)

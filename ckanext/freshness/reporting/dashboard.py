@@ -16,11 +16,11 @@ from . import (
     counts,
     history,
     link_summary,
-    lists,
-    report,
+    newest_runs,
+    report_tables,
     run_problems,
     run_summary,
-    run_tables,
+    site_tables,
     table_access,
     tables,
     visibility,
@@ -99,10 +99,10 @@ class Overview:
     @property
     def need_update(self) -> int:
         """The number of due, overdue and delinquent datasets."""
-        return sum(self.counts.statuses[status] for status in lists.NEED_UPDATE)
+        return sum(self.counts.statuses[status] for status in counts.NEED_UPDATE)
 
 
-_LISTS = (report.DUE, report.BROKEN, report.CHANGES)
+_LISTS = (report_tables.DUE, report_tables.BROKEN, report_tables.CHANGES)
 
 
 def overview(asked: TableRequest) -> Overview:
@@ -121,7 +121,7 @@ def overview(asked: TableRequest) -> Overview:
     }
     within = None if is_visitor or is_sysadmin else _edited(asked)
     edited = within.organizations if within else ()
-    sources = () if is_visitor else list(lists.sources(asked))
+    sources = () if is_visitor else list(site_tables.sources(asked))
     return Overview(
         counts=found.every,
         trend=trend(days, asked.now.date(), found.every if is_visitor else None),
@@ -138,12 +138,12 @@ def overview(asked: TableRequest) -> Overview:
         tasks=worklist.worklist(within, limit=0) if within and edited else None,
         hosts=() if name else _hosts(),
         run=_last_run(asked.now),
-        misfits=report.FREQUENCIES.count(asked) if report.FREQUENCIES.count else None,
+        misfits=report_tables.FREQUENCIES.count(asked) if report_tables.FREQUENCIES.count else None,
     )
 
 
 def _newest_first(table: tables.Table, asked: TableRequest) -> TableRequest:
-    return replace(asked, sort="-failing_since") if table is report.BROKEN else asked
+    return replace(asked, sort="-failing_since") if table is report_tables.BROKEN else asked
 
 
 def _edited(asked: TableRequest) -> worklist.Scope | None:
@@ -158,7 +158,7 @@ def _hosts() -> list[Row]:
     if not settings.words("report.host_groups"):
         return []
     newest = history.newest_hosts()
-    return lists.host_rows(newest[1])[:-1] if newest and newest[1] else []
+    return site_tables.host_rows(newest[1])[:-1] if newest and newest[1] else []
 
 
 def ranking(found: counts.CurrentCounts) -> list[Row]:
@@ -191,7 +191,7 @@ def trend(
 
 
 def _last_run(now: datetime) -> LastRun | None:
-    run = run_tables.newest_check()
+    run = newest_runs.newest_check()
     if run is None:
         return None
     is_alive = run.ended_at is None and run_summary.is_alive(run.id, now)

@@ -14,7 +14,7 @@ from ..checking.selection import IS_BROKEN
 from ..ckan_adapter.ckan_core import model
 from ..dates import utc
 from ..model.check import CHECKED_LINKS
-from . import streamed_lists
+from . import dataset_tables
 from .tables import TableRequest
 from .visibility import condition
 
@@ -54,7 +54,7 @@ def summary(asked: TableRequest) -> LinkSummary:
     since = asked.now - LATELY
     visible = condition(asked.context)
     if visible is None:
-        rows = streamed_lists.BROKEN.rows(replace(asked, sort="-failing_since"))
+        rows = dataset_tables.BROKEN.rows(replace(asked, sort="-failing_since"))
         failing = [row["failing_since"] for row in islice(rows, MOST_BROKEN)]
         recent = sum(1 for one in failing if datetime.fromisoformat(one) >= since)
         any_checked = model.Session.execute(sa.text(_ANY_CHECKED)).scalar_one()

@@ -18,7 +18,7 @@ from ..ckan_adapter.ckan_core import model
 from ..ckan_adapter.locks import is_held
 from ..dates import aware
 from ..model import CheckRun
-from . import run_findings, run_tables
+from . import newest_runs, run_findings
 from .display import State
 from .labels import counted
 from .metrics import ALL_HOSTS
@@ -248,7 +248,7 @@ def page(run_id: str, now: datetime) -> RunPage:
 
 def _next_night(run: Any) -> datetime | None:
     table = CheckRun.__table__
-    following = run_tables.full_checks().filter(table.c.started_at > run.started_at)
+    following = newest_runs.full_checks().filter(table.c.started_at > run.started_at)
     row = following.order_by(None).order_by(table.c.started_at).first()
     return None if row is None else row.started_at
 

@@ -1,27 +1,20 @@
-"""Requests for tables of the report, validated; and the daily counts."""
+"""Access to the tables of the report: validated requests, and how many rows a visitor may read."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
-from itertools import islice
 from typing import Any
 
 import ckan.plugins.toolkit as tk
-import sqlalchemy as sa
 
 from ..ckan_adapter.ckan_core import model
 from ..dates import aware, parse_date
 from ..model import CheckRun
 from ..status.package_fields import same_user
-from . import counts, history, lists, observed_frequencies, report, streamed_lists, tables
+from . import counts, report_tables, tables, visibility
 from .tables import Row, Table, TablePage, TableRequest
-
-NOBODY: Mapping[str, Any] = {"user": "", "auth_user_obj": None}
-"""The context of a visitor who has not logged in and sees only public datasets."""
-SITE: Mapping[str, Any] = {"ignore_auth": True, "user": "", "auth_user_obj": None}
-"""The context of the site itself, which sees all datasets."""
 
 ANONYMOUS_ROWS = 25_000
 """Rows of a table for visitors who have not logged in, since each batch of rows costs a search."""
@@ -31,33 +24,17 @@ _LONGEST = 200
 """Characters of a text to search for. The rest of a longer one is ignored."""
 
 
-def record(now: datetime) -> counts.StatusCounts:
-    """Store today's counts of public datasets, by status and by host, and return those by status.
-
-    Also store the update frequencies that the data of datasets suggest.
-    """
-    observed_frequencies.store(now)
-    found = counts.count(NOBODY)
-    hosts: dict[str, int] = {}
-    every = streamed_lists.DATASETS.rows(TableRequest(NOBODY, now))
-    while part := [row["id"] for row in islice(every, 5000)]:
-        for host, count in lists.count_hosts(part).items():
-            hosts[host] = hosts.get(host, 0) + count
-    history.record(now, found, hosts)
-    return found.every
-
-
 def table_named(name: str) -> Table:
     """Return a table of the report.
 
     :raises tk.ValidationError: no table has this name; the text lists the names
     """
-    if name not in report.TABLES:
+    if name not in report_tables.TABLES:
         words = tk._("There is no table {name}: choose {names}")
         raise tk.ValidationError(
-            {"table": [words.format(name=name, names=", ".join(sorted(report.TABLES)))]}
+            {"table": [words.format(name=name, names=", ".join(sorted(report_tables.TABLES)))]}
         )
-    return report.TABLES[name]
+    return report_tables.TABLES[name]
 
 
 def validated_request(
@@ -77,7 +54,7 @@ def validated_request(
         organization=_organization(context, table, data.get("organization")),
         since=since,
         run=run,
-        status=_one_of("status", data.get("status"), (*counts.STATUSES, lists.NEEDS_UPDATE)),
+        status=_one_of("status", data.get("status"), (*counts.STATUSES, counts.NEEDS_UPDATE)),
         search=str(data.get("q") or "").strip()[:_LONGEST] or None,
         sort=_sort(table, data.get("sort")),
     )
@@ -86,41 +63,10 @@ def validated_request(
 def _organization(context: Mapping[str, Any], table: Table, given: object) -> str | None:
     if not given:
         return None
-    if table.name not in report.OF_ORGANIZATION:
+    if table.name not in report_tables.OF_ORGANIZATION:
         words = tk._("The table {table} is of all organizations")
         raise tk.ValidationError({"organization": [words.format(table=table.name)]})
-    return str(organization(context, str(given))["name"])
-
-
-def organization(context: Mapping[str, Any], given: str) -> dict[str, Any]:
-    """Return the ``id``, ``name`` and ``title`` of an organization.
-
-    :raises tk.ObjectNotFound: no organization has this name or id, or the user may not see it
-    """
-    found = model.Group.get(given)
-    if found is None or not found.is_organization or found.state != "active":
-        raise tk.ObjectNotFound(tk._("Organization not found"))
-    try:
-        tk.check_access("organization_show", same_user(context), {"id": found.id})
-    except tk.NotAuthorized as error:
-        raise tk.ObjectNotFound(tk._("Organization not found")) from error
-    return {"id": found.id, "name": found.name, "title": found.title or found.name}
-
-
-def organizations(context: Mapping[str, Any]) -> list[Row]:
-    """Return the ``name`` and ``title`` of the organizations that the user may see, by title."""
-    try:
-        tk.check_access("organization_list", same_user(context), {})
-    except tk.NotAuthorized:
-        return []
-    group = model.Group
-    title = sa.func.coalesce(sa.func.nullif(group.title, ""), group.name).label("title")
-    rows = (
-        model.Session.query(group.name, title)
-        .filter(group.is_organization, group.state == "active")
-        .order_by(sa.func.lower(title))
-    )
-    return [{"name": row.name, "title": row.title} for row in rows]
+    return str(visibility.organization(context, str(given))["name"])
 
 
 def _since(given: object) -> tuple[datetime | None, str | None]:
@@ -177,7 +123,7 @@ def listing(table: Table, request: TableRequest, number: int, size: int) -> Tabl
     :raises tk.ValidationError: the visitor has not logged in and requests only later rows
     """
     _rows_left(replace(request, offset=(number - 1) * size))
-    return report.page(table, request, number, size)
+    return report_tables.page(table, request, number, size)
 
 
 def _rows_left(request: TableRequest) -> int | None:
@@ -199,4 +145,4 @@ def rows(table: Table, request: TableRequest) -> Iterator[Row]:
     left = _rows_left(request)
     if left is not None:
         request = replace(request, limit=min(left, request.limit or left))
-    return report.rows(table, request)
+    return report_tables.rows(table, request)

@@ -82,7 +82,7 @@ class TableRequest:
 
     :ivar now: the current time, aware
     :ivar organization: the name of an organization, to list only its datasets; None for all
-    :ivar dataset: the id of a dataset, to list only what belongs to it; only lists of the database do so
+    :ivar dataset: the id of a dataset, to list only what belongs to it; only :mod:`.dataset_tables` does so
     :ivar since: the earliest change to list, aware; None for a day before ``now``
     :ivar run: the id of a run whose changes are listed in addition
     :ivar status: a status, to list only datasets that have it now
@@ -139,7 +139,7 @@ class TablePage:
 
     :ivar number: counted from 1
     :ivar has_next: whether there is another page
-    :ivar total: the number of rows of all pages; None if nobody counted them
+    :ivar total: the number of rows of all pages; None if it was not counted
     """
 
     rows: Sequence[Row]

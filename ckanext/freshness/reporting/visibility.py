@@ -1,4 +1,4 @@
-"""Visibility: the only place that decides which datasets of a report a user may see.
+"""Visibility: the only place that decides which datasets and organizations of a report a user may see.
 
 Permission labels decide. CKAN's own labels follow from the columns of ``package``, so that SQL can
 compare them (:func:`condition`). Solr holds those of other plugins (IPermissionLabels): then a search
@@ -7,18 +7,25 @@ decides, as on all pages of CKAN.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any, TypeVar
 
 import ckan.plugins.toolkit as tk
+import sqlalchemy as sa
 
 from .. import settings
+from ..ckan_adapter.ckan_core import model
 from ..ckan_adapter.permissions import default_user_labels
 from ..status.package_fields import same_user
-from .tables import Context
+from .tables import Context, Row
 
 Item = TypeVar("Item")
+
+NOBODY: Mapping[str, Any] = {"user": "", "auth_user_obj": None}
+"""The context of a visitor who has not logged in and sees only public datasets."""
+SITE: Mapping[str, Any] = {"ignore_auth": True, "user": "", "auth_user_obj": None}
+"""The context of the site itself, which sees all datasets."""
 
 _MOST = 500
 """Datasets in one search. Solr accepts 1,024 terms."""
@@ -101,3 +108,34 @@ def only_visible(
         seen = visible(context, new)
         known |= {id: id in seen for id in new}
         yield from (row for row in part if known[package_id(row)])
+
+
+def organization(context: Mapping[str, Any], given: str) -> dict[str, Any]:
+    """Return the ``id``, ``name`` and ``title`` of an organization.
+
+    :raises tk.ObjectNotFound: no organization has this name or id, or the user may not see it
+    """
+    found = model.Group.get(given)
+    if found is None or not found.is_organization or found.state != "active":
+        raise tk.ObjectNotFound(tk._("Organization not found"))
+    try:
+        tk.check_access("organization_show", same_user(context), {"id": found.id})
+    except tk.NotAuthorized as error:
+        raise tk.ObjectNotFound(tk._("Organization not found")) from error
+    return {"id": found.id, "name": found.name, "title": found.title or found.name}
+
+
+def organizations(context: Mapping[str, Any]) -> list[Row]:
+    """Return the ``name`` and ``title`` of the organizations that the user may see, by title."""
+    try:
+        tk.check_access("organization_list", same_user(context), {})
+    except tk.NotAuthorized:
+        return []
+    group = model.Group
+    title = sa.func.coalesce(sa.func.nullif(group.title, ""), group.name).label("title")
+    rows = (
+        model.Session.query(group.name, title)
+        .filter(group.is_organization, group.state == "active")
+        .order_by(sa.func.lower(title))
+    )
+    return [{"name": row.name, "title": row.title} for row in rows]

@@ -13,7 +13,7 @@ from ..ckan_adapter.solr import SEARCH_FAULTS
 from ..dates import utc_now
 from ..mails import delivery
 from ..mails import summary as mail_words
-from ..reporting import history, table_access
+from ..reporting import daily_counts, history
 from ..reporting.labels import counted, fresh_share, refresh_summary
 from ..search.unindexed import SolrAwayError, solr_away_in_words
 from ..status.refresh import refresh
@@ -72,7 +72,7 @@ def prune(now: datetime) -> PartReport:
 def report(now: datetime) -> PartReport:
     """Store today's figures of the catalogue's freshness."""
     try:
-        kept = table_access.record(now)
+        kept = daily_counts.record(now)
     except SEARCH_FAULTS as error:
         words = tk._("Solr does not answer, so that nothing could be counted: {error}")
         return PartReport(words.format(error=error), complete=False)

@@ -9,7 +9,7 @@ from flask import Blueprint, Response
 from flask.typing import ResponseReturnValue
 
 from .. import settings
-from ..reporting import badge, counts, display, table_access, visibility
+from ..reporting import badge, counts, display, visibility
 from ..reporting.counts import StatusCounts
 from .responses import abort, keep
 
@@ -26,7 +26,7 @@ _COLOURS = ((75, "fresh"), (50, "due"), (25, "overdue"), (0, "delinquent"))
 def dataset(id: str) -> ResponseReturnValue:
     """Return the badge of a public dataset."""
     try:
-        package = tk.get_action("package_show")(dict(table_access.NOBODY), {"id": id})
+        package = tk.get_action("package_show")(dict(visibility.NOBODY), {"id": id})
     except (tk.ObjectNotFound, tk.NotAuthorized):
         abort(404, tk._("Dataset not found"))
     if not settings.is_judged(package["type"]):
@@ -39,17 +39,17 @@ def dataset(id: str) -> ResponseReturnValue:
 def organization(name: str) -> ResponseReturnValue:
     """Return the badge of an organization: the share of its public datasets that are up to date."""
     try:
-        found = table_access.organization(table_access.NOBODY, name)
+        found = visibility.organization(visibility.NOBODY, name)
     except (tk.ObjectNotFound, tk.NotAuthorized):
         abort(404, tk._("Organization not found"))
     only = visibility.of_organization(found["name"])
-    return _share(counts.count(table_access.NOBODY, only).every)
+    return _share(counts.count(visibility.NOBODY, only).every)
 
 
 @badges.route("/freshness.svg")
 def site() -> ResponseReturnValue:
     """Return the badge of the site: the share of public datasets that are up to date."""
-    return _share(counts.count(table_access.NOBODY).every)
+    return _share(counts.count(visibility.NOBODY).every)
 
 
 def _share(found: StatusCounts) -> Response:

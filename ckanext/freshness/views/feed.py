@@ -14,7 +14,7 @@ from feedgen.feed import FeedGenerator
 from flask import Response
 
 from ..aging.status import Status
-from ..reporting import change_words, labels, report
+from ..reporting import change_words, labels, report_tables
 from ..reporting.tables import Row, TableRequest
 from .responses import keep
 
@@ -29,7 +29,7 @@ _TITLE = 300
 
 def changes(request: TableRequest) -> Response:
     """Return a feed of the newest status changes that the user may see."""
-    rows = list(report.rows(report.CHANGES, replace(request, limit=ENTRIES)))
+    rows = list(report_tables.rows(report_tables.CHANGES, replace(request, limit=ENTRIES)))
     # Without new changes, the feed keeps its date.
     feed = _feed(
         tk._("Changes of freshness") + " - " + tk.config.get("ckan.site_title", ""),
@@ -95,7 +95,7 @@ def data(
     :param page: URL of the page that shows the same changes
     :param empty_since: the date of a feed without entries
     """
-    rows = list(report.rows(report.DATA, replace(request, limit=ENTRIES)))
+    rows = list(report_tables.rows(report_tables.DATA, replace(request, limit=ENTRIES)))
     feed = _feed(
         tk._("Data changes") + f" - {title}",
         url=url,

@@ -11,7 +11,7 @@ from flask.typing import ResponseReturnValue
 
 from ..dates import utc_now
 from ..iati import overview
-from ..reporting import table_access, tables
+from ..reporting import tables, visibility
 from .responses import FORMATS, abort, error_text, file_of, page_number, render
 
 iati_page = Blueprint("freshness_iati_page", __name__)
@@ -57,7 +57,7 @@ def _reader() -> Mapping[str, Any]:
     user = tk.current_user
     if not _may("freshness_report"):
         abort(403, tk._("Log in to see this page"))
-    return table_access.NOBODY if user.is_anonymous else {"user": user.name, "auth_user_obj": user}
+    return visibility.NOBODY if user.is_anonymous else {"user": user.name, "auth_user_obj": user}
 
 
 def _may(action: str) -> bool:

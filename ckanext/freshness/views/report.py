@@ -18,13 +18,13 @@ from ..ckan_adapter.solr import SEARCH_FAULTS
 from ..dates import utc_now
 from ..reporting import (
     counts,
-    lists,
+    dataset_tables,
     prometheus_metrics,
-    report,
+    report_tables,
     run_summary,
     run_tables,
-    streamed_lists,
     table_access,
+    visibility,
 )
 from ..reporting.dashboard import overview
 from ..reporting.tables import Table, TableRequest
@@ -40,7 +40,7 @@ LONG = 50
 Params = ParamSpec("Params")
 View = Callable[Params, ResponseReturnValue]
 
-_NAMES = ",".join(report.TABLES)
+_NAMES = ",".join(report_tables.TABLES)
 _ENDINGS = ",".join(FORMATS)
 
 
@@ -80,7 +80,7 @@ def dashboard() -> ResponseReturnValue:
 def organization(name: str) -> ResponseReturnValue:
     """Show the dashboard of one organization."""
     context = _reader()
-    found = table_access.organization(context, name)
+    found = visibility.organization(context, name)
     if name != found["name"]:
         return redirect_to("freshness.organization", name=found["name"])
     shown = overview(TableRequest(context, utc_now(), organization=name))
@@ -93,7 +93,7 @@ def organization(name: str) -> ResponseReturnValue:
 @_with_error_pages
 def changes_feed() -> ResponseReturnValue:
     """Return status changes as a feed."""
-    _, request = _table_and_request(report.CHANGES.name)
+    _, request = _table_and_request(report_tables.CHANGES.name)
     if request.since is None:
         request = replace(request, since=request.now - feed.PERIOD)
     return feed.changes(request)
@@ -103,7 +103,7 @@ def changes_feed() -> ResponseReturnValue:
 @_with_error_pages
 def data_feed() -> ResponseReturnValue:
     """Return changes of data as a feed, of the whole site or of one organization."""
-    _, request = _table_and_request(report.DATA.name)
+    _, request = _table_and_request(report_tables.DATA.name)
     # Without changes, the feed keeps its date for a day.
     since = (request.now - feed.PERIOD).replace(hour=0, minute=0, second=0, microsecond=0)
     name = request.organization
@@ -111,7 +111,7 @@ def data_feed() -> ResponseReturnValue:
         replace(request, since=request.since or since),
         title=tk.config.get("ckan.site_title", "")
         if name is None
-        else table_access.organization(request.context, name)["title"],
+        else visibility.organization(request.context, name)["title"],
         url=tk.h.url_for("freshness.data_feed", organization=name, _external=True),
         page=tk.h.url_for("freshness.table", name="data", organization=name, _external=True),
         empty_since=since,
@@ -122,7 +122,7 @@ def data_feed() -> ResponseReturnValue:
 @_with_error_pages
 def dashboard_file(ending: str) -> ResponseReturnValue:
     """Download the counts of datasets by status."""
-    return table_file(report.STATUSES.name, ending)
+    return table_file(report_tables.STATUSES.name, ending)
 
 
 @report_pages.route(f"/freshness/organization/<name>.<any({_ENDINGS}):ending>")
@@ -130,10 +130,10 @@ def dashboard_file(ending: str) -> ResponseReturnValue:
 def organization_file(name: str, ending: str) -> ResponseReturnValue:
     """Download the datasets of an organization with their statuses."""
     context = _reader()
-    found = table_access.organization(context, name)["name"]
+    found = visibility.organization(context, name)["name"]
     request = TableRequest(context, utc_now(), organization=found)
-    rows = table_access.rows(report.DATASETS, request)
-    return file_of(rows, report.DATASETS.fields, f"freshness-{found}", ending)
+    rows = table_access.rows(report_tables.DATASETS, request)
+    return file_of(rows, report_tables.DATASETS.fields, f"freshness-{found}", ending)
 
 
 @report_pages.route(f"/freshness/<any({_NAMES}):name>")
@@ -148,11 +148,11 @@ def table(name: str) -> ResponseReturnValue:
             "page": table_access.listing(found, request, page_number(), LONG),
             "size": LONG,
             "asked": {key: tk.request.args[key] for key in _FILTERS if tk.request.args.get(key)},
-            "organizations": table_access.organizations(request.context)
-            if name in report.OF_ORGANIZATION
+            "organizations": visibility.organizations(request.context)
+            if name in report_tables.OF_ORGANIZATION
             else [],
             "siblings": _siblings(found, request),
-            "statuses": _statuses(request) if found is report.DATASETS else {},
+            "statuses": _statuses(request) if found is report_tables.DATASETS else {},
             "edits": _edited_organizations(request.context),
         },
     )
@@ -160,18 +160,18 @@ def table(name: str) -> ResponseReturnValue:
 
 def _siblings(found: Table, request: TableRequest) -> list[tuple[Table, int | None]]:
     """Return the tables that belong together with a table, with their numbers of rows."""
-    together = (tables for tables in report.SIBLINGS if found in tables)
+    together = (tables for tables in report_tables.SIBLINGS if found in tables)
     return [(each, each.count(request)) for each in next(together, ()) if each.count is not None]
 
 
 def _statuses(request: TableRequest) -> dict[str, int | None]:
     """Return the numbers of datasets by status; None instead of numbers that cannot be counted."""
-    numbers = streamed_lists.DATASETS.counts(replace(request, status=None), "f.status")
+    numbers = dataset_tables.DATASETS.counts(replace(request, status=None), "f.status")
     if numbers is None:
-        return dict.fromkeys(("", lists.NEEDS_UPDATE, *counts.STATUSES))
+        return dict.fromkeys(("", counts.NEEDS_UPDATE, *counts.STATUSES))
     return {
         "": sum(numbers.values()),
-        lists.NEEDS_UPDATE: sum(numbers.get(status, 0) for status in lists.NEED_UPDATE),
+        counts.NEEDS_UPDATE: sum(numbers.get(status, 0) for status in counts.NEED_UPDATE),
         **{status: numbers.get(status, 0) for status in counts.STATUSES},
     }
 
@@ -267,7 +267,7 @@ def metrics() -> ResponseReturnValue:
             )
             raise tk.NotAuthorized(words.format(option=_TOKEN)) from None
     return Response(
-        prometheus_metrics.text(table_access.SITE, utc_now()), content_type=CONTENT_TYPE_LATEST
+        prometheus_metrics.text(visibility.SITE, utc_now()), content_type=CONTENT_TYPE_LATEST
     )
 
 
@@ -287,7 +287,7 @@ _FILTERS = ("organization", "since", "status", "q", "sort")
 def _table_and_request(name: str) -> tuple[Table, TableRequest]:
     context = _reader()
     found = table_access.table_named(name)
-    if name in report.FOR_SYSADMINS:
+    if name in report_tables.FOR_SYSADMINS:
         tk.check_access("freshness_run_list", dict(context), {})
     return found, table_access.validated_request(context, found, tk.request.args, utc_now())
 

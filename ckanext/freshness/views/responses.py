@@ -10,7 +10,7 @@ import ckan.plugins.toolkit as tk
 from flask import Response, current_app, stream_with_context
 from flask.typing import ResponseReturnValue
 
-from ..reporting import table_access
+from ..reporting import visibility
 from ..reporting.tables import Context, Row, as_csv, as_json
 
 Writer = Callable[[Iterable[Row], Sequence[str]], Iterator[str]]
@@ -56,7 +56,7 @@ def user_context() -> Context:
     """Return the context of the reader, for actions and tables of the report."""
     user = tk.current_user
     if user.is_anonymous:
-        return table_access.NOBODY
+        return visibility.NOBODY
     return {"user": user.name, "auth_user_obj": user}
 
 

@@ -8,7 +8,7 @@ import ckan.plugins.toolkit as tk
 
 from ...ckan_adapter.ckan_core import model
 from ...dates import parse_date, utc_now
-from ...reporting import change_stream, table_access
+from ...reporting import change_stream, visibility
 from ...status.package_fields import same_user
 from ..arguments import whole_number
 
@@ -73,7 +73,7 @@ def _since(given: str | None) -> Any:
 
 
 def _organization(context: dict[str, Any], given: str | None) -> str | None:
-    return str(table_access.organization(context, given)["name"]) if given else None
+    return str(visibility.organization(context, given)["name"]) if given else None
 
 
 def _dataset(context: dict[str, Any], given: str | None) -> str | None:

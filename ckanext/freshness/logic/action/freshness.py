@@ -16,7 +16,7 @@ from ...ckan_adapter.ckan_core import model
 from ...ckan_adapter.database import lock_packages
 from ...dates import EARLIEST, parse_date, utc, utc_now, utc_text
 from ...model import FreshnessEvidence, FreshnessTransition
-from ...reporting import change_stream, link_checks, observed_frequencies, table_access
+from ...reporting import change_stream, link_checks, observed_frequencies, visibility
 from ...reporting.tables import TableRequest
 from ...search import unindexed
 from ...status import frequencies, judgement, observation, snapshot
@@ -350,7 +350,7 @@ def _transitions(package_id: str) -> list[dict[str, Any]]:
 
 def _data_changes(package_id: str, now: datetime) -> list[dict[str, Any]]:
     request = TableRequest(
-        table_access.SITE, now, dataset=package_id, since=EARLIEST, limit=_TRANSITIONS
+        visibility.SITE, now, dataset=package_id, since=EARLIEST, limit=_TRANSITIONS
     )
     keys = ("id", "seen_at", "resource_id", "evidence", "what", "summary")
     return [

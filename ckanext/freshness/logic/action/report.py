@@ -8,7 +8,7 @@ from typing import Any
 import ckan.plugins.toolkit as tk
 
 from ...dates import utc_now
-from ...reporting import counts, report, table_access, visibility
+from ...reporting import counts, report_tables, table_access, visibility
 from ..arguments import whole_number
 
 __all__ = ["freshness_report"]
@@ -45,7 +45,7 @@ def freshness_report(context: dict[str, Any], data_dict: dict[str, Any]) -> dict
     if not data_dict.get("table"):
         return _counts(context, data_dict)
     table = table_access.table_named(str(data_dict["table"]))
-    if table.name in report.FOR_SYSADMINS:
+    if table.name in report_tables.FOR_SYSADMINS:
         tk.check_access("freshness_run_list", context, {})
     limit = min(whole_number(data_dict, "limit", _LISTED), _MOST)
     offset = whole_number(data_dict, "offset", 0)
@@ -62,7 +62,7 @@ def freshness_report(context: dict[str, Any], data_dict: dict[str, Any]) -> dict
 def _counts(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[str, Any]:
     only = ""
     if data_dict.get("organization"):
-        name = table_access.organization(context, data_dict["organization"])["name"]
+        name = visibility.organization(context, data_dict["organization"])["name"]
         only = visibility.of_organization(name)
     every = counts.count(context, only).every
     return {

@@ -22,7 +22,7 @@ from ckanext.freshness.ckan_adapter.ckan_core import model
 from ckanext.freshness.dates import utc_now
 from ckanext.freshness.mails import opt_outs
 from ckanext.freshness.model import CheckRun, MailPerson
-from ckanext.freshness.reporting import observed_frequencies, report
+from ckanext.freshness.reporting import observed_frequencies, report_tables
 from ckanext.freshness.tests.browser.conftest import opened_tab, started_chromium
 from ckanext.freshness.tests.browser.site_pages import READERS, SITE_PAGES, SitePage
 from ckanext.freshness.tests.harvesting.harvested_site import make_harvested_site
@@ -272,7 +272,7 @@ def test_no_page_is_forgotten(app: Any, world: dict[str, Any]) -> None:
         if endpoint == "freshness.table":
             tables.add(values["name"])
     assert expected - listed == set()
-    assert tables | {"runs"} == set(report.TABLES)
+    assert tables | {"runs"} == set(report_tables.TABLES)
 
 
 def test_right_to_left(tab: Any) -> None:

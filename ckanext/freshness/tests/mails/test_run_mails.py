@@ -13,7 +13,7 @@ from ckanext.freshness.mails import opt_outs
 from ckanext.freshness.mails.delivery import DeliveryState, MailReport
 from ckanext.freshness.mails.kinds import MailKind
 from ckanext.freshness.model import CheckRun
-from ckanext.freshness.reporting import run_tables
+from ckanext.freshness.reporting import newest_runs
 from ckanext.freshness.runs.night import NightPart, PartReport, nightly
 from ckanext.freshness.tests.mails.conftest import Notify, later
 from ckanext.freshness.tests.servers.smtp import MailHost
@@ -127,10 +127,10 @@ def test_what_the_server_refused_is_told_later(notify: Notify, host: MailHost) -
 
 
 def test_the_last_run(clean_db: None) -> None:
-    assert run_tables.last() is None
+    assert newest_runs.last() is None
     night("one", -3)
     night("part", -1, options={"package_ids": ["a"]})
-    found = run_tables.last()
+    found = newest_runs.last()
     assert found is not None
     assert abs(found - later(-3)) < timedelta(minutes=5)
     assert found.tzinfo is timezone.utc

@@ -17,7 +17,7 @@ from ckanext.freshness.checking import data_changes
 from ckanext.freshness.checking.data_changes import DataChange
 from ckanext.freshness.ckan_adapter.ckan_core import model
 from ckanext.freshness.model import CheckRun, FreshnessTransition, HarvestHold, ResourceCheck
-from ckanext.freshness.reporting import history, table_access
+from ckanext.freshness.reporting import daily_counts, history
 from ckanext.freshness.reporting.counts import STATUSES, CurrentCounts, StatusCounts
 from ckanext.freshness.status.refresh import refresh
 from ckanext.freshness.tests.reporting.test_metrics import FIRST, FREQUENCIES, NUMBERS
@@ -237,7 +237,7 @@ def make_world() -> World:
         changed(datasets[name], from_status="overdue", to_status="delinquent")
     add_run()
     record(40, fresh=2, due=3)
-    table_access.record(NOW)
+    daily_counts.record(NOW)
     model.Session.remove()
     return World(people, datasets)
 

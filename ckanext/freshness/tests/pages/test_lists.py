@@ -16,7 +16,7 @@ from ckan.tests import factories
 from ckanext.freshness.aging.status import Status
 from ckanext.freshness.ckan_adapter.ckan_core import model
 from ckanext.freshness.model import CheckRun, FreshnessTransition
-from ckanext.freshness.reporting import report
+from ckanext.freshness.reporting import report_tables
 from ckanext.freshness.tests.pages.datasets import break_link, make_dataset
 from ckanext.freshness.tests.usual_site import use_hooks_of
 from ckanext.freshness.views import report as pages
@@ -218,9 +218,9 @@ def test_pages(read: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     assert page.select("a[rel=prev]")
 
 
-@pytest.mark.parametrize("name", report.TABLES)
+@pytest.mark.parametrize("name", report_tables.TABLES)
 def test_every_column_sorts(read: Any, get: Get, name: str) -> None:
-    for column in report.TABLES[name].columns:
+    for column in report_tables.TABLES[name].columns:
         get(f"{name}.json?sort=-{column.key}", "root")
     headings = read(name, "root").select("th")
     # The last one is of the actions.

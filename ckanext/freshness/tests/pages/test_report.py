@@ -20,7 +20,7 @@ from ckan.tests.helpers import call_action
 
 from ckanext.freshness.ckan_adapter.ckan_core import model
 from ckanext.freshness.model import CheckRun
-from ckanext.freshness.reporting import history, report, table_access
+from ckanext.freshness.reporting import daily_counts, history, report_tables, table_access
 from ckanext.freshness.runs import night_parts
 from ckanext.freshness.tests.pages.conftest import Read
 from ckanext.freshness.tests.pages.reports import (
@@ -303,11 +303,11 @@ def test_the_history_of_an_organization_goes_on_under_another_name(
 ) -> None:
     make("wells", owner_org=factories.Organization(name="relief")["id"])
     judge()
-    table_access.record(NOW - DAY)
+    daily_counts.record(NOW - DAY)
     root = factories.Sysadmin()["name"]
     call_action("organization_patch", {"user": root}, id="relief", name="relief-works")
     search.rebuild(force=True)
-    table_access.record(NOW)
+    daily_counts.record(NOW)
     (after, before) = rows_of(get("/freshness/history.csv?organization=relief-works"))
     assert (before["datasets"], after["datasets"]) == ("1", "1")
     # Another organization that takes the freed name has no history yet.
@@ -316,10 +316,10 @@ def test_the_history_of_an_organization_goes_on_under_another_name(
 
 
 def test_a_day_is_counted_once(read: Read, clean_site: None) -> None:
-    table_access.record(NOW)
+    daily_counts.record(NOW)
     make("wells")
     judge()
-    table_access.record(NOW)
+    daily_counts.record(NOW)
     (day,) = history.days(NOW.date())
     assert day.statuses["fresh"] == 1
     assert history.prune(NOW, DAY) == 0
@@ -388,7 +388,7 @@ def test_odd_names_of_organizations(get: Get, read: Read, clean_site: None) -> N
 
 
 def test_a_site_without_anything(read: Read, get: Get, people: dict[str, Any]) -> None:
-    for path in ("", *(f"/{name}" for name in report.TABLES)):
+    for path in ("", *(f"/{name}" for name in report_tables.TABLES)):
         read(f"/freshness{path}", people["sysadmin"])
         for ending in ("csv", "json"):
             get(f"/freshness{path}.{ending}", people["sysadmin"])

@@ -1,4 +1,7 @@
-"""The tables of the report by name, for pages, files, the action and the command alike."""
+"""The tables of the report by name: title, columns, and the functions that read their rows.
+
+Pages, files, the action and the command all use them.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from dataclasses import replace
 from itertools import islice
 
 from ..aging.messages import N_
-from . import change_stream, lists, streamed_lists
+from . import change_stream, dataset_tables, site_tables
 from .tables import Column, ColumnKind, Row, Table, TablePage, TableRequest, matching
 
 _DATASET = Column("title", N_("Dataset"), ColumnKind.DATASET)
@@ -41,7 +44,7 @@ STATUSES = Table(
         _PERCENT,
     ),
     ("status", "datasets", "percent"),
-    lists.statuses,
+    site_tables.statuses,
 )
 DATASETS = Table(
     "datasets",
@@ -58,8 +61,8 @@ DATASETS = Table(
         Column("due", N_("Due"), ColumnKind.MOMENT),
     ),
     (*_OF_PACKAGE, "status", *_DATES, "undetermined"),
-    streamed_lists.DATASETS.rows,
-    streamed_lists.DATASETS.count,
+    dataset_tables.DATASETS.rows,
+    dataset_tables.DATASETS.count,
 )
 DUE = Table(
     "due",
@@ -73,8 +76,8 @@ DUE = Table(
         Column("frequency_days", N_("Update frequency"), ColumnKind.FREQUENCY),
     ),
     (*_OF_PACKAGE, *_DATES),
-    streamed_lists.DUE.rows,
-    streamed_lists.DUE.count,
+    dataset_tables.DUE.rows,
+    dataset_tables.DUE.count,
 )
 FREQUENCIES = Table(
     "frequencies",
@@ -96,8 +99,8 @@ FREQUENCIES = Table(
         *(*_OF_PACKAGE, "declared_days", "suggested_days", "certainty_percent"),
         *("days", "lowest_days", "highest_days", "at_least", "changes", "basis"),
     ),
-    streamed_lists.FREQUENCIES.rows,
-    streamed_lists.FREQUENCIES.count,
+    dataset_tables.FREQUENCIES.rows,
+    dataset_tables.FREQUENCIES.count,
 )
 CHANGES = Table(
     "changes",
@@ -114,8 +117,8 @@ CHANGES = Table(
         Column("evidence", N_("Evidence"), ColumnKind.EVIDENCE),
     ),
     (*_OF_PACKAGE, "from_status", "to_status", "changed_at", "cause", "evidence"),
-    streamed_lists.CHANGES.rows,
-    streamed_lists.CHANGES.count,
+    dataset_tables.CHANGES.rows,
+    dataset_tables.CHANGES.count,
 )
 DATA = Table(
     "data",
@@ -134,7 +137,7 @@ DATA = Table(
         *change_stream.FACTS,
     ),
     change_stream.rows,
-    streamed_lists.DATA.count,
+    dataset_tables.DATA.count,
 )
 BROKEN = Table(
     "broken",
@@ -151,8 +154,8 @@ BROKEN = Table(
         *(*_OF_RESOURCE, "failing_since", "failures", "succeeded_at", "tried_at"),
         *("status", "words"),
     ),
-    streamed_lists.BROKEN.rows,
-    streamed_lists.BROKEN.count,
+    dataset_tables.BROKEN.rows,
+    dataset_tables.BROKEN.count,
 )
 UNCLEAR = Table(
     "unclear",
@@ -165,8 +168,8 @@ UNCLEAR = Table(
         Column("tried_at", N_("Last check"), ColumnKind.MOMENT),
     ),
     (*_OF_RESOURCE, "undetermined", "tried_at", "status", "words"),
-    streamed_lists.UNCLEAR.rows,
-    streamed_lists.UNCLEAR.count,
+    dataset_tables.UNCLEAR.rows,
+    dataset_tables.UNCLEAR.count,
 )
 MISMATCHES = Table(
     "mismatches",
@@ -180,8 +183,8 @@ MISMATCHES = Table(
         Column("tried_at", N_("Last check"), ColumnKind.MOMENT),
     ),
     (*_OF_RESOURCE, "promised", "found", "tried_at", "status", "words"),
-    streamed_lists.MISMATCHES.rows,
-    streamed_lists.MISMATCHES.count,
+    dataset_tables.MISMATCHES.rows,
+    dataset_tables.MISMATCHES.count,
 )
 ORGANIZATIONS = Table(
     "organizations",
@@ -197,7 +200,7 @@ ORGANIZATIONS = Table(
         *_STATUSES[1:],
     ),
     ("name", "title", "datasets", "fresh_percent", *_STATUS_FIELDS),
-    lists.organizations,
+    site_tables.organizations,
 )
 SOURCES = Table(
     "sources",
@@ -213,7 +216,7 @@ SOURCES = Table(
         Column("errors", N_("Errors"), ColumnKind.NUMBER),
     ),
     ("name", "title", "type", "active", "datasets", "status", "created", "finished", "errors"),
-    lists.sources,
+    site_tables.sources,
 )
 HOSTS = Table(
     "hosts",
@@ -226,7 +229,7 @@ HOSTS = Table(
         _PERCENT,
     ),
     ("name", "resources", "percent"),
-    lists.hosted,
+    site_tables.hosted,
 )
 HISTORY = Table(
     "history",
@@ -240,7 +243,7 @@ HISTORY = Table(
         *_STATUSES,
     ),
     ("day", "datasets", "fresh_percent", *_STATUS_FIELDS),
-    lists.days,
+    site_tables.days,
 )
 RUNS = Table(
     "runs",
@@ -255,7 +258,7 @@ RUNS = Table(
         Column("error", N_("What went wrong")),
     ),
     ("id", "kind", "started_at", "ended_at", "visited", "error"),
-    lists.runs,
+    site_tables.runs,
 )
 
 TABLES: dict[str, Table] = {
@@ -287,7 +290,7 @@ SIBLINGS = (LINKS, (CHANGES, DATA))
 
 
 def rows(table: Table, request: TableRequest) -> Iterator[Row]:
-    """Read the rows of a table one by one, from the request's offset up to its limit."""
+    """Yield the rows of a table, from the request's offset up to its limit."""
     if table.count is not None:
         return iter(table.rows(request))
     found = matching(table, table.rows(request), request)

@@ -1,4 +1,4 @@
-"""Rows of the report's tables that are counted, or that are few: only visible datasets."""
+"""Rows of the report's tables about the site as a whole: counts, organizations, harvest sources and runs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import sqlalchemy as sa
 from dateutil.relativedelta import relativedelta
 
 from .. import settings
-from ..aging.status import Status
 from ..ckan_adapter import harvest_tables
 from ..ckan_adapter.ckan_core import model
 from ..dates import utc_text
@@ -20,10 +19,6 @@ from ..status.package_fields import same_user
 from . import counts, harvest_jobs, history, host_groups
 from .tables import BATCH, Context, Row, TableRequest, with_iso_dates
 from .visibility import of_organization, search
-
-NEEDS_UPDATE = "needs_update"
-"""The value of the filter for all statuses of :data:`NEED_UPDATE`."""
-NEED_UPDATE = (Status.DUE.value, Status.OVERDUE.value, Status.DELINQUENT.value)
 
 
 def statuses(request: TableRequest) -> Iterator[Row]:
@@ -58,9 +53,6 @@ def organization_rows(report: counts.CurrentCounts) -> list[Row]:
         for name, numbers in report.organizations.items()
     ]
     return sorted(rows, key=lambda row: str(row["title"]).casefold())
-
-
-# Other tables.
 
 
 def sources(request: TableRequest) -> Iterator[Row]:
@@ -176,9 +168,6 @@ def count_hosts(ids: list[str] | None = None) -> dict[str, int]:
         {} if ids is None else {"ids": ids},
     ).all()
     return dict(map(tuple, rows))
-
-
-# Shared by all tables.
 
 
 def _of_organization(request: TableRequest) -> str:

@@ -1,4 +1,7 @@
-"""Lists of the report that the database selects, sorts, searches and counts: only visible datasets."""
+"""Rows of the report's tables in which each row is a visible dataset, or a thing that belongs to one.
+
+The database selects, sorts, searches and counts the rows, and streams them.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ from ..model.check import CHECKED_LINKS, DECLARED
 from ..model.suggestions import IS_SUGGESTED
 from ..web.urls import display_url
 from . import visibility
-from .lists import NEED_UPDATE, NEEDS_UPDATE
+from .counts import NEED_UPDATE, NEEDS_UPDATE
 from .tables import BATCH, Row, TableRequest, sort_of, with_iso_dates
 
 SOON = timedelta(days=7)
@@ -31,8 +34,8 @@ def _no_values(request: TableRequest) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class SqlList:
-    """A list of datasets, or of things that belong to datasets.
+class DatasetTable:
+    """The SQL of a table of datasets, or of things that belong to datasets.
 
     :ivar columns: SQL of its columns beside those of the dataset ``p`` and its organization ``g``
     :ivar source: SQL of what it lists, joined with ``p``
@@ -159,7 +162,7 @@ _STATUS = "array_position(ARRAY['delinquent', 'overdue', 'due', 'unavailable', '
 """SQL that orders statuses, the most urgent first."""
 
 _of_datasets = partial(
-    SqlList,
+    DatasetTable,
     columns="""p.private, f.status, f.last_modified, f.evidence, f.frequency_days, f.due, f.overdue,
     f.delinquent, f.undetermined""",
     source="FROM package p LEFT JOIN freshness_dataset f ON f.package_id = p.id",
@@ -194,7 +197,7 @@ DUE = _of_datasets(where="f.due BETWEEN :now AND :until", order="due", values=_s
 """Datasets that become due within a week, the earliest first."""
 
 
-FREQUENCIES = SqlList(
+FREQUENCIES = DatasetTable(
     columns="""s.declared_days, s.suggested_days, s.days, s.lowest_days, s.highest_days, s.at_least, s.changes,
     s.basis, 100 * s.certainty AS certainty_percent""",
     source="""FROM freshness_suggestion s JOIN package p ON p.id = s.package_id
@@ -223,7 +226,7 @@ def _period(request: TableRequest) -> dict[str, Any]:
     return {**_since(request), "run": request.run}
 
 
-CHANGES = SqlList(
+CHANGES = DatasetTable(
     columns="o.id, o.from_status, o.to_status, o.changed_at, o.evidence, o.cause",
     source="FROM freshness_transition o JOIN package p ON p.id = o.package_id",
     # A dataset's first status is no change.
@@ -245,7 +248,7 @@ CHANGES = SqlList(
 
 # Changes of data.
 
-DATA = SqlList(
+DATA = DatasetTable(
     columns="""o.id AS change_id, o.resource_id, coalesce(r.name, '') AS resource, r.url, o.seen_at,
     o.evidence, o.changed_after, o.changed_before, o.stated_at, o.hash_before, o.hash_after,
     o.size_before, o.size_after, o.media_type_before, o.media_type_after, o.summary""",
@@ -272,7 +275,7 @@ _OF_RESOURCE = """c.resource_id, coalesce(r.name, '') AS resource, r.format, c.u
     c.attempts -> 0 ->> 'outcome' AS outcome, c.attempts -> 0 -> 'status' AS status,
     c.attempts -> 0 ->> 'reason' AS reason, c.attempts -> 0 ->> 'words' AS words"""
 _of_links = partial(
-    SqlList,
+    DatasetTable,
     source=f"FROM {CHECKED_LINKS}",
     tie_breaker="c.resource_id",
     searched=("r.name", "c.host"),
