@@ -13,7 +13,8 @@ from ckan.lib.search.common import make_connection
 
 from ckanext.freshness.ckan_adapter.extras import write_extras
 from ckanext.freshness.field_names import NAMES
-from ckanext.freshness.status.assessment import TransitionCause, update_packages
+from ckanext.freshness.status.assessment import update_packages
+from ckanext.freshness.status.transitions import TransitionCause
 
 _ID = "md5('{kind} ' || n)::uuid::text"
 _PACKAGES = f"""

@@ -22,8 +22,8 @@ from ..ckan_adapter.site_names import site_names
 from ..dates import parse_date, utc_now
 from ..search.fields import judged_extras
 from ..status import assessment, defaults
-from ..status.assessment import DatasetEdit, ResourceAction
 from ..status.frequencies import FrequencySource
+from ..status.transitions import DatasetEdit, ResourceAction
 from ..web.urls import display_url
 
 _MAX_NAME = 200

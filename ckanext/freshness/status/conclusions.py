@@ -18,7 +18,8 @@ from ..checking.selection import is_broken
 from ..ckan_adapter.ckan_core import model
 from ..search import unindexed
 from . import removal, resource_fields
-from .assessment import TransitionCause, update_packages
+from .assessment import update_packages
+from .transitions import TransitionCause
 
 _DOUBTS = frozenset({Outcome.API, Outcome.CANNOT_TELL})
 """Outcomes that can make the freshness of a dataset undetermined."""

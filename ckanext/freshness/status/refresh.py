@@ -24,8 +24,9 @@ from ..dates import utc
 from ..search import unindexed
 from ..search.unindexed import BATCH, IndexFailure, SolrAwayError
 from . import defaults, own_fields
-from .assessment import TransitionCause, update_packages
+from .assessment import update_packages
 from .own_fields import OwnField, OwnFieldsError
+from .transitions import TransitionCause
 
 
 @dataclass(slots=True)

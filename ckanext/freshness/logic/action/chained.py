@@ -19,7 +19,8 @@ from ...dates import utc_now
 from ...own_values import as_mapping, claimed, foreign
 from ...reporting import url_facts
 from ...status import removal
-from ...status.assessment import TransitionCause, assess_packages
+from ...status.assessment import assess_packages
+from ...status.transitions import TransitionCause
 from .. import frequency_form
 from ..dataset_hooks import noting
 from . import chained_harvest

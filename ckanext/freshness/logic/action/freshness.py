@@ -20,10 +20,11 @@ from ...reporting import change_stream, link_checks, observed_frequencies, visib
 from ...reporting.tables import TableRequest
 from ...search import unindexed
 from ...status import frequencies, judgement, observation, snapshot
-from ...status.assessment import TransitionCause, update_packages
+from ...status.assessment import update_packages
 from ...status.frequencies import StatedFrequency
 from ...status.package_fields import same_user, write_field
 from ...status.snapshot import DatasetSnapshot
+from ...status.transitions import TransitionCause
 from ...web.urls import display_url
 from ..arguments import flag, reference
 

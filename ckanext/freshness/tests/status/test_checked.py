@@ -18,7 +18,8 @@ from ckanext.freshness.checking.results import Attempt, CheckResult, ResourceToC
 from ckanext.freshness.ckan_adapter.ckan_core import model
 from ckanext.freshness.ckan_adapter.solr import rebuild, solr_commit
 from ckanext.freshness.status import conclusions, resource_fields
-from ckanext.freshness.status.assessment import TransitionCause, assess_packages, update_packages
+from ckanext.freshness.status.assessment import assess_packages, update_packages
+from ckanext.freshness.status.transitions import TransitionCause
 from ckanext.freshness.tests.clock import freeze_time
 
 pytestmark = pytest.mark.usefixtures("kept_db")

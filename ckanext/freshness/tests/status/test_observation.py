@@ -20,7 +20,8 @@ from werkzeug.datastructures import FileStorage
 from ckanext.freshness.aging.evidence import Evidence, observe
 from ckanext.freshness.ckan_adapter.extras import write_extras
 from ckanext.freshness.field_names import NAMES
-from ckanext.freshness.status.assessment import TransitionCause, assess_packages
+from ckanext.freshness.status.assessment import assess_packages
+from ckanext.freshness.status.transitions import TransitionCause
 from ckanext.freshness.tests.clock import freeze_time
 
 pytestmark = pytest.mark.usefixtures("kept_db")

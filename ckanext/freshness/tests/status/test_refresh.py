@@ -27,8 +27,9 @@ from ckanext.freshness.field_names import NAMES
 from ckanext.freshness.mails import outbox
 from ckanext.freshness.search.unindexed import SolrAwayError
 from ckanext.freshness.status import refresh as module
-from ckanext.freshness.status.assessment import TransitionCause, update_packages
+from ckanext.freshness.status.assessment import update_packages
 from ckanext.freshness.status.refresh import RefreshCounts, refresh
+from ckanext.freshness.status.transitions import TransitionCause
 from ckanext.freshness.tests.clock import freeze_time
 from ckanext.freshness.tests.model.test_tables import alembic_config
 from ckanext.freshness.tests.status.meddling import MeddlingPlugin

@@ -1,0 +1,160 @@
+"""Changes of a dataset's status: by time, by an edit, by a check, and the explanation of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime
+from enum import Enum
+from typing import Any
+
+from ..aging.status import Status
+from ..dates import utc_to_second
+from .judgement import FreshnessRow, Judgement, SiteRules, assess_with
+from .snapshot import DatasetSnapshot
+
+
+class TransitionCause(str, Enum):
+    """The cause of a change of a status."""
+
+    EDIT = "edit"
+    FREQUENCY = "frequency"
+    """An edit of the update frequency, which alone explains the change."""
+    TIME = "time"
+    CHECK = "check"
+    RECOMPUTE = "recompute"
+
+
+class ResourceAction(str, Enum):
+    """The effect of an action on a resource."""
+
+    ADDED = "added"
+    REPLACED = "replaced"
+    """It gets another file or URL."""
+    EDITED = "edited"
+    REMOVED = "removed"
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetEdit:
+    """An action that writes a dataset, and the resource that it is about, if any."""
+
+    action: str
+    change: ResourceAction | None = None
+    resource_id: str | None = None
+    """None also if a new resource has no id yet."""
+    resource_name: str | None = None
+
+
+def completed(edit: DatasetEdit, dataset: DatasetSnapshot) -> DatasetEdit:
+    """Return an edit with the id that CKAN has given to a new resource meanwhile."""
+    if edit.change is not ResourceAction.ADDED or edit.resource_id is not None:
+        return edit
+    new = [resource.id for resource in dataset.resources if not resource.is_known]
+    return replace(edit, resource_id=new[-1] if new else None)
+
+
+def replaced_resource(edit: DatasetEdit | None) -> str | None:
+    """Return the id of the resource that an edit gives another file or URL, if it does."""
+    if edit is None or edit.change is not ResourceAction.REPLACED:
+        return None
+    return edit.resource_id
+
+
+def transitions(
+    dataset: DatasetSnapshot,
+    judgement: Judgement,
+    row: FreshnessRow,
+    now: datetime,
+    rules: SiteRules,
+    *,
+    cause: TransitionCause,
+    writer: str | None,
+    edit: DatasetEdit | None,
+    run_id: str | None,
+) -> Iterator[dict[str, Any]]:
+    """Yield the rows for the changes of a dataset's status since it was last judged, the oldest first.
+
+    :param row: the new row of the dataset
+    :param edit: the edit that wrote the dataset, if there is one
+    """
+    is_anew = dataset.row is not None and dataset.row.judge_anew
+    for change in _status_changes(
+        dataset, row, now, TransitionCause.RECOMPUTE if is_anew else cause
+    ):
+        if change["cause"] is not TransitionCause.TIME:
+            if edit is not None and not is_anew:
+                change |= asdict(edit)
+            change |= _explanation(change, dataset, judgement, now, rules, writer)
+        yield {**change, "run_id": run_id}
+
+
+def _status_changes(
+    dataset: DatasetSnapshot, row: FreshnessRow, now: datetime, cause: TransitionCause
+) -> Iterator[dict[str, Any]]:
+    """Yield the changes of status since a dataset was judged.
+
+    First those by time alone, each at its boundary; then a change for another cause, if there is one. An edit
+    of the update frequency is one even if the status stays, so that the history has it.
+    """
+    before: Any = dataset.row
+    status = None if before is None else before.status
+    for passed, at in _passed_boundaries(before, now):
+        yield {
+            "package_id": dataset.id,
+            "from_status": status,
+            "to_status": passed,
+            "changed_at": at,
+            "evidence": before.evidence,
+            "cause": TransitionCause.TIME,
+        }
+        status = passed
+    is_reset = cause is TransitionCause.EDIT and before is not None
+    if status != row.status or (is_reset and before.frequency_days != row.frequency_days):
+        yield {
+            "package_id": dataset.id,
+            "from_status": status,
+            "to_status": row.status,
+            "changed_at": utc_to_second(now),
+            "evidence": row.evidence,
+            "cause": cause,
+        }
+
+
+def _passed_boundaries(row: Any, now: datetime) -> Iterator[tuple[str, datetime]]:
+    """Yield the statuses that a dataset has reached since its row was written, with their boundaries."""
+    if row is None or row.due is None:
+        return
+    bounds = (row.due, row.overdue, row.delinquent)
+    for status, at, following in zip(_AGES[1:4], bounds, (*bounds[1:], None), strict=True):
+        # Of equal boundaries the last decides.
+        is_passed = at <= utc_to_second(now) and at != following
+        if is_passed and _AGES.index(status) > _AGES.index(row.status):
+            yield status, at
+
+
+_AGES = [status.value for status in Status]
+
+
+def _explanation(
+    transition: Mapping[str, Any],
+    dataset: DatasetSnapshot,
+    judgement: Judgement,
+    now: datetime,
+    rules: SiteRules,
+    writer: str | None,
+) -> dict[str, Any]:
+    """Return who changed a status, and both update frequencies if only these explain the change, or changed."""
+    is_edit = transition["cause"] is TransitionCause.EDIT
+    explanation: dict[str, Any] = {"author": writer if is_edit else None}
+    days = judgement.frequency.days
+    if dataset.row is None or dataset.row.frequency_days == days:
+        return explanation
+    before = dataset.row.frequency_days
+    unchanged = assess_with(judgement.newest, before, dataset, now, rules)
+    stays = transition["to_status"] == transition["from_status"]
+    if stays or unchanged.status.value == transition["from_status"]:
+        explanation |= {"frequency_before": before, "frequency_after": days}
+        if is_edit:
+            explanation["cause"] = TransitionCause.FREQUENCY
+    return explanation
