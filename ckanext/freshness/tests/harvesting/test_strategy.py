@@ -228,6 +228,8 @@ FATES = [
     ("listed, malformed", seen(1, ReadOutcome.MALFORMED, A), (), False),
     ("listed, forbidden for the first time", seen(1, ReadOutcome.FORBIDDEN, A), (), False),
     ("forbidden, pages leave it out", seen(1, ReadOutcome.FORBIDDEN, A, left_out=True), (), True),
+    ("failed, pages leave it out", seen(1, ReadOutcome.FAILED, A, left_out=True), (), False),
+    ("malformed, pages leave it out", seen(1, ReadOutcome.MALFORMED, A, left_out=True), (), False),
 ]
 
 
@@ -270,6 +272,32 @@ def test_withdrawn_after_two_jobs_a_day_apart(since: datetime | None, gone: bool
     assert deleted(outcome) == ({"1"} if gone else set())
     if not gone:
         assert outcome.keep[0].forbidden_since == (since or NOW)
+
+
+@pytest.mark.parametrize("outcome", [ReadOutcome.FAILED, ReadOutcome.MALFORMED])
+def test_a_failure_is_no_second_refusal(outcome: ReadOutcome) -> None:
+    """It neither withdraws a record that an earlier job was refused, nor begins the 24 hours anew."""
+    since = NOW - timedelta(days=30)
+    decided = decide([known(1, forbidden_since=since), *OTHERS], [*HERE, seen(1, outcome, A)])
+    assert not decided.delete
+    assert [one.forbidden_since for one in decided.keep] == [since]
+
+
+@pytest.mark.parametrize(
+    ("found", "gone"),
+    [
+        (None, False),
+        (seen(1, ReadOutcome.GONE), False),
+        (seen(1, ReadOutcome.GONE, A), True),
+        (seen(1, ReadOutcome.FAILED, A), False),
+    ],
+)
+def test_a_record_whose_url_is_unsure_goes_only_if_a_container_lists_it(
+    found: SeenRecord | None, gone: bool
+) -> None:
+    current = [known(1, recognised=False), *OTHERS]
+    decided = decide(current, [*HERE, *([found] if found else [])])
+    assert deleted(decided) == ({"1"} if gone else set())
 
 
 @pytest.mark.parametrize(
@@ -432,6 +460,9 @@ def test_who_is_asked_for_himself() -> None:
     assert must_ask(known(1, A), set(), broken)
     assert not must_ask(known(1, A), {dataset(1)}, broken)
     assert not must_ask(known(1, B), set(), broken)
+    assert not must_ask(known(1, A, recognised=False), set(), broken)
+    catalog = KnownRecord(B, guid_of(B, None))
+    assert not must_ask(catalog, set(), broken)
     assert not must_ask(known(1, A), set(), Containers(ROOT, {A}, {ROOT: "answers 503"}))
 
 
