@@ -119,8 +119,9 @@ def test_what_is_expected(
         (None, True, None, False, 1.0, 0, 0),
         (NOW - 10 * DAY, False, None, False, 1.0, 0, 10),
         (NOW - 10 * DAY, True, NOW - 2 * DAY, False, 1.0, 1, 2),
-        # A date from before the previous check, or from the future, is of no use.
+        # A date that is not after the previous check, or in the future, is of no use.
         (NOW - 10 * DAY, True, NOW - 11 * DAY, True, 1.0, 0, 10),
+        (NOW - 10 * DAY, True, NOW - 10 * DAY, True, 1.0, 0, 10),
         (NOW - 10 * DAY, True, NOW + DAY, True, 1.0, 0, 10),
         # Nothing but a date shows the change.
         (NOW - 10 * DAY, True, NOW - 2 * DAY, True, 1.0, 1, 2),

@@ -191,6 +191,11 @@ def test_last_modified(
         assert step.memory == KnownContent('"2"', "Tue", A, (C,), outdated=True)
 
 
+def test_the_date_of_an_empty_file_ends_no_check() -> None:
+    empty = OK._replace(last_modified=NOW - DAY, empty=True)
+    assert first_step(SEEN, empty) == Decision(NextRequest.HASH, SEEN, modified=NOW - DAY)
+
+
 # Hashes
 
 
