@@ -64,6 +64,10 @@ def test_files_that_change_together_are_one_update() -> None:
     assert found is not None and found.moments == tuple(sorted(one.at for one in single))
 
 
+def test_updates_half_a_day_apart_are_two() -> None:
+    assert known([0.5] * 4).updates == 5
+
+
 def test_updates_of_the_future_are_ignored() -> None:
     wrong = Update(NOW + 1000 * DAY)
     assert observed([wrong, *updates([7, 7, 7])], NOW) == observed(updates([7, 7, 7]), NOW)
