@@ -11,7 +11,8 @@ PURE = (
     *("harvesting/fdp/test_triples.py", "iati/registry/test_brakes.py"),
     *("iati/registry/test_records.py", "harvesting/test_package_merge.py"),
     *("harvesting/test_schema_fields.py", "harvesting/test_strategy.py"),
-    *("test_import_rules.py", "test_regular_expressions.py", "test_stack_tests.py"),
+    *("test_database_text.py", "test_dates.py", "test_import_rules.py"),
+    *("test_regular_expressions.py", "test_stack_tests.py"),
 )
 """Folders and files whose tests need neither CKAN nor its services."""
 
