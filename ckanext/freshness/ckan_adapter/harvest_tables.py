@@ -102,6 +102,108 @@ WHERE s.id = ANY(:ids)"""
 """SQL: the sources ``:ids``, their last jobs, and the numbers of their errors and held deletions."""
 
 
+NEWEST_JOBS = """
+SELECT j.*, c.*, jsonb_array_length(h.held) AS held,
+    (SELECT count(*) FROM harvest_gather_error e WHERE e.harvest_job_id = j.id) AS gather_errors
+FROM unnest(CAST(:sources AS text[])) AS source(id)
+CROSS JOIN LATERAL (
+    SELECT id, source_id, status, created, gather_started, gather_finished, finished
+    FROM harvest_job WHERE source_id = source.id AND (:job IS NULL OR id = :job)
+    ORDER BY created DESC LIMIT :most
+) j
+CROSS JOIN LATERAL (
+    SELECT count(*) AS objects,
+        count(*) FILTER (WHERE report_status = 'added') AS "added",
+        count(*) FILTER (WHERE report_status = 'updated') AS "updated",
+        count(*) FILTER (WHERE report_status = 'deleted') AS "deleted",
+        count(*) FILTER (WHERE report_status = 'not modified') AS "not modified",
+        count(*) FILTER (WHERE state = 'ERROR') AS "errored"
+    FROM harvest_object WHERE harvest_job_id = j.id
+) c
+LEFT JOIN freshness_harvest_hold h ON h.source_id = source.id AND h.job_id = j.id AND h.released_at IS NULL
+ORDER BY j.created DESC"""
+"""SQL: the newest ``:most`` jobs of each of ``:sources``, or only ``:job``, with the numbers of their objects
+by result, of their gather errors and of held deletions."""
+FIRST_GATHER_ERRORS = """
+SELECT job.id, e.message FROM unnest(CAST(:jobs AS text[])) AS job(id)
+CROSS JOIN LATERAL (
+    SELECT message FROM harvest_gather_error WHERE harvest_job_id = job.id
+    ORDER BY created, id LIMIT :most
+) e"""
+"""SQL: the first ``:most`` gather errors of each of ``:jobs``."""
+FIRST_RECORD_ERRORS = """
+SELECT job.id AS job_id, e.*, u.value AS url, p.name, p.title
+FROM unnest(CAST(:jobs AS text[])) AS job(id)
+CROSS JOIN LATERAL (
+    SELECT o.id, o.guid, o.content, o.package_id, o.harvest_source_id, r.message
+    FROM harvest_object o JOIN harvest_object_error r ON r.harvest_object_id = o.id
+    WHERE o.harvest_job_id = job.id ORDER BY r.created, r.id LIMIT :most
+) e
+LEFT JOIN LATERAL (
+    SELECT value FROM harvest_object_extra x
+    WHERE x.harvest_object_id = e.id AND x.key IN ('dataset_url', 'catalog_url')
+    ORDER BY x.key DESC LIMIT 1
+) u ON true
+LEFT JOIN LATERAL (
+    SELECT k.name, coalesce(nullif(k.title, ''), k.name) AS title FROM package k
+    WHERE k.state = 'active' AND k.id = coalesce(e.package_id, (
+        SELECT o.package_id FROM harvest_object o
+        WHERE o.guid = e.guid AND o.harvest_source_id = e.harvest_source_id AND o.current LIMIT 1
+    ))
+) p ON true"""
+"""SQL: the first ``:most`` errors of records of each of ``:jobs``, with the record's URL and its dataset."""
+ACTIVE_SOURCES = """
+SELECT s.id, p.name, p.title FROM harvest_source s JOIN package p ON p.id = s.id
+WHERE s.active AND p.state = 'active' AND s.type = ANY(:types)
+ORDER BY p.title, p.name"""
+"""SQL: the active sources of ``:types``, by title."""
+SOURCES_OF_TYPE = "SELECT id FROM harvest_source WHERE type = :type"
+"""SQL: the ids of the sources of ``:type``, active or not."""
+ACTIVE_SOURCES_OF_TYPE = f"{SOURCES_OF_TYPE} AND active"
+"""SQL: the ids of the active sources of ``:type``."""
+CURRENT_PACKAGES = (
+    "SELECT package_id FROM harvest_object WHERE harvest_source_id = :source AND current"
+)
+"""SQL: the packages of the current records of ``:source``. A package is listed for each such record."""
+PACKAGES_OF_TYPE = f"""
+SELECT package_id FROM harvest_object
+WHERE package_id = ANY(:ids) AND current AND harvest_source_id IN ({ACTIVE_SOURCES_OF_TYPE})"""
+"""SQL: those of the packages ``:ids`` that are current records of active sources of ``:type``."""
+ORGANIZATIONS_OF_SOURCE = """
+SELECT e.value FROM harvest_object o
+JOIN harvest_object_extra e ON e.harvest_object_id = o.id AND e.key = 'organization_id'
+WHERE o.harvest_source_id = :source AND o.current"""
+"""SQL: the ids of the organizations that are current records of ``:source``."""
+
+KEEP_RESOURCE_IDS = """
+UPDATE harvest_object_extra SET harvest_object_id = :id
+WHERE key = :resource_ids AND harvest_object_id IN (
+SELECT id FROM harvest_object WHERE package_id = :package_id)"""
+"""SQL: give the resource ids of ``:package_id`` to the object ``:id``. "Clear history" of a source leaves only
+the current objects and their extras."""
+TAKE_PACKAGE_OVER = """
+UPDATE harvest_object SET current = false, package_id = NULL
+WHERE package_id = :package_id AND harvest_source_id <> :source_id
+AND harvest_source_id IN (SELECT id FROM harvest_source WHERE NOT active)"""
+"""SQL: take ``:package_id`` from deleted sources. "Clear" of a source removes every package that any of its
+objects names, current or not. It must not remove a package that another source took over."""
+CLEAR_CURRENT = """
+UPDATE harvest_object SET current = false
+WHERE harvest_source_id = :source_id AND current AND id <> :id
+AND (package_id = :package_id OR guid = :guid)"""
+"""SQL: clear ``current`` of the other objects of the package or the guid."""
+MAKE_CURRENT = """
+UPDATE harvest_object SET current = true, package_id = :package_id, import_finished = :now
+WHERE id = :id"""
+"""SQL: make the object ``:id`` the current one of ``:package_id``."""
+
+SHRINKING_COMMANDS = {
+    "harvest_log": "ckan harvester clean-harvest-log",
+    "harvest_object": "ckan harvester source clear-history --keep-current true SOURCE",
+}
+"""Commands that shrink the tables which grow."""
+
+
 def source_row(source_id: str) -> Any:
     """Return the row of a source, active or not; None if there is none."""
     return model.Session.execute(sa.select(SOURCE).where(SOURCE.c.id == source_id)).first()

@@ -167,8 +167,7 @@ def sizes(now: datetime) -> Iterator[SiteFinding]:
     ).all()
     big = {name for name, size, _ in rows if size > _BIG}
     advice = {
-        "harvest_log": "ckan harvester clean-harvest-log",
-        "harvest_object": "ckan harvester source clear-history --keep-current true SOURCE",
+        **harvest_tables.SHRINKING_COMMANDS,
         "freshness_change": "ckan freshness prune",
         "freshness_run": "ckan freshness prune",
         "freshness_transition": "ckan freshness prune",

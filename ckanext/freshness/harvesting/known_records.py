@@ -50,9 +50,8 @@ _group = model.Group.__table__
 def current_records(source_id: str) -> dict[str, KnownRecord]:
     """Return the current records of a source by URL.
 
-    These are the rows of ``SELECT harvest_object.guid, harvest_object.package_id FROM harvest_object
-    WHERE harvest_object.current = true AND harvest_object.harvest_source_id = :source``. If two current
-    objects have the same URL, the last imported counts.
+    They come from the source's harvest objects with ``current = true``. If two of these have the same URL, the
+    last imported counts.
     """
     return _known(sa.and_(_object.c.current.is_(True), _object.c.harvest_source_id == source_id))
 

@@ -266,9 +266,15 @@ def make_current(
     :param package_id: None if the record becomes an organization.
     :param is_new: neither the record nor the package has another object that could be current.
     """
-    statements = [_DEFER, _MAKE_CURRENT]
+    statements = [_DEFER, harvest_tables.MAKE_CURRENT]
     if not is_new:
-        statements = [_DEFER, _KEEP_RESOURCE_IDS, _TAKE_OVER, _CLEAR, _MAKE_CURRENT]
+        statements = [
+            _DEFER,
+            harvest_tables.KEEP_RESOURCE_IDS,
+            harvest_tables.TAKE_PACKAGE_OVER,
+            harvest_tables.CLEAR_CURRENT,
+            harvest_tables.MAKE_CURRENT,
+        ]
     model.Session.execute(
         sa.text(";".join(statements)),
         {
@@ -284,24 +290,6 @@ def make_current(
 
 # These statements are sent together, in one round trip for each package.
 _DEFER = "SET CONSTRAINTS ALL DEFERRED"
-# "Clear history" of a source leaves only the current objects and their extras.
-_KEEP_RESOURCE_IDS = """
-UPDATE harvest_object_extra SET harvest_object_id = :id
-WHERE key = :resource_ids AND harvest_object_id IN (
-SELECT id FROM harvest_object WHERE package_id = :package_id)"""
-# "Clear" of a source removes every package that any of its objects names, current or not. A package that
-# was taken over must not be removed together with its former source.
-_TAKE_OVER = """
-UPDATE harvest_object SET current = false, package_id = NULL
-WHERE package_id = :package_id AND harvest_source_id <> :source_id
-AND harvest_source_id IN (SELECT id FROM harvest_source WHERE NOT active)"""
-_CLEAR = """
-UPDATE harvest_object SET current = false
-WHERE harvest_source_id = :source_id AND current AND id <> :id
-AND (package_id = :package_id OR guid = :guid)"""
-_MAKE_CURRENT = """
-UPDATE harvest_object SET current = true, package_id = :package_id, import_finished = :now
-WHERE id = :id"""
 
 
 def take_organization_over(object_id: str, source_id: str, organization_id: str) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from ..ckan_adapter import harvest_tables
 from ..ckan_adapter.ckan_core import model
 from ..dates import aware
 from ..harvesting.messages import from_column
@@ -19,60 +20,6 @@ from . import harvest_words
 from .display import JOBS, State
 
 _COUNTED = ("added", "updated", "deleted", "not modified", "errored", "held")
-
-_JOBS = """
-SELECT j.*, c.*, jsonb_array_length(h.held) AS held,
-    (SELECT count(*) FROM harvest_gather_error e WHERE e.harvest_job_id = j.id) AS gather_errors
-FROM unnest(CAST(:sources AS text[])) AS source(id)
-CROSS JOIN LATERAL (
-    SELECT id, source_id, status, created, gather_started, gather_finished, finished
-    FROM harvest_job WHERE source_id = source.id AND (:job IS NULL OR id = :job)
-    ORDER BY created DESC LIMIT :most
-) j
-CROSS JOIN LATERAL (
-    SELECT count(*) AS objects,
-        count(*) FILTER (WHERE report_status = 'added') AS "added",
-        count(*) FILTER (WHERE report_status = 'updated') AS "updated",
-        count(*) FILTER (WHERE report_status = 'deleted') AS "deleted",
-        count(*) FILTER (WHERE report_status = 'not modified') AS "not modified",
-        count(*) FILTER (WHERE state = 'ERROR') AS "errored"
-    FROM harvest_object WHERE harvest_job_id = j.id
-) c
-LEFT JOIN freshness_harvest_hold h ON h.source_id = source.id AND h.job_id = j.id AND h.released_at IS NULL
-ORDER BY j.created DESC"""
-
-_GATHER_ERRORS = """
-SELECT job.id, e.message FROM unnest(CAST(:jobs AS text[])) AS job(id)
-CROSS JOIN LATERAL (
-    SELECT message FROM harvest_gather_error WHERE harvest_job_id = job.id
-    ORDER BY created, id LIMIT :most
-) e"""
-
-_RECORD_ERRORS = """
-SELECT job.id AS job_id, e.*, u.value AS url, p.name, p.title
-FROM unnest(CAST(:jobs AS text[])) AS job(id)
-CROSS JOIN LATERAL (
-    SELECT o.id, o.guid, o.content, o.package_id, o.harvest_source_id, r.message
-    FROM harvest_object o JOIN harvest_object_error r ON r.harvest_object_id = o.id
-    WHERE o.harvest_job_id = job.id ORDER BY r.created, r.id LIMIT :most
-) e
-LEFT JOIN LATERAL (
-    SELECT value FROM harvest_object_extra x
-    WHERE x.harvest_object_id = e.id AND x.key IN ('dataset_url', 'catalog_url')
-    ORDER BY x.key DESC LIMIT 1
-) u ON true
-LEFT JOIN LATERAL (
-    SELECT k.name, coalesce(nullif(k.title, ''), k.name) AS title FROM package k
-    WHERE k.state = 'active' AND k.id = coalesce(e.package_id, (
-        SELECT o.package_id FROM harvest_object o
-        WHERE o.guid = e.guid AND o.harvest_source_id = e.harvest_source_id AND o.current LIMIT 1
-    ))
-) p ON true"""
-
-_TROUBLED = """
-SELECT s.id, p.name, p.title FROM harvest_source s JOIN package p ON p.id = s.id
-WHERE s.active AND p.state = 'active' AND s.type = ANY(:types)
-ORDER BY p.title, p.name"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +77,7 @@ def jobs(
     :param errors: how many errors of each kind to name
     """
     values = {"sources": list(sources), "most": most, "job": job_id}
-    rows = list(model.Session.execute(sa.text(_JOBS), values).mappings())
+    rows = list(model.Session.execute(sa.text(harvest_tables.NEWEST_JOBS), values).mappings())
     named = [row["id"] for row in rows if row["gather_errors"] or row["errored"]]
     of_sources, of_records = _errors(named, errors)
     return [
@@ -151,7 +98,9 @@ def jobs(
 
 def troubled_sources() -> list[tuple[Mapping[str, Any], HarvestJob]]:
     """Return our sources whose last job failed, had errors or holds deletions, with that job."""
-    rows = model.Session.execute(sa.text(_TROUBLED), {"types": our_names()}).mappings()
+    rows = model.Session.execute(
+        sa.text(harvest_tables.ACTIVE_SOURCES), {"types": our_names()}
+    ).mappings()
     sources = {row["id"]: row for row in rows}
     last = jobs(sources, 1, errors=1)
     return [(sources[job.source_id], job) for job in last if job.is_troubled]
@@ -182,9 +131,13 @@ def _errors(
     of_records: dict[str, list[RecordError]] = {}
     if not job_ids:
         return of_sources, of_records
-    for job_id, message in model.Session.execute(sa.text(_GATHER_ERRORS), values):
+    for job_id, message in model.Session.execute(
+        sa.text(harvest_tables.FIRST_GATHER_ERRORS), values
+    ):
         of_sources.setdefault(job_id, []).append(harvest_words.error(from_column(message)))
-    for row in model.Session.execute(sa.text(_RECORD_ERRORS), values).mappings():
+    for row in model.Session.execute(
+        sa.text(harvest_tables.FIRST_RECORD_ERRORS), values
+    ).mappings():
         error = harvest_words.error(from_column(row["message"]))
         title = row["title"] or _title(row["content"])
         found = RecordError(error, title, row["name"], row["url"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from graphlib import TopologicalSorter
@@ -82,6 +83,10 @@ TOOLKIT = ("ckan.plugins", "ckan.types")
 ADAPTERS = ("ckan_adapter/", "migration/", "tests/")
 HARVESTERS = ("harvesters.py", "tests/")
 """What may import ckanext-harvest, which sites that do not harvest need not install."""
+
+HARVEST_TABLES = "ckan_adapter/harvest_tables.py"
+HARVEST_SQL = re.compile(r"\b(?:FROM|JOIN|UPDATE|INTO)\s+harvest_\w+")
+"""SQL that only `HARVEST_TABLES` may have."""
 
 PURE = (
     *("aging/", "checking/decisions.py", "checking/content.py", "checking/selection.py"),
@@ -191,6 +196,25 @@ def test_no_module_imports_itself_through_others() -> None:
     }
     # Raises a CycleError that names the modules.
     TopologicalSorter(graph).prepare()
+
+
+def harvest_sql(path: str, source: str) -> Iterator[str]:
+    """Every text of a file that is SQL on a table of ckanext-harvest."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            for found in HARVEST_SQL.finditer(node.value):
+                yield f"{path}:{node.lineno} has the SQL {found.group()!r}"
+
+
+def test_sql_on_harvest_tables_is_in_one_module() -> None:
+    product = [path for path in files() if not path.startswith(("tests/", "migration/"))]
+    found = [
+        sentence
+        for path in product
+        for sentence in harvest_sql(path, (PACKAGE / path).read_text(encoding="utf-8"))
+    ]
+    assert [sentence for sentence in found if not sentence.startswith(HARVEST_TABLES)] == []
+    assert found, "the rule finds nothing"
 
 
 def test_every_room_is_in_the_table() -> None:

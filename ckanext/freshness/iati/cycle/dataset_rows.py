@@ -9,6 +9,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from ...ckan_adapter import harvest_tables
 from ...ckan_adapter.ckan_core import model
 from ...ckan_adapter.extras import ORGANIZATION_EXTRA, PACKAGE_EXTRAS
 from ...database_text import storable
@@ -241,11 +242,10 @@ SELECT DISTINCT ON (p.id) r.id AS resource_id, p.id AS package_id,
     coalesce({_organization_extra("name")}, g.name, '') AS organisation_name,
     coalesce(({PACKAGE_EXTRAS}) ->> :id, p.id) AS dataset_id,
     coalesce(({PACKAGE_EXTRAS}) ->> :name, p.name) AS dataset_name
-FROM harvest_object o
+FROM ({harvest_tables.CURRENT_PACKAGES}) o
 JOIN package p ON p.id = o.package_id AND p.state = 'active'
 JOIN resource r ON r.package_id = p.id AND r.state = 'active'
 LEFT JOIN "group" g ON g.id = p.owner_org
-WHERE o.harvest_source_id = :source AND o.current
 ORDER BY p.id, r.position, r.id
 ) f LEFT JOIN freshness_iati i ON i.resource_id = f.resource_id
 WHERE i.resource_id IS NULL OR (i.package_id, i.source_id, i.organisation_id, i.organisation_name,

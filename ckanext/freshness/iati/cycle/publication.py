@@ -16,6 +16,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from ...ckan_adapter import harvest_tables
 from ...ckan_adapter.ckan_core import model
 from ...copies import store_keys
 from ...copies.store import MissingCopy, StagedBody, Store, StoredCopy
@@ -237,10 +238,10 @@ def _mark(source_id: str, resource_ids: Sequence[str], *, exactly: bool) -> None
     model.Session.commit()
 
 
-_PUBLIC_SOURCES = """
-SELECT s.id, p.name, coalesce(nullif(p.title, ''), p.name) AS title
-FROM harvest_source s JOIN package p ON p.id = s.id
-WHERE s.type = :type AND p.state = 'active' AND NOT p.private
+_PUBLIC_SOURCES = f"""
+SELECT p.id, p.name, coalesce(nullif(p.title, ''), p.name) AS title
+FROM package p
+WHERE p.id IN ({harvest_tables.SOURCES_OF_TYPE}) AND p.state = 'active' AND NOT p.private
     AND (:any OR p.id = :name OR p.name = :name)
 ORDER BY title, p.name"""
 _NAMES_HIDDEN = """

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
+from ...ckan_adapter import harvest_tables
 from ...ckan_adapter.ckan_core import model
 from ...ckan_adapter.extras import ORGANIZATION_EXTRAS
 from ...copies import store_keys
@@ -229,9 +230,7 @@ _ORGANISATIONS = f"""
 SELECT g.id, g.name, g.title, g.description, {ORGANIZATION_EXTRAS} AS extras
 FROM "group" g
 WHERE g.state = 'active' AND g.id IN (
-    SELECT e.value FROM harvest_object o
-    JOIN harvest_object_extra e ON e.harvest_object_id = o.id AND e.key = 'organization_id'
-    WHERE o.harvest_source_id = :source AND o.current
+    {harvest_tables.ORGANIZATIONS_OF_SOURCE}
     UNION
     SELECT p.owner_org FROM freshness_iati i JOIN package p ON p.id = i.package_id
     WHERE i.source_id = :source AND p.state = 'active'

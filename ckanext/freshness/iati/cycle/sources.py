@@ -102,8 +102,7 @@ def check_dataset(package_id: str, clock: Callable[[], datetime]) -> None:
 
 
 # The first part finds datasets that the queues harvested after the last cycle.
-_IN_REGISTRIES = """
-SELECT o.package_id FROM harvest_object o JOIN harvest_source s ON s.id = o.harvest_source_id
-WHERE o.package_id = ANY(:ids) AND o.current AND s.type = :type AND s.active
-UNION SELECT i.package_id FROM freshness_iati i JOIN harvest_source s ON s.id = i.source_id
-WHERE i.package_id = ANY(:ids) AND s.type = :type AND s.active"""
+_IN_REGISTRIES = f"""
+{harvest_tables.PACKAGES_OF_TYPE}
+UNION SELECT i.package_id FROM freshness_iati i
+WHERE i.package_id = ANY(:ids) AND i.source_id IN ({harvest_tables.ACTIVE_SOURCES_OF_TYPE})"""
