@@ -20,6 +20,7 @@ from ..ckan_adapter.ckan_core import model
 from ..ckan_adapter.extras import packages_with_true_extra
 from ..ckan_adapter.locks import lock_checks
 from ..dates import aware, shifted, utc
+from ..model.copies import IS_CHECKED_BY_CYCLES
 from ..settings import Aging, Checks
 from ..web.urls import host_of
 from .change_rates import NONE, Observations, expected, rate
@@ -386,13 +387,6 @@ _UNASSESSED = """
 SELECT p.id FROM package p LEFT JOIN freshness_dataset d ON d.package_id = p.id
 WHERE d.package_id IS NULL AND p.state = 'active' AND p.type = ANY(:types) ORDER BY p.id"""
 
-REGISTERED = """EXISTS (
-        SELECT FROM freshness_iati i JOIN package s ON s.id = i.source_id AND s.state = 'active'
-        WHERE i.resource_id = {resource}
-    )"""
-"""SQL: whether a resource is a file of an IATI registry. Update cycles check these, by rules of their own. A
-deleted source has no cycles any more."""
-
 _CANDIDATE = {
     "resource_id": "c.resource_id",
     "package_id": "c.package_id",
@@ -445,7 +439,7 @@ LEFT JOIN freshness_dataset d ON d.package_id = c.package_id
 LEFT JOIN ({packages_with_true_extra("archived")}) a ON a.package_id = c.package_id
 LEFT JOIN ({packages_with_true_extra("requestable")}) q ON q.package_id = c.package_id
 WHERE r.state = 'active'
-    AND NOT {REGISTERED.format(resource="c.resource_id")}{{which}}{{window}}"""
+    AND NOT {IS_CHECKED_BY_CYCLES.format(resource="c.resource_id")}{{which}}{{window}}"""
 
 _HOSTS = """
 SELECT k.host,

@@ -12,7 +12,7 @@ from ..aging.evidence import Evidence
 from ..aging.status import Boundaries, Status, status_at
 from ..ckan_adapter.ckan_core import model
 from ..dates import utc
-from .check_rows import REGISTERED
+from ..model.copies import IS_CHECKED_BY_CYCLES
 from .run_counts import NewerDates
 
 _UPDATED = {Evidence.REVIEW.value: NewerDates.REVIEW, Evidence.SCRIPT.value: NewerDates.SCRIPT}
@@ -23,7 +23,7 @@ class NamedDataset:
     """A dataset that the caller of a command has named.
 
     :ivar type: the package's type
-    :ivar is_registered: whether all its files are of an IATI registry: update cycles check these
+    :ivar is_registered: whether update cycles check all its files
     """
 
     id: str
@@ -106,7 +106,7 @@ WHERE p.state = 'active' AND p.type = ANY(:types)"""
 _NAMED = f"""
 SELECT p.id, p.name, p.type, count(f.id) > 0 AND bool_and(f.is_registered) AS is_registered
 FROM package p LEFT JOIN LATERAL (
-    SELECT r.id, {REGISTERED.format(resource="r.id")} AS is_registered
+    SELECT r.id, {IS_CHECKED_BY_CYCLES.format(resource="r.id")} AS is_registered
     FROM resource r WHERE r.package_id = p.id AND r.state = 'active'
 ) f ON true
 WHERE p.state = 'active' AND (p.id = ANY(:names) OR p.name = ANY(:names))

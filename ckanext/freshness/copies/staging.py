@@ -13,7 +13,7 @@ from typing import BinaryIO
 from .errors import StoreError, words
 
 IN_MEMORY = 128 * 1024
-"""Bodies up to this many bytes are held in memory: most IATI files."""
+"""Bodies up to this many bytes are held in memory. Most files are smaller."""
 
 PIECE = 256 * 1024
 """Bytes that are read from a file at once."""

@@ -15,7 +15,7 @@ import re
 import unicodedata
 
 _ORDINARY = re.compile(r"[a-z0-9_][a-z0-9_-]{0,99}")
-"""A name as CKAN, and so the IATI Registry, accepts it: lower case, at most 100 characters."""
+"""A name as CKAN, accepts it: lower case, at most 100 characters."""
 
 _SEGMENT = r"[a-z0-9_](?:[a-z0-9_.~-]{0,198}[a-z0-9_~-])?"
 
@@ -51,8 +51,8 @@ def segment(name: str) -> str:
     return f"{stem or 'x'}~{base64.b32encode(digest).decode().lower()}"
 
 
-def iati_key(organisation: str, dataset: str) -> str:
-    """Return the key of an IATI file: ``{organisation}/{dataset}.xml``, by their short names."""
+def registry_key(organisation: str, dataset: str) -> str:
+    """Return the key of a registry's XML file: ``{organisation}/{dataset}.xml``, by their short names."""
     return f"{segment(organisation)}/{segment(dataset)}.xml"
 
 

@@ -1,6 +1,6 @@
 """A whole harvest in this process: gather, fetch and import without queues.
 
-IATI's update cycle needs the registry's present records and cannot wait for consumers, which may not run. The
+An update cycle needs the present records of its source and cannot wait for consumers, which may not run. The
 job is an ordinary job of ckanext-harvest, but consumers never take its objects. The prefix of its id tells it
 from jobs in the queues, so the job of a killed process can be ended.
 """

@@ -7,7 +7,8 @@ import ckan.plugins as p
 from ..aging.messages import N_
 from ..doctor import Need, SiteCheck
 from ..doctor.examination import CHECKS
-from ..reporting import run_summary
+from ..mails import messages
+from ..reporting import link_words, metadata, run_summary
 from ..reporting.extra_pages import PAGES, ExtraPage
 from ..reporting.prometheus_metrics import COLLECTORS
 from ..runs import night_parts, queued_run
@@ -15,11 +16,12 @@ from ..runs.copies import resource_copies
 from ..runs.night import NightPart
 from . import doctor_checks, gauges, run_words
 from .cycle import cycle, sources
+from .policy.attempts import ErrorType
 from .registry.source_type import SOURCE_TYPE
 
 
 def register() -> None:
-    """Register IATI's part of the nightly run, its doctor check, figures, check of one dataset, runs and page.
+    """Register IATI's part of the nightly run, its doctor check, figures, check of one dataset, words and page.
 
     Call it once in a process.
     """
@@ -32,6 +34,15 @@ def register() -> None:
     queued_run.DATASET_CHECKS.append(sources.check_dataset)
     resource_copies.KEEPING_TYPES.add(SOURCE_TYPE)
     run_summary.KINDS[cycle.KIND] = run_words.RUNS
+    run_summary.PARTS["iati update"] = N_("IATI cycles of the nightly run")
+    messages.FAILED[cycle.KIND] = N_(
+        "The update cycle of an IATI registry that ended on {at} failed: {error}"
+    )
+    link_words.REASONS[ErrorType.NOT_IATI_CONTENT.value] = N_("The file is not IATI XML.")
+    metadata.TECHNICAL |= {
+        "filetype": N_("Kind of IATI file"),
+        "iati_version": N_("IATI version"),
+    }
     PAGES.append(PAGE)
 
 

@@ -201,7 +201,7 @@ def problem_sentence(problem: RunProblem) -> str:
     """Return a sentence about a problem of a run."""
     at = utc_words(problem.at)
     sentences: dict[ProblemKind, str] = {
-        ProblemKind.FAILED: tk._(_FAILED.get(problem.run_kind, _FAILED["check"])),
+        ProblemKind.FAILED: tk._(FAILED.get(problem.run_kind, FAILED["check"])),
         ProblemKind.KILLED: tk._(
             "The check of {at} did not end: it was killed, or its machine was"
         ),
@@ -225,12 +225,11 @@ _FALLEN = N_(
     "The check that ended on {at} saw {datasets} datasets; the one before saw {before}. That is {fewer} "
     "fewer ({share})."
 )
-_FAILED = {
+FAILED = {
     "check": N_("The check that ended on {at} failed: {error}"),
-    "iati": N_("The update cycle of an IATI registry that ended on {at} failed: {error}"),
     "nightly": N_("A part of the nightly work, which ended on {at}, was not done in full: {error}"),
 }
-"""Sentences by the kind of the run."""
+"""Sentences by the kind of the run. Subpackages above add theirs."""
 
 
 def _day(moment: datetime | None, now: datetime) -> str | None:

@@ -88,3 +88,28 @@ class IatiDataset(tk.BaseModel):
     published = Column(
         Boolean, nullable=False, comment="the index files and the bulk ZIPs of its source name it"
     )
+
+
+IS_CHECKED_BY_CYCLES = """EXISTS (
+        SELECT FROM freshness_iati i JOIN package s ON s.id = i.source_id AND s.state = 'active'
+        WHERE i.resource_id = {resource}
+    )"""
+"""SQL: whether update cycles check the resource, by rules of their own. A deleted source has no cycles any
+more."""
+
+LAST_CYCLE_CHECK = """
+    SELECT true AS by_cycle,
+        CAST(i.attempts -> 0 ->> 'datetime' AS timestamptz) AT TIME ZONE 'UTC' AS tried_at,
+        i.failures, i.failing_since, i.verified_on_server AS succeeded_at,
+        i.content_modified AS changed_at, NULL AS undetermined, i.attempts, '' AS strip,
+        NULL AS promised, NULL AS found
+    FROM freshness_iati i WHERE i.resource_id = r.id AND i.attempts <> '[]'"""
+"""SQL: the last checks of the resource ``r`` by cycles, in columns like those of ``freshness_check``."""
+
+CYCLE_RESULTS = """
+SELECT resource_id, CAST(attempts -> 0 ->> 'datetime' AS timestamptz) AT TIME ZONE 'UTC' AS tried_at,
+    CASE WHEN CAST(attempts -> 0 ->> 'error_occurred' AS boolean) THEN 'error'
+        WHEN attempts -> 0 ->> 'method' = 'GET' THEN 'downloaded' ELSE 'verified' END AS outcome,
+    failing_since, failures
+FROM freshness_iati WHERE resource_id = ANY(:ids) AND attempts <> '[]'"""
+"""SQL: the results of the last checks of the resources ``:ids`` by cycles."""

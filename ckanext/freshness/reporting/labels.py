@@ -74,7 +74,7 @@ _CYCLE_OUTCOME = {
     "verified": N_("The server says that the file has not changed."),
     "downloaded": N_("The file was downloaded."),
 }
-"""Outcomes of IATI's update cycle."""
+"""Outcomes of update cycles."""
 
 _NOT_VISITED = {
     SelectionReason.INTERNAL.value: N_(

@@ -15,6 +15,7 @@ from ..checking.decisions import Outcome
 from ..checking.selection import Candidate, NextCheck, SelectionReason, SelectionRules
 from ..ckan_adapter.ckan_core import model
 from ..dates import utc, utc_text
+from ..model.copies import LAST_CYCLE_CHECK
 from ..web.urls import display_url, host_of
 from . import copy_urls
 
@@ -104,7 +105,7 @@ def mismatch(row: Any, format_: str | None, mimetype: str | None) -> dict[str, s
 
 def _resource(row: Any, checks: settings.Checks, never: str | None) -> dict[str, Any]:
     attempts = [
-        _iati_attempt(one) if row.by_cycle else {key: one.get(key) for key in _ATTEMPT}
+        _cycle_attempt(one) if row.by_cycle else {key: one.get(key) for key in _ATTEMPT}
         for one in row.attempts or []
     ]
     newest = attempts[0] if attempts else dict.fromkeys(_ATTEMPT)
@@ -129,8 +130,8 @@ def _resource(row: Any, checks: settings.Checks, never: str | None) -> dict[str,
     }
 
 
-def _iati_attempt(attempt: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an attempt of IATI's update cycle in the form of a check."""
+def _cycle_attempt(attempt: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an attempt of an update cycle in the form of a check."""
     error = attempt["error_details"]
     if error is None:
         outcome = "downloaded" if attempt["method"] == "GET" else "verified"
@@ -143,7 +144,7 @@ def _iati_attempt(attempt: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _strip(attempts: list[dict[str, Any]]) -> str:
-    """Return attempts of IATI's update cycle, the newest first, as a strip."""
+    """Return attempts of update cycles, the newest first, as a strip."""
     return "".join("f" if one["outcome"] == "error" else "w" for one in reversed(attempts))
 
 
@@ -189,18 +190,11 @@ _CHECK = """SELECT false, k.tried_at, k.failures, k.failing_since, k.succeeded_a
     FROM freshness_check k WHERE k.package_id = r.package_id AND k.url = r.url"""
 
 # CKAN gives a resource that was written without its id a new one. Its URL is the same. Looking for its own row
-# first keeps the time from growing with the square of the number of resources. Update cycles check the files of
-# IATI registries.
+# first keeps the time from growing with the square of the number of resources. Update cycles check some files.
 _RESOURCES = f"""
 SELECT r.id, r.package_id, r.name, r.url, r.url_type, r.format, r.mimetype, c.*, count(*) OVER () AS total
 FROM resource r
-LEFT JOIN LATERAL (
-    SELECT true AS by_cycle,
-        CAST(i.attempts -> 0 ->> 'datetime' AS timestamptz) AT TIME ZONE 'UTC' AS tried_at,
-        i.failures, i.failing_since, i.verified_on_server AS succeeded_at,
-        i.content_modified AS changed_at, NULL AS undetermined, i.attempts, '' AS strip,
-        NULL AS promised, NULL AS found
-    FROM freshness_iati i WHERE i.resource_id = r.id AND i.attempts <> '[]'
+LEFT JOIN LATERAL ({LAST_CYCLE_CHECK}
     UNION ALL
     ({_CHECK} AND k.resource_id = r.id)
     UNION ALL

@@ -64,17 +64,16 @@ REASONS = {
     FailureReason.TOO_MANY_REDIRECTS.value: N_("The link redirects too often."),
     FailureReason.TRUNCATED.value: N_("The download ended before the file was complete."),
     FailureReason.MALFORMED.value: N_("The server's answer could not be read."),
-    # Reasons that are not a failed request: of a check, and of an attempt of IATI's cycle
+    # Reasons that are not a failed request, of checks and of update cycles
     "format": N_("The server sent something else instead of the file, such as a web page."),
     "ssl_error": N_("A secure connection to the server failed."),
     "connection_timeout": N_("The server took too long to answer."),
     "too_many_redirects": N_("The link redirects too often."),
     "connection_error": N_("The connection to the server failed."),
-    "not_iati_content": N_("The file is not IATI XML."),
     "other_error": _UNKNOWN,
     "store_error": N_("This portal could not store the file."),
 }
-"""Sentences by the reason that is stored with a check."""
+"""Sentences by the reason that is stored with a check. Subpackages above add theirs."""
 
 
 def problem(status: int | None, reason: str | None, *, blocked: bool) -> tuple[str, str]:

@@ -102,9 +102,9 @@ def describe(
     for key, value in rest.items():
         parsed = _parsed(value)
         plain = _texts(parsed, locale)
-        hidden = key in _TECHNICAL or key.endswith("_translated") or not plain
+        hidden = key in TECHNICAL or key.endswith("_translated") or not plain
         (technical if hidden else others).append(
-            Fact(_TECHNICAL.get(key, key), tuple(plain) or (Value(_as_text(value)),))
+            Fact(TECHNICAL.get(key, key), tuple(plain) or (Value(_as_text(value)),))
         )
     return Metadata(facts, others, technical)
 
@@ -286,7 +286,7 @@ _FACTS = (
 )
 """In the order of the page. The update frequency, whose keys the site chooses, follows."""
 
-_TECHNICAL = {
+TECHNICAL = {
     "uri": N_("Address of the record"),
     "guid": N_("Identifier in the harvest"),
     "identifier": N_("Identifier"),
@@ -298,8 +298,6 @@ _TECHNICAL = {
     "config": N_("Configuration"),
     "registry_id": N_("Identifier in the registry"),
     "registry_name": N_("Name in the registry"),
-    "filetype": N_("Kind of IATI file"),
-    "iati_version": N_("IATI version"),
     "data_updated": N_("Data updated, by the registry"),
     "dcat_publisher_name": N_("Name of the publisher"),
     "dcat_publisher_email": N_("E-mail of the publisher"),
@@ -308,4 +306,4 @@ _TECHNICAL = {
     "spatial_centroid": N_("Centre"),
     "spatial_geom": N_("Exact geometry"),
 }
-"""Labels of identifiers and of values that only programs read, by key."""
+"""Labels of identifiers and of values that only programs read, by key. Subpackages above add theirs."""

@@ -39,7 +39,7 @@ class FinishedRun:
     :ivar datasets: the number of datasets it covered; None if unknown
     :ivar is_whole: whether it was a check of all datasets
     :ivar visited: the number of links it checked; None if unknown
-    :ivar kind: ``check``, ``iati``, or ``nightly`` for another part of a nightly run
+    :ivar kind: ``check``, the kind of an update cycle, or ``nightly`` for another part of a nightly run
     """
 
     id: str

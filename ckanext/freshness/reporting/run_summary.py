@@ -81,19 +81,19 @@ def _is_check_alive(run: Any, now: datetime) -> bool:
     return is_held(run_records.lock(run.id))
 
 
-_PARTS = {
+PARTS = {
     "check": N_("Link checks of the nightly run"),
     "refresh": N_("Statuses of the nightly run"),
-    "iati update": N_("IATI cycles of the nightly run"),
     "prune": N_("Clean-up of the nightly run"),
     "report": N_("Daily figures of the nightly run"),
 }
+"""Titles of the parts of the nightly run. Subpackages above add theirs."""
 
 
 def _title_of_part(options: Mapping[str, Any]) -> str:
     part = str(options.get("part") or "")
-    if part in _PARTS:
-        return str(tk._(_PARTS[part]))
+    if part in PARTS:
+        return str(tk._(PARTS[part]))
     return str(tk._("Part of the nightly run: {part}").format(part=part or "?"))
 
 
@@ -293,14 +293,16 @@ def _titles(ids: Iterable[str]) -> list[tuple[str, str]]:
 
 # The list of runs
 
-FILTERS = ("nights", "iati", "asked", "problems")
-"""The filters of the list of runs."""
+
+def filters() -> tuple[str, ...]:
+    """Return the filters of the list of runs. Each kind that a subpackage above adds is a filter, too."""
+    return tuple(_conditions())
 
 
 def listed(only: str | None, number: int, size: int, now: datetime) -> tuple[list[RunLine], bool]:
     """Return a page of runs, the newest first, and whether there are more.
 
-    :param only: one of :data:`FILTERS`; None for all
+    :param only: one of :func:`filters`; None for all
     :param number: of the page, counted from 1
     """
     table = CheckRun.__table__
@@ -328,7 +330,7 @@ def _conditions() -> dict[str, Any]:
     )
     return {
         "nights": sa.and_(is_check, sa.not_(is_asked)),
-        "iati": table.c.kind == "iati",
+        **{kind: table.c.kind == kind for kind in KINDS if kind not in ("check", "nightly")},
         "asked": sa.and_(is_check, is_asked),
         "problems": sa.or_(table.c.error.is_not(None), table.c.ended_at.is_(None)),
     }

@@ -199,9 +199,9 @@ def runs() -> ResponseReturnValue:
     """List the runs."""
     tk.check_access("freshness_run_list", dict(user_context()), {})
     only = tk.request.args.get("only") or None
-    if only not in (None, *run_summary.FILTERS):
+    if only not in (None, *run_summary.filters()):
         words = tk._("must be one of {allowed}, not {given}")
-        allowed = ", ".join(run_summary.FILTERS)
+        allowed = ", ".join(run_summary.filters())
         raise tk.ValidationError({"only": [words.format(allowed=allowed, given=str(only)[:20])]})
     number = page_number()
     lines, has_next = run_summary.listed(only, number, LONG, utc_now())

@@ -76,10 +76,10 @@ def places(datasets: Sequence[KnownDataset], source_id: str) -> dict[str, CopyPl
     owners |= {dataset.key: dataset.resource_id for dataset in datasets if dataset.key is not None}
     found: dict[str, CopyPlace] = {}
     for dataset in datasets:
-        key = prefix + store_keys.iati_key(dataset.organisation_name, dataset.dataset_name)
+        key = prefix + store_keys.registry_key(dataset.organisation_name, dataset.dataset_name)
         if owners.get(key, dataset.resource_id) != dataset.resource_id:
             name = f"{dataset.dataset_name} {dataset.resource_id}"
-            key = prefix + store_keys.iati_key(dataset.organisation_name, name)
+            key = prefix + store_keys.registry_key(dataset.organisation_name, name)
         owners[key] = dataset.resource_id
         found[dataset.resource_id] = CopyPlace(key, dataset.dataset_name)
     return found

@@ -154,9 +154,11 @@ def of_source(source_id: str, keys: Collection[str]) -> Iterator[PublishedEntrie
 
 def _free(row: Any, taken: set[str]) -> str:
     """Return an unused path for a dataset without a copy: several datasets may have one name."""
-    path = store_keys.iati_key(row.organisation_name, row.dataset_name)
+    path = store_keys.registry_key(row.organisation_name, row.dataset_name)
     if path in taken:
-        path = store_keys.iati_key(row.organisation_name, f"{row.dataset_name} {row.resource_id}")
+        path = store_keys.registry_key(
+            row.organisation_name, f"{row.dataset_name} {row.resource_id}"
+        )
     taken.add(path)
     return path
 

@@ -27,7 +27,7 @@ class ArchiveMember:
 
     :ivar zip_key: key of its own ZIP
     :ivar name: path below the archive's folder: ``{organisation}/{dataset}.xml``, from
-        :func:`...copies.store_keys.iati_key`
+        :func:`...copies.store_keys.registry_key`
     :ivar changed: it differs from the previous archives, so it is inflated once to verify it
     """
 

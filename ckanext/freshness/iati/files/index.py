@@ -127,7 +127,7 @@ def outline(dataset: DatasetEntry) -> DatasetOutline:
         licence_id=dataset.licence_id,
         licence_title=dataset.licence_title,
         path=dataset.path
-        or store_keys.iati_key(dataset.reporting_org_short_name, dataset.short_name),
+        or store_keys.registry_key(dataset.reporting_org_short_name, dataset.short_name),
         has_copy=dataset.good is not None,
     )
 

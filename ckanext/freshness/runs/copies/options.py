@@ -15,7 +15,7 @@ from ...copies.store import Store
 
 @dataclass(frozen=True, slots=True)
 class CopyChoice:
-    """The resources whose copies are kept, besides files of IATI registries.
+    """The resources whose copies are kept, besides those that update cycles keep.
 
     :ivar everything: keep a copy of each checked resource
     :ivar formats: keep copies of resources of these formats, in lower case
@@ -38,8 +38,8 @@ class CopyOptions:
 
     :ivar location: a directory, or a URL of fsspec
     :ivar quota: bytes of all copies together; None for no limit
-    :ivar expire_after: how long a source must have failed before its copy is removed; None for never. IATI's
-        copies have a limit of their own.
+    :ivar expire_after: how long a source must have failed before its copy is removed; None for never. Copies of
+        update cycles have a limit of their own.
     """
 
     location: str

@@ -20,6 +20,7 @@ from ...ckan_adapter.ckan_core import model
 from ...copies import store_keys
 from ...copies.store import Store, StoreError
 from ...dates import utc
+from ...model.copies import IS_CHECKED_BY_CYCLES
 from ...web.urls import display_url
 from . import copy_rows, options
 from .copy_rows import CopyRow
@@ -208,4 +209,4 @@ WHERE r.id = ANY(:ids) AND r.state = 'active' AND coalesce(r.url_type, '') <> 'u
 _FAILING = f"""
 SELECT c.resource_id FROM freshness_copy c JOIN freshness_check k ON k.resource_id = c.resource_id
 WHERE c.key IS NOT NULL AND k.failing_since < :before
-    AND NOT {check_rows.REGISTERED.format(resource="c.resource_id")}"""
+    AND NOT {IS_CHECKED_BY_CYCLES.format(resource="c.resource_id")}"""

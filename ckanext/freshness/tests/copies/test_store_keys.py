@@ -33,7 +33,7 @@ ANY = st.text(st.characters(), max_size=320) | st.sampled_from(
 )
 def test_ordinary_names_stay_as_they_are(name: str) -> None:
     assert store_keys.segment(name) == name
-    assert store_keys.iati_key(name, name) == f"{name}/{name}.xml"
+    assert store_keys.registry_key(name, name) == f"{name}/{name}.xml"
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_other_names_are_spelled_and_marked(name: str, stem: str) -> None:
     part = store_keys.segment(name)
     assert part.rpartition("~")[0] == stem
     assert len(part.rpartition("~")[2]) == 32
-    assert store_keys.check(store_keys.iati_key(name, name))
+    assert store_keys.check(store_keys.registry_key(name, name))
 
 
 def test_the_example_of_the_docstring() -> None:
@@ -78,7 +78,7 @@ def test_the_example_of_the_docstring() -> None:
 
 @given(ANY)
 def test_every_name_gives_a_key(name: str) -> None:
-    for key in (store_keys.iati_key(name, name), store_keys.resource_key(name)):
+    for key in (store_keys.registry_key(name, name), store_keys.resource_key(name)):
         assert store_keys.check(key) == key
         assert store_keys.check(store_keys.zip_key(key)) == store_keys.zip_key(key)
         assert key == key.lower()
@@ -87,8 +87,8 @@ def test_every_name_gives_a_key(name: str) -> None:
 @given(st.sets(ANY, min_size=2, max_size=8))
 def test_no_two_names_have_one_key(different: set[str]) -> None:
     assert len({store_keys.segment(name) for name in different}) == len(different)
-    keys = {store_keys.iati_key(name, "x") for name in different}
-    keys |= {store_keys.iati_key("x", name) for name in different if name != "x"}
+    keys = {store_keys.registry_key(name, "x") for name in different}
+    keys |= {store_keys.registry_key("x", name) for name in different if name != "x"}
     keys |= {store_keys.resource_key(name) for name in different}
     zips = {store_keys.zip_key(key) for key in keys}
     assert len(zips) == len(keys)
