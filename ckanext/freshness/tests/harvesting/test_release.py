@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta, timezone
 from itertools import product
@@ -287,28 +287,46 @@ def test_what_a_catalog_lists_again_is_no_longer_held(
     assert held(harvest) is None
 
 
+def brake(records: Iterable[tuple[str, str]], *, delete: bool = True) -> HeldDeletions:
+    """Return a brake that holds records, each given by URL and guid.
+
+    :param delete: they are known to be gone; otherwise they were held before and could not be read
+    """
+    reason = HarvestMessage("gone" if delete else "may be listed")
+    held = (AbsentRecord(KnownRecord(*one), delete, reason) for one in records)
+    return HeldDeletions(tuple(held), 4, "the source lists nothing at all")
+
+
+OTHER = ("https://other.example", "other")
+
+
+@pytest.mark.parametrize(
+    ("still_held", "besides", "delete", "released"),
+    [(4, [], True, 4), (3, [], True, 0), (3, [], False, 0), (4, [OTHER], True, 0)],
+    ids=["the same list", "one less", "one less, none read", "one more"],
+)
 def test_a_release_during_a_job_counts_for_the_one_after_it(
-    fdp: FdpServer, harvest: Harvest
+    fdp: FdpServer,
+    harvest: Harvest,
+    still_held: int,
+    besides: list[tuple[str, str]],
+    delete: bool,
+    released: int,
 ) -> None:
+    """If that job holds the list that the editor saw."""
     empty(fdp)
     harvest.run()
     source_id = harvest.source["id"]
     began = datetime.now(timezone.utc)
     hold = holds.hold_of(source_id)
     assert hold is not None
-    brake = HeldDeletions(
-        tuple(
-            AbsentRecord(KnownRecord(one["url"], one["guid"]), True, HarvestMessage("gone"))
-            for one in hold.held
-        ),
-        4,
-        "the source lists nothing at all",
-    )
+    seen = [(one["url"], one["guid"]) for one in hold.held]
+    found = brake([*seen[:still_held], *besides], delete=delete)
     holds.release(hold, "editor", began + timedelta(seconds=1))
     model.Session.commit()
-    holds.set_hold(source_id, "the job under way", brake, began)
-    assert len(decisions(harvest).released) == 4
-    holds.set_hold(source_id, "the next one", brake, began + timedelta(seconds=2))
+    holds.set_hold(source_id, "the job under way", found, began)
+    assert len(decisions(harvest).released) == released
+    holds.set_hold(source_id, "the next one", found, began + timedelta(seconds=2))
     assert not decisions(harvest).released
 
 
