@@ -383,6 +383,27 @@ def test_two_sources_over_one_server_keep_to_their_own(
     assert len(second.current()) == 2
 
 
+def test_a_dataset_that_another_source_has_too_goes_with_the_last_of_them(
+    fdp: FdpServer, two: tuple[Record, Record]
+) -> None:
+    (catalog,), (_, goes) = fdp.catalogs, two
+    first, second = add_source(fdp.source_url), add_source(fdp.source_url, language="en")
+    first.run()
+    second.run()
+    shared = first.dataset(goes, fdp)["id"]
+    # No harvest of ours shares a dataset, but other harvesters and scripts write these tables, too.
+    objects = model.Session.query(harvest_model.HarvestObject)
+    objects.filter_by(package_id=second.dataset(goes, fdp)["id"]).update({"package_id": shared})
+    model.Session.commit()
+
+    fdp.unlist(goes, catalog)
+    assert first.run().stats["deleted"] == 1
+    assert shared not in dict(first.current()).values()
+    assert stored(shared)["state"] == "active"
+    assert second.run().stats["deleted"] == 1
+    assert stored(shared)["state"] == "deleted"
+
+
 # Failures
 
 
