@@ -212,6 +212,11 @@ CASES = {
         (at(CREATED), "upload"),
         {"resources": [{"url": "http://x.org/1", "last_modified": "2099-01-01T00:00:00"}]},
     ),
+    "a date of an upload in the future, and another title": Case(
+        lambda act, d: act("package_patch", id=d["id"], title="Other"),
+        (at(CREATED), "upload"),
+        {"resources": [{"url": "http://x.org/1", "last_modified": "2099-01-01T00:00:00"}]},
+    ),
     "that date corrected": Case(
         lambda act, d: act(
             "resource_patch", id=d["resources"][0]["id"], last_modified="2025-06-07T00:00:00"
