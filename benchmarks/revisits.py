@@ -123,6 +123,7 @@ class Dataset:
     :ivar interval: true interval between updates, in days
     :ivar updates: moments at which any of its files changed
     :ivar known: date of its last update, as the catalogue knows it
+    :ivar hides_changes: whether a check has read a change of which the server said "not modified"
     """
 
     number: int
@@ -137,6 +138,7 @@ class Dataset:
     updates: list[float] = field(default_factory=list)
     pool: Observations = NONE
     change_seen_at: datetime | None = None
+    hides_changes: bool = False
 
 
 def catalogue(world: World, count: int, seed: int) -> list[Dataset]:
@@ -240,6 +242,7 @@ class Simulation:
         self._false = self._shown = 0
         for dataset in datasets:
             dataset.pool, dataset.change_seen_at = NONE, None
+            dataset.hides_changes = False
         for file in self._files:
             file.seen, file.own, file.together = 0, NONE, 0.5
         self._candidates = [self._new(file) for file in self._files]
@@ -310,6 +313,7 @@ class Simulation:
                 turn=turn,
                 probed_at=max(working, default=None),
                 change_seen_at=dataset.change_seen_at,
+                hides_changes=dataset.hides_changes,
             )
             self._candidates[file.number] = row._replace(due=due, history=history)
 
@@ -326,6 +330,7 @@ class Simulation:
         file.seen = found
         self._count_seen(file, seen, at)
         changed = bool(seen) and not is_first
+        dataset.hides_changes |= changed and dataset.silent
         if self._budget is not None:
             self._learn(file, row, now, seen[-1] if changed else None)
         self._candidates[file.number] = row._replace(

@@ -366,6 +366,7 @@ _ANEW = (
     *("visited_at", "tried_at", "succeeded_at", "changed_at", "failures", "failing_since"),
     *("undetermined", "handed_to", "attempts", "strip", "tabular", "promised", "found", "shape"),
     *("seen_changes", "watched_days", "change_seen_at", "together", "dates_right", "dates_wrong"),
+    "hides_changes",
 )
 """The columns that are reset if the URL changes."""
 
@@ -426,6 +427,7 @@ _HISTORY = {
     ) - 1""",
     "probed_at": "max(c.visited_at) FILTER (WHERE c.failures = 0) OVER dataset",
     "change_seen_at": "max(c.change_seen_at) OVER dataset",
+    "hides_changes": "bool_or(c.hides_changes) OVER dataset",
 }
 """SQL of what :func:`_history` needs. Files that were never checked, as uploads, have the last turns."""
 

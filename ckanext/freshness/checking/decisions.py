@@ -343,6 +343,22 @@ def agreement(memory: KnownContent, headers: AnswerHeaders, digest: str) -> Agre
     return Agreement.MISSED if changed else Agreement.MOVED
 
 
+def hides_changes(memory: KnownContent, headers: AnswerHeaders, digest: str) -> bool | None:
+    """Return whether a server's validators stayed the same although its file has changed.
+
+    Such a server answers "not modified" to conditional requests, so that only reading the file shows a change.
+
+    :param memory: before the check
+    :returns: None if the file has not changed, or there is nothing to compare
+    """
+    before = memory.etag, memory.last_modified
+    if memory.hash is None or memory.outdated or before == (None, None):
+        return None
+    if digest == memory.hash or _detector(memory.hash) != _detector(digest):
+        return None
+    return before == (headers.etag, headers.last_modified_text)
+
+
 def _seen(memory: KnownContent, headers: AnswerHeaders, digest: str) -> KnownContent:
     """Return what to store once the hash of a body is certain."""
     earlier = memory.earlier

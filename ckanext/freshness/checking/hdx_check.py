@@ -327,9 +327,11 @@ class HdxCheck:
             # A 304 need not repeat the validators that it confirms.
             etag, last_modified = etag or memory.etag, last_modified or memory.last_modified
         is_useful = outcome not in _USELESS
-        agreement = staged = None
+        agreement = hides_changes = staged = None
         if hashed is not None and outcome is not Outcome.API:
             agreement = decisions.agreement(memory, headers, hashed.hash)
+            if outcome is Outcome.CHANGED:
+                hides_changes = decisions.hides_changes(memory, headers, hashed.hash)
             if is_useful and self._hasher is not None:
                 staged = self._hasher.take_staged()
         return CheckResult(
@@ -361,6 +363,7 @@ class HdxCheck:
             has_etag=is_useful and bool(etag),
             has_last_modified=is_useful and bool(last_modified),
             agreement=agreement,
+            hides_changes=hides_changes,
             staged=staged,
         )
 

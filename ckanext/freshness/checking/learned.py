@@ -157,8 +157,8 @@ class LearnedSelection:
     def rotation(self) -> frozenset[str]:
         """Return the ids of the chosen resources whose files are read whatever their server says.
 
-        These are the ones that were not hashed for :attr:`.selection.SelectionRules.rotation`, the oldest
-        first.
+        These are the ones of datasets whose server has hidden a change, and the ones that were not hashed for
+        :attr:`.selection.SelectionRules.rotation`, the oldest first.
         """
         before = self._now - self._rules.rotation + SLACK
         old = [
@@ -166,7 +166,10 @@ class LearnedSelection:
             for candidate in self.chosen()
             if self._rules.rotation and (candidate.hashed_at or datetime.min) <= before
         ]
-        return frozenset(id_ for _, id_ in heapq.nsmallest(self._rotation_budget, old))
+        hidden = (one.resource_id for one in self.chosen() if one.history.hides_changes)
+        return frozenset(hidden).union(
+            id_ for _, id_ in heapq.nsmallest(self._rotation_budget, old)
+        )
 
 
 def _offer(heap: list[_Entry], entry: _Entry, room: int) -> _Entry | None:

@@ -137,6 +137,7 @@ def _row(result: CheckResult) -> dict[str, Any]:
             "sent_etag": attempt.etag,
             "sent_modified": attempt.last_modified,
             "modified": utc_text(attempt.modified),
+            "hides_changes": result.hides_changes,
             **_why(result),
             **_learned(result),
         }
@@ -197,7 +198,8 @@ _COLUMNS = """
     changed_at timestamp, method text, status integer, reason text, words text, received bigint,
     seconds numeric, shape jsonb, final_url text, sent_etag text, sent_modified text, modified timestamp,
     seen_changes double precision, watched_days double precision, together double precision,
-    change_seen boolean, date_right boolean, date_wrong boolean, why text, every_days integer"""
+    change_seen boolean, date_right boolean, date_wrong boolean, hides_changes boolean,
+    why text, every_days integer"""
 
 _SECOND = """to_char(f.{}, 'YYYY-MM-DD"T"HH24\\:MI\\:SS"Z"')"""
 _ATTEMPT = f"""
@@ -247,6 +249,7 @@ UPDATE freshness_check c SET
     change_seen_at = CASE WHEN f.change_seen THEN :run_start ELSE c.change_seen_at END,
     dates_right = c.dates_right + CASE WHEN f.date_right THEN 1 ELSE 0 END,
     dates_wrong = c.dates_wrong + CASE WHEN f.date_wrong THEN 1 ELSE 0 END,
+    hides_changes = coalesce(f.hides_changes, c.hides_changes),
     attempts = CASE WHEN f.handed_to IS NOT NULL THEN c.attempts
         ELSE jsonb_path_query_array({_ATTEMPT} || c.attempts, '$[0 to {ATTEMPTS - 1}]') END,
     strip = CASE WHEN f.handed_to IS NOT NULL THEN c.strip

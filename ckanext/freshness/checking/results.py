@@ -89,6 +89,8 @@ class CheckResult(NamedTuple):
     :ivar shape: of the file's tables, empty if it is uncertain; None if it was not read
     :ivar mimetype: as the server says, without parameters; None if the server says nothing, or the answer was
         of no use
+    :ivar hides_changes: whether the validators stayed the same although the file has changed; None if it has
+        not changed
     :ivar put_off: whether no request was sent because the host answers nobody. Ignore ``outcome``: the next run
         checks the URL.
     :ivar handed_to: URL to continue at, if the URL redirects to another worker's host. Ignore ``outcome``.
@@ -110,6 +112,7 @@ class CheckResult(NamedTuple):
     has_etag: bool = False
     has_last_modified: bool = False
     agreement: Agreement | None = None
+    hides_changes: bool | None = None
     handed_to: str | None = None
     put_off: bool = False
     staged: StagedBody | None = None

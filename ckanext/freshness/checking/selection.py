@@ -173,6 +173,7 @@ class History(NamedTuple):
     :ivar turn: number of these that have waited longer for a check
     :ivar probed_at: start of the run that last checked any of them
     :ivar change_seen_at: start of the run that last found a change of any of them
+    :ivar hides_changes: whether a server has said "not modified" of a file of the dataset that had changed
     """
 
     rate: float = 1 / 60
@@ -182,6 +183,7 @@ class History(NamedTuple):
     turn: int = 0
     probed_at: datetime | None = None
     change_seen_at: datetime | None = None
+    hides_changes: bool = False
 
 
 NO_HISTORY = History()

@@ -145,6 +145,12 @@ class ResourceCheck(tk.BaseModel):
     dates_wrong = Column(
         Integer, nullable=False, default=0, comment="checks in which the stated date was wrong"
     )
+    hides_changes = Column(
+        Boolean,
+        nullable=False,
+        default=False,
+        comment="whether ETag and Last-Modified stayed the same at the file's last change",
+    )
     wrote = Column(
         JSONB,
         nullable=False,

@@ -5,7 +5,13 @@ from __future__ import annotations
 import pytest
 
 from ckanext.freshness.checking.answer_headers import is_bot_wall
-from ckanext.freshness.checking.decisions import Agreement, AnswerHeaders, KnownContent, agreement
+from ckanext.freshness.checking.decisions import (
+    Agreement,
+    AnswerHeaders,
+    KnownContent,
+    agreement,
+    hides_changes,
+)
 
 
 @pytest.mark.parametrize(
@@ -50,3 +56,24 @@ def test_agreement(
     memory: KnownContent, said: str | None, digest: str, worth: Agreement | None
 ) -> None:
     assert agreement(memory, AnswerHeaders(200, None, said), digest) is worth
+
+
+@pytest.mark.parametrize(
+    ("memory", "etag", "modified", "digest", "hides"),
+    [
+        (BEFORE, None, "Mon", "sha256:b", True),
+        (BEFORE, None, "Tue", "sha256:b", False),
+        (BEFORE, '"new"', "Mon", "sha256:b", False),
+        (BEFORE, None, None, "sha256:b", False),
+        (BEFORE._replace(etag='"e"', last_modified=None), '"e"', None, "sha256:b", True),
+        (BEFORE, None, "Mon", "sha256:a", None),
+        (BEFORE, None, "Mon", "xlsx:b", None),
+        (BEFORE._replace(last_modified=None), None, None, "sha256:b", None),
+        (BEFORE._replace(hash=None), None, "Mon", "sha256:b", None),
+        (BEFORE._replace(outdated=True), None, "Mon", "sha256:b", None),
+    ],
+)
+def test_hidden_changes(
+    memory: KnownContent, etag: str | None, modified: str | None, digest: str, hides: bool | None
+) -> None:
+    assert hides_changes(memory, AnswerHeaders(200, etag, modified), digest) is hides

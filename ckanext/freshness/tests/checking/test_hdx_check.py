@@ -196,7 +196,15 @@ def test_what_a_date_was_worth(
     server.files["/file.csv"] = csv(body, None, modified)
     finding = one(server, seen, hash_anyway=True)
     assert (finding.outcome, finding.agreement) == (outcome, agreement)
+    # The file had an ETag, and has none now.
+    assert finding.hides_changes is (False if outcome is Outcome.CHANGED else None)
     assert all("If-None-Match" not in request.headers for request in server.requests)
+
+
+def test_a_server_that_hides_a_change(server: FileServer, seen: KnownContent) -> None:
+    server.files["/file.csv"] = csv(b"new", seen.etag, seen.last_modified)
+    finding = one(server, seen, hash_anyway=True)
+    assert (finding.outcome, finding.hides_changes) == (Outcome.CHANGED, True)
 
 
 def test_what_differs_each_time_is_an_api(server: FileServer, seen: KnownContent) -> None:

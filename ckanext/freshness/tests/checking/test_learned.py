@@ -153,14 +153,16 @@ def test_if_the_budget_is_too_small_the_bounds_are_stretched_for_all() -> None:
     assert 2.8 < stretch < 3.1
 
 
-def test_the_rotation_is_of_the_chosen_ones_that_were_not_read_for_long() -> None:
+def test_the_rotation_reads_files_that_were_not_read_for_long_or_whose_changes_are_hidden() -> None:
     ages = {"old": 40, "older": 50, "oldest": 60, "young": 29}
-    selection = LearnedSelection(NOW, RULES, 4, rotation_budget=2)
+    selection = LearnedSelection(NOW, RULES, 5, rotation_budget=2)
     for name, days in ages.items():
         selection.add(BEFORE._replace(resource_id=name, hashed_at=NOW - days * DAY))
-    assert selection.rotation() == {"older", "oldest"}
+    hidden = History(hides_changes=True)
+    selection.add(BEFORE._replace(resource_id="hidden", history=hidden))
+    assert selection.rotation() == {"older", "oldest", "hidden"}
     assert selection.reasons == {
-        SelectionReason.VISIT_EXPECTED: 4,
+        SelectionReason.VISIT_EXPECTED: 5,
         SelectionReason.NOT_EXPECTED: 0,
     }
 

@@ -317,6 +317,17 @@ def test_observations_are_stored_with_their_result() -> None:
     assert (found["dates_right"], found["dates_wrong"]) == (1, 1)
 
 
+def test_a_server_hides_changes_until_its_validators_tell_one() -> None:
+    one_resource()
+    write(finding(), start=NOW)
+    found = []
+    for days, hides in enumerate((None, True, None, False), start=1):
+        outcome = Outcome.SAME_HASH if hides is None else Outcome.CHANGED
+        write(checked(days, outcome, hides_changes=hides))
+        found.append(known("hides_changes")["hides_changes"])
+    assert found == [False, True, True, False]
+
+
 @pytest.mark.parametrize(
     ("reason", "told"),
     [

@@ -181,6 +181,23 @@ def test_a_learned_run_says_how_often_a_file_was_expected_to_change(
     assert 7 < attempts[0]["every_days"] < 15
 
 
+def test_a_file_whose_server_hides_changes_is_read_by_each_learned_check(
+    host: Host, make: Make, ckan_config: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(ckan_config, "ckanext.freshness.check.policy", "learned")
+    monkeypatch.setitem(ckan_config, "ckanext.freshness.check.checks_per_run", 5)
+    host.hides_changes = True
+    make(WHAT["/bulletin.csv"])
+    for days in (1, 3, 32, 34, 36):
+        host.publish()
+        run(days * DAY)
+    attempts = model.Session.query(ResourceCheck).one().attempts
+    # The rotation reads it after 30 days.
+    assert [one["outcome"] for one in reversed(attempts)] == [
+        *("first hash", "not modified", "hash", "hash", "hash")
+    ]
+
+
 def test_a_run_beside_another_leaves_its_hosts_to_it(host: Host, make: Make) -> None:
     make(WHAT["/stocks.csv"])
     with run_records.shards():
