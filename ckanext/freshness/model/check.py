@@ -50,13 +50,15 @@ class ResourceCheck(tk.BaseModel):
     )
 
     resource_id = Column(UnicodeText, primary_key=True, comment="resource")
-    package_id = Column(UnicodeText, nullable=False, index=True, comment="its dataset")
-    url = Column(UnicodeText, nullable=False, comment="its URL, which all the rest is about")
+    package_id = Column(UnicodeText, nullable=False, index=True, comment="dataset of the resource")
+    url = Column(
+        UnicodeText, nullable=False, comment="URL of the resource; all other columns are about it"
+    )
     host = Column(
         UnicodeText,
         nullable=False,
         index=True,
-        comment="host of that URL, normalised; empty if it names none",
+        comment="host of the URL, normalised; empty if it names none",
     )
     first_seen = Column(
         DateTime, nullable=False, comment="start of the first run that knew the resource"
@@ -97,11 +99,11 @@ class ResourceCheck(tk.BaseModel):
     )
     tried_at = Column(DateTime, comment="end of the last check")
     succeeded_at = Column(DateTime, comment="end of the last check that found the resource")
-    changed_at = Column(DateTime, comment="when a new hash that was confirmed was last found")
+    changed_at = Column(DateTime, comment="when the last confirmed new hash was found")
     failures = Column(Integer, nullable=False, comment="failed checks since the last success")
     failing_since = Column(DateTime, comment="end of the first of these failed checks")
     undetermined = Column(
-        UnicodeText, comment="why changes cannot be determined: api, blocked; empty if they can"
+        UnicodeText, comment="why changes cannot be detected: api, blocked; empty if they can"
     )
     handed_to = Column(
         UnicodeText,
@@ -110,8 +112,10 @@ class ResourceCheck(tk.BaseModel):
     seen_modified = Column(DateTime, comment="the resource's own last_modified at the last run")
     shape = Column(
         JSONB,
-        comment="of the bytes as last confirmed: name, number of rows and columns of each table; an empty list "
-        "if they are uncertain, empty if they were not read",
+        comment=(
+            "tables of the last confirmed content: name, number of rows and columns of each; an "
+            "empty list if they are uncertain, empty if they were not read"
+        ),
     )
     attempts = Column(JSONB, nullable=False, comment="the last five checks, newest first")
     strip = Column(
@@ -166,8 +170,10 @@ class CheckRun(tk.BaseModel):
     id = Column(UnicodeText, primary_key=True, comment="UUID; also in freshness_transition.run_id")
     kind = Column(UnicodeText, nullable=False, comment="check, or another part of nightly")
     started_at = Column(DateTime, nullable=False, index=True, comment="when it started")
-    ended_at = Column(DateTime, comment="when it ended; empty while it runs, or if it was killed")
-    options = Column(JSONB, nullable=False, comment="how it was called")
+    ended_at = Column(
+        DateTime, comment="when it ended; empty while the run goes on, and if it was killed"
+    )
+    options = Column(JSONB, nullable=False, comment="options of the call")
     resources = Column(JSONB, comment="resources by label")
     datasets = Column(JSONB, comment="datasets by label")
     frequencies = Column(JSONB, comment="datasets by update frequency live, never, as needed")
@@ -176,5 +182,5 @@ class CheckRun(tk.BaseModel):
         comment="per host: checks (visits), errors, etag, last_modified, agreed, missed, moved, bytes, seconds",
     )
     visited = Column(Integer, comment="number of resources that were checked")
-    error = Column(UnicodeText, comment="why it ended early; empty if it did not")
+    error = Column(UnicodeText, comment="why the run ended early; empty if it did not")
     version = Column(UnicodeText, nullable=False, comment="version of ckanext-freshness")

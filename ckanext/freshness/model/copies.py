@@ -16,26 +16,34 @@ class Copy(tk.BaseModel):
     __tablename__ = "freshness_copy"
 
     resource_id = Column(UnicodeText, primary_key=True, comment="resource")
-    package_id = Column(UnicodeText, nullable=False, index=True, comment="its dataset")
+    package_id = Column(UnicodeText, nullable=False, index=True, comment="dataset of the resource")
     key = Column(
-        UnicodeText, unique=True, comment="of the bytes in the store; empty if they were removed"
+        UnicodeText, unique=True, comment="key of the copy in the store; empty if it was removed"
     )
-    zip_key = Column(UnicodeText, comment="of their ZIP in the store; empty if there is none")
-    size = Column(BigInteger, nullable=False, comment="of the bytes")
-    zip_size = Column(BigInteger, comment="of the ZIP in bytes")
-    sha256 = Column(UnicodeText, nullable=False, comment="of the bytes, hexadecimal")
+    zip_key = Column(
+        UnicodeText, comment="key of the copy's ZIP in the store; empty if there is none"
+    )
+    size = Column(BigInteger, nullable=False, comment="size of the copy in bytes")
+    zip_size = Column(BigInteger, comment="size of the ZIP in bytes")
+    sha256 = Column(UnicodeText, nullable=False, comment="SHA-256 of the copy, hexadecimal")
     mimetype = Column(UnicodeText, comment="media type by the server")
-    filename = Column(UnicodeText, nullable=False, comment="under which they are given out")
-    source_url = Column(UnicodeText, nullable=False, comment="where they came from")
-    stored_at = Column(DateTime, nullable=False, comment="when they were stored")
+    filename = Column(UnicodeText, nullable=False, comment="file name for downloads of the copy")
+    source_url = Column(
+        UnicodeText, nullable=False, comment="URL from which the copy was downloaded"
+    )
+    stored_at = Column(DateTime, nullable=False, comment="when the copy was stored")
     verified_at = Column(
-        DateTime, nullable=False, comment="when the source last had them, as far as it says so"
+        DateTime,
+        nullable=False,
+        comment="when the source last had the same content, as far as it says so",
     )
     expired_at = Column(
         DateTime,
         index=True,
-        comment="when they were removed from the store because the source failed for too long; empty "
-        "while they are there",
+        comment=(
+            "when the copy was removed from the store because the source failed for too long; "
+            "empty while it is there"
+        ),
     )
 
 
@@ -44,49 +52,60 @@ class IatiDataset(tk.BaseModel):
 
     __tablename__ = "freshness_iati"
 
-    resource_id = Column(UnicodeText, primary_key=True, comment="its only resource")
-    package_id = Column(UnicodeText, nullable=False, index=True, comment="its dataset in CKAN")
+    resource_id = Column(UnicodeText, primary_key=True, comment="only resource of the dataset")
+    package_id = Column(UnicodeText, nullable=False, index=True, comment="dataset in CKAN")
     source_id = Column(
         UnicodeText, nullable=False, index=True, comment="harvest source that registered it"
     )
     organisation_id = Column(
-        UnicodeText, nullable=False, comment="the registry's id of its reporting organisation"
+        UnicodeText, nullable=False, comment="the registry's id of the reporting organisation"
     )
-    organisation_name = Column(UnicodeText, nullable=False, comment="short name of that one")
+    organisation_name = Column(
+        UnicodeText, nullable=False, comment="short name of the reporting organisation"
+    )
     dataset_id = Column(UnicodeText, nullable=False, comment="the registry's id of the dataset")
-    dataset_name = Column(UnicodeText, nullable=False, comment="its short name")
-    last_update_check = Column(DateTime, comment="when a cycle last came to it: step 1")
+    dataset_name = Column(UnicodeText, nullable=False, comment="short name of the dataset")
+    last_update_check = Column(DateTime, comment="when a cycle last checked the file")
     head_attempt = Column(
         JSONB(none_as_null=True), comment="the most recent HEAD; empty if there was none"
     )
     get_attempt = Column(
         JSONB(none_as_null=True), comment="the most recent GET; empty if there was none"
     )
-    hash = Column(UnicodeText, comment="SHA-1 of the last known good bytes, hexadecimal")
+    hash = Column(UnicodeText, comment="SHA-1 of the last known good file, hexadecimal")
     hash_excluding_generated_timestamp = Column(
-        UnicodeText, comment="likewise, without any generated-datetime attribute"
+        UnicodeText, comment="SHA-1 of that file without its generated-datetime attributes"
     )
-    downloaded = Column(DateTime, comment="when the last known good bytes were downloaded")
-    verified_on_server = Column(DateTime, comment="when the server last confirmed them")
-    content_length = Column(BigInteger, comment="Content-Length that came with them, in bytes")
-    initial_contents = Column(UnicodeText, comment="their first 150 characters")
-    etag = Column(UnicodeText, comment="ETag that came with them")
+    downloaded = Column(DateTime, comment="when the last known good file was downloaded")
+    verified_on_server = Column(DateTime, comment="when the server last confirmed that file")
+    content_length = Column(
+        BigInteger, comment="Content-Length of the last known good file, in bytes"
+    )
+    initial_contents = Column(
+        UnicodeText, comment="first 150 characters of the last known good file"
+    )
+    etag = Column(UnicodeText, comment="ETag of the last known good file")
     last_modified = Column(
-        UnicodeText, comment="Last-Modified that came with them, as the server wrote it"
+        UnicodeText, comment="Last-Modified of the last known good file, as the server wrote it"
     )
-    source_url = Column(UnicodeText, comment="URL that they came from")
-    content_modified = Column(DateTime, comment="when a new hash was last met")
+    source_url = Column(
+        UnicodeText, comment="URL from which the last known good file was downloaded"
+    )
+    content_modified = Column(DateTime, comment="when a cycle last found a new hash")
     content_modified_excluding_generated_timestamp = Column(
-        DateTime, comment="when a new hash without generated-datetime attributes was last met"
+        DateTime, comment="when a cycle last found a new hash without generated-datetime attributes"
     )
     attempts = Column(JSONB, nullable=False, comment="the last five attempts, newest first")
     failures = Column(Integer, nullable=False, comment="failed checks since the last success")
     failing_since = Column(DateTime, comment="end of the first of these failed checks")
     postponed_until = Column(
-        DateTime, comment="before this moment a failing URL is not asked again; empty if it may be"
+        DateTime,
+        comment="a failing URL is not checked again before this moment; empty if it may be checked",
     )
     published = Column(
-        Boolean, nullable=False, comment="the index files and the bulk ZIPs of its source name it"
+        Boolean,
+        nullable=False,
+        comment="whether the index files and the bulk ZIPs of its source contain the dataset",
     )
 
 

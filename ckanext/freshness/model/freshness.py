@@ -27,41 +27,56 @@ class DatasetFreshness(tk.BaseModel):
     status = Column(
         UnicodeText,
         nullable=False,
-        comment="fresh, due, overdue, delinquent or unavailable; as of the last write",
+        comment="fresh, due, overdue, delinquent or unavailable, when the row was last written",
     )
     last_modified = Column(
-        DateTime, comment="newest modification that counts; empty if none is known"
+        DateTime, comment="date of the newest change that counts; empty if none is known"
     )
     evidence = Column(UnicodeText, comment="why last_modified is believed: upload, url, created...")
     frequency_days = Column(
-        Integer, comment="days; 0 live, -1 never, -2 as needed; empty if none is understood"
+        Integer,
+        comment="update frequency in days; 0 live, -1 never, -2 as needed; empty if none is known",
     )
     frequency_from = Column(
         UnicodeText,
-        comment="dataset, or who is assumed to speak for it: source, organization, site; empty if nobody",
+        comment=(
+            "where the update frequency comes from: dataset, or a default of its source, its "
+            "organization or the site; empty if there is none"
+        ),
     )
-    due = Column(DateTime, comment="when it becomes due; empty where time changes nothing")
-    overdue = Column(DateTime, comment="when it becomes overdue")
-    delinquent = Column(DateTime, comment="when it becomes delinquent")
+    due = Column(
+        DateTime,
+        comment="when the dataset becomes due; empty if its status does not depend on time",
+    )
+    overdue = Column(DateTime, comment="when the dataset becomes overdue")
+    delinquent = Column(DateTime, comment="when the dataset becomes delinquent")
     next_boundary = Column(
-        DateTime, index=True, comment="when status changes by itself; empty if it never does"
+        DateTime,
+        index=True,
+        comment="when the status next changes by itself; empty if it never does",
     )
     undetermined = Column(
-        UnicodeText, comment="why the deciding resource cannot be determined: api, adhoc, blocked"
+        UnicodeText,
+        comment="why changes of the deciding resource cannot be detected: api, adhoc, blocked",
     )
-    stated_date = Column(UnicodeText, comment="dataset_date as the dataset has it; never counts")
-    stated_since = Column(DateTime, comment="when that dataset_date was first seen")
+    stated_date = Column(
+        UnicodeText, comment="value of dataset_date, which is no evidence of a change"
+    )
+    stated_since = Column(DateTime, comment="when this value of dataset_date was first seen")
     judge_anew = Column(
         Boolean,
         nullable=False,
         default=False,
-        comment="the next refresh judges it, since rules or assumptions changed; nobody gets a mail",
+        comment=(
+            "whether the next refresh judges the dataset again because rules or defaults "
+            "changed; this causes no mail"
+        ),
     )
     field_prefix = Column(
         UnicodeText,
         nullable=False,
         default="",
-        comment="what the names of its extras begin with; usually empty",
+        comment="prefix of the names of the dataset's extras; usually empty",
     )
 
 
@@ -78,11 +93,14 @@ class FreshnessEvidence(tk.BaseModel):
     happened_at = Column(DateTime, nullable=False, comment="the date that counts")
     claimed_at = Column(
         DateTime,
-        comment="the date in the future that happened_at was cut from; empty if it was not",
+        comment=(
+            "the stated date if it is in the future, so that happened_at counts instead; "
+            "otherwise empty"
+        ),
     )
-    author = Column(UnicodeText, comment="name of the user whose edit showed it, if known")
+    author = Column(UnicodeText, comment="name of the user whose edit is the evidence, if known")
     previous_at = Column(
-        DateTime, comment="of a review: the one before it, which counts again if it is withdrawn"
+        DateTime, comment="date of the previous review, which counts again if this one is withdrawn"
     )
 
 
@@ -92,13 +110,13 @@ class ResourceMemory(tk.BaseModel):
     __tablename__ = "freshness_resource"
 
     resource_id = Column(UnicodeText, primary_key=True, comment="resource")
-    package_id = Column(UnicodeText, nullable=False, index=True, comment="its dataset")
-    url = Column(UnicodeText, nullable=False, comment="its URL")
-    hash = Column(UnicodeText, comment="its hash as its dataset has it; empty if none")
+    package_id = Column(UnicodeText, nullable=False, index=True, comment="dataset of the resource")
+    url = Column(UnicodeText, nullable=False, comment="URL of the resource")
+    hash = Column(UnicodeText, comment="hash of the resource in CKAN; empty if it has none")
     hash_writer = Column(
-        UnicodeText, comment="who wrote that hash: a user's name; empty if nobody knows"
+        UnicodeText, comment="name of the user who wrote this hash; empty if unknown"
     )
-    first_seen = Column(DateTime, nullable=False, comment="when it was first seen")
+    first_seen = Column(DateTime, nullable=False, comment="when the resource was first seen")
 
 
 class FreshnessTransition(tk.BaseModel):
@@ -111,28 +129,38 @@ class FreshnessTransition(tk.BaseModel):
     from_status = Column(UnicodeText, comment="status before; empty for the first one")
     to_status = Column(UnicodeText, nullable=False, comment="status after")
     changed_at = Column(
-        DateTime, nullable=False, index=True, comment="when it changed: a boundary, or the write"
+        DateTime,
+        nullable=False,
+        index=True,
+        comment="when the status changed: at a boundary, or when it was written",
     )
-    evidence = Column(UnicodeText, comment="the evidence that counted then")
+    evidence = Column(UnicodeText, comment="evidence that counted at this moment")
     cause = Column(
         UnicodeText,
         nullable=False,
-        comment="edit, frequency, time, check or recompute: why it changed",
+        comment="why the status changed: edit, frequency, time, check or recompute",
     )
-    run_id = Column(UnicodeText, comment="the run that wrote it; empty outside runs")
+    run_id = Column(UnicodeText, comment="run that wrote the row; empty outside runs")
     action = Column(
-        UnicodeText, comment="CKAN's action that changed the dataset; empty if no edit did"
+        UnicodeText, comment="CKAN's action that changed the dataset; empty if the cause is no edit"
     )
     change = Column(
-        UnicodeText, comment="added, replaced, edited or removed: what it did to a resource"
+        UnicodeText,
+        comment="effect of the action on a resource: added, replaced, edited or removed",
     )
-    resource_id = Column(UnicodeText, comment="that resource")
-    resource_name = Column(UnicodeText, comment="its name, or its URL if it had none")
-    author = Column(UnicodeText, comment="name of the user whose edit it was, if one was")
+    resource_id = Column(UnicodeText, comment="resource that the action changed")
+    resource_name = Column(
+        UnicodeText, comment="name of this resource, or its URL if it had no name"
+    )
+    author = Column(
+        UnicodeText, comment="name of the user who made the edit; empty if the cause is no edit"
+    )
     frequency_before = Column(
-        Integer, comment="update frequency before, if the status changed because that did"
+        Integer, comment="update frequency before the transition, if its change is the cause"
     )
-    frequency_after = Column(Integer, comment="and after")
+    frequency_after = Column(
+        Integer, comment="update frequency after the transition, if its change is the cause"
+    )
 
 
 class Unindexed(tk.BaseModel):
@@ -148,7 +176,7 @@ class Unindexed(tk.BaseModel):
     since = Column(
         DateTime,
         nullable=False,
-        comment="when its extras were written, by a run that had not sent its document yet",
+        comment="when a run wrote the extras, before it sent the document to Solr",
     )
 
 
@@ -170,5 +198,8 @@ class Uninstall(tk.BaseModel):
     began_at = Column(
         DateTime,
         primary_key=True,
-        comment="when ckan freshness-uninstall was first called; no row: never, or undone",
+        comment=(
+            "when ckan freshness-uninstall was first called; there is no row before, and none "
+            "after --undo"
+        ),
     )

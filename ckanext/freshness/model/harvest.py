@@ -17,9 +17,11 @@ class HarvestDocument(tk.BaseModel):
     digest = Column(
         UnicodeText,
         nullable=False,
-        comment="SHA-256 of its bytes and of what its reading depends on",
+        comment="SHA-256 of the document's bytes and of everything else that its outline depends on",
     )
-    outline = Column(JSONB, nullable=False, comment="what it lists and what its members look like")
+    outline = Column(
+        JSONB, nullable=False, comment="what the document lists, and what its records look like"
+    )
 
 
 class HarvestHold(tk.BaseModel):
@@ -28,9 +30,19 @@ class HarvestHold(tk.BaseModel):
     __tablename__ = "freshness_harvest_hold"
 
     source_id = Column(UnicodeText, primary_key=True, comment="harvest source")
-    job_id = Column(UnicodeText, nullable=False, comment="job that would have deleted these")
-    held_at = Column(DateTime, nullable=False, comment="UTC")
-    reason = Column(UnicodeText, nullable=False, comment="why the brake holds, for people")
-    held = Column(JSONB, nullable=False, comment="list of {guid, url, package_id, reason}")
-    released_at = Column(DateTime, comment="UTC; empty while nobody has released the list")
-    released_by = Column(UnicodeText, comment="name of the user who released it")
+    job_id = Column(UnicodeText, nullable=False, comment="job whose deletions are held")
+    held_at = Column(
+        DateTime, nullable=False, comment="when the brake stopped the deletions, in UTC"
+    )
+    reason = Column(
+        UnicodeText, nullable=False, comment="why the brake stopped the deletions, for people"
+    )
+    held = Column(
+        JSONB,
+        nullable=False,
+        comment="the held deletions: a list of {guid, url, package_id, reason}",
+    )
+    released_at = Column(
+        DateTime, comment="when the deletions were released, in UTC; empty until then"
+    )
+    released_by = Column(UnicodeText, comment="name of the user who released the deletions")

@@ -23,24 +23,34 @@ class Mail(tk.BaseModel):
     about = Column(
         UnicodeText,
         primary_key=True,
-        comment="id of the transition, the resource, dataset or organization; for runs the problem and "
-        "the run's id: failed:...",
+        comment=(
+            "id of the transition, resource, dataset or organization; for runs the problem and "
+            "the id of the run: failed:..."
+        ),
     )
     address = Column(
-        UnicodeText, primary_key=True, comment="e-mail address; empty where nobody is told"
+        UnicodeText, primary_key=True, comment="e-mail address; empty if there is no recipient"
     )
     package_id = Column(UnicodeText, comment="dataset; empty for runs")
     outcome = Column(
         UnicodeText,
         nullable=False,
-        comment="waiting, claimed, sent, refused, unknown, or why nobody is told: fresh again, opted "
-        "out, nobody, gone",
+        comment=(
+            "waiting, claimed, sent, refused, unknown, or why there is no mail: fresh again, "
+            "opted out, nobody (no recipient), gone"
+        ),
     )
-    tries = Column(Integer, nullable=False, comment="how often it was handed to the mail server")
-    mail_id = Column(UnicodeText, index=True, comment="UUID of the last mail in which it stood")
-    claimed_at = Column(DateTime, comment="when that mail was about to be sent")
-    ended_at = Column(DateTime, comment="when its outcome was known")
-    error = Column(UnicodeText, comment="why the last try failed; empty if it did not")
+    tries = Column(
+        Integer, nullable=False, comment="number of times the mail was handed to the mail server"
+    )
+    mail_id = Column(
+        UnicodeText, index=True, comment="UUID of the last mail that contains this piece of news"
+    )
+    claimed_at = Column(
+        DateTime, comment="when the row was claimed, before its mail was handed to the mail server"
+    )
+    ended_at = Column(DateTime, comment="when the outcome became known")
+    error = Column(UnicodeText, comment="error of the last attempt; empty if it did not fail")
 
 
 class MailPerson(tk.BaseModel):
@@ -48,17 +58,22 @@ class MailPerson(tk.BaseModel):
 
     __tablename__ = "freshness_mail_person"
 
-    id = Column(Integer, primary_key=True, comment="stands in the links of its mails")
+    id = Column(
+        Integer, primary_key=True, comment="number in the links of the mails to this address"
+    )
     address = Column(
-        UnicodeText, nullable=False, unique=True, comment="e-mail address, in small letters"
+        UnicodeText, nullable=False, unique=True, comment="e-mail address, in lower case"
     )
     opted_out_at = Column(
-        DateTime, comment="when its owner switched off all mails; empty if some are wanted"
+        DateTime,
+        comment="when the owner of the address switched off all mails; empty if some are wanted",
     )
     off: Column[list[str]] = Column(
-        ARRAY(UnicodeText), nullable=False, comment="kinds of mails that its owner switched off"
+        ARRAY(UnicodeText),
+        nullable=False,
+        comment="kinds of mails that the owner of the address switched off",
     )
-    told_at = Column(JSONB, nullable=False, comment="the time of the last mail by kind")
+    told_at = Column(JSONB, nullable=False, comment="time of the last mail of each kind")
 
 
 class MailStart(tk.BaseModel):
@@ -66,10 +81,10 @@ class MailStart(tk.BaseModel):
 
     __tablename__ = "freshness_mail_start"
 
-    id = Column(Integer, primary_key=True, comment="1")
+    id = Column(Integer, primary_key=True, comment="always 1")
     transition_id = Column(
-        BigInteger, nullable=False, comment="the newest transition that nobody is told of"
+        BigInteger, nullable=False, comment="newest transition that causes no mail; later ones do"
     )
     started_at = Column(
-        DateTime, nullable=False, comment="runs that went wrong before are not told of"
+        DateTime, nullable=False, comment="runs that failed before this moment cause no mail"
     )
