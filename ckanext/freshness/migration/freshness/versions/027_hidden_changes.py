@@ -1,7 +1,7 @@
 """Remember whose server hides changes of its file.
 
-Revision ID: 026_hidden_changes
-Revises: 025_own_fields
+Revision ID: 027_hidden_changes
+Revises: 026_comments
 Create Date: 2026-11-23
 """
 
@@ -10,8 +10,8 @@ from __future__ import annotations
 import sqlalchemy as sa
 from alembic import op
 
-revision = "026_hidden_changes"
-down_revision = "025_own_fields"
+revision = "027_hidden_changes"
+down_revision = "026_comments"
 branch_labels = None
 depends_on = None
 
