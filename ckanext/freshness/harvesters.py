@@ -33,7 +33,7 @@ except ModuleNotFoundError as error:
 
 
 def connect() -> None:
-    """Let the rest of this extension use the queues and the harvesters of ckanext-harvest."""
+    """Give the rest of this extension the queues and the harvesters of ckanext-harvest."""
     connect_harvest(HarvestExtension(queue, _normalize_url))
 
 

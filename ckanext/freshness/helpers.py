@@ -194,7 +194,7 @@ def freshness_hosts_label(name: str) -> str:
 
 
 def freshness_transition_label(transition: dict[str, Any]) -> str:
-    """Return the cause of a status change in words, with what was changed and by whom."""
+    """Return the cause of a status change in words, with the effect of the edit and its author."""
     return labels.transition_label(transition)
 
 

@@ -21,7 +21,7 @@ __all__ = [
 
 
 class IFreshnessVocabularies(p.Interface):
-    """Adds vocabularies of update frequencies."""
+    """Add vocabularies of update frequencies."""
 
     def frequency_vocabularies(self) -> Sequence[Vocabulary]:
         """Return vocabularies that are tried before this extension's own, in order.
@@ -32,7 +32,7 @@ class IFreshnessVocabularies(p.Interface):
 
 
 class IFreshnessDetectors(p.Interface):
-    """Adds kinds of files that are hashed by their content in place of their bytes."""
+    """Add kinds of files that are hashed by their content instead of their bytes."""
 
     def content_detectors(self) -> Sequence[type[Detector]]:
         """Return detectors that are tried before this extension's own, in order.

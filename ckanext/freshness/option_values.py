@@ -29,12 +29,12 @@ def number(value: Any, lowest: float = 0, highest: float = math.inf) -> float:
 
 
 def whole(value: Any, lowest: float = 0, highest: float = math.inf) -> int:
-    """Return a whole number from ``lowest`` to ``highest``."""
+    """Convert an option's value to a whole number from ``lowest`` to ``highest``."""
     return int(_bounded(value, _whole, "a whole number", lowest, highest))
 
 
 def above_zero(value: Any) -> float:
-    """Return a number above 0."""
+    """Convert an option's value to a number above 0."""
     return _bounded(value, float, "a number", math.ulp(0), math.inf)
 
 
@@ -52,7 +52,7 @@ def flag(value: Any) -> bool:
 
 
 def prefix(text: str | None) -> None:
-    """Check what names of extras and Solr fields begin with.
+    """Check a prefix for the names of extras and Solr fields.
 
     :raises ValueError: Solr or CKAN would refuse it
     """
@@ -133,7 +133,10 @@ def secrets(entries: Iterable[str]) -> tuple[str, ...]:
 
 
 def one_of(names: Iterable[str], known: Collection[str]) -> frozenset[str]:
-    """Return names, all of which are known."""
+    """Return the names as a set, after checking that each is a known name.
+
+    :raises ValueError: a name is unknown
+    """
     given = frozenset(names)
     if wrong := given.difference(known):
         raise ValueError(f"must be of {', '.join(known)}, not {', '.join(sorted(wrong))}")

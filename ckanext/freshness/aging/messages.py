@@ -4,10 +4,10 @@ from __future__ import annotations
 
 
 def N_(message: str) -> str:
-    """The message itself: gettext's customary mark for a message id that stands in a table."""
+    """Mark a message for translation, and return it unchanged."""
     return message
 
 
 def NN_(one: str, many: str) -> tuple[str, str]:
-    """Both forms of a message that has a number, named ``count``: of one, and of any other number."""
+    """Mark both forms of a message with the number ``count`` for translation, and return them unchanged."""
     return one, many

@@ -191,7 +191,7 @@ def nearest(days: float) -> int:
 
 
 def _merged(updates: list[Update]) -> list[Update]:
-    """Return updates in order, those that belong together as one: the best known of them."""
+    """Merge updates that belong together. Keep the one whose date is known best, in the order of time."""
     found: list[Update] = []
     began: datetime | None = None
     for update in updates:

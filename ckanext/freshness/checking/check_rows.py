@@ -220,7 +220,7 @@ def resources_to_check(
 
     Resources that are gone since, or have another URL, are left out.
 
-    :param rotation: ids of the resources whose files are read whatever the server says
+    :param rotation: ids of the resources whose files are read even if the server reports no change
     :param now: start of the run, aware
     :param handed_on: continue where the checks were handed on to; else begin at the resource's URL
     :param why: why each of them was chosen, by its id

@@ -126,7 +126,7 @@ class AnswerHeaders(NamedTuple):
     date: datetime | None = None
     """The server's time of the answer."""
     wall: bool = False
-    """A bot wall answered, whatever the status."""
+    """Whether a bot wall answered. Its status can be any."""
     empty: bool = False
     """Content-Length is 0."""
     age: timedelta = timedelta(0)
@@ -147,8 +147,7 @@ class Decision(NamedTuple):
     counts_as_failure: bool = False
     """The failure counts towards "broken": it is certain, and the URL's own fault."""
     put_off: bool = False
-    """No request was sent because the host answers nobody: the next run checks the URL, and this outcome counts
-    for nothing."""
+    """No request was sent because the host gives no answers. Ignore the outcome: the next run checks again."""
 
     @property
     def changed(self) -> bool:
@@ -159,8 +158,8 @@ class Decision(NamedTuple):
 def conditions(memory: KnownContent, *, hash_anyway: bool) -> tuple[str | None, str | None]:
     """Return the ETag and the Last-Modified to send. Without either, the request is unconditional.
 
-    :param hash_anyway: read the file whatever the server says of it: the rotation exists to find changes that
-        servers do not report
+    :param hash_anyway: read the file even if the server reports no change: the rotation exists to find
+        unreported changes
     """
     if hash_anyway or memory.hash is None:
         return None, None
@@ -207,7 +206,7 @@ def after_headers(
     :param conditional: the request had conditions: without them, 304 means nothing
     :param last_change: the resource's last modification, if it is known
     :param fresh_after: a resource that changed after this moment is fresh now; None if no date makes it fresh
-    :param hash_anyway: hash the body whatever the headers say
+    :param hash_anyway: hash the body even if the headers say that it has not changed
     """
     if headers.status == 304 and not conditional:
         return _error(memory)

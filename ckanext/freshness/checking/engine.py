@@ -67,7 +67,7 @@ async def check_all(
     options: EngineOptions,
     sink: Callable[[ResultT], None],
 ) -> None:
-    """Check all inputs by a policy. Each gives the sink one result, whatever its server does.
+    """Check all inputs by a policy. Each gives the sink one result, even if its server fails.
 
     Inputs with the same URL share one check if their requests are the same. An exception of the sink, or a bug
     in a policy, ends all checks at once and is raised.
@@ -214,7 +214,7 @@ class _Engine(Generic[InputT, ResultT]):
     def _wake(self, awake: int = 0) -> None:
         """Wake a runner for each place in the line.
 
-        :param awake: number of runners that come to the line next, without being woken
+        :param awake: number of runners that are already awake and about to look at the line
         """
         while self._idle and self._woken + awake < len(self._line):
             self._woken += 1

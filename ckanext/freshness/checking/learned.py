@@ -81,7 +81,7 @@ class LearnedSelection:
 
     :param now: start of the run
     :param budget: number of checks
-    :param rotation_budget: how many files are read whatever their server says
+    :param rotation_budget: how many files are read even if their server reports no change
     :ivar reasons: number of candidates by reason, complete after :meth:`chosen`
     :ivar stretch: how many times longer than allowed the longest interval is, since the budget is too small for
         the bounds; 1 if it is not
@@ -155,7 +155,7 @@ class LearnedSelection:
                 self.reasons[SelectionReason.NOT_EXPECTED] -= 1
 
     def rotation(self) -> frozenset[str]:
-        """Return the ids of the chosen resources whose files are read whatever their server says.
+        """Return the ids of the chosen resources whose files are read even if their server reports no change.
 
         These are the ones of datasets whose server has hidden a change, and the ones that were not hashed for
         :attr:`.selection.SelectionRules.rotation`, the oldest first.

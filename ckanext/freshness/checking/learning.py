@@ -19,7 +19,7 @@ _STEP = 0.3
 
 
 class Known(NamedTuple):
-    """What is known of a resource's changes before a check.
+    """The facts about a resource's changes before a check.
 
     :ivar own: the resource's own observations
     :ivar expected: changes a day that are expected without these
@@ -38,14 +38,14 @@ class Known(NamedTuple):
 
 
 class Learned(NamedTuple):
-    """What is known after a check."""
+    """The state after a check."""
 
     own: Observations
     together: float
 
 
 def trust(right: int, wrong: int) -> float:
-    """Return how often dates were right, of so many that were."""
+    """Estimate the share of right dates from the numbers of right and wrong ones."""
     return (1 + right) / (2 + right + wrong)
 
 
@@ -57,7 +57,7 @@ def after_check(
     stated: datetime | None = None,
     only_stated: bool = False,
 ) -> Learned:
-    """Return what is known after a check that told whether the file changed.
+    """Return the state after a check that found out whether the file changed.
 
     :param at: end of the check
     :param stated: when the file changed, as the server or the harvest source states it; None if neither does

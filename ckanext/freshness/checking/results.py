@@ -17,7 +17,7 @@ class ResourceToCheck(NamedTuple):
 
     :ivar last_change: the resource's last modification by its evidence
     :ivar fresh_after: a resource that changed after this moment is fresh now; None if no date makes it fresh
-    :ivar hash_anyway: whether the file is read whatever the server says of it
+    :ivar hash_anyway: whether the file is read even if the server reports no change
     :ivar format: as the catalogue declares it
     :ivar mimetype: as the catalogue declares it; None if a check has written it into the resource
     :ivar start_at: URL to continue at, if another worker was redirected from ``url`` to it and handed the
@@ -26,8 +26,8 @@ class ResourceToCheck(NamedTuple):
     :ivar has_shape: whether the shape of the stored content was read
     :ivar is_new: whether this run is the first to see the resource
     :ivar is_touched: whether the resource's own date is later than at the previous run
-    :ivar changes: what is known of the file's changes
-    :ivar why: why the run chose the resource; None if another worker did
+    :ivar changes: how often the file has changed so far
+    :ivar why: why the run chose the resource; None if another worker chose it
     """
 
     resource_id: str
@@ -91,8 +91,8 @@ class CheckResult(NamedTuple):
         of no use
     :ivar hides_changes: whether the validators stayed the same although the file has changed; None if it has
         not changed
-    :ivar put_off: whether no request was sent because the host answers nobody. Ignore ``outcome``: the next run
-        checks the URL.
+    :ivar put_off: whether no request was sent because the host gives no answers. Ignore ``outcome``: the next
+        run checks the URL.
     :ivar handed_to: URL to continue at, if the URL redirects to another worker's host. Ignore ``outcome``.
     :ivar staged: a good file, staged for a copy; the receiver closes it
     """

@@ -73,9 +73,9 @@ class SelectionReason(Enum):
     VISIT_ASKED = "visit: asked for"
     """The caller asked for this resource, or for all."""
     VISIT_FAILING = "visit: failing"
-    """The URL failed, whatever the dataset's status."""
+    """The URL failed. The dataset's status does not matter."""
     VISIT_DAILY = "visit: daily"
-    """Daily data are checked whatever their status."""
+    """Daily data are checked at any status."""
     VISIT_NO_DATE = "visit: no date"
     """No date of a change is known."""
     VISIT_DUE = "visit: due"
@@ -304,7 +304,7 @@ class Selection:
         return dict.fromkeys(self.rotation(), SelectionReason.VISIT_ROTATION) | self._why
 
     def rotation(self) -> frozenset[str]:
-        """Return the ids of the resources whose files are read whatever their server says."""
+        """Return the ids of the resources whose files are read even if their server reports no change."""
         return frozenset(candidate.resource_id for _age, _number, candidate in self._oldest)
 
 

@@ -286,7 +286,7 @@ class _SheetRows:
 
 
 def difference(before: Shape, after: Shape) -> dict[str, Any] | None:
-    """Return what changed from one shape to another, as JSON; None if that is not certain, or if nothing did.
+    """Return the differences between two shapes, as JSON; None if they are uncertain, or if there are none.
 
     A column is renamed in place if both tables have equally many columns and only its name differs. Moved
     columns are no change.

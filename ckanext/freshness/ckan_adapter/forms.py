@@ -48,7 +48,7 @@ def form_mistakes(
 
 
 def own_extras(package_type: str, names: FieldNames | None = None) -> tuple[str, ...]:
-    """Return the extras that this extension writes: those that the site's schema does not declare.
+    """Return the extras that this extension writes, which are all that the site's schema does not declare.
 
     :param names: other names than the site's
     """

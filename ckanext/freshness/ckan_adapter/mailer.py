@@ -152,7 +152,7 @@ def _is_usable(smtp: smtplib.SMTP, seconds: float) -> bool:
 
 
 def _notified(letter: Letter) -> bool:
-    """Let plugins send a mail, and return whether one of them did."""
+    """Offer a mail to plugins, and return whether one of them sent it."""
     sent = False
     for plugin in _notifiers():
         text, html, headers = letter.text, letter.html, dict(letter.headers)

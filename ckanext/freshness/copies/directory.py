@@ -16,7 +16,7 @@ from .staging import PIECE, StagedBody
 from .store import LEFT_OVER_AFTER, STAGING, PendingCopy, Store
 
 _FEW = 8
-"""The most files that are fsynced one by one; for more, one sync of all file systems is faster."""
+"""The largest number of files that are fsynced separately; for more, one sync of all file systems is faster."""
 
 _ATTEMPTS = 5
 """Attempts to create a folder that another process, which found it empty, removes at the same moment."""

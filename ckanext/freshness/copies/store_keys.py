@@ -57,7 +57,7 @@ def registry_key(organisation: str, dataset: str) -> str:
 
 
 def resource_key(resource_id: str) -> str:
-    """Return the key of any other resource, whatever its file is called.
+    """Return the key of any other resource. It does not depend on the file's name.
 
     The folder's name has a dot, so no organisation's folder has it.
     """

@@ -28,7 +28,7 @@ from .strategy import HeldDeletions
 class Decisions:
     """The records of a held list by guid, as users had decided at one moment.
 
-    :ivar released: those that the next job may delete
+    :ivar released: the records that the next job may delete
     :ivar held: all others
     """
 
@@ -161,6 +161,6 @@ def release(hold: Any, user: str, now: datetime) -> None:
 
 
 def take_back(hold: Any) -> None:
-    """Hold all deletions of a list again, whoever released them. No commit."""
+    """Hold all deletions of a list again, including released ones. No commit."""
     hold.released_at = hold.released_by = None
     hold.held = [{**record, "released": None} for record in hold.held]

@@ -1,7 +1,7 @@
 """Names of harvested datasets and organizations, and ids of their resources. Both stay once given.
 
 A distribution that comes back gets the id that its resource had. Some time after a resource was removed,
-CKAN deletes its row, which could have told the id. Therefore ids are made of the dataset's id and the
+CKAN deletes its row, and with it the id. Therefore ids are made of the dataset's id and the
 distribution's URI. Ids that another harvester gave are kept with the harvest object when their resource is
 removed.
 """
@@ -33,7 +33,7 @@ def plain_name(title: str) -> str | None:
 
 
 def own_name(name: str) -> str | None:
-    """Return a source's own name for a record if CKAN accepts it, otherwise what it suggests."""
+    """Return a source's own name for a record if CKAN accepts it, otherwise a legal name made of it."""
     return name if _LEGAL_NAME.fullmatch(name) else plain_name(name)
 
 
@@ -77,7 +77,7 @@ def followed_name(
     """Return the name of a package or organization that follows the source's own name for its record.
 
     :param now: its name in CKAN. It stays if it still fits the source's name, or if no other is free.
-    :param used: names that cannot be had, besides those that CKAN knows.
+    :param used: names that are not free, besides those in CKAN.
     """
     wanted = candidate_names(own_name(source_name), url, source_id, (), stem=stem)
     if now in wanted:

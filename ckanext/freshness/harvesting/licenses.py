@@ -108,7 +108,7 @@ def license_id(text: str, licenses: Mapping[str, str]) -> str | None:
 
 
 def distinct(texts: Iterable[str]) -> list[str]:
-    """Return licences in sorted order, without those that only repeat another in a different spelling."""
+    """Return licences in sorted order, without other spellings of the same licence."""
     found: dict[str, str] = {}
     for text in sorted(texts):
         found.setdefault(normalise(text), text)

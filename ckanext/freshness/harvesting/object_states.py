@@ -121,7 +121,7 @@ def urls_of(object_ids: Sequence[str]) -> list[str]:
 
 
 def packages_of(object_ids: Sequence[str]) -> list[str]:
-    """Return the packages of some objects, including those that the objects are to take over."""
+    """Return the packages of some objects, including packages that the objects will take over."""
     return list(
         model.Session.execute(
             sa.select(_object.c.package_id)
@@ -395,7 +395,7 @@ def hand_on(object_ids: Sequence[str]) -> None:
 
 
 def wake_orphans() -> int:
-    """Let followers wait for a consumer themselves if their lead has ended without them, and commit.
+    """Make followers wait for a consumer of their own if their lead ended without them, and commit.
 
     The queue gives up a lead that killed its consumer five times. The rest of its page is still to be
     imported.

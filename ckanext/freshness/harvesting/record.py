@@ -41,13 +41,13 @@ _ESCAPE = re.compile("%[0-9a-f]{2}", re.IGNORECASE)
 class Record:
     """The contents of a dataset or catalog as its source states them, independent of CKAN.
 
-    Equal contents give equal text and an equal digest, whatever order they were read in.
+    Equal contents give equal text and an equal digest, in whatever order they were read.
     """
 
     fields: dict[str, Any] = field(default_factory=dict)
     """Strings, numbers, booleans, lists of strings and lists of dictionaries. Keys that end in
     ``_translated`` have dictionaries by language; ``""`` is the key of text without a language.
-    Whoever makes the record sorts the lists, because RDF has no order."""
+    The maker of the record sorts the lists, because RDF has no order."""
     resources: list[dict[str, Any]] = field(default_factory=list)
     tags: list[str] = field(default_factory=list)
     """Keywords as the source writes them, not yet legal for CKAN."""

@@ -45,7 +45,7 @@ def start() -> NotifyStart | None:
 
 
 def begin(now: datetime) -> None:
-    """Let mails begin now, so that everything known so far causes no mail."""
+    """Start mails from now on: no earlier fact causes a mail."""
     _execute(
         """
         INSERT INTO freshness_mail_start (id, transition_id, started_at)
@@ -231,7 +231,7 @@ SELECT DISTINCT address, outcome FROM ended"""
 
 
 def give_back(mail_id: str, error: str) -> None:
-    """Let a mail wait again without counting the attempt, since the server was unreachable. No commit."""
+    """Make a mail wait again, because the server was unreachable. The attempt does not count. No commit."""
     _execute(
         "UPDATE freshness_mail SET outcome = 'waiting', tries = tries - 1, error = :error"
         " WHERE mail_id = :mail_id AND outcome = 'claimed'",

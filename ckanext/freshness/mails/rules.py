@@ -250,7 +250,7 @@ def keepers(contacts: Contacts, sees: Collection[str]) -> tuple[str, ...]:
 
 
 def in_turn(digests: Iterable[Digest], tries: Mapping[str, int]) -> list[Digest]:
-    """Sort mails in the order of sending: those that failed before come last and delay no others.
+    """Sort mails in the order of sending: mails that failed before come last, so that they delay no others.
 
     :param tries: numbers of failed attempts by address
     """

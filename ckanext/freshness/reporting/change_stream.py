@@ -25,7 +25,7 @@ FACTS = (
     *("changed_after", "changed_before", "stated_at", "hash_before", "hash_after"),
     *("size_before", "size_after", "media_type_before", "media_type_after", "summary"),
 )
-"""Keys of what is known of a change, beside what it is about and its evidence."""
+"""Keys of the facts about a change, besides its dataset, its resource and its evidence."""
 
 FIELDS = (
     *("id", "seen_at", "package_id", "name", "title", "organization", "resource_id", "resource"),

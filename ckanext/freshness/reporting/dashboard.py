@@ -75,7 +75,7 @@ class Overview:
     :ivar chart: None before two days were counted
     :ivar lists: the first rows of some tables by their names; tables without rows are left out
     :ivar organizations: those with the smallest share of fresh datasets first
-    :ivar sources: those that need somebody first; empty for visitors
+    :ivar sources: harvest sources, beginning with those that need attention; empty for visitors
     :ivar attention: the sources that the reader may edit and that hold deletions or had errors
     :ivar tasks: numbers of the editor's tasks; None for readers who edit no datasets, and for sysadmins
     :ivar hosts: numbers of public files by the site's own groups of hosts; empty if it has none
@@ -147,7 +147,7 @@ def _newest_first(table: tables.Table, asked: TableRequest) -> TableRequest:
 
 
 def _edited(asked: TableRequest) -> worklist.Scope | None:
-    """Return the datasets that the reader edits, within what is asked for; None if there are none."""
+    """Return the requested datasets that the reader may edit; None if there are none."""
     try:
         return worklist.scope(asked.context, asked.organization)
     except tk.NotAuthorized:

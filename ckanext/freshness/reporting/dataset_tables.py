@@ -38,7 +38,7 @@ class DatasetTable:
     """The SQL of a table of datasets, or of things that belong to datasets.
 
     :ivar columns: SQL of its columns beside those of the dataset ``p`` and its organization ``g``
-    :ivar source: SQL of what it lists, joined with ``p``
+    :ivar source: SQL of the tables from which its rows come, joined with ``p``
     :ivar where: SQL of the condition of the list itself
     :ivar sorts: SQL to sort by, by column, beside those of the dataset
     :ivar order: its own order, written like :attr:`TableRequest.sort`

@@ -132,7 +132,7 @@ def number(value: int, locale: Locale) -> str:
 
 
 def percent(part: int, whole: int, locale: Locale) -> str:
-    """Return a share in whole percent; of anything between, never "0 %" nor "100 %"."""
+    """Return a share as whole percent. Only an exact 0 gives "0 %", and only an exact 1 gives "100 %"."""
     if not whole:
         return format_percent(0, locale=locale)
     share = Decimal(part * 100) / whole

@@ -27,7 +27,7 @@ from ..model import FrequencySuggestion
 
 
 class Basis(Enum):
-    """What is known to have changed."""
+    """The kind of data whose changes were observed."""
 
     FILES = "files"
     """The files, as checks, uploads and edits show."""
@@ -38,7 +38,7 @@ class Basis(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """An observed frequency, and what it was computed from."""
+    """An observed frequency, and the updates from which it was computed."""
 
     basis: Basis
     found: ObservedFrequency

@@ -114,7 +114,7 @@ class RunLine:
     :ivar checks: number of checks; None if the run did not count any
     :ivar errors: number of checks that failed
     :ivar unclear: number of checks that could not be made, or that cannot detect changes
-    :ivar sentences: what it did
+    :ivar sentences: the effects of the run
     """
 
     id: str

@@ -32,7 +32,7 @@ class Scope:
     """The datasets that a user looks after.
 
     :ivar organizations: ids of the organizations whose datasets the user may change
-    :ivar creator: the user's id, if datasets without an organization belong to whoever created them
+    :ivar creator: the user's id, if datasets without an organization belong to their creators
     :ivar shared: ids of further datasets that the user may change, as a collaborator
     """
 
@@ -65,7 +65,7 @@ class Worklist:
 def organizations(context: Context) -> list[Row]:
     """Return ``id``, ``name`` and ``title`` of the organizations whose datasets the user may change.
 
-    A sysadmin may change all datasets, but gets only the own organizations if there are any.
+    A sysadmin may change all datasets. If sysadmins are members of organizations, they get only these.
     """
     found = tk.get_action("organization_list_for_user")(
         same_user(context), {"permission": "update_dataset"}

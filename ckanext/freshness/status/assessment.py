@@ -36,8 +36,8 @@ class AssessedDataset:
     wanted: Mapping[str, str]
     """The values that this extension's extras should have."""
     keys: tuple[str, ...]
-    """The extras to write: all names of this extension except those that a schema declares. None if it is being
-    uninstalled."""
+    """The extras to write: all names of this extension except names that a schema declares. Empty while the
+    extension is being uninstalled."""
     resources: Sequence[ResourceSnapshot]
     """Its resources, as the database has them; none if this extension is being uninstalled."""
     changes_status: bool
@@ -116,7 +116,7 @@ def assess_packages(
     :param now: the moment to judge, with its zone
     :param cause: why statuses change, unless time alone explains it
     :param run_id: the run that asks, outside of edits
-    :param writer: the user who has just written the packages; None if nobody did
+    :param writer: the user who has just written the packages; None outside edits
     :param edit: the writer's edit, if there is only one package
     :param found: evidence by package that the datasets themselves do not have: the results of checks
     """

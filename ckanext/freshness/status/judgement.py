@@ -23,7 +23,7 @@ from .snapshot import DatasetSnapshot, ResourceSnapshot
 
 REASONS = ("api", "adhoc", "blocked")
 """Why changes of a resource cannot be determined: each download differs, its host makes it on request, or
-its host blocks checks. If several apply, the first is told."""
+its host blocks checks. If several apply, people see the first."""
 
 _MAX_STATED = 200
 

@@ -124,7 +124,7 @@ SELECT EXISTS (
 
 
 def undo() -> int:
-    """Fill in the fields of links again and let extras be written again; return the number of resources.
+    """Restore the fields of links and allow extras again; return the number of resources.
 
     The next refresh writes the extras.
     """

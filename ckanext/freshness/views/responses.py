@@ -42,7 +42,7 @@ def mark_private() -> None:
 
 
 def keep(response: Response, age: timedelta) -> None:
-    """Let browsers keep a response for a while, and ask afterwards whether it is still the same.
+    """Set how long browsers may cache a response. After that time they ask whether it has changed.
 
     Shared caches do not store it: CKAN overwrites the age of each response that it marks as ``public``.
     """

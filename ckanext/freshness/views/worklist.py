@@ -142,7 +142,7 @@ def confirm(id: str) -> ResponseReturnValue:
 
 @worklist.route("/freshness/mine/frequency/<id>", methods=["POST"])
 def frequency(id: str) -> ResponseReturnValue:
-    """Set the update frequency of a dataset, or restore the one before if nobody has changed it since."""
+    """Set the update frequency of a dataset, or restore the previous one if it has not been changed since."""
     package = _package(id)
     wanted = tk.request.form.get("frequency", "").strip()
     expected = tk.request.form.get("expected")

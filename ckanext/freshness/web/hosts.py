@@ -277,7 +277,7 @@ class Host:
             raise
 
     def leave(self) -> None:
-        """End a request, and let the next one begin."""
+        """End a request, so that the next one can begin."""
         while self._waiting:
             turn = self._waiting.popleft()
             if not turn.done():

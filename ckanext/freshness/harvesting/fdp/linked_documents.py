@@ -40,7 +40,7 @@ class DistributionDocuments:
 
     pages: list[FetchedDocument] = field(default_factory=list)
     single: dict[str, FetchedDocument] = field(default_factory=dict)
-    """By URL, the documents of distributions that were read one by one."""
+    """By URL, the documents of distributions that have a request each."""
     failed: dict[str, UnreadableDocument] = field(default_factory=dict)
     """By URL, the distributions that could not be read."""
     broken_page: UnreadableDocument | None = None
@@ -71,7 +71,7 @@ class DistributionReader:
     async def read(
         self, dataset: str, member: ListedDataset, *, had_pages: bool = False
     ) -> DistributionDocuments:
-        """Read a dataset's distributions from pages, or one by one if there are no pages.
+        """Read a dataset's distributions from pages, or each with its own request if there are no pages.
 
         :param had_pages: earlier, only pages listed some of the distributions. If there are no pages
             now, that counts as a broken page.
@@ -88,7 +88,7 @@ class DistributionReader:
         return parts
 
     async def read_each(self, urls: Iterable[str], parts: DistributionDocuments) -> None:
-        """Read distributions one by one and add them; leave out hosts that may not be requested."""
+        """Read each distribution with its own request and add it; leave out hosts that may not be requested."""
         for url in filter(self._reader.may_visit, urls):
             if url in parts.single or url in parts.failed:
                 continue

@@ -1,4 +1,4 @@
-"""A group of tasks of which a limited number runs at a time."""
+"""A group of tasks that runs a limited number of them at a time."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 class TaskGroup:
-    """A group of tasks of one event loop, of which a limited number runs at a time.
+    """A group of tasks of one event loop. It runs a limited number of them at a time.
 
     asyncio.TaskGroup has no limit, and Python 3.10 does not have it.
     """

@@ -157,7 +157,7 @@ class _Cycle:
         return result.hold is None
 
     def update_files(self, package_ids: Collection[str] | None) -> None:
-        """Delete what is gone, check each file, and publish.
+        """Delete datasets that are gone, check each file, and publish.
 
         :param package_ids: check the files of these datasets only
         """

@@ -193,7 +193,7 @@ class StagedBytesLimit:
             self._changed.notify_all()
 
     def open(self) -> None:
-        """Let all waiting threads pass, because the cycle ends."""
+        """Release all waiting threads, because the cycle ends."""
         with self._changed:
             self._open = True
             self._changed.notify_all()

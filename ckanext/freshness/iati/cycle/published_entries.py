@@ -121,7 +121,7 @@ class SourceSummary(NamedTuple):
 
     :ivar digest: changes with the metadata of datasets and with the results of checks, but not if a server only
         confirms a file
-    :ivar differs: the public datasets are not those that were published
+    :ivar differs: whether datasets became public or private since the last publication
     """
 
     digest: str

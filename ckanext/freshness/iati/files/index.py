@@ -2,7 +2,7 @@
 
 The files ``datasets-minimal``, ``datasets-full`` and ``reporting-orgs`` have the fields of IATI's Bulk Data
 Service. ``datasets-full`` also has the last attempts, and when the contents last changed. Entries have a fixed
-order, so the same entries give the same bytes. They are written one by one, so memory does not grow with their
+order, so the same entries give the same bytes. Each is written at once, so memory does not grow with their
 number.
 """
 
