@@ -267,6 +267,12 @@ def test_limits(limits: ContainerLimits, words: str) -> None:
         hashed(workbook(TABLE), limits)
 
 
+def test_as_many_members_as_allowed_are_read() -> None:
+    book = workbook(TABLE)
+    limits = ContainerLimits(max_members=len(parts(TABLE)))
+    assert hashed(book, limits) == hashed(book, ContainerLimits())
+
+
 def test_the_same_part_read_again_counts_again() -> None:
     book = parts(TABLE)
     sheet = '<sheet name="Data" sheetId="1" state="visible" rel:id="rId1"/>'
