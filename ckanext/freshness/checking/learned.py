@@ -47,13 +47,13 @@ SHARES = {
     SelectionReason.VISIT_FAILING: 1.0,
     SelectionReason.VISIT_NEW: 1.0,
     SelectionReason.VISIT_DUE: 0.2,
-    SelectionReason.VISIT_BOUND: 0.15,
+    SelectionReason.VISIT_BOUND: 0.12,
 }
 """The reasons for checks that come before others, in this order, and the share of the budget that each may
 take."""
 
-LOSS = 4.0
-STATUS = 2.0
+LOSS = 3.0
+STATUS = 40.0
 TOUCHED = 2.0
 """Weights in a value: of a change that would be lost, of a status that could be wrong, and of a resource whose
 own date is newer than at the previous run."""
