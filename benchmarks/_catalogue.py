@@ -37,7 +37,7 @@ _OWN = ("dataset", "evidence", "resource", "transition", "unindexed")
 
 
 def is_there(name: str, count: int) -> bool:
-    """Whether the site has exactly this catalogue."""
+    """Return whether the site has exactly this catalogue."""
     found = model.Session.execute(
         sa.text(
             "SELECT count(*) FILTER (WHERE name LIKE :name || '-%'), count(*) "
@@ -49,7 +49,7 @@ def is_there(name: str, count: int) -> bool:
 
 
 def write(name: str, count: int, organization: str, now: datetime) -> None:
-    """Datasets of two resources each, all of them updated yearly, in an empty site."""
+    """Write datasets of two resources each, all of them updated yearly, into an empty site."""
     values = {
         "name": name,
         "count": count,
@@ -134,7 +134,7 @@ WHERE p.type = 'dataset'"""
 
 
 def forget() -> None:
-    """The catalogue as it was before the extension; the index stays."""
+    """Delete everything that the extension wrote, except the index."""
     write_extras({one: {} for one in _ids(_DATASETS)}, NAMES.extras)
     for table in _OWN:
         model.Session.execute(sa.text(f"TRUNCATE freshness_{table}"))
@@ -143,7 +143,7 @@ def forget() -> None:
 
 
 def settle() -> None:
-    """Leave nothing for PostgreSQL to tidy up while something is measured."""
+    """Have PostgreSQL tidy up now, so that it does not do so during a measurement."""
     model.Session.remove()
     with model.meta.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as session:
         session.execute(sa.text("VACUUM ANALYZE"))
@@ -151,7 +151,7 @@ def settle() -> None:
 
 
 def next_to_change(count: int) -> tuple[list[str], datetime]:
-    """The datasets whose boundaries are passed next, and when all of them are."""
+    """Return the datasets whose boundaries are passed next, and the time when all have passed."""
     rows = model.Session.execute(
         sa.text(
             "SELECT package_id, next_boundary FROM freshness_dataset "
@@ -165,7 +165,7 @@ def next_to_change(count: int) -> tuple[list[str], datetime]:
 
 
 def turn_back(ids: Sequence[str], now: datetime) -> None:
-    """The datasets as they are now, after a refresh of a later time; the index stays."""
+    """Restore the present state of the datasets after a refresh at a later time. The index stays."""
     for start in range(0, len(ids), 1000):
         batch = ids[start : start + 1000]
         update_packages(batch, now, cause=TransitionCause.RECOMPUTE)

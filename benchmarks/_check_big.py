@@ -17,7 +17,7 @@ LIMITS = Limits(read=60, total=3600, max_bytes=4 << 30)
 
 
 def main() -> None:
-    """Seconds, MB beyond those of the process before, and the hash."""
+    """Print the seconds, the additional MB of the process, and the hash."""
     subject, url = sys.argv[1:]
     before = _peak_mb()
     start = time.perf_counter()

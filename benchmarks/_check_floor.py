@@ -15,7 +15,7 @@ from ckanext.freshness.web.exchange import Limits
 
 @dataclass(slots=True)
 class Floor:
-    """What it found, by URL."""
+    """The state of each URL: validators and hashes."""
 
     validators: dict[str, str] = field(default_factory=dict)
     hashes: dict[str, str] = field(default_factory=dict)
@@ -24,7 +24,7 @@ class Floor:
     async def visit(
         self, urls_by_host: Mapping[str, Sequence[str]], limits: Limits, *, per_host: int
     ) -> None:
-        """Ask for all, with so many connections to each host."""
+        """Request all URLs, with ``per_host`` connections to each host."""
         timeout = aiohttp.ClientTimeout(
             total=limits.total, connect=limits.connect, sock_read=limits.read
         )

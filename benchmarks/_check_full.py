@@ -1,11 +1,11 @@
-"""A catalogue of HDX's size: the whole run but the visits and the index, beside HDX's own state machine.
+"""A catalogue of HDX's size: a whole run without the requests and the index, beside HDX's own state machine.
 
-Most datasets are fresh, some are internal, and some 8,000 files are visited: what is due, and the
-rotation's. Memory is also measured with a tenth of the resources and as many visits.
+Most datasets are fresh, some are internal, and some 8,000 files are checked: files of due datasets, and those
+of the rotation. Memory is also measured with a tenth of the resources and as many checks.
 
 ``python -m benchmarks._check_full write|again|time|memory COUNT PORT`` does one step in a process of its
-own, in the environment of ``./dev bench``. For ``time`` findings come from nowhere, and documents go
-there; for ``memory`` all is done, visits and index included.
+own, in the environment of ``./dev bench``. For ``time``, results are made up and documents are not sent;
+for ``memory``, the run makes requests and updates the index.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _FREQUENCIES = (7, 14, 30, 90, 180, 365, 365, 365)
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """One of the catalogue; ``files`` are paths below its host."""
+    """A dataset of the catalogue. ``files`` are paths below its host."""
 
     number: int
     frequency: int
@@ -56,7 +56,7 @@ class Dataset:
 
 
 def catalogue(resources: int, now: datetime) -> Iterator[Dataset]:
-    """A catalogue of so many resources, as many in a dataset as HDX has."""
+    """Yield datasets with ``resources`` files together, as many in a dataset as in HDX."""
     datasets = round(resources * DATASETS / RESOURCES)
     least, more = divmod(resources, datasets)
     for number in range(datasets):
@@ -81,7 +81,7 @@ def _frequency(share: float, number: int) -> int:
 
 
 def changes(number: int) -> bool:
-    """Whether a dataset's files have changed since the run before."""
+    """Return whether a dataset's files have changed since the previous run."""
     return number % 1400 == 0
 
 
@@ -91,7 +91,7 @@ def changes(number: int) -> bool:
 def measure(
     say: Callable[[str], None], addresses: Sequence[str], peer: Callable[[], Path] | None
 ) -> dict[str, float]:
-    """All figures of ``full_size``.
+    """Return all figures of ``full_size``.
 
     :param peer: gives the Python of HDX's environment.
     """
@@ -131,7 +131,7 @@ def measure(
 
 
 def child(step: str, count: int, port: int) -> dict[str, Any]:
-    """What a step found, in a process of its own."""
+    """Run a step in a process of its own, and return its result."""
     command = [sys.executable, "-m", "benchmarks._check_full", step, str(count), str(port)]
     answer = subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout
     # Libraries may have said something before.
@@ -140,7 +140,7 @@ def child(step: str, count: int, port: int) -> dict[str, Any]:
 
 
 def _peer(python: Path, now: datetime, visits: int) -> dict[str, Any]:
-    """What HDX's own code needs for the first datasets of the catalogue."""
+    """Return the seconds of HDX's own code for the first datasets of the catalogue."""
     datasets = [
         {
             "id": f"dataset-{one.number}",
@@ -168,7 +168,7 @@ def _peer_host(dataset: Dataset) -> str:
 
 
 def main() -> None:
-    """One step; what it found, as JSON."""
+    """Do one step, and print its result as JSON."""
     step, count, port = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
     logging.disable(logging.WARNING)
     from benchmarks import _site
@@ -185,7 +185,7 @@ def main() -> None:
 
 
 def _write(site: Any, count: int, port: int) -> dict[str, Any]:
-    """The catalogue, in an empty site, as it is after many runs."""
+    """Write the catalogue into an empty site, in its state after many runs."""
     import sqlalchemy as sa
 
     from benchmarks import _check_ours
@@ -227,7 +227,7 @@ def _write(site: Any, count: int, port: int) -> dict[str, Any]:
 
 
 def again(site: Any, count: int, port: int) -> dict[str, Any]:
-    """All that is known of URLs as it is before a run."""
+    """Restore the state of all URLs before a run."""
     import sqlalchemy as sa
 
     from benchmarks import _catalogue
@@ -258,14 +258,14 @@ def again(site: Any, count: int, port: int) -> dict[str, Any]:
 
 
 def _hash(path: str) -> str:
-    """Of the first version of a file of the benchmark's server."""
+    """Return the hash of the first version of a file of the benchmark's server."""
     first = b"%s,version 1,0\n" % path.encode()
     filler = b"2026-01-01,some place,123.45,67.89\n" * (SIZE // 35 + 1)
     return hashlib.sha256(first + filler[: SIZE - len(first)]).hexdigest()
 
 
 def _time(site: Any, count: int, port: int) -> dict[str, Any]:
-    """Seconds of a run whose visits cost nothing, and whose documents are not sent."""
+    """Return the seconds of a run without requests, which sends no documents."""
     from ckanext.freshness.runs import check_run
     from ckanext.freshness.search import unindexed
 
@@ -280,7 +280,7 @@ def _time(site: Any, count: int, port: int) -> dict[str, Any]:
 
 
 def found(visits: Any, held: Any, clock: Callable[[], datetime]) -> Callable[[Any], Any]:
-    """Findings from nowhere: some have changed, some cannot be had, all others are the same."""
+    """Return a function that makes up results: some files have changed, some fail, all others are unchanged."""
 
     from ckanext.freshness.checking.decisions import Outcome
     from ckanext.freshness.checking.results import Attempt, CheckResult
@@ -320,7 +320,7 @@ def found(visits: Any, held: Any, clock: Callable[[], datetime]) -> Callable[[An
 
 
 def _memory(site: Any, count: int, port: int) -> dict[str, Any]:
-    """The most memory of a whole run, beyond that of the process that has loaded CKAN."""
+    """Return the peak memory of a whole run, minus the memory of the process with CKAN loaded."""
     from ckanext.freshness.runs import check_run
 
     Path("/proc/self/clear_refs").write_text("5")
@@ -343,14 +343,14 @@ def _memory(site: Any, count: int, port: int) -> dict[str, Any]:
 
 
 def _judge(done: Any, count: int) -> None:
-    """A run that left something out has not done what is to be measured."""
+    """Raise SystemExit if the run left out a resource, since its figures would be too small."""
     counted = sum(done.counts.resources().values())
     if counted != count or done.shards_left:
         raise SystemExit(f"{counted} resources were counted, {done.shards_left} shards left")
 
 
 def _status(name: str) -> float:
-    """A line of this process's status, in MB."""
+    """Return a line of this process's status, in MB."""
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith(name):
             return int(line.split()[1]) / 1024

@@ -21,7 +21,7 @@ from typing import Any
 
 
 def main() -> None:
-    """CPU seconds of the second run, and how many files it visited."""
+    """Print the CPU seconds of the second run, and the number of files it checked."""
     question = json.load(sys.stdin)
     logging.disable(logging.CRITICAL)
     with open(os.devnull, "w") as devnull, contextlib.redirect_stdout(devnull):
@@ -30,7 +30,7 @@ def main() -> None:
 
 
 def measure(question: dict[str, Any]) -> dict[str, float]:
-    """Both runs."""
+    """Do both runs and return the figures of the second."""
     from hdx.api.configuration import Configuration
     from hdx.database import Database
     from hdx.freshness import app
@@ -63,7 +63,7 @@ def measure(question: dict[str, Any]) -> dict[str, float]:
 def _run(
     session: Any, question: dict[str, Any], now: datetime, to_hash: int, changing: set[str]
 ) -> int:
-    """What ``__main__`` does, with the catalogue and the downloads given."""
+    """Do the same as ``__main__``, with the given catalogue and downloads."""
     from hdx.freshness.app.datafreshness import DataFreshness
 
     datasets = [_dataset(one) for one in question["datasets"]]

@@ -1,4 +1,4 @@
-"""What the subjects of the benchmark of checks have in common, and our engine as one of them."""
+"""Parts that all subjects of the benchmark of checks share, and our engine."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from ckanext.freshness.web.exchange import ClientSettings, Limits
 from ckanext.freshness.web.hosts import HostPolicy, Hosts
 
 RATE = 50.0
-"""Requests a second to a host: at work, but not what is measured."""
+"""Requests a second to a host: a real limit, but too high to slow the measurement down."""
 REPEATS = 3
 
 
 def by_host(urls: Iterable[str]) -> dict[str, list[str]]:
-    """The URLs of each host, in their order."""
+    """Return the URLs of each host, in their order."""
     found: dict[str, list[str]] = {}
     for url in urls:
         found.setdefault(url.split("/", 3)[2], []).append(url)
@@ -31,13 +31,13 @@ def by_host(urls: Iterable[str]) -> dict[str, list[str]]:
 
 
 def addresses(number: int) -> list[str]:
-    """So many addresses of this machine, each a host."""
+    """Return loopback addresses of this machine, one for each host."""
     return [f"127.0.{10 + one // 200}.{one % 200 + 1}" for one in range(number)]
 
 
 @dataclass(slots=True)
 class Ours:
-    """Our engine, and what it remembers from run to run."""
+    """Our engine, with the state of each URL from run to run."""
 
     policy: HostPolicy
     limits: Limits
@@ -45,7 +45,7 @@ class Ours:
     runners: int = 200
 
     def visit(self, urls: Iterable[str]) -> list[CheckResult]:
-        """One run over all."""
+        """Check all URLs once."""
         return run(self._visit([self._of(url) for url in urls]))
 
     def _of(self, url: str) -> ResourceToCheck:

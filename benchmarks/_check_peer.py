@@ -1,9 +1,9 @@
 """HDX's retrieval alone, run by the Python of its own environment: standard library and hdx only.
 
-Reads ``{"warm_up": [[url, id, format], ...], "resources": likewise, "hashes": {id: hash}}`` from standard
-input, asks the first for nothing but warmth, does with the others what
-``DataFreshness.check_urls`` of hdx-data-freshness 2.0.0 does, with the database replaced by ``hashes``,
-and writes the CPU time of it and what it found.
+Reads ``{"warm_up": [[url, id, format], ...], "resources": [...], "hashes": {id: hash}}`` from standard
+input, requests the first list to warm up, then handles ``resources`` like
+``DataFreshness.check_urls`` of hdx-data-freshness 2.0.0, with the database replaced by ``hashes``,
+and writes its CPU time and its results.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from urllib.parse import urlparse
 
 
 def main() -> None:
-    """One run."""
+    """Do one run."""
     from hdx.freshness.utils.retrieval import Retrieval
     from hdx.utilities.dictandlist import list_distribute_contents
 

@@ -1,4 +1,4 @@
-"""Two background workers against one: how much faster a run gets that is left to CKAN's queue.
+"""Two background workers against one: how much faster a queued run becomes.
 
 ``python -m benchmarks._check_queue WORKERS PORT`` measures a run of so many workers in a process of its
 own, on the catalogue that :mod:`._check_full` has written. All files are visited, and are as they were.
@@ -35,7 +35,7 @@ _OPTIONS = {
 
 
 def measure(say: Callable[[str], None], addresses: Sequence[str]) -> dict[str, float]:
-    """Seconds from the call to the run's end, with one worker and with two, and the gain."""
+    """Return the seconds from the call to the run's end with one worker and with two, and the gain."""
     now, count = datetime.now(timezone.utc), _check_full.SMALL
     files = {
         path: File(_check_full.SIZE)
@@ -63,7 +63,7 @@ def measure(say: Callable[[str], None], addresses: Sequence[str]) -> dict[str, f
 
 
 def main() -> None:
-    """One run; its seconds and visits, as JSON."""
+    """Do one run, and print its seconds and its number of checks as JSON."""
     number, port = int(sys.argv[1]), int(sys.argv[2])
     logging.disable(logging.WARNING)
     from benchmarks import _site

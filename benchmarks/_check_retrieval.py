@@ -1,4 +1,4 @@
-"""Two runs over 2,000 resources: what HDX's retrieval, whole runs of ours, our engine and the floor take."""
+"""Two runs over 2,000 resources: the cost of HDX's retrieval, our whole runs, our engine and the floor."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Say = Callable[[str], None]
 
 
 def retrieval(say: Say, *, peer: bool) -> dict[str, Any]:
-    """CPU time and bytes of a first run and of a second one, after some files have changed."""
+    """Return CPU time and bytes of a first run and of a second one, after some files have changed."""
     runs: dict[str, list[list[dict[str, float]]]] = {}
     subjects: dict[str, Callable[[list[str]], Callable[[], Took]]] = {
         "engine": _engine,
@@ -48,7 +48,7 @@ def retrieval(say: Say, *, peer: bool) -> dict[str, Any]:
         subjects["ours"] = lambda urls: _whole(ask, urls)
         for repeat in range(REPEATS + 1):
             for subject, make in subjects.items():
-                # The first time warms up those who live on.
+                # The first repetition warms up the subjects that keep running.
                 if repeat or subject != "peer":
                     say(f"retrieval: {subject}")
                     runs.setdefault(subject, []).append(_two_runs(make))
@@ -70,7 +70,7 @@ def retrieval(say: Say, *, peer: bool) -> dict[str, Any]:
 
 
 def _whole(ask: Ask, urls: list[str]) -> Callable[[], Took]:
-    """A run as the command makes it: rows, rules, visits, writes and aging."""
+    """Do a run like the command: rows, rules, requests, writes and aging."""
     ask({"urls": urls})
     numbers = iter(range(2))
 
@@ -87,7 +87,7 @@ def _whole(ask: Ask, urls: list[str]) -> Callable[[], Took]:
 
 
 def _engine(urls: list[str]) -> Callable[[], Took]:
-    """The visits alone."""
+    """Do the requests alone, with our engine."""
     ours = Ours(HostPolicy(2, RATE), PATIENT)
     numbers = iter(range(2))
 
@@ -153,12 +153,12 @@ EXPECTED: tuple[dict[Outcome, int], ...] = (
     {Outcome.FIRST_HASH: FILES},
     {Outcome.NOT_MODIFIED: 980, Outcome.SAME_HASH: 780, Outcome.CHANGED: 40, Outcome.API: 200},
 )
-"""What there is to be found in the first run, and in the second."""
+"""The expected outcomes of the first run, and of the second."""
 
 
 def _expect(number: int, outcomes: Mapping[str, int]) -> None:
     if outcomes != {outcome.value: count for outcome, count in EXPECTED[number].items()}:
-        raise SystemExit(f"The check found what is not there: {outcomes}")
+        raise SystemExit(f"The run had other outcomes than expected: {outcomes}")
 
 
 Ask = Callable[[dict[str, Any]], dict[str, Any]]
@@ -166,7 +166,7 @@ Ask = Callable[[dict[str, Any]], dict[str, Any]]
 
 @contextlib.contextmanager
 def _whole_runs() -> Iterator[Ask]:
-    """Whole runs on a site, made in a process of its own: this one is to be without CKAN."""
+    """Start a process that makes whole runs on a site, so that this process does not load CKAN."""
     if "CKAN_INI" not in os.environ:
         raise SystemExit("CKAN_INI must name a site to measure on, as ./dev bench check has it.")
     command = [sys.executable, "-m", "benchmarks._check_whole"]
@@ -186,7 +186,7 @@ def _whole_runs() -> Iterator[Ask]:
 
 
 def _two_runs(subject: Callable[[list[str]], Callable[[], Took]]) -> list[dict[str, float]]:
-    """CPU seconds, requests and bytes of a subject's first run and of its second."""
+    """Return CPU seconds, requests and bytes of a subject's first and second run."""
     size = random.Random(2026)
     names = [f"/{number}.csv" for number in range(FILES)]
     # Half with validators; of the others, 200 differ at each download.
@@ -215,7 +215,7 @@ def _two_runs(subject: Callable[[list[str]], Callable[[], Took]]) -> list[dict[s
 
 
 def peer_python(say: Callable[[str], None]) -> Path:
-    """The Python of HDX's environment, which is made if it is not there."""
+    """Return the Python of HDX's environment. Make the environment if it is missing."""
     python = PEER_HOME / "bin" / "python"
     done = PEER_HOME / "installed"
     if not done.exists() or done.read_text() != str(PEER):

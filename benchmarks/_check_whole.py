@@ -1,8 +1,8 @@
 """Whole runs of the checker on a site, in a process of its own: ``python -m benchmarks._check_whole``.
 
-Reads a line of JSON for each thing to be done and answers with one: ``{"urls": [...]}`` makes a site with
-these resources, five to a dataset, judged and indexed; ``{"run": days}`` checks them as they are due so
-many days later, and answers with what it took and what was found.
+Reads a line of JSON for each task and answers with one: ``{"urls": [...]}`` makes a site with
+these resources, five to a dataset, judged and indexed; ``{"run": days}`` checks the resources that are due that
+many days later, and answers with the cost and the results.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ OPTIONS = {
 
 
 def main() -> None:
-    """Until standard input ends."""
+    """Do tasks until standard input ends."""
     answers = os.fdopen(os.dup(1), "w")
     # What libraries print is no answer.
     os.dup2(2, 1)
@@ -70,7 +70,7 @@ class _Whole:
         unindexed.index = timed
 
     def make(self, urls: Sequence[str]) -> dict[str, Any]:
-        """The site anew, with datasets that are updated daily, so that each run visits all."""
+        """Make the site anew, with datasets that are updated daily, so that each run checks all resources."""
         from ckan import model
 
         from ckanext.freshness.ckan_adapter.extras import write_extras
@@ -99,7 +99,7 @@ class _Whole:
         return {}
 
     def run(self, later: timedelta) -> dict[str, Any]:
-        """CPU seconds, those of the index's updates apart."""
+        """Return the CPU seconds, with those of the index's updates apart."""
         from ckan import model
 
         from ckanext.freshness.runs import check_run

@@ -1,4 +1,4 @@
-"""CKAN's own pages with our plugins and without them, asked for in turn.
+"""CKAN's own pages with our plugins and without them, requested in turn.
 
 Two processes, one with each list of plugins, show datasets that differ in what the plugins store alone. Run as
 ``python -m benchmarks._ckan_pages``, it is one of them: it reads a line of JSON for each request and
@@ -120,7 +120,7 @@ def _compare(
 
 
 def _fast(seconds: Sequence[float]) -> float:
-    """Return the time below which a tenth of the requests stay: what else runs only ever adds to it."""
+    """Return the time that a tenth of the requests stay below: other processes disturb these least."""
     return statistics.quantiles(seconds, n=10)[0]
 
 
@@ -184,7 +184,7 @@ WHERE p.name = :name AND r.position = 0"""
 
 @contextlib.contextmanager
 def _site(options: Mapping[str, str]) -> Iterator[Ask]:
-    """A site in a process of its own, with options besides those of CKAN_INI."""
+    """Start a site in a process of its own, with options in addition to those of CKAN_INI."""
     with tempfile.TemporaryDirectory() as folder:
         ini = str(write_ini(Path(folder), options))
         command = [sys.executable, "-m", "benchmarks._ckan_pages"]
@@ -207,7 +207,7 @@ def _site(options: Mapping[str, str]) -> Iterator[Ask]:
 
 
 def main() -> None:
-    """Answer until standard input ends."""
+    """Answer requests until standard input ends."""
     answers = os.fdopen(os.dup(1), "w")
     # What libraries print is no answer.
     os.dup2(2, 1)

@@ -48,7 +48,7 @@ class Bench:
         self.site.empty()
         self.base, self.count = base, count
         self.now = datetime.now(timezone.utc)
-        # Not in a request: what nobody in particular asks for there is refused.
+        # Outside a request, CKAN needs a user in the context.
         context = {"user": self.site.user, "ignore_auth": True}
         made = tk.get_action("harvest_source_create")(
             context,
@@ -76,7 +76,7 @@ class Bench:
         model.Session.commit()
 
     def forget(self) -> None:
-        """As if there had been no cycle."""
+        """Delete everything that cycles wrote."""
         for table in ("copy", "iati"):
             model.Session.execute(sa.text(f"TRUNCATE freshness_{table}"))
         model.Session.commit()
@@ -86,7 +86,7 @@ class Bench:
         settle()
 
     def cycle(self) -> dict[str, float]:
-        """A cycle, an hour after the last one."""
+        """Do a cycle, an hour after the last one."""
         from ckanext.harvest import model as harvest_model
 
         from ckanext.freshness.iati.cycle import cycle, publication
@@ -110,7 +110,7 @@ class Bench:
         }
 
     def zips(self) -> dict[str, float]:
-        """CPU seconds of both bulk ZIPs anew after 10 changes, without and with the index files."""
+        """Return the CPU seconds of writing both bulk ZIPs after 10 changes, without and with index files."""
         from ckanext.freshness.iati.cycle import publication
         from ckanext.freshness.runs.copies import options
 
@@ -128,7 +128,7 @@ class Bench:
 
 
 class _Clock:
-    """A time that goes on from a moment."""
+    """A clock that starts at a given moment."""
 
     def __init__(self, start: datetime) -> None:
         self._start, self._began = start, time.monotonic()
@@ -138,7 +138,7 @@ class _Clock:
 
 
 class _Timed:
-    """The CPU seconds that a function of a module takes, whoever calls it."""
+    """The CPU seconds of all calls of a module's function."""
 
     cpu = 0.0
 
@@ -161,7 +161,7 @@ class _Timed:
 
 
 class _Measured:
-    """CPU seconds of all threads, wall seconds, and the memory beyond what there was before."""
+    """CPU seconds of all threads, wall seconds, and additional memory."""
 
     seconds = cpu = peak_mb = 0.0
 

@@ -1,4 +1,4 @@
-"""Serves generated IATI files, with as little between the socket and the answer as can be."""
+"""Serves generated IATI files, with as little code as possible between socket and answer."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ BIG_BYTES = 1 << 30
 
 
 def size_of(number: int) -> int:
-    """From 5 to 100 KB, the same for the same number; 54 on average."""
+    """Return a size from 5 to 100 KB, which follows from the number; 54 KB on average."""
     return 5_000 + number * 7919 % 97_000
 
 
 def head_of(number: int, version: int) -> bytes:
-    """How a file begins."""
+    """Return the beginning of a file."""
     return (
         '<?xml version="1.0" encoding="UTF-8"?>\n'
         f'<iati-activities version="2.03" generated-datetime="2026-11-{1 + version:02d}T00:00:00Z">\n'

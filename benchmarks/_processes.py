@@ -22,13 +22,13 @@ class Child:
 
     @property
     def cpu_seconds(self) -> float:
-        """User and system time so far."""
+        """Return the user and system time so far."""
         fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / _TICK
 
     @property
     def peak_mb(self) -> float:
-        """The most memory it has held (VmHWM), in MB."""
+        """Return the peak memory (VmHWM) in MB."""
         for line in Path(f"/proc/{self.process.pid}/status").read_text().splitlines():
             if line.startswith("VmHWM"):
                 return int(line.split()[1]) / 1024
@@ -66,7 +66,7 @@ def start(command: Sequence[str], log: Path, **environment: str) -> Child:
 
 @contextlib.contextmanager
 def stopwatch() -> Iterator[list[float]]:
-    """A list that holds the seconds of the block after it."""
+    """Yield a list that gets the seconds of the block when it ends."""
     result: list[float] = []
     before = time.perf_counter()
     yield result

@@ -45,12 +45,12 @@ class Site:
         self.organization = self.call("organization_create", name="bench")["id"]
 
     def take(self) -> None:
-        """Go on with what an earlier run has left."""
+        """Use the site as an earlier run has left it."""
         self.user = _site_user()
         self.organization = self.call("organization_show", id="bench")["id"]
 
     def add_source(self, source_type: str, url: str, config: dict[str, Any]) -> str:
-        """A harvest source; its id."""
+        """Create a harvest source, and return its id."""
         return self.call(
             "harvest_source_create",
             name=f"{source_type.replace('_', '-')}-{time.time_ns()}",
@@ -62,7 +62,7 @@ class Site:
         )["id"]
 
     def harvest(self, source_id: str, *, added: int = 0, updated: int = 0) -> float:
-        """Seconds of one job through the queues, from its creation to its end."""
+        """Run one job through the queues, and return the seconds from its creation to its end."""
         before = time.perf_counter()
         job = self._start(source_id)
         self._wait(job)
@@ -79,14 +79,14 @@ class Site:
         return seconds
 
     def gather(self, source_id: str) -> None:
-        """The gather of a job; its objects are then dropped from the queue."""
+        """Gather a job, then drop its objects from the queue."""
         job = self._start(source_id)
         while self._job(job).gather_finished is None:
             time.sleep(0.2)
         queue.purge_queues()
 
     def gather_seconds(self, source_id: str) -> float:
-        """Seconds of the gather of a source's only job."""
+        """Return the seconds of the gather of a source's only job."""
         job = model.Session.query(harvest_model.HarvestJob).filter_by(source_id=source_id).one()
         return (job.gather_finished - job.gather_started).total_seconds()
 
@@ -107,7 +107,7 @@ class Site:
         )
 
     def packages(self) -> list[dict[str, Any]]:
-        """The dicts of all datasets, as package_create takes them."""
+        """Return the dicts of all datasets, as package_create takes them."""
         found = []
         for (package_id,) in model.Session.query(model.Package.id).filter_by(type="dataset"):
             shown = self.call("package_show", id=package_id)
@@ -141,7 +141,7 @@ class Site:
         return found
 
     def floor(self, packages: list[dict[str, Any]]) -> float:
-        """Seconds of package_create for each, Solr committed once per 50; all are looked for afterwards."""
+        """Create a package from each dict, with one Solr commit per 50. Return the seconds it takes."""
         create = tk.get_action("package_create")
         tk.config["ckan.search.solr_commit"] = False
         before = time.perf_counter()
@@ -168,7 +168,7 @@ class Site:
         return seconds
 
     def wait_for_consumers(self, number: int, children: list[Child], log: Path) -> None:
-        """Until so many consumers wait at Redis."""
+        """Wait until ``number`` consumers wait at Redis."""
         self.consumers, self._log = children, log
         until = time.monotonic() + 120
         while time.monotonic() < until:
@@ -182,14 +182,14 @@ class Site:
         raise SystemExit(f"The consumers did not start: {log.read_text()[-2000:]}")
 
     def client(self) -> Any:
-        """Asks the site's pages, in this process."""
+        """Return a client for the site's pages, in this process."""
         return self._flask.test_client()
 
     def _start(self, source_id: str) -> str:
         return self.call("harvest_job_create", source_id=source_id)["id"]
 
     def _wait(self, job_id: str) -> None:
-        """Until nothing of a job is left to do, or a consumer has died."""
+        """Wait until a job is done or a consumer has died."""
         until = time.monotonic() + PATIENCE
         objects = harvest_model.HarvestObject
         while time.monotonic() < until:
@@ -213,7 +213,7 @@ class Site:
         return harvest_model.HarvestJob.get(job_id)
 
     def call(self, action: str, **data: Any) -> Any:
-        """What an action answers."""
+        """Call an action and return its result."""
         context = {
             "model": model,
             "session": model.Session,

@@ -75,15 +75,15 @@ class Bench:
         return result
 
     def retrieval(self) -> dict[str, Any]:
-        """CPU time and bytes of a first run and of a second one, after some files have changed."""
+        """Return CPU time and bytes of a first run and of a second one, after some files have changed."""
         return retrieval(self.say, peer=self._peer)
 
     def clean(self) -> dict[str, Any]:
-        """URLs a second of hosts that are all well."""
+        """Return the URLs a second of healthy hosts."""
         return {"clean": self._speed("clean", lambda _: None)}
 
     def mixed(self) -> dict[str, Any]:
-        """5 % hang, 5 % are missing, 10 % refuse conditional requests."""
+        """Return the URLs a second if 5 % hang, 5 % are missing, and 10 % refuse conditional requests."""
         kinds = {
             7: Behaviour.HANG,
             11: Behaviour.MISSING,
@@ -124,7 +124,7 @@ class Bench:
         }
 
     def _judge(self, found: Sequence[CheckResult], behaviours: dict[str, Behaviour]) -> None:
-        """No healthy file may be said to be broken, and no other to be well."""
+        """Raise SystemExit if a healthy file is reported as broken, or a broken one as healthy."""
         for finding in found:
             path = "/" + finding.resource.url.partition("://")[2].partition("/")[2]
             kind = behaviours.get(path)
@@ -133,7 +133,7 @@ class Bench:
                 raise SystemExit(f"Wrong of a file that is to {kind}: {finding}")
 
     def big_file(self) -> dict[str, Any]:
-        """Seconds and memory of one file of 2 GiB, each subject in a process of its own."""
+        """Return seconds and memory for one file of 2 GiB, each subject in a process of its own."""
         found: dict[str, list[dict[str, Any]]] = {"ours": [], "floor": []}
         with spawn({"/big.csv": File(BIG)}, addresses(1)) as host:
             url = f"http://{addresses(1)[0]}:{host.port}/big.csv"
@@ -158,14 +158,14 @@ class Bench:
         }
 
     def full_size(self) -> dict[str, Any]:
-        """A catalogue of HDX's size, all but the visits and the index."""
+        """Return the figures of a catalogue of HDX's size, without requests and index."""
         from benchmarks import _check_full
 
         peer = (lambda: peer_python(self.say)) if self._peer else None
         return {"full_size": _check_full.measure(self.say, addresses(_check_full.HOSTS), peer)}
 
     def queue(self) -> dict[str, Any]:
-        """Two background workers against one."""
+        """Compare two background workers with one."""
         from benchmarks import _check_full, _check_queue
 
         return {"queue": _check_queue.measure(self.say, addresses(_check_full.HOSTS))}

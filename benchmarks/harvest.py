@@ -2,7 +2,7 @@
 
 All three write the same datasets into the same CKAN, Solr and PostgreSQL with the same plugins. The
 floor is the same package dicts through a bare ``package_create`` with ``ckan.search.solr_commit`` off
-and one Solr commit per 50. Politeness is raised so far that it is not what is measured.
+and one Solr commit per 50. Rate limits are raised so far that they do not slow the measurement down.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _write_ini(folder: Path) -> Path:
-    """The environment's settings with the peer's plugins, and quiet logs."""
+    """Write an ini file with the peer's plugins and quiet logs."""
     ini = folder / "bench.ini"
     ini.write_text(
         f"[app:main]\nuse = config:{Path(os.environ['CKAN_INI']).resolve()}\n"
@@ -63,7 +63,7 @@ def _write_ini(folder: Path) -> Path:
 
 
 class Server:
-    """The FAIR Data Point in a process of its own, so that its work is nobody's CPU time here."""
+    """The FAIR Data Point in a process of its own, so that its work does not count as CPU time of a subject."""
 
     def __init__(self, datasets: int, latency: float = 0.0) -> None:
         context = multiprocessing.get_context("spawn")
@@ -175,7 +175,7 @@ class Bench:
     def _series(
         self, server: Server, source_type: str, url: str, config: dict[str, Any], consumers: int
     ) -> dict[str, Any]:
-        """Seconds of a first harvest, an unchanged one, and one after 1 % has changed."""
+        """Return the seconds of a first harvest, an unchanged one, and one after 1 % has changed."""
         source = self.site.add_source(source_type, url, config)
         children = self._consumers(consumers)
         seconds: dict[str, Any] = {}
@@ -209,7 +209,7 @@ class Bench:
                 child.__exit__(None, None, None)
 
     def _latency(self) -> float:
-        """How much faster a crawl is than with one request after another, at 50 ms each."""
+        """Return how much faster a crawl is than sequential requests of 50 ms each."""
         server = Server(200, latency=0.05)
         seconds = {}
         try:
@@ -222,7 +222,7 @@ class Bench:
         return seconds[1] / seconds[64]
 
     def _memory(self) -> dict[str, float]:
-        """Peak memory of a process that gathers, in MB, at two sizes."""
+        """Return the peak memory of a gathering process in MB, at two sizes."""
         peaks = {}
         for datasets in MEMORY_SIZES:
             server = Server(datasets)

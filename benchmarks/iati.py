@@ -1,4 +1,4 @@
-"""IATI's update cycle against the least that it can cost: bare aiohttp with the same files, in one run.
+"""IATI's update cycle against its floor: bare aiohttp with the same files, in one run.
 
 1,000 generated files of 5 to 100 KB (54 MB in all, not all of it ASCII) on a loopback server; copies in a
 directory, rows in PostgreSQL. ``floor_ratio`` is CPU seconds against those of the floor, both without what

@@ -49,7 +49,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def write_ini(folder: Path, options: Mapping[str, str] | None = None) -> Path:
-    """The environment's settings with quiet logs, and more options."""
+    """Write an ini file with quiet logs and more options."""
     ini = folder / "bench.ini"
     more = "".join(f"{key} = {value}\n" for key, value in (options or {}).items())
     ini.write_text(
@@ -100,7 +100,7 @@ class Bench:
         return result
 
     def _all(self) -> dict[str, Any]:
-        """The whole catalogue as if it had existed before, against a rebuild of the index."""
+        """Refresh the whole catalogue as if the extension were new, against a rebuild of the index."""
         from ckan.lib import search
 
         self.say("ckan search-index rebuild")
@@ -133,7 +133,7 @@ class Bench:
         return taken[0]
 
     def _passed(self, count: int) -> dict[str, float]:
-        """A refresh after so many boundaries have passed, against a rebuild of the same datasets."""
+        """Refresh after ``count`` boundaries have passed, against a rebuild of the same datasets."""
         from ckan.lib import search
 
         from ckanext.freshness.status.refresh import refresh

@@ -86,7 +86,7 @@ class Bench:
     """One run of everything."""
 
     more_statements: tuple[str, ...] = ()
-    """What is done to the catalogue before its links are known, after :data:`MORE`."""
+    """SQL that changes the catalogue before its links are written, after :data:`MORE`."""
 
     def __init__(self, datasets: int, resources: int | None = None, *, quiet: bool) -> None:
         from benchmarks import _catalogue, _site
@@ -219,7 +219,7 @@ class Bench:
 def goals(
     datasets: int, pages: dict[str, float], added: dict[str, dict[str, dict[str, float]]]
 ) -> dict[str, dict[str, Any]]:
-    """Return what was found beside each goal: of our pages, of CKAN's own pages, of the assets."""
+    """Return the measured values beside their goals: our pages, CKAN's own pages, and the assets."""
     dashboards = [seconds for name, seconds in pages.items() if name.startswith("dashboard (")]
     rows = {"dashboard_s": (max(dashboards), OF_HDX if datasets <= DATASETS else ANY_SIZE)}
     if datasets <= DATASETS:

@@ -204,7 +204,7 @@ def _write_results() -> dict[str, Any]:
 def goals(
     commands: dict[str, dict[str, float]], pages: dict[str, float]
 ) -> dict[str, dict[str, Any]]:
-    """Return what was found beside each goal; seconds without those that CKAN needs to load."""
+    """Return the measured values beside their goals. Seconds exclude the loading of CKAN."""
     loaded = commands["loaded"]
     rows = {
         f"{name}_s": (commands[name]["seconds"] - loaded["seconds"], most)

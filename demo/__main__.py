@@ -44,7 +44,7 @@ RUN_EVERY = 15.0
 
 
 def main() -> int:
-    """Return the exit code: 0 if datasets were harvested, none failed, and all statuses are there."""
+    """Run the demo. Return 0 if datasets were harvested, none failed, and all statuses are there."""
     options = _options()
     end_on_signals()
     try:
@@ -70,7 +70,7 @@ def _main(options: argparse.Namespace) -> int:
 
 
 def demonstrate(options: argparse.Namespace, children: Children) -> int:
-    """Everything from the start of the servers to the end of the serving."""
+    """Start the servers, harvest, check, and serve the site until the end."""
     state = json.loads(options.state.read_text())
     for consumer in (GATHER, FETCH):
         children.start(consumer, ["ckan", "harvester", consumer])
@@ -135,7 +135,7 @@ def demonstrate(options: argparse.Namespace, children: Children) -> int:
 def start_fair_data_point(
     children: Children, last_port: object, today: str, *content: str
 ) -> tuple[Child, int]:
-    """Start a FAIR Data Point, on the port of last time if that is free; its process and port."""
+    """Start a FAIR Data Point, on its previous port if that is free. Return its process and port."""
     port = ports.choose(last_port if isinstance(last_port, int) else None)
     module = "ckanext.freshness.tests.servers.fdp"
     command = [sys.executable, "-m", module, *content, f"--port={port}", f"--today={today}"]
@@ -205,7 +205,7 @@ def check_files(
 def update_registry(
     site: Site, children: Children, state: dict[str, Any], kept: Path
 ) -> Mapping[str, Any]:
-    """Do an update cycle of a registry of IATI's.
+    """Do an update cycle of an IATI registry.
 
     :param kept: the file of the state, which the next start goes on from.
     """
@@ -269,7 +269,7 @@ def wait_for_import(site: Site, job_id: str, children: Children) -> Progress:
 
 
 class Standstill:
-    """Notices that a job has not moved for too long."""
+    """A watch that notices if a job makes no progress for too long."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         """
@@ -280,9 +280,9 @@ class Standstill:
         self._moved = clock()
 
     def look(self, progress: Progress, logs: Path) -> None:
-        """Compare with the last look.
+        """Compare the job with its previous state.
 
-        :raises StackError: nothing has changed for `STALLED` seconds; names who stands still, and the log.
+        :raises StackError: nothing has changed for `STALLED` seconds; the text names the stage and the log
         """
         if progress != self._before:
             self._before, self._moved = progress, self._clock()
@@ -293,7 +293,7 @@ class Standstill:
 
 
 def stood_still(progress: Progress, logs: Path) -> tuple[str, Path]:
-    """Who has to do with a job next, and its log."""
+    """Return why a job does not go on, in words, and the log of the process that should continue it."""
     if not progress.gathered:
         return (
             f"the gather has not ended, {progress.objects} records have come so far. The source may "
@@ -309,7 +309,7 @@ def stood_still(progress: Progress, logs: Path) -> tuple[str, Path]:
 
 
 def summary(url: str, report: Report, datasets: int) -> str:
-    """The job in words."""
+    """Return a job's results in words."""
     lines = [f"Harvested {url}"]
     lines += [f"    {name:13} {count:5}" for name, count in report.counts.items()]
     lines += [f"Datasets of this source on the site now: {datasets}"]
@@ -321,7 +321,7 @@ _STATUSES = [one.status or "" for one in own.OF_EACH_STATUS]
 
 
 def freshness(statuses: dict[str, int]) -> str:
-    """How fresh the datasets of the site are, in words."""
+    """Return the freshness of the site's datasets in words."""
     lines = ["Freshness of all datasets on the site"]
     lines += [f"    {status:13} {statuses.get(status, 0):5}" for status in _STATUSES]
     return "\n".join(lines)
@@ -391,7 +391,10 @@ def wait_for_web(base: str, web: Child) -> None:
 
 
 def ckan(*arguments: str) -> None:
-    """Run a ckan command; raises StackError with its words if it fails."""
+    """Run a ckan command.
+
+    :raises StackError: the command fails; the text has its messages
+    """
     done = subprocess.run(
         ["ckan", *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )
@@ -402,7 +405,10 @@ def ckan(*arguments: str) -> None:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m demo", description=__doc__)
     parser.add_argument(
-        "--state", type=Path, required=True, help="file of what is kept between starts"
+        "--state",
+        type=Path,
+        required=True,
+        help="file with the values that are kept between starts",
     )
     parser.add_argument("--port", type=int, required=True, help="of the web server")
     parser.add_argument("--source", metavar="URL")

@@ -1,4 +1,4 @@
-"""The demo's checks of links: a month of nights that have been, and two checks now."""
+"""The demo's checks of links: a month of earlier nights, and two checks now."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ EXPECTED = {
         Outcome.CANNOT_TELL,
     )
 }
-"""What the second check finds, whatever the first one knew."""
+"""Outcomes of the second check that do not depend on the first."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileHost:
-    """The file host that runs."""
+    """The running file host."""
 
     url: str
     port: int
 
     def publish(self, at: datetime) -> None:
-        """Have the next edition published, as of a moment."""
+        """Publish the next edition of the files, dated at a moment."""
         url = f"{self.url}/publish"
         answer = requests.post(url, params={"at": at.isoformat()}, timeout=30, proxies=NO_PROXY)
         answer.raise_for_status()
@@ -51,14 +51,14 @@ class FileHost:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What each of the checks found, counted."""
+    """The numbers of results of each check."""
 
     first: Counter[str]
     second: Counter[str]
 
     @property
     def complete(self) -> bool:
-        """Whether all was found that there is to be found."""
+        """Whether the checks found each expected outcome."""
         return self.second.keys() >= EXPECTED
 
     def __str__(self) -> str:
@@ -69,7 +69,7 @@ class Checked:
 
 
 def start_file_host(children: Children, port: object, edition: int) -> FileHost:
-    """Start the file host, on the port of last time if that is free.
+    """Start the file host, on its previous port if that is free.
 
     :param edition: that it publishes at its start.
     """
@@ -81,7 +81,7 @@ def start_file_host(children: Children, port: object, edition: int) -> FileHost:
 
 
 def check_for_nights(host: FileHost, now: datetime) -> None:
-    """Do the checks of the nights before now: real checks, by a clock that was set back.
+    """Do real checks for earlier nights, with a clock that was set back.
 
     A publisher brings an edition each day, and takes files away some day.
     """

@@ -19,7 +19,7 @@ NO_PROXY = {"http": ""}
 
 
 def log_name(name: str) -> str:
-    """The file name of a process's log."""
+    """Return the file name of a process's log."""
     return f"{name.replace(' ', '-')}.log"
 
 
@@ -42,7 +42,7 @@ class Child:
 
 
 def address_of(child: Child) -> str:
-    """The address at which one of our own servers listens, as soon as it does.
+    """Wait until one of our own servers listens, and return its address.
 
     :raises StackError: it has ended.
     """
@@ -53,7 +53,7 @@ def address_of(child: Child) -> str:
 
 
 class Children:
-    """Starts the processes, and stops them all."""
+    """The started processes, which can be stopped together."""
 
     def __init__(self, folder: Path, ledger_folder: Path) -> None:
         self.folder = folder
@@ -63,7 +63,7 @@ class Children:
         self._children: list[Child] = []
 
     def start(self, name: str, command: Sequence[str]) -> Child:
-        """Start a process; its output goes to a log that begins afresh."""
+        """Start a process; its output goes to a new log."""
         log = self.folder / log_name(name)
         log.unlink(missing_ok=True)
         with undisturbed():

@@ -19,7 +19,7 @@ ORGANISATIONS, DATASETS = 3, 12
 
 
 def start_registry(children: Children, port: object) -> tuple[str, int]:
-    """Start the registry, on the port of last time if that is free; its URL and port."""
+    """Start the registry, on its previous port if that is free. Return its URL and port."""
     port = ports.choose(port if isinstance(port, int) else None)
     module = "ckanext.freshness.tests.servers.registry"
     options = [f"--port={port}", f"--organisations={ORGANISATIONS}", f"--datasets={DATASETS}"]
@@ -28,9 +28,9 @@ def start_registry(children: Children, port: object) -> tuple[str, int]:
 
 
 def update() -> Mapping[str, Any]:
-    """One cycle; what it counted.
+    """Do one cycle, and return its counts.
 
-    :raises StackError: not all was done
+    :raises StackError: the cycle was not complete
     """
     done = subprocess.run(
         ["ckan", "iati", "update", SOURCE, "--json"],
@@ -46,7 +46,7 @@ def update() -> Mapping[str, Any]:
 
 
 def summary(found: Mapping[str, Any], site_url: str) -> str:
-    """What a cycle did, in words."""
+    """Return the results of a cycle in words."""
     return (
         f"\nOne cycle over {found['total_number_of_datasets']} IATI datasets:"
         f" {found['downloaded']} downloaded, {found['datasets_with_download']} with a copy\n"

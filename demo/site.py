@@ -1,4 +1,4 @@
-"""The demo's CKAN seen from inside: what the command line has no command for."""
+"""The demo's CKAN seen from inside: actions without a command."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ PEOPLE = {ADMIN: "Ada Admin", EDITOR: "Erin Editor", ORG_ADMIN: "Omar Okello"}
 ORGANIZATION = "demo"
 ORGANIZATION_TITLE = "Meridian Observatory"
 OPEN_STATES = ("GATHER", "WAITING", "FETCH", "IMPORT")
-"""States of harvest objects that some consumer still has to do with."""
+"""States of harvest objects that a consumer still has to process."""
 COUNTS = ("added", "updated", "not modified", "deleted", "errored")
-"""Names of ckanext-harvest's counts, in the order they are told."""
+"""Names of ckanext-harvest's counts, in the order of the summary."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a job has come."""
+    """The progress of a job."""
 
     status: str
     gathered: bool
@@ -47,13 +47,13 @@ class Progress:
 
     @property
     def done(self) -> bool:
-        """Everything has been imported; only the status may still say otherwise."""
+        """Whether everything has been imported, even if the job's status is not updated yet."""
         return self.gathered and not self.open
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a finished job did."""
+    """The results of a finished job."""
 
     counts: dict[str, int]
     errors: list[tuple[str, int]]
@@ -87,7 +87,7 @@ class Site:
         title: str = ORGANIZATION_TITLE,
         members: Mapping[str, str] | None = None,
     ) -> None:
-        """Make an organization: that of the demo's source, unless told otherwise.
+        """Make an organization, by default that of the demo's source.
 
         :param members: users' names with their roles
         """
@@ -119,14 +119,14 @@ class Site:
         model.Session.remove()
 
     def statuses(self) -> dict[str, int]:
-        """How many datasets of the site have each status of freshness, as the facet counts them."""
+        """Return the number of datasets with each status, as the facet counts them."""
         found = self._call("package_search", rows=0, **{"facet.field": ["freshness"]})
         return {
             item["name"]: item["count"] for item in found["search_facets"]["freshness"]["items"]
         }
 
     def outcomes(self, names: Iterable[str]) -> Counter[str]:
-        """What the last checks of the links of some datasets found, and how often."""
+        """Return the outcomes of the last checks of some datasets' links, with their numbers."""
         found: Counter[str] = Counter()
         for name in names:
             shown = self._call("freshness_show", id=name)
@@ -142,7 +142,7 @@ class Site:
         organization: str,
         config: Mapping[str, object] | None = None,
     ) -> tuple[Source, bool]:
-        """Make a harvest source, unless there is one with the URL; whether it is new.
+        """Make a harvest source unless there is one with the URL. Return whether it is new.
 
         A source with the name and another URL is of an earlier demo, whose port is taken.
 
@@ -172,18 +172,18 @@ class Site:
         return Source(made["id"], source.name, source.url), True
 
     def start_job(self, source: Source) -> str:
-        """Have a source harvested; the id of the job."""
+        """Create a job for a source, and return its id."""
         job_id = self._call("harvest_job_create", source_id=source.id, run=True)["id"]
         model.Session.remove()
         return str(job_id)
 
     def end_jobs(self) -> None:
-        """Mark the jobs as finished that are done, as ``ckan harvester run`` does."""
+        """Mark completed jobs as finished, as ``ckan harvester run`` does."""
         self._call("harvest_jobs_run")
         model.Session.remove()
 
     def sources(self) -> list[Source]:
-        """The active harvest sources."""
+        """Return the active harvest sources."""
         # A source and its package have the same id; only the package has a name.
         rows = (
             model.Session.query(HarvestSource, model.Package)
@@ -195,14 +195,14 @@ class Site:
         return found
 
     def open_jobs(self) -> list[tuple[str, str]]:
-        """Ids of unfinished jobs, and of their sources."""
+        """Return the ids of unfinished jobs and of their sources."""
         jobs = model.Session.query(HarvestJob).filter(HarvestJob.status != "Finished")
         found = [(job.id, job.source_id) for job in jobs if job.status != "Aborted"]
         model.Session.remove()
         return found
 
     def progress(self, job_id: str) -> Progress:
-        """Where a job is now."""
+        """Return the progress of a job."""
         model.Session.remove()
         job = model.Session.get(HarvestJob, job_id)
         objects = model.Session.query(HarvestObject).filter_by(harvest_job_id=job_id)
@@ -214,7 +214,7 @@ class Site:
         )
 
     def report(self, job_id: str) -> Report:
-        """The numbers and errors of a job, as ckanext-harvest counts them."""
+        """Return the numbers and errors of a job, as ckanext-harvest counts them."""
         job = self._call("harvest_job_show", id=job_id)
         errors = [*job["gather_error_summary"], *job["object_error_summary"]]
         return Report(
@@ -223,7 +223,7 @@ class Site:
         )
 
     def datasets(self, source: Source) -> list[str]:
-        """Names of the datasets that have come from the source and are still there."""
+        """Return the names of the datasets that were harvested from the source and still exist."""
         rows = (
             model.Session.query(model.Package.name)
             .join(HarvestObject, HarvestObject.package_id == model.Package.id)

@@ -31,7 +31,7 @@ ADVICE = (
 
 
 def are_asked_for(arguments: Sequence[str], root: Path) -> bool:
-    """Whether pytest, given these arguments, comes to the tests that need a browser."""
+    """Decide whether pytest runs tests that need a browser, by its arguments."""
     names = (one.partition("::")[0] for one in arguments if not one.startswith("-"))
     paths = [path for path in (Path(root, name) for name in names) if path.exists()]
     tests = root / TESTS
@@ -41,7 +41,7 @@ def are_asked_for(arguments: Sequence[str], root: Path) -> bool:
 
 
 def ensure_browser(layout: Layout, ckan_bin: Path, given: str | None) -> dict[str, str]:
-    """The variables by which the tests find a browser; none, after saying so, where there is none.
+    """Return the variables by which the tests find a browser. Without a browser, say so and return none.
 
     :param given: the program that somebody chose, if any.
     """

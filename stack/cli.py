@@ -45,7 +45,7 @@ PASSED_ON = ("test", "bench", "ckan", "run")
 
 @dataclass(slots=True)
 class Context:
-    """What every command works with."""
+    """The layout, services and tools that every command uses."""
 
     layout: Layout
     series: str
@@ -88,7 +88,7 @@ def _main(root: Path, arguments: Sequence[str]) -> int:
 
 
 def split(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Part our arguments from those of a command that is passed on, whose options are not ours."""
+    """Split the arguments into those of ``./dev`` and those of the command that it passes on."""
     for index, argument in enumerate(arguments):
         if argument in PASSED_ON:
             return list(arguments[: index + 1]), list(arguments[index + 1 :])
@@ -96,7 +96,7 @@ def split(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def check_platform() -> None:
-    """Raise StackError where the packages of the services do not exist."""
+    """Raise StackError on a platform without packages of the services."""
     if sys.platform != "linux" or platform.machine() != "x86_64" or not platform.libc_ver()[0]:
         raise StackError(
             f"./dev needs Linux on x86_64 with glibc; this is {platform.platform()}. "
@@ -108,7 +108,7 @@ def check_platform() -> None:
 def prepared(
     layout: Layout, series: str, *, services: bool = True, for_tests: bool = False
 ) -> Iterator[Context]:
-    """Environments made and, unless they are not needed, services running for the block."""
+    """Make the environments and, if they are needed, run the services until the block ends."""
     tools_bin = ensure_tools(layout)
     ckan_bin = ensure_ckan(layout, series)
     myself = Identity.of(os.getpid(), leader=False)
@@ -123,7 +123,7 @@ def prepared(
         yield Context(layout, series, ledger, servers, ckan_bin)
     finally:
         with undisturbed():
-            # What it started itself, and we had to kill before it could end that.
+            # End processes that a command started, if the command was killed before it could end them.
             ledger.sweep()
             if services:
                 servers.release()
@@ -138,7 +138,7 @@ DEMO_SETTINGS = {
 
 
 def demo_instance(context: Context) -> Instance:
-    """The demo's site, ready for commands."""
+    """Return the demo's site, ready for commands."""
     instance = Instance(context.layout, context.series, Kind.DEMO)
     write_ini(instance, context.services)
     ensure_data(instance, context.services, context.ckan_bin)
@@ -207,7 +207,7 @@ def test(layout: Layout, options: argparse.Namespace) -> int:
 
 @contextmanager
 def test_sites(context: Context, wanted: int) -> Iterator[list[Instance]]:
-    """As many of the wanted test sites as no other run uses; at least one."""
+    """Return the wanted test sites that no other run uses, at least one."""
     found: list[tuple[Instance, Lock]] = []
     for slot in range(TEST_SLOTS):
         if len(found) == wanted:
@@ -249,7 +249,7 @@ def bench(layout: Layout, options: argparse.Namespace) -> int:
 
 
 def benchmarks(layout: Layout) -> dict[str, str]:
-    """The names of the benchmarks, and what each measures in a line."""
+    """Return the names of the benchmarks, each with a line on its measurement."""
     scripts = sorted((layout.root / "benchmarks").glob("[!_]*.py"))
     texts = {path.stem: ast.get_docstring(ast.parse(path.read_text())) for path in scripts}
     return {
@@ -300,7 +300,7 @@ def services_status(layout: Layout, options: argparse.Namespace) -> int:
 
 
 def existing_services(layout: Layout) -> Services | None:
-    """The services if the tools are there; nothing is installed for a question."""
+    """Return the services if their tools are installed. Install nothing."""
     return Services(layout, layout.tools / "bin") if tools_are_made(layout) else None
 
 
@@ -319,7 +319,7 @@ def clean(layout: Layout, options: argparse.Namespace) -> int:
 
 
 def parser() -> argparse.ArgumentParser:
-    """The command line."""
+    """Return the parser of the command line."""
     top = argparse.ArgumentParser(prog="./dev", description=DESCRIPTION)
     top.add_argument(
         "--ckan",

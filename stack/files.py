@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def write_private(path: Path, text: str) -> None:
-    """Put ``text`` in the file's place at once, readable by its owner alone."""
+    """Replace the file by ``text`` in one step, readable only by its owner."""
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
     partial.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""What one CKAN has for itself: a database, a Solr core, a Redis database, an ini file, storage."""
+"""The parts of one CKAN site: a database, a Solr core, a Redis database, an ini file, storage."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TEST_SLOTS = 12
 
 
 class Kind(Enum):
-    """Who an instance is for; the value is its place among the Redis databases of its environment."""
+    """The purpose of an instance. The value is its place among the Redis databases of its environment."""
 
     DEMO = 0
     BENCH = 1
@@ -77,7 +77,7 @@ class Instance:
 
     @property
     def state(self) -> dict[str, Any]:
-        """What is kept between two starts; its ``settings`` go into the ini file."""
+        """The values that are kept between two starts. Its ``settings`` go into the ini file."""
         return json.loads(self._state.read_text()) if self._state.exists() else {}
 
     def keep(self, **values: object) -> dict[str, Any]:
@@ -111,7 +111,7 @@ def environment(instance: Instance, bins: list[Path]) -> dict[str, str]:
 
 
 def write_ini(instance: Instance, services: Services) -> None:
-    """Write the ini file: the checkout's settings, and in their place our addresses and `state`'s.
+    """Write the ini file: the checkout's settings, replaced by the addresses of the services and by `state`.
 
     One file without ``use = config:...``, since CKAN 2.11 seeks the logging sections in the first.
     """
@@ -144,7 +144,7 @@ def write_ini(instance: Instance, services: Services) -> None:
 
 
 def plugins(test_ini: Path) -> str:
-    """The one list of plugins, as test.ini has it."""
+    """Return the list of plugins from test.ini."""
     return _read(test_ini)["app:main"]["ckan.plugins"]
 
 
@@ -179,7 +179,7 @@ def copy_template(
 
 
 def _ensure_core(instance: Instance, services: Services, ckan_bin: Path) -> bool:
-    """Make the core if it is missing; say whether it is new."""
+    """Make the core if it is missing, and return whether it is new."""
     schema = next(
         (ckan_bin.parent / "lib").glob("python*/site-packages/ckan/config/solr/schema.xml")
     )
@@ -225,7 +225,7 @@ def _ckan(instance: Instance, ckan_bin: Path, *arguments: str) -> None:
 
 
 def _migrations(instance: Instance, ckan_bin: Path) -> str:
-    """A digest of all that decides how the tables look."""
+    """Return a digest of all files that decide about the tables."""
     digest = hashlib.sha256()
     digest.update(plugins(instance.layout.root / "test.ini").encode())
     packages = next((ckan_bin.parent / "lib").glob("python*/site-packages"))

@@ -1,4 +1,4 @@
-"""Where everything lives: the checkout, and what is made under its .dev/ folder."""
+"""The paths of the checkout, and of the files that ``./dev`` makes under its .dev/ folder."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ DEFAULT_SERIES = "2.12"
 
 
 def python_label() -> str:
-    """The running Python as part of a folder's name, such as ``py3.11``."""
+    """Return the version of the running Python as part of a folder's name, such as ``py3.11``."""
     return f"py{sys.version_info.major}.{sys.version_info.minor}"
 
 
@@ -25,7 +25,7 @@ class Layout:
 
     @property
     def dev(self) -> Path:
-        """All that ``./dev`` makes; ``./dev clean`` removes it."""
+        """The folder of all files that ``./dev`` makes. ``./dev clean`` removes it."""
         return self.root / ".dev"
 
     @property
@@ -54,5 +54,5 @@ class Layout:
         return self.dev / "processes"
 
     def environment(self, series: str) -> Path:
-        """Everything of one CKAN series on the running Python: venv, ini files, storage, locks."""
+        """Return the folder of one CKAN series on the running Python: venv, ini files, storage, locks."""
         return self.dev / f"{series}-{python_label()}"

@@ -1,4 +1,4 @@
-"""Locks between ``./dev`` processes; the kernel frees them when their holder dies, however it dies."""
+"""Locks between ``./dev`` processes. The kernel frees a lock when its holder ends or is killed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Lock:
         self._fd: int | None = None
 
     def take(self, *, shared: bool = False, wait: bool = True) -> bool:
-        """Take the lock, or turn a held one into the other kind; say whether that worked.
+        """Take the lock, or turn a held one into the other kind, and return whether that worked.
 
         With ``wait`` it always works, sooner or later. Where turning fails, nothing is held any more.
         """
@@ -35,7 +35,7 @@ class Lock:
         return True
 
     def free(self) -> None:
-        """Give the lock back; nothing happens if it is not held."""
+        """Release the lock, if it is held."""
         if self._fd is not None:
             os.close(self._fd)
             self._fd = None
@@ -43,7 +43,7 @@ class Lock:
 
 @contextmanager
 def exclusive(path: Path, reason: str) -> Iterator[None]:
-    """Hold the lock for the block; ``reason`` is told when another process makes us wait."""
+    """Hold the lock until the block ends. Show ``reason`` while another process holds it."""
     lock = Lock(path)
     if not lock.take(wait=False):
         say(f"Waiting for another ./dev: {reason}")

@@ -10,7 +10,7 @@ HOST = "127.0.0.1"
 
 
 def is_free(port: int) -> bool:
-    """Whether a server could listen there now."""
+    """Return whether a server could listen on the port now."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -21,7 +21,7 @@ def is_free(port: int) -> bool:
 
 
 def choose(preferred: int | None) -> int:
-    """The port used last time if it is free, else any free one."""
+    """Return the port of the last time if it is free, otherwise any free port."""
     if preferred and is_free(preferred):
         return preferred
     with socket.socket() as probe:
@@ -30,7 +30,7 @@ def choose(preferred: int | None) -> int:
 
 
 def is_loopback(url: str) -> bool:
-    """Whether the URL's host is this machine's loopback, and nothing else."""
+    """Return whether the URL's host is this machine's loopback."""
     try:
         addresses = socket.getaddrinfo(urlsplit(url).hostname, None)
     except (OSError, ValueError):

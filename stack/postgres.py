@@ -171,7 +171,7 @@ class Postgres(Service):
         for_initdb.unlink()
 
     def _drop_stale_pid_file(self) -> None:
-        """Remove what a server that was killed left; PostgreSQL would be led astray by a reused id."""
+        """Remove the PID file of a killed server. Another process may have its id now."""
         pid_file = self._data / "postmaster.pid"
         if not pid_file.exists():
             return
@@ -182,7 +182,7 @@ class Postgres(Service):
         pid_file.unlink(missing_ok=True)
 
     def _move_out(self, account: Account) -> None:
-        """Root only: bring programs and data to a folder where ``account`` can use them."""
+        """Move programs and data to a folder where ``account`` can use them. Only for root."""
         if not self._runtime:
             with undisturbed():
                 runtime = self._new_runtime(account)
@@ -249,7 +249,7 @@ class Postgres(Service):
 
 
 def _account() -> Account | None:
-    """The account for PostgreSQL where we are root, else None."""
+    """Return the account that runs PostgreSQL if the user is root; otherwise None."""
     if os.geteuid() != 0:
         return None
     try:

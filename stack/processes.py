@@ -34,18 +34,18 @@ class Identity:
 
     @classmethod
     def of(cls, pid: int, *, leader: bool = True) -> Identity | None:
-        """The identity of a living process; None if there is none with this id."""
+        """Return the identity of a running process; None if no process has this id."""
         started = _start_time(pid)
         if started is None:
             return None
         return cls(pid, started, BOOT_ID.read_text().strip(), leader)
 
     def alive(self) -> bool:
-        """Whether this very process still runs."""
+        """Return whether this process still runs, and not a later one with its id."""
         return _start_time(self.pid) == self.started and BOOT_ID.read_text().strip() == self.boot
 
     def send(self, number: signal.Signals) -> None:
-        """Signal it (and its group); nothing happens if it has ended."""
+        """Send a signal to the process or its group, unless it has ended."""
         if not self.alive():
             return
         try:
@@ -58,7 +58,7 @@ class Identity:
 
 
 def _start_time(pid: int) -> int | None:
-    """Start time of a process that is not a zombie, or None."""
+    """Return the start time of a process; None if it is a zombie or has ended."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text()
     except (FileNotFoundError, ProcessLookupError):
@@ -111,7 +111,7 @@ def stop(
     patience: float = 20.0,
     child: subprocess.Popen[bytes] | None = None,
 ) -> None:
-    """Ask a process to end and wait for it; after ``patience`` seconds, end it."""
+    """Ask a process to end and wait for it. Kill it after ``patience`` seconds."""
     for number, seconds in ((how, patience), (signal.SIGKILL, 5.0)):
         identity.send(number)
         deadline = time.monotonic() + seconds
@@ -124,7 +124,7 @@ def stop(
 
 
 class Ledger:
-    """Which processes a living ``./dev`` has started, so that the next one can end what a killed one left."""
+    """The processes that a running ``./dev`` has started. If it is killed, the next ``./dev`` ends them."""
 
     def __init__(self, folder: Path, owner: Identity) -> None:
         self.folder = folder
@@ -140,13 +140,13 @@ class Ledger:
         self._path(identity).unlink(missing_ok=True)
 
     def sweep(self) -> int:
-        """End every process whose owner is dead; say how many there were."""
+        """End every process whose owner has ended, and return their number."""
         ended = 0
         for path in self.folder.glob("*.json"):
             try:
                 record = json.loads(path.read_text())
             except FileNotFoundError:
-                # Its owner, which we have just told to end, has ended it and removed the file.
+                # Its owner is ending, too: it has ended the process and removed the file.
                 continue
             if Identity(**record["owner"]).alive():
                 continue

@@ -1,4 +1,4 @@
-"""Says what is going on: a ticking line on a terminal, plain lines elsewhere."""
+"""Shows progress: a line with running seconds on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TICK_PLAIN = 30.0
 def say(text: str) -> None:
     """Print one line of progress on standard error, where it does not mix with a result.
 
-    :raises Interrupted: nobody reads any more, as after ``2>&1 | head -1``; see `tell`.
+    :raises Interrupted: the reader has closed the pipe, as in ``2>&1 | head -1``; see `tell`.
     """
     _write(f"{text}\n", sys.stderr)
 
@@ -29,14 +29,14 @@ def say(text: str) -> None:
 def tell(text: str) -> None:
     """Print a result on standard output.
 
-    :raises Interrupted: nobody reads any more. It ends us as SIGPIPE ends other programs, which would
-        leave running what we have started.
+    :raises Interrupted: the reader has closed the pipe. SIGPIPE itself would end this program and leave the
+        processes that it started.
     """
     _write(f"{text}\n", sys.stdout)
 
 
 def let_go() -> None:
-    """Print what is still to be printed, if somebody reads it. To be called last."""
+    """Flush standard output and standard error, unless their readers have closed them. Call it last."""
     for stream in (sys.stdout, sys.stderr):
         with suppress(Interrupted):
             _write("", stream)
@@ -49,7 +49,7 @@ def _write(text: str, stream: TextIO) -> None:
     except OSError as error:
         if error.errno not in (errno.EPIPE, errno.EIO):  # EIO: of a terminal that has been closed
             raise
-        # What is said while we end, and what Python prints at its exit, must not fail once more.
+        # Later output, such as Python's at exit, must not fail again.
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, stream.fileno())
         os.close(nowhere)

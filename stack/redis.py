@@ -24,7 +24,7 @@ class Redis(Service):
 
     @property
     def password(self) -> str:
-        """The server's password; what lies in Redis is run by job workers, so it needs one."""
+        """The server's password. It is needed because workers run any job that they find in Redis."""
         return (self.folder / "password").read_text()
 
     def url(self, port: int, database: int) -> str:

@@ -1,4 +1,4 @@
-"""What PostgreSQL, Redis and Solr have in common."""
+"""The base class of PostgreSQL, Redis and Solr."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Service(ABC):
     name: str
     stop_signal = signal.SIGTERM
     account: Account | None = None
-    """By whom it is run; None for whoever runs ``./dev``."""
+    """The account that runs it; None for the user who runs ``./dev``."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -24,25 +24,25 @@ class Service(ABC):
 
     @property
     def working_folder(self) -> Path:
-        """A folder that its account can enter."""
+        """The folder in which it runs, which its account can enter."""
         return self.folder
 
     def environment(self) -> dict[str, str]:
-        """Its environment."""
+        """Return its environment variables."""
         return clean_environment(LC_ALL="C", TZ="UTC")
 
     @abstractmethod
     def prepare(self) -> None:
-        """Make what it needs to start, unless that is there."""
+        """Make the files that it needs to start, unless they exist."""
 
     @abstractmethod
     def command(self, port: int) -> list[str | Path]:
-        """Its command line."""
+        """Return its command line."""
 
     @abstractmethod
     def ready(self, port: int) -> bool:
-        """Whether it answers."""
+        """Return whether it answers."""
 
     # Not abstract: most leave nothing behind.
     def stopped(self) -> None:  # noqa: B027
-        """Clear up after it has ended."""
+        """Clean up after it has ended."""

@@ -31,7 +31,7 @@ POLL = 0.1
 
 @dataclass(slots=True)
 class Record:
-    """What is remembered of a service between two commands."""
+    """The port and process of a service, kept between two commands."""
 
     port: int
     process: Identity | None
@@ -42,12 +42,12 @@ class Record:
 
 
 class Services:
-    """The three servers, and who uses them.
+    """The three servers, which all commands share.
 
-    Every command that needs them holds a shared lock while it runs. Whoever ends as the last stops them,
-    unless ``./dev services start`` asked for them to stay.
+    Every command that needs them holds a shared lock while it runs. The last command stops them,
+    unless ``./dev services start`` keeps them running.
 
-    :param for_tests: start them as a test run needs them; those that run already stay as they are.
+    :param for_tests: start them with the settings of test runs. Servers that run already keep theirs.
     """
 
     def __init__(self, layout: Layout, tools_bin: Path, *, for_tests: bool = False) -> None:
@@ -62,19 +62,19 @@ class Services:
         return (self.postgres, self.redis, self.solr)
 
     def port(self, service: Service) -> int:
-        """The port it listens on."""
+        """Return the port on which a service listens."""
         record = self._load(service)
         if record is None or not record.running:
             raise StackError(f"{service.name} is not running; start it with ./dev services start.")
         return record.port
 
     def running(self, service: Service) -> bool:
-        """Whether its process lives."""
+        """Return whether the process of a service runs."""
         record = self._load(service)
         return record is not None and record.running
 
     def acquire(self) -> None:
-        """Start what is not running, and keep it from being stopped until `release`."""
+        """Start services that do not run, and keep them running until `release`."""
         with self._changing():
             self._in_use.take(shared=True)
             missing = [service for service in self.all if not self.running(service)]
@@ -86,21 +86,21 @@ class Services:
                 self._start(missing)
 
     def release(self) -> None:
-        """End our use; stop the services if it was the last."""
+        """End the use by this command, and stop the services if it was the last."""
         with undisturbed(), self._changing():
             if self._in_use.take(wait=False) and not self._kept.exists():
                 self._stop_all()
             self._in_use.free()
 
     def keep(self, stay: bool) -> None:
-        """Let the services stay when the last command ends, or no longer."""
+        """Set whether the services keep running when the last command ends."""
         if stay:
             self._kept.touch()
         else:
             self._kept.unlink(missing_ok=True)
 
     def in_use_by_others(self) -> bool:
-        """Whether another command uses them now."""
+        """Return whether another command uses them now."""
         if self._in_use.take(wait=False):
             self._in_use.free()
             return False
@@ -144,7 +144,7 @@ class Services:
         return child
 
     def _wait(self, service: Service, child: subprocess.Popen[bytes]) -> bool:
-        """Whether it came up; False if it ended, as it does where somebody was quicker to take the port.
+        """Wait until it answers. Return False if it ended, for example because another program took the port.
 
         Raises StackError if it runs but does not answer.
         """

@@ -48,12 +48,12 @@ class Solr(Service):
         self._jars = layout.cache / "solr-jars"
 
     def url(self, port: int, core: str) -> str:
-        """The address of a core."""
+        """Return the address of a core."""
         return f"http://{HOST}:{port}/solr/{core}"
 
     def prepare(self) -> None:
         self._home.mkdir(parents=True, exist_ok=True)
-        # Solr's own figures, which nobody reads, take a tenth of the time of a commit.
+        # Solr's own metrics are not used, and take a tenth of the time of a commit.
         (self._home / "solr.xml").write_text('<solr><metrics enabled="false"/></solr>\n')
         wanted = self._layout.root / "stack" / "solr-jars.txt"
         stamp = self._jars / "made-from"
@@ -95,7 +95,7 @@ class Solr(Service):
         return True
 
     def ensure_core(self, port: int, core: str, schema: Path, *, in_memory: bool) -> bool:
-        """Make a core with CKAN's schema; return whether it is new, and so empty."""
+        """Make a core with CKAN's schema unless it exists, and return whether it is new."""
         folder = self._home / core
         conf = folder / "conf"
         wanted = (schema, self._layout.root / "stack" / "solrconfig.xml")
@@ -128,7 +128,7 @@ class Solr(Service):
         _ask(request)
 
     def _known(self, port: int, core: str, folder: Path) -> bool:
-        """Whether Solr has the core; while it starts it answers before it has loaded them all."""
+        """Return whether Solr has the core. It answers before it has loaded all cores."""
         deadline = time.monotonic() + LOAD_PATIENCE
         while True:
             answer = self._admin(port, "cores", action="STATUS")

@@ -1,4 +1,4 @@
-"""Whether something can be harvested at all, asked before a lot of work is done for it."""
+"""A first request to a source, so that a wrong URL is reported before the demo is set up."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ EXAMPLE = "Give the URL of a FAIR Data Point or of one catalog, such as https://
 
 
 def check_source(url: str) -> None:
-    """Ask a source once. Whatever it answers is left to the harvest, which knows more of it.
+    """Send one request to a source. The answer itself does not matter here: the harvest judges it.
 
     :raises StackError: the URL is none of a web server, or nothing answers there.
     """
     if "@" in url.partition("://")[2].partition("/")[0]:
-        # Not quoted: it would stand in logs from then on.
+        # The message does not quote the URL, so that logs do not contain the password.
         raise StackError(
             "--source holds a user name or a password, which everybody could read on the source's "
             "page. Give the URL without; a header for it can be set in the source's configuration."

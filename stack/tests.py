@@ -25,7 +25,7 @@ ONE_PROCESS = frozenset({"--pdb", "--trace", "-s", "--capture=no", "--collect-on
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to run.
+    """The tests to run, and their workers.
 
     :ivar workers: processes that run tests; 0 if pytest runs them itself.
     :ivar services: whether the tests need CKAN's services.
@@ -37,7 +37,7 @@ class Plan:
 
 
 def plan(arguments: Sequence[str], root: Path) -> Plan:
-    """Part our arguments and ``-n`` from pytest's.
+    """Split the arguments into those of ``./dev test`` with ``-n``, and those of pytest.
 
     :raises StackError: ``-n`` is no number of workers.
     """
@@ -64,7 +64,7 @@ def plan(arguments: Sequence[str], root: Path) -> Plan:
 
 
 def named(arguments: Sequence[str], root: Path) -> set[Path]:
-    """The files and folders that pytest's arguments name."""
+    """Return the files and folders in pytest's arguments."""
     paths = {Path(root, one.partition("::")[0]) for one in arguments if not one.startswith("-")}
     return {path for path in paths if path.exists()}
 
@@ -85,7 +85,7 @@ def _workers(asked: str | None, arguments: Sequence[str], paths: set[Path]) -> i
 
 
 def distribution(workers: int, sites: int) -> list[str]:
-    """Pytest's options for the workers, of which each needs a site."""
+    """Return pytest's options for the workers. Each worker needs a site."""
     if not workers:
         return ["-n0"]
     # A worker that ends is not replaced: its successor would need its site.
