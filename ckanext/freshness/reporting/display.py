@@ -92,7 +92,11 @@ def day(moment: datetime, now: datetime, zone: tzinfo, locale: Locale) -> str:
     """Return a date in short, with its year only if that is not the present one: "12 Nov"."""
     moment, now = moment.astimezone(zone), now.astimezone(zone)
     skeleton = "MMMd" if moment.year == now.year else "yMMMd"
-    return format_skeleton(skeleton, moment, tzinfo=zone, locale=locale)
+    text = format_skeleton(skeleton, moment, tzinfo=zone, locale=locale)
+    if text.endswith("."):
+        # At the end of a sentence, the period of an abbreviated month would stand before another one.
+        return format_skeleton("MMMMd", moment, tzinfo=zone, locale=locale)
+    return text
 
 
 def month(moment: date, locale: Locale) -> str:

@@ -7,6 +7,7 @@ import ckan.plugins.toolkit as tk
 import sqlalchemy as sa
 from flask import Blueprint
 from flask.typing import ResponseReturnValue
+from flask_wtf.csrf import CSRFError
 
 from ..ckan_adapter import own_tables
 from ..logic import arguments
@@ -17,6 +18,7 @@ from .harvest import harvest
 from .iati_page import iati_page
 from .mails import mail_link, mails
 from .report import report_pages
+from .responses import refuse_expired
 from .worklist import worklist
 
 
@@ -38,6 +40,7 @@ for _pages in (
     _pages.before_request(arguments.refuse_unusable)
     _pages.register_error_handler(own_tables.TablesMissingError, _without_tables)
     _pages.register_error_handler(sa.exc.ProgrammingError, _without_tables)
+    _pages.register_error_handler(CSRFError, refuse_expired)
 
 
 def blueprints() -> list[Blueprint]:

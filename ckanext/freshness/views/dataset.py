@@ -20,6 +20,7 @@ from .responses import (
     abort,
     error_text,
     file_of,
+    is_htmx,
     redirect_to,
     render,
     require_csrf_token,
@@ -154,7 +155,7 @@ def check(id: str) -> ResponseReturnValue:
 def check_ended(id: str) -> ResponseReturnValue:
     """Have htmx load the page anew if no check of the dataset's URLs is queued or running any more."""
     package_id = _call("package_show", id=id)["id"]
-    if "HX-Request" not in tk.request.headers:
+    if not is_htmx():
         return redirect_to("freshness_dataset.read", id=id)
     if queued_run.is_checking(package_id):
         return Response(status=204)

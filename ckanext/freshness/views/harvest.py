@@ -8,7 +8,7 @@ import ckan.plugins.toolkit as tk
 from flask import Blueprint
 from flask.typing import ResponseReturnValue
 
-from .responses import abort, error_text, redirect_to, render, require_csrf_token
+from .responses import abort, error_text, is_htmx, redirect_to, render, require_csrf_token
 
 harvest = Blueprint("freshness_harvest", __name__)
 harvest.before_request(require_csrf_token)
@@ -31,7 +31,7 @@ def preview(source: str) -> ResponseReturnValue:
         "harvest_source": shown,
         "progress": _call("freshness_harvest_preview_show", id=shown["id"]),
     }
-    is_part = "HX-Request" in tk.request.headers
+    is_part = is_htmx()
     name = "snippets/preview_state.html" if is_part else "preview.html"
     return render(f"freshness/harvest/{name}", values)
 
@@ -102,4 +102,9 @@ def _call(action: str, **data: Any) -> Any:
     except tk.ObjectNotFound:
         abort(404, tk._("Harvest source not found"))
     except tk.NotAuthorized:
-        abort(403, tk._("Only those who may change this harvest source may do this"))
+        abort(
+            403,
+            tk._(
+                "Log in as an editor of this harvest source to see its previews and held deletions"
+            ),
+        )

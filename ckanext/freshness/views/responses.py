@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 import ckan.plugins.toolkit as tk
 from flask import Response, current_app, stream_with_context
 from flask.typing import ResponseReturnValue
+from flask_wtf.csrf import CSRFError
 
 from ..reporting import visibility
 from ..reporting.tables import Context, Row, as_csv, as_json
@@ -30,6 +31,21 @@ def require_csrf_token() -> None:
     """
     if current_app.config["WTF_CSRF_ENABLED"] and not tk.g.get("login_via_auth_header"):
         current_app.extensions["csrf"].protect()
+
+
+def refuse_expired(error: CSRFError) -> ResponseReturnValue:
+    """Say what to do about a form without a valid token: one older than an hour, or than the last login."""
+    words = tk._("Nothing was changed: this form has expired. Load the page again and repeat it.")
+    if is_htmx():
+        # htmx shows no response with the status of an error, and sends only forms of the worklist.
+        return render("freshness/snippets/task_refused.html", {"text": words})
+    values = {"code": 400, "name": tk._("Bad Request"), "content": words}
+    return render("error_document_template.html", values), 400
+
+
+def is_htmx() -> bool:
+    """Decide whether htmx sent the request, which shows the response in a part of the page."""
+    return "HX-Request" in tk.request.headers
 
 
 def mark_private() -> None:

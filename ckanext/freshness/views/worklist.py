@@ -9,6 +9,7 @@ import ckan.plugins.toolkit as tk
 from flask import Blueprint
 from flask.typing import ResponseReturnValue
 
+from .. import settings
 from ..aging.frequency import Frequency, parse
 from ..aging.messages import N_
 from ..ckan_adapter.ckan_core import model
@@ -21,6 +22,7 @@ from .responses import (
     abort,
     error_text,
     file_of,
+    is_htmx,
     page_number,
     redirect_to,
     render,
@@ -87,7 +89,7 @@ class CompletedTask:
 @worklist.errorhandler(tk.ValidationError)
 def refuse(error: tk.ValidationError) -> ResponseReturnValue:
     """Show why an action was refused, in place of its row or above the list."""
-    if _is_htmx():
+    if is_htmx():
         # htmx shows no response with the status of an error.
         return render("freshness/snippets/task_refused.html", {"text": error_text(error)})
     tk.h.flash_error(error_text(error))
@@ -147,6 +149,9 @@ def frequency(id: str) -> ResponseReturnValue:
     wanted = tk.request.form.get("frequency", "").strip()
     expected = tk.request.form.get("expected")
     declared = tk.request.form.get("declared")
+    # Undoing restores what the dataset stated before, whatever that was.
+    if expected is None and not isinstance(parse(wanted, frequencies.vocabularies()), Frequency):
+        raise tk.ValidationError({"frequency": [tk._("Choose an update frequency from the list.")]})
     before = frequency_table.change(
         _context(), package, wanted, expected=expected, expected_days=declared
     )
@@ -174,7 +179,7 @@ def check(id: str) -> ResponseReturnValue:
     package = _package(id)
     tk.get_action("freshness_check")(_context(), {"id": package.id})
     row = tasks.task(_scope(), "broken", tk.request.form.get("resource", ""))
-    if row is None or not _is_htmx():
+    if row is None or not is_htmx():
         return _answer(CompletedTask("check", package))
     return _task("broken", row, polls=1)
 
@@ -202,6 +207,9 @@ def _scope() -> tasks.Scope:
 def _context() -> dict[str, Any]:
     user = tk.current_user
     if user.is_anonymous:
+        if is_htmx():
+            words = tk._("You are not logged in any more. Log in, then try again.")
+            raise tk.ValidationError({"user": [words]})
         abort(403, tk._("Log in to see your datasets."))
     return {"user": user.name, "auth_user_obj": user}
 
@@ -227,7 +235,8 @@ def _back() -> dict[str, str]:
 def _package(id: str) -> Any:
     """Return a dataset that the user may change.
 
-    :raises tk.ValidationError: it was deleted, or the user may not change it
+    :raises tk.ValidationError: it was deleted, or the user may not change it, or it is no dataset but, for
+        example, a harvest source
     """
     package = model.Package.get(id)
     try:
@@ -235,7 +244,8 @@ def _package(id: str) -> Any:
     except (tk.NotAuthorized, tk.ObjectNotFound):
         # As on CKAN's own pages, the response does not reveal whether the dataset exists.
         package = None
-    if package is None or package.state != model.State.ACTIVE:
+    is_judged = package is not None and package.type in settings.dataset_types()
+    if not is_judged or package.state != model.State.ACTIVE:
         words = tk._("This dataset was deleted, or you may not change it.")
         raise tk.ValidationError({"id": [words]})
     return package
@@ -258,7 +268,7 @@ def _answer(done: CompletedTask, *groups: str) -> ResponseReturnValue:
 
     :param groups: in which the dataset may be again after something was undone
     """
-    if not _is_htmx():
+    if not is_htmx():
         name = done.package.name
         return redirect_to(
             "freshness_worklist.read", done=done.what, id=name, **done.undo, **_back()
@@ -277,7 +287,3 @@ def _part(done: CompletedTask) -> ResponseReturnValue:
 def _task(group: str, row: Any, **more: Any) -> ResponseReturnValue:
     values = {"row": row, "back": _back(), **more}
     return render(f"freshness/snippets/task_{group}.html", values)
-
-
-def _is_htmx() -> bool:
-    return "HX-Request" in tk.request.headers

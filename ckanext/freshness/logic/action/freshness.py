@@ -9,6 +9,7 @@ from typing import Any
 import ckan.plugins.toolkit as tk
 import sqlalchemy as sa
 
+from ... import settings
 from ...aging import frequency
 from ...aging.evidence import DatedEvidence, Evidence
 from ...aging.status import Boundaries, Status, status_at
@@ -84,14 +85,11 @@ def freshness_show(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[s
     :raises ObjectNotFound: there is no such dataset, or its package type is not judged
     """
     tk.check_access("freshness_show", context, data_dict)
-    package = model.Package.get(reference(data_dict))
-    if package is None:
-        raise tk.ObjectNotFound(tk._("Dataset not found"))
+    package = judged_package(reference(data_dict))
     rules = judgement.site_rules()
     datasets = snapshot.take([package.id], rules.aging.dataset_types)
     if not datasets:
-        words = tk._("The freshness of packages of the type {type} is not judged")
-        raise tk.ObjectNotFound(words.format(type=package.type))
+        raise tk.ObjectNotFound(tk._("Dataset not found"))
     return _shown(context, package, datasets[0], rules, utc_now())
 
 
@@ -107,10 +105,12 @@ def freshness_confirm(context: dict[str, Any], data_dict: dict[str, Any]) -> dic
     :param date: of the confirmation to withdraw, as ``freshness_show`` returns it (optional, default: of the
         last confirmation, whoever made it)
     :returns: the same as ``freshness_show``
+    :raises ObjectNotFound: there is no such dataset, or its package type is not judged
     :raises ValidationError: CKAN refuses the dataset as it is, there is no confirmation to withdraw, or
         somebody has confirmed the data again after ``date``
     """
     tk.check_access("freshness_confirm", context, data_dict)
+    judged_package(reference(data_dict))
     if flag(data_dict, "withdraw", default=False):
         _withdraw(context, reference(data_dict), data_dict.get("date"))
     else:
@@ -119,6 +119,20 @@ def freshness_confirm(context: dict[str, Any], data_dict: dict[str, Any]) -> dic
         same_user(context), {"id": data_dict["id"]}
     )
     return shown
+
+
+def judged_package(name_or_id: str) -> Any:
+    """Return the row of a dataset whose freshness is judged.
+
+    :raises tk.ObjectNotFound: there is no such dataset, or its package type is not judged (a harvest source)
+    """
+    package = model.Package.get(name_or_id)
+    if package is None:
+        raise tk.ObjectNotFound(tk._("Dataset not found"))
+    if package.type not in settings.dataset_types():
+        words = tk._("The freshness of packages of the type {type} is not judged")
+        raise tk.ObjectNotFound(words.format(type=package.type))
+    return package
 
 
 def _confirm(context: dict[str, Any], name_or_id: str, now: datetime) -> None:

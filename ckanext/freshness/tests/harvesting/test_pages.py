@@ -248,7 +248,8 @@ def test_strangers_see_and_do_nothing(app: Any, world: HarvestedSite, idle: Harv
     for user, page in product((world.stranger, None), pages):
         browser = Browser(app, user)
         if page != "held/undo":
-            browser.get(path(world.ocean, page), status=403)
+            refused = browser.get(path(world.ocean, page), status=403)
+            assert "Log in as an editor of this harvest source" in refused.get_text(), page
         if "?" not in page:
             browser.post(path(world.ocean, page), status=403, list_id=shown)
     Browser(app, world.stranger).post(path(idle, "preview"), status=403)

@@ -19,6 +19,7 @@ from ckanext.freshness.aging.status import Status
 from ckanext.freshness.ckan_adapter.ckan_core import model
 from ckanext.freshness.model import Copy, ResourceCheck
 from ckanext.freshness.reporting import worklist
+from ckanext.freshness.runs import queued_run
 from ckanext.freshness.tests.pages.datasets import break_link, make_dataset
 from ckanext.freshness.tests.pages.test_dataset_page import logged_in
 
@@ -282,6 +283,8 @@ def test_refused(post: Post) -> None:
     text = "This dataset was deleted, or you may not change it."
     for path, form in forms.items():
         post(path, "nobody", status=403, **form)
+        lost = post(path, "nobody", htmx=True, **form)
+        assert "You are not logged in any more." in words(lost), path
         for who in ("member", "stranger"):
             assert text in words(post(path, who, **form)), (path, who)
             assert text in words(post(path, who, htmx=True, **form)), (path, who)
@@ -290,6 +293,38 @@ def test_refused(post: Post) -> None:
     for path, form in forms.items():
         assert text in words(post(path, "editor", **form)), path
     assert model.Package.get(made["id"]).state == "deleted"
+
+
+def test_a_frequency_that_is_none(post: Post) -> None:
+    made = make_dataset(Status.FRESH, "monthly", title="Monthly", owner_org="relief")
+    before = facts("monthly")
+    for odd in ("", "soon", "-5", "7.5", "<script>", "9" * 30):
+        page = post(f"frequency/{made['id']}", "editor", frequency=odd)
+        assert "Choose an update frequency from the list." in words(page), odd
+    assert facts("monthly") == before
+
+
+def test_a_harvest_source_is_no_dataset(app: Any, post: Post, world: People) -> None:
+    source = call_action(
+        "harvest_source_create",
+        dict(ROOT),
+        name="a-source",
+        title="A source",
+        url="http://127.0.0.1:9/fdp",
+        source_type="fdp",
+        owner_org="relief",
+    )
+    before = call_action("package_show", dict(ROOT), id=source["id"])
+    for what in ("confirm", "frequency", "keep", "check"):
+        page = post(f"{what}/{source['id']}", "editor", frequency="DAILY")
+        assert "This dataset was deleted, or you may not change it." in words(page), what
+    editor = world["editor"]
+    assert editor is not None
+    headers = {"Authorization": editor["token"]}
+    for path in ("/dataset/a-source/freshness", "/dataset/a-source/freshness/check"):
+        app.post(path, headers=headers, status=404)
+    assert call_action("package_show", dict(ROOT), id=source["id"]) == before
+    assert not queued_run.is_checking(source["id"])
 
 
 def test_check_again(post: Post, get: Any) -> None:
@@ -343,6 +378,13 @@ def test_forms_are_protected(make_app: Any, world: People, monkeypatch: pytest.M
     browser = logged_in(make_app, "/about")
     for what in ("confirm", "frequency", "check"):
         browser.post(f"/freshness/mine/{what}/{made['id']}", status=400)
+    assert facts("protected")["status"] == "overdue"
+    # htmx would show nothing if the response had the status of an error.
+    for headers, status in (({"HX-Request": "true"}, 200), ({}, 400)):
+        path = f"/freshness/mine/confirm/{made['id']}"
+        answer = browser.post(path, headers=headers, status=status)
+        page = BeautifulSoup(answer.body, "html.parser")
+        assert "Nothing was changed: this form has expired." in words(page), headers
     assert facts("protected")["status"] == "overdue"
 
 

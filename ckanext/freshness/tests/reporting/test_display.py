@@ -38,7 +38,7 @@ def test_a_moment_relative_to_now(language: str, delta: timedelta, text: str) ->
     [
         ("en", datetime(2026, 11, 12, tzinfo=UTC), "12 Nov"),
         ("en", datetime(2024, 6, 3, tzinfo=UTC), "3 Jun 2024"),
-        ("de", datetime(2026, 11, 12, tzinfo=UTC), "12. Nov."),
+        ("de", datetime(2026, 11, 12, tzinfo=UTC), "12. November"),
         ("fr", datetime(2024, 6, 3, tzinfo=UTC), "3 juin 2024"),
     ],
 )
