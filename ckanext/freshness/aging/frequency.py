@@ -135,7 +135,7 @@ def parse(
 ) -> Frequency | UnknownFrequency:
     """Read an update frequency in any of the vocabularies.
 
-    With the vocabularies of this package it raises for no value.
+    No value raises an error with the vocabularies of this package.
 
     :param value: usually the text of an extra; numbers are days
     :param vocabularies: in order of precedence; an extension adds its own before or after ``VOCABULARIES``

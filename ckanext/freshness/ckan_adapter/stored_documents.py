@@ -35,9 +35,10 @@ that this extension writes, and stays right as long as the package does."""
 
 
 def versions(package_ids: Sequence[str]) -> dict[str, tuple[Any, ...]]:
-    """Return what tells whether packages were written, after waiting for edits under way; end the transaction.
+    """Wait for edits under way, and return a value for each package that changes when the package is written.
 
-    Statuses, results of checks, and changes of groups do not move ``metadata_modified``.
+    It ends the transaction. Statuses, results of checks and changes of groups do not move
+    ``metadata_modified``.
     """
     rows = model.Session.execute(sa.text(_VERSIONS), {"ids": list(package_ids)}).all()
     model.Session.commit()

@@ -28,7 +28,7 @@ _BATCH = 100
 
 
 class OrganizationInUse(Exception):
-    """An organization that is gone from its registry but still owns datasets of it. For people."""
+    """An organization that is gone from its registry but still owns datasets of it. The text is for people."""
 
 
 class OrganizationWriter:

@@ -152,7 +152,7 @@ def preview(source: Any, *, now: datetime, tell: Tell | None = None) -> Preview:
     """Crawl a source, and return what a job that began now would do. Write nothing.
 
     :param source: a HarvestSource row.
-    :param tell: see :func:`.survey.survey`.
+    :param tell: receives the progress; see :func:`.survey.survey`.
     :raises ForeignSource: see :func:`source_type_of`.
     :raises ConfigError: the source's configuration cannot be used.
     """

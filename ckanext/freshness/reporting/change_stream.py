@@ -59,7 +59,7 @@ class StreamRequest:
 class StreamPage:
     """A page of the stream.
 
-    :ivar cursor: for the next page, also if there is none yet; None if no change is kept
+    :ivar cursor: the cursor of the next page, even if that page is still empty; None if no change is stored
     :ivar more: whether there is another page now
     """
 

@@ -55,8 +55,8 @@ class Metadata:
     """The extras of a dataset, for people.
 
     :ivar facts: the extras that people want to read
-    :ivar others: the extras that nothing is known about, by key
-    :ivar technical: identifiers and values that only programs read; by key if nothing is known about them
+    :ivar others: the extras without a label of ours, by key
+    :ivar technical: identifiers and values that only programs read; by key if they have no label of ours
     """
 
     facts: list[Fact]

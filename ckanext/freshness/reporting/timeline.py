@@ -42,7 +42,7 @@ _STATUSES = tuple(
 def timeline(
     last_modified: datetime, due: datetime, overdue: datetime, delinquent: datetime, now: datetime
 ) -> Timeline:
-    """Return the line of a dataset.
+    """Return the time line of a dataset's status.
 
     :param last_modified: the last change of its data, from which the boundaries are counted
     """

@@ -35,7 +35,7 @@ class Fault(Exception):
     @property
     def silence(self) -> FailureReason | None:
         """Return the reason if the host gave no answer, else None. An answer that does not end in time
-        counts as none."""
+        does not count as an answer."""
         return None if self.answered and self.reason not in _TIMEOUTS else self.reason
 
 

@@ -187,7 +187,7 @@ class RecordView:
         return bool(read)
 
     def unread(self, node: Node, predicate: Node) -> list[Node]:
-        """Return the objects of a node's triples with a predicate that are not marked as read."""
+        """Return the objects of a node and a predicate whose triples are not marked as read."""
         if (node, predicate, None) in self._read:
             return []
         return [

@@ -39,7 +39,7 @@ def writing_source(
 ) -> Iterator[None]:
     """Check a harvest source before and while ``package_create`` or ``package_update`` writes it.
 
-    ckanext-harvest's form and its actions ``harvest_source_create`` and ``_update`` both come here. A new
+    ckanext-harvest's form and its actions ``harvest_source_create`` and ``_update`` all use it. A new
     source takes the URL and the name of a deleted one, which ckanext-harvest's validator would refuse as taken.
 
     :param action: the name of the action that writes
