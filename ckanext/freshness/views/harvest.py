@@ -65,7 +65,10 @@ def confirm(source: str) -> ResponseReturnValue:
     shown = _source(source)
     hold = _call("freshness_harvest_hold_show", id=shown["id"])
     if hold is None or hold["released_at"] or hold["list_id"] != tk.request.args.get("list_id"):
-        tk.h.flash_error(tk._("The list has changed since you looked at it. This is the new one."))
+        # Without a list, and after its approval, the page itself says how things are.
+        if hold is not None and not hold["released_at"]:
+            words = tk._("The list has changed since you looked at it. This is the new one.")
+            tk.h.flash_error(words)
         return redirect_to("freshness_harvest.held", source=source)
     return render("freshness/harvest/confirm.html", {"harvest_source": shown, "hold": hold})
 

@@ -16,7 +16,7 @@ from ...runs import queued_run
 from ...web.urls import display_url
 from .. import rate_limit
 from ..arguments import reference, whole_number
-from .freshness import judged_package
+from .freshness import active_package
 
 __all__ = [
     "freshness_check",
@@ -40,11 +40,11 @@ def freshness_check(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[
     :returns: ``package_id``; ``queued`` (false if a check was waiting already); ``queue``: the queue that
         ``ckan jobs worker`` must serve
     :raises ObjectNotFound: there is no such dataset, or its package type is not judged
-    :raises ValidationError: the background workers cannot be reached, or the user has asked for 60 checks and
-        previews in this hour; no check is queued
+    :raises ValidationError: the dataset was deleted, the background workers cannot be reached, or the user has
+        asked for 60 checks and previews in this hour; no check is queued
     """
     tk.check_access("freshness_check", context, data_dict)
-    package = judged_package(reference(data_dict))
+    package = active_package(reference(data_dict))
     rate_limit.count_costly(context, utc_now())
     try:
         queued = queued_run.enqueue_dataset(package.id, package.title or package.name)

@@ -106,11 +106,11 @@ def freshness_confirm(context: dict[str, Any], data_dict: dict[str, Any]) -> dic
         last confirmation, whoever made it)
     :returns: the same as ``freshness_show``
     :raises ObjectNotFound: there is no such dataset, or its package type is not judged
-    :raises ValidationError: CKAN refuses the dataset as it is, there is no confirmation to withdraw, or
-        somebody has confirmed the data again after ``date``
+    :raises ValidationError: the dataset was deleted, CKAN refuses it as it is, there is no confirmation to
+        withdraw, or somebody has confirmed the data again after ``date``
     """
     tk.check_access("freshness_confirm", context, data_dict)
-    judged_package(reference(data_dict))
+    active_package(reference(data_dict))
     if flag(data_dict, "withdraw", default=False):
         _withdraw(context, reference(data_dict), data_dict.get("date"))
     else:
@@ -132,6 +132,19 @@ def judged_package(name_or_id: str) -> Any:
     if package.type not in settings.dataset_types():
         words = tk._("The freshness of packages of the type {type} is not judged")
         raise tk.ObjectNotFound(words.format(type=package.type))
+    return package
+
+
+def active_package(name_or_id: str) -> Any:
+    """Return the row of a dataset whose freshness is judged, unless it was deleted.
+
+    :raises tk.ObjectNotFound: as of :func:`judged_package`
+    :raises tk.ValidationError: it was deleted
+    """
+    package = judged_package(name_or_id)
+    if package.state != model.State.ACTIVE:
+        words = tk._("Nothing was changed: this dataset was deleted. Restore it first.")
+        raise tk.ValidationError({"id": [words]})
     return package
 
 
@@ -218,6 +231,7 @@ def _shown(
     names = {
         resource.id: resource.name or display_url(resource.url) for resource in dataset.resources
     }
+    is_active = package.state == model.State.ACTIVE
     decides = judged.newest.resource if judged.newest is not None else None
     return {
         "id": package.id,
@@ -243,8 +257,8 @@ def _shown(
         "transitions": transitions,
         "data_changes": _data_changes(package.id, now),
         "visits": link_checks.of_dataset(package.id, now),
-        "may_confirm": _may("freshness_confirm", context, package.id),
-        "may_check": _may("freshness_check", context, package.id),
+        "may_confirm": is_active and _may("freshness_confirm", context, package.id),
+        "may_check": is_active and _may("freshness_check", context, package.id),
     }
 
 

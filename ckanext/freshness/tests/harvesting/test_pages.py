@@ -224,6 +224,18 @@ def test_a_list_that_nobody_has_seen_is_not_approved(editor: Browser, world: Har
     assert hold(world.ocean)["released_at"] is None
 
 
+def test_a_colleague_has_approved_the_list_meanwhile(editor: Browser, world: HarvestedSite) -> None:
+    shown = hold(world.ocean)["list_id"]
+    editor.post(path(world.ocean, "held"), list_id=shown)
+    try:
+        page = editor.get(path(world.ocean, f"held/delete?list_id={shown}"))
+        assert "Approved by" in words(page)
+        assert "list has changed" not in words(page)
+    finally:
+        editor.post(path(world.ocean, "held/undo"), list_id=shown)
+    assert hold(world.ocean)["released_at"] is None
+
+
 def test_nothing_is_undone_while_a_job_reads_the_source(
     editor: Browser, world: HarvestedSite
 ) -> None:

@@ -15,6 +15,7 @@ from ckan.tests import factories
 from ckan.tests.helpers import call_action
 
 from ckanext.freshness.aging.status import Status
+from ckanext.freshness.runs import queued_run
 from ckanext.freshness.tests.pages.conftest import Read
 from ckanext.freshness.tests.pages.datasets import AGES, LABELS, make_dataset
 
@@ -206,6 +207,20 @@ def test_editors_confirm(app: Any, read: Read, world: dict[str, Any]) -> None:
     page = BeautifulSoup(answer.body, "html.parser")
     assert "The confirmation was undone." in words(page)
     assert words(page.select_one("#freshness-status")) == "Overdue"
+
+
+def test_a_deleted_dataset_is_not_confirmed(app: Any, read: Read, world: dict[str, Any]) -> None:
+    editor = world["editor"]
+    made = make_dataset(Status.OVERDUE, "deleted-meanwhile", owner_org="relief")
+    call_action("package_delete", {"user": editor["name"]}, id=made["id"])
+    path = "/dataset/deleted-meanwhile/freshness"
+    assert not read(path, editor).select(f"form[action^='{path}']")
+    for form in (path, f"{path}/check"):
+        answer = app.post(form, headers={"Authorization": editor["token"]})
+        page = BeautifulSoup(answer.body, "html.parser")
+        assert "Nothing was changed: this dataset was deleted." in words(page), form
+    assert call_action("freshness_show", id=made["id"])["status"] == "overdue"
+    assert not queued_run.is_checking(made["id"])
 
 
 def test_other_sites_cannot_confirm(
