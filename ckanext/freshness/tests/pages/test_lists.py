@@ -52,7 +52,7 @@ def make_world() -> People:
             failing_since=NOW - timedelta(days=10 + number),
             promised="CSV",
             found="a ZIP archive",
-            undetermined="blocked",
+            undetermined="api" if dataset["name"] == "abc" else "blocked",
         )
         model.Session.add(
             FreshnessTransition(
@@ -237,6 +237,9 @@ ACTIONS = {
     ("broken", "nobody"): {},
     ("broken", "stranger"): {},
     ("broken", "editor"): {"camps": LINK_ACTIONS, "wells": LINK_ACTIONS},
+    ("unclear", "nobody"): {},
+    # A further check of an interface (abc) tells nothing new.
+    ("unclear", "root"): {name: ["Check again"] for name in ("bridges", "camps", "wells")},
     ("datasets", "nobody"): {},
     ("datasets", "editor"): {"camps": ["Confirm"]},
     ("datasets", "root"): {
