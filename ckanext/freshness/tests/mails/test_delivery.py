@@ -106,7 +106,7 @@ def test_what_the_mail_says(make: Make, notify: Notify, host: MailHost) -> None:
     assert re.fullmatch(r"<http://test\.ckan\.net/freshness/mails/[0-9]+\.[\w-]{16}>", stop)
     for subtype in ("plain", "html"):
         words = mail.part(subtype)
-        assert "we think the data is not fresh and needs to be updated" in words
+        assert "These datasets need an update:" in words
         assert "The Weather Office" in words and "every week" in words.lower()
         for name in ("rain", "snow"):
             assert f"http://test.ckan.net/dataset/edit/{name}" in words

@@ -233,7 +233,7 @@ def test_one_mail_a_day_and_broken_links_once_a_week(world: World) -> None:
     overdue = world["overdue"]
     assert overdue.addresses == [ADMIN, ANN, QUIET, ROOT]
     for words in both(overdue.to(ANN)):
-        assert "needs to be updated" in words and "Broken link" not in words
+        assert "need an update" in words and "Broken link" not in words
     # The second broken link waits for the end of the week, and is mended before.
     assert world["next day"].mails == []
     assert world["next day"].report.waiting == 1
