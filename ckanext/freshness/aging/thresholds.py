@@ -53,8 +53,8 @@ HDX_ROWS = (
     ThresholdRow(365, 365, 425, 455),
     ThresholdRow(730, 730, 785, 840),
 )
-"""HDX's numbers, the default of a site. (Its formulas for daily data contradict its day counts; these are
-the counts.)"""
+"""HDX's numbers, the default of a site. HDX publishes formulas and day counts. They differ for daily data, and
+the table has the day counts."""
 
 
 def hdx_table() -> str:
@@ -123,7 +123,7 @@ class Thresholds:
         return " ".join(str(row) for row in self.rows)
 
     def limits(self, frequency_days: int) -> Ages:
-        """Return the limits of an update frequency.
+        """Return the ages at which data become due, overdue and delinquent, with the site's grace days.
 
         :param frequency_days: 1 to ``MAX_DAYS``; live, never and as needed have no limits
         :raises ValueError: any other number of days

@@ -76,6 +76,7 @@ def fingerprint(
 ) -> str | None:
     """Return the hash by the first detector that takes the file, such as ``xlsx:<hex>``; None if none does.
 
+    :param detectors: only those whose ``takes()`` accepted the first bytes
     :raises Unreadable: the file cannot be read
     """
     for detector in detectors:

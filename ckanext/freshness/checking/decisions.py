@@ -230,7 +230,10 @@ def after_headers(
 
 
 def cannot_tell(headers: AnswerHeaders) -> bool:
-    """Return whether an answer says nothing of the file: it is meant for bots, or came too early."""
+    """Return whether an answer says nothing about the file.
+
+    The server refuses automated clients, or has not finished the file (202).
+    """
     return headers.wall or headers.status in _CANNOT_TELL
 
 

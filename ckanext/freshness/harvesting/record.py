@@ -406,5 +406,5 @@ class Containers:
 Sink = Callable[[Sighting, Containers], None]
 """Receives each sighting, with the containers.
 
-All containers have been read when the first record arrives. A second sighting of a record that was
-present replaces the first."""
+Some source types list records while they read containers, so that containers may be incomplete. A second
+sighting of a record that was present replaces the first."""

@@ -7,8 +7,8 @@ A record is deleted only if the crawl proves that it is gone:
 
 - Its own URL answers 404 or 410; or
 - all containers (root, catalogs, pages) were read completely, and none lists it; or
-- it is listed but answers 401 or 403, and either the complete pages of its catalog leave it out, or two
-  jobs at least 24 hours apart found the same. If more than half of a catalog's records answer 401 or
+- it is listed but answers 401 or 403, and either the complete pages of its catalog no longer contain it,
+  or two jobs at least 24 hours apart found the same. If more than half of a catalog's records answer 401 or
   403, the server refuses everything, and none of them is deleted.
 
 Any other failure keeps records:
@@ -159,7 +159,10 @@ class AbsentRecord:
 
 @dataclass(frozen=True, slots=True)
 class HeldDeletions:
-    """Deletions that are held until an editor releases exactly these."""
+    """Deletions that are held until an editor releases exactly these.
+
+    They include records that were held before and that this crawl could not read.
+    """
 
     held: tuple[AbsentRecord, ...]
     current: int
