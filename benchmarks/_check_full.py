@@ -374,7 +374,7 @@ _KNOWN = """
 UPDATE freshness_check c SET etag = '"v1"', last_modified = :modified, hash = k.hash, earlier = '{}',
     hashed_at = :now - k.days * interval '1 day', visited_at = :now - interval '8 days',
     tried_at = :now - interval '8 days', succeeded_at = :now - interval '8 days', failures = 0,
-    failing_since = NULL
+    failing_since = NULL, failed_at = NULL
 FROM jsonb_to_recordset(CAST(:known AS jsonb)) AS k (id text, hash text, days int)
 WHERE c.resource_id = k.id"""
 

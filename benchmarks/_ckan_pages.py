@@ -164,13 +164,13 @@ def _purge(site: Any) -> None:
 
 _CHECKS = """
 INSERT INTO freshness_check (resource_id, package_id, url, host, first_seen, earlier, outdated, tabular,
-    unconfirmed, failures, attempts, strip, wrote, tried_at, visited_at, failing_since)
+    unconfirmed, failures, attempts, strip, wrote, tried_at, visited_at, failed_at, failing_since)
 SELECT r.id, r.package_id, r.url, 'files.example.org', :now, '{}', false, false, false,
     CASE WHEN r.position < :broken THEN 5 ELSE 0 END,
     CASE WHEN r.position < :broken
         THEN '[{"at": "2026-01-01T00:00:00Z", "outcome": "error", "status": 404, "words": "answered 404"}]'
         ELSE '[{"at": "2026-01-01T00:00:00Z", "outcome": "same hash", "status": 200}]' END::jsonb,
-    '', '{}', :now, :now,
+    '', '{}', :now, :now, CASE WHEN r.position < :broken THEN CAST(:now AS timestamp) END,
     CASE WHEN r.position < :broken THEN CAST(:now AS timestamp) - interval '30 days' END
 FROM resource r JOIN package p ON p.id = r.package_id
 WHERE p.name = :name"""

@@ -263,11 +263,11 @@ MORE = (
 _KNOWN = (
     """
     INSERT INTO freshness_check (resource_id, package_id, url, host, first_seen, earlier, outdated,
-        unconfirmed, failures, attempts, wrote, tried_at, visited_at, failing_since, undetermined)
+        unconfirmed, failures, attempts, wrote, tried_at, visited_at, failed_at, failing_since, undetermined)
     SELECT r.id, r.package_id, r.url, split_part(r.url, '/', 3), :now, '{}', false, false,
         CASE WHEN n % 20 = 0 THEN 5 ELSE 0 END,
         '[{"at": "2026-01-01T00:00:00Z", "outcome": "error", "status": 404, "words": "answered 404"}]',
-        '{}', :now, :now,
+        '{}', :now, :now, CASE WHEN n % 20 = 0 THEN CAST(:now AS timestamp) END,
         CASE WHEN n % 20 = 0 THEN CAST(:now AS timestamp) - n % 300 * interval '1 day' END,
         CASE WHEN n % 50 = 1 THEN 'blocked' END
     FROM (SELECT *, row_number() OVER (ORDER BY id) AS n FROM resource WHERE state = 'active') r

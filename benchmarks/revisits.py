@@ -352,7 +352,11 @@ class Simulation:
     def _fail(self, file: File, row: Candidate, now: datetime) -> None:
         since = row.failing_since or now
         after = row._replace(
-            visited_at=now, tried_at=now, failures=row.failures + 1, failing_since=since
+            visited_at=now,
+            tried_at=now,
+            failures=row.failures + 1,
+            failing_since=since,
+            failed_at=now,
         )
         self._candidates[file.number] = after
         if _is_broken(after) and not _is_broken(row) and file.dies > WARM_UP:
@@ -424,7 +428,7 @@ def _is_broken(row: Candidate) -> bool:
     return is_broken(
         row.failures,
         row.failing_since,
-        row.tried_at,
+        row.failed_at,
         least_failures=_RULES.broken_after_failures,
         least_span=_RULES.broken_after,
     )

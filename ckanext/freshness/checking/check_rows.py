@@ -363,7 +363,15 @@ WHERE d.id IS NOT NULL AND (c.resource_id IS NULL OR d.known_id IS NOT NULL)"""
 
 _ANEW = (
     *("etag", "last_modified", "hash", "earlier", "outdated", "unconfirmed", "hashed_at"),
-    *("visited_at", "tried_at", "succeeded_at", "changed_at", "failures", "failing_since"),
+    *(
+        "visited_at",
+        "tried_at",
+        "succeeded_at",
+        "changed_at",
+        "failures",
+        "failing_since",
+        "failed_at",
+    ),
     *("undetermined", "handed_to", "attempts", "strip", "tabular", "promised", "found", "shape"),
     *("seen_changes", "watched_days", "change_seen_at", "together", "dates_right", "dates_wrong"),
     "hides_changes",
@@ -409,6 +417,7 @@ _CANDIDATE = {
     "is_new": "c.first_seen >= :now",
     "is_touched": f"coalesce(({_OWN_DATE}) > coalesce(c.seen_modified, '-infinity'), false)",
     "handed_to": "c.handed_to",
+    "failed_at": "c.failed_at",
 }
 """SQL of each field of :class:`.selection.Candidate`."""
 

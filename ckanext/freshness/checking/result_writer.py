@@ -37,8 +37,8 @@ class OutcomeEffect:
 
     :ivar found: the file exists: the count of failures starts again
     :ivar hashed: the file was read and hashed
-    :ivar tells: it can be determined whether the file changes: an earlier doubt ends
-    :ivar undetermined: why it cannot be determined from now on
+    :ivar tells: changes of the file can be detected: ``undetermined`` is reset
+    :ivar undetermined: why changes cannot be detected from now on
     :ivar unconfirmed: whether the next run is to check a new hash again; None: as before
     """
 
@@ -241,6 +241,7 @@ UPDATE freshness_check c SET
         WHEN f.failed THEN coalesce(c.failing_since, f.at)
         WHEN f.found THEN NULL
         ELSE c.failing_since END,
+    failed_at = CASE WHEN f.failed THEN f.at WHEN f.found THEN NULL ELSE c.failed_at END,
     undetermined = CASE WHEN f.tells THEN NULL ELSE coalesce(f.undetermined, c.undetermined) END,
     shape = CASE WHEN f.outcome IN ({_NEW_CONTENT}) THEN f.shape ELSE coalesce(f.shape, c.shape) END,
     seen_changes = coalesce(f.seen_changes, c.seen_changes),
@@ -262,8 +263,8 @@ JOIN freshness_check before ON before.resource_id = f.resource_id
 WHERE c.resource_id = f.resource_id AND c.url = f.url
 RETURNING c.resource_id, r.url_type, r.last_modified, r.size, r.mimetype, r.hash,
     c.wrote, c.undetermined IS DISTINCT FROM before.undetermined AS doubt_changed,
-    c.failures, c.failing_since, c.tried_at, before.failures AS failures_before,
-    before.failing_since AS failing_since_before, before.tried_at AS tried_at_before,
+    c.failures, c.failing_since, c.failed_at, before.failures AS failures_before,
+    before.failing_since AS failing_since_before, before.failed_at AS failed_at_before,
     CASE WHEN f.changes THEN jsonb_build_object(
         'attempts', before.attempts, 'succeeded_at', before.succeeded_at, 'shape', before.shape
     ) END AS was"""

@@ -207,6 +207,7 @@ class Candidate(NamedTuple):
     :ivar succeeded_at: end of the last check that found the file
     :ivar failures: number of failed checks since then
     :ivar failing_since: end of the first of these
+    :ivar failed_at: end of the last of these
     :ivar unconfirmed: whether the last check found another hash and could not confirm it
     :ivar is_new: whether this run is the first to see the resource
     :ivar is_touched: whether the resource's own date is later than at the previous run
@@ -234,6 +235,7 @@ class Candidate(NamedTuple):
     is_new: bool
     is_touched: bool
     handed_to: str | None = None
+    failed_at: datetime | None = None
     history: History = NO_HISTORY
 
 
@@ -442,7 +444,7 @@ def may_soon_be_broken(candidate: Candidate, rules: SelectionRules) -> bool:
     return not is_broken(
         candidate.failures,
         since,
-        tried,
+        candidate.failed_at,
         least_failures=rules.broken_after_failures,
         least_span=rules.broken_after,
     )
@@ -458,17 +460,23 @@ def was_found(candidate: Candidate) -> bool:
 def is_broken(
     failures: int,
     failing_since: datetime | None,
-    tried_at: datetime | None,
+    failed_at: datetime | None,
     *,
     least_failures: int,
     least_span: timedelta,
 ) -> bool:
-    """Decide whether a URL is broken: it failed several times in a row, spread over some time."""
-    if failing_since is None or tried_at is None:
+    """Decide whether a URL is broken: it failed several times in a row, spread over some time.
+
+    Checks that could not tell, as of a server that blocks them, count neither way.
+
+    :param failing_since: end of the first failed check
+    :param failed_at: end of the last failed check
+    """
+    if failing_since is None or failed_at is None:
         return False
-    return failures >= least_failures and tried_at - failing_since >= least_span
+    return failures >= least_failures and failed_at - failing_since >= least_span
 
 
 IS_BROKEN = """c.failing_since IS NOT NULL AND c.failures >= :failures
-    AND c.tried_at - c.failing_since >= :span"""
+    AND c.failed_at - c.failing_since >= :span"""
 """:func:`is_broken` in SQL, for a row ``c`` of ``freshness_check``."""

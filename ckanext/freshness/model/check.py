@@ -102,6 +102,7 @@ class ResourceCheck(tk.BaseModel):
     changed_at = Column(DateTime, comment="when the last confirmed new hash was found")
     failures = Column(Integer, nullable=False, comment="failed checks since the last success")
     failing_since = Column(DateTime, comment="end of the first of these failed checks")
+    failed_at = Column(DateTime, comment="end of the last of these failed checks")
     undetermined = Column(
         UnicodeText, comment="why changes cannot be detected: api, blocked; empty if they can"
     )

@@ -119,7 +119,9 @@ more."""
 LAST_CYCLE_CHECK = """
     SELECT true AS by_cycle,
         CAST(i.attempts -> 0 ->> 'datetime' AS timestamptz) AT TIME ZONE 'UTC' AS tried_at,
-        i.failures, i.failing_since, i.verified_on_server AS succeeded_at,
+        i.failures, i.failing_since,
+        CAST(i.attempts -> 0 ->> 'datetime' AS timestamptz) AT TIME ZONE 'UTC' AS failed_at,
+        i.verified_on_server AS succeeded_at,
         i.content_modified AS changed_at, NULL AS undetermined, i.attempts, '' AS strip,
         NULL AS promised, NULL AS found
     FROM freshness_iati i WHERE i.resource_id = r.id AND i.attempts <> '[]'"""

@@ -83,7 +83,7 @@ def is_broken(row: Any, checks: settings.Checks) -> bool:
     return selection.is_broken(
         row.failures,
         row.failing_since,
-        row.tried_at,
+        row.failed_at,
         least_failures=checks.broken_after_failures,
         least_span=checks.broken_after,
     )
@@ -185,8 +185,8 @@ def _never_checked(
     return SelectionReason.AD_HOC.value if host in rules.adhoc_hosts else None
 
 
-_CHECK = """SELECT false, k.tried_at, k.failures, k.failing_since, k.succeeded_at, k.changed_at, k.undetermined,
-        k.attempts, k.strip, k.promised, k.found
+_CHECK = """SELECT false, k.tried_at, k.failures, k.failing_since, k.failed_at, k.succeeded_at,
+        k.changed_at, k.undetermined, k.attempts, k.strip, k.promised, k.found
     FROM freshness_check k WHERE k.package_id = r.package_id AND k.url = r.url"""
 
 # CKAN gives a resource that was written without its id a new one. Its URL is the same. Looking for its own row

@@ -140,13 +140,14 @@ def _current(rows: Mapping[str, Any], resources: Mapping[str, Mapping[str, Any]]
 # SQLAlchemy compiles a text anew that is not a constant.
 _FACTS = sa.text(f"""
 SELECT 'link' AS part, resource_id AS id, package_id, url, tried_at,
-    attempts -> 0 ->> 'outcome' AS outcome, failing_since, failures,
+    attempts -> 0 ->> 'outcome' AS outcome, failing_since, failed_at, failures,
     NULL AS zip_key, CAST(NULL AS timestamp) AS verified_at, CAST(NULL AS bigint) AS copy_size
 FROM freshness_check WHERE resource_id = ANY(:ids) AND tried_at IS NOT NULL
 UNION ALL
-SELECT 'copy', c.resource_id, c.package_id, NULL, NULL, NULL, NULL, NULL, {copy_urls.COLUMNS}
+SELECT 'copy', c.resource_id, c.package_id, NULL, NULL, NULL, NULL, NULL, NULL, {copy_urls.COLUMNS}
 FROM freshness_copy c WHERE c.resource_id = ANY(:ids) AND c.key IS NOT NULL
 UNION ALL
-SELECT 'cycle', i.resource_id, NULL, NULL, i.tried_at, i.outcome, i.failing_since, i.failures, NULL, NULL, NULL
+SELECT 'cycle', i.resource_id, NULL, NULL, i.tried_at, i.outcome, i.failing_since, i.tried_at, i.failures,
+    NULL, NULL, NULL
 FROM ({CYCLE_RESULTS}) i""")
 _URLS = sa.text("SELECT id, url FROM resource WHERE id = ANY(:ids)")

@@ -85,8 +85,8 @@ def _turns(rows: Sequence[Any]) -> list[tuple[bool, bool]]:
     )
     return [
         (
-            broken(row.failures_before, row.failing_since_before, row.tried_at_before),
-            broken(row.failures, row.failing_since, row.tried_at),
+            broken(row.failures_before, row.failing_since_before, row.failed_at_before),
+            broken(row.failures, row.failing_since, row.failed_at),
         )
         for row in rows
         if row.failing_since or row.failing_since_before

@@ -131,12 +131,23 @@ def rows(with_plugins: Any, filled: dict[str, bool], request: pytest.FixtureRequ
                         {
                             "failures": 3,
                             "failing_since": NOW - 3 * DAY,
+                            "failed_at": NOW,
                             "attempts": [
                                 {"outcome": "error", "status": 404, "words": "answered 404"}
                             ],
                         },
-                        {"failures": 3, "failing_since": NOW - DAY / 2, "attempts": [error]},
-                        {"failures": 2, "failing_since": NOW - 3 * DAY, "attempts": [error]},
+                        {
+                            "failures": 3,
+                            "failing_since": NOW - DAY / 2,
+                            "failed_at": NOW,
+                            "attempts": [error],
+                        },
+                        {
+                            "failures": 2,
+                            "failing_since": NOW - 3 * DAY,
+                            "failed_at": NOW,
+                            "attempts": [error],
+                        },
                     ],
                     strict=True,
                 )

@@ -443,12 +443,12 @@ def test_what_is_gone_or_moved_is_not_visited() -> None:
 def test_python_and_sql_agree_on_what_is_broken() -> None:
     moments = (None, BEFORE - DAY - timedelta(seconds=1), BEFORE - DAY, BEFORE - HOUR, BEFORE)
     table = list(product((0, 2, 3, 4), moments, moments))
-    failures, failing_since, tried_at = zip(*table, strict=True)
+    failures, failing_since, failed_at = zip(*table, strict=True)
     found = sql(
         f"""SELECT coalesce({IS_BROKEN}, false) FROM unnest(
-            CAST(:numbers AS int[]), CAST(:since AS timestamp[]), CAST(:tried AS timestamp[])
-        ) WITH ORDINALITY c(failures, failing_since, tried_at, place) ORDER BY place""",
-        **{"numbers": list(failures), "since": list(failing_since), "tried": list(tried_at)},
+            CAST(:numbers AS int[]), CAST(:since AS timestamp[]), CAST(:last AS timestamp[])
+        ) WITH ORDINALITY c(failures, failing_since, failed_at, place) ORDER BY place""",
+        **{"numbers": list(failures), "since": list(failing_since), "last": list(failed_at)},
         **{"failures": 3, "span": DAY},
     )
     expected = [is_broken(*row, least_failures=3, least_span=DAY) for row in table]

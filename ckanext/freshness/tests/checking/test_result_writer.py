@@ -109,6 +109,17 @@ def test_failures_are_counted_from_the_first() -> None:
     assert known("failures, failing_since") == {"failures": 1, "failing_since": AFTER}
 
 
+def test_a_check_that_could_not_tell_moves_neither_end_of_the_failures() -> None:
+    one_resource()
+    for hour in range(3):
+        write(finding(Outcome.ERROR, NOW + hour * HOUR, counts_as_failure=True))
+    write(finding(Outcome.CANNOT_TELL, LATER))
+    failures = {"failing_since": BEFORE, "failed_at": BEFORE + 2 * HOUR}
+    assert known("failing_since, failed_at, tried_at") == {**failures, "tried_at": AFTER}
+    write(finding(Outcome.SAME_HASH))
+    assert known("failing_since, failed_at") == {"failing_since": None, "failed_at": None}
+
+
 def test_memory_is_kept_as_the_finding_has_it() -> None:
     one_resource()
     memory = KnownContent('"2"', None, HASH, ("sha256:b", 'own:"{,\\} '), outdated=True)

@@ -52,6 +52,7 @@ def failed(visited_at: datetime, failures: int, **more: Any) -> dict[str, Any]:
     return {
         "visited_at": visited_at,
         "tried_at": visited_at,
+        "failed_at": visited_at,
         "failures": failures,
         "failing_since": visited_at - min(failures - 1, 5000) * DAY,
         **more,
@@ -203,6 +204,13 @@ def test_what_fails_is_checked_whatever_the_datasets_status(
     assert reason(**facts) is SelectionReason.VISIT_FAILING
     facts |= {"visited_at": at + SECOND}
     assert reason(**facts) is SelectionReason.BACKING_OFF
+
+
+def test_a_check_that_could_not_tell_breaks_no_link() -> None:
+    facts = {**failed(NOW - 2 * DAY, 3), "failing_since": NOW - 2 * DAY - HOUR}
+    # A server that blocks checks has been asked since.
+    facts |= {"visited_at": NOW - DAY, "tried_at": NOW - DAY}
+    assert reason(**facts) is SelectionReason.VISIT_FAILING
 
 
 def test_a_broken_url_is_checked_once_a_week_however_long_the_sites_intervals_are() -> None:
@@ -358,6 +366,7 @@ ROWS = st.builds(
     succeeded_at=MOMENTS,
     failures=st.integers(0, 2**31 - 1),
     failing_since=MOMENTS,
+    failed_at=MOMENTS,
     unconfirmed=st.booleans(),
     is_new=st.booleans(),
     is_touched=st.booleans(),

@@ -68,6 +68,7 @@ def break_link(dataset: dict[str, Any], **known: Any) -> str:
             "unconfirmed": False,
             "failures": 5,
             "failing_since": now - timedelta(days=9),
+            "failed_at": now - timedelta(hours=8),
             "tried_at": now - timedelta(hours=8),
             "attempts": [
                 {"outcome": "error", "status": 404, "reason": None, "words": "answered 404"}

@@ -71,6 +71,7 @@ def visited(dataset: dict[str, Any], **more: Any) -> None:
         "unconfirmed": False,
         "failures": 5,
         "failing_since": PLAIN - 9 * DAY,
+        "failed_at": PLAIN - DAY,
         "tried_at": PLAIN - DAY,
         "undetermined": "blocked",
         "attempts": [{"status": 404, "words": "answered 404 (Not Found)"}],
@@ -83,6 +84,7 @@ def visited(dataset: dict[str, Any], **more: Any) -> None:
 WORKS = {
     "failures": 0,
     "failing_since": None,
+    "failed_at": None,
     "undetermined": None,
     "found": None,
     "attempts": [{"status": 200, "outcome": "same hash"}],

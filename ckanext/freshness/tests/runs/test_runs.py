@@ -173,6 +173,7 @@ def checked(act: Act, **more: Any) -> str:
         "tried_at": datetime(2026, 3, 3, 2),
         "succeeded_at": datetime(2026, 2, 27, 2),
         "failing_since": datetime(2026, 3, 1, 2),
+        "failed_at": datetime(2026, 3, 3, 2),
         "failures": 3,
         "attempts": [ATTEMPT],
         "wrote": {},
