@@ -5,11 +5,13 @@ from __future__ import annotations
 import hashlib
 import os
 import signal
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 from ckan import model
 
 from ckanext.freshness.ckan_adapter.database import disconnect
@@ -58,7 +60,18 @@ def killed_in(site: Site, patch: Callable[[], None]) -> None:
             os._exit(7)
     ended = os.waitpid(process, 0)[1]
     assert os.WIFSIGNALED(ended) and os.WTERMSIG(ended) == signal.SIGKILL, ended
+    # PostgreSQL keeps the locks until it notices that the process is gone.
+    end = time.monotonic() + 30
+    while model.Session.execute(sa.text(OTHERS_LOCKS)).scalar():
+        model.Session.rollback()
+        assert time.monotonic() < end, "the killed process still has its locks"
+        time.sleep(0.01)
+    model.Session.rollback()
 
+
+OTHERS_LOCKS = """
+SELECT count(*) FROM pg_locks JOIN pg_database d ON d.oid = database
+WHERE locktype = 'advisory' AND d.datname = current_database() AND pid <> pg_backend_pid()"""
 
 POINTS = {
     "before the first bytes": at_call(DirectoryStore, "_replace", 1),
