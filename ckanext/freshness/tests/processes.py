@@ -9,7 +9,10 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import ckan.cli.cli
 from ckan.common import config
@@ -66,6 +69,20 @@ class CkanProcess:
         if self.returncode is None:
             os.killpg(self.pid, signal.SIGKILL)
         self._process.join()
+
+
+def until(
+    happens: Callable[[], Any], process: CkanProcess | None = None, *, patience: float = 30.0
+) -> None:
+    """Wait for a change by another process, some seconds at most.
+
+    :param process: must not end meanwhile
+    """
+    end = time.monotonic() + patience
+    while not happens():
+        assert process is None or process.returncode is None, process.communicate()
+        assert time.monotonic() < end, "it did not happen in time"
+        time.sleep(0.02)
 
 
 def write_ini(folder: Path, **options: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -22,7 +21,7 @@ from ckanext.freshness.harvesting import stages
 from ckanext.freshness.harvesting.object_writer import ObjectWriter, discard_attempt
 from ckanext.freshness.tests.harvesting.conftest import Harvest, Job, add_source, sysadmin
 from ckanext.freshness.tests.harvesting.stumbling import StumblingPlugin
-from ckanext.freshness.tests.processes import CkanProcess
+from ckanext.freshness.tests.processes import CkanProcess, until
 from ckanext.freshness.tests.servers.faults import Hold
 from ckanext.freshness.tests.servers.fdp import FdpServer
 from ckanext.harvest import model as harvest_model
@@ -62,14 +61,6 @@ def consumer(tmp_path: Path) -> Iterator[Callable[[str], CkanProcess]]:
 def kill(process: CkanProcess) -> None:
     assert process.returncode is None, "the consumer has ended by itself"
     process.kill()
-
-
-def until(happens: Callable[[], Any]) -> None:
-    """Wait until another process has changed the database."""
-    end = time.monotonic() + PATIENCE
-    while not happens():
-        assert time.monotonic() < end, "it did not happen in time"
-        time.sleep(0.02)
 
 
 def waits_for_a_lock(at_least: int = 1) -> bool:

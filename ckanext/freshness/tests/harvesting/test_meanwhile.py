@@ -13,9 +13,9 @@ from ckanext.freshness.tests.harvesting.test_killed import (
     PATIENCE,
     engine,
     in_a_thread,
-    until,
     waits_for_a_lock,
 )
+from ckanext.freshness.tests.processes import until
 from ckanext.freshness.tests.servers.fdp import FdpServer
 
 pytestmark = pytest.mark.usefixtures("clean_site")

@@ -19,7 +19,8 @@ from ckanext.freshness.harvesting.messages import HarvestMessage, code_of
 from ckanext.freshness.harvesting.record import KnownRecord
 from ckanext.freshness.harvesting.strategy import AbsentRecord, HeldDeletions
 from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source
-from ckanext.freshness.tests.harvesting.test_killed import until, waits_for_a_lock
+from ckanext.freshness.tests.harvesting.test_killed import waits_for_a_lock
+from ckanext.freshness.tests.processes import until
 from ckanext.freshness.tests.servers.base import Request
 from ckanext.freshness.tests.servers.faults import Status
 from ckanext.freshness.tests.servers.fdp import FdpServer

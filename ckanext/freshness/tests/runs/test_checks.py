@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta, timezone
@@ -22,6 +21,7 @@ from ckanext.freshness.runs import check_run
 from ckanext.freshness.runs.check_run import CheckScope, RunResult
 from ckanext.freshness.search import unindexed
 from ckanext.freshness.status.refresh import refresh
+from ckanext.freshness.tests.processes import until
 from ckanext.freshness.tests.servers.base import Answer, Request
 from ckanext.freshness.tests.servers.faults import Hold
 from ckanext.freshness.tests.servers.file_host import FILES, FileHost, HostedFile
@@ -88,14 +88,6 @@ def stored(dataset: dict[str, Any]) -> dict[str, str]:
 def history(resource: dict[str, Any]) -> dict[str, Any]:
     model.Session.remove()
     return helpers.call_action("freshness_resource_history", id=resource["id"])
-
-
-def until(happened: Callable[[], bool]) -> None:
-    """Wait until a condition holds, for some seconds."""
-    end = time.monotonic() + 30
-    while not happened():
-        assert time.monotonic() < end, "it has not happened"
-        time.sleep(0.01)
 
 
 def found(query: str) -> set[str]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from ckanext.freshness.ckan_adapter.ckan_core import model
 from ckanext.freshness.ckan_adapter.database import disconnect
 from ckanext.freshness.ckan_adapter.locks import is_held
 from ckanext.freshness.runs import night_parts, queued_run
+from ckanext.freshness.tests import processes
 from ckanext.freshness.tests.harvesting.test_away import before
 from ckanext.freshness.tests.processes import CkanProcess, write_ini
 from ckanext.freshness.tests.servers.base import Answer
@@ -31,6 +32,7 @@ from ckanext.freshness.tests.web.support import FileServer
 
 PATIENCE = 60.0
 """Seconds after which a test stops waiting."""
+until = partial(processes.until, patience=PATIENCE)
 
 QUICK, HELD = 12, 6
 """Numbers of resources with an immediate answer and with a held answer, each on a host of its own."""
@@ -101,15 +103,6 @@ def database() -> Iterator[tuple[TcpProxy, str]]:
 def children(pid: int) -> list[int]:
     """Return the child processes: workers do jobs in processes that leave their group."""
     return [int(one) for one in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-
-
-def until(happens: Callable[[], Any], process: CkanProcess | None = None) -> None:
-    """Wait for a change by another process, which must not end meanwhile."""
-    end = time.monotonic() + PATIENCE
-    while not happens():
-        assert process is None or process.returncode is None, process.communicate()
-        assert time.monotonic() < end, "it did not happen in time"
-        time.sleep(0.05)
 
 
 def recorded() -> int:

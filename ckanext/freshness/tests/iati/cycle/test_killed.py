@@ -5,21 +5,22 @@ from __future__ import annotations
 import hashlib
 import os
 import signal
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-import sqlalchemy as sa
 from ckan import model
 
 from ckanext.freshness.ckan_adapter.database import disconnect
+from ckanext.freshness.ckan_adapter.locks import is_held
 from ckanext.freshness.copies.directory import DirectoryStore
 from ckanext.freshness.iati.cycle import dataset_rows, publication
+from ckanext.freshness.iati.cycle.cycle import lock
 from ckanext.freshness.model import Copy
 from ckanext.freshness.runs.copies import copy_rows
 from ckanext.freshness.status import conclusions
+from ckanext.freshness.tests.processes import until
 
 from .cycles import Site
 from .test_cycle import datasets, done
@@ -60,18 +61,9 @@ def killed_in(site: Site, patch: Callable[[], None]) -> None:
             os._exit(7)
     ended = os.waitpid(process, 0)[1]
     assert os.WIFSIGNALED(ended) and os.WTERMSIG(ended) == signal.SIGKILL, ended
-    # PostgreSQL keeps the locks until it notices that the process is gone.
-    end = time.monotonic() + 30
-    while model.Session.execute(sa.text(OTHERS_LOCKS)).scalar():
-        model.Session.rollback()
-        assert time.monotonic() < end, "the killed process still has its locks"
-        time.sleep(0.01)
-    model.Session.rollback()
+    # PostgreSQL keeps the lock until it notices that the process is gone.
+    until(lambda: not is_held(lock(site.source_id)))
 
-
-OTHERS_LOCKS = """
-SELECT count(*) FROM pg_locks JOIN pg_database d ON d.oid = database
-WHERE locktype = 'advisory' AND d.datname = current_database() AND pid <> pg_backend_pid()"""
 
 POINTS = {
     "before the first bytes": at_call(DirectoryStore, "_replace", 1),
