@@ -226,7 +226,7 @@ def vocabularies() -> Iterator[str]:
 
 
 def meaning(read: int | frequency.Reason) -> str:
-    """What a code is read as, with the number of days where it is one."""
+    """Return the words for an update frequency, with its number of days if it has one."""
     if isinstance(read, frequency.Reason):
         return "no frequency: it says nothing, so that a default counts"
     days = f" ({read} days)" if read > 1 and read in frequency.WORDS else ""

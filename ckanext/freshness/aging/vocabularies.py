@@ -155,7 +155,7 @@ class EuFrequency(Codes):
         "NOT_PLANNED": NEVER,
         "AS_NEEDED": AS_NEEDED,
         "IRREG": AS_NEEDED,
-        # "Provisional data": it says something of the data, nothing of when it changes.
+        # "Provisional data": it describes the data and not how often they change.
         "OP_DATPRO": Reason.UNSPECIFIED,
         "OTHER": Reason.UNSPECIFIED,
         "UNKNOWN": Reason.UNSPECIFIED,

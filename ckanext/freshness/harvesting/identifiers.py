@@ -56,7 +56,7 @@ def candidate_names(
     The first suffix is made of the URL, the second of source and URL, because two sources may harvest the
     same server. They are the same at every attempt. So two consumers never count up each other's names.
 
-    :param used: names that cannot be had.
+    :param used: names that are taken.
     :param stem: the word before the suffix if there is no plain name.
     """
     base = stem if plain is None else plain[:91]

@@ -263,7 +263,7 @@ class PackageWriter:
         """
         if not self._source_is_active:
             raise ImportFailed(
-                "its source was deleted meanwhile: nothing of it is deleted any more"
+                "its source was deleted meanwhile, so its datasets stay"
             )
         if object_states.is_of_an_ended_job(pending.id):
             raise ImportFailed(

@@ -201,8 +201,8 @@ def free_url_and_name(url: Any, name: Any) -> None:
     The package of the deleted source gets a URL that says so, and a name with its id. Its HarvestSource
     row keeps the URL, and its records stay: the new source takes over their packages.
 
-    :param url: the new source's URL; validators refuse any value that is not a text.
-    :param name: the new source's name, of which the same is true.
+    :param url: the new source's URL. Values that are not texts are ignored here; validators refuse them.
+    :param name: the new source's name, with the same rule.
     """
     deleted = sa.and_(_package.c.type == "harvest", _package.c.state == "deleted")
     if isinstance(url, str) and url.strip():

@@ -11,7 +11,7 @@ from .observation import counting
 from .snapshot import DatasetSnapshot, ResourceSnapshot
 
 _OTHER = frozenset({Evidence.REVIEW, Evidence.METADATA})
-"""Evidence that says nothing of when the data changed."""
+"""Evidence that does not tell when the data changed."""
 _FIRST = _OTHER | {Evidence.CREATED}
 """Evidence that shows no change of data: a new resource replaces no old data."""
 _EVENTS = frozenset({Evidence.URL, Evidence.HASH})

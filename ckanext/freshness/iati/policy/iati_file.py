@@ -127,7 +127,7 @@ class DetectedFile:
     """The result of a detection.
 
     :ivar root: None if it is no IATI file
-    :ivar problem: why it is none, a phrase that follows "the file"; None if it is one
+    :ivar problem: why it is no IATI file, a phrase that follows "the file"; None if it is an IATI file
     """
 
     root: RootElement | None
@@ -361,7 +361,7 @@ class IatiFileSink:
     It stops at the first sign that the file is no IATI file.
 
     :ivar staged: where the bytes go
-    :ivar problem: why it is no IATI file, a phrase that follows "the file"; None if it is one so far
+    :ivar problem: why it is no IATI file, a phrase that follows "the file"; None if it is an IATI file so far
     :ivar staging_error: why the bytes could not be staged, a sentence; None if they could
     """
 

@@ -74,7 +74,7 @@ def test_a_deletion_whose_source_is_deleted_meanwhile(
         end(harvest)
         harvest.fetch()
     job = harvest.finish(job_id)
-    assert job.errors == ["its source was deleted meanwhile: nothing of it is deleted any more"]
+    assert job.errors == ["its source was deleted meanwhile, so its datasets stay"]
     assert job.stats["deleted"] == 0
     assert stored(before["Two"])["state"] == "active"
     assert len(harvest.current()) == 3
