@@ -262,9 +262,7 @@ class PackageWriter:
         :returns: warnings.
         """
         if not self._source_is_active:
-            raise ImportFailed(
-                "its source was deleted meanwhile, so its datasets stay"
-            )
+            raise ImportFailed("its source was deleted meanwhile, so its datasets stay")
         if object_states.is_of_an_ended_job(pending.id):
             raise ImportFailed(
                 "its job was aborted meanwhile: the next one deletes it, should it still be gone"
