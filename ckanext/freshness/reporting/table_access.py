@@ -119,10 +119,17 @@ def page(table: Table, request: TableRequest, number: int, size: int) -> TablePa
 def listing(table: Table, request: TableRequest, number: int, size: int) -> TablePage:
     """Return a page of a table, with the number of all rows.
 
-    :param number: counted from 1
-    :raises tk.ValidationError: the visitor has not logged in and requests only later rows
+    :param number: counted from 1; a page behind the last one has no rows
+    :raises tk.NotAuthorized: the visitor has not logged in and requests only later rows
     """
-    _rows_left(replace(request, offset=(number - 1) * size))
+    start = (number - 1) * size
+    try:
+        _rows_left(replace(request, offset=start))
+    except tk.ValidationError as error:
+        total = report_tables.page(table, request, 1, size).total
+        if total is None or total > start:
+            raise tk.NotAuthorized(*error.error_dict["offset"]) from error
+        return TablePage((), number, False, total)
     return report_tables.page(table, request, number, size)
 
 

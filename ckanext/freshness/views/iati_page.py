@@ -12,7 +12,7 @@ from flask.typing import ResponseReturnValue
 from ..dates import utc_now
 from ..iati import overview
 from ..reporting import tables, visibility
-from .responses import FORMATS, abort, error_text, file_of, page_number, render
+from .responses import FORMATS, abort, error_text, file_of, page_number, redirect_to, render
 
 iati_page = Blueprint("freshness_iati_page", __name__)
 
@@ -40,10 +40,10 @@ def failing() -> ResponseReturnValue:
     except tk.ValidationError as error:
         abort(400, f"page: {error_text(error)}")
     rows = overview.failing(_reader(), offset=(number - 1) * LONG, limit=LONG + 1)
-    return render(
-        "freshness/iati_failing.html",
-        {"page": tables.page(rows, number, LONG), "reason": overview.reason},
-    )
+    page = tables.page(rows, number, LONG)
+    if number > 1 and not page.rows:
+        return redirect_to("freshness_iati_page.failing")
+    return render("freshness/iati_failing.html", {"page": page, "reason": overview.reason})
 
 
 @iati_page.route(f"/iati/failing.<any({_ENDINGS}):ending>")

@@ -30,7 +30,16 @@ from ..reporting.dashboard import overview
 from ..reporting.tables import Table, TableRequest
 from ..status.package_fields import same_user
 from . import feed
-from .responses import FORMATS, abort, file_of, page_number, redirect_to, render, user_context
+from .responses import (
+    FORMATS,
+    abort,
+    file_of,
+    last_page,
+    page_number,
+    redirect_to,
+    render,
+    user_context,
+)
 
 report_pages = Blueprint("freshness", __name__)
 
@@ -141,13 +150,20 @@ def organization_file(name: str, ending: str) -> ResponseReturnValue:
 def table(name: str) -> ResponseReturnValue:
     """Show a page of a table."""
     found, request = _table_and_request(name)
+    number = page_number()
+    page = table_access.listing(found, request, number, LONG)
+    asked = {key: tk.request.args[key] for key in _FILTERS if tk.request.args.get(key)}
+    if number > 1 and not page.rows:
+        return redirect_to(
+            "freshness.table", name=name, page=last_page(page.total or 0, LONG), **asked
+        )
     return render(
         "freshness/table.html",
         {
             "table": found,
-            "page": table_access.listing(found, request, page_number(), LONG),
+            "page": page,
             "size": LONG,
-            "asked": {key: tk.request.args[key] for key in _FILTERS if tk.request.args.get(key)},
+            "asked": asked,
             "organizations": visibility.organizations(request.context)
             if name in report_tables.OF_ORGANIZATION
             else [],
@@ -205,13 +221,16 @@ def runs() -> ResponseReturnValue:
         raise tk.ValidationError({"only": [words.format(allowed=allowed, given=str(only)[:20])]})
     number = page_number()
     lines, has_next = run_summary.listed(only, number, LONG, utc_now())
+    numbers = run_summary.numbers()
+    if number > 1 and not lines:
+        return redirect_to("freshness.runs", only=only, page=last_page(numbers[only], LONG))
     return render(
         "freshness/runs.html",
         {
             "lines": lines,
             "number": number,
             "has_next": has_next,
-            "numbers": run_summary.numbers(),
+            "numbers": numbers,
             "only": only,
         },
     )

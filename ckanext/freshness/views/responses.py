@@ -81,7 +81,7 @@ def render(template: str, values: dict[str, Any]) -> str:
     return str(tk.render(template, values))
 
 
-def redirect_to(endpoint: str, **values: str) -> ResponseReturnValue:
+def redirect_to(endpoint: str, **values: str | int | None) -> ResponseReturnValue:
     """Return a redirect to one of our pages."""
     response: ResponseReturnValue = tk.redirect_to(endpoint, **values)
     return response
@@ -117,6 +117,15 @@ def page_number(key: str = "page") -> int:
         words = tk._("must be a number of 1 or more, not {given}")
         raise tk.ValidationError({key: [words.format(given=given[:20])]})
     return int(given)
+
+
+def last_page(rows: int, size: int) -> int | None:
+    """Return the number of the last page of a list; None if that is the first one.
+
+    A list gets shorter while somebody reads it. A page that is gone then leads to the last one.
+    """
+    number = -(-rows // size)
+    return number if number > 1 else None
 
 
 def file_of(rows: Iterable[Row], fields: Sequence[str], name: str, ending: str) -> Response:

@@ -23,6 +23,7 @@ from .responses import (
     error_text,
     file_of,
     is_htmx,
+    last_page,
     page_number,
     redirect_to,
     render,
@@ -106,6 +107,10 @@ def read() -> ResponseReturnValue:
     if group:
         size, number = tasks.LONG, _page_number()
     shown = tasks.worklist(_scope(), group=group, offset=(number - 1) * size, limit=size)
+    if group and number > 1 and not shown.tasks.get(group):
+        # The tasks of this page are done.
+        last = last_page(shown.counts[group], size)
+        return redirect_to("freshness_worklist.read", **{**_back(), "page": last})
     return render(
         "freshness/mine.html",
         {

@@ -16,7 +16,7 @@ from ckan.tests import factories
 from ckanext.freshness.aging.status import Status
 from ckanext.freshness.ckan_adapter.ckan_core import model
 from ckanext.freshness.model import CheckRun, FreshnessTransition
-from ckanext.freshness.reporting import report_tables
+from ckanext.freshness.reporting import report_tables, table_access
 from ckanext.freshness.tests.pages.datasets import break_link, make_dataset
 from ckanext.freshness.tests.usual_site import use_hooks_of
 from ckanext.freshness.views import report as pages
@@ -266,7 +266,6 @@ REFUSED = {
     "changes?since=soon": "since: soon is neither a date such as 2026-01-31 nor",
     "datasets?page=0": "page: must be a number of 1 or more, not 0",
     "datasets?page=0000000019999999999999999999": "page: must be a number of 1 or more",
-    "datasets?page=501": "offset: Log in to see more than the first 25000 rows",
     "hosts?organization=relief": "organization: The table hosts is of all organizations",
 }
 
@@ -274,3 +273,35 @@ REFUSED = {
 @pytest.mark.parametrize("path", REFUSED)
 def test_refused(read: Any, path: str) -> None:
     assert REFUSED[path] in words(read(path, status=400))
+
+
+@pytest.mark.parametrize(
+    ("path", "who", "last"),
+    [
+        ("datasets?page=99999&sort=title", "nobody", "/freshness/datasets?page=2&sort=title"),
+        ("datasets?page=3&q=well", "nobody", "/freshness/datasets?q=well"),
+        ("datasets?page=2&q=none", "nobody", "/freshness/datasets?q=none"),
+        ("hosts?page=7", "nobody", "/freshness/hosts"),
+        ("runs?page=99999", "root", "/freshness/runs"),
+        ("runs?page=2&only=iati", "root", "/freshness/runs?only=iati"),
+        ("mine?page=99999&group=update", "editor", "/freshness/mine?group=update"),
+    ],
+)
+def test_a_page_behind_the_last_one_leads_to_the_last_one(
+    app: Any, world: People, monkeypatch: pytest.MonkeyPatch, path: str, who: str, last: str
+) -> None:
+    monkeypatch.setattr(pages, "LONG", 2)
+    user = world[who]
+    headers = {"Authorization": user["token"]} if user else {}
+    answer = app.get(f"/freshness/{path}", headers=headers, follow_redirects=False)
+    assert answer.status_code == 302
+    assert answer.headers["Location"].partition("/freshness")[2] == last.partition("/freshness")[2]
+
+
+def test_visitors_see_only_the_first_rows(read: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pages, "LONG", 1)
+    monkeypatch.setattr(table_access, "ANONYMOUS_ROWS", 2)
+    assert len(listed(read("datasets?page=2"))) == 1
+    assert "Log in to see more than the first 2 rows" in words(read("datasets?page=3", status=403))
+    assert "offset" not in words(read("datasets?page=3", status=403))
+    assert len(listed(read("datasets?page=4", "root"))) == 1
