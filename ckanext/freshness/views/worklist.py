@@ -163,7 +163,10 @@ def frequency(id: str) -> ResponseReturnValue:
     if expected is not None:
         return _answer(CompletedTask("restore", package), "update", "misfit", "frequency")
     if before is None:
-        return _answer(CompletedTask("same", package))
+        if declared is None:
+            return _answer(CompletedTask("same", package))
+        # The second click of a double click: the first one has changed what the form declares.
+        before = declared
     return _answer(CompletedTask("frequency", package, {"frequency": before, "expected": wanted}))
 
 

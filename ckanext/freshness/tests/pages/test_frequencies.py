@@ -227,7 +227,8 @@ def test_a_double_click_changes_it_once(app: Any, world: World) -> None:
     id = another("clicked")
     for _ in range(2):
         page = send(app, world, f"frequency/{id}", **ACCEPT)
-    assert "About clicked has this update frequency already." in text_of(page)
+    assert "The update frequency of About clicked is now: Every three months." in text_of(page)
+    assert "Undo" in text_of(page)
     assert frequency("clicked") == "90"
 
 
