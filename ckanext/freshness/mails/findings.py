@@ -51,7 +51,7 @@ class MailFinding:
 
 def current(begun: NotifyStart, now: datetime) -> dict[NewsItem, MailFinding]:
     """Return all faults that exist now, and the problems of runs since mails began."""
-    queries = (broken_links, without_address, without_resources, problems_of_runs)
+    queries = (broken_links, misfits, without_address, without_resources, problems_of_runs)
     return {finding.item: finding for query in queries for finding in query(begun, now)}
 
 
@@ -66,6 +66,17 @@ def broken_links(begun: NotifyStart, now: datetime) -> Iterator[MailFinding]:
                 name=row["name"],
                 details=dict(row),
             )
+
+
+def misfits(begun: NotifyStart, now: datetime) -> Iterator[MailFinding]:
+    """Yield the datasets whose declared update frequency does not fit the observed changes."""
+    for row in dataset_tables.FREQUENCIES.rows(TableRequest(SITE, now)):
+        yield MailFinding(
+            NewsItem(MailKind.MISFIT, row["package_id"], row["package_id"]),
+            title=line(row["title"]),
+            name=row["name"],
+            details=dict(row),
+        )
 
 
 def without_address(begun: NotifyStart, now: datetime) -> Iterator[MailFinding]:

@@ -27,6 +27,8 @@ class MailKind(str, Enum):
     """Datasets that have become overdue."""
     BROKEN = "broken"
     """Links that have broken."""
+    MISFIT = "misfit"
+    """Declared update frequencies that do not fit the observed changes."""
     DELINQUENT = "delinquent"
     """Datasets that have become delinquent."""
     COPY = "copy"
@@ -95,6 +97,13 @@ KINDS: Mapping[MailKind, KindRule] = MappingProxyType(
             _WEEK,
             N_("Broken links (once a week)"),
             NN_("{count} broken link", "{count} broken links"),
+        ),
+        MailKind.MISFIT: KindRule(
+            Receivers.KEEPERS,
+            Origin.FINDING,
+            _WEEK,
+            N_("Update frequencies that do not fit the data (once a week)"),
+            NN_("{count} update frequency to check", "{count} update frequencies to check"),
         ),
         MailKind.DELINQUENT: KindRule(
             Receivers.OPERATORS,

@@ -14,7 +14,7 @@ from dateutil.parser import isoparse
 from ..aging.messages import N_
 from ..ckan_adapter.mailer import Letter
 from ..dates import utc_words
-from ..reporting import display, labels
+from ..reporting import display, frequency_words, labels
 from ..reporting.run_problems import ProblemKind, RunProblem
 from . import opt_outs, rules
 from .addresses import line
@@ -97,7 +97,11 @@ def _section(kind: MailKind, found: list[Row]) -> dict[str, Any]:
     }
 
 
-_GROUPS = {MailKind.NOT_FRESH: "update", MailKind.BROKEN: "broken"}
+_GROUPS = {
+    MailKind.NOT_FRESH: "update",
+    MailKind.BROKEN: "broken",
+    MailKind.MISFIT: "misfit",
+}
 """Groups of the worklist with the tasks of a kind."""
 
 
@@ -131,7 +135,7 @@ def _dataset_row(dataset: DatasetFacts, facts: MailFacts) -> Row:
         "last_modified": _day(dataset.last_modified, facts.now),
         "frequency": None if days is None else labels.frequency_label(days),
         "url": _url("dataset.read", id=dataset.name),
-        "update_url": _url("dataset.edit", id=dataset.name),
+        "update_url": None if dataset.is_harvested else _url("dataset.edit", id=dataset.name),
         "confirm_url": _url("freshness_dataset.read", id=dataset.name),
         "contact": dataset.maintainer,
         "addresses": list(dataset.named),
@@ -158,7 +162,27 @@ def _link_row(finding: MailFinding, facts: MailFacts) -> Row:
         "reason": line(labels.link_reason(link, since or ""), 500),
         "state": display.LINKS["broken"],
         "url": _url("dataset_resource.read", **ids),
-        "edit_url": _url("dataset_resource.edit", **ids),
+        "edit_url": None if dataset.is_harvested else _url("dataset_resource.edit", **ids),
+    }
+
+
+def _misfit_rows(items: Sequence[NewsItem], facts: MailFacts) -> list[Row]:
+    found = [_misfit_row(facts.findings[item], facts) for item in items]
+    return sorted(found, key=lambda row: (row["title"], row["url"]))
+
+
+def _misfit_row(finding: MailFinding, facts: MailFacts) -> Row:
+    dataset = facts.datasets[finding.item.package_id or ""]
+    seen = finding.details
+    return {
+        "line": f"{dataset.title} ({dataset.name})",
+        "title": dataset.title,
+        "organization": dataset.organization,
+        "declared": labels.frequency_label(seen["declared_days"]),
+        "suggested": labels.frequency_label(seen["suggested_days"]),
+        "observed": frequency_words.observed(seen),
+        "certainty": display.percent(seen["certainty_percent"], 100, _locale()),
+        "url": _url("freshness_dataset.read", id=dataset.name),
     }
 
 
@@ -187,6 +211,7 @@ def _problem_rows(items: Sequence[NewsItem], facts: MailFacts) -> list[Row]:
 _ROWS: Mapping[MailKind, Callable[[Sequence[NewsItem], MailFacts], list[Row]]] = {
     MailKind.NOT_FRESH: _dataset_rows,
     MailKind.BROKEN: _link_rows,
+    MailKind.MISFIT: _misfit_rows,
     MailKind.DELINQUENT: _dataset_rows,
     MailKind.COPY: _dataset_rows,
     MailKind.NO_ADDRESS: _fault_rows,

@@ -40,6 +40,7 @@ class DatasetFacts:
     :ivar organization_name: the organization's name in URLs
     :ivar maintainer: the name of the maintainer or author, for people who look for a contact
     :ivar named: the addresses in its fields
+    :ivar is_harvested: whether its data come from a harvest source, which overwrites edits
     :ivar for_rules: the facts that decide about its mails
     """
 
@@ -52,6 +53,7 @@ class DatasetFacts:
     named: tuple[str, ...]
     last_modified: datetime | None
     frequency_days: int | None
+    is_harvested: bool
     for_rules: MailDataset
 
 
@@ -116,6 +118,7 @@ def _facts(
         named=named,
         last_modified=aware_to_second(row.last_modified),
         frequency_days=row.frequency_days,
+        is_harvested=row.is_harvested,
         for_rules=MailDataset(
             status=status,
             keepers=keepers(contacts, sees),

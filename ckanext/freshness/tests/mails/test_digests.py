@@ -19,7 +19,7 @@ from ckanext.freshness.cli import freshness
 from ckanext.freshness.mails import delivery, opt_outs
 from ckanext.freshness.mails.delivery import MailReport
 from ckanext.freshness.mails.kinds import MailKind
-from ckanext.freshness.model import CheckRun, ResourceCheck
+from ckanext.freshness.model import CheckRun, FrequencySuggestion, ResourceCheck
 from ckanext.freshness.status.refresh import refresh
 from ckanext.freshness.tests.mails.conftest import OVERDUE, ROOT, later
 from ckanext.freshness.tests.servers.smtp import MailHost, Received
@@ -99,6 +99,10 @@ def make_world() -> dict[str, Stage]:
         stages["mended"] = sent(host, OVERDUE + 2)
         break_link(rain, 0, OVERDUE + 3)
         stages["broken again"] = sent(host, OVERDUE + 3)
+        suggest(rain, 1)
+        suggest(hidden, 30)
+        stages["misfit"] = sent(host, OVERDUE + 4)
+        stages["misfit, a week later"] = sent(host, OVERDUE + 11)
     return stages
 
 
@@ -148,6 +152,28 @@ def break_link(package_id: str, position: int, day: float) -> None:
             failed_at=at,
             attempts=[{"words": f"404{EVIL}", "status": 404, "outcome": "error"}],
             wrote={},
+        )
+    )
+    model.Session.commit()
+
+
+def suggest(package_id: str, days: int) -> None:
+    """Let a weekly dataset change every so many days."""
+    at = later().replace(tzinfo=None)
+    model.Session.add(
+        FrequencySuggestion(
+            package_id=package_id,
+            declared_days=7,
+            suggested_days=days,
+            certainty=0.99,
+            days=days,
+            lowest_days=days,
+            highest_days=days,
+            at_least=False,
+            changes=9,
+            basis="files",
+            changed_at=[at],
+            counted_at=at,
         )
     )
     model.Session.commit()
@@ -245,6 +271,22 @@ def test_a_link_that_breaks_again_is_news(world: World) -> None:
     assert world["broken again"].addresses == [ANN]
     for words in both(world["broken again"].to(ANN)):
         assert words.count("The file is gone") == 1
+
+
+def test_frequencies_that_do_not_fit_go_to_the_people_who_may_see_them(world: World) -> None:
+    stage = world["misfit"]
+    assert stage.addresses == [ADMIN, ANN]
+    for words in both(stage.to(ANN)):
+        assert "Title of rain" in words and "hidden" not in words
+        assert "Update frequency: Every week" in words
+        assert "Observed: about every day (from 9 changes of the files)." in words
+        assert "Every day" in words and "fits better (99% certain)" in words
+        assert "/dataset/rain/freshness" in words
+    for words in both(stage.to(ADMIN)):
+        assert "Title of hidden" in words and "rain" not in words
+        assert "/freshness/mine?group=misfit&organization=office" in words.replace("&amp;", "&")
+    # They are no news any more.
+    assert world["misfit, a week later"].mails == []
 
 
 def test_a_copy_of_the_overdue_list_names_who_was_asked(world: World) -> None:

@@ -125,7 +125,8 @@ def test_no_mail_tells_of_what_became_private(make: Make, notify: Notify, host: 
     assert (report.mails, report.settled, host.mails) == ([], {MailOutcome.NOBODY: 1}, [])
 
 
-def imported(package_id: str, config: str | None, *, current: bool = True) -> None:
+def imported(package_id: str, config: str | None, *, current: bool = True) -> str:
+    """Let a dataset be harvested, and return the id of its source."""
     source = harvest_model.HarvestSource(url=f"http://{uuid4()}.org", type="x", config=config)
     source.save()
     job = harvest_model.HarvestJob(source=source)
@@ -133,6 +134,7 @@ def imported(package_id: str, config: str | None, *, current: bool = True) -> No
     harvest_model.HarvestObject(
         guid=str(uuid4()), job=job, source=source, package_id=package_id, current=current
     ).save()
+    return str(source.id)
 
 
 @pytest.mark.parametrize(
@@ -193,3 +195,16 @@ def test_what_is_not_judged_is_nothing_to_tell_of(make: Make) -> None:
     helpers.call_action("package_delete", {"user": user}, id=made["id"])
     assert recipients.datasets([made["id"]], later()) == {}
     assert json.dumps(keepers()) == "[]"
+
+
+def test_mails_ask_nobody_to_edit_a_harvested_dataset(
+    make: Make, notify: Notify, host: MailHost
+) -> None:
+    made = make("harvested", maintainer_email=ANN)
+    age(OVERDUE)
+    imported(made["id"], '{"notify_contacts": true}')
+    notify()
+    (mail,) = host.mails
+    for part in ("plain", "html"):
+        assert "new data must come from its source" in mail.part(part)
+        assert "/dataset/edit/" not in mail.part(part)

@@ -50,7 +50,7 @@ def checked(page: Any) -> dict[str, bool]:
 def test_looking_at_a_link_changes_nothing(read: Read, path: str) -> None:
     page = read(path)
     assert f"{ANN} gets at most one mail a day" in page.get_text()
-    assert checked(page) == {"overdue": True, "broken": True}
+    assert checked(page) == {"overdue": True, "broken": True, "misfit": True}
     assert page.select('meta[name="robots"]')[0]["content"] == "noindex"
     assert off() == set()
 
@@ -67,9 +67,9 @@ def test_one_click_without_a_session(strict: Any, path: str) -> None:
 
 def test_each_kind_can_be_switched_off_by_the_form(strict: Any, path: str) -> None:
     strict.post(path, data={"mails": "chosen", "kind": "overdue"}, status=200)
-    assert off() == {MailKind.BROKEN}
+    assert off() == {MailKind.BROKEN, MailKind.MISFIT}
     page = BeautifulSoup(strict.get(path).body, "html.parser")
-    assert checked(page) == {"overdue": True, "broken": False}
+    assert checked(page) == {"overdue": True, "broken": False, "misfit": False}
     strict.post(path, data={"mails": "none", "kind": "overdue"}, status=200)
     assert is_out()
     # Somebody who becomes a sysadmin later still gets no mails.
