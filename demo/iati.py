@@ -16,13 +16,20 @@ SOURCE = "demo-iati-registry"
 SOURCE_TYPE = "iati_registry"
 CONFIG = {"default_frequency": "P3M"}
 ORGANISATIONS, DATASETS = 3, 12
+ADDRESS = "127.0.0.3"
+"""Another host than the site, which does not check its own files."""
 
 
 def start_registry(children: Children, port: object) -> tuple[str, int]:
     """Start the registry, on its previous port if that is free. Return its URL and port."""
     port = ports.choose(port if isinstance(port, int) else None)
     module = "ckanext.freshness.tests.servers.registry"
-    options = [f"--port={port}", f"--organisations={ORGANISATIONS}", f"--datasets={DATASETS}"]
+    options = [
+        f"--address={ADDRESS}",
+        f"--port={port}",
+        f"--organisations={ORGANISATIONS}",
+        f"--datasets={DATASETS}",
+    ]
     child = children.start("IATI registry", [sys.executable, "-m", module, *options, "--demo"])
     return address_of(child), port
 
