@@ -7,6 +7,7 @@ from dataclasses import asdict
 from datetime import date, datetime, timedelta, tzinfo
 from typing import Any
 
+import ckan.plugins as p
 import ckan.plugins.toolkit as tk
 from babel import Locale
 from dateutil.parser import isoparse
@@ -34,6 +35,7 @@ from .reporting import (
     facet,
     frequency_words,
     harvest_jobs,
+    harvest_sources,
     harvest_words,
     labels,
     link_checks,
@@ -66,6 +68,7 @@ __all__ = [
     "freshness_harvest_hold",
     "freshness_harvest_jobs",
     "freshness_harvest_reason",
+    "freshness_harvest_source",
     "freshness_harvests",
     "freshness_has_frequency_field",
     "freshness_hosts_label",
@@ -240,7 +243,17 @@ def freshness_facet_label(value: facet.FacetValue) -> str:
 def freshness_metadata(package: dict[str, Any]) -> metadata.Metadata:
     """Return the extras of a dataset in words and links."""
     extras = tk.h.sorted_extras(package.get("extras") or [])
-    return metadata.describe(extras, _locale(), settings.frequency_keys(), tk._)
+    return metadata.describe(
+        extras,
+        _locale(),
+        settings.frequency_keys(),
+        tk._,
+        _source_url if p.plugin_loaded("harvest") else None,
+    )
+
+
+def _source_url(source_id: str) -> str:
+    return str(tk.h.url_for("harvest.read", id=source_id))
 
 
 def freshness_sorting(
@@ -497,6 +510,11 @@ def freshness_resource_link(resource: dict[str, Any]) -> dict[str, Any] | None:
         return None
     link = link_checks.of_resource(resource["id"])
     return link if link is not None and link["state"] in ("broken", "failing") else None
+
+
+def freshness_harvest_source(package_id: str) -> dict[str, str] | None:
+    """Return ``id`` and ``title`` of the source from which a dataset is harvested; None if it is not."""
+    return harvest_sources.of_packages([package_id]).get(package_id)
 
 
 def freshness_why_checked(check: dict[str, Any]) -> str:

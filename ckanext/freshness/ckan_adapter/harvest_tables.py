@@ -169,6 +169,11 @@ PACKAGES_OF_TYPE = f"""
 SELECT package_id FROM harvest_object
 WHERE package_id = ANY(:ids) AND current AND harvest_source_id IN ({ACTIVE_SOURCES_OF_TYPE})"""
 """SQL: those of the packages ``:ids`` that are current records of active sources of ``:type``."""
+SOURCES_OF_PACKAGES = """
+SELECT DISTINCT ON (o.package_id) o.package_id, s.id, coalesce(nullif(s.title, ''), s.url) AS title
+FROM harvest_object o JOIN harvest_source s ON s.id = o.harvest_source_id
+WHERE o.package_id = ANY(:ids) AND o.current ORDER BY o.package_id, o.import_finished DESC"""
+"""SQL: the id and title of the source of each of the packages ``:ids`` that is harvested."""
 ORGANIZATIONS_OF_SOURCE = """
 SELECT e.value FROM harvest_object o
 JOIN harvest_object_extra e ON e.harvest_object_id = o.id AND e.key = 'organization_id'

@@ -100,7 +100,7 @@ _GIVEN_BY = {
 _CAUSES = {
     "edit": N_("The dataset was changed"),
     "frequency": N_("The update frequency was changed"),
-    "time": N_("Time passed"),
+    "time": N_("Not updated in time"),
     "check": N_("The links were checked"),
     "recompute": N_("The status was computed again"),
 }

@@ -69,12 +69,14 @@ def describe(
     locale: Locale,
     frequency_keys: Sequence[str] = (),
     translate: Callable[[str], str] = str,
+    source_url: Callable[[str], str] | None = None,
 ) -> Metadata:
     """Sort the extras of a dataset into facts, technical values and others.
 
     :param extras: key and value, in the order of the page
     :param frequency_keys: the extras that can hold an update frequency
     :param translate: translates a message id
+    :param source_url: returns the address of a harvest source's page; None if it has none
     """
     rest = {key: value for key, value in extras if value not in ("", None)}
 
@@ -97,6 +99,10 @@ def describe(
             facts.append(Fact(row.label, tuple(values)))
             for key in parts:
                 del rest[f"{row.prefix}_{key}"]
+    source, source_id = rest.get("harvest_source_title"), rest.get("harvest_source_id")
+    if source_url and isinstance(source, str) and isinstance(source_id, str):
+        facts.append(Fact(N_("Harvested from"), (Value(source, source_url(source_id)),)))
+        del rest["harvest_source_title"]
     others: list[Fact] = []
     technical: list[Fact] = []
     for key, value in rest.items():

@@ -239,7 +239,7 @@ HISTORY = Table(
     (
         Column("day", N_("Day"), ColumnKind.DAY),
         Column("datasets", N_("Datasets"), ColumnKind.NUMBER),
-        Column("fresh_percent", N_("Up to date"), ColumnKind.PERCENT),
+        Column("fresh_percent", N_("Share up to date"), ColumnKind.PERCENT),
         *_STATUSES,
     ),
     ("day", "datasets", "fresh_percent", *_STATUS_FIELDS),

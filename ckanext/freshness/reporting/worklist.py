@@ -18,7 +18,7 @@ from ..dates import utc_text
 from ..model.check import CHECKED_LINKS
 from ..model.suggestions import IS_SUGGESTED
 from ..status.package_fields import same_user
-from . import copy_urls
+from . import copy_urls, harvest_sources
 from .tables import Context, Row
 
 FIRST = 10
@@ -154,9 +154,10 @@ def _values(within: Scope) -> dict[str, Any]:
 
 
 def _rows(statement: str, values: dict[str, Any]) -> list[Row]:
-    found = model.Session.execute(sa.text(statement), values).mappings()
+    found = model.Session.execute(sa.text(statement), values).mappings().all()
+    sources = harvest_sources.of_packages(row["id"] for row in found)
     site = copy_urls.site_url()
-    return [_row(row, site) for row in found]
+    return [{**_row(row, site), "harvest_source": sources.get(row["id"])} for row in found]
 
 
 def _row(row: Mapping[str, Any], site: str) -> Row:

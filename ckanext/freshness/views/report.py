@@ -19,6 +19,7 @@ from ..dates import utc_now
 from ..reporting import (
     counts,
     dataset_tables,
+    harvest_sources,
     prometheus_metrics,
     report_tables,
     run_summary,
@@ -170,6 +171,9 @@ def table(name: str) -> ResponseReturnValue:
             "siblings": _siblings(found, request),
             "statuses": _statuses(request) if found is report_tables.DATASETS else {},
             "edits": _edited_organizations(request.context),
+            "sources": harvest_sources.of_packages(
+                row["package_id"] for row in page.rows if "package_id" in row
+            ),
         },
     )
 

@@ -16,6 +16,7 @@ from ckanext.freshness.tests.harvesting.harvested_site import (
     KEPT,
     HarvestedSite,
     make_harvested_site,
+    work,
 )
 
 
@@ -114,6 +115,25 @@ def test_without_scripts_the_question_is_a_page(
         tab.get_by_role("button", name=f"Delete {HELD} datasets").click()
         assert tab.get_by_role("button", name="Undo").is_visible()
         assert is_approved(world)
+    finally:
+        context.close()
+
+
+def test_a_preview_without_scripts(chromium: Any, site: str, world: HarvestedSite) -> None:
+    headers = {"Authorization": world.editor["token"]}
+    context = chromium.new_context(
+        base_url=site, java_script_enabled=False, extra_http_headers=headers
+    )
+    try:
+        tab = context.new_page()
+        tab.goto(f"/harvest/{world.away.source['name']}/preview")
+        tab.get_by_role("button", name="Make a new preview").click()
+        tab.get_by_role("heading", name="Waiting to start").wait_for()
+        with ThreadPoolExecutor(1) as other:
+            other.submit(work).result()
+        tab.get_by_role("link", name="Refresh").click()
+        tab.get_by_text("We couldn't read the source").wait_for()
+        assert tab.get_by_role("button", name="Make a new preview").is_visible()
     finally:
         context.close()
 

@@ -182,7 +182,7 @@ def test_lists(read: Read, world: World) -> None:
     assert "wells About wells · The file is gone (404 Not Found). 9 days ago" in broken
     assert "clinics" not in broken
     changes = section(page, "Changes since yesterday")
-    assert "About camps Long overdue Time passed 12 hours ago" in changes
+    assert "About camps Long overdue Not updated in time 12 hours ago" in changes
     # The only link of this organization works, and none of its datasets is up to date.
     assert headings(read("/freshness/organization/roads")) == ["Changes since yesterday"]
 

@@ -21,6 +21,8 @@ def make_world() -> None:
         "language": [f"{EU}language/ENG"],
         "guid": "catalog=a;dataset=" + "b" * 200,
         "colour": "green",
+        "harvest_source_id": "0c4f",
+        "harvest_source_title": HOSTILE,
     }
     factories.Dataset(
         name="harvested",
@@ -44,6 +46,8 @@ def test_harvested_metadata_are_words_and_links(read: Read, world: None) -> None
     assert rows["Publisher"].get_text(strip=True) == "Desk"
     assert rows["colour"].get_text(strip=True) == "green"
     assert rows["Themes"].get_text(strip=True) == "Health"
+    (source,) = rows["Harvested from"].select("a")
+    assert (source.get_text(strip=True), source["href"]) == (HOSTILE, "/harvest/0c4f")
     (fold,) = table.select("details")
     assert fold.select("dt")[0].get_text(strip=True) == "Identifier in the harvest"
     assert "javascript:" not in str(table.select("a"))

@@ -405,7 +405,9 @@ def test_the_feed(get: Get, clean_site: None) -> None:
     (entry,) = root.findall("a:entry", atom)
     title = entry.findtext("a:title", namespaces=atom)
     assert title == "Wells <old> & \u0020 new: Due"
-    assert entry.findtext("a:summary", namespaces=atom) == "It was: Up to date. Time passed."
+    assert (
+        entry.findtext("a:summary", namespaces=atom) == "It was: Up to date. Not updated in time."
+    )
     links = [link.get("href") for link in entry.findall("a:link", atom)]
     assert links == ["http://test.ckan.net/dataset/wells/freshness"]
     again = get("/freshness/changes.atom")

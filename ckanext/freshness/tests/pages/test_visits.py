@@ -127,6 +127,16 @@ def test_a_link_says_why_it_was_checked(read: Read, world: dict[str, Any]) -> No
     assert told["Unknown (CSV)"][1] == ""
 
 
+def test_a_reason_that_all_links_share_is_given_once(read: Read, world: dict[str, Any]) -> None:
+    made = make("all-asked", [{"name": "One"}, {"name": "Two"}])
+    check_rows.sync(NOW - 60 * DAY, {"dataset"})
+    for resource in made["resources"]:
+        write(resource, [(Outcome.SAME_HASH, {})], why=SelectionReason.VISIT_ASKED)
+    part = read(page_of("all-asked")).select_one("#freshness-visits")
+    assert part is not None
+    assert text(part).count("Why it was checked: somebody asked for the check.") == 1
+
+
 def keep_copy(resource: dict[str, Any], zip_key: str | None = None) -> None:
     at = utc(NOW - 10 * DAY)
     row = Copy(

@@ -20,8 +20,10 @@ from ckanext.freshness.ckan_adapter.ckan_core import model
 from ckanext.freshness.model import Copy, ResourceCheck
 from ckanext.freshness.reporting import worklist
 from ckanext.freshness.runs import queued_run
+from ckanext.freshness.tests.mails.test_recipients import imported
 from ckanext.freshness.tests.pages.datasets import break_link, make_dataset
 from ckanext.freshness.tests.pages.test_dataset_page import logged_in
+from ckanext.harvest import model as harvest_model
 
 People = dict[str, dict[str, Any] | None]
 Post = Callable[..., Any]
@@ -272,6 +274,18 @@ def test_set_a_frequency_and_undo(post: Post, get: Any) -> None:
     assert facts("unset")["frequency"]["days"] == 30
 
 
+def test_a_double_click_can_be_undone(post: Post) -> None:
+    made = make_dataset(Status.FRESH, "twice", title="Twice", owner_org="relief")
+    before = facts("twice")["frequency"]["days"]
+    path = f"frequency/{made['id']}"
+    pages = [post(path, "editor", frequency="30", declared=str(before)) for _ in range(2)]
+    assert facts("twice")["frequency"]["days"] == 30 != before
+    for page in pages:
+        assert "The update frequency of Twice is now: Every month." in words(page)
+    post(path, "editor", **fields(pages[1]))
+    assert facts("twice")["frequency"]["days"] == before
+
+
 def test_refused(post: Post) -> None:
     made = make_dataset(Status.OVERDUE, "refused", title="Refused", owner_org="relief")
     before = facts("refused")
@@ -325,6 +339,51 @@ def test_a_harvest_source_is_no_dataset(app: Any, post: Post, world: People) -> 
         app.post(path, headers=headers, status=404)
     assert call_action("package_show", dict(ROOT), id=source["id"]) == before
     assert not queued_run.is_checking(source["id"])
+
+
+def test_harvested_datasets_are_mended_at_their_source(get: Any) -> None:
+    """The next harvest would overwrite what an editor changes here."""
+    made = make_dataset(Status.OVERDUE, "harvested", title="Harvested", owner_org="relief")
+    resource = break_link(made)
+    source = imported(made["id"], None)
+    try:
+        page = get("/freshness/mine", "editor")
+        broken, due = (
+            one for one in page.select(".fr-task") if one.select("a[href*='/harvested/']")
+        )
+        pages = {
+            "broken": broken,
+            "due": due,
+            "list": get("/freshness/broken?q=harvested", "editor").select_one("tbody"),
+            "dataset": get("/dataset/harvested/freshness", "editor").select_one(".fr"),
+            "resource": get(f"/dataset/harvested/resource/{resource}", "editor").select_one(".fr"),
+        }
+    finally:
+        model.Session.query(harvest_model.HarvestObject).delete()
+        model.Session.commit()
+    for name, part in pages.items():
+        assert part.select(f"a[href='/harvest/{source}']"), name
+        for action in ("Upload new data", "Edit link"):
+            assert action not in words(part), (name, action)
+        if name != "due":
+            assert "Check again" in words(part), name
+    assert "Confirm still accurate" in words(due)
+    assert "Confirm still accurate" in words(pages["dataset"])
+
+
+def test_what_has_to_be_done_comes_before_the_links(get: Any) -> None:
+    make_dataset(Status.OVERDUE, "waits", title="Waits", owner_org="relief")
+    make_dataset(Status.FRESH, "rests", title="Rests", owner_org="relief")
+    for name, ids in {
+        "waits": ["freshness-confirmation", "freshness-visits"],
+        "rests": ["freshness-visits", "freshness-confirmation"],
+    }.items():
+        page = get(f"/dataset/{name}/freshness", "editor")
+        found = page.select("#freshness-confirmation, #freshness-visits")
+        assert [one["id"] for one in found] == ids
+        is_offered = "Upload new data" in words(page.select_one("#freshness-confirmation"))
+        assert is_offered == (name == "waits")
+        assert words(page.select_one(".breadcrumb li:last-child")) == "Freshness"
 
 
 def test_check_again(post: Post, get: Any) -> None:
