@@ -69,7 +69,7 @@ def measure(site: Any, people: Mapping[str, str | None], now: datetime) -> dict[
     try:
         for number, broken in SIZES.items():
             _make(site, number, broken, now)
-        with _site({}) as ours, _site({"ckan.plugins": WITHOUT}) as bare:
+        with showing({}) as ours, showing({"ckan.plugins": WITHOUT}) as bare:
             return {
                 name: {
                     f"{number} resources, {who}" if number else who: _compare(
@@ -183,7 +183,7 @@ WHERE p.name = :name AND r.position = 0"""
 
 
 @contextlib.contextmanager
-def _site(options: Mapping[str, str]) -> Iterator[Ask]:
+def showing(options: Mapping[str, str]) -> Iterator[Ask]:
     """Start a site in a process of its own, with options in addition to those of CKAN_INI."""
     with tempfile.TemporaryDirectory() as folder:
         ini = str(write_ini(Path(folder), options))
