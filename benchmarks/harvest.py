@@ -31,9 +31,13 @@ def main() -> None:
         ini = _write_ini(Path(folder))
         os.environ["CKAN_INI"] = str(ini)
         bench = Bench(options.datasets, Path(folder), quiet=options.json)
-        result = bench.run(peer=not options.no_peer)
+        result = (
+            bench.unchanged() if options.unchanged_only else bench.run(peer=not options.no_peer)
+        )
     if options.json:
         print(json.dumps(result, indent=2))
+    elif options.unchanged_only:
+        _print_unchanged(result)
     else:
         _print(result, options.datasets)
 
@@ -43,6 +47,11 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--datasets", type=int, default=500, help="default: %(default)s")
     parser.add_argument("--json", action="store_true", help="figures as JSON")
     parser.add_argument("--no-peer", action="store_true", help="leave ckanext-dcat's harvester out")
+    parser.add_argument(
+        "--unchanged-only",
+        action="store_true",
+        help="only gather an unchanged source, for sizes whose first harvest takes hours",
+    )
     return parser
 
 
@@ -165,6 +174,17 @@ class Bench:
         self.site.empty()
         return result
 
+    def unchanged(self) -> dict[str, Any]:
+        """Return the figures of gathers of a source that has not changed."""
+        from benchmarks._harvest_unchanged import Unchanged
+
+        server = Server(self.datasets)
+        try:
+            bench = Unchanged(self.site, server, self.folder, self.say)
+            return bench.measure(self.datasets, {**POLITE})
+        finally:
+            server.stop()
+
     def _consumers(self, fetch: int) -> list[Child]:
         log = self.folder / "consumers.log"
         kinds = ["gather-consumer"] + ["fetch-consumer"] * fetch
@@ -258,6 +278,18 @@ def _print(result: dict[str, Any], datasets: int) -> None:
     print(f"requests: {result['requests']['ratio']:.3f} for each page and dataset")
     print(f"50 ms latency: {result['latency_ratio']:.1f} times as fast as one after another")
     print(f"memory: {result['peak_mb']['growth']:.0f} MB more for 5,000 datasets than for 500")
+
+
+def _print_unchanged(result: dict[str, Any]) -> None:
+    for name in ("first", "unchanged"):
+        each = result[name]
+        print(
+            f"{name:12} {each['seconds']:8.1f} s, {each['cpu_seconds']:8.1f} s CPU, PostgreSQL "
+            f"{each['postgres_s']:8.1f} s, {each['extra_mb']:6.0f} MB more than a waiting consumer"
+        )
+    print(f"unchanged    {result['unchanged']['per_second']:8.0f} records a second")
+    killed = result["killed"]
+    print(f"killed after {killed['written']} records; resumed in {killed['resumed_s']:.1f} s")
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ from .changes import FreshnessChange
 from .check import CheckRun, ResourceCheck
 from .copies import Copy, IatiDataset
 from .freshness import (
+    Comparison,
     DatasetFreshness,
     FreshnessEvidence,
     FreshnessTransition,
@@ -21,6 +22,7 @@ from .suggestions import FrequencySuggestion
 
 __all__ = [
     "CheckRun",
+    "Comparison",
     "Copy",
     "DatasetFreshness",
     "FrequencySuggestion",

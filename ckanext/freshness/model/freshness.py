@@ -180,6 +180,19 @@ class Unindexed(tk.BaseModel):
     )
 
 
+class Comparison(tk.BaseModel):
+    """The moment when all datasets were last compared with their extras, in one row at most."""
+
+    __tablename__ = "freshness_comparison"
+
+    id = Column(Integer, primary_key=True, autoincrement=False, comment="always 1")
+    began_at = Column(
+        DateTime,
+        nullable=False,
+        comment="when a refresh began that compared the extras of all datasets",
+    )
+
+
 class ReplacedField(tk.BaseModel):
     """An extra of a site's own that ours has replaced."""
 

@@ -15,6 +15,7 @@ from ckan.tests import factories
 from ckanext.freshness.ckan_adapter.ckan_core import model
 from ckanext.freshness.model import (
     CheckRun,
+    Comparison,
     Copy,
     DatasetFreshness,
     FrequencySuggestion,
@@ -40,6 +41,7 @@ BEFORE: dict[str, tuple[Any, ...]] = {
     "006_mails": (HistoryDay,),
     "018_groups": (FreshnessChange,),
     "022_uninstall": (FrequencySuggestion,),
+    "028_last_failure": (Comparison,),
 }
 """The tables that a migration makes, by the revision before it."""
 TABLES = [table for made in BEFORE.values() for table in made]

@@ -451,3 +451,23 @@ def test_workers_tell_that_solr_is_away(monkeypatch: pytest.MonkeyPatch) -> None
         worker.join()
     at(later(days=8))
     assert facet() == {"due": 2}
+
+
+def test_between_two_comparisons_only_written_datasets_are_compared() -> None:
+    now = datetime.now(timezone.utc)
+    edited, tampered, purged = many(3)
+    assert refresh(now) == RefreshCounts()
+    # CKAN's hooks are not called, as if the plugin were not enabled.
+    write_extras({edited: {}, tampered: {}}, NAMES.extras)
+    before = (now - timedelta(days=3)).replace(tzinfo=None)
+    for statement, id_ in (
+        ("UPDATE package SET metadata_modified = :before WHERE id = :id", tampered),
+        ("UPDATE freshness_dataset SET package_id = 'gone' WHERE package_id = :id", purged),
+    ):
+        model.Session.execute(sa.text(statement), {"id": id_, "before": before})
+    model.Session.commit()
+    later = now + timedelta(hours=23)
+    assert refresh(later) == RefreshCounts(datasets=2, changed=1)
+    assert refresh(later) == RefreshCounts()
+    found = refresh(now + timedelta(hours=25))
+    assert found == RefreshCounts(datasets=1, changed=1, reaped=1)
