@@ -97,5 +97,17 @@ def count(context: Context, only: str = "") -> CurrentCounts:
     )
 
 
+def by_status(context: Context, only: str = "") -> dict[str, int]:
+    """Return the numbers of the datasets that a user may see, by status, without zeros.
+
+    :param only: a filter query for Solr
+    """
+    field = site_names().status
+    found = search(
+        context, only, **{"facet.field": [field], "facet.limit": -1, "facet.mincount": 1}
+    )
+    return {item["name"]: item["count"] for item in _items(found, field)}
+
+
 def _items(found: Mapping[str, Any], facet: str) -> list[dict[str, Any]]:
     return list(found["search_facets"].get(facet, {}).get("items", []))

@@ -80,7 +80,8 @@ class Overview:
     :ivar tasks: numbers of the editor's tasks; None for readers who edit no datasets, and for sysadmins
     :ivar hosts: numbers of public files by the site's own groups of hosts; empty if it has none
     :ivar run: None before the first run
-    :ivar misfits: number of datasets whose declared update frequency does not fit; None if it cannot be counted
+    :ivar misfits: number of datasets whose declared update frequency does not fit; None if it cannot be
+        counted; a number greater than ``most_misfits`` may stand for more
     """
 
     counts: StatusCounts
@@ -95,6 +96,7 @@ class Overview:
     hosts: Sequence[Row]
     run: LastRun | None
     misfits: int | None
+    most_misfits: int = tables.MOST_COUNTED
 
     @property
     def need_update(self) -> int:

@@ -6,7 +6,7 @@ The database selects, sorts, searches and counts the rows, and streams them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
 from itertools import islice
@@ -15,15 +15,15 @@ from typing import Any
 import sqlalchemy as sa
 
 from .. import settings
-from ..checking.selection import IS_BROKEN
 from ..ckan_adapter.ckan_core import model
 from ..dates import utc
 from ..model.check import CHECKED_LINKS, DECLARED
 from ..model.suggestions import IS_SUGGESTED
 from ..web.urls import display_url
-from . import visibility
+from . import counts, visibility
+from .broken_links import BROKEN_LINKS
 from .counts import NEED_UPDATE, NEEDS_UPDATE
-from .tables import BATCH, Row, TableRequest, sort_of, with_iso_dates
+from .tables import BATCH, MOST_COUNTED, Row, TableRequest, sort_of, with_iso_dates
 
 SOON = timedelta(days=7)
 """The period of the list of datasets that become due."""
@@ -85,6 +85,17 @@ WHERE {condition} {order}"""
     def count(self, request: TableRequest) -> int | None:
         """Return the number of all rows; None if another plugin decides which of them the user may see."""
         return None if (found := self.counts(request, "NULL")) is None else sum(found.values())
+
+    def count_some(self, request: TableRequest) -> int | None:
+        """Return the number of rows like :meth:`count`, but at most one more than :data:`MOST_COUNTED`."""
+        if visibility.condition(request.context) is None:
+            return None
+        condition, values = self._condition(request)
+        statement = f"""SELECT count(*) FROM (
+    SELECT {self.source} {_ORGANIZATION} WHERE {condition} LIMIT :most
+) counted"""
+        values["most"] = MOST_COUNTED + 1
+        return int(model.Session.execute(sa.text(statement), values).scalar_one())
 
     def counts(self, request: TableRequest, by: str) -> dict[str, int] | None:
         """Return the numbers of rows by the value of an SQL expression.
@@ -193,6 +204,30 @@ DATASETS = _of_datasets(
 )
 """All datasets, or those with a status."""
 
+
+def by_status(request: TableRequest) -> dict[str, int] | None:
+    """Return the numbers of all datasets by status, whatever status the request names.
+
+    :returns: None if another plugin decides which datasets the user may see
+    """
+    if request.search is not None:
+        return DATASETS.counts(replace(request, status=None), "f.status")
+    if visibility.condition(request.context) is None:
+        return None
+    # Solr counts faster than the database.
+    name = request.organization
+    return counts.by_status(request.context, visibility.of_organization(name) if name else "")
+
+
+def count_datasets(request: TableRequest) -> int | None:
+    """Return the number of datasets of a request; None as :func:`by_status` does."""
+    numbers = by_status(request)
+    if numbers is None:
+        return None
+    wanted = _statuses(request)["statuses"]
+    return sum(number for status, number in numbers.items() if wanted is None or status in wanted)
+
+
 DUE = _of_datasets(where="f.due BETWEEN :now AND :until", order="due", values=_soon)
 """Datasets that become due within a week, the earliest first."""
 
@@ -295,11 +330,14 @@ def _adhoc(request: TableRequest) -> dict[str, Any]:
     return {"adhoc": sorted(settings.adhoc_hosts())}
 
 
-BROKEN = _of_links(
+BROKEN = DatasetTable(
     columns=f"{_OF_RESOURCE}, c.failing_since, c.failures, c.succeeded_at",
-    where=IS_BROKEN,
-    sorts={**_LINK_SORTS, **_by_name("failing_since", "failures", of="c")},
+    source=f"FROM {BROKEN_LINKS}",
+    where="true",
+    sorts={**_LINK_SORTS, "failing_since": "n.failing_since", "failures": "c.failures"},
     order="failing_since",
+    tie_breaker="n.resource_id",
+    searched=("r.name", "c.host"),
     always=("failing_since",),
     dates=("failing_since", "succeeded_at", "tried_at"),
     values=_of_broken,

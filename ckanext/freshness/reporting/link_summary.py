@@ -10,19 +10,18 @@ from typing import Any
 import sqlalchemy as sa
 
 from .. import settings
-from ..checking.selection import IS_BROKEN
 from ..ckan_adapter.ckan_core import model
 from ..dates import utc
-from ..model.check import CHECKED_LINKS
 from . import dataset_tables
+from .broken_links import IS_IN_USE, NEWEST_BROKEN
 from .tables import TableRequest
 from .visibility import condition
 
 LATELY = timedelta(days=7)
 """A link that broke within this time is newly broken."""
 
-MOST, MOST_BROKEN = 100_000, 10_000
-"""The greatest numbers of checked and of broken links that are counted: counting millions takes a second."""
+MOST, MOST_BROKEN = 5_000, 1_000
+"""The greatest numbers of checked and of broken links that are counted: to count all takes seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +34,7 @@ class LinkSummary:
     :ivar newly_broken: those of them that work no longer since :data:`LATELY`
     :ivar any_checked: whether any link was checked
     :ivar counted_all_broken: whether all broken links were counted
+    :ivar counted_all: whether all checked links were counted
     """
 
     checked: int | None
@@ -42,11 +42,7 @@ class LinkSummary:
     newly_broken: int
     any_checked: bool
     counted_all_broken: bool
-
-    @property
-    def counted_all(self) -> bool:
-        """Whether all checked links were counted."""
-        return self.checked is not None and self.checked < MOST
+    counted_all: bool
 
 
 def summary(asked: TableRequest) -> LinkSummary:
@@ -58,7 +54,9 @@ def summary(asked: TableRequest) -> LinkSummary:
         failing = [row["failing_since"] for row in islice(rows, MOST_BROKEN)]
         recent = sum(1 for one in failing if datetime.fromisoformat(one) >= since)
         any_checked = model.Session.execute(sa.text(_ANY_CHECKED)).scalar_one()
-        return LinkSummary(None, len(failing), recent, any_checked, len(failing) < MOST_BROKEN)
+        return LinkSummary(
+            None, len(failing), recent, any_checked, len(failing) < MOST_BROKEN, False
+        )
     sql, labels = visible
     values: dict[str, Any] = {
         "types": sorted(settings.aging().dataset_types),
@@ -69,43 +67,52 @@ def summary(asked: TableRequest) -> LinkSummary:
     }
     statement = _BROKEN if asked.organization is None else _BROKEN_OF_ORGANIZATION
     row = model.Session.execute(sa.text(statement.format(visible=sql)), values).one()
-    checked = model.Session.execute(sa.text(_CHECKED.format(visible=sql)), values).scalar_one()
-    return LinkSummary(checked, row.broken, row.recent, checked > 0, row.candidates < MOST_BROKEN)
+    statement = _CHECKED if asked.organization is None else _CHECKED_OF_ORGANIZATION
+    checked = model.Session.execute(sa.text(statement.format(visible=sql)), values).one()
+    return LinkSummary(
+        checked.links,
+        row.broken,
+        row.recent,
+        checked.links > 0,
+        row.candidates < MOST_BROKEN,
+        checked.candidates < MOST,
+    )
 
 
-_VISIBLE = """p.state = 'active' AND p.type = ANY(:types) AND {visible}
-    AND (CAST(:organization AS text) IS NULL
-        OR p.owner_org IN (SELECT id FROM "group" WHERE name = :organization))"""
+_VISIBLE = "p.state = 'active' AND p.type = ANY(:types) AND {visible}"
+_OF_ORGANIZATION = f"""{_VISIBLE} AND p.owner_org = (
+    SELECT id FROM "group" WHERE name = :organization AND is_organization)"""
 
 _COUNT_BROKEN = """
 SELECT count(*) AS broken, count(*) FILTER (WHERE failing_since >= :since) AS recent"""
 
-# PostgreSQL expects few links to meet the condition, and would then read all failing ones. CASE hides the
-# condition from its estimates, so that it reads the newest ones from the index and stops. The links in use are
-# looked up one by one, because a join would read all resources.
 _BROKEN = f"""
-WITH newest AS (
-    SELECT c.* FROM freshness_check c
-    WHERE c.failing_since IS NOT NULL AND CASE WHEN {IS_BROKEN} THEN true END
-    ORDER BY c.failing_since DESC LIMIT {MOST_BROKEN}
-)
+WITH newest AS ({NEWEST_BROKEN} ORDER BY c.failing_since DESC LIMIT {MOST_BROKEN})
 {_COUNT_BROKEN}, (SELECT count(*) FROM newest) AS candidates
 FROM newest c JOIN package p ON p.id = c.package_id
-WHERE {_VISIBLE}
-    AND (SELECT r.url = c.url AND r.state = 'active' FROM resource r WHERE r.id = c.resource_id)"""
+WHERE {_VISIBLE} AND {IS_IN_USE}"""
 
 _BROKEN_OF_ORGANIZATION = f"""
-{_COUNT_BROKEN}, count(*) AS candidates
-FROM (
-    SELECT c.failing_since FROM {CHECKED_LINKS}
-    WHERE {_VISIBLE} AND {IS_BROKEN}
-    ORDER BY c.failing_since DESC LIMIT {MOST_BROKEN}
-) newest"""
+WITH newest AS (
+    SELECT n.* FROM ({NEWEST_BROKEN}) n JOIN package p ON p.id = n.package_id
+    WHERE {_OF_ORGANIZATION} ORDER BY n.failing_since DESC LIMIT {MOST_BROKEN}
+)
+{_COUNT_BROKEN}, (SELECT count(*) FROM newest) AS candidates
+FROM newest c WHERE {IS_IN_USE}"""
 
+# First some links, then their datasets: a join would read all datasets.
 _CHECKED = f"""
-SELECT count(*) FROM (
+WITH first AS MATERIALIZED (
+    SELECT package_id FROM freshness_check WHERE tried_at IS NOT NULL LIMIT {MOST}
+)
+SELECT count(*) AS links, (SELECT count(*) FROM first) AS candidates
+FROM first c JOIN LATERAL (SELECT * FROM package WHERE id = c.package_id LIMIT 1) p ON true
+WHERE {_VISIBLE}"""
+
+_CHECKED_OF_ORGANIZATION = f"""
+SELECT count(*) AS links, count(*) AS candidates FROM (
     SELECT FROM freshness_check c JOIN package p ON p.id = c.package_id
-    WHERE {_VISIBLE} AND c.tried_at IS NOT NULL LIMIT {MOST}
+    WHERE {_OF_ORGANIZATION} AND c.tried_at IS NOT NULL LIMIT {MOST}
 ) checked"""
 
 _ANY_CHECKED = "SELECT EXISTS (SELECT FROM freshness_check WHERE tried_at IS NOT NULL)"

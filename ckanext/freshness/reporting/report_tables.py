@@ -62,7 +62,7 @@ DATASETS = Table(
     ),
     (*_OF_PACKAGE, "status", *_DATES, "undetermined"),
     dataset_tables.DATASETS.rows,
-    dataset_tables.DATASETS.count,
+    dataset_tables.count_datasets,
 )
 DUE = Table(
     "due",
@@ -77,7 +77,7 @@ DUE = Table(
     ),
     (*_OF_PACKAGE, *_DATES),
     dataset_tables.DUE.rows,
-    dataset_tables.DUE.count,
+    dataset_tables.DUE.count_some,
 )
 FREQUENCIES = Table(
     "frequencies",
@@ -100,7 +100,7 @@ FREQUENCIES = Table(
         *("days", "lowest_days", "highest_days", "at_least", "changes", "basis"),
     ),
     dataset_tables.FREQUENCIES.rows,
-    dataset_tables.FREQUENCIES.count,
+    dataset_tables.FREQUENCIES.count_some,
 )
 CHANGES = Table(
     "changes",
@@ -118,7 +118,7 @@ CHANGES = Table(
     ),
     (*_OF_PACKAGE, "from_status", "to_status", "changed_at", "cause", "evidence"),
     dataset_tables.CHANGES.rows,
-    dataset_tables.CHANGES.count,
+    dataset_tables.CHANGES.count_some,
 )
 DATA = Table(
     "data",
@@ -137,7 +137,7 @@ DATA = Table(
         *change_stream.FACTS,
     ),
     change_stream.rows,
-    dataset_tables.DATA.count,
+    dataset_tables.DATA.count_some,
 )
 BROKEN = Table(
     "broken",
@@ -155,7 +155,7 @@ BROKEN = Table(
         *("status", "words"),
     ),
     dataset_tables.BROKEN.rows,
-    dataset_tables.BROKEN.count,
+    dataset_tables.BROKEN.count_some,
 )
 UNCLEAR = Table(
     "unclear",
@@ -169,7 +169,7 @@ UNCLEAR = Table(
     ),
     (*_OF_RESOURCE, "undetermined", "tried_at", "status", "words"),
     dataset_tables.UNCLEAR.rows,
-    dataset_tables.UNCLEAR.count,
+    dataset_tables.UNCLEAR.count_some,
 )
 MISMATCHES = Table(
     "mismatches",
@@ -184,7 +184,7 @@ MISMATCHES = Table(
     ),
     (*_OF_RESOURCE, "promised", "found", "tried_at", "status", "words"),
     dataset_tables.MISMATCHES.rows,
-    dataset_tables.MISMATCHES.count,
+    dataset_tables.MISMATCHES.count_some,
 )
 ORGANIZATIONS = Table(
     "organizations",

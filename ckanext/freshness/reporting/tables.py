@@ -24,6 +24,9 @@ Row = Mapping[str, Any]
 BATCH = 500
 """Rows to read from the database or Solr at a time."""
 
+MOST_COUNTED = 1_000
+"""Rows that are counted for a table's page. To count tens of thousands of links takes seconds."""
+
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """Beginnings of a cell that a spreadsheet takes for a formula (OWASP, CSV injection)."""
 
@@ -115,8 +118,9 @@ class Table:
     :ivar empty: the sentence shown if there are no rows, marked for translation
     :ivar fields: the keys of a row in CSV and JSON
     :ivar rows: returns the rows of a request
-    :ivar count: returns the number of all rows of a request, or None if it cannot be known; if it is given,
-        ``rows`` itself sorts, searches, and skips to the offset
+    :ivar count: returns the number of all rows of a request, or None if it cannot be known; a number greater
+        than :data:`MOST_COUNTED` may stand for more rows. If it is given, ``rows`` itself sorts, searches, and
+        skips to the offset
     """
 
     name: str
@@ -139,7 +143,7 @@ class TablePage:
 
     :ivar number: counted from 1
     :ivar has_next: whether there is another page
-    :ivar total: the number of rows of all pages; None if it was not counted
+    :ivar total: the number of rows of all pages, as :attr:`Table.count` returns it; None if it was not counted
     """
 
     rows: Sequence[Row]

@@ -12,14 +12,13 @@ import sqlalchemy as sa
 
 from .. import settings
 from ..checking.decisions import Outcome
-from ..checking.selection import IS_BROKEN
 from ..ckan_adapter.ckan_core import model
 from ..dates import utc_text
-from ..model.check import CHECKED_LINKS
 from ..model.suggestions import IS_SUGGESTED
 from ..status.package_fields import same_user
 from . import copy_urls, harvest_sources
-from .tables import Context, Row
+from .broken_links import BROKEN_LINKS
+from .tables import MOST_COUNTED, Context, Row
 
 FIRST = 10
 """Rows of each group on the page of all groups."""
@@ -47,14 +46,16 @@ class Worklist:
 
     :ivar datasets: the number of datasets that the editor looks after
     :ivar waiting: the number of them with a task; some have several
-    :ivar counts: the number of tasks of each group, the most urgent group first
+    :ivar counts: the number of tasks of each group, the most urgent group first; at most :data:`MOST_COUNTED`
     :ivar tasks: rows of each group
+    :ivar more: the groups with more tasks than were counted
     """
 
     datasets: int
     waiting: int
     counts: Mapping[str, int]
     tasks: Mapping[str, list[Row]]
+    more: frozenset[str] = frozenset()
 
     @property
     def total(self) -> int:
@@ -126,12 +127,13 @@ def worklist(
     :param offset: the number of rows of each group to skip
     :param limit: the largest number of rows of each group; None for all
     """
-    values = {**_values(within), "offset": offset, "limit": limit}
+    values = {**_values(within), "offset": offset, "limit": limit, "most": MOST_COUNTED + 1}
     numbers = model.Session.execute(sa.text(_COUNTS), values).mappings().one()
-    counts = {name: numbers[name] for name in GROUPS}
+    counts = {name: min(numbers[name], MOST_COUNTED) for name in GROUPS}
+    more = frozenset(name for name in GROUPS if numbers[name] > MOST_COUNTED)
     wanted = [name for name in GROUPS if counts[name] and group in (None, name)]
     tasks = {name: _rows(GROUPS[name].some, values) for name in wanted}
-    return Worklist(numbers["datasets"], numbers["waiting"], counts, tasks)
+    return Worklist(numbers["datasets"], numbers["waiting"], counts, tasks, more)
 
 
 def task(within: Scope, group: str, id: str) -> Row | None:
@@ -212,10 +214,10 @@ GROUPS = {
     "broken": Group(
         """r.id AS resource_id, coalesce(r.name, '') AS resource, r.format, c.failures, c.failing_since,
     c.tried_at, c.attempts, c.strip, k.stored_at AS copied_at, k.size AS copied""",
-        f"""FROM {CHECKED_LINKS}
+        f"""FROM {BROKEN_LINKS}
 LEFT JOIN freshness_copy k ON k.resource_id = r.id AND k.key IS NOT NULL
-WHERE {_OF_EDITOR} AND {IS_BROKEN}""",
-        "c.failing_since DESC, c.resource_id",
+WHERE {_OF_EDITOR}""",
+        "n.failing_since DESC, n.resource_id",
         key="r.id",
     ),
     "update": Group(
@@ -246,7 +248,8 @@ WHERE {_OF_EDITOR} AND f.frequency_days IS NULL""",
 _COUNTS = f"""
 WITH tasks AS ({
     " UNION ALL ".join(
-        f"SELECT '{name}' AS part, p.id {group.source}" for name, group in GROUPS.items()
+        f"(SELECT '{name}' AS part, p.id {group.source} LIMIT :most)"
+        for name, group in GROUPS.items()
     )
 })
 SELECT (SELECT count(*) FROM package p WHERE {

@@ -24,13 +24,13 @@ from ..ckan_adapter.forms import own_extras
 from ..ckan_adapter.site_names import site_names
 from ..ckan_adapter.worker_processes import Tell, share
 from ..dates import utc
+from ..model import Comparison
 from ..search import unindexed
 from ..search.unindexed import BATCH, IndexFailure, SolrAwayError
 from . import defaults, own_fields
 from .assessment import update_packages
 from .own_fields import OwnField, OwnFieldsError
 from .transitions import TransitionCause
-
 
 COMPARED_EVERY = timedelta(days=1)
 """How often a refresh compares the extras of all datasets, and looks for purged ones."""
@@ -162,7 +162,8 @@ def _all_ids() -> list[str]:
 
 def _written_since(now: datetime) -> datetime | None:
     """Return the moment, naive, since which written datasets must be compared; None to compare all."""
-    began = model.Session.execute(sa.text("SELECT began_at FROM freshness_comparison")).scalar()
+    statement = sa.select(Comparison.began_at)
+    began: datetime | None = model.Session.execute(statement).scalar()
     if began is None or not began <= utc(now) < began + COMPARED_EVERY:
         return None
     return began - OVERLAP

@@ -28,7 +28,7 @@ from ..reporting import (
     visibility,
 )
 from ..reporting.dashboard import overview
-from ..reporting.tables import Table, TableRequest
+from ..reporting.tables import MOST_COUNTED, Table, TableRequest
 from ..status.package_fields import same_user
 from . import feed
 from .responses import (
@@ -164,11 +164,12 @@ def table(name: str) -> ResponseReturnValue:
             "table": found,
             "page": page,
             "size": LONG,
+            "most": MOST_COUNTED,
             "asked": asked,
             "organizations": visibility.organizations(request.context)
             if name in report_tables.OF_ORGANIZATION
             else [],
-            "siblings": _siblings(found, request),
+            "siblings": _siblings(found, request, page.total),
             "statuses": _statuses(request) if found is report_tables.DATASETS else {},
             "edits": _edited_organizations(request.context),
             "sources": harvest_sources.of_packages(
@@ -178,15 +179,24 @@ def table(name: str) -> ResponseReturnValue:
     )
 
 
-def _siblings(found: Table, request: TableRequest) -> list[tuple[Table, int | None]]:
-    """Return the tables that belong together with a table, with their numbers of rows."""
+def _siblings(
+    found: Table, request: TableRequest, total: int | None
+) -> list[tuple[Table, int | None]]:
+    """Return the tables that belong together with a table, with their numbers of rows.
+
+    :param total: the number of rows of the table itself
+    """
     together = (tables for tables in report_tables.SIBLINGS if found in tables)
-    return [(each, each.count(request)) for each in next(together, ()) if each.count is not None]
+    return [
+        (each, total if each is found else each.count(request))
+        for each in next(together, ())
+        if each.count is not None
+    ]
 
 
 def _statuses(request: TableRequest) -> dict[str, int | None]:
     """Return the numbers of datasets by status; None instead of numbers that cannot be counted."""
-    numbers = dataset_tables.DATASETS.counts(replace(request, status=None), "f.status")
+    numbers = dataset_tables.by_status(request)
     if numbers is None:
         return dict.fromkeys(("", counts.NEEDS_UPDATE, *counts.STATUSES))
     return {

@@ -118,7 +118,9 @@ def read() -> ResponseReturnValue:
             "group": group,
             "page": number,
             "size": size,
-            "has_next": group is not None and shown.counts[group] > number * size,
+            "has_next": group is not None
+            and len(shown.tasks.get(group, ())) == size
+            and (group in shown.more or shown.counts[group] > number * size),
             "back": _back(),
             "organizations": tasks.organizations(_context()),
             "done": _done_before(),
