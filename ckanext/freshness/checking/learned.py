@@ -124,7 +124,7 @@ class LearnedSelection:
             entry = (priority.score, number, candidate)
             left = _offer(self._first[priority.reason], entry, self._rooms[priority.reason])
             if left is not None and priority.reason is SelectionReason.VISIT_BOUND:
-                self.stretch = max(self.stretch, left[0])
+                self.stretch = max(self.stretch, left)
         _offer(self._valuable, (priority.value, number, candidate), self._budget)
         self.reasons[SelectionReason.NOT_EXPECTED] += 1
         return SelectionReason.NOT_EXPECTED
@@ -172,12 +172,18 @@ class LearnedSelection:
         )
 
 
-def _offer(heap: list[_Entry], entry: _Entry, room: int) -> _Entry | None:
-    """Add an entry to a heap of the greatest ones. Return the entry that has no room; None if all have."""
+def _offer(heap: list[_Entry], entry: _Entry, room: int) -> float | None:
+    """Add an entry to a heap of the greatest ones, without what its candidate needs no more.
+
+    :returns: the score of the entry that has no room; None if all have
+    """
+    score, number, candidate = entry
     if len(heap) < room:
-        heapq.heappush(heap, entry)
+        heapq.heappush(heap, (score, number, candidate.chosen()))
         return None
-    return heapq.heappushpop(heap, entry) if room else entry
+    if not room or (score, number) <= heap[0][:2]:
+        return score
+    return heapq.heappushpop(heap, (score, number, candidate.chosen()))[0]
 
 
 def priority_of(candidate: Candidate, now: datetime, rules: SelectionRules) -> Priority | None:

@@ -187,6 +187,7 @@ class History(NamedTuple):
 
 
 NO_HISTORY = History()
+HIDES_CHANGES = History(hides_changes=True)
 
 
 class Candidate(NamedTuple):
@@ -238,6 +239,18 @@ class Candidate(NamedTuple):
     failed_at: datetime | None = None
     history: History = NO_HISTORY
 
+    def chosen(self) -> Candidate:
+        """Return the candidate without the moments that only a choice needs: a run keeps it until its end."""
+        return self._replace(
+            due=None,
+            visited_at=None,
+            tried_at=None,
+            succeeded_at=None,
+            failing_since=None,
+            failed_at=None,
+            history=HIDES_CHANGES if self.history.hides_changes else NO_HISTORY,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class NextCheck:
@@ -281,7 +294,7 @@ class Selection:
         reason = choose(candidate, self._now, self._rules)
         self.reasons[reason] += 1
         if reason.is_checked:
-            self._chosen[candidate.resource_id] = candidate
+            self._chosen[candidate.resource_id] = candidate.chosen()
             self._why[candidate.resource_id] = reason
         if may_rotate(candidate, reason, self._now, self._rules):
             # By the last hash alone, files that cannot be read would come first in every run.
@@ -289,10 +302,10 @@ class Selection:
             age = timedelta.max if last is None else self._now - last
             # If ages are equal, the candidate that came first stays.
             self._offered += 1
-            entry = (age, -self._offered, candidate)
             if len(self._oldest) < self._budget:
-                heapq.heappush(self._oldest, entry)
-            else:
+                heapq.heappush(self._oldest, (age, -self._offered, candidate.chosen()))
+            elif self._oldest and (age, -self._offered) > self._oldest[0][:2]:
+                entry = (age, -self._offered, candidate.chosen())
                 heapq.heappushpop(self._oldest, entry)
         return reason
 

@@ -145,7 +145,7 @@ def test_if_the_budget_is_too_small_the_bounds_are_stretched_for_all() -> None:
         for row in rows.values():
             selection.add(row)
         stretch = selection.stretch
-        for row in selection.chosen():
+        for row in (rows[one.resource_id] for one in selection.chosen()):
             if night > 60 and row.visited_at is not None:
                 longest = max(longest, now - row.visited_at)
             rows[row.resource_id] = row._replace(**hashed(now))

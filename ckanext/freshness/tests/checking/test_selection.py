@@ -303,9 +303,10 @@ def test_the_rotation_picks_the_oldest() -> None:
     candidates = {name: NEW._replace(resource_id=name, **one) for name, one in facts.items()}
     for candidate in candidates.values():
         selection.add(candidate)
-    assert selection.chosen() == [
-        candidates[name] for name in ("due", "due too", "never", "oldest")
-    ]
+    chosen = ["due", "due too", "never", "oldest"]
+    assert [one.resource_id for one in selection.chosen()] == chosen
+    # A run keeps those until its end, without what only the choice needs.
+    assert all(one.visited_at is None and one.host for one in selection.chosen())
     assert selection.rotation() == {"due", "never", "oldest"}
     assert selection.reasons == {
         SelectionReason.FRESH: 5,
@@ -425,7 +426,7 @@ def test_within_its_time_the_rotation_comes_to_each_whatever_cannot_be_read() ->
         for row in by_id.values():
             selection.add(row)
         assert len(selection.rotation()) <= 3
-        for row in selection.chosen():
+        for row in (by_id[one.resource_id] for one in selection.chosen()):
             id_ = row.resource_id
             facts = hashed(now) if int(id_) % 3 else failed(now, row.failures + 1)
             by_id[id_] = row._replace(**facts)
