@@ -283,6 +283,15 @@ def test_right_to_left(tab: Any) -> None:
     assert first["x"] > last["x"]
 
 
+def test_phones_show_the_answer_before_the_facts_about_the_dataset(
+    tab: Any, world: dict[str, Any]
+) -> None:
+    tab.set_viewport_size(PHONE)
+    tab.goto(f"/dataset/{world['ids']['dataset']}/freshness")
+    places = [tab.locator(part).bounding_box()["y"] for part in ("[role=main]", "aside.secondary")]
+    assert places == sorted(places)
+
+
 def test_without_a_mouse(tab: Any) -> None:
     tab.goto("/freshness/datasets")
     tab.locator("th a").first.focus()
