@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import pytest
@@ -49,6 +49,16 @@ def observed(name: str) -> Any:
 
 
 QUARTERLY = [20 + 92 * number for number in range(5)]
+
+
+def test_a_range_within_a_day_is_no_range(read: Read) -> None:
+    # At 5:00 on each day, so that the next one comes between 1:00 and 9:00.
+    last = (datetime.now(timezone.utc) - timedelta(hours=5)).time()
+    known("at-five", [(last.hour + last.minute / 60) / 24 + number for number in range(30)])
+    judge()
+    words = text_of(read("/dataset/at-five/freshness").select_one("#freshness-observed"))
+    assert "By earlier changes, the next update comes around" in words
+    assert "probably between" not in words
 
 
 def test_the_page_says_what_was_observed(read: Read) -> None:
