@@ -3,7 +3,8 @@
 The catalogue (22,160 datasets of 300 organizations with 149,308 resources) is written by SQL and kept between
 runs unless another benchmark has emptied the site. Each page is asked for several times, as somebody who has
 not logged in, as an editor of one organization and as a sysadmin; the median counts.
-``--datasets 200000`` measures a catalogue of that size. The command fails if a goal is missed.
+``--datasets 200000`` measures a catalogue of that size. ``--only-added`` measures only what the plugins add to
+CKAN's own pages, on a small site. The command fails if a goal is missed.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import statistics
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from datetime import datetime, timedelta, timezone
 from importlib.resources import files
 from pathlib import Path
@@ -57,17 +59,20 @@ def main() -> None:
     options = _parser().parse_args()
     with tempfile.TemporaryDirectory() as folder:
         os.environ["CKAN_INI"] = str(write_ini(Path(folder)))
-        result = Bench(options.datasets, quiet=options.json).run()
+        bench = Bench(options.datasets, quiet=options.json, pairs=options.pairs)
+        only = options.only_added
+        result = bench.run() if only is None else bench.only_added(only or _ckan_pages.PARTS)
     if options.json:
         print(json.dumps(result, indent=2))
         return
-    for name, seconds in result["pages"].items():
+    for name, seconds in result.get("pages", {}).items():
         print(f"{name:<32} {seconds:7.3f} s")
-    print(f"{'all datasets as CSV':<32} {result['csv_s']:7.3f} s, {result['csv_rows']} rows")
+    if "csv_s" in result:
+        print(f"{'all datasets as CSV':<32} {result['csv_s']:7.3f} s, {result['csv_rows']} rows")
     for page, rows in result["ckan_pages"].items():
         for name, figures in rows.items():
             shown = ", ".join(f"{key} {value:.2f}" for key, value in figures.items())
-            print(f"CKAN's {page}, {name}: {shown}")
+            print(f"{page}, {name}: {shown}")
     for name, goal in result["goals"].items():
         verdict = "met" if goal["met"] else "missed"
         print(f"{name:<32} {round(goal['found'], 3):>10} (goal {goal['goal']}): {verdict}")
@@ -78,6 +83,20 @@ def main() -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="./dev bench report", description=__doc__)
     parser.add_argument("--datasets", type=int, default=DATASETS, help="default: %(default)s")
+    parser.add_argument(
+        "--only-added",
+        nargs="*",
+        choices=_ckan_pages.PARTS,
+        metavar="PAGE",
+        help="only what the plugins add to CKAN: to all of its pages, or to "
+        + ", ".join(_ckan_pages.PARTS),
+    )
+    parser.add_argument(
+        "--pairs",
+        type=int,
+        default=_ckan_pages.PAIRS,
+        help="requests of each of CKAN's pages, with the plugins and without; default: %(default)s",
+    )
     parser.add_argument("--json", action="store_true", help="figures as JSON")
     return parser
 
@@ -88,13 +107,21 @@ class Bench:
     more_statements: tuple[str, ...] = ()
     """SQL that changes the catalogue before its links are written, after :data:`MORE`."""
 
-    def __init__(self, datasets: int, resources: int | None = None, *, quiet: bool) -> None:
+    def __init__(
+        self,
+        datasets: int,
+        resources: int | None = None,
+        *,
+        quiet: bool,
+        pairs: int = _ckan_pages.PAIRS,
+    ) -> None:
         from benchmarks import _catalogue, _site
 
         self.datasets = datasets
         self.resources = resources or round(RESOURCES * datasets / DATASETS)
         self.now = datetime.now(timezone.utc)
         self._quiet = quiet
+        self._pairs = pairs
         self.site = _site.Site()
         self.catalogue = _catalogue
 
@@ -103,23 +130,43 @@ class Bench:
 
     def run(self) -> dict[str, Any]:
         self.prepare()
-        people = self._people()
+        people = self._people(("bench", "bench-7"))
         pages = self.pages(people)
         client = self.site.client()
         before = time.perf_counter()
         answer = client.get("/freshness/datasets.csv")
         rows = answer.get_data(as_text=True).count("\r\n") - 1
         csv = {"csv_s": time.perf_counter() - before, "csv_rows": rows}
-        self.say("CKAN's own pages, with the plugins and without them")
-        added = _ckan_pages.measure(self.site, people, self.now)
+        added = self._added(people)
         return {
             "datasets": self.datasets,
             "pages": pages,
             "ckan_pages": added,
-            "goals": goals(self.datasets, pages, added),
+            "goals": _beside(_page_goals(self.datasets, pages) | _added_goals(added)),
             "max_s": max(pages.values()),
             **csv,
         }
+
+    def only_added(self, pages: Sequence[str]) -> dict[str, Any]:
+        """Measure some of CKAN's own pages alone, on the site as it is."""
+        import ckan.plugins.toolkit as tk
+
+        try:
+            self.site.take()
+        except tk.ObjectNotFound:
+            self.site.empty()
+        added = self._added(self._people(("bench",)), pages)
+        return {"ckan_pages": added, "goals": _beside(_added_goals(added))}
+
+    def _added(
+        self, people: dict[str, str | None], pages: Sequence[str] = _ckan_pages.PARTS
+    ) -> dict[str, _ckan_pages.Figures]:
+        self.say("CKAN's own pages, with the plugins and without them")
+        editor = people["editor"]
+        assert editor is not None
+        return _ckan_pages.Bench(
+            self.site, editor, self.now, self.say, pairs=self._pairs, pages=pages
+        ).run()
 
     def prepare(self) -> None:
         """Write the catalogue, unless it is there."""
@@ -153,24 +200,26 @@ class Bench:
         # The first time templates are compiled.
         return statistics.median(found[1:])
 
-    def _people(self) -> dict[str, str | None]:
+    def _people(self, organizations: Sequence[str] = ("bench-7",)) -> dict[str, str | None]:
+        """Return the tokens of people, of whom the editor edits the datasets of some organizations."""
+        import ckan.plugins.toolkit as tk
+
         tokens: dict[str, str | None] = {"nobody": None}
-        for name, more in (("editor", {}), ("sysadmin", {"sysadmin": True})):
+        for name in ("editor", "sysadmin"):
             user = f"{NAME}-{name}"
             try:
                 self.site.call("user_show", id=user)
-            except Exception:
+            except tk.ObjectNotFound:
                 self.site.call(
                     "user_create", name=user, email=f"{user}@example.org", password="x" * 12
                 )
-                if more:
-                    self.site.call("user_patch", id=user, sysadmin=True)
-                else:
-                    self.site.call(
-                        "organization_member_create", id="bench-7", username=user, role="editor"
-                    )
             made = self.site.call("api_token_create", user=user, name=str(time.time_ns()))
             tokens[name] = made["token"]
+        self.site.call("user_patch", id=f"{NAME}-sysadmin", sysadmin=True)
+        for each in organizations:
+            self.site.call(
+                "organization_member_create", id=each, username=f"{NAME}-editor", role="editor"
+            )
         return tokens
 
     def _write(self) -> None:
@@ -216,22 +265,41 @@ class Bench:
         return bool(model.Session.execute(sa.text(statement)).scalar())
 
 
-def goals(
-    datasets: int, pages: dict[str, float], added: dict[str, dict[str, dict[str, float]]]
-) -> dict[str, dict[str, Any]]:
-    """Return the measured values beside their goals: our pages, CKAN's own pages, and the assets."""
+Limits = dict[str, tuple[float, float]]
+"""What was measured, and the most that it may be, by name."""
+
+
+def _page_goals(datasets: int, pages: dict[str, float]) -> Limits:
+    """Return the goals of our pages, and of the assets."""
     dashboards = [seconds for name, seconds in pages.items() if name.startswith("dashboard (")]
     rows = {"dashboard_s": (max(dashboards), OF_HDX if datasets <= DATASETS else ANY_SIZE)}
     if datasets <= DATASETS:
         rows["slowest_page_s"] = max(pages.values()), PAGE
+    folder = Path(str(files("ckanext.freshness"))) / "public"
+    for kind, most in ASSETS.items():
+        rows[f"{kind}_bytes"] = sum(path.stat().st_size for path in folder.rglob(f"*.{kind}")), most
+    return rows
+
+
+def _added_goals(added: dict[str, _ckan_pages.Figures]) -> Limits:
+    """Return the goals of what the plugins add to CKAN."""
+    rows = {}
     for name, page in _ckan_pages.PAGES.items():
-        figures = added[name].values()
+        figures = added.get(name, {}).values()
+        if not figures:
+            continue
         rows[f"{name}_added_ms"] = max(one["added_ms"] for one in figures), page.ms
         if page.bytes is not None:
             rows[f"{name}_added_bytes"] = max(one["added_bytes"] for one in figures), page.bytes
-    folder = Path(str(files("ckanext.freshness"))) / "assets"
-    for kind, most in ASSETS.items():
-        rows[f"{kind}_bytes"] = sum(path.stat().st_size for path in folder.rglob(f"*.{kind}")), most
+    for one in added.get(_ckan_pages.CREATE, {}).values():
+        rows["package_create_ratio"] = one["ratio"], _ckan_pages.CREATE_RATIO
+    for one in added["worker"].values():
+        rows["worker_added_mb"] = one["added_mb"], _ckan_pages.WORKER_MB
+    return rows
+
+
+def _beside(rows: Limits) -> dict[str, dict[str, Any]]:
+    """Return the measured values beside their goals."""
     return {
         name: {"found": found, "goal": most, "met": found <= most}
         for name, (found, most) in rows.items()

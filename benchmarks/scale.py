@@ -200,13 +200,13 @@ class Bench(report.Bench):
     def _search(self, result: dict[str, Any]) -> None:
         result["searches"] = {}
         without = {"ckan.plugins": _ckan_pages.WITHOUT}
-        with _ckan_pages.showing({}) as ours, _ckan_pages.showing(without) as bare:
+        with _ckan_pages.worker({}) as ours, _ckan_pages.worker(without) as bare:
             for name, path in SEARCHES.items():
                 self.say(path)
                 taken: tuple[list[float], list[float]] = ([], [])
                 for pair in range(-_ckan_pages.WARM_UP, SEARCH_PAIRS):
                     for which in (0, 1) if pair % 2 else (1, 0):
-                        seconds = (ours, bare)[which](path, None)["seconds"]
+                        seconds = (ours, bare)[which].ask(path)["seconds"]
                         if pair >= 0:
                             taken[which].append(seconds * 1e3)
                 with_ms, without_ms = map(statistics.median, taken)
