@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from datetime import date, datetime, timedelta, tzinfo
+from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import ckan.plugins as p
 import ckan.plugins.toolkit as tk
@@ -39,6 +41,7 @@ from .reporting import (
     harvest_words,
     labels,
     link_checks,
+    marks,
     metadata,
     url_facts,
     why_words,
@@ -46,11 +49,13 @@ from .reporting import (
 
 __all__ = [
     "format_resource_items",
+    "freshness_badge",
     "freshness_beats",
     "freshness_cause_label",
     "freshness_custom_fields",
     "freshness_date",
     "freshness_day",
+    "freshness_day_text",
     "freshness_duration",
     "freshness_evidence_label",
     "freshness_extra_pages",
@@ -94,9 +99,11 @@ __all__ = [
     "freshness_sorting",
     "freshness_state",
     "freshness_status",
+    "freshness_status_badge",
     "freshness_status_label",
     "freshness_status_meaning",
     "freshness_strip_label",
+    "freshness_stylesheet",
     "freshness_ticks",
     "freshness_time",
     "freshness_transition_label",
@@ -107,6 +114,9 @@ __all__ = [
 ]
 
 _STATUSES = [status.value for status in Status]
+_ANY_NAME = "~"
+"""A name that no dataset has, and that URLs show as it is."""
+_STYLESHEET = Path(__file__).parent / "public/freshness/freshness.css"
 
 
 @tk.chained_helper
@@ -120,11 +130,52 @@ def format_resource_items(
 
 def freshness_status(package: dict[str, Any]) -> str | None:
     """Return the status in a dataset's extras; None if it has none, or a value that is no status."""
-    found = package.get(site_names().status)
+    name = site_names().status
+    found = package.get(name)
     for extra in package.get("extras") or []:
-        if extra.get("key") == site_names().status:
+        if extra.get("key") == name:
             found = extra.get("value")
     return found if found in _STATUSES else None
+
+
+def freshness_stylesheet() -> str:
+    """Return the URL of our style sheet, which changes with the file so that browsers load it again.
+
+    CKAN's assets do the same, but look at a dozen settings for each asset of each page.
+    """
+    changed = int(_STYLESHEET.stat().st_mtime)
+    url: str = tk.h.url_for(
+        "static", filename="freshness/freshness.css", locale="default", changed=changed
+    )
+    return url
+
+
+def freshness_badge(
+    colour: str,
+    icon: str,
+    text: str,
+    href: str | None = None,
+    title: str | None = None,
+    quiet: bool = False,
+) -> Markup:
+    """Return words with an icon, as a link if there is an address."""
+    return marks.badge(colour, icon, text, href, title, quiet=quiet)
+
+
+def freshness_status_badge(package: dict[str, Any]) -> Markup | str:
+    """Return the badge of a dataset, which leads to its page; empty if it has no status.
+
+    The datasets of a page differ in their names alone: the rest is made once per request for each status.
+    """
+    status = freshness_status(package)
+    if status is None:
+        return ""
+    made = tk.g.setdefault("freshness_badges", {})
+    if status not in made:
+        href = tk.h.url_for("freshness_dataset.read", id=_ANY_NAME)
+        made[status] = marks.of_status(Status(status), href).split(_ANY_NAME, 1)
+    start, end = made[status]
+    return Markup(f"{start}{quote(package['name'])}{end}")
 
 
 def freshness_status_label(status: str) -> str:
@@ -280,7 +331,7 @@ def freshness_is_editor() -> bool:
     if user.is_anonymous:
         return False
     if "freshness_is_editor" not in tk.g:
-        tk.g.freshness_is_editor = edits_some_organization(user.name)
+        tk.g.freshness_is_editor = edits_some_organization(user)
     return bool(tk.g.freshness_is_editor)
 
 
@@ -465,6 +516,15 @@ def freshness_size(number_of_bytes: int) -> str:
 def freshness_day(value: str | datetime) -> Markup | str:
     """Return a date in short with the exact moment as its title: "12 Nov"."""
     return freshness_time(value, "day")
+
+
+def freshness_day_text(value: str) -> str:
+    """Return a date of our API in short, as text: "12 Nov"."""
+    try:
+        return display.day(isoparse(value), utc_now(), _zone(), _locale())
+    except (OverflowError, ValueError):
+        # As in freshness_time.
+        return value
 
 
 def freshness_month(day: date) -> str:

@@ -54,7 +54,7 @@ class FreshnessPlugin(p.SingletonPlugin, DefaultTranslation):
 
     def update_config(self, config: Any) -> None:
         tk.add_template_directory(config, "templates")
-        tk.add_resource("assets", "freshness")
+        tk.add_public_directory(config, "public")
         if p.plugin_loaded("dcat"):
             # Imported only where ckanext-dcat is installed.
             from . import dcat

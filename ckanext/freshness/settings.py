@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import ckan.plugins.toolkit as tk
 
@@ -125,6 +125,25 @@ def user_agent() -> str:
     return f"ckanext-freshness/{version('ckanext-freshness')} (+{contact})"
 
 
+class BrokenRule(NamedTuple):
+    """The site's rule by which a link that fails is broken."""
+
+    broken_after_failures: int
+    broken_after: timedelta
+    """The least time between the first and the last of these failures."""
+
+
+def broken_rule() -> BrokenRule:
+    """Return the site's rule by which a link that fails is broken.
+
+    The pages of datasets need only this of :func:`checks`, which reads twenty options.
+    """
+    return BrokenRule(
+        int(option("check.broken_after_failures")),
+        timedelta(hours=float(option("check.broken_after_hours"))),
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Checks:
     """The site's rules for checking URLs."""
@@ -176,8 +195,7 @@ def checks() -> Checks:
         internal_hosts=values.hosts(words("check.internal_hosts")) | _own_hosts(),
         adhoc_hosts=adhoc_hosts(),
         intervals=values.intervals(words("visit_intervals")),
-        broken_after_failures=int(option("check.broken_after_failures")),
-        broken_after=timedelta(hours=float(option("check.broken_after_hours"))),
+        **broken_rule()._asdict(),
         rotation=timedelta(days=float(option("check.rotation_days"))),
     )
     return Checks(

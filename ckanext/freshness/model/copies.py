@@ -132,5 +132,5 @@ SELECT resource_id, CAST(attempts -> 0 ->> 'datetime' AS timestamptz) AT TIME ZO
     CASE WHEN CAST(attempts -> 0 ->> 'error_occurred' AS boolean) THEN 'error'
         WHEN attempts -> 0 ->> 'method' = 'GET' THEN 'downloaded' ELSE 'verified' END AS outcome,
     failing_since, failures
-FROM freshness_iati WHERE resource_id = ANY(:ids) AND attempts <> '[]'"""
-"""SQL: the results of the last checks of the resources ``:ids`` by cycles."""
+FROM freshness_iati WHERE package_id = ANY(:packages) AND attempts <> '[]'"""
+"""SQL: the results of the last checks of the packages ``:packages`` by cycles."""

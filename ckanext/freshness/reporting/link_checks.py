@@ -75,7 +75,7 @@ def _coming(coming: NextCheck | None) -> dict[str, Any]:
     return {"next_visit": utc_text(coming.at), "next_in_turn": coming.in_turn}
 
 
-def is_broken(row: Any, checks: settings.Checks) -> bool:
+def is_broken(row: Any, rule: settings.BrokenRule | settings.Checks) -> bool:
     """Decide by the site's options whether a URL has failed so often and so long that it is broken.
 
     :param row: a row of ``freshness_check``
@@ -84,8 +84,8 @@ def is_broken(row: Any, checks: settings.Checks) -> bool:
         row.failures,
         row.failing_since,
         row.failed_at,
-        least_failures=checks.broken_after_failures,
-        least_span=checks.broken_after,
+        least_failures=rule.broken_after_failures,
+        least_span=rule.broken_after,
     )
 
 

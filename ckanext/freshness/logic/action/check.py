@@ -165,7 +165,7 @@ def freshness_resource_history(
         "id": resource.id,
         "package_id": resource.package_id,
         "url": display_url(resource.url or ""),
-        "broken": known is not None and link_checks.is_broken(known, settings.checks()),
+        "broken": known is not None and link_checks.is_broken(known, settings.broken_rule()),
         "unconfirmed": known is not None and known.unconfirmed,
         **link_checks.mismatch(known, resource.format, resource.mimetype),
         "failures": known.failures if known is not None else 0,
