@@ -145,7 +145,8 @@ _ADOPT = (
     """
     INSERT INTO package (id, name, title, type, state, private, owner_org, metadata_created,
         metadata_modified)
-    SELECT md5(id)::uuid::text, md5(id)::uuid::text, guid, 'dataset', 'active', false, :organization, now(), now()
+    SELECT md5(id)::uuid::text, md5(id)::uuid::text, guid, 'dataset', 'active', false, :organization,
+        now(), now()
     FROM harvest_object WHERE harvest_job_id = :job""",
     """
     UPDATE harvest_object SET state = 'COMPLETE', current = true, report_status = 'added',

@@ -331,7 +331,7 @@ def freshness_is_editor() -> bool:
     if user.is_anonymous:
         return False
     if "freshness_is_editor" not in tk.g:
-        tk.g.freshness_is_editor = edits_some_organization(user)
+        tk.g.freshness_is_editor = edits_some_organization(user.name)
     return bool(tk.g.freshness_is_editor)
 
 

@@ -216,3 +216,12 @@ def test_browsers_keep_a_badge_for_an_hour(app: Any, world: dict[str, Any]) -> N
 )
 def test_what_a_badge_is_made_of(package: dict[str, Any], status: str | None) -> None:
     assert helpers.freshness_status(package) == status
+
+
+def test_a_page_loads_the_style_sheet_in_each_language(app: Any) -> None:
+    for path in ("/freshness", "/de/freshness"):
+        page = BeautifulSoup(app.get(path).body, "html.parser")
+        (link,) = page.select('link[href*="freshness.css"]')
+        answer = app.get(str(link["href"]))
+        assert answer.headers["Content-Type"].startswith("text/css")
+        assert ".fr-badge" in answer.body
