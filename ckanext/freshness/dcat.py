@@ -1,19 +1,23 @@
-"""A profile for ckanext-dcat that corrects the statements about a dataset's updates.
+"""A profile for ckanext-dcat that corrects the statements about a dataset's updates and adds the status.
 
 Without it ``dct:modified`` is the last edit of the metadata, and ``dct:accrualPeriodicity`` any text from the
-field. The plugin adds the profile to the site's profiles if ckanext-dcat is enabled.
+field. The status is a measurement of W3C's Data Quality Vocabulary (DQV). The plugin adds the profile to the
+site's profiles if ckanext-dcat is enabled.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from rdflib import Literal, URIRef
-from rdflib.namespace import DCTERMS, XSD
+from rdflib import RDF, BNode, Literal, Namespace, URIRef
+from rdflib.namespace import DCTERMS, SKOS, XSD
 
 from ckanext.dcat.processors import DEFAULT_RDF_PROFILES
 from ckanext.dcat.profiles import RDFProfile
+from ckanext.dcat.utils import catalog_uri
 
+from .aging.status import Status
+from .aging.vocabularies import EuFrequency
 from .ckan_adapter.site_names import site_names
 
 NAME = "freshness"
@@ -39,30 +43,68 @@ FREQUENCIES = {
 }
 """Codes of the EU's authority table of frequencies, which DCAT-AP prescribes, by days."""
 
+DQV = Namespace("http://www.w3.org/ns/dqv#")
+_TIMELINESS = URIRef("http://www.w3.org/2016/05/ldqd#timeliness")
+_DEFINITION = (
+    "Whether the dataset is updated as often as its update frequency promises: "
+    + ", ".join(each.value for each in Status)
+    + "."
+)
+
 
 class FreshnessProfile(RDFProfile):
-    """A profile that overwrites the modification date and the update frequency of earlier profiles."""
+    """A profile that overwrites what earlier profiles say about updates, and adds the status."""
 
     def parse_dataset(self, dataset_dict: dict[str, Any], dataset_ref: Any) -> dict[str, Any]:
         """Return the dataset as it is: this profile reads nothing."""
         return dataset_dict
 
     def graph_from_dataset(self, dataset_dict: dict[str, Any], dataset_ref: Any) -> None:
-        """Write the last modification and the update frequency into the graph, if they are known."""
+        """Write into the graph when and how often the data are updated, and the status, if known."""
         extras = {extra["key"]: extra["value"] for extra in dataset_dict.get("extras") or ()}
         if modified := extras.get(site_names().last_modified):
             self.g.set((dataset_ref, DCTERMS.modified, Literal(modified, datatype=XSD.dateTime)))
-        days = _days(extras.get(site_names().frequency))
-        name = None if days is None else FREQUENCIES.get(days)
         given = self.g.value(dataset_ref, DCTERMS.accrualPeriodicity)
         # An IRI that the publisher has chosen is at least as exact.
-        if name is not None and not isinstance(given, URIRef):
+        if not isinstance(given, URIRef) and (
+            name := _code(given, extras.get(site_names().frequency))
+        ):
             self.g.set((dataset_ref, DCTERMS.accrualPeriodicity, URIRef(_AUTHORITY + name)))
+        status = extras.get(site_names().status)
+        if status in {each.value for each in Status}:
+            self._add_status(dataset_ref, status)
+
+    def _add_status(self, dataset_ref: Any, status: str) -> None:
+        """Add the status as a measurement, and describe what is measured."""
+        metric = URIRef(f"{catalog_uri().rstrip('/')}/freshness#status")
+        measurement = BNode()
+        self.g.bind("dqv", DQV)
+        for statement in (
+            (dataset_ref, DQV.hasQualityMeasurement, measurement),
+            (measurement, RDF.type, DQV.QualityMeasurement),
+            (measurement, DQV.computedOn, dataset_ref),
+            (measurement, DQV.isMeasurementOf, metric),
+            (measurement, DQV.value, Literal(status, datatype=XSD.string)),
+            (metric, RDF.type, DQV.Metric),
+            (metric, SKOS.definition, Literal(_DEFINITION, lang="en")),
+            (metric, DQV.expectedDataType, XSD.string),
+            (metric, DQV.inDimension, _TIMELINESS),
+        ):
+            self.g.add(statement)
 
 
-def _days(text: str | None) -> int | None:
+def _code(given: Any, days: str | None) -> str | None:
+    """Return the authority's code for a frequency; None if it has none.
+
+    :param given: what an earlier profile wrote: a code of the authority may be more exact than days, such as
+        ``HOURLY``
+    :param days: our extra with the number of days
+    """
+    code = str(given or "").strip().upper()
+    if code in EuFrequency.spelled:
+        return code
     try:
-        return None if text is None else int(text)
+        return None if days is None else FREQUENCIES.get(int(days))
     except ValueError:
         return None
 

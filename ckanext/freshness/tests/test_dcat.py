@@ -1,4 +1,4 @@
-"""What ckanext-dcat's RDF says of a dataset's updates."""
+"""What ckanext-dcat's RDF says of a dataset's updates and of its status."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import ckan.plugins.toolkit as tk
 import pytest
 from ckan.tests import factories
 from rdflib import Graph, Literal, URIRef
-from rdflib.namespace import DCTERMS, XSD
+from rdflib.namespace import DCTERMS, RDF, XSD
 
 from ckanext.freshness import dcat
 from ckanext.freshness.aging.vocabularies import EuFrequency
@@ -33,6 +33,8 @@ FREQUENCIES = {
     "7": URIRef(f"{EU}WEEKLY"),
     "monthly": URIRef(f"{EU}MONTHLY"),
     "-2": URIRef(f"{EU}IRREG"),
+    # The authority's own code is more exact than a number of days.
+    "HOURLY": URIRef(f"{EU}HOURLY"),
     # In an IRI of another vocabulary the publisher has said it.
     "http://purl.org/cld/freq/weekly": URIRef("http://purl.org/cld/freq/weekly"),
     # The authority has no word for it, and we none for what is not understood.
@@ -53,11 +55,38 @@ def test_how_often_and_when_the_data_are_modified(
     assert modified.toPython() == datetime(2026, 1, 31, 10, 20, 30, tzinfo=timezone.utc)
 
 
-def make(frequency: str) -> dict[str, Any]:
+@pytest.fixture
+def dcat_in_the_ini(ckan_config: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An application with ckanext-dcat's pages."""
+    names = tk.aslist(ckan_config["ckan.plugins"])
+    monkeypatch.setitem(ckan_config, "ckan.plugins", " ".join([*names, "dcat"]))
+    monkeypatch.setitem(ckan_config, dcat.OPTION, "")
+
+
+def test_the_status_of_all_datasets_of_the_catalog(
+    dcat_in_the_ini: None, app: Any, clean_db: Any, clean_index: Any
+) -> None:
+    weekly = make("7", resources=[{"url": "http://data.example/file.csv"}])
+    unknown = make("now and then")
+    for suffix, format in (("ttl", "turtle"), ("jsonld", "json-ld"), ("xml", "xml")):
+        graph = Graph().parse(data=app.get(f"/catalog.{suffix}").body, format=format)
+        statuses = {}
+        for dataset, measurement in graph.subject_objects(dcat.DQV.hasQualityMeasurement):
+            assert graph.value(measurement, dcat.DQV.computedOn) == dataset
+            metric = graph.value(measurement, dcat.DQV.isMeasurementOf)
+            assert metric == URIRef("http://test.ckan.net/freshness#status")
+            value = graph.value(measurement, dcat.DQV.value)
+            statuses[str(dataset).rpartition("/")[2]] = str(value)
+        # Of the dataset without a frequency, the status says that nothing is known.
+        assert statuses == {weekly["id"]: "fresh", unknown["id"]: "unavailable"}
+        assert len(list(graph.subjects(RDF.type, dcat.DQV.Metric))) == 1
+
+
+def make(frequency: str, **more: Any) -> dict[str, Any]:
     """A dataset whose data were confirmed in January."""
     extras = {"frequency": frequency, "review_date": "2026-01-31T10:20:30Z"}
     result: dict[str, Any] = factories.Dataset(
-        extras=[{"key": key, "value": value} for key, value in extras.items()]
+        extras=[{"key": key, "value": value} for key, value in extras.items()], **more
     )
     return result
 
