@@ -22,6 +22,7 @@ Import from the modules: this package itself has no names.
 ``solr``              CKAN's search index
 ``solr_queue``        Documents of many packages in one request to Solr
 ``stored_documents``  Packages as Solr has stored them
+``templates``         Templates of plugins, and which of ours others hide
 ``version``           The installed CKAN version
 ``worker_processes``  Worker processes of a command
 ====================  =======================================================================

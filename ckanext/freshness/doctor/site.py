@@ -18,12 +18,20 @@ from ..ckan_adapter.declared_options import declared_options, removed_options_in
 from ..ckan_adapter.harvest import registered_source_types
 from ..ckan_adapter.jobs import background_workers, waiting_background_jobs
 from ..ckan_adapter.mailer import mailer_problem
+from ..ckan_adapter.templates import hidden_templates
 from ..mails import recipients
 from ..settings import PREFIX
 from ..web.exchange import Limits
 from . import SiteFinding, counted, note, problem, warning
 
 _SUPERVISED = "Keep this running, under supervisor or systemd: ckan jobs worker"
+
+
+_SHOWN_BY_TEMPLATES = {
+    "harvest": "the pages of harvest sources show neither previews nor held deletions",
+    "scheming_datasets": "the forms of datasets do not ask for the update frequency",
+}
+"""What is missing, by plugin, if the plugin stands before ``freshness`` in ckan.plugins."""
 
 
 def plugins(now: datetime) -> Iterator[SiteFinding]:
@@ -34,12 +42,21 @@ def plugins(now: datetime) -> Iterator[SiteFinding]:
             "The plugin harvest is not enabled, so this site harvests nothing",
             "To harvest, add it to ckan.plugins, after freshness.",
         )
-    elif enabled.index("freshness") > enabled.index("harvest"):
-        yield problem(
-            "ckan.plugins has freshness after harvest, so the pages of harvest sources show neither "
-            "previews nor held deletions",
-            "Move freshness before harvest in ckan.plugins, then restart CKAN.",
-        )
+    before = enabled[: enabled.index("freshness")]
+    for name, effect in _SHOWN_BY_TEMPLATES.items():
+        if name in before:
+            yield problem(f"ckan.plugins has freshness after {name}, so {effect}", _move(name))
+    for name, templates in hidden_templates().items():
+        if name not in _SHOWN_BY_TEMPLATES:
+            yield warning(
+                f"{name} stands before freshness in ckan.plugins and replaces templates that freshness "
+                f"adds to: {', '.join(templates)}",
+                _move(name),
+            )
+
+
+def _move(name: str) -> str:
+    return f"Move freshness before {name} in ckan.plugins, then restart CKAN."
 
 
 def migrations(now: datetime) -> Iterator[SiteFinding]:

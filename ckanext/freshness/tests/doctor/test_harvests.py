@@ -6,6 +6,8 @@ import json
 import threading
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta, timezone
+from itertools import permutations
+from pathlib import Path
 from typing import Any
 
 import ckan.plugins.toolkit as tk
@@ -315,6 +317,34 @@ def test_the_order_of_plugins(
     found = findings(site.plugins)
     assert [one.severity for one in found] == ([severity] if severity else [])
     assert all(words in one.advice for one in found)
+
+
+def test_every_order_with_harvest_and_scheming(monkeypatch: pytest.MonkeyPatch) -> None:
+    ours = ("freshness", "fdp_harvester", "iati_harvester")
+    for order in permutations([*ours, "harvest", "scheming_datasets"]):
+        monkeypatch.setitem(tk.config, "ckan.plugins", list(order))
+        before = order[: order.index("freshness")]
+        wrong = [name for name in ("harvest", "scheming_datasets") if name in before]
+        found = findings(site.plugins)
+        assert [one.severity for one in found] == [Severity.PROBLEM] * len(wrong)
+        assert [one.advice for one in found] == [
+            f"Move freshness before {name} in ckan.plugins, then restart CKAN." for name in wrong
+        ]
+
+
+@pytest.mark.parametrize("tag", ["", "{% ckan_extends %}"])
+def test_templates_that_another_plugin_replaces(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, tag: str
+) -> None:
+    theme = tmp_path / "header.html"
+    theme.write_text(f"{tag}<header>A theme</header>")
+    paths = tk.config["plugin_template_paths"]
+    # Plugins behind freshness cannot hide anything.
+    for places, hides in (([str(tmp_path), *paths], not tag), ([*paths, str(tmp_path)], False)):
+        monkeypatch.setitem(tk.config, "plugin_template_paths", places)
+        found = findings(site.plugins)
+        assert [one.severity for one in found] == [Severity.WARNING] * hides
+        assert all(one.text.endswith("that freshness adds to: header.html") for one in found)
 
 
 @pytest.mark.parametrize("plugin", ["freshness", "harvest"])
