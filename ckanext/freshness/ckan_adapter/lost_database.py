@@ -1,4 +1,4 @@
-"""Errors of a lost database connection, so that they are not mistaken for errors of the work in hand."""
+"""Errors of a lost or read-only database, so that they are not mistaken for errors of the work in hand."""
 
 from __future__ import annotations
 
@@ -14,8 +14,16 @@ _INVALID_TRANSACTION = "8s2b"
 """SQLAlchemy's error code for statements in a session whose connection was lost."""
 
 
+_READ_ONLY = "25006"
+"""PostgreSQL's error code for a write while the server, the role or the transaction is read-only."""
+
+
 class DatabaseLostError(Exception):
     """The loss of the database during a run. Committed work stays, and the next run continues."""
+
+
+class DatabaseReadOnlyError(DatabaseLostError):
+    """A write to a database that only answers queries, such as a standby server."""
 
 
 def is_loss(error: BaseException) -> bool:
@@ -28,15 +36,22 @@ def is_loss(error: BaseException) -> bool:
 
 @contextlib.contextmanager
 def telling_of_loss() -> Iterator[None]:
-    """Raise errors with clear messages if the database is lost or its tables are missing.
+    """Raise errors with clear messages if the database is lost or read-only, or its tables are missing.
 
     :raises DatabaseLostError: the connection was lost
+    :raises DatabaseReadOnlyError: the database accepts no changes
     :raises TablesMissingError: tables are missing or old
     """
     try:
         with own_tables.detect_missing():
             yield
     except sa.exc.SQLAlchemyError as error:
+        if getattr(getattr(error, "orig", None), "pgcode", None) == _READ_ONLY:
+            words = tk._(
+                "The database is read-only, so nothing can be stored. Run this again when it accepts "
+                "changes, or on the server that does."
+            )
+            raise DatabaseReadOnlyError(words) from error
         if not is_loss(error):
             raise
         cause = str(getattr(error, "orig", None) or error).strip().partition("\n")[0]
