@@ -12,7 +12,9 @@ import ckan.plugins.toolkit as tk
 import pytest
 from bs4 import BeautifulSoup
 from ckan import authz
+from ckan.lib.helpers import helper_functions
 from ckan.tests import factories
+from markupsafe import Markup
 
 from ckanext.freshness.checking import run_records
 from ckanext.freshness.ckan_adapter.ckan_core import model
@@ -349,3 +351,15 @@ def test_a_site_with_little(read: Read, clean_site: None) -> None:
     # All is well: no colour says otherwise.
     assert cards(page) == {"Need an update": ("0", "of 1 with known freshness", None)}
     assert headings(page) == ["Due in the next 7 days"]
+
+
+def test_the_navigation_where_another_plugin_appends_its_own_links(
+    app: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    core = helper_functions["build_nav_main"]
+    pages = Markup('<li><a href="/pages/team">Team</a></li>')
+    monkeypatch.setitem(helper_functions, "build_nav_main", lambda *items: core(*items) + pages)
+    page = BeautifulSoup(app.get("/about").body, "html.parser")
+    links = [link["href"] for link in page.select("header nav a, .navbar a")]
+    assert links.count("/pages/team") == 1
+    assert links.count("/freshness") == 1
