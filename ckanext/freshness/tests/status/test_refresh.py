@@ -31,7 +31,7 @@ from ckanext.freshness.status.assessment import update_packages
 from ckanext.freshness.status.refresh import RefreshCounts, refresh
 from ckanext.freshness.status.transitions import TransitionCause
 from ckanext.freshness.tests.clock import freeze_time
-from ckanext.freshness.tests.model.test_tables import alembic_config
+from ckanext.freshness.tests.model.heads import alembic_config
 from ckanext.freshness.tests.status.meddling import MeddlingPlugin
 
 pytestmark = pytest.mark.usefixtures("with_plugins", "clean_db", "clean_index")
@@ -155,8 +155,9 @@ def test_after_the_upgrade_statuses_change_and_nobody_gets_a_mail(first: str) ->
     )
     model.Session.commit()
     model.Session.remove()
-    alembic.command.downgrade(alembic_config(), "009_lists")
-    alembic.command.upgrade(alembic_config(), "head")
+    config = alembic_config(model.meta.engine.url)
+    alembic.command.downgrade(config, "009_lists")
+    alembic.command.upgrade(config, "head")
     before = len(transitions())
     if first == "check":
         update_packages([stated], later(), cause=TransitionCause.CHECK)

@@ -1,0 +1,78 @@
+-- freshness_mail
+CREATE TABLE public.freshness_mail (
+    kind text NOT NULL,
+    about text NOT NULL,
+    address text NOT NULL,
+    package_id text,
+    outcome text NOT NULL,
+    tries integer DEFAULT 0 NOT NULL,
+    mail_id text,
+    claimed_at timestamp without time zone,
+    ended_at timestamp without time zone,
+    error text
+);
+COMMENT ON TABLE public.freshness_mail IS 'what each person was told by mail';
+COMMENT ON COLUMN public.freshness_mail.kind IS 'overdue, delinquent or run';
+COMMENT ON COLUMN public.freshness_mail.about IS 'id of the transition, or the finding and the run''s id: failed:...';
+COMMENT ON COLUMN public.freshness_mail.address IS 'e-mail address; empty where nobody is told';
+COMMENT ON COLUMN public.freshness_mail.package_id IS 'dataset; empty for runs';
+COMMENT ON COLUMN public.freshness_mail.outcome IS 'waiting, claimed, sent, refused, unknown, or why nobody is told: fresh again, opted out, nobody, gone';
+COMMENT ON COLUMN public.freshness_mail.tries IS 'how often it was handed to the mail server';
+COMMENT ON COLUMN public.freshness_mail.mail_id IS 'UUID of the last mail in which it stood';
+COMMENT ON COLUMN public.freshness_mail.claimed_at IS 'when that mail was about to be sent';
+COMMENT ON COLUMN public.freshness_mail.ended_at IS 'when its outcome was known';
+COMMENT ON COLUMN public.freshness_mail.error IS 'why the last try failed; empty if it did not';
+INSERT INTO public.freshness_mail (kind, about, address, package_id, outcome, tries, mail_id, claimed_at, ended_at, error) VALUES ('overdue', '1', 'editor@example.org', '00000000-0000-4000-8000-000000000002', 'sent', 2, 'mail', '2026-01-05 02:00:00', '2026-01-05 02:00:01', '421 try again');
+INSERT INTO public.freshness_mail (kind, about, address, package_id, outcome, tries, mail_id, claimed_at, ended_at, error) VALUES ('run', 'failed:run', 'editor@example.org', NULL, 'refused', 3, 'mail', '2026-01-06 02:00:00', '2026-01-06 02:00:01', '550 no such user');
+INSERT INTO public.freshness_mail (kind, about, address, package_id, outcome, tries, mail_id, claimed_at, ended_at, error) VALUES ('run', 'halved:run', '', NULL, 'nobody', 0, NULL, NULL, '2026-01-05 02:00:01', NULL);
+ALTER TABLE ONLY public.freshness_mail
+    ADD CONSTRAINT freshness_mail_pkey PRIMARY KEY (kind, about, address);
+CREATE INDEX ix_freshness_mail_mail_id ON public.freshness_mail USING btree (mail_id);
+-- freshness_mail_person
+CREATE TABLE public.freshness_mail_person (
+    id integer NOT NULL,
+    address text NOT NULL,
+    opted_out_at timestamp without time zone
+);
+COMMENT ON TABLE public.freshness_mail_person IS 'addresses that were written to, and what their owners want';
+COMMENT ON COLUMN public.freshness_mail_person.id IS 'stands in the links of its mails';
+COMMENT ON COLUMN public.freshness_mail_person.address IS 'e-mail address, in small letters';
+COMMENT ON COLUMN public.freshness_mail_person.opted_out_at IS 'when its owner opted out; empty if mails are wanted';
+CREATE SEQUENCE public.freshness_mail_person_id_seq
+    AS integer
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1;
+ALTER SEQUENCE public.freshness_mail_person_id_seq OWNED BY public.freshness_mail_person.id;
+ALTER TABLE ONLY public.freshness_mail_person ALTER COLUMN id SET DEFAULT nextval('public.freshness_mail_person_id_seq'::regclass);
+INSERT INTO public.freshness_mail_person (id, address, opted_out_at) VALUES (7, 'editor@example.org', '2026-01-07 00:00:00');
+SELECT pg_catalog.setval('public.freshness_mail_person_id_seq', 1, false);
+ALTER TABLE ONLY public.freshness_mail_person
+    ADD CONSTRAINT freshness_mail_person_address_key UNIQUE (address);
+ALTER TABLE ONLY public.freshness_mail_person
+    ADD CONSTRAINT freshness_mail_person_pkey PRIMARY KEY (id);
+-- freshness_mail_start
+CREATE TABLE public.freshness_mail_start (
+    id integer NOT NULL,
+    transition_id bigint NOT NULL,
+    started_at timestamp without time zone NOT NULL
+);
+COMMENT ON TABLE public.freshness_mail_start IS 'where mails begin; one row at most';
+COMMENT ON COLUMN public.freshness_mail_start.id IS '1';
+COMMENT ON COLUMN public.freshness_mail_start.transition_id IS 'the newest transition that nobody is told of';
+COMMENT ON COLUMN public.freshness_mail_start.started_at IS 'runs that went wrong before are not told of';
+CREATE SEQUENCE public.freshness_mail_start_id_seq
+    AS integer
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1;
+ALTER SEQUENCE public.freshness_mail_start_id_seq OWNED BY public.freshness_mail_start.id;
+ALTER TABLE ONLY public.freshness_mail_start ALTER COLUMN id SET DEFAULT nextval('public.freshness_mail_start_id_seq'::regclass);
+INSERT INTO public.freshness_mail_start (id, transition_id, started_at) VALUES (1, 1, '2026-01-01 00:00:00');
+SELECT pg_catalog.setval('public.freshness_mail_start_id_seq', 1, false);
+ALTER TABLE ONLY public.freshness_mail_start
+    ADD CONSTRAINT freshness_mail_start_pkey PRIMARY KEY (id);
