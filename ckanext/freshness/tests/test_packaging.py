@@ -158,14 +158,43 @@ def requirements(lines: list[str], seen: set[str]) -> Iterator[str]:
         yield name
 
 
+COMPATIBLE = re.compile(
+    r"\b(AGPL|Affero|Apache|BSD|LGPL|Lesser|MIT|MPL|Mozilla|PSF|Python Software)\b", re.I
+)
+"""Licences whose code may be combined with code under the AGPL, version 3, as they are written."""
+
+
+def test_every_requirement_has_a_compatible_licence(metadata: Message) -> None:
+    """By the metadata of what is installed."""
+    stated = {}
+    for name in requirements(metadata.get_all("Requires-Dist", []), set()):
+        about = distribution(name).metadata
+        classifiers = [one for one in about.get_all("Classifier", []) if one.startswith("License")]
+        stated[name] = "; ".join(
+            [about["License-Expression"] or "", about["License"] or "", *classifiers]
+        )
+    assert len(stated) > 25
+    assert not {name: licence for name, licence in stated.items() if not COMPATIBLE.search(licence)}
+
+
+def test_the_changelog_begins_with_the_version(metadata: Message) -> None:
+    heading = (ROOT / "CHANGELOG.rst").read_text().splitlines()[4]
+    assert heading.split(" ")[0] == metadata["Version"]
+
+
 def test_the_plugins_load_from_the_wheel(wheel: Path, tmp_path: Path) -> None:
-    """By their entry points, out of a folder that holds the wheel alone."""
+    """By their entry points, out of a folder that holds the wheel alone.
+
+    CKAN is elsewhere, as when it was installed from source: its ``ckanext`` then has one folder, its own, and
+    ours joins it by the .pth file of the wheel.
+    """
     site = tmp_path / "site"
     zipfile.ZipFile(wheel).extractall(site)
     script = f"""
-import importlib.metadata, sys
+import importlib.metadata, site, sys
 import ckanext
-ckanext.__path__ = [{str(site / "ckanext")!r}, *ckanext.__path__]
+ckanext.__path__ = [one for one in ckanext.__path__ if one != {str(ROOT / "ckanext")!r}]
+site.addsitedir({str(site)!r})
 (found,) = importlib.metadata.distributions(name="ckanext-freshness", path=[{str(site)!r}])
 for point in found.entry_points.select(group="ckan.plugins"):
     plugin = point.load()
