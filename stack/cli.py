@@ -9,12 +9,12 @@ import os
 import platform
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from stack import browser, ports, tests
+from stack import browser, peers, ports, tests
 from stack.commands import Interrupted, end_on_signals, foreground, undisturbed
 from stack.environment import ensure_ckan, ensure_tools, tools_are_made
 from stack.errors import StackError
@@ -183,7 +183,9 @@ def ckan(layout: Layout, options: argparse.Namespace) -> int:
 
 
 def test(layout: Layout, options: argparse.Namespace) -> int:
-    """``./dev test [--quick] [pytest arguments]``"""
+    """``./dev test [--quick] [pytest arguments]`` and ``./dev test peers [SUITE...]``"""
+    if options.arguments[:1] == ["peers"]:
+        return test_peers(layout, options)
     plan = tests.plan(options.arguments, layout.root)
     pytest = ["python", "-m", "pytest", f"--rootdir={layout.root}"]
     if not plan.services:
@@ -203,6 +205,31 @@ def test(layout: Layout, options: argparse.Namespace) -> int:
         variables[tests.SITES] = ":".join(str(site.ini) for site in sites)
         ours = [f"--ckan-ini={sites[0].ini}", *tests.distribution(plan.workers, len(sites))]
         return context.run(sites[0], [*pytest, *ours, *plan.arguments], **variables)
+
+
+def test_peers(layout: Layout, options: argparse.Namespace) -> int:
+    """``./dev test peers [ckan] [harvest] [dcat] [pytest arguments]``"""
+    with prepared(layout, options.ckan, for_tests=True) as context:
+        site = Instance(layout, options.ckan, Kind.PEERS)
+        # One series at a time, because the tests of ckanext-harvest listen on a port of their own.
+        lock = Lock(layout.dev / "peers.lock")
+        if not lock.take(wait=False):
+            raise StackError("The tests of peers already run in this checkout; wait for their end.")
+
+        def run(settings: Mapping[str, str], arguments: list[str | Path]) -> int:
+            site.keep(settings=settings)
+            template = Instance(layout, options.ckan, Kind.TEMPLATE)
+            copy_template(template, [site], context.services, context.ckan_bin)
+            pytest = ["python", "-m", "pytest", f"--ckan-ini={site.ini}"]
+            return context.run(site, [*pytest, *arguments])
+
+        return peers.main(
+            options.arguments[1:],
+            run=run,
+            packages=next((context.ckan_bin.parent / "lib").glob("python*/site-packages")),
+            listed=layout.root / "stack" / "peers.txt",
+            folder=site.home / "peers",
+        )
 
 
 @contextmanager
@@ -339,7 +366,12 @@ def parser() -> argparse.ArgumentParser:
     sub.add_argument(
         "--source", metavar="URL", help="a FAIR Data Point to harvest, in place of ours"
     )
-    add("test", test, "run the tests with pytest; arguments are pytest's")
+    add(
+        "test",
+        test,
+        "run the tests with pytest; arguments are pytest's. `test peers` runs those of CKAN and of other "
+        "extensions, without and with our plugins",
+    )
     add("bench", bench, "a benchmark of benchmarks/ by its name, on a site of its own")
     sub = add("services", services_status, "start, stop or show PostgreSQL, Redis and Solr")
     actions = sub.add_subparsers(required=True, metavar="start|stop|status")

@@ -31,6 +31,8 @@ class Kind(Enum):
     TEMPLATE = 2
     """The site whose database is copied for each test run; no test uses it."""
     TEST = 3
+    PEERS = 15
+    """The site for the tests of CKAN and of other extensions; slots of TEST come before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +56,7 @@ class Instance:
 
     @property
     def is_for_tests(self) -> bool:
-        return self.kind in (Kind.TEMPLATE, Kind.TEST)
+        return self.kind in (Kind.TEMPLATE, Kind.TEST, Kind.PEERS)
 
     @property
     def ini(self) -> Path:

@@ -12,7 +12,7 @@ PURE = (
     *("iati/registry/test_records.py", "harvesting/test_package_merge.py"),
     *("harvesting/test_schema_fields.py", "harvesting/test_strategy.py"),
     *("test_database_text.py", "test_dates.py", "test_import_rules.py"),
-    *("test_regular_expressions.py", "test_stack_tests.py"),
+    *("test_regular_expressions.py", "test_stack_peers.py", "test_stack_tests.py"),
 )
 """Folders and files whose tests need neither CKAN nor its services."""
 
