@@ -142,7 +142,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def _extended(mark: pytest.Mark, plugins: str) -> pytest.Mark:
     if mark.name != "ckan_config" or mark.args[0] != "ckan.plugins":
         return mark
-    return pytest.mark.ckan_config("ckan.plugins", f"{plugins} {mark.args[1]}").mark
+    # CKAN refuses to load a plugin twice.
+    names = dict.fromkeys(f"{plugins} {mark.args[1]}".split())
+    return pytest.mark.ckan_config("ckan.plugins", " ".join(names)).mark
 
 
 @pytest.hookimpl(tryfirst=True)
