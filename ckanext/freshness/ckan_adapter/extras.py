@@ -88,6 +88,11 @@ def write_extras_in_session(
         # The session may hold equal values that another transaction has changed since.
         sa.orm.attributes.flag_modified(package, "extras")
         return
+    if _is_new(package) and not any(key in stored for key in keys):
+        # CKAN 2.11 would index a new package a second time for rows that the session adds to it.
+        write_extras({package.id: wanted}, keys)
+        model.Session.expire(package, ["_extras"])
+        return
     # Without this, rows that the action has just written under these keys would be lost.
     model.Session.expire(package, ["_extras"])
     for key in keys:
@@ -95,6 +100,12 @@ def write_extras_in_session(
             package.extras[key] = wanted[key]
         elif key in package.extras:
             del package.extras[key]
+
+
+def _is_new(package: Any) -> bool:
+    """Decide whether the current transaction creates a package: CKAN notes this when it flushes."""
+    cache = getattr(model.Session(), "_object_cache", None)
+    return cache is not None and package in cache["new"]
 
 
 def write_extras(values: Mapping[str, Mapping[str, str]], keys: Sequence[str]) -> None:

@@ -163,7 +163,11 @@ def test_every_kind_of_edit(
         for number, (name, call) in enumerate(CALLS.items()):
             made = new(act, f"{prefix}-{number}", owner_org=owner)
             found[name] = effects(partial(call, act, made), made["id"], monkeypatch)
-        creates: dict[str, dict[str, Any]] = {"create": {}, "create, empty": {"resources": []}}
+        creates: dict[str, dict[str, Any]] = {
+            "create": {},
+            "create, empty": {"resources": []},
+            "create, empty and without extras": {"resources": [], "extras": []},
+        }
         for name, more in creates.items():
             package_id = str(uuid4())
             call_new = partial(new, act, f"{prefix}-{package_id}", id=package_id, **more)
@@ -175,6 +179,16 @@ def test_every_kind_of_edit(
     with_us = all_of("ours")
     assert plain["update"].activities == 1 and plain["create"].documents, "it measures nothing"
     assert with_us == plain
+
+
+def test_a_bulk_edit_of_datasets_that_were_just_created() -> None:
+    """CKAN 2.11 updates rows only: a package that the session still holds would not show it."""
+    owner = factories.Organization()["id"]
+    user = factories.Sysadmin()
+    made = factories.Dataset(user=user, owner_org=owner)["id"]
+    context = {"user": user["name"]}
+    helpers.call_action("bulk_update_private", context, datasets=[made], org_id=owner)
+    assert model.Package.get(made).private
 
 
 def test_what_the_hooks_cost(monkeypatch: pytest.MonkeyPatch) -> None:
