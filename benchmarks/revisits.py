@@ -25,6 +25,7 @@ from ckanext.freshness.checking import change_rates
 from ckanext.freshness.checking.change_rates import NONE, Observations
 from ckanext.freshness.checking.learned import LearnedSelection
 from ckanext.freshness.checking.learning import Known, after_check
+from ckanext.freshness.checking.rhythms import NO_RHYTHM, Rhythm
 from ckanext.freshness.checking.selection import (
     Candidate,
     History,
@@ -114,6 +115,7 @@ class File:
     seen: int = 0
     own: Observations = NONE
     together: float = 0.5
+    rhythm: Rhythm = NO_RHYTHM
 
 
 @dataclass(slots=True)
@@ -245,6 +247,7 @@ class Simulation:
             dataset.hides_changes = False
         for file in self._files:
             file.seen, file.own, file.together = 0, NONE, 0.5
+            file.rhythm = Rhythm(START + file.dataset.known * DAY)
         self._candidates = [self._new(file) for file in self._files]
 
     def _new(self, file: File) -> Candidate:
@@ -300,6 +303,7 @@ class Simulation:
         if due is not None and dataset.limits is not None:
             delinquent = due - dataset.limits.due + dataset.limits.delinquent
         host = self._hosts.get(dataset.host, NONE)
+        together = statistics.fmean(file.together for file in dataset.files)
         for turn, row in enumerate(rows):
             file = self._files[int(row.resource_id)]
             expectation = change_rates.expected(
@@ -308,12 +312,15 @@ class Simulation:
             history = History(
                 rate=change_rates.rate(expectation, file.own),
                 delinquent=delinquent,
-                together=file.together,
+                together=together,
                 files=max(len(working), 1),
                 turn=turn,
                 probed_at=max(working, default=None),
                 change_seen_at=dataset.change_seen_at,
                 hides_changes=dataset.hides_changes,
+                changed_at=file.rhythm.changed_at,
+                every=file.rhythm.every,
+                regularity=file.rhythm.regularity,
             )
             self._candidates[file.number] = row._replace(due=due, history=history)
 
@@ -380,6 +387,7 @@ class Simulation:
             and seen_at > row.visited_at,
             found_at=row.succeeded_at,
             trust=_HOST_DATES["dated" if dataset.dated else "undated"],
+            rhythm=file.rhythm,
         )
         stated = START + changed * DAY if dataset.dated and changed is not None else None
         learned = after_check(known, now, changed=changed is not None, stated=stated)
@@ -391,7 +399,7 @@ class Simulation:
         dataset.pool = Observations(
             others.changes + learned.own.changes, others.days + learned.own.days
         )
-        file.own, file.together = learned.own, learned.together
+        file.own, file.together, file.rhythm = learned
         if changed is not None:
             dataset.change_seen_at = now
 
@@ -516,6 +524,9 @@ def _scored_rows(seed: int, now: datetime) -> Iterator[Candidate]:
             turn=number % 5,
             probed_at=now - DAY,
             change_seen_at=now - 2 * DAY,
+            changed_at=visited - chance.uniform(0, 40) * DAY,
+            every=chance.uniform(1, 60),
+            regularity=chance.random(),
         )
         yield NEW._replace(
             resource_id=f"{number:036}",

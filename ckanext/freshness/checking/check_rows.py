@@ -28,6 +28,7 @@ from .decisions import KnownContent
 from .fields import OURS
 from .learning import Known, trust
 from .results import ResourceToCheck
+from .rhythms import Rhythm
 from .selection import Candidate, History, SelectionReason, SelectionRules, shard_of
 
 _STREAM_BATCH = 5000
@@ -284,6 +285,9 @@ def _known_changes(row: Any, of_host: Any) -> Known:
         others_changed=seen is not None and visited is not None and seen > visited,
         found_at=aware(row.succeeded_at),
         trust=trust(*dates),
+        rhythm=Rhythm(
+            aware(row.last_change_at or row.last_change), row.interval_days, row.regularity
+        ),
     )
 
 
@@ -374,7 +378,7 @@ _ANEW = (
     ),
     *("undetermined", "handed_to", "attempts", "strip", "tabular", "promised", "found", "shape"),
     *("seen_changes", "watched_days", "change_seen_at", "together", "dates_right", "dates_wrong"),
-    "hides_changes",
+    *("hides_changes", "last_change_at", "interval_days", "regularity"),
 )
 """The columns that are reset if the URL changes."""
 
@@ -427,7 +431,7 @@ _HISTORY = {
     "dataset_changes": "sum(c.seen_changes) OVER dataset",
     "dataset_days": "sum(c.watched_days) OVER dataset",
     "delinquent": "d.delinquent",
-    "together": "c.together",
+    "together": "avg(c.together) OVER dataset",
     "files": """greatest(
         count(*) FILTER (WHERE c.failures = 0 AND c.visited_at IS NOT NULL) OVER dataset, 1
     )""",
@@ -437,6 +441,9 @@ _HISTORY = {
     "probed_at": "max(c.visited_at) FILTER (WHERE c.failures = 0) OVER dataset",
     "change_seen_at": "max(c.change_seen_at) OVER dataset",
     "hides_changes": "bool_or(c.hides_changes) OVER dataset",
+    "changed_at": "c.last_change_at",
+    "every": "c.interval_days",
+    "regularity": "c.regularity",
 }
 """SQL of what :func:`_history` needs. Files that were never checked, as uploads, have the last turns."""
 
@@ -478,6 +485,7 @@ SELECT r.id, r.package_id, r.url, r.format,
     c.etag, c.last_modified, c.hash, c.earlier, c.outdated, c.tabular, c.promised, c.found, c.handed_to,
     c.shape IS NOT NULL AS has_shape,
     c.seen_changes, c.watched_days, c.together, c.visited_at, c.succeeded_at,
+    c.last_change_at, c.interval_days, c.regularity,
     p.seen_changes AS dataset_changes, p.watched_days AS dataset_days, p.change_seen_at AS
         dataset_change_seen_at, c.host, d.frequency_days, (
         SELECT max(e.happened_at) FROM freshness_evidence e

@@ -1,13 +1,16 @@
 """Which resources a run checks by the policy ``learned``: the most valuable checks within a budget.
 
-The value of a check is the waiting that it ends, rate x age²: the changes that are expected in a day, times the
-square of the days since the previous check. It has three refinements:
+The value of a check is twice the waiting that it ends. For a file that changes at random this is rate x age²:
+the changes that are expected in a day, times the square of the days since the previous check. It has four
+refinements:
 
+* As far as a file seems to change regularly, a check is worth nothing before the next change is expected, and
+  much when the change is probably there (:mod:`.rhythms`).
 * A change that is followed by another before it is seen is lost. For files that change about every day, this
   weighs more than the waiting (:data:`LOSS`).
 * The files of many datasets change together. One of them is then enough to notice an update: the one that has
-  waited longest. Once it has changed, the others are checked in the next run. How often a file changes together
-  with others is learned (:attr:`.selection.History.together`).
+  waited longest. Once it has changed, the others are checked in the next run: they wait until their next
+  change at most. How often files change together is learned (:attr:`.selection.History.together`).
 * While a dataset is due, a check can also correct its status (:data:`STATUS`).
 
 Before these, a run makes the checks that must not wait; see :data:`SHARES`. If its share of the budget is too
@@ -24,9 +27,11 @@ from datetime import datetime, timedelta
 from math import ceil
 from typing import NamedTuple
 
+from .rhythms import pending
 from .selection import (
     SLACK,
     Candidate,
+    History,
     SelectionReason,
     SelectionRules,
     left_out,
@@ -41,6 +46,9 @@ BROKEN = 7 * _DAY
 """The longest time between two checks of a broken link."""
 UNREACHABLE = 30 * _DAY
 """The longest time between two checks of a URL that never worked."""
+
+_BOUNDS = {bound: (bound - SLACK) / _DAY for bound in (REACHABLE, BROKEN, UNREACHABLE)}
+"""Days after which a check is due by each of them."""
 
 SHARES = {
     SelectionReason.VISIT_UNCONFIRMED: 1.0,
@@ -57,6 +65,12 @@ STATUS = 40.0
 TOUCHED = 2.0
 """Weights in a value: of a change that would be lost, of a status that could be wrong, and of a resource whose
 own date is newer than at the previous run."""
+
+FOLLOWED = 10.0
+"""The most days until its next change that count for a file of which others have changed."""
+
+MOST_CHANGES = 1.0
+"""The most changes a day that count: one run a night cannot see more."""
 
 
 class Priority(NamedTuple):
@@ -214,7 +228,7 @@ def priority_of(candidate: Candidate, now: datetime, rules: SelectionRules) -> P
 
 
 def _bounded(age: float, bound: timedelta, value: float) -> Priority:
-    share = age / ((bound - SLACK) / _DAY)
+    share = age / _BOUNDS[bound]
     if share >= 1:
         return Priority(SelectionReason.VISIT_BOUND, share, value)
     return Priority(SelectionReason.VISIT_EXPECTED, value, value)
@@ -222,19 +236,34 @@ def _bounded(age: float, bound: timedelta, value: float) -> Priority:
 
 def _value(candidate: Candidate, now: datetime, age: float, *, is_due: bool) -> float:
     history = candidate.history
-    changes = history.rate
+    changes = min(history.rate, MOST_CHANGES)
     together = history.together if history.files > 1 else 0.0
-    value = changes * (1 - together) * age * age + LOSS * changes * changes * age
+    value = (1 - together) * _ended(history, changes, now, age) + LOSS * changes * changes * age
     if candidate.is_touched:
         value += TOUCHED
     seen, last = history.change_seen_at, candidate.visited_at
     if seen is not None and last is not None and seen > last:
         # Another file of the dataset has changed since.
-        return value + 2 * together * (1 + (now - seen) / _DAY)
+        return value + together * min(FOLLOWED, 1 / changes) * (1 + (now - seen) / _DAY)
     probed = age
     if history.probed_at is not None:
         probed = max((now - history.probed_at) / _DAY, 0.0)
     if history.turn:
         return value + changes * together * probed
-    value += changes * together * history.files * probed * probed
+    value += together * history.files * _ended(history, changes, now, probed)
     return value + STATUS * changes * probed if is_due else value
+
+
+def _ended(history: History, changes: float, now: datetime, age: float) -> float:
+    """Return twice the waiting for changes of a file that a check ends.
+
+    :param age: days since a check would have seen them
+    """
+    random = changes * age * age
+    if history.every is None or history.changed_at is None:
+        return random
+    since = (now - history.changed_at) / _DAY
+    chance, days = pending(history.every, history.regularity, since - age, since)
+    # Not every file of a dataset changes at each date.
+    share = min(changes * history.every, 1.0)
+    return random + chance * (2 * share * days - random)

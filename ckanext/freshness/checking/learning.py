@@ -1,4 +1,4 @@
-"""What the result of a check says of a file's rate of change: pure functions of what was known before.
+"""What the result of a check says of a file's changes: pure functions of what was known before.
 
 The numbers are stored by the statement that stores the result (:mod:`.result_writer`). A run that is killed
 therefore neither loses an observation nor stores it twice.
@@ -9,8 +9,9 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from . import change_rates
+from . import change_rates, rhythms
 from .change_rates import NONE, Observations
+from .rhythms import NO_RHYTHM, Rhythm
 
 _DAY = timedelta(days=1)
 
@@ -27,6 +28,7 @@ class Known(NamedTuple):
     :ivar others_changed: whether another file of the dataset has changed since the resource's last check
     :ivar found_at: end of the last check that found the file; None if none did
     :ivar trust: how often dates that the host's files had were right, from 0 to 1
+    :ivar rhythm: the file's changes in time
     """
 
     own: Observations = NONE
@@ -35,6 +37,7 @@ class Known(NamedTuple):
     others_changed: bool = False
     found_at: datetime | None = None
     trust: float = 0.5
+    rhythm: Rhythm = NO_RHYTHM
 
 
 class Learned(NamedTuple):
@@ -42,6 +45,7 @@ class Learned(NamedTuple):
 
     own: Observations
     together: float
+    rhythm: Rhythm
 
 
 def trust(right: int, wrong: int) -> float:
@@ -63,20 +67,27 @@ def after_check(
     :param stated: when the file changed, as the server or the harvest source states it; None if neither does
     :param only_stated: whether nothing else shows the change
     """
-    if known.found_at is None:
+    found_at = known.found_at
+    if found_at is None:
         # The first check has nothing to compare with.
-        return Learned(known.own, known.together)
-    days = (at - known.found_at) / _DAY
+        return Learned(known.own, known.together, known.rhythm)
+    days = (at - found_at) / _DAY
     together = known.together
     if known.others_changed:
         together += _STEP * (changed - together)
     if not changed:
-        return Learned(change_rates.unchanged(known.own, days), together)
+        return Learned(change_rates.unchanged(known.own, days), together, known.rhythm)
     if only_stated:
         otherwise = change_rates.unchanged(known.own, days)
     else:
         otherwise = change_rates.changed(known.own, known.expected, days)
-    if stated is None or not known.found_at < stated <= at:
-        return Learned(otherwise, together)
+    if stated is None or not found_at < stated <= at:
+        rhythm = known.rhythm if only_stated else rhythms.after_change(known.rhythm, found_at, at)
+        return Learned(otherwise, together, rhythm)
     exact = change_rates.changed_at(known.own, days, (at - stated) / _DAY)
-    return Learned(change_rates.mixed(exact, otherwise, known.trust), together)
+    rhythm = known.rhythm
+    if known.trust >= 0.5:
+        rhythm = rhythms.after_change(rhythm, stated, stated)
+    elif not only_stated:
+        rhythm = rhythms.after_change(rhythm, found_at, at)
+    return Learned(change_rates.mixed(exact, otherwise, known.trust), together, rhythm)

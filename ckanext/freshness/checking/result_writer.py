@@ -184,6 +184,9 @@ def _learned(result: CheckResult) -> dict[str, Any]:
         "seen_changes": learned.own.changes,
         "watched_days": learned.own.days,
         "together": learned.together,
+        "last_change_at": utc_text(learned.rhythm.changed_at) if changed else None,
+        "interval_days": learned.rhythm.every,
+        "regularity": learned.rhythm.regularity,
         "change_seen": changed,
         "date_right": right,
         "date_wrong": wrong,
@@ -198,6 +201,7 @@ _COLUMNS = """
     changed_at timestamp, method text, status integer, reason text, words text, received bigint,
     seconds numeric, shape jsonb, final_url text, sent_etag text, sent_modified text, modified timestamp,
     seen_changes double precision, watched_days double precision, together double precision,
+    last_change_at timestamp, interval_days double precision, regularity double precision,
     change_seen boolean, date_right boolean, date_wrong boolean, hides_changes boolean,
     why text, every_days integer"""
 
@@ -247,6 +251,9 @@ UPDATE freshness_check c SET
     seen_changes = coalesce(f.seen_changes, c.seen_changes),
     watched_days = coalesce(f.watched_days, c.watched_days),
     together = coalesce(f.together, c.together),
+    last_change_at = coalesce(f.last_change_at, c.last_change_at),
+    interval_days = coalesce(f.interval_days, c.interval_days),
+    regularity = coalesce(f.regularity, c.regularity),
     change_seen_at = CASE WHEN f.change_seen THEN :run_start ELSE c.change_seen_at END,
     dates_right = c.dates_right + CASE WHEN f.date_right THEN 1 ELSE 0 END,
     dates_wrong = c.dates_wrong + CASE WHEN f.date_wrong THEN 1 ELSE 0 END,

@@ -168,12 +168,15 @@ class History(NamedTuple):
 
     :ivar rate: changes that are expected in a day; see :mod:`.change_rates`
     :ivar delinquent: when the dataset becomes delinquent
-    :ivar together: how often the file has changed when others of its dataset had, from 0 to 1
+    :ivar together: how often files of the dataset have changed when others of it had, from 0 to 1
     :ivar files: number of files of the dataset whose last check did not fail, at least 1
     :ivar turn: number of these that have waited longer for a check
     :ivar probed_at: start of the run that last checked any of them
     :ivar change_seen_at: start of the run that last found a change of any of them
     :ivar hides_changes: whether a server has said "not modified" of a file of the dataset that had changed
+    :ivar changed_at: the file's last change; see :class:`.rhythms.Rhythm` for this and the next two
+    :ivar every: days between its changes
+    :ivar regularity: the probability that it changes regularly
     """
 
     rate: float = 1 / 60
@@ -184,6 +187,9 @@ class History(NamedTuple):
     probed_at: datetime | None = None
     change_seen_at: datetime | None = None
     hides_changes: bool = False
+    changed_at: datetime | None = None
+    every: float | None = None
+    regularity: float = 0.0
 
 
 NO_HISTORY = History()

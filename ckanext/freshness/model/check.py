@@ -146,6 +146,18 @@ class ResourceCheck(tk.BaseModel):
         default=0.5,
         comment="how often the file changed when others of its dataset had, from 0 to 1",
     )
+    last_change_at = Column(
+        DateTime, comment="when the last change that a check saw happened, as far as known"
+    )
+    interval_days = Column(
+        DOUBLE_PRECISION, comment="days between the last changes; empty if fewer than two are known"
+    )
+    regularity = Column(
+        DOUBLE_PRECISION,
+        nullable=False,
+        default=0.1,
+        comment="probability that the file changes at regular intervals",
+    )
     dates_right = Column(
         Integer, nullable=False, default=0, comment="checks in which the stated date was right"
     )

@@ -92,6 +92,7 @@ PURE = (
     *("aging/", "checking/decisions.py", "checking/content.py", "checking/selection.py"),
     "checking/shapes.py",
     *("checking/change_rates.py", "checking/learned.py", "checking/learning.py"),
+    "checking/rhythms.py",
     *(f"iati/policy/{name}.py" for name in ("attempts", "iati_file", "rules", "state")),
     *("harvesting/record.py", "harvesting/strategy.py"),
 )

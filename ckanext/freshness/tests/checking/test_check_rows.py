@@ -215,6 +215,10 @@ def test_candidates_have_the_history_of_their_dataset_where_it_is_wanted() -> No
     check_rows.sync(NOW, TYPES)
     judged()
     sql("UPDATE freshness_dataset SET delinquent = '2026-12-24'")
+    sql(
+        "UPDATE freshness_check SET last_change_at = '2026-11-20', interval_days = 30, regularity = 0.9 "
+        "WHERE resource_id = 'r1'"
+    )
     for number, name in enumerate(("r1", "r2", "failing"), start=1):
         sql(
             "UPDATE freshness_check SET seen_changes = :n, watched_days = 10 * :n, visited_at = :at, "
@@ -236,13 +240,16 @@ def test_candidates_have_the_history_of_their_dataset_where_it_is_wanted() -> No
         "files": 2,
         "probed_at": utc(NOW - DAY),
         "change_seen_at": utc(NOW - DAY),
+        "together": (3 * 0.25 + 0.5) / 4,
+        "regularity": 0.1,
     }
+    rhythm = {"changed_at": datetime(2026, 11, 20), "every": 30.0, "regularity": 0.9}
     assert {row.resource_id: row.history for row in rows(hosts={})} == {
         # The one that has waited longest comes first, those that fail or were never checked come last.
-        "r2": History(rate_of(2), together=0.25, turn=0, **of_dataset),
-        "r1": History(rate_of(1), together=0.25, turn=1, **of_dataset),
+        "r2": History(rate_of(2), turn=0, **of_dataset),
+        "r1": History(rate_of(1), turn=1, **{**of_dataset, **rhythm}),
         "upload": History(rate_of(0), turn=2, **of_dataset),
-        "failing": History(rate_of(3), together=0.25, turn=3, **of_dataset),
+        "failing": History(rate_of(3), turn=3, **of_dataset),
     }
 
 

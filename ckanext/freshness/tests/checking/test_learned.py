@@ -94,6 +94,31 @@ def test_values() -> None:
     assert value(slow, due=NOW - DAY) > value(slow)
 
 
+def test_a_file_that_changes_regularly_is_checked_when_a_change_is_expected() -> None:
+    values = []
+    for since in (5, 25, 34, 40):
+        rhythm = {"changed_at": NOW - since * DAY, "every": 30.0, "regularity": 0.9}
+        values.append(value({"rate": 1 / 30, **rhythm}))
+    random = value({"rate": 1 / 30})
+    assert values[0] < random / 3
+    assert values[0] < values[1] < values[2]
+    assert values[2] > 2 * random
+    # It did not change in the window that ended before the last check.
+    assert values[3] < random
+    # Nothing is lost by a rhythm of which nothing is known.
+    assert value({"rate": 1 / 30, "changed_at": NOW - 5 * DAY}) == random
+
+
+def test_more_than_one_change_a_night_counts_as_one() -> None:
+    assert value({"rate": 20.0}) == value({"rate": 1.0})
+
+
+def test_files_of_a_changed_dataset_come_first_unless_they_change_again_soon() -> None:
+    changed = {"files": 5, "turn": 1, "together": 1.0, "change_seen_at": NOW}
+    slow, fast = value({"rate": 1 / 30, **changed}), value({"rate": 1.0, **changed})
+    assert slow > fast > value({"rate": 1 / 30, "files": 5, "together": 1.0})
+
+
 def chosen(rows: list[Candidate], budget: int) -> list[str]:
     selection = LearnedSelection(NOW, RULES, budget)
     for row in rows:

@@ -292,6 +292,7 @@ def test_nothing_is_half_written() -> None:
 # What checks teach of changes.
 
 LEARNED = "seen_changes, watched_days, together, change_seen_at, dates_right, dates_wrong"
+RHYTHM = "last_change_at, interval_days, regularity"
 
 
 def checked(days: int, outcome: Outcome, **more: Any) -> CheckResult:
@@ -326,6 +327,30 @@ def test_observations_are_stored_with_their_result() -> None:
     assert 0.5 < found["seen_changes"] < 1.1 and 10 < found["watched_days"] < 20
     assert found["change_seen_at"] == at.replace(tzinfo=None)
     assert (found["dates_right"], found["dates_wrong"]) == (1, 1)
+
+
+def test_the_rhythm_is_stored_with_its_result() -> None:
+    one_resource()
+    write(finding(), start=NOW)
+    write(checked(10, Outcome.SAME_HASH))
+    assert known(RHYTHM) == {"last_change_at": None, "interval_days": None, "regularity": 0.1}
+    found = []
+    for days in (20, 50, 80):
+        at = NOW + days * DAY
+        modified = at - 2 * DAY
+        write(
+            checked(days, Outcome.CHANGED, changed_at=at, modified=modified,
+                    agreement=Agreement.AGREED),
+            start=at,
+        )  # fmt: skip
+        found.append(known(RHYTHM))
+    assert found[-1]["last_change_at"] == (NOW + 78 * DAY).replace(tzinfo=None)
+    assert found[1]["interval_days"] == pytest.approx(30)
+    assert found[2]["interval_days"] == pytest.approx(30)
+    assert found[0]["regularity"] == found[1]["regularity"] == 0.1 < found[2]["regularity"]
+    # A check that sees no change leaves it as it is.
+    write(checked(90, Outcome.SAME_HASH))
+    assert known(RHYTHM) == found[-1]
 
 
 def test_a_server_hides_changes_until_its_validators_tell_one() -> None:

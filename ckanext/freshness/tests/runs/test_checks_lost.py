@@ -18,6 +18,7 @@ from ckan.lib import redis as ckan_redis
 from ckan.tests import factories, helpers
 
 from ckanext.freshness.checking import run_records
+from ckanext.freshness.checking.rhythms import UNKNOWN
 from ckanext.freshness.ckan_adapter.ckan_core import model
 from ckanext.freshness.ckan_adapter.database import disconnect
 from ckanext.freshness.ckan_adapter.locks import is_held
@@ -301,7 +302,10 @@ def test_a_killed_run_neither_loses_nor_doubles_an_observation(
     check(cli)
     with model.Session.get_bind().connect() as connection:
         rows = connection.execute(
-            sa.text("SELECT resource_id, seen_changes, watched_days, attempts FROM freshness_check")
+            sa.text(
+                "SELECT resource_id, seen_changes, watched_days, last_change_at, interval_days, "
+                "regularity, attempts FROM freshness_check"
+            )
         ).all()
         changes = connection.execute(sa.text("SELECT resource_id FROM freshness_change")).all()
     # Each file was seen to change once, within ten days.
@@ -309,6 +313,9 @@ def test_a_killed_run_neither_loses_nor_doubles_an_observation(
     for row in rows:
         assert len(row.attempts) == 2
         assert 0 < row.seen_changes < 1.5 and 0 <= row.watched_days < 10.5
+        # A change that counts twice would have an interval.
+        assert row.last_change_at is not None
+        assert (row.interval_days, row.regularity) == (None, UNKNOWN)
 
 
 @pytest.mark.usefixtures("dataset")
