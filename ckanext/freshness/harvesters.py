@@ -20,6 +20,7 @@ TESTED_HARVEST = "ckanext-harvest>=1.6.3,<1.7"
 """The versions of ckanext-harvest that this extension was tested with, as in requirements.txt."""
 
 try:
+    from ckanext.harvest import plugin as harvest_plugin
     from ckanext.harvest import queue
     from ckanext.harvest.interfaces import IHarvester
     from ckanext.harvest.logic.validators import _normalize_url
@@ -34,7 +35,7 @@ except ModuleNotFoundError as error:
 
 def connect() -> None:
     """Give the rest of this extension the queues and the harvesters of ckanext-harvest."""
-    connect_harvest(HarvestExtension(queue, _normalize_url))
+    connect_harvest(HarvestExtension(queue, harvest_plugin, _normalize_url))
 
 
 class _Harvester:

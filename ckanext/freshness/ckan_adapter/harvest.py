@@ -23,6 +23,8 @@ class HarvestExtension:
 
     queue: Any
     """The module ``ckanext.harvest.queue``."""
+    plugin: Any
+    """The module ``ckanext.harvest.plugin``."""
     normalize_url: Callable[[str], str]
     """The function that its validators compare sources' URLs with."""
 
@@ -41,6 +43,11 @@ def _queue() -> Any:
     if _extension is None:
         raise RuntimeError("ckanext-harvest is not in use: add the plugin harvest to ckan.plugins")
     return _extension.queue
+
+
+def harvest_plugin() -> Any | None:
+    """Return the module of ckanext-harvest's plugin ``harvest``; None if no harvester of ours is enabled."""
+    return _extension.plugin if _extension else None
 
 
 def harvesting_user() -> Any:

@@ -21,6 +21,7 @@ import sqlalchemy as sa
 from ..ckan_adapter import harvest_tables
 from ..ckan_adapter.ckan_core import SearchIndexError, model
 from ..ckan_adapter.harvest import publish_objects
+from ..ckan_adapter.harvest_metadata import read_together
 from ..ckan_adapter.locks import locked
 from ..ckan_adapter.lost_database import is_loss
 from ..ckan_adapter.solr import solr_commit, without_solr_commits
@@ -247,7 +248,7 @@ def _import_page(source_id: str, ids: Sequence[str]) -> tuple[set[str], list[str
     """
     source = harvest_tables.source_row(source_id)
     with without_solr_commits():
-        with queued() as queue:
+        with read_together(), queued() as queue:
             failed, rest = _import_each(source, ids, queue)
         for refusal in queue.refused:
             # The package is written but not in Solr: the next job imports the record again.

@@ -17,6 +17,7 @@ import sqlalchemy as sa
 
 from ..ckan_adapter.ckan_core import SearchIndexError, model, solr_answers
 from ..ckan_adapter.database import hold_packages
+from ..ckan_adapter.harvest_metadata import read_together
 from ..ckan_adapter.lost_database import is_loss
 from ..ckan_adapter.solr import (
     index_package,
@@ -132,7 +133,7 @@ def _send(ids: Sequence[str]) -> dict[str, str]:
     model.Session.expire_all()
     held = hold_packages(ids)
     failures: dict[str, str] = {}
-    with without_solr_commits(), queued() as queue:
+    with without_solr_commits(), read_together(ids), queued() as queue:
         present = present_packages(ids)
         for package_id in ids:
             try:
