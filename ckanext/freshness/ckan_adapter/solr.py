@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import contextlib
+import json
 from collections.abc import Iterator, Mapping, Sequence
-from copy import deepcopy
 from typing import Any
 
 import ckan.plugins.toolkit as tk
-from ckan import model
+from ckan import logic, model
 from ckan.lib import search
 from ckan.lib.search import index as search_index
 
 from .forms import has_default_form
 from .version import IS_2_12, version_is_among
+
+_validated_twice: Any = getattr(logic, "package_show_default_and_custom_schemas", None)
+"""CKAN 2.12's own function, which :mod:`.solr_queue` replaces."""
 
 SEARCH_FAULTS = (search.SearchError, search.SolrConnectionError)
 """The errors of a search that Solr refuses or does not answer."""
@@ -58,42 +61,40 @@ def index_package(package_id: str) -> None:
     :raises ckan.lib.search.SearchIndexError: Solr does not answer, or refuses the document
     """
     if IS_2_12:
-        package = model.Package.get(package_id)
-        if version_is_among(("2.12",)) and has_default_form(package and package.type):
-            _index_validated_once(package_id)
-            return
-        from ckan.logic import index_update_package
+        from ckan.logic import index_update_package_dicts
 
-        index_update_package({"ignore_auth": True}, package_id, defer_commit=True)
+        both = validated_for_index({"ignore_auth": True}, package_id)
+        index_update_package_dicts(both, defer_commit=True)
         return
     context = {"model": model, "ignore_auth": True, "validate": False, "use_cache": False}
     package = tk.get_action("package_show")(context, {"id": package_id})
     search.index_for(model.Package).update_dict(package, defer_commit=True)
 
 
-def _index_validated_once(package_id: str) -> None:
-    """Index a package as CKAN 2.12's ``index_update_package`` does, but validate it only once.
+def validated_for_index(
+    parent_context: Any, package_id: str
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return what CKAN 2.12's ``package_show_default_and_custom_schemas`` does, but validate only once.
 
     CKAN validates by the default schema and by the form's, and skips the second if the schemas are equal.
-    They never are, because each call creates new validators. So this function serves packages that use
-    the default schema.
+    They never are, because each call creates new validators. So packages that use the default schema are
+    validated once; of all others, CKAN's own function returns both dicts.
+
+    :raises tk.ObjectNotFound: there is no such package
     """
     from ckan.logic.schema import default_show_package_schema
 
-    context = {"ignore_auth": True, "use_cache": False, "validate": False}
-    package = tk.get_action("package_show")(context, {"id": package_id})
+    package = model.Package.get(package_id)
+    if not (version_is_among(("2.12",)) and has_default_form(package and package.type)):
+        both: tuple[dict[str, Any], dict[str, Any]] = _validated_twice(parent_context, package_id)
+        return both
+    context = logic.fresh_context(parent_context, ignore_auth=True, use_cache=False, validate=False)
+    shown = tk.get_action("package_show")(context, {"id": package_id})
     schema = default_show_package_schema()
-    default, _errors = tk.navl_validate(package, schema, context)
-    _index_validated(default, _apart(default, schema), context)
-
-
-def _index_validated(
-    default: dict[str, Any], custom: dict[str, Any], context: dict[str, Any]
-) -> None:
-    from ckan.logic import apply_after_dataset_show_plugins, index_update_package_dicts
-
-    apply_after_dataset_show_plugins(context, custom)
-    index_update_package_dicts((default, custom), defer_commit=True)
+    default, _errors = tk.navl_validate(shown, schema, context)
+    custom = _apart(default, schema)
+    logic.apply_after_dataset_show_plugins(context, custom)
+    return default, custom
 
 
 def index_present(package: dict[str, Any]) -> None:
@@ -102,8 +103,13 @@ def index_present(package: dict[str, Any]) -> None:
     :raises ckan.lib.search.SearchIndexError: Solr does not answer, or refuses the document
     """
     if IS_2_12:
+        from ckan.logic import apply_after_dataset_show_plugins, index_update_package_dicts
+
         context = {"ignore_auth": True, "use_cache": False, "validate": False}
-        _index_validated(package, deepcopy(package), context)
+        # Ten times as fast as a deep copy. It came from JSON.
+        custom = json.loads(json.dumps(package))
+        apply_after_dataset_show_plugins(context, custom)
+        index_update_package_dicts((package, custom), defer_commit=True)
     else:
         search.index_for(model.Package).update_dict(package, defer_commit=True)
 

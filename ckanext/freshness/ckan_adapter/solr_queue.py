@@ -6,8 +6,9 @@ and queries for one of them are answered from the queue.
 
 CKAN cannot index several packages with one request (https://github.com/ckan/ckan/issues/3482). Therefore
 this module replaces ``make_connection`` in ``ckan.lib.search.index`` and ``.query``, which are not
-public. It does so only on the tested CKAN versions (:data:`TRIED`). The replacement holds for the whole
-process, so use it in consumers and commands, not in a web server.
+public. On CKAN 2.12 it also replaces the function that validates packages for the index, see
+:func:`.solr.validated_for_index`. It does so only on the tested CKAN versions (:data:`TRIED`). The
+replacement holds for the whole process, so use it in consumers and commands, not in a web server.
 """
 
 from __future__ import annotations
@@ -21,11 +22,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import pysolr
+from ckan import logic
 from ckan.lib.search import index as search_index
 from ckan.lib.search import is_available as solr_answers
 from ckan.lib.search import query as search_query
 
-from .version import version_is_among
+from .solr import validated_for_index
+from .version import IS_2_12, version_is_among
 
 log = logging.getLogger(__name__)
 
@@ -162,9 +165,14 @@ def queued() -> Iterator[DocumentQueue]:
     before = search_index.make_connection, search_query.make_connection
     search_index.make_connection = lambda *_args, **_options: _Writing(queue)
     search_query.make_connection = lambda *_args, **options: _Reading(queue, **options)
+    if IS_2_12:
+        both_before = logic.package_show_default_and_custom_schemas
+        logic.package_show_default_and_custom_schemas = validated_for_index
     try:
         yield queue
     finally:
         search_index.make_connection, search_query.make_connection = before
+        if IS_2_12:
+            logic.package_show_default_and_custom_schemas = both_before
         queue.settle()
         queue.send()

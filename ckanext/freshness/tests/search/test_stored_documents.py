@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 import json
+from copy import deepcopy
+from datetime import datetime
 from typing import Any
+from uuid import uuid4
 
 import pytest
 import sqlalchemy as sa
 from ckan.lib.search.common import make_connection
 from ckan.tests import factories
+from ckan.tests.helpers import call_action
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ckanext.freshness.ckan_adapter.ckan_core import model
 from ckanext.freshness.ckan_adapter.extras import write_extras
-from ckanext.freshness.ckan_adapter.solr import rebuild, solr_commit
+from ckanext.freshness.ckan_adapter.harvest_metadata import read_together
+from ckanext.freshness.ckan_adapter.solr import rebuild, solr_commit, without_solr_commits
+from ckanext.freshness.ckan_adapter.solr_queue import queued
 from ckanext.freshness.ckan_adapter.stored_documents import present_packages
 from ckanext.freshness.ckan_adapter.version import IS_2_12
 from ckanext.freshness.search import unindexed
 from ckanext.freshness.tests.search.test_unindexed import documents, mark
+from ckanext.harvest import model as harvest_model
 
 pytestmark = pytest.mark.usefixtures("with_plugins", "clean_db", "clean_index")
 
@@ -69,12 +76,16 @@ STATUSES = st.dictionaries(
     st.sampled_from(["freshness", "freshness_due", "freshness_undetermined"]),
     st.sampled_from(["overdue", "2026-03-04T05:06:07Z", "api"]),
 )
+HARVESTS = st.lists(
+    st.tuples(st.booleans(), st.sampled_from([None, "2026-01-02", "2026-01-03"])), max_size=3
+)
+"""Harvest objects of a package: whether each is current, and when its import finished."""
 
 
 @settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
-@given(DATASETS, st.lists(WRITTEN, min_size=3, max_size=3), STATUSES)
+@given(DATASETS, st.lists(WRITTEN, min_size=3, max_size=3), STATUSES, HARVESTS)
 def test_documents_are_those_of_a_rebuild(
-    dataset: Dataset, written: list[Dataset], statuses: dict[str, str]
+    dataset: Dataset, written: list[Dataset], statuses: dict[str, str], harvests: list[Any]
 ) -> None:
     owner = factories.Organization()["id"]
     group = factories.Group()["name"]
@@ -88,6 +99,7 @@ def test_documents_are_those_of_a_rebuild(
             id=resource["id"],
         )
     write_extras({id_: statuses}, list(statuses))
+    add_harvests(id_, harvests)
     marks = mark([id_])
     assert list(present_packages([id_])) == [id_]
     assert unindexed.index(marks) == []
@@ -97,6 +109,45 @@ def test_documents_are_those_of_a_rebuild(
     rebuild([id_])
     solr_commit()
     assert ours == document(id_)
+
+
+@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+@given(DATASETS, DATASETS, HARVESTS)
+def test_documents_of_an_import_are_those_of_a_rebuild(
+    dataset: Dataset, changed: Dataset, harvests: list[Any]
+) -> None:
+    context = {"user": factories.Sysadmin()["name"], "ignore_auth": True}
+    group = factories.Group()["name"]
+    both = {"groups": [{"name": group}], "owner_org": factories.Organization()["id"]}
+    id_ = str(uuid4())
+    for action, values in (("package_create", dataset), ("package_update", changed)):
+        values = {**values, **both, "id": id_, "name": f"d-{id_}", "type": dataset["type"]}
+        with without_solr_commits(), read_together(), queued() as queue:
+            # The actions change the context and the values.
+            call_action(action, dict(context), **deepcopy(values))
+        assert queue.refused == []
+        solr_commit()
+        imported = document(id_)
+        rebuild([id_])
+        solr_commit()
+        assert imported == document(id_)
+        add_harvests(id_, harvests)
+
+
+def add_harvests(package_id: str, harvests: list[tuple[bool, str | None]]) -> None:
+    """Add a source, and objects of it that belong to a package."""
+    source = harvest_model.HarvestSource(url=f"http://{uuid4()}.example", type="x", title="Source")
+    source.save()
+    job = harvest_model.HarvestJob(source=source)
+    job.save()
+    for current, finished in harvests:
+        harvest_model.HarvestObject(
+            guid=str(uuid4()),
+            job=job,
+            package_id=package_id,
+            current=current,
+            import_finished=finished and datetime.fromisoformat(finished),
+        ).save()
 
 
 def document(id_: str) -> Dataset:
