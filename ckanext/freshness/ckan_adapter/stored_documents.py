@@ -20,6 +20,7 @@ import pysolr
 import sqlalchemy as sa
 from ckan import model
 from ckan.lib.search import query as search_query
+from ckan.logic import converters, validators
 
 from .extras import PACKAGE_EXTRAS
 from .forms import has_default_form
@@ -78,10 +79,24 @@ def _can_be_reused() -> bool:
     hooks = {"before_resource_show": p.IResourceController}
     if not IS_2_12:
         hooks["after_dataset_show"] = p.IPackageController
-    return version_is_among(("2.11", "2.12")) and all(
-        f"{getattr(type(plugin), name).__module__}.".startswith(HOOKS)
-        for name, interface in hooks.items()
-        for plugin in p.PluginImplementations(interface)
+    return (
+        version_is_among(("2.11", "2.12"))
+        and all(
+            f"{getattr(type(plugin), name).__module__}.".startswith(HOOKS)
+            for name, interface in hooks.items()
+            for plugin in p.PluginImplementations(interface)
+        )
+        and not _has_other_validators()
+    )
+
+
+def _has_other_validators() -> bool:
+    """Decide whether a plugin replaces a validator of CKAN, whose results may depend on our values."""
+    return any(
+        hasattr(module, name)
+        for plugin in p.PluginImplementations(p.IValidators)
+        for name in plugin.get_validators()
+        for module in (validators, converters)
     )
 
 
@@ -113,24 +128,44 @@ def _stored(package_ids: Sequence[str]) -> dict[str, dict[str, Any]]:
 def _is_present(stored: Mapping[str, Any], row: Any) -> bool:
     """Decide whether a stored package has all that the database has, except the values that we write.
 
-    Not all changes move ``metadata_modified``. Those of organizations and groups, and of what plugins write
-    into resources by SQL, such as ``datastore_active``, are compared.
+    Not all changes move ``metadata_modified``. Those of organizations, groups, tags, licences and the site's
+    URL, and of what plugins write into resources by SQL, such as ``datastore_active``, are compared.
     """
     organization = stored.get("organization")
     resources = stored.get("resources", [])
+    site_url = tk.config["ckan.site_url"]
     return (
         not row.has_relationships
         and stored["metadata_modified"] == row.metadata_modified.isoformat()
         and all(stored.get(key) == getattr(row, key) for key in _COMPARED)
-        and (organization and [organization["name"], organization["title"]]) == row.organization
-        and sorted([group["id"], group["name"], group["title"]] for group in stored["groups"])
+        and (organization and [organization[key] for key in _OF_ORGANIZATIONS]) == row.organization
+        and sorted([group[key] for key in _OF_GROUPS] for group in stored["groups"])
         == sorted(row.groups or [])
+        and sorted(tag["name"] for tag in stored["tags"]) == sorted(row.tags or [])
+        and _has_present_licence(stored)
+        and all(
+            resource["url"].startswith(site_url)
+            for resource in resources
+            if resource.get("url_type") == "upload"
+        )
         and [resource["id"] for resource in resources] == [each[0] for each in row.resources or []]
         and all(
             resource.get(key) == value
             for resource, (*_, extras) in zip(resources, row.resources or [], strict=True)
             for key, value in json.loads(extras or "{}").items()
         )
+    )
+
+
+def _has_present_licence(stored: Mapping[str, Any]) -> bool:
+    """Decide whether a stored package describes its licence as the site's list of licences does."""
+    licence = model.Package.get_license_register().get(stored.get("license_id"))
+    if licence is None:
+        return stored.get("license_url") is None and not stored["isopen"]
+    return (
+        stored.get("license_title") == licence.title.split("::")[-1]
+        and stored.get("license_url") == (licence.url or None)
+        and stored["isopen"] == bool(licence.isopen())
     )
 
 
@@ -152,7 +187,13 @@ def _extras(stored: Any) -> list[dict[str, Any]]:
     return sorted(stored or [], key=lambda extra: str(extra["key"]))
 
 
+def _columns(table: str, names: Sequence[str]) -> str:
+    return ", ".join(f"{table}.{name}" for name in names)
+
+
 _COMPARED = ("name", "type", "state", "private", "owner_org")
+_OF_ORGANIZATIONS = ("name", "title", "description", "image_url")
+_OF_GROUPS = ("id", "name", "title", "description")
 _EXTRAS = (
     PACKAGE_EXTRAS
     if IS_2_12
@@ -167,10 +208,12 @@ _ISO = """to_char(r.last_modified, 'YYYY-MM-DD"T"HH24:MI:SS')
 || CASE date_part('microseconds', r.last_modified)::bigint % 1000000
     WHEN 0 THEN '' ELSE to_char(r.last_modified, '.US') END"""
 _PRESENT = f"""
-SELECT p.id, p.metadata_modified, {", ".join(f"p.{column}" for column in _COMPARED)}, {_EXTRAS} AS extras,
-    (SELECT jsonb_build_array(g.name, g.title) FROM "group" g
+SELECT p.id, p.metadata_modified, {_columns("p", _COMPARED)}, {_EXTRAS} AS extras,
+    (SELECT jsonb_build_array({_columns("g", _OF_ORGANIZATIONS)}) FROM "group" g
      WHERE g.id = p.owner_org AND g.state = 'active') AS organization,
-    (SELECT jsonb_agg(jsonb_build_array(g.id, g.name, g.title)) {_GROUPS}) AS groups,
+    (SELECT jsonb_agg(jsonb_build_array({_columns("g", _OF_GROUPS)})) {_GROUPS}) AS groups,
+    (SELECT jsonb_agg(t.name) FROM package_tag x JOIN tag t ON t.id = x.tag_id
+     WHERE x.package_id = p.id AND x.state = 'active') AS tags,
     (SELECT jsonb_agg(
         jsonb_build_array(r.id, {_ISO}, r.size, r.mimetype, r.hash, r.extras) ORDER BY r.position
     ) {_RESOURCES}) AS resources,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from copy import deepcopy
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -155,6 +156,8 @@ def document(id_: str) -> Dataset:
     (found,) = (each for each in documents() if each["id"] == id_)
     for key in ("data_dict", "validated_data_dict"):
         found[key] = json.loads(found[key])
+        # Their order means nothing: after an edit it is that of the edit, later that of PostgreSQL's JSONB.
+        found[key]["extras"].sort(key=lambda extra: str(extra["key"]))
     if "validated_data_dict" in found["data_dict"]:
         found["data_dict"]["validated_data_dict"] = found["validated_data_dict"]
     return found
@@ -174,6 +177,11 @@ CHANGES = {
     "name": "UPDATE package SET name = 'another'",
     "owner": "UPDATE package SET owner_org = NULL",
     "title of the organization": "UPDATE \"group\" SET title = 'New' WHERE is_organization",
+    "description of the organization": "UPDATE \"group\" SET description = 'x' WHERE is_organization",
+    "image of the organization": "UPDATE \"group\" SET image_url = 'x.png' WHERE is_organization",
+    "description of a group": "UPDATE \"group\" SET description = 'x' WHERE NOT is_organization",
+    "a tag is gone": "DELETE FROM package_tag",
+    "name of a tag": "UPDATE tag SET name = 'other'",
     "name of a group": "UPDATE \"group\" SET name = 'new' WHERE NOT is_organization",
     "left a group": "UPDATE member SET state = 'deleted' WHERE table_name = 'package'",
     "datastore": RESOURCE_EXTRAS,
@@ -188,7 +196,13 @@ def usual_dataset() -> str:
     owner = factories.Organization()["id"]
     group = factories.Group()["name"]
     resources = [{"url": f"http://a.example/{name}", "own": "x"} for name in "ab"]
-    made = factories.Dataset(owner_org=owner, groups=[{"name": group}], resources=resources)
+    made = factories.Dataset(
+        owner_org=owner,
+        groups=[{"name": group}],
+        resources=resources,
+        tags=[{"name": "one"}],
+        license_id="cc-by",
+    )
     id_: str = made["id"]
     assert list(present_packages([id_])) == [id_]
     return id_
@@ -198,6 +212,28 @@ def usual_dataset() -> str:
 def test_a_changed_dataset_is_indexed_in_the_ordinary_way(name: str) -> None:
     id_ = usual_dataset()
     change(CHANGES[name])
+    assert present_packages([id_]) == {}
+
+
+def test_another_list_of_licences_is_indexed(
+    ckan_config: dict[str, Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    id_ = usual_dataset()
+    licences = [{"id": "cc-by", "title": "Attribution", "url": "", "is_okd_compliant": True}]
+    (tmp_path / "licences.json").write_text(json.dumps(licences))
+    ckan_config["licenses_group_url"] = f"file://{tmp_path}/licences.json"
+    # CKAN reads the list once in a process.
+    monkeypatch.delattr(model.Package, "_license_register", raising=False)
+    assert present_packages([id_]) == {}
+
+
+def test_another_address_of_the_site_is_indexed(ckan_config: dict[str, Any]) -> None:
+    id_ = usual_dataset()
+    change("UPDATE resource SET url_type = 'upload', url = 'a.csv'")
+    rebuild([id_])
+    solr_commit()
+    assert list(present_packages([id_])) == [id_]
+    ckan_config["ckan.site_url"] = "https://elsewhere.example"
     assert present_packages([id_]) == {}
 
 
