@@ -67,6 +67,7 @@ def refresh(
     *,
     run_id: str | None = None,
     everything: bool = False,
+    compares_all: bool = False,
     workers: int = 1,
     progress: Progress = lambda done, total: None,
 ) -> RefreshCounts:
@@ -80,6 +81,8 @@ def refresh(
     :param everything: assess all datasets. Needed after a change of options. By default only those are assessed
         whose boundary has passed, that were never assessed, or that have lost the extras: datasets that were
         created or edited while the plugin was not enabled. See :data:`COMPARED_EVERY`
+    :param compares_all: look at all datasets for such ones, and remove the rows of purged datasets, although
+        that was done less than :data:`COMPARED_EVERY` ago
     :param workers: the number of processes that share the datasets. More than 1 only where forking is safe,
         as in commands
     :raises OwnFieldsError: all datasets are to be assessed, but this would overwrite fields of the site's own
@@ -89,7 +92,7 @@ def refresh(
     model.Session.rollback()
     if everything and (found := own_fields.find()):
         raise OwnFieldsError(found)
-    since = None if everything else _written_since(now)
+    since = None if everything or compares_all else _written_since(now)
     result = RefreshCounts(reaped=_reap(everything=everything) if since is None else 0)
     result.healed, result.failures = unindexed.heal()
     defaults.may_be_harvested()
