@@ -153,7 +153,7 @@ def add_harvests(package_id: str, harvests: list[tuple[bool, str | None]]) -> No
 
 def document(id_: str) -> Dataset:
     """Return what Solr has, with its stored packages as objects."""
-    (found,) = (each for each in documents() if each["id"] == id_)
+    (found,) = documents(f"id:{id_}")
     for key in ("data_dict", "validated_data_dict"):
         found[key] = json.loads(found[key])
         # Their order means nothing: after an edit it is that of the edit, later that of PostgreSQL's JSONB.

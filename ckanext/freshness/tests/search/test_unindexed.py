@@ -20,8 +20,8 @@ from ckanext.freshness.tests.status.meddling import MeddlingPlugin
 pytestmark = pytest.mark.usefixtures("with_plugins", "clean_db", "clean_index")
 
 
-def documents() -> list[dict[str, Any]]:
-    found = make_connection().search(q="*:*", rows=100, sort="id asc").docs
+def documents(query: str = "*:*") -> list[dict[str, Any]]:
+    found = make_connection().search(q=query, rows=100, sort="id asc").docs
     return [
         {key: value for key, value in one.items() if key not in ("indexed_ts", "_version_")}
         for one in found
