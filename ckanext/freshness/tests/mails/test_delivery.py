@@ -19,7 +19,7 @@ from ckan.tests import factories, helpers
 from click.testing import CliRunner
 
 from ckanext.freshness.ckan_adapter.database import disconnect
-from ckanext.freshness.ckan_adapter.locks import locked
+from ckanext.freshness.ckan_adapter.locks import is_held, locked
 from ckanext.freshness.cli import freshness
 from ckanext.freshness.mails import delivery, outbox, rules
 from ckanext.freshness.mails.delivery import DeliveryState, MailReport
@@ -28,6 +28,7 @@ from ckanext.freshness.mails.rules import MailOutcome
 from ckanext.freshness.runs import night_parts
 from ckanext.freshness.status.refresh import refresh
 from ckanext.freshness.tests.mails.conftest import DELINQUENT, OVERDUE, Make, Notify, age, later
+from ckanext.freshness.tests.processes import until
 from ckanext.freshness.tests.servers.smtp import DrippingHost, MailHost
 from ckanext.freshness.tests.status.test_refresh import forked
 
@@ -551,6 +552,8 @@ class TestMailServer:
             sa.text("SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory'")
         )
         model.Session.rollback()
+        # PostgreSQL keeps the lock until the ended process is gone.
+        until(lambda: not is_held(delivery.LOCK))
         report = notify()
         assert (report.orphans, sent(report)) == ([ANN], [BOB, CARL])
         process.join()
