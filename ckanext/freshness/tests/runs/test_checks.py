@@ -23,7 +23,7 @@ from ckanext.freshness.search import unindexed
 from ckanext.freshness.status.refresh import refresh
 from ckanext.freshness.tests.processes import until
 from ckanext.freshness.tests.servers.base import Answer, Request
-from ckanext.freshness.tests.servers.faults import Hold
+from ckanext.freshness.tests.servers.faults import Hold, Status
 from ckanext.freshness.tests.servers.file_host import FILES, FileHost, HostedFile
 from ckanext.freshness.tests.status.measuring import measured
 
@@ -188,6 +188,31 @@ def test_a_file_whose_server_hides_changes_is_read_by_each_learned_check(
     assert [one["outcome"] for one in reversed(attempts)] == [
         *("first hash", "not modified", "hash", "hash", "hash")
     ]
+
+
+@pytest.mark.parametrize("policy", ["hdx", "learned"])
+def test_a_link_that_fails_is_checked_each_night_and_broken_within_three(
+    host: Host, make: Make, ckan_config: Any, monkeypatch: pytest.MonkeyPatch, policy: str
+) -> None:
+    """Neither a dataset without an update frequency nor a budget of one check a night delays it."""
+    monkeypatch.setitem(ckan_config, "ckanext.freshness.check.policy", policy)
+    monkeypatch.setitem(ckan_config, "ckanext.freshness.check.checks_per_run", 1)
+    (dead,) = make(WHAT["/stocks.csv"], extras=[])["resources"]
+    make(WHAT["/boundaries.csv"], extras=[{"key": "frequency", "value": "1"}])
+
+    for night in (1, 2):
+        run(night * DAY)
+    host.faults["/stocks.csv"] = Status(code=404)
+    failed = {}
+    for night in range(31, 36):
+        before = host.count("/stocks.csv")
+        run(night * DAY)
+        if host.count("/stocks.csv") > before:
+            failed[night] = history(dead)["broken"]
+    # Another file may be read in the first of these nights.
+    first = min(failed)
+    assert first <= 32
+    assert failed == {first: False, first + 1: False, first + 2: True}
 
 
 def test_a_run_beside_another_leaves_its_hosts_to_it(host: Host, make: Make) -> None:
