@@ -87,7 +87,8 @@ def remember(now: datetime) -> None:
 def of_data(dataset: Dated, now: datetime) -> Iterator[DataChange]:
     """Yield the changes of a dataset's data before a demo's first start, if it has a cadence."""
     days, number = CADENCES.get(dataset.name, (0, 0))
-    for at in (now - timedelta(days=2 + days * back) for back in range(number)):
+    newest = min(max(dataset.dates), now)
+    for at in (newest - timedelta(days=days * back) for back in range(number)):
         yield DataChange(
             package_id=dataset.id,
             resource_id=None,
