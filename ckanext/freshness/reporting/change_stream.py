@@ -45,7 +45,7 @@ class StreamRequest:
     :ivar since: the earliest change, aware; None for all that are kept
     :ivar organization: name of the only organization; None for all
     :ivar dataset: id of the only dataset; None for all
-    :ivar limit: the largest number of changes, at least 1
+    :ivar limit: the largest number of changes
     """
 
     cursor: str | None = None
@@ -101,7 +101,7 @@ def page(context: Context, asked: StreamRequest, now: datetime) -> StreamPage:
     found = [{**row, "id": row["change_id"]} for row in listed.rows(request)]
     changes = [{key: row[key] for key in FIELDS} for row in found[: asked.limit]]
     if len(found) > asked.limit:
-        return StreamPage(changes, changes[-1]["id"], more=True)
+        return StreamPage(changes, changes[-1]["id"] if changes else asked.cursor, more=True)
     # Also past changes of others, so that the cursor of a quiet organization does not grow too old.
     return StreamPage(changes, None if newest is None else newest.id, more=False)
 

@@ -56,7 +56,7 @@ def freshness_change_list(context: dict[str, Any], data_dict: dict[str, Any]) ->
         since=_since(data_dict.get("since")),
         organization=_organization(context, data_dict.get("organization")),
         dataset=_dataset(context, data_dict.get("id")),
-        limit=max(1, min(whole_number(data_dict, "limit", _LISTED), _MOST)),
+        limit=min(whole_number(data_dict, "limit", _LISTED), _MOST),
     )
     page = change_stream.page(reader, asked, utc_now())
     return {"changes": page.changes, "cursor": page.cursor, "more": page.more}

@@ -39,11 +39,15 @@ def make_world() -> World:
     roads = factories.Organization(name="roads", title="Road Office")["id"]
     world = {
         "member": member,
+        "root": dict(factories.SysadminWithToken()),
         "wells": make("wells", owner_org=relief),
         "clinics": make("clinics", owner_org=relief, private=True),
         "highways": make("highways", owner_org=roads),
+        "deleted": make("deleted", owner_org=relief),
+        "draft": make("draft", owner_org=relief, state="draft"),
     }
     judge()
+    call_action("package_delete", {"user": world["root"]["name"]}, id="deleted")
     return world
 
 
@@ -116,6 +120,9 @@ def test_pages_have_each_change_once(world: World) -> None:
             break
     assert sizes == [2, 2, 1]
     assert seen == sorted(seen) and len(set(seen)) == 5
+    none = stream(cursor=asked["cursor"], limit=0)
+    assert none == {"changes": [], "cursor": asked["cursor"], "more": False}
+    assert stream(limit=0) == {"changes": [], "cursor": None, "more": True}
     since = stream(since=seen[3])["changes"]
     assert [change["seen_at"] for change in since] == seen[3:]
 
@@ -140,29 +147,33 @@ def test_a_quiet_organization_moves_its_cursor_on(world: World) -> None:
     assert names(stream(organization="roads", cursor=answer["cursor"])) == ["highways"]
 
 
-def test_changes_are_as_visible_as_their_datasets(world: World, app: Any) -> None:
-    for name in ("wells", "clinics", "highways"):
+def test_changes_are_as_visible_as_their_datasets(world: World, app: Any, cli: Any) -> None:
+    for name in ("wells", "clinics", "highways", "deleted", "draft"):
         data_changed(world[name])
+    shown = cli.invoke(ckan, ["freshness", "changes", "--json"]).stdout
+    assert sorted(one["name"] for one in json.loads(shown)) == ["clinics", "highways", "wells"]
     assert sorted(names(stream())) == ["highways", "wells"]
     assert sorted(names(stream(world["member"]))) == ["clinics", "highways", "wells"]
     assert sorted(names(stream(world["member"], organization="relief"))) == ["clinics", "wells"]
     assert names(stream(id="wells")) == ["wells"]
     with pytest.raises(tk.ObjectNotFound):
         stream(id="clinics")
-    member = {"Authorization": world["member"]["token"]}
+    member, root = ({"Authorization": world[who]["token"]} for who in ("member", "root"))
     for path, headers, expected in (
         ("/freshness/data.atom", {}, ["highways", "wells"]),
         ("/freshness/data.atom", member, ["clinics", "highways", "wells"]),
         ("/freshness/data.atom?organization=relief", {}, ["wells"]),
         ("/dataset/wells/freshness/data.atom", {}, ["wells"]),
         ("/dataset/clinics/freshness/data.atom", member, ["clinics"]),
+        ("/freshness/data.atom", root, ["clinics", "highways", "wells"]),
     ):
         feed = ElementTree.fromstring(app.get(path, headers=headers).body)
         titles = [entry.findtext(f"{ATOM}title", "") for entry in feed.findall(f"{ATOM}entry")]
         assert sorted(title.split(":")[0] for title in titles) == [
             f"About {name}" for name in expected
         ], path
-    app.get("/dataset/clinics/freshness/data.atom", status=404)
+    for name in ("clinics", "deleted", "draft"):
+        app.get(f"/dataset/{name}/freshness/data.atom", status=404)
 
 
 def test_a_feed_says_what_changed(world: World, app: Any) -> None:
