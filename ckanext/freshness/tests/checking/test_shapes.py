@@ -108,6 +108,28 @@ def test_a_large_text_is_read_in_the_sandbox() -> None:
     assert asyncio.run(read()) == table(20_000, "id", "name")
 
 
+HOSTILE = {
+    "a million columns": ("csv", b"a," * 1_000_000 + b"b\n1,2\n"),
+    "one endless cell": ("csv", b'id,name\na1,"' + b"x" * 1_000_000),
+    "deeply nested": ("json", b"[" * 100_000 + b"]" * 100_000),
+    "a huge number": ("json", b'[{"a": ' + b"9" * 100_000 + b"}]"),
+}
+
+
+def test_hostile_files_have_no_shape_and_harm_nothing() -> None:
+    async def read() -> list[Shape]:
+        found = []
+        with ContainerSandbox(1) as sandbox:
+            for kind, data in (*HOSTILE.values(), ("csv", PLAIN)):
+                with tempfile.TemporaryFile() as file:
+                    file.write(data)
+                    file.flush()
+                    found.append(await sandbox.shape(file, kind))
+        return found
+
+    assert asyncio.run(read()) == [[]] * len(HOSTILE) + [IDS]
+
+
 POINTS = {"type": "FeatureCollection", "features": [{"properties": {"a": 1}}, {"properties": None}]}
 JSON: dict[str, tuple[bytes, Shape]] = {
     "objects": (b'[{"a": 1, "b": 2}, {"a": 1, "c": [1]}]', table(2, "a", "b", "c")),
