@@ -304,14 +304,14 @@ def test_a_killed_run_neither_loses_nor_doubles_an_observation(
         rows = connection.execute(
             sa.text(
                 "SELECT resource_id, seen_changes, watched_days, last_change_at, interval_days, "
-                "regularity, attempts FROM freshness_check"
+                "regularity, attempts, strip, failures FROM freshness_check"
             )
         ).all()
         changes = connection.execute(sa.text("SELECT resource_id FROM freshness_change")).all()
     # Each file was seen to change once, within ten days.
     assert sorted(row.resource_id for row in changes) == sorted(row.resource_id for row in rows)
     for row in rows:
-        assert len(row.attempts) == 2
+        assert (len(row.attempts), row.strip, row.failures) == (2, "ww", 0)
         assert 0 < row.seen_changes < 1.5 and 0 <= row.watched_days < 10.5
         # A change that counts twice would have an interval.
         assert row.last_change_at is not None
