@@ -41,12 +41,14 @@ class TableShape(NamedTuple):
     """A table of a file.
 
     Fields: the name of its sheet (None if the file has one table without a name), the number of its rows
-    without the header, and the names of its columns; both None if it has no clear header.
+    without the header, and the names of its columns; both None if it has no clear header; and whether its rows
+    are the features of a GeoJSON file.
     """
 
     name: str | None
     rows: int | None
     columns: Sequence[str] | None
+    of_features: bool = False
 
 
 Shape = Sequence[TableShape]
@@ -222,7 +224,8 @@ def _of_json(file: BinaryIO) -> TableShape:
     if len(data) > _MOST_JSON:
         raise _Uncertain
     document = json.loads(data)
-    if isinstance(document, dict) and document.get("type") == "FeatureCollection":
+    of_features = isinstance(document, dict) and document.get("type") == "FeatureCollection"
+    if of_features:
         features = document.get("features")
         if not isinstance(features, list):
             raise _Uncertain
@@ -241,7 +244,7 @@ def _of_json(file: BinaryIO) -> TableShape:
         columns |= dict.fromkeys(row)
         if len(columns) > MOST_COLUMNS:
             raise _Uncertain
-    return TableShape(None, len(rows), list(columns))
+    return TableShape(None, len(rows), list(columns), of_features)
 
 
 # Workbooks.
@@ -292,8 +295,9 @@ def difference(before: Shape, after: Shape) -> dict[str, Any] | None:
     columns are no change.
 
     :returns: ``tables``: those that are in both and differ, each with ``name``, ``rows`` (before and after),
-        and as far as there are any ``added``, ``removed`` and ``renamed`` columns; of a file with one table
-        without a name also if they do not differ. ``added`` and ``removed``: sheets, if there are any
+        as far as there are any ``added``, ``removed`` and ``renamed`` columns, and ``features``, true, if the
+        rows are features; of a file with one table without a name also if they do not differ. ``added`` and
+        ``removed``: sheets, if there are any
     """
     if not before or not after:
         return None
@@ -312,7 +316,7 @@ def difference(before: Shape, after: Shape) -> dict[str, Any] | None:
 
 
 def _of_table(before: TableShape, after: TableShape) -> dict[str, Any] | None:
-    if before.rows is None or after.rows is None:
+    if before.rows is None or after.rows is None or before.of_features is not after.of_features:
         return None
     old, new = before.columns or (), after.columns or ()
     pairs = list(zip(old, new, strict=True)) if len(old) == len(new) else []
@@ -325,7 +329,8 @@ def _of_table(before: TableShape, after: TableShape) -> dict[str, Any] | None:
     )
     if before.name is not None and before.rows == after.rows and not columns:
         return None
-    return {"name": before.name, "rows": [before.rows, after.rows], **columns}
+    found = {"name": before.name, "rows": [before.rows, after.rows], **columns}
+    return {**found, "features": True} if after.of_features else found
 
 
 def _without_empty(**lists: list[Any]) -> dict[str, list[Any]]:

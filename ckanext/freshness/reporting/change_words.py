@@ -20,6 +20,7 @@ _LONGEST = 60
 """Characters of a name."""
 
 _ROWS = NN_("{number} row", "{number} rows")
+_FEATURES = NN_("{number} feature", "{number} features")
 
 _COLUMNS = {
     "added": NN_("column {names} added", "columns {names} added"),
@@ -78,7 +79,8 @@ def _of_table(table: Mapping[str, Any]) -> Iterator[str]:
     language = tk.h.lang() if has_request_context() else None
     locale = display.locale_of(language or tk.config["ckan.locale_default"])
     number = display.number(after, locale)
-    words = labels.counted(_ROWS, after, number=number)
+    forms = _FEATURES if table.get("features") else _ROWS
+    words = labels.counted(forms, after, number=number)
     more = display.number(after - before, locale)
     sign = "+" if after > before else ""
     yield words if after == before else f"{words} ({sign}{more})"

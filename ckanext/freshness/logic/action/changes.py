@@ -42,9 +42,9 @@ def freshness_change_list(context: dict[str, Any], data_dict: dict[str, Any]) ->
         server, the source or an editor states it); before and after it ``hash_before``, ``hash_after``,
         ``size_before``, ``size_after``, ``media_type_before``, ``media_type_after``; and ``summary``: the
         differences between the tables of both files (null if they could not be determined): ``tables``, each
-        with the ``name`` of its sheet (null if the file has one table), ``rows`` (before and after), and the
-        columns that were ``added``, ``removed`` or ``renamed`` (old and new name); and the sheets that were
-        ``added`` or ``removed``
+        with the ``name`` of its sheet (null if the file has one table), ``rows`` (before and after), the
+        columns that were ``added``, ``removed`` or ``renamed`` (old and new name), and ``features`` (true if
+        the rows are the features of a GeoJSON file); and the sheets that were ``added`` or ``removed``
     :raises ValidationError: an argument has an impossible value, or the change that the cursor names is not
         kept any more
     :raises ObjectNotFound: there is no such organization or dataset, or the user may not see it

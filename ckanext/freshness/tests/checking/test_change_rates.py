@@ -152,6 +152,32 @@ def test_what_a_check_teaches(
     assert learned.own == pytest.approx((changes, days), abs=1e-9)
 
 
+MOMENTS = st.none() | DAYS.filter(lambda days: -7e5 < days < 7e5).map(lambda days: NOW + days * DAY)
+
+
+@given(
+    *(OBSERVATIONS, st.floats(1e-6, 1), st.floats(0, 1), st.floats(0, 1), st.booleans()),
+    *(MOMENTS, MOMENTS, st.booleans(), st.booleans()),
+)
+def test_any_check_leaves_a_usable_state(
+    own: Observations,
+    expectation: float,
+    together: float,
+    trusted: float,
+    others: bool,
+    found_at: datetime | None,
+    stated: datetime | None,
+    changed: bool,
+    only_stated: bool,
+) -> None:
+    known = Known(own, expectation, together, others, found_at, trusted)
+    learned = after_check(known, NOW, changed=changed, stated=stated, only_stated=only_stated)
+    assert 0 < rate(expectation, learned.own) < float("inf")
+    assert 0 <= learned.together <= 1 and 0 < learned.rhythm.regularity < 1
+    if found_at is None:
+        assert learned.own == own
+
+
 @pytest.mark.parametrize(
     ("others", "changed", "together"),
     [(False, True, 0.5), (False, False, 0.5), (True, True, 0.65), (True, False, 0.35)],

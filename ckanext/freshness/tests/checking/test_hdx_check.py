@@ -22,6 +22,7 @@ from ckanext.freshness.checking.decisions import Agreement, KnownContent, Outcom
 from ckanext.freshness.checking.engine import EngineOptions
 from ckanext.freshness.checking.hdx_check import HdxTools, check_resources
 from ckanext.freshness.checking.results import CheckResult, ResourceToCheck
+from ckanext.freshness.checking.shapes import TableShape
 from ckanext.freshness.tests.checking.workbooks import workbook
 from ckanext.freshness.tests.servers import faults
 from ckanext.freshness.tests.servers.base import Answer
@@ -802,7 +803,8 @@ def test_each_visit_has_one_finding(
 
 OLD = b"id,name\n" + b"a,b\n" * 3
 NEW = b"id,name,district\n" + b"a,b,c\n" * 5
-OLD_SHAPE, NEW_SHAPE = ((None, 3, ["id", "name"]),), ((None, 5, ["id", "name", "district"]),)
+OLD_SHAPE = [TableShape(None, 3, ["id", "name"])]
+NEW_SHAPE = [TableShape(None, 5, ["id", "name", "district"])]
 
 
 def shape_of(server: FileServer, *bodies: bytes, **more: Any) -> Any:
@@ -812,7 +814,7 @@ def shape_of(server: FileServer, *bodies: bytes, **more: Any) -> Any:
     if len(bodies) > 1:
         server.faults["/file.csv"] = faults.Body(bodies[0], times=1)
     (result,) = run_check([visit(f"{server.url}/file.csv", **more)])
-    return result.outcome, result.shape if result.shape is None else tuple(result.shape)
+    return result.outcome, result.shape
 
 
 def known(body: bytes, **more: Any) -> KnownContent:
@@ -822,14 +824,14 @@ def known(body: bytes, **more: Any) -> KnownContent:
 KNOWN_SHAPE = {"memory": known(OLD), "has_shape": True}
 SHAPES: list[tuple[dict[str, Any], list[bytes], Outcome, Any]] = [
     ({}, [OLD], Outcome.FIRST_HASH, OLD_SHAPE),
-    ({}, [OLD * 10_000], Outcome.FIRST_HASH, ((None, 39_999, ["id", "name"]),)),
-    ({"format": "PDF"}, [OLD], Outcome.FIRST_HASH, ()),
-    ({"format": "JSON"}, [b'[{"id": 1}]'], Outcome.FIRST_HASH, ((None, 1, ["id"]),)),
+    ({}, [OLD * 10_000], Outcome.FIRST_HASH, [TableShape(None, 39_999, ["id", "name"])]),
+    ({"format": "PDF"}, [OLD], Outcome.FIRST_HASH, []),
+    ({"format": "JSON"}, [b'[{"id": 1}]'], Outcome.FIRST_HASH, [TableShape(None, 1, ["id"])]),
     (
         {"format": "XLSX"},
         [workbook({"Data": {"A1": "id", "A2": "x"}})],
         Outcome.FIRST_HASH,
-        (("Data", 1, ["id"]),),
+        [TableShape("Data", 1, ["id"])],
     ),
     ({"memory": known(OLD)}, [OLD], Outcome.SAME_HASH, OLD_SHAPE),
     (KNOWN_SHAPE, [OLD], Outcome.SAME_HASH, None),

@@ -27,6 +27,10 @@ def table(rows: int, *columns: str) -> Shape:
     return [TableShape(None, rows, list(columns))]
 
 
+def features(number: int, *columns: str) -> Shape:
+    return [TableShape(None, number, list(columns), of_features=True)]
+
+
 IDS = table(2, "id", "name")
 
 CSV: dict[str, tuple[bytes, Shape]] = {
@@ -133,8 +137,8 @@ def test_hostile_files_have_no_shape_and_harm_nothing() -> None:
 POINTS = {"type": "FeatureCollection", "features": [{"properties": {"a": 1}}, {"properties": None}]}
 JSON: dict[str, tuple[bytes, Shape]] = {
     "objects": (b'[{"a": 1, "b": 2}, {"a": 1, "c": [1]}]', table(2, "a", "b", "c")),
-    "features": (json.dumps(POINTS).encode(), table(2, "a")),
-    "no features": (b'{"type": "FeatureCollection", "features": []}', table(0)),
+    "features": (json.dumps(POINTS).encode(), features(2, "a")),
+    "no features": (b'{"type": "FeatureCollection", "features": []}', features(0)),
     "UTF-16": ('[{"ä": 1}]'.encode("utf-16"), table(1, "ä")),
     "another object": (b'{"a": 1}', []),
     "numbers": (b"[1, 2]", []),
@@ -214,6 +218,8 @@ DIFFERENCES: dict[str, tuple[Shape, Shape, dict[str, Any] | None]] = {
         table(1, "b", "c", "x"),
         one(1, 1, added=["x"], removed=["a"]),
     ),
+    "features": (features(1, "a"), features(2, "a"), one(1, 2, features=True)),
+    "features in place of rows": (table(1, "a"), features(1, "a"), None),
     "nothing known before": ([], table(1, "a"), None),
     "nothing known after": (table(1, "a"), [], None),
     "another kind of file": (table(1, "a"), sheets(Data=(1, ["a"])), None),

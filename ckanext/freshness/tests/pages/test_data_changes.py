@@ -263,6 +263,7 @@ WORDS: list[tuple[Any, str]] = [
     (None, "The file has changed since the previous check"),
     ({"tables": [{"name": None, "rows": [2, 1]}]}, "1 row (-1)"),
     ({"tables": [{"name": None, "rows": [2000, 2000]}]}, "2,000 rows"),
+    ({"tables": [{"name": None, "rows": [1, 3], "features": True}]}, "3 features (+2)"),
     (
         {"tables": [{"name": None, "rows": [2, 2], "removed": list("abcde")}]},
         "2 rows, columns a, b, c and 2 more removed",
