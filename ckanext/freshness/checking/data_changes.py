@@ -135,6 +135,19 @@ def prune(now: datetime) -> int:
     return int(gone)
 
 
+def forget(package_ids: Sequence[str]) -> None:
+    """Empty the changes of purged datasets; nothing is committed.
+
+    Their places in the stream remain until they are pruned: a cursor may name them.
+    """
+    model.Session.execute(sa.text(_FORGET), {"ids": list(package_ids)})
+
+
+_FORGET = """
+UPDATE freshness_change SET package_id = '', resource_id = NULL, stated_at = NULL, hash_before = NULL,
+    hash_after = NULL, size_before = NULL, size_after = NULL, media_type_before = NULL,
+    media_type_after = NULL, summary = NULL
+WHERE package_id = ANY(:ids)"""
 _WRITE = """
 INSERT INTO freshness_change
 SELECT * FROM jsonb_populate_recordset(NULL::freshness_change, CAST(:rows AS jsonb))"""

@@ -8,7 +8,10 @@ from sqlalchemy.dialects.postgresql import JSONB
 
 
 class FreshnessChange(tk.BaseModel):
-    """A change of a dataset's data, written in the transaction that noticed it, and kept for two years."""
+    """A change of a dataset's data, written in the transaction that noticed it, and kept for two years.
+
+    If the dataset is purged, an empty row remains in its place.
+    """
 
     __tablename__ = "freshness_change"
     __table_args__ = (

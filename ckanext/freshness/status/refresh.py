@@ -18,6 +18,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from .. import settings
+from ..checking import data_changes
 from ..ckan_adapter.ckan_core import model
 from ..ckan_adapter.extras import EXTRA, WITH_EXTRA
 from ..ckan_adapter.forms import own_extras
@@ -251,23 +252,22 @@ def _reap(*, everything: bool) -> int:
     """
     gone = _ids(_GONE.format(table="freshness_dataset"))
     others = (
-        *("freshness_change", "freshness_evidence"),
-        *("freshness_replaced", "freshness_resource"),
+        *("freshness_evidence", "freshness_replaced", "freshness_resource"),
         *("freshness_suggestion", "freshness_transition"),
     )
     if everything:
-        gone = sorted(
-            {*gone, *(id_ for table in others for id_ in _ids(_GONE.format(table=table)))}
-        )
+        every = (*others, "freshness_change")
+        gone = sorted({*gone, *(id_ for table in every for id_ in _ids(_GONE.format(table=table)))})
     if gone:
         for table in ("freshness_dataset", "freshness_unindexed", *others):
             model.Session.execute(
                 sa.text(f"DELETE FROM {table} WHERE package_id = ANY(:gone)"), {"gone": gone}
             )
+        data_changes.forget(gone)
     model.Session.commit()
     return len(gone)
 
 
 _GONE = """
 SELECT DISTINCT package_id FROM {table} t
-WHERE NOT EXISTS (SELECT 1 FROM package p WHERE p.id = t.package_id)"""
+WHERE package_id <> '' AND NOT EXISTS (SELECT 1 FROM package p WHERE p.id = t.package_id)"""

@@ -21,6 +21,7 @@ from ckanext.freshness.checking import data_changes
 from ckanext.freshness.ckan_adapter.ckan_core import model
 from ckanext.freshness.reporting import change_words
 from ckanext.freshness.reporting.change_stream import FIELDS
+from ckanext.freshness.status.refresh import refresh
 from ckanext.freshness.tests.pages.conftest import Read
 from ckanext.freshness.tests.pages.reports import DAY, NOW, data_changed, judge, make
 
@@ -136,6 +137,20 @@ def test_a_cursor_that_is_older_than_the_kept_changes_is_refused(world: World) -
         with pytest.raises(tk.ValidationError, match="kept for two years"):
             stream(cursor=cursor)
     assert len(stream()["changes"]) == 1
+
+
+def test_a_cursor_outlives_a_purged_dataset(world: World) -> None:
+    purged = make("purged")
+    data_changed(purged, summary=SUMMARY)
+    cursor = stream()["cursor"]
+    call_action("dataset_purge", {"user": world["root"]["name"]}, id=purged["id"])
+    # The second time, nothing is left to be forgotten.
+    assert [refresh(NOW, everything=True).reaped for _ in range(2)] == [1, 0]
+    (empty,) = model.Session.execute(sa.text("SELECT * FROM freshness_change")).mappings()
+    assert (empty["package_id"], empty["summary"], empty["resource_id"]) == ("", None, None)
+    assert stream(cursor=cursor) == {"changes": [], "cursor": cursor, "more": False}
+    data_changed(world["wells"])
+    assert names(stream(cursor=cursor)) == names(stream()) == ["wells"]
 
 
 def test_a_quiet_organization_moves_its_cursor_on(world: World) -> None:
