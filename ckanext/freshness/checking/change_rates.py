@@ -50,6 +50,7 @@ class Observations(NamedTuple):
     days: float = 0.0
 
     def without(self, others: Observations) -> Observations:
+        """Return the observations that remain if others are taken out."""
         return Observations(
             max(self.changes - others.changes, 0.0), max(self.days - others.days, 0.0)
         )

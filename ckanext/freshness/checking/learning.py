@@ -41,7 +41,7 @@ class Known(NamedTuple):
 
 
 class Learned(NamedTuple):
-    """The state after a check."""
+    """The facts of :class:`Known` that a check has changed."""
 
     own: Observations
     together: float

@@ -28,7 +28,7 @@ _DEVIATION = 0.1
 _WINDOW = 0.2
 """Half the width of the window around the expected date, as a share of the interval."""
 _LEAST = 0.25
-"""Days that are added to it, and the shortest interval."""
+"""Days: added to this half of the window, the shortest interval, and the shortest rest of a window."""
 _SKIPPED = 0.5
 """The probability that a file that skipped a change keeps its dates."""
 _STEP = 1 / 3
