@@ -107,7 +107,10 @@ def page(context: Context, asked: StreamRequest, now: datetime) -> StreamPage:
 
 
 def _place() -> Any:
-    """Give committed changes without a position the next positions; return the last change, or None."""
+    """Give committed changes without a position the next positions; return the last change, or None.
+
+    If the database is read-only, they get theirs when it accepts changes again, and are read then.
+    """
     with model.Session.get_bind().begin() as connection:
         if connection.execute(sa.text(_UNPLACED)).scalar():
             # Its own statement: what is committed while it waits is seen by the next one.
@@ -135,7 +138,9 @@ def _position(cursor: str) -> int:
     return int(position)
 
 
-_UNPLACED = "SELECT EXISTS (SELECT FROM freshness_change WHERE position IS NULL)"
+_UNPLACED = """
+SELECT current_setting('transaction_read_only') = 'off'
+    AND EXISTS (SELECT FROM freshness_change WHERE position IS NULL)"""
 _NEWEST = """
 SELECT id, position FROM freshness_change WHERE position IS NOT NULL ORDER BY position DESC LIMIT 1"""
 _PLACE = """

@@ -153,6 +153,24 @@ def test_a_cursor_outlives_a_purged_dataset(world: World) -> None:
     assert names(stream(cursor=cursor)) == names(stream()) == ["wells"]
 
 
+def test_a_read_only_database_shows_new_changes_later(world: World) -> None:
+    data_changed(world["wells"], DAY)
+    cursor = stream()["cursor"]
+    data_changed(world["highways"])
+
+    def read_only(connection: Any) -> None:
+        connection.connection.cursor().execute("SET TRANSACTION READ ONLY")
+
+    engine = model.Session.get_bind()
+    sa.event.listen(engine, "begin", read_only)
+    try:
+        assert names(stream()) == ["wells"]
+        assert stream(cursor=cursor) == {"changes": [], "cursor": cursor, "more": False}
+    finally:
+        sa.event.remove(engine, "begin", read_only)
+    assert names(stream(cursor=cursor)) == ["highways"]
+
+
 def test_a_quiet_organization_moves_its_cursor_on(world: World) -> None:
     assert stream(organization="roads") == {"changes": [], "cursor": None, "more": False}
     data_changed(world["wells"])
