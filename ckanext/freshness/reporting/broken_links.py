@@ -14,11 +14,17 @@ PostgreSQL expects few links to meet the condition, and would then read all fail
 CASE hides the condition from its estimates.
 """
 
-BROKEN_LINKS = f"""({NEWEST_BROKEN}) n
-JOIN package p ON p.id = n.package_id
+
+def broken_links(packages: str = "package") -> str:
+    """Return SQL for the broken links ``n`` in use, checks ``c``, resources ``r``, packages ``p``.
+
+    :param packages: the table of the packages
+    """
+    return f"""({NEWEST_BROKEN}) n
+JOIN {packages} p ON p.id = n.package_id
 JOIN freshness_check c ON c.resource_id = n.resource_id
 JOIN resource r ON r.id = n.resource_id AND r.state = 'active' AND CASE WHEN r.url = c.url THEN true END"""
-"""SQL: the broken links ``n`` in use, with their checks ``c``, resources ``r`` and packages ``p``."""
+
 
 IS_IN_USE = """(
     SELECT r.url = k.url AND r.state = 'active'

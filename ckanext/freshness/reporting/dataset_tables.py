@@ -21,7 +21,7 @@ from ..model.check import CHECKED_LINKS, DECLARED
 from ..model.suggestions import IS_SUGGESTED
 from ..web.urls import display_url
 from . import counts, visibility
-from .broken_links import BROKEN_LINKS
+from .broken_links import broken_links
 from .counts import NEED_UPDATE, NEEDS_UPDATE
 from .tables import BATCH, MOST_COUNTED, Row, TableRequest, sort_of, with_iso_dates
 
@@ -119,8 +119,8 @@ WHERE {condition} GROUP BY 1"""
             **values,
         }
         if request.organization is not None:
-            parts.append("""p.owner_org IN (SELECT id FROM "group" WHERE name = :organization)""")
-            values["organization"] = request.organization
+            parts.append("p.owner_org = :organization")
+            values["organization"] = visibility.organization_id(request.organization)
         if request.dataset is not None:
             parts.append("p.id = :dataset")
             values["dataset"] = request.dataset
@@ -297,6 +297,7 @@ DATA = DatasetTable(
     },
     order="-seen_at",
     tie_breaker="o.id",
+    always=("seen_at",),
     searched=("r.name",),
     dates=("seen_at", "changed_after", "changed_before", "stated_at"),
     values=_since,
@@ -332,7 +333,7 @@ def _adhoc(request: TableRequest) -> dict[str, Any]:
 
 BROKEN = DatasetTable(
     columns=f"{_OF_RESOURCE}, c.failing_since, c.failures, c.succeeded_at",
-    source=f"FROM {BROKEN_LINKS}",
+    source=f"FROM {broken_links()}",
     where="true",
     sorts={**_LINK_SORTS, "failing_since": "n.failing_since", "failures": "c.failures"},
     order="failing_since",
@@ -357,7 +358,8 @@ UNCLEAR = _of_links(
 
 MISMATCHES = _of_links(
     columns=f"{_OF_RESOURCE}, c.promised, c.found",
-    where=f"c.found IS NOT NULL AND c.promised = {DECLARED}",
+    # PostgreSQL expects few formats to be equal, and would then read all resources. CASE hides them from it.
+    where=f"c.found IS NOT NULL AND CASE WHEN c.promised = {DECLARED} THEN true END",
     sorts={**_LINK_SORTS, **_by_name("promised", "found", of="c")},
     order="host",
     dates=("tried_at",),

@@ -15,7 +15,7 @@ from ..dates import utc
 from . import dataset_tables
 from .broken_links import IS_IN_USE, NEWEST_BROKEN
 from .tables import TableRequest
-from .visibility import condition
+from .visibility import condition, organization_id
 
 LATELY = timedelta(days=7)
 """A link that broke within this time is newly broken."""
@@ -60,7 +60,7 @@ def summary(asked: TableRequest) -> LinkSummary:
     sql, labels = visible
     values: dict[str, Any] = {
         "types": sorted(settings.aging().dataset_types),
-        "organization": asked.organization,
+        "organization": asked.organization and organization_id(asked.organization),
         **settings.checks().broken_values,
         "since": utc(since),
         **labels,
@@ -80,8 +80,7 @@ def summary(asked: TableRequest) -> LinkSummary:
 
 
 _VISIBLE = "p.state = 'active' AND p.type = ANY(:types) AND {visible}"
-_OF_ORGANIZATION = f"""{_VISIBLE} AND p.owner_org = (
-    SELECT id FROM "group" WHERE name = :organization AND is_organization)"""
+_OF_ORGANIZATION = f"{_VISIBLE} AND p.owner_org = :organization"
 
 _COUNT_BROKEN = """
 SELECT count(*) AS broken, count(*) FILTER (WHERE failing_since >= :since) AS recent"""

@@ -125,6 +125,15 @@ def organization(context: Mapping[str, Any], given: str) -> dict[str, Any]:
     return {"id": found.id, "name": found.name, "title": found.title or found.name}
 
 
+def organization_id(name: str) -> str | None:
+    """Return the id of an organization; None if none has this name.
+
+    Conditions in SQL use the id itself: PostgreSQL knows then how many datasets the organization has.
+    """
+    found = model.Session.query(model.Group.id).filter_by(name=name, is_organization=True)
+    return found.scalar()  # type: ignore[no-any-return]
+
+
 def organizations(context: Mapping[str, Any]) -> list[Row]:
     """Return the ``name`` and ``title`` of the organizations that the user may see, by title."""
     try:

@@ -17,7 +17,7 @@ from ..dates import utc_text
 from ..model.suggestions import IS_SUGGESTED
 from ..status.package_fields import same_user
 from . import copy_urls, harvest_sources
-from .broken_links import BROKEN_LINKS
+from .broken_links import broken_links
 from .tables import MOST_COUNTED, Context, Row
 
 FIRST = 10
@@ -198,7 +198,7 @@ class Group:
 
     @property
     def _select(self) -> str:
-        return f"SELECT {_PACKAGE}, {self.columns} {self.source}"
+        return f"{_OWN} SELECT {_PACKAGE}, {self.columns} {self.source}"
 
 
 _PACKAGE = "p.id, p.name, coalesce(nullif(p.title, ''), p.name) AS title, p.type"
@@ -206,17 +206,21 @@ _PACKAGE = "p.id, p.name, coalesce(nullif(p.title, ''), p.name) AS title, p.type
 _OF_SUGGESTION = """s.suggested_days, s.certainty, s.days, s.lowest_days, s.highest_days, s.at_least,
     s.changes, s.basis"""
 
-_OF_EDITOR = """p.state = 'active' AND p.type = ANY(:types)
-    AND (p.owner_org = ANY(:organizations) OR p.id = ANY(:shared)
-        OR p.owner_org IS NULL AND p.creator_user_id = :creator)"""
+# CKAN has no index on the organization of a dataset, so all datasets are read, once in a statement.
+_OWN = """
+WITH own AS (
+    SELECT id, name, title, type FROM package WHERE state = 'active' AND type = ANY(:types)
+    AND (owner_org = ANY(:organizations) OR id = ANY(:shared)
+        OR owner_org IS NULL AND creator_user_id = :creator)
+)"""
 
 GROUPS = {
     "broken": Group(
         """r.id AS resource_id, coalesce(r.name, '') AS resource, r.format, c.failures, c.failing_since,
     c.tried_at, c.attempts, c.strip, k.stored_at AS copied_at, k.size AS copied""",
-        f"""FROM {BROKEN_LINKS}
+        f"""FROM {broken_links("own")}
 LEFT JOIN freshness_copy k ON k.resource_id = r.id AND k.key IS NOT NULL
-WHERE {_OF_EDITOR}""",
+WHERE true""",
         "n.failing_since DESC, n.resource_id",
         key="r.id",
     ),
@@ -224,36 +228,33 @@ WHERE {_OF_EDITOR}""",
         """f.status, f.last_modified, f.frequency_days, f.due,
     (SELECT count(*) FROM resource WHERE package_id = p.id AND state = 'active') AS resources,
     (SELECT min(id) FROM resource WHERE package_id = p.id AND state = 'active') AS resource_id""",
-        f"""FROM freshness_dataset f JOIN package p ON p.id = f.package_id
-WHERE {_OF_EDITOR} AND f.status IN ('due', 'overdue', 'delinquent')""",
+        """FROM freshness_dataset f JOIN own p ON p.id = f.package_id
+WHERE f.status IN ('due', 'overdue', 'delinquent')""",
         "array_position(ARRAY['delinquent', 'overdue', 'due'], f.status), f.due, p.id",
     ),
     "misfit": Group(
         f"{_OF_SUGGESTION}, s.declared_days, s.changed_at",
         f"""FROM freshness_suggestion s JOIN freshness_dataset f ON f.package_id = s.package_id
-JOIN package p ON p.id = f.package_id
-WHERE {_OF_EDITOR} AND {IS_SUGGESTED}""",
+JOIN own p ON p.id = f.package_id
+WHERE {IS_SUGGESTED}""",
         "s.certainty DESC, p.id",
     ),
     "frequency": Group(
         f"f.last_modified, {_OF_SUGGESTION}",
-        f"""FROM freshness_dataset f JOIN package p ON p.id = f.package_id
+        """FROM freshness_dataset f JOIN own p ON p.id = f.package_id
 LEFT JOIN freshness_suggestion s ON s.package_id = p.id AND s.declared_days IS NULL
-WHERE {_OF_EDITOR} AND f.frequency_days IS NULL""",
+WHERE f.frequency_days IS NULL""",
         "f.last_modified DESC NULLS LAST, p.id",
     ),
 }
 """The groups of tasks by name, the most urgent first."""
 
-_COUNTS = f"""
-WITH tasks AS ({
+_COUNTS = f"""{_OWN}, tasks AS ({
     " UNION ALL ".join(
         f"(SELECT '{name}' AS part, p.id {group.source} LIMIT :most)"
         for name, group in GROUPS.items()
     )
 })
-SELECT (SELECT count(*) FROM package p WHERE {
-    _OF_EDITOR
-}) AS datasets, count(DISTINCT id) AS waiting,
+SELECT (SELECT count(*) FROM own) AS datasets, count(DISTINCT id) AS waiting,
     {", ".join(f"count(*) FILTER (WHERE part = '{name}') AS {name}" for name in GROUPS)}
 FROM tasks"""
