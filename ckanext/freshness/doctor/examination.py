@@ -37,6 +37,7 @@ CHECKS = [
     SiteCheck("store of copies", copies.store, Need.DATABASE),
     SiteCheck("copies", copies.missing, Need.DATABASE | Need.TABLES),
     SiteCheck("sizes", harvests.sizes, Need.DATABASE),
+    SiteCheck("index of organizations", site.organization_index, Need.DATABASE),
 ]
 """In the order of the report: likely causes before their effects. Subpackages above append their own checks."""
 

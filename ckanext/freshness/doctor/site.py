@@ -27,6 +27,9 @@ from . import SiteFinding, counted, note, problem, warning
 _SUPERVISED = "Keep this running, under supervisor or systemd: ckan jobs worker"
 
 
+MANY_DATASETS = 50_000
+"""From this number on, reading all datasets takes longer than the rest of a page."""
+
 _SHOWN_BY_TEMPLATES = {
     "harvest": "the pages of harvest sources show neither previews nor held deletions",
     "scheming_datasets": "the forms of datasets do not ask for the update frequency",
@@ -120,6 +123,29 @@ def unknown_options(now: datetime) -> Iterator[SiteFinding]:
             f"There is no option {key}, so it has no effect",
             f"{suggestion}Correct the name in the site's ini file, or remove the line.",
         )
+
+
+def organization_index(now: datetime, *, many: int = MANY_DATASETS) -> Iterator[SiteFinding]:
+    """Report that PostgreSQL finds an organization's datasets only by reading all datasets.
+
+    :param many: datasets from which on this matters
+    """
+    row = model.Session.execute(sa.text(_ORGANIZATION_INDEX)).one()
+    if row.datasets >= many and not row.indexed:
+        yield note(
+            f"Pages of organizations and of editors read all {row.datasets} datasets, because CKAN has no "
+            "index on the organization of a dataset",
+            "To make them faster, execute in PostgreSQL: "
+            "CREATE INDEX CONCURRENTLY ON package (owner_org) WHERE state = 'active'",
+        )
+
+
+_ORGANIZATION_INDEX = """
+SELECT count(*) AS datasets, EXISTS (
+    SELECT FROM pg_index i JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0]
+    WHERE i.indrelid = CAST('package' AS regclass) AND a.attname = 'owner_org' AND i.indisvalid
+) AS indexed
+FROM package WHERE state = 'active'"""
 
 
 def workers(now: datetime) -> Iterator[SiteFinding]:

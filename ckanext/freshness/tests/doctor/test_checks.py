@@ -219,3 +219,16 @@ def test_of_old_tables_one_thing_is_said() -> None:
         model.Session.execute(sa.text("ALTER TABLE elsewhere RENAME TO freshness_run"))
         model.Session.execute(sa.text(f"UPDATE {version} SET version_num = :v"), {"v": before})
         model.Session.commit()
+
+
+def test_large_site_without_an_index_of_organizations() -> None:
+    factories.Dataset()
+    assert not findings(site.organization_index)
+    (one,) = site.organization_index(NOW, many=1)
+    statement = one.advice.partition(": ")[2]
+    assert "package (owner_org)" in statement
+    try:
+        model.Session.execute(sa.text(statement.replace("CONCURRENTLY", "")))
+        assert not list(site.organization_index(NOW, many=1))
+    finally:
+        model.Session.rollback()
