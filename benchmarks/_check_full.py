@@ -10,6 +10,7 @@ for ``memory``, the run makes requests and updates the index.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 import logging
@@ -33,6 +34,8 @@ SAMPLE = 2_000
 """Datasets that HDX's state machine is given: it reads each resource by a query of its own."""
 HOSTS = 500
 SIZE = 1024
+BURST, PAUSE = 1_000, 0.2
+"""Results that are handed over at once, and the seconds until the next ones."""
 _DAY = timedelta(days=1)
 _HOUR = timedelta(hours=1)
 _SPECIAL = {0: 1248, -1: 3978, -2: 2163}
@@ -313,8 +316,11 @@ def found(visits: Any, held: Any, clock: Callable[[], datetime]) -> Callable[[An
         )
 
     async def make(hand_over: Callable[[Any], None]) -> None:
-        for visit in visits:
+        for number, visit in enumerate(visits, 1):
             hand_over(result(visit))
+            if number % BURST == 0:
+                # No network hands over all results before the first of them are written.
+                await asyncio.sleep(PAUSE)
 
     return make
 

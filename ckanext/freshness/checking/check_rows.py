@@ -12,6 +12,9 @@ from __future__ import annotations
 from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
+from itertools import islice
+from sys import intern
 from typing import Any
 
 import sqlalchemy as sa
@@ -229,15 +232,20 @@ def resources_to_check(
     with model.Session.get_bind().connect() as connection:
         values = {"hosts": list({candidate.host for candidate in candidates})}
         hosts = {row.host: row for row in connection.execute(sa.text(_HOSTS), values)}
-    for start in range(0, len(candidates), _CHECK_BATCH):
-        batch = {one.resource_id: one for one in candidates[start : start + _CHECK_BATCH]}
+
+    @cache
+    def fresh_after(frequency_days: int | None) -> datetime | None:
+        if frequency_days is None or frequency_days <= 0:
+            return None
+        return shifted(now, -aging.thresholds.limits(frequency_days).due)
+
+    # Memory for all resources of a run is what limits its size: texts that many of them have are kept once.
+    rest = iter([(one.resource_id, one.is_new, one.is_touched) for one in candidates])
+    del candidates
+    while batch := {id_: facts for id_, *facts in islice(rest, _CHECK_BATCH)}:
         with model.Session.get_bind().connect() as connection:
             rows = connection.execute(sa.text(_TO_CHECK), {"ids": list(batch)}).all()
         for row in rows:
-            fresh_after = None
-            if row.frequency_days is not None and row.frequency_days > 0:
-                limits = aging.thresholds.limits(row.frequency_days)
-                fresh_after = shifted(now, -limits.due)
             yield ResourceToCheck(
                 resource_id=row.id,
                 package_id=row.package_id,
@@ -253,14 +261,14 @@ def resources_to_check(
                     found=row.found,
                 ),
                 last_change=aware(row.last_change),
-                fresh_after=fresh_after,
+                fresh_after=fresh_after(row.frequency_days),
                 hash_anyway=row.id in rotation,
-                format=row.format or None,
-                mimetype=row.mimetype or None,
+                format=intern(row.format) if row.format else None,
+                mimetype=intern(row.mimetype) if row.mimetype else None,
                 start_at=row.handed_to if handed_on else None,
                 has_shape=row.has_shape,
-                is_new=batch[row.id].is_new,
-                is_touched=batch[row.id].is_touched,
+                is_new=batch[row.id][0],
+                is_touched=batch[row.id][1],
                 changes=_known_changes(row, hosts.get(row.host)),
                 why=(why or {}).get(row.id),
             )

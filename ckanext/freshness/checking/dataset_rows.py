@@ -13,9 +13,9 @@ from ..aging.status import Boundaries, Status, status_at
 from ..ckan_adapter.ckan_core import model
 from ..dates import utc
 from ..model.copies import IS_CHECKED_BY_CYCLES
-from .run_counts import NewerDates
+from .run_counts import DatasetFact
 
-_UPDATED = {Evidence.REVIEW.value: NewerDates.REVIEW, Evidence.SCRIPT.value: NewerDates.SCRIPT}
+_UPDATED = {Evidence.REVIEW.value: DatasetFact.REVIEW, Evidence.SCRIPT.value: DatasetFact.SCRIPT}
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ def with_passed_boundary(package_ids: Sequence[str], now: datetime) -> list[str]
     return list(rows.scalars())
 
 
-def with_newer_review_or_script(run_id: str) -> Iterator[tuple[str, NewerDates]]:
+def with_newer_review_or_script(run_id: str) -> Iterator[tuple[str, DatasetFact]]:
     """Yield the datasets that were reviewed or updated by a script since the last run that included them.
 
     Only runs count that have stored their counts: news from before a killed run are still news.
@@ -74,7 +74,8 @@ def statuses(
     values = {"types": sorted(package_types), "ids": list(package_ids or ())}
     statement = _STATUSES if package_ids is None else f"{_STATUSES} AND d.package_id = ANY(:ids)"
     moment = utc(now)
-    for row in model.Session.execute(sa.text(statement), values).all():
+    streamed = {"stream_results": True, "max_row_buffer": 1000}
+    for row in model.Session.execute(sa.text(statement), values, execution_options=streamed):
         status = Status(row.status)
         if row.due is not None:
             status = status_at(Boundaries(row.due, row.overdue, row.delinquent), moment)

@@ -52,11 +52,22 @@ class MetadataChange(Enum):
     """The date is later."""
 
 
-class NewerDates(Flag):
-    """The dates of a dataset that are later than at the previous run."""
+class DatasetFact(Flag):
+    """What a run has found about a dataset. A Flag, since a run keeps one for each dataset of the catalogue."""
 
     NOTHING = 0
+    NEW = auto()
+    """It has a resource that no run has seen before."""
+    KNOWN = auto()
+    """It has another resource."""
+    ERROR = auto()
+    """A check ended with an error."""
+    RESULT = auto()
+    """A check ended with another outcome."""
+    LEFT_OUT = auto()
+    """Neither the dataset nor its resources are counted."""
     FILESTORE = auto()
+    """This date, like the following ones, is later than at the previous run."""
     REVIEW = auto()
     SCRIPT = auto()
     HTTP_HEADER = auto()
@@ -64,13 +75,15 @@ class NewerDates(Flag):
 
 
 _NEWER_LABELS = {
-    NewerDates.FILESTORE: "filestore",
-    NewerDates.REVIEW: "review date",
-    NewerDates.SCRIPT: "script update",
-    NewerDates.HTTP_HEADER: "http header",
-    NewerDates.HASH: "hash",
+    DatasetFact.FILESTORE: "filestore",
+    DatasetFact.REVIEW: "review date",
+    DatasetFact.SCRIPT: "script update",
+    DatasetFact.HTTP_HEADER: "http header",
+    DatasetFact.HASH: "hash",
 }
 """In the order in which a label joins them."""
+
+_HAS_RESOURCES = DatasetFact.NEW | DatasetFact.KNOWN
 
 STATUSES = {
     Status.FRESH: "0: Fresh",
@@ -86,6 +99,13 @@ FREQUENCIES = {LIVE: "live", NEVER: "never", AS_NEEDED: "as needed"}
 
 ERRORS = frozenset({Outcome.ERROR, Outcome.UNCONFIRMED})
 """Outcomes that a dataset's label ``error`` stands for. "Cannot tell" is none: people may get the file."""
+
+
+_OF_METADATA = {
+    MetadataChange.FIRST_RUN: DatasetFact.NEW,
+    MetadataChange.NOTHING: DatasetFact.KNOWN,
+    MetadataChange.FILESTORE: DatasetFact.KNOWN | DatasetFact.FILESTORE,
+}
 
 
 class _ResourceLabel(NamedTuple):
@@ -105,45 +125,16 @@ class _ResourceLabel(NamedTuple):
         return self.place.value + (",".join(parts) or self.metadata.value)
 
 
-@dataclass(slots=True)
-class _DatasetFacts:
-    """The facts that a run has found about a dataset.
-
-    :ivar has_new: whether it has a resource that no run has seen before
-    :ivar has_known: whether it has another resource
-    :ivar has_errors: whether a check ended with an error
-    :ivar has_results: whether a check ended with another outcome
-    """
-
-    newer: NewerDates = NewerDates.NOTHING
-    has_new: bool = False
-    has_known: bool = False
-    has_errors: bool = False
-    has_results: bool = False
-    left_out: bool = False
-
-    @property
-    def has_resources(self) -> bool:
-        return self.has_new or self.has_known
-
-    def merge(self, other: _DatasetFacts) -> None:
-        self.newer |= other.newer
-        self.has_new |= other.has_new
-        self.has_known |= other.has_known
-        self.has_errors |= other.has_errors
-        self.has_results |= other.has_results
-        self.left_out |= other.left_out
-
-    def label(self) -> str:
-        if not self.has_resources:
-            return "no resources"
-        parts = [label for date, label in _NEWER_LABELS.items() if date in self.newer]
-        if not parts:
-            parts = ["nothing" if self.has_known else "firstrun"]
-        # HDX's rule: an error only if no check had another outcome.
-        if self.has_errors and not self.has_results:
-            parts.append("error")
-        return ",".join(parts)
+def _label(facts: DatasetFact) -> str:
+    if not facts & _HAS_RESOURCES:
+        return "no resources"
+    parts = [label for date, label in _NEWER_LABELS.items() if date in facts]
+    if not parts:
+        parts = ["nothing" if DatasetFact.KNOWN in facts else "firstrun"]
+    # HDX's rule: an error only if no check had another outcome.
+    if DatasetFact.ERROR in facts and DatasetFact.RESULT not in facts:
+        parts.append("error")
+    return ",".join(parts)
 
 
 @dataclass(slots=True)
@@ -268,7 +259,7 @@ class RunCounts:
 
     def __init__(self) -> None:
         self._resources: Counter[_ResourceLabel] = Counter()
-        self._facts: defaultdict[str, _DatasetFacts] = defaultdict(_DatasetFacts)
+        self._facts: dict[str, DatasetFact] = {}
         self._datasets: Counter[tuple[Status, str]] = Counter()
         self._frequencies: Counter[int] = Counter()
         self._hosts: defaultdict[str, HostCounts] = defaultdict(HostCounts)
@@ -304,13 +295,7 @@ class RunCounts:
     def seen(self, package_id: str, place: ResourcePlace, metadata: MetadataChange) -> None:
         """Count a resource as not checked."""
         self._resources[_ResourceLabel(place, metadata)] += 1
-        facts = self._facts[package_id]
-        if metadata is MetadataChange.FIRST_RUN:
-            facts.has_new = True
-        else:
-            facts.has_known = True
-        if metadata is MetadataChange.FILESTORE:
-            facts.newer |= NewerDates.FILESTORE
+        self._note(package_id, _OF_METADATA[metadata])
 
     def checked(self, result: CheckResult) -> None:
         """Count a resource as checked that was counted as not checked.
@@ -329,33 +314,33 @@ class RunCounts:
         self._resources[
             _ResourceLabel(ResourcePlace.EXTERNAL, metadata, header, result.outcome)
         ] += 1
-        facts = self._facts[result.resource.package_id]
-        if result.outcome in ERRORS:
-            facts.has_errors = True
-        else:
-            facts.has_results = True
+        facts = DatasetFact.ERROR if result.outcome in ERRORS else DatasetFact.RESULT
         if header:
-            facts.newer |= NewerDates.HTTP_HEADER
+            facts |= DatasetFact.HTTP_HEADER
         if result.outcome is Outcome.CHANGED:
-            facts.newer |= NewerDates.HASH
+            facts |= DatasetFact.HASH
+        self._note(result.resource.package_id, facts)
         self._all.add(result)
         self._hosts[result.host].add(result)
 
-    def updated(self, package_id: str, newer: NewerDates) -> None:
+    def updated(self, package_id: str, newer: DatasetFact) -> None:
         """Note dates of a dataset that no check finds: its review, or an update by a script."""
-        self._facts[package_id].newer |= newer
+        self._note(package_id, newer)
 
     def leave_out(self, package_id: str) -> None:
         """Count neither a dataset nor its resources."""
-        self._facts[package_id].left_out = True
+        self._note(package_id, DatasetFact.LEFT_OUT)
+
+    def _note(self, package_id: str, facts: DatasetFact) -> None:
+        self._facts[package_id] = self._facts.get(package_id, DatasetFact.NOTHING) | facts
 
     def dataset(self, package_id: str, status: Status, frequency_days: int | None) -> None:
         """Count a dataset with its status after the run."""
-        facts = self._facts.get(package_id, _DatasetFacts())
-        if facts.left_out:
+        facts = self._facts.get(package_id, DatasetFact.NOTHING)
+        if DatasetFact.LEFT_OUT in facts:
             return
-        self._datasets[(status, facts.label())] += 1
-        if facts.has_resources and frequency_days in FREQUENCIES:
+        self._datasets[(status, _label(facts))] += 1
+        if facts & _HAS_RESOURCES and frequency_days in FREQUENCIES:
             self._frequencies[frequency_days] += 1
 
     def merge(self, other: RunCounts) -> None:
@@ -365,7 +350,7 @@ class RunCounts:
         self._datasets.update(other._datasets)
         self._frequencies.update(other._frequencies)
         for package_id, facts in other._facts.items():
-            self._facts[package_id].merge(facts)
+            self._note(package_id, facts)
         for name, host in other._hosts.items():
             self._hosts[name].merge(host)
         self._all.merge(other._all)

@@ -19,6 +19,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import Enum
+from sys import intern
 from typing import NamedTuple
 from zlib import crc32
 
@@ -248,6 +249,7 @@ class Candidate(NamedTuple):
     def chosen(self) -> Candidate:
         """Return the candidate without the moments that only a choice needs: a run keeps it until its end."""
         return self._replace(
+            host=intern(self.host),
             due=None,
             visited_at=None,
             tried_at=None,

@@ -405,13 +405,20 @@ def _select(
         is_own = reason is not SelectionReason.ELSEWHERE or shard_of(candidate.host) in own
         if is_own and not handed_on:
             counts.chosen(candidate, reason)
-    chosen, why = selection.chosen(), {} if handed_on else selection.why()
-    resources = check_rows.resources_to_check(
-        chosen, selection.rotation(), run.now, settings.aging(), handed_on=handed_on, why=why
-    )
+    why = {} if handed_on else selection.why()
     if isinstance(selection, LearnedSelection):
         counts.longest_days = stretched_days(selection)
     counts.reasons.update(reason.value for reason in why.values())
+    resources = check_rows.resources_to_check(
+        selection.chosen(),
+        selection.rotation(),
+        run.now,
+        settings.aging(),
+        handed_on=handed_on,
+        why=why,
+    )
+    # The candidates take as much memory as the resources that are read now.
+    del selection
     return resource_copies.marked(list(resources))
 
 

@@ -17,8 +17,8 @@ from ckanext.freshness.checking.results import Attempt, CheckResult, ResourceToC
 from ckanext.freshness.checking.run_counts import (
     ALL_HOSTS,
     HOSTS_KEPT,
+    DatasetFact,
     MetadataChange,
-    NewerDates,
     ResourcePlace,
     RunCounts,
     metadata_change,
@@ -180,23 +180,23 @@ def test_what_was_handed_on_is_not_visited() -> None:
 @pytest.mark.parametrize(
     ("resources", "updated", "label"),
     [
-        ([MetadataChange.NOTHING], NewerDates.NOTHING, "nothing"),
-        ([MetadataChange.FIRST_RUN], NewerDates.NOTHING, "firstrun"),
-        ([MetadataChange.FIRST_RUN, MetadataChange.NOTHING], NewerDates.NOTHING, "nothing"),
-        ([MetadataChange.FILESTORE, MetadataChange.NOTHING], NewerDates.NOTHING, "filestore"),
-        ([], NewerDates.NOTHING, "no resources"),
-        ([], NewerDates.REVIEW, "no resources"),
-        ([MetadataChange.FIRST_RUN], NewerDates.REVIEW, "review date"),
-        ([MetadataChange.NOTHING], NewerDates.SCRIPT, "script update"),
+        ([MetadataChange.NOTHING], DatasetFact.NOTHING, "nothing"),
+        ([MetadataChange.FIRST_RUN], DatasetFact.NOTHING, "firstrun"),
+        ([MetadataChange.FIRST_RUN, MetadataChange.NOTHING], DatasetFact.NOTHING, "nothing"),
+        ([MetadataChange.FILESTORE, MetadataChange.NOTHING], DatasetFact.NOTHING, "filestore"),
+        ([], DatasetFact.NOTHING, "no resources"),
+        ([], DatasetFact.REVIEW, "no resources"),
+        ([MetadataChange.FIRST_RUN], DatasetFact.REVIEW, "review date"),
+        ([MetadataChange.NOTHING], DatasetFact.SCRIPT, "script update"),
         (
             [MetadataChange.FILESTORE],
-            NewerDates.HASH | NewerDates.SCRIPT | NewerDates.REVIEW | NewerDates.HTTP_HEADER,
+            DatasetFact.HASH | DatasetFact.SCRIPT | DatasetFact.REVIEW | DatasetFact.HTTP_HEADER,
             "filestore,review date,script update,http header,hash",
         ),
     ],
 )
 def test_labels_of_datasets(
-    resources: list[MetadataChange], updated: NewerDates, label: str
+    resources: list[MetadataChange], updated: DatasetFact, label: str
 ) -> None:
     counts = RunCounts()
     for metadata in resources:
@@ -377,16 +377,16 @@ def test_a_run_as_large_as_the_published_one() -> None:
     """The datasets of HDX's second published run, each with a resource that gives its label."""
     counts = RunCounts()
     rows = [
-        (Status.FRESH, 16015, None, NewerDates.NOTHING),
-        (Status.FRESH, 19, Outcome.ERROR, NewerDates.NOTHING),
-        (Status.FRESH, 165, None, NewerDates.SCRIPT),
-        (Status.DUE, 2, Outcome.SAME_HASH, NewerDates.FILESTORE),
-        (Status.DUE, 259, Outcome.SAME_HASH, NewerDates.NOTHING),
-        (Status.DUE, 27, Outcome.ERROR, NewerDates.NOTHING),
-        (Status.OVERDUE, 26, Outcome.API, NewerDates.NOTHING),
-        (Status.OVERDUE, 1, Outcome.ERROR, NewerDates.NOTHING),
-        (Status.DELINQUENT, 5166, Outcome.NOT_MODIFIED, NewerDates.NOTHING),
-        (Status.DELINQUENT, 24, Outcome.ERROR, NewerDates.NOTHING),
+        (Status.FRESH, 16015, None, DatasetFact.NOTHING),
+        (Status.FRESH, 19, Outcome.ERROR, DatasetFact.NOTHING),
+        (Status.FRESH, 165, None, DatasetFact.SCRIPT),
+        (Status.DUE, 2, Outcome.SAME_HASH, DatasetFact.FILESTORE),
+        (Status.DUE, 259, Outcome.SAME_HASH, DatasetFact.NOTHING),
+        (Status.DUE, 27, Outcome.ERROR, DatasetFact.NOTHING),
+        (Status.OVERDUE, 26, Outcome.API, DatasetFact.NOTHING),
+        (Status.OVERDUE, 1, Outcome.ERROR, DatasetFact.NOTHING),
+        (Status.DELINQUENT, 5166, Outcome.NOT_MODIFIED, DatasetFact.NOTHING),
+        (Status.DELINQUENT, 24, Outcome.ERROR, DatasetFact.NOTHING),
     ]
     frequencies = Counter({LIVE: 1248, NEVER: 3978, AS_NEEDED: 2163})
     always = iter(sorted(frequencies.elements()))

@@ -10,7 +10,7 @@ from uuid import uuid4
 import pytest
 
 from ckanext.freshness.checking import check_rows, dataset_rows, run_records
-from ckanext.freshness.checking.run_counts import NewerDates
+from ckanext.freshness.checking.run_counts import DatasetFact
 from ckanext.freshness.ckan_adapter.ckan_core import model
 from ckanext.freshness.model import CheckRun
 
@@ -36,8 +36,8 @@ FIGURES = run_records.RunFigures(datasets={"0: Fresh, Updated nothing": 1})
 @pytest.mark.parametrize(
     ("key", "value", "what"),
     [
-        ("review_date", "2026-05-31T12:00:00", NewerDates.REVIEW),
-        ("updated_by_script", "Scraper (2026-05-31T12:00:00)", NewerDates.SCRIPT),
+        ("review_date", "2026-05-31T12:00:00", DatasetFact.REVIEW),
+        ("updated_by_script", "Scraper (2026-05-31T12:00:00)", DatasetFact.SCRIPT),
     ],
 )
 def test_newly_said(
@@ -47,7 +47,7 @@ def test_newly_said(
     is_new: bool,
     key: str,
     value: str,
-    what: NewerDates,
+    what: DatasetFact,
 ) -> None:
     dataset = act(
         "package_create",
