@@ -33,6 +33,9 @@ class OwnField:
     value: str
 
 
+_DECLARED = "If a dataset schema declares them, there is nothing to choose: ckan freshness doctor says so."
+
+
 class OwnFieldsError(Exception):
     """Fields of the site's own that this extension would overwrite. The text says how to choose."""
 
@@ -103,7 +106,7 @@ def warn_at_first_start() -> None:
         if has_tables and model.Session.execute(sa.text(dataset)).first():
             return
         if found := find(has_tables=has_tables, has_schemas=False):
-            log.warning("%s. They are not overwritten. %s", in_words(found), CHOICE)
+            log.warning("%s. They are not overwritten. %s. %s", in_words(found), CHOICE, _DECLARED)
     except sa.exc.SQLAlchemyError:
         # Without a database, or with older tables, commands and pages say what is wrong.
         log.debug("The site's own fields were not looked for", exc_info=True)
