@@ -33,7 +33,9 @@ class OwnField:
     value: str
 
 
-_DECLARED = "If a dataset schema declares them, there is nothing to choose: ckan freshness doctor says so."
+_DECLARED = (
+    "If a dataset schema declares them, there is nothing to choose: ckan freshness doctor says so."
+)
 
 
 class OwnFieldsError(Exception):
