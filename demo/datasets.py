@@ -183,7 +183,7 @@ FURTHER = (
     ),
 )
 CONFIRMED = "school-census"
+"""The dataset that the editor confirms."""
 
 CADENCES = {"market-prices": (7, 20), "food-stocks": (7, 12), "market-surveys": (92, 6)}
-"""Datasets whose data changed so often, every so many days, before the demo's first start."""
-"""The dataset that the editor confirms."""
+"""Datasets whose data changed every so many days, so often, before the demo's first start."""
