@@ -408,6 +408,9 @@ _UNASSESSED = """
 SELECT p.id FROM package p LEFT JOIN freshness_dataset d ON d.package_id = p.id
 WHERE d.package_id IS NULL AND p.state = 'active' AND p.type = ANY(:types) ORDER BY p.id"""
 
+# A clock that was ahead must not keep files from being checked until the date that it showed.
+_NOT_AHEAD = "CASE WHEN c.{0} <= CAST(:now AS timestamp) + interval '1 day' THEN c.{0} END"
+
 _CANDIDATE = {
     "resource_id": "c.resource_id",
     "package_id": "c.package_id",
@@ -418,9 +421,9 @@ _CANDIDATE = {
     "due": "d.due",
     "archived": "a.package_id IS NOT NULL",
     "requestable": "q.package_id IS NOT NULL",
-    "visited_at": "c.visited_at",
+    "visited_at": _NOT_AHEAD.format("visited_at"),
     "has_hash": "c.hash IS NOT NULL",
-    "hashed_at": "c.hashed_at",
+    "hashed_at": _NOT_AHEAD.format("hashed_at"),
     "tried_at": "c.tried_at",
     "succeeded_at": "c.succeeded_at",
     "failures": "c.failures",
