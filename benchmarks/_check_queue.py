@@ -1,4 +1,4 @@
-"""Two background workers against one: how much faster a queued run becomes.
+"""Two and four background workers against one: how much faster a queued run becomes, and what is busy.
 
 ``python -m benchmarks._check_queue WORKERS PORT`` measures a run of so many workers in a process of its
 own, on the catalogue that :mod:`._check_full` has written. All files are visited, and are as they were.
@@ -20,10 +20,11 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import _check_full
-from benchmarks._processes import start
+from benchmarks._processes import Child, start
 from benchmarks.refresh import write_ini
 from ckanext.freshness.tests.servers.bench_files import File, spawn
 
+WORKERS = (1, 2, 4)
 LATENCY = 0.02
 PATIENCE = 300
 _OPTIONS = {
@@ -34,8 +35,11 @@ _OPTIONS = {
 }
 
 
-def measure(say: Callable[[str], None], addresses: Sequence[str]) -> dict[str, float]:
-    """Return the seconds from the call to the run's end with one worker and with two, and the gain."""
+def measure(say: Callable[[str], None], addresses: Sequence[str]) -> dict[str, Any]:
+    """Return the seconds from the call to the run's end by the number of workers, and the gains.
+
+    The processor seconds of the workers, PostgreSQL and Solr tell what becomes busy first.
+    """
     now, count = datetime.now(timezone.utc), _check_full.SMALL
     files = {
         path: File(_check_full.SIZE)
@@ -48,17 +52,16 @@ def measure(say: Callable[[str], None], addresses: Sequence[str]) -> dict[str, f
         with spawn(files, addresses, latency=LATENCY) as host:
             say(f"queue: writing a catalogue of {count} resources")
             _check_full.child("write", count, host.port)
-            for workers in (1, 2):
+            for workers in WORKERS:
                 say(f"queue: {workers} of ckan jobs worker")
                 command = [sys.executable, "-m", "benchmarks._check_queue", str(workers)]
                 command.append(str(host.port))
                 done = subprocess.run(command, stdout=subprocess.PIPE, check=True, env=environment)
                 found[workers] = json.loads(done.stdout.splitlines()[-1])
     return {
-        "one_s": found[1]["seconds"],
-        "two_s": found[2]["seconds"],
-        "visits": found[1]["visits"],
+        "workers": found,
         "gain": found[1]["seconds"] / found[2]["seconds"],
+        "gain_of_four": found[1]["seconds"] / found[4]["seconds"],
     }
 
 
@@ -77,6 +80,7 @@ def _run(number: int) -> dict[str, Any]:
     import rq
     from ckan.lib import jobs
 
+    from benchmarks._meter import Services
     from ckanext.freshness.ckan_adapter.ckan_core import model
     from ckanext.freshness.model.check import CheckRun
     from ckanext.freshness.runs import queued_run
@@ -104,7 +108,8 @@ def _run(number: int) -> dict[str, Any]:
             return len(names - known) >= number
 
         until(begun, "The workers have not begun")
-        before = time.perf_counter()
+        services = Services.of_site()
+        before, servers, cpu = time.perf_counter(), services.cpu_seconds(), _cpu(workers)
         queued = queued_run.enqueue(CheckScope(everything=True), datetime.now(timezone.utc))
 
         def ended() -> bool:
@@ -116,12 +121,18 @@ def _run(number: int) -> dict[str, Any]:
 
         until(ended, "The run has not ended")
         seconds = time.perf_counter() - before
+        busy = {name: cpu - servers[name] for name, cpu in services.cpu_seconds().items()}
+        busy["workers_s"] = _cpu(workers) - cpu
     run = model.Session.get(CheckRun, queued.run_id)
     if run.error or sum(run.resources.values()) != _check_full.SMALL:
         raise SystemExit(
             f"The run did not do what was to be measured: {run.error}, {run.resources}"
         )
-    return {"seconds": seconds, "visits": run.visited}
+    return {"seconds": seconds, "visits": run.visited, **busy}
+
+
+def _cpu(workers: Sequence[Child]) -> float:
+    return sum(worker.cpu_seconds for worker in workers)
 
 
 if __name__ == "__main__":

@@ -165,7 +165,7 @@ class Bench:
         return {"full_size": _check_full.measure(self.say, addresses(_check_full.HOSTS), peer)}
 
     def queue(self) -> dict[str, Any]:
-        """Compare two background workers with one."""
+        """Compare two and four background workers with one."""
         from benchmarks import _check_full, _check_queue
 
         return {"queue": _check_queue.measure(self.say, addresses(_check_full.HOSTS))}

@@ -23,6 +23,8 @@ PLUGINS = "freshness fdp_harvester harvest activity dcat dcat_rdf_harvester"
 POLITE = {"concurrency": 32, "requests_per_second": 10_000}
 PAGE_SIZE = 50
 MEMORY_SIZES = (500, 5000)
+CONSUMERS = (2, 4)
+"""Numbers of fetch consumers that are compared with one."""
 
 
 def main() -> None:
@@ -141,9 +143,11 @@ class Bench:
             self.site.empty()
             self.say("the floor: bare package_create, one Solr commit per 50")
             floor = self.site.floor(packages)
-            self.site.empty()
-            self.say("ours, two fetch consumers")
-            two = self._first(server, "fdp", server.url, {**POLITE}, consumers=2)
+            several = {}
+            for consumers in CONSUMERS:
+                self.site.empty()
+                self.say(f"ours, {consumers} fetch consumers")
+                several[consumers] = self._first(server, consumers)
             theirs = None
             if peer:
                 self.site.empty()
@@ -166,7 +170,9 @@ class Bench:
         result["floor_ratio"] = ours["first"] / floor
         result["gather_s"] = ours["gather"]
         result["consumer_cpu_s"] = ours["cpu"]
-        result["two_consumers_gain"] = ours["first"] / two
+        result["two_consumers_gain"] = ours["first"] / several[2]["seconds"]
+        result["four_consumers_gain"] = ours["first"] / several[4]["seconds"]
+        result["consumers"] = several
         self.say("latency: gather against one request after another")
         result["latency_ratio"] = self._latency()
         self.say("memory: gathers of 500 and 5,000 datasets")
@@ -217,13 +223,17 @@ class Bench:
                 child.__exit__(None, None, None)
         return seconds
 
-    def _first(
-        self, server: Server, source_type: str, url: str, config: dict[str, Any], consumers: int
-    ) -> float:
-        source = self.site.add_source(source_type, url, config)
-        children = self._consumers(consumers)
+    def _first(self, server: Server, consumers: int) -> dict[str, float]:
+        """Return the seconds of a first harvest, and the processor seconds of everything that works for it."""
+        from benchmarks._meter import Services
+
+        source = self.site.add_source("fdp", server.url, {**POLITE})
+        services, children = Services.of_site(), self._consumers(consumers)
         try:
-            return self.site.harvest(source, added=self.datasets)
+            servers, cpu = services.cpu_seconds(), _cpu(children)
+            seconds = self.site.harvest(source, added=self.datasets)
+            busy = {name: each - servers[name] for name, each in services.cpu_seconds().items()}
+            return {"seconds": seconds, "consumers_s": _cpu(children) - cpu, **busy}
         finally:
             for child in children:
                 child.__exit__(None, None, None)
@@ -264,6 +274,10 @@ class Bench:
         return peaks
 
 
+def _cpu(children: list[Child]) -> float:
+    return sum(child.cpu_seconds for child in children)
+
+
 def _print(result: dict[str, Any], datasets: int) -> None:
     for name in ("first", "unchanged", "one_percent"):
         figures = result[name]
@@ -274,7 +288,10 @@ def _print(result: dict[str, Any], datasets: int) -> None:
     print(
         f"floor        {result['floor_s']:.2f} s; ours takes {result['floor_ratio']:.2f} times that"
     )
-    print(f"two fetch consumers: {result['two_consumers_gain']:.2f} times as fast as one")
+    print(
+        f"fetch consumers: two are {result['two_consumers_gain']:.2f} times as fast as one, four "
+        f"{result['four_consumers_gain']:.2f} times"
+    )
     print(f"requests: {result['requests']['ratio']:.3f} for each page and dataset")
     print(f"50 ms latency: {result['latency_ratio']:.1f} times as fast as one after another")
     print(f"memory: {result['peak_mb']['growth']:.0f} MB more for 5,000 datasets than for 500")
