@@ -6,6 +6,7 @@ from typing import Any
 
 from ckan import authz
 from ckan.lib.plugins import DefaultPermissionLabels, get_permission_labels
+from flask import g, has_request_context
 
 
 def default_user_labels(user: Any) -> list[str] | None:
@@ -17,7 +18,14 @@ def default_user_labels(user: Any) -> list[str] | None:
     labels = get_permission_labels()
     if type(labels) is not DefaultPermissionLabels:
         return None
-    return list(labels.get_user_dataset_labels(user))
+    if not has_request_context():
+        return list(labels.get_user_dataset_labels(user))
+    # CKAN looks for the user's organizations by several statements, and a page has ten lists of datasets.
+    known: dict[str | None, list[str]] = g.setdefault("freshness_labels", {})
+    key = getattr(user, "id", None)
+    if key not in known:
+        known[key] = list(labels.get_user_dataset_labels(user))
+    return known[key]
 
 
 def edits_some_organization(user_name: str) -> bool:
