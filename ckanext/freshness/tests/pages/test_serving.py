@@ -16,6 +16,7 @@ from ckan.tests import factories
 
 from ckanext.freshness.aging.status import Status
 from ckanext.freshness.ckan_adapter.ckan_core import model
+from ckanext.freshness.ckan_adapter.version import IS_2_12
 from ckanext.freshness.tests.datasets import Act, stored
 from ckanext.freshness.tests.pages.conftest import Read
 from ckanext.freshness.tests.pages.datasets import break_link, make_dataset
@@ -164,8 +165,12 @@ def test_five_hundred_resources_cost_as_many_statements_as_five(
             with measured(monkeypatch) as block:
                 work(package_id)
             found.append(len(block.statements))
-        assert found[1] <= found[0] + 3, work.__name__
+        # CKAN 2.11 itself sends one for each resource of a dataset that is edited.
+        of_ckan = 495 if work is patch and not IS_2_12 else 0
+        assert found[1] <= found[0] + of_ckan + 3, work.__name__
 
     assert stored(large)["freshness"] == "fresh"
-    assert "Part 499" in read(f"/dataset/{large}/freshness").get_text()
-    assert len(app.get(f"/dataset/{large}/freshness.csv").body.splitlines()) == 501
+    words = " ".join(read(f"/dataset/{large}/freshness").get_text(" ").split())
+    assert "100 of 500 resources, failing links first." in words
+    rows = app.get(f"/dataset/{large}/freshness.csv").body.splitlines()
+    assert len(rows) == 501 and ",Part 499," in rows[-1]
