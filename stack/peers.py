@@ -181,7 +181,11 @@ class Difference:
         """Return the tests that the reader should know, each with its reason or failure."""
         return [
             *self._section("Listed:", self.listed, self._reasons),
-            *self._section(f"Pass again, remove them from {name}:", self.mended, self._reasons),
+            *self._section(
+                f"Pass again. Remove them from {name} if they pass on both CKAN series:",
+                self.mended,
+                self._reasons,
+            ),
             *self._section(
                 f"FAIL because of our plugins. Mend it, or add them to {name} with the reason:",
                 self.unlisted,

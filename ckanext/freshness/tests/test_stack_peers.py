@@ -83,7 +83,8 @@ def compare(tmp_path: Path, runs: Runs, *arguments: str) -> int:
             {"test_update.py::test_sorts": PASSED},
             {"test_update.py::test_sorts": PASSED},
             0,
-            "Pass again, remove them from peers.txt:\n    test_update.py::test_sorts",
+            "Pass again. Remove them from peers.txt if they pass on both CKAN series:\n"
+            "    test_update.py::test_sorts",
         ),
     ],
 )
