@@ -34,7 +34,7 @@ class OwnField:
 
 
 _DECLARED = (
-    "If a dataset schema declares them, there is nothing to choose: ckan freshness doctor says so."
+    "Fields that a dataset schema declares are never overwritten: ckan freshness doctor names them."
 )
 
 

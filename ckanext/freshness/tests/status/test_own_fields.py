@@ -256,7 +256,7 @@ def test_the_first_start_says_it(
                 own_fields.warn_at_first_start()
     (said,) = [one.getMessage() for one in caplog.records if "own_fields" in one.name]
     assert f"freshness = 'ripe' in {catalogue['own']}" in said
-    assert "If a dataset schema declares them, there is nothing to choose" in said
+    assert "Fields that a dataset schema declares are never overwritten" in said
 
 
 def test_later_starts_say_nothing(
