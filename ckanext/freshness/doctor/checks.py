@@ -13,6 +13,7 @@ from ..checking.learned import REACHABLE
 from ..checking.run_counts import ALL_HOSTS
 from ..ckan_adapter.ckan_core import model
 from ..ckan_adapter.locks import is_held
+from ..ckan_adapter.site_names import site_names
 from ..dates import utc, utc_words
 from ..model import CheckRun, DatasetFreshness, Unindexed
 from ..reporting import newest_runs
@@ -162,9 +163,14 @@ def fields_of_the_site(now: datetime) -> Iterator[SiteFinding]:
             f"{own_fields.in_words(found)}. These datasets have no status", own_fields.CHOICE
         )
     for package_type, names in own_fields.declared().items():
-        yield note(
+        words = (
             f"The schema of the type {package_type} declares {', '.join(names)}, so this extension leaves "
-            f"{'this field' if len(names) == 1 else 'these fields'} to the site",
+            f"{'this field' if len(names) == 1 else 'these fields'} to the site"
+        )
+        if site_names().status in names:
+            words += ". Searches and reports show no status of these datasets"
+        yield (warning if site_names().status in names else note)(
+            words,
             "If it is to write all of its own fields, set ckanext.freshness.field_prefix, then: "
             "ckan freshness refresh --all",
         )

@@ -209,22 +209,33 @@ def count_lost() -> int:
 
 
 def _parameters() -> dict[str, Any]:
-    types = sorted(settings.dataset_types())
-    # A field that a schema declares under this name is the site's own.
-    with_extra = [each for each in types if site_names().status in own_extras(each)]
+    types, names = sorted(settings.dataset_types()), site_names()
+    own = {each: own_extras(each) for each in types}
+    with_status = [each for each in types if names.status in own[each]]
     return {
         "types": types,
-        "with_extra": with_extra,
-        "extra": site_names().status,
-        "prefix": site_names().prefix,
+        "with_status": with_status,
+        # A field that a schema declares under the name of the status is the site's own.
+        "with_date": [
+            each for each in types if each not in with_status and names.last_modified in own[each]
+        ],
+        "status": names.status,
+        "date": names.last_modified,
+        "prefix": names.prefix,
     }
 
 
+_KEY = "CASE WHEN p.type = ANY(:with_status) THEN :status ELSE :date END"
+"""SQL: the extra that shows whether a dataset has lost its extras."""
+
 _JUDGED = f"""
-FROM package p LEFT JOIN freshness_dataset d ON d.package_id = p.id {WITH_EXTRA}
+FROM package p LEFT JOIN freshness_dataset d ON d.package_id = p.id {WITH_EXTRA.replace(":extra", _KEY)}
 WHERE p.state <> 'deleted' AND p.type = ANY(:types)"""
 _IS_LOST = f"""(
-    {EXTRA} IS DISTINCT FROM d.status AND p.type = ANY(:with_extra)
+    CASE WHEN p.type = ANY(:with_status) THEN {EXTRA.replace(":extra", _KEY)} IS DISTINCT FROM d.status
+        WHEN p.type = ANY(:with_date)
+        THEN {EXTRA.replace(":extra", _KEY)} IS NULL AND d.last_modified IS NOT NULL
+        ELSE false END
     AND NOT EXISTS (SELECT 1 FROM freshness_uninstall)
 )"""
 _IS_NEW_OR_LOST = f"(d.package_id IS NULL OR {_IS_LOST})"

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import pytest
+from ckan import model
 from ckan.tests import factories, helpers
 
+from ckanext.freshness.ckan_adapter.extras import write_extras
 from ckanext.freshness.ckan_adapter.version import IS_2_12
+from ckanext.freshness.doctor import Severity, checks
+from ckanext.freshness.field_names import NAMES
+from ckanext.freshness.status.refresh import count_lost, refresh
 from ckanext.freshness.tests.datasets import stored
 from ckanext.freshness.tests.status.measuring import activities
 
@@ -88,6 +94,32 @@ def test_a_schema_that_declares_fields_of_the_same_names(act: Act) -> None:
     found = stored(made["id"])
     assert found["freshness"] == "green"
     assert found["freshness_frequency"] == "7"
+
+
+def test_lost_extras_beside_a_declared_field_are_written_again(act: Act) -> None:
+    made = act(
+        "package_create",
+        name=f"d-{uuid4()}",
+        title="Apples",
+        frequency="weekly",
+        freshness="ripe",
+        resources=[{"url": "http://x.org/1"}],
+    )
+    # As an edit writes it while the plugin is not enabled.
+    write_extras({made["id"]: {}}, [key for key in NAMES.extras if key != NAMES.status])
+    model.Session.commit()
+    assert NAMES.frequency not in stored(made["id"])
+    assert count_lost() == 1
+    refresh(datetime.now(timezone.utc))
+    found = stored(made["id"])
+    assert (found["freshness"], found[NAMES.frequency]) == ("ripe", "7")
+    assert count_lost() == 0
+
+
+def test_the_doctor_warns_if_the_schema_has_the_field_of_the_status(act: Act) -> None:
+    (found,) = checks.fields_of_the_site(datetime.now(timezone.utc))
+    assert found.severity is Severity.WARNING
+    assert "declares freshness" in found.text and "field_prefix" in found.advice
 
 
 def _moves_always() -> int:
