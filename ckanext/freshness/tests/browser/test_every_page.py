@@ -74,6 +74,10 @@ UNREACHABLE = """ours => [...document.querySelectorAll('a[href], button, summary
     .filter(one => { one.focus(); return document.activeElement !== one || one.tabIndex < 0; })
     .map(one => one.outerHTML.slice(0, 120))"""
 """Links, buttons and fields of ours that the keyboard does not reach."""
+CUT_MENUS = """() => [...document.querySelectorAll('.fr-menu > ul')]
+    .map(one => [one.getBoundingClientRect(), one.parentElement.innerText.slice(0, 80)])
+    .filter(([place]) => place.left < 0 || place.right > innerWidth).map(([, text]) => text)"""
+"""Open menus that begin or end beside the screen."""
 
 
 def make_world() -> dict[str, Any]:
@@ -232,6 +236,7 @@ def problems_of(tab: Any, *, is_themed: bool) -> list[str]:
     width = tab.evaluate("document.querySelector('.fr') && document.documentElement.scrollWidth")
     if width and width > 375:
         problems.append(f"at 375: {width} px wide")
+    problems += [f"at 375: menu beside the screen: {one}" for one in tab.evaluate(CUT_MENUS)]
     if is_themed:
         tab.add_style_tag(content=THEME)
         themed = tab.evaluate(FIND, {"ours": OURS, "rules": ["color-contrast"]})
@@ -244,6 +249,7 @@ def test_the_checks_find_mistakes(tab: Any, world: dict[str, Any]) -> None:
     mistakes = (
         '<img src="/favicon.ico"><a href="/" tabindex="-1">no</a>'
         '<p style="width: 500px; color: #999; background: #fff">pale</p>'
+        '<details class="fr-menu" style="width: 2rem"><summary>x</summary><ul><li>y</li></ul></details>'
     )
     tab.evaluate(
         "html => document.querySelector('.fr').insertAdjacentHTML('beforeend', html)", mistakes
@@ -252,6 +258,7 @@ def test_the_checks_find_mistakes(tab: Any, world: dict[str, Any]) -> None:
     found = {one.rpartition("at 375: ")[2].partition(":")[0] for one in problems}
     assert {"by keyboard", "image-alt", "color-contrast"} < found
     assert any(one.endswith(" px wide") for one in problems)
+    assert any("menu beside the screen: x" in one for one in problems)
 
 
 def test_no_page_is_forgotten(app: Any, world: dict[str, Any]) -> None:
@@ -290,6 +297,24 @@ def test_phones_show_the_answer_before_the_facts_about_the_dataset(
     tab.goto(f"/dataset/{world['ids']['dataset']}/freshness")
     places = [tab.locator(part).bounding_box()["y"] for part in ("[role=main]", "aside.secondary")]
     assert places == sorted(places)
+
+
+def test_long_badges_stay_in_their_rows(tab: Any) -> None:
+    tab.set_viewport_size(PHONE)
+    tab.goto("/freshness")
+    side = tab.locator(".fr-list:not(.fr-rank) .fr-side").first
+    badge = '<span class="fr-badge"><i class="fa fa-link-slash"></i> Aucune copie</span>'
+    side.evaluate("(one, badge) => { one.innerHTML = badge; }", badge)
+    ends = "one => ['.fr-badge', 'li'].map(part => one.closest(part).getBoundingClientRect().right)"
+    end, end_of_row = side.locator(".fr-badge").evaluate(ends)
+    assert end <= end_of_row
+
+
+def test_tables_do_not_break_names_of_servers(tab: Any, world: dict[str, Any]) -> None:
+    tab.context.set_extra_http_headers({"Authorization": world["tokens"]["sysadmin"]})
+    tab.goto(f"/freshness/run/{world['ids']['run']}/servers")
+    name = tab.get_by_role("cell", name="gone.example.org").locator("span").last
+    assert name.bounding_box()["height"] < 30
 
 
 def test_without_a_mouse(tab: Any) -> None:
