@@ -122,8 +122,11 @@ def date_of(moment: datetime, zone: tzinfo, locale: Locale) -> str:
 
 
 def size(number_of_bytes: int, locale: Locale) -> str:
-    """Return a number of bytes in the largest unit that fits, from kilobytes on: "1.8 GB"."""
-    exponent = max(1, min((len(str(number_of_bytes)) - 1) // 3, 4))
+    """Return a number of bytes in the largest unit that fits: "218 bytes", "1.8 GB"."""
+    if number_of_bytes < 1000:
+        # The short word is "byte" in English, whatever the number.
+        return format_unit(number_of_bytes, "digital-byte", "long", locale=locale)
+    exponent = min((len(str(number_of_bytes)) - 1) // 3, 4)
     value = Decimal(number_of_bytes) / 1000**exponent
     digits = "#,##0.#" if value < 100 else "#,##0"
     unit = f"digital-{('kilo', 'mega', 'giga', 'tera')[exponent - 1]}byte"

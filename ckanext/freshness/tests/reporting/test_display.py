@@ -86,7 +86,11 @@ def test_a_share_is_never_all_or_nothing_unless_it_is(
 @pytest.mark.parametrize(
     ("language", "size", "text"),
     [
-        ("en", 0, "0 kB"),
+        ("en", 0, "0 bytes"),
+        ("en", 1, "1 byte"),
+        ("de", 218, "218 Byte"),
+        ("fr", 999, "999 octets"),
+        ("en", 1000, "1 kB"),
         ("en", 640_000, "640 kB"),
         ("en", 999_999, "1,000 kB"),
         ("de", 3_140_000, "3,1 MB"),
