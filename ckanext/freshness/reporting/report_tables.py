@@ -36,7 +36,7 @@ _DATES = ("last_modified", "evidence", "frequency_days", "due", "overdue", "deli
 STATUSES = Table(
     "statuses",
     N_("Datasets by freshness"),
-    N_("The number of datasets with each status."),
+    N_("The number of datasets with each status, and their share of all datasets."),
     N_("There are no datasets."),
     (
         Column("status", N_("Status"), ColumnKind.STATUS),

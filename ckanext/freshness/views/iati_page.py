@@ -12,7 +12,7 @@ from flask.typing import ResponseReturnValue
 from ..dates import utc_now
 from ..iati import overview
 from ..reporting import tables, visibility
-from .responses import FORMATS, abort, error_text, file_of, page_number, redirect_to, render
+from .responses import FORMATS, abort, file_of, page_number, redirect_to, refuse_address, render
 
 iati_page = Blueprint("freshness_iati_page", __name__)
 
@@ -38,7 +38,7 @@ def failing() -> ResponseReturnValue:
     try:
         number = page_number()
     except tk.ValidationError as error:
-        abort(400, f"page: {error_text(error)}")
+        refuse_address(error)
     rows = overview.failing(_reader(), offset=(number - 1) * LONG, limit=LONG + 1)
     page = tables.page(rows, number, LONG)
     if number > 1 and not page.rows:

@@ -38,6 +38,7 @@ from .responses import (
     last_page,
     page_number,
     redirect_to,
+    refuse_address,
     render,
     user_context,
 )
@@ -64,8 +65,7 @@ def _with_error_pages(view: View[Params]) -> View[Params]:
         except TablesMissingError:
             raise
         except tk.ValidationError as error:
-            words = (f"{key}: {text}" for key, texts in error.error_dict.items() for text in texts)
-            abort(400, " ".join(words))
+            refuse_address(error)
         except tk.ObjectNotFound as error:
             abort(404, str(error))
         except tk.NotAuthorized as error:

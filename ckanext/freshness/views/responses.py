@@ -93,6 +93,16 @@ def abort(code: int, text: str) -> NoReturn:
     raise AssertionError("tk.abort returned")
 
 
+def refuse_address(error: tk.ValidationError) -> NoReturn:
+    """End the request with an error page that says which part of the page's address is wrong.
+
+    :param error: the parameters of the address that are refused, with the reasons
+    """
+    words = tk._("Correct “{name}” in the address of this page: {reason}")
+    reasons = ((name, " ".join(_messages(texts))) for name, texts in error.error_dict.items())
+    abort(400, " ".join(words.format(name=name, reason=reason) for name, reason in reasons))
+
+
 def error_text(error: tk.ValidationError) -> str:
     """Return the messages of a validation error, without their keys."""
     return " ".join(_messages(error.error_dict))

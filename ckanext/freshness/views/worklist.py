@@ -26,6 +26,7 @@ from .responses import (
     last_page,
     page_number,
     redirect_to,
+    refuse_address,
     render,
     require_csrf_token,
 )
@@ -234,7 +235,7 @@ def _page_number() -> int:
         return page_number()
     except tk.ValidationError as error:
         # `refuse` would redirect to the same address.
-        abort(400, error_text(error))
+        refuse_address(error)
 
 
 def _back() -> dict[str, str]:

@@ -261,18 +261,20 @@ def test_actions_are_for_editors(read: Any, name: str, who: str) -> None:
 
 
 REFUSED = {
-    "datasets?sort=notes": "sort: must be one of due, evidence, frequency_days, last_modified",
-    "datasets?status=old": "status: must be one of fresh, due, overdue",
-    "changes?since=soon": "since: soon is neither a date such as 2026-01-31 nor",
-    "datasets?page=0": "page: must be a number of 1 or more, not 0",
-    "datasets?page=0000000019999999999999999999": "page: must be a number of 1 or more",
-    "hosts?organization=relief": "organization: The table hosts is of all organizations",
+    "datasets?sort=notes": "must be one of due, evidence, frequency_days, last_modified",
+    "datasets?status=old": "must be one of fresh, due, overdue",
+    "changes?since=soon": "soon is neither a date such as 2026-01-31 nor",
+    "datasets?page=0": "must be a number of 1 or more, not 0",
+    "datasets?page=0000000019999999999999999999": "must be a number of 1 or more",
+    "hosts?organization=relief": "The table hosts is of all organizations",
 }
 
 
 @pytest.mark.parametrize("path", REFUSED)
 def test_refused(read: Any, path: str) -> None:
-    assert REFUSED[path] in words(read(path, status=400))
+    name = path.partition("?")[2].partition("=")[0]
+    advice = f"Correct “{name}” in the address of this page: {REFUSED[path]}"
+    assert advice in words(read(path, status=400))
 
 
 @pytest.mark.parametrize(
@@ -305,3 +307,11 @@ def test_visitors_see_only_the_first_rows(read: Any, monkeypatch: pytest.MonkeyP
     assert "Log in to see more than the first 2 rows" in words(read("datasets?page=3", status=403))
     assert "offset" not in words(read("datasets?page=3", status=403))
     assert len(listed(read("datasets?page=4", "root"))) == 1
+
+
+def test_the_history_names_no_evidence_for_time_that_passed(app: Any, world: People) -> None:
+    # "Not updated in time · The file has changed" would contradict itself.
+    page = BeautifulSoup(app.get("/dataset/wells/freshness").body, "html.parser")
+    rows = [words(row) for row in page.select("#freshness-history li")]
+    assert [row for row in rows if row.startswith("Due Not updated in time")]
+    assert not [row for row in rows if "in time ·" in row]

@@ -148,7 +148,7 @@ def test_what_the_page_says(get: Any) -> None:
     (broken,) = page.select("li[data-state=bad]")
     assert "404" in words(broken)
     assert "Broken for 9 days , 5 checks in a row." in words(broken)
-    assert "Visitors get the copy of 12 Nov : download (2.3 MiB)" in words(broken)
+    assert "Visitors get the copy of 12 Nov : download (2.4 MB)" in words(broken)
     (edit,) = [link["href"] for link in broken.select("a") if "Edit link" in words(link)]
     assert edit.endswith("/edit#field-resource-url")
     assert "You look after no datasets yet." in words(get("/freshness/mine", "member"))
@@ -459,4 +459,4 @@ def test_odd_titles_stay_words(post: Post, get: Any) -> None:
 def test_a_page_that_is_none(get: Any, page: str) -> None:
     # An error page, not a redirect to the same address.
     answer = get(f"/freshness/mine?group=update&page={page}", "editor", status=400)
-    assert "must be a number of 1 or more" in words(answer)
+    assert "“page” in the address of this page: must be a number of 1 or more" in words(answer)
