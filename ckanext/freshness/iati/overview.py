@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from ..aging.messages import N_
 from ..ckan_adapter.ckan_core import model
 from ..copies.store import StoreError
-from ..reporting import run_summary, visibility
+from ..reporting import link_words, run_summary, visibility
 from ..reporting.copy_urls import site_url
 from ..reporting.tables import Context, Row, with_iso_dates
 from ..settings import OptionError
@@ -174,9 +174,10 @@ def failing(
 
 
 def reason(row: Row) -> str:
-    """Return why a file fails, in words."""
+    """Return why a file fails, in words that stand in a list."""
     if row["error"] == ErrorType.HTTP_NON_200.value and row["http_status"]:
-        return " ".join(filter(None, (row["http_status"], row["http_reason"])))
+        sentence, answer = link_words.problem(int(row["http_status"]), None, blocked=False)
+        return str(tk._(sentence)).format(answer=answer).rstrip(".")
     return str(tk._(_ERRORS.get(row["error"], N_("It could not be downloaded"))))
 
 
@@ -211,7 +212,6 @@ SELECT s.name AS source, p.name, coalesce(nullif(p.title, ''), p.name) AS title,
     i.attempts -> 0 -> 'error_details' ->> 'source_url' AS url, i.failing_since, i.failures,
     i.attempts -> 0 -> 'error_details' ->> 'error_type' AS error,
     i.attempts -> 0 -> 'error_details' ->> 'detailed_message' AS message,
-    i.attempts -> 0 -> 'error_details' ->> 'http_reason' AS http_reason,
     i.attempts -> 0 ->> 'http_status' AS http_status,
     c.key IS NOT NULL AS has_copy, CASE WHEN c.key IS NOT NULL THEN c.verified_at END AS copy_verified_at
 {_OF_SOURCE}

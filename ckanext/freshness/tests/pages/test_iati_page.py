@@ -82,7 +82,7 @@ def test_failing_files(world: Any, read: Read, app: Any) -> None:
         lately, never = [text(row) for row in read(path).select(".fr-list > li")]
         assert "Second Life · It isn't an IATI file · failing for" in lately, path
         assert "Copy of" in lately and "No copy" in never, path
-        assert "404 Not Found" in never, path
+        assert "Second Life · The file is gone (404 Not Found) · failing for" in never, path
         # The private dataset comes third.
         assert len(read(path, world["sysadmin"]).select(".fr-list > li")) == 3, path
     found = app.get("/iati/failing.csv").get_data(as_text=True)

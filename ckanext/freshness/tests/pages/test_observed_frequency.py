@@ -57,7 +57,7 @@ def test_a_range_within_a_day_is_no_range(read: Read) -> None:
     known("at-five", [(last.hour + last.minute / 60) / 24 + number for number in range(30)])
     judge()
     words = text_of(read("/dataset/at-five/freshness").select_one("#freshness-observed"))
-    assert "By earlier changes, the next update comes around" in words
+    assert "Judging by earlier changes, the next update comes around" in words
     assert "probably between" not in words
 
 
@@ -69,7 +69,7 @@ def test_the_page_says_what_was_observed(read: Read) -> None:
     assert words.startswith(
         "Observed: about every 92 days (from 5 changes of the files; probably 7"
     )
-    assert "By earlier changes, the next update comes around" in words
+    assert "Judging by earlier changes, the next update comes around" in words
     days = [one["datetime"][:10] for one in page.select("#freshness-observed time")]
     shown = observed("wells")
     coming = shown["next_update"]
