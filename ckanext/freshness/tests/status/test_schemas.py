@@ -69,8 +69,8 @@ def act(
     return call
 
 
-def test_a_schema_that_declares_fields_of_the_same_names(act: Act) -> None:
-    made = act(
+def make_apples(act: Act) -> Any:
+    return act(
         "package_create",
         name=f"d-{uuid4()}",
         title="Apples",
@@ -78,6 +78,10 @@ def test_a_schema_that_declares_fields_of_the_same_names(act: Act) -> None:
         freshness="ripe",
         resources=[{"url": "http://x.org/1"}],
     )
+
+
+def test_a_schema_that_declares_fields_of_the_same_names(act: Act) -> None:
+    made = make_apples(act)
     assert made["freshness"] == "ripe", "the field is the site's"
     found = stored(made["id"])
     assert (found["freshness"], found["freshness_frequency"]) == ("ripe", "7")
@@ -97,14 +101,7 @@ def test_a_schema_that_declares_fields_of_the_same_names(act: Act) -> None:
 
 
 def test_lost_extras_beside_a_declared_field_are_written_again(act: Act) -> None:
-    made = act(
-        "package_create",
-        name=f"d-{uuid4()}",
-        title="Apples",
-        frequency="weekly",
-        freshness="ripe",
-        resources=[{"url": "http://x.org/1"}],
-    )
+    made = make_apples(act)
     # As an edit writes it while the plugin is not enabled.
     write_extras({made["id"]: {}}, [key for key in NAMES.extras if key != NAMES.status])
     model.Session.commit()
