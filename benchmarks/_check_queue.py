@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import _check_full
-from benchmarks._processes import Child, start
+from benchmarks._processes import cpu_seconds, start
 from benchmarks.refresh import write_ini
 from ckanext.freshness.tests.servers.bench_files import File, spawn
 
@@ -108,31 +108,27 @@ def _run(number: int) -> dict[str, Any]:
             return len(names - known) >= number
 
         until(begun, "The workers have not begun")
-        services = Services.of_site()
-        before, servers, cpu = time.perf_counter(), services.cpu_seconds(), _cpu(workers)
-        queued = queued_run.enqueue(CheckScope(everything=True), datetime.now(timezone.utc))
+        cpu = cpu_seconds(workers)
+        with Services.of_site().measured() as figures:
+            queued = queued_run.enqueue(CheckScope(everything=True), datetime.now(timezone.utc))
 
-        def ended() -> bool:
-            model.Session.rollback()
-            return (
-                model.Session.get(CheckRun, queued.run_id, populate_existing=True).ended_at
-                is not None
-            )
+            def ended() -> bool:
+                model.Session.rollback()
+                return (
+                    model.Session.get(CheckRun, queued.run_id, populate_existing=True).ended_at
+                    is not None
+                )
 
-        until(ended, "The run has not ended")
-        seconds = time.perf_counter() - before
-        busy = {name: cpu - servers[name] for name, cpu in services.cpu_seconds().items()}
-        busy["workers_s"] = _cpu(workers) - cpu
+            until(ended, "The run has not ended")
+        figures["workers_s"] = cpu_seconds(workers) - cpu
+        # This process only waits.
+        del figures["cpu_seconds"]
     run = model.Session.get(CheckRun, queued.run_id)
     if run.error or sum(run.resources.values()) != _check_full.SMALL:
         raise SystemExit(
             f"The run did not do what was to be measured: {run.error}, {run.resources}"
         )
-    return {"seconds": seconds, "visits": run.visited, **busy}
-
-
-def _cpu(workers: Sequence[Child]) -> float:
-    return sum(worker.cpu_seconds for worker in workers)
+    return {"visits": run.visited, **figures}
 
 
 if __name__ == "__main__":

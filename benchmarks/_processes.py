@@ -6,7 +6,7 @@ import contextlib
 import os
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -49,6 +49,11 @@ class Child:
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
+
+
+def cpu_seconds(children: Iterable[Child]) -> float:
+    """Return the user and system time of several processes so far."""
+    return sum(child.cpu_seconds for child in children)
 
 
 def start(command: Sequence[str], log: Path, **environment: str) -> Child:

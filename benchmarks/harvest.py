@@ -17,7 +17,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from benchmarks._processes import Child, start, stopwatch
+from benchmarks._processes import Child, cpu_seconds, start, stopwatch
 
 PLUGINS = "freshness fdp_harvester harvest activity dcat dcat_rdf_harvester"
 POLITE = {"concurrency": 32, "requests_per_second": 10_000}
@@ -228,12 +228,14 @@ class Bench:
         from benchmarks._meter import Services
 
         source = self.site.add_source("fdp", server.url, {**POLITE})
-        services, children = Services.of_site(), self._consumers(consumers)
+        children = self._consumers(consumers)
         try:
-            servers, cpu = services.cpu_seconds(), _cpu(children)
-            seconds = self.site.harvest(source, added=self.datasets)
-            busy = {name: each - servers[name] for name, each in services.cpu_seconds().items()}
-            return {"seconds": seconds, "consumers_s": _cpu(children) - cpu, **busy}
+            cpu = cpu_seconds(children)
+            with Services.of_site().measured() as figures:
+                seconds = self.site.harvest(source, added=self.datasets)
+            # This process only waits.
+            del figures["cpu_seconds"]
+            return figures | {"seconds": seconds, "consumers_s": cpu_seconds(children) - cpu}
         finally:
             for child in children:
                 child.__exit__(None, None, None)
@@ -272,10 +274,6 @@ class Bench:
         small, large = (peaks[str(datasets)] for datasets in MEMORY_SIZES)
         peaks["growth"] = large - small
         return peaks
-
-
-def _cpu(children: list[Child]) -> float:
-    return sum(child.cpu_seconds for child in children)
 
 
 def _print(result: dict[str, Any], datasets: int) -> None:
