@@ -56,14 +56,14 @@ ORGANIZATION_EXTRAS = (
 
 
 EXTRA, WITH_EXTRA = (
-    ("p.extras ->> :extra", "")
+    ("p.extras ->> ({key})", "")
     if IS_2_12
     else (
         "e.value",
-        "LEFT JOIN package_extra e ON e.package_id = p.id AND e.key = :extra AND e.state = 'active'",
+        "LEFT JOIN package_extra e ON e.package_id = p.id AND e.key = ({key}) AND e.state = 'active'",
     )
 )
-"""SQL: the extra ``:extra`` of the package ``p``, and the join that it needs."""
+"""SQL: an extra of the package ``p``, and the join that it needs; ``{key}`` is SQL for its key."""
 
 
 def package_extras(package: Any) -> dict[str, str]:

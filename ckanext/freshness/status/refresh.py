@@ -211,14 +211,11 @@ def count_lost() -> int:
 def _parameters() -> dict[str, Any]:
     types, names = sorted(settings.dataset_types()), site_names()
     own = {each: own_extras(each) for each in types}
-    with_status = [each for each in types if names.status in own[each]]
     return {
         "types": types,
-        "with_status": with_status,
         # A field that a schema declares under the name of the status is the site's own.
-        "with_date": [
-            each for each in types if each not in with_status and names.last_modified in own[each]
-        ],
+        "with_status": [each for each in types if names.status in own[each]],
+        "with_date": [each for each in types if names.last_modified in own[each]],
         "status": names.status,
         "date": names.last_modified,
         "prefix": names.prefix,
@@ -226,15 +223,15 @@ def _parameters() -> dict[str, Any]:
 
 
 _KEY = "CASE WHEN p.type = ANY(:with_status) THEN :status ELSE :date END"
-"""SQL: the extra that shows whether a dataset has lost its extras."""
+"""SQL: the key of the extra that shows whether a dataset has lost its extras."""
+_EXTRA, _WITH_EXTRA = EXTRA.format(key=_KEY), WITH_EXTRA.format(key=_KEY)
 
 _JUDGED = f"""
-FROM package p LEFT JOIN freshness_dataset d ON d.package_id = p.id {WITH_EXTRA.replace(":extra", _KEY)}
+FROM package p LEFT JOIN freshness_dataset d ON d.package_id = p.id {_WITH_EXTRA}
 WHERE p.state <> 'deleted' AND p.type = ANY(:types)"""
 _IS_LOST = f"""(
-    CASE WHEN p.type = ANY(:with_status) THEN {EXTRA.replace(":extra", _KEY)} IS DISTINCT FROM d.status
-        WHEN p.type = ANY(:with_date)
-        THEN {EXTRA.replace(":extra", _KEY)} IS NULL AND d.last_modified IS NOT NULL
+    CASE WHEN p.type = ANY(:with_status) THEN {_EXTRA} IS DISTINCT FROM d.status
+        WHEN p.type = ANY(:with_date) THEN {_EXTRA} IS NULL AND d.last_modified IS NOT NULL
         ELSE false END
     AND NOT EXISTS (SELECT 1 FROM freshness_uninstall)
 )"""
