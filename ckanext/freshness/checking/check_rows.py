@@ -239,13 +239,14 @@ def resources_to_check(
             return None
         return shifted(now, -aging.thresholds.limits(frequency_days).due)
 
-    # Memory for all resources of a run is what limits its size: texts that many of them have are kept once.
+    # All resources of a run stay in memory. They need that of the candidates, if the caller keeps none.
     rest = iter([(one.resource_id, one.is_new, one.is_touched) for one in candidates])
     del candidates
     while batch := {id_: facts for id_, *facts in islice(rest, _CHECK_BATCH)}:
         with model.Session.get_bind().connect() as connection:
             rows = connection.execute(sa.text(_TO_CHECK), {"ids": list(batch)}).all()
         for row in rows:
+            is_new, is_touched = batch[row.id]
             yield ResourceToCheck(
                 resource_id=row.id,
                 package_id=row.package_id,
@@ -263,12 +264,13 @@ def resources_to_check(
                 last_change=aware(row.last_change),
                 fresh_after=fresh_after(row.frequency_days),
                 hash_anyway=row.id in rotation,
+                # Texts that many resources have are kept once.
                 format=intern(row.format) if row.format else None,
                 mimetype=intern(row.mimetype) if row.mimetype else None,
                 start_at=row.handed_to if handed_on else None,
                 has_shape=row.has_shape,
-                is_new=batch[row.id][0],
-                is_touched=batch[row.id][1],
+                is_new=is_new,
+                is_touched=is_touched,
                 changes=_known_changes(row, hosts.get(row.host)),
                 why=(why or {}).get(row.id),
             )
