@@ -75,7 +75,7 @@ def sync(now: datetime, package_types: Collection[str]) -> SyncedRows:
     replaced = session.execute(sa.text(_REPLACE)).rowcount
     removed = session.execute(sa.text(_REMOVE)).rowcount
     added = 0
-    for batch in _fetched(session, _MISSING, {}):
+    for batch in fetched(session, _MISSING, {}):
         added += len(batch)
         session.execute(
             sa.text(_ADD),
@@ -92,7 +92,7 @@ def sync(now: datetime, package_types: Collection[str]) -> SyncedRows:
     return SyncedRows(added, replaced, removed)
 
 
-def _fetched(connection: Any, statement: str, values: Mapping[str, Any]) -> Iterator[Sequence[Any]]:
+def fetched(connection: Any, statement: str, values: Mapping[str, Any]) -> Iterator[Sequence[Any]]:
     """Yield the rows of a query in batches, within a transaction."""
     # By default PostgreSQL plans cursors as if only the first rows were read.
     connection.execute(sa.text("SET LOCAL cursor_tuple_fraction = 1"))
@@ -117,11 +117,18 @@ def total(rules: SelectionRules | None = None) -> int:
 
     :param rules: count only hosts of these rules' shards; None for all
     """
+    shards = None if rules is None else rules.shards
+    return sum(
+        count for host, count in host_counts().items() if shards is None or shard_of(host) in shards
+    )
+
+
+def host_counts() -> dict[str, int]:
+    """Return the number of resources of each host."""
     statement = "SELECT host, count(*) FROM freshness_check GROUP BY host"
     rows = model.Session.execute(sa.text(statement)).all()
     model.Session.commit()
-    shards = None if rules is None else rules.shards
-    return sum(count for host, count in rows if shards is None or shard_of(host) in shards)
+    return {host: count for host, count in rows}
 
 
 def stream(
@@ -145,13 +152,7 @@ def stream(
         that another part has just handed on.
     :param hosts: :func:`observed_on_hosts`, to read :attr:`.selection.Candidate.history`, too
     """
-    parameters = {
-        "now": utc(now),
-        "archived": list(checks.archived_keys),
-        "requestable": list(REQUESTABLE_KEYS),
-        "ids": list(package_ids or ()),
-        "host": host,
-    }
+    values = {**parameters(now, checks), "ids": list(package_ids or ()), "host": host}
     which = ""
     if package_ids is not None:
         which += " AND c.package_id = ANY(:ids)"
@@ -164,15 +165,16 @@ def stream(
         history = ", " + ", ".join(_HISTORY.values())
         window = " WINDOW dataset AS (PARTITION BY c.package_id)"
     statement = _STREAM.format(history=history, which=which, window=window)
-    facts = len(_FACTS)
     with model.Session.get_bind().connect() as connection, connection.begin():
-        for batch in _fetched(connection, statement, parameters):
+        for batch in fetched(connection, statement, values):
             for row in batch:
                 # The SELECT list is made from the class: by name, 149,308 candidates took a second more.
-                candidate = Candidate(*row[:facts])
-                if hosts is not None:
-                    history_ = _history(candidate, hosts, *row[facts:])
-                    candidate = candidate._replace(history=history_)
+                if hosts is None:
+                    candidate = Candidate(*row)
+                else:
+                    of_host = hosts.get(row[_HOST], NONE)
+                    past = _history(row[_FREQUENCY], of_host, *row[_NUMBER_OF_FACTS:])
+                    candidate = Candidate(*(*row[:_NUMBER_OF_FACTS], past))
                 yield (
                     candidate._replace(host=host_of(candidate.handed_to or ""))
                     if handed_on
@@ -180,9 +182,17 @@ def stream(
                 )
 
 
+def parameters(now: datetime, checks: Checks) -> dict[str, Any]:
+    return {
+        "now": utc(now),
+        "archived": list(checks.archived_keys),
+        "requestable": list(REQUESTABLE_KEYS),
+    }
+
+
 def _history(
-    candidate: Candidate,
-    hosts: Mapping[str, Observations],
+    frequency_days: int | None,
+    of_host: Observations,
     changes: float,
     days: float,
     dataset_changes: float,
@@ -192,7 +202,7 @@ def _history(
     """Return a candidate's history from the columns of :data:`_HISTORY`."""
     own = Observations(changes, days)
     dataset = Observations(dataset_changes, dataset_days).without(own)
-    expectation = expected(candidate.frequency_days, hosts.get(candidate.host, NONE), dataset)
+    expectation = expected(frequency_days, of_host, dataset)
     return History(rate(expectation, own), *rest)
 
 
@@ -413,7 +423,11 @@ WHERE d.package_id IS NULL AND p.state = 'active' AND p.type = ANY(:types) ORDER
 # A clock that was ahead must not keep files from being checked until the date that it showed.
 _NOT_AHEAD = "CASE WHEN c.{0} <= CAST(:now AS timestamp) + interval '1 day' THEN c.{0} END"
 
-_CANDIDATE = {
+_IS_TOUCHED = f"""CASE WHEN r.last_modified > coalesce(c.seen_modified, '-infinity')
+    THEN r.last_modified IS DISTINCT FROM CAST({OURS.format("last_modified")} AS timestamp) ELSE false END"""
+"""Whether a resource's own date is later than at the previous run, unless a check wrote it."""
+
+CANDIDATE = {
     "resource_id": "c.resource_id",
     "package_id": "c.package_id",
     "url_type": "r.url_type",
@@ -432,7 +446,7 @@ _CANDIDATE = {
     "failing_since": "c.failing_since",
     "unconfirmed": "c.unconfirmed",
     "is_new": "c.first_seen >= :now",
-    "is_touched": f"coalesce(({_OWN_DATE}) > coalesce(c.seen_modified, '-infinity'), false)",
+    "is_touched": _IS_TOUCHED,
     "handed_to": "c.handed_to",
     "failed_at": "c.failed_at",
 }
@@ -460,17 +474,25 @@ _HISTORY = {
 }
 """SQL of what :func:`_history` needs. Files that were never checked, as uploads, have the last turns."""
 
-_FACTS = Candidate._fields[:-1]
+FACTS = Candidate._fields[:-1]
 """The fields of a candidate that are columns: all but its history, the last one."""
+_NUMBER_OF_FACTS = len(FACTS)
+_HOST, _FREQUENCY = FACTS.index("host"), FACTS.index("frequency_days")
 
-_STREAM = f"""
-SELECT {", ".join(_CANDIDATE[name] for name in _FACTS)}{{history}}
+OFFERED = f"""
 FROM freshness_check c JOIN resource r ON r.id = c.resource_id
 LEFT JOIN freshness_dataset d ON d.package_id = c.package_id
-LEFT JOIN ({packages_with_true_extra("archived")}) a ON a.package_id = c.package_id
-LEFT JOIN ({packages_with_true_extra("requestable")}) q ON q.package_id = c.package_id
+{{flags}}
 WHERE r.state = 'active'
-    AND NOT {IS_CHECKED_BY_CYCLES.format(resource="c.resource_id")}{{which}}{{window}}"""
+    AND NOT {IS_CHECKED_BY_CYCLES.format(resource="c.resource_id")}"""
+"""SQL of the resources that runs choose from; ``{flags}`` is SQL that joins extras of datasets."""
+
+_FLAGS = f"""LEFT JOIN ({packages_with_true_extra("archived")}) a ON a.package_id = c.package_id
+LEFT JOIN ({packages_with_true_extra("requestable")}) q ON q.package_id = c.package_id"""
+
+_STREAM = f"""
+SELECT {", ".join(CANDIDATE[name] for name in FACTS)}{{history}}
+{OFFERED.format(flags=_FLAGS)}{{which}}{{window}}"""
 
 _HOSTS = """
 SELECT k.host,

@@ -317,6 +317,12 @@ class Selection:
                 heapq.heappushpop(self._oldest, entry)
         return reason
 
+    def count(self, candidate: Candidate, number: int) -> SelectionReason:
+        """Count resources with the facts of a candidate, none of which is chosen. Return the reason."""
+        reason = choose(candidate, self._now, self._rules)
+        self.reasons[reason] += number
+        return reason
+
     def chosen(self) -> list[Candidate]:
         """Return the resources to check, those of the rotation last and the oldest of these first."""
         rotation = {one.resource_id: one for _age, _number, one in sorted(self._oldest)[::-1]}

@@ -191,18 +191,45 @@ _WITH_EXTRAS = (
 )
 
 
+_TRUE = "IN ('true', 'yes', 'on', 't', 'y', '1')"
+
+
 def packages_with_true_extra(keys: str) -> str:
     """Return SQL that selects the ids of packages, as ``package_id``, for which any of some extras is true.
 
     :param keys: the name of the SQL parameter with the extras' keys
     """
-    true = "IN ('true', 'yes', 'on', 't', 'y', '1')"
     if IS_2_12:
         return f"""
         SELECT id AS package_id FROM package WHERE extras ?| CAST(:{keys} AS text[]) AND EXISTS (
             SELECT 1 FROM jsonb_each_text(extras) x
-            WHERE x.key = ANY(:{keys}) AND lower(btrim(x.value)) {true}
+            WHERE x.key = ANY(:{keys}) AND lower(btrim(x.value)) {_TRUE}
         )"""
     return f"""
     SELECT DISTINCT package_id FROM package_extra
-    WHERE key = ANY(:{keys}) AND state = 'active' AND lower(btrim(value)) {true}"""
+    WHERE key = ANY(:{keys}) AND state = 'active' AND lower(btrim(value)) {_TRUE}"""
+
+
+def packages_with_true_extras(*names: str) -> str:
+    """Return SQL that selects ``package_id``, and for each of some lists of extras whether any of them is true.
+
+    All packages are read, once. Those that have none of the extras are left out.
+
+    :param names: the names of the SQL parameters with the extras' keys, and of the columns
+    """
+    if IS_2_12:
+        columns = ", ".join(
+            f"""EXISTS (
+                SELECT 1 FROM jsonb_each_text(extras) x
+                WHERE x.key = ANY(:{name}) AND lower(btrim(x.value)) {_TRUE}
+            ) AS {name}"""
+            for name in names
+        )
+        keys = " || ".join(f"CAST(:{name} AS text[])" for name in names)
+        return f"SELECT id AS package_id, {columns} FROM package WHERE extras ?| ({keys})"
+    columns = ", ".join(
+        f"bool_or(key = ANY(:{name}) AND lower(btrim(value)) {_TRUE}) AS {name}" for name in names
+    )
+    return f"""
+    SELECT package_id, {columns} FROM package_extra WHERE state = 'active'
+    AND ({" OR ".join(f"key = ANY(:{name})" for name in names)}) GROUP BY package_id"""

@@ -25,7 +25,7 @@ import sqlalchemy as sa
 
 from .. import settings
 from ..aging.messages import NN_
-from ..checking import check_rows, dataset_rows, run_records
+from ..checking import check_rows, dataset_rows, offers, run_records
 from ..checking.background_loop import in_batches
 from ..checking.change_rates import Observations
 from ..checking.container_sandbox import ContainerSandbox
@@ -213,7 +213,11 @@ def plan(scope: CheckScope, now: datetime) -> AnySelection:
     model.Session.rollback()
     check_rows.sync(now, settings.aging().dataset_types)
     checks = settings.checks()
-    selection = _selection(scope, now, checks, _rules(scope, checks.rules, None))
+    rules = _rules(scope, checks.rules, None)
+    selection = _selection(scope, now, checks, rules)
+    if scope.is_whole and isinstance(selection, Selection):
+        offers.offer_all(selection, now, checks, rules)
+        return selection
     candidates = check_rows.stream(
         now,
         checks,
@@ -352,8 +356,7 @@ def _selection(
         budget = -(-checks.per_run * total // max(check_rows.total(), 1))
     else:
         as_hdx = Selection(utc(now), rules, rotation)
-        for candidate in check_rows.stream(now, checks):
-            as_hdx.add(candidate)
+        offers.offer_all(as_hdx, now, checks, rules)
         budget = len(as_hdx.chosen())
     return LearnedSelection(utc(now), rules, budget, rotation)
 
@@ -386,25 +389,30 @@ def _select(
     """
     checks = settings.checks()
     scope = run.scope
-    rules = _rules(scope, checks.rules, held)
+    rules = _rules(scope, checks.rules, None if len(held) == SHARDS else held)
     if handed_on:
         rules = replace(rules, everything=True, at_once=True)
         selection: AnySelection = Selection(utc(run.now), rules, 0)
     else:
         selection = _selection(scope, run.now, checks, rules)
     own = frozenset(shards)
-    for candidate in check_rows.stream(
-        run.now,
-        checks,
-        package_ids=scope.package_ids,
-        host=scope.host,
-        handed_on=handed_on,
-        hosts=_hosts(selection),
-    ):
-        reason = selection.add(candidate)
-        is_own = reason is not SelectionReason.ELSEWHERE or shard_of(candidate.host) in own
-        if is_own and not handed_on:
-            counts.chosen(candidate, reason)
+    if scope.is_whole and isinstance(selection, Selection) and not handed_on:
+        offers.offer_all(
+            selection, run.now, checks, rules, own if len(own) < SHARDS else None, counts
+        )
+    else:
+        for candidate in check_rows.stream(
+            run.now,
+            checks,
+            package_ids=scope.package_ids,
+            host=scope.host,
+            handed_on=handed_on,
+            hosts=_hosts(selection),
+        ):
+            reason = selection.add(candidate)
+            is_own = reason is not SelectionReason.ELSEWHERE or shard_of(candidate.host) in own
+            if is_own and not handed_on:
+                counts.chosen(candidate, reason)
     why = {} if handed_on else selection.why()
     if isinstance(selection, LearnedSelection):
         counts.longest_days = stretched_days(selection)

@@ -18,6 +18,7 @@ PURE = (
 
 IMPURE = (
     "checking/test_result_writer.py",
+    "checking/test_offers.py",
     "checking/test_run_records.py",
     "checking/test_check_rows.py",
     "reporting/test_url_facts.py",
