@@ -134,12 +134,18 @@ class LearnedSelection:
             return SelectionReason.RECENT
         # If ranks are equal, the candidate that came first stays.
         number = -self._offered
+        kept: Candidate | None = None
         if priority.reason in SHARES:
-            entry = (priority.score, number, candidate)
-            left = _offer(self._first[priority.reason], entry, self._rooms[priority.reason])
+            heap, room = self._first[priority.reason], self._rooms[priority.reason]
+            left: float | None = priority.score
+            if _has_room(heap, room, priority.score, number):
+                kept = candidate.chosen()
+                left = _push(heap, room, (priority.score, number, kept))
             if left is not None and priority.reason is SelectionReason.VISIT_BOUND:
                 self.stretch = max(self.stretch, left)
-        _offer(self._valuable, (priority.value, number, candidate), self._budget)
+        if _has_room(self._valuable, self._budget, priority.value, number):
+            entry = (priority.value, number, kept or candidate.chosen())
+            _push(self._valuable, self._budget, entry)
         self.reasons[SelectionReason.NOT_EXPECTED] += 1
         return SelectionReason.NOT_EXPECTED
 
@@ -186,18 +192,20 @@ class LearnedSelection:
         )
 
 
-def _offer(heap: list[_Entry], entry: _Entry, room: int) -> float | None:
-    """Add an entry to a heap of the greatest ones, without what its candidate needs no more.
+def _has_room(heap: list[_Entry], room: int, score: float, number: int) -> bool:
+    """Decide whether a candidate is among the greatest ones of a heap."""
+    return len(heap) < room or (room > 0 and (score, number) > heap[0][:2])
 
-    :returns: the score of the entry that has no room; None if all have
+
+def _push(heap: list[_Entry], room: int, entry: _Entry) -> float | None:
+    """Add an entry for which there is room.
+
+    :returns: the score of the entry that has no room any more; None if all have
     """
-    score, number, candidate = entry
     if len(heap) < room:
-        heapq.heappush(heap, (score, number, candidate.chosen()))
+        heapq.heappush(heap, entry)
         return None
-    if not room or (score, number) <= heap[0][:2]:
-        return score
-    return heapq.heappushpop(heap, (score, number, candidate.chosen()))[0]
+    return heapq.heappushpop(heap, entry)[0]
 
 
 def priority_of(candidate: Candidate, now: datetime, rules: SelectionRules) -> Priority | None:

@@ -10,7 +10,6 @@ SQL may only leave out what the rules would not choose. A test compares both way
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -22,7 +21,15 @@ import sqlalchemy as sa
 from ..ckan_adapter.ckan_core import model
 from ..ckan_adapter.extras import packages_with_true_extras
 from ..settings import Checks
-from .check_rows import CANDIDATE, FACTS, OFFERED, fetched, host_counts, parameters
+from .check_rows import (
+    CANDIDATE,
+    FACTS,
+    OFFERED,
+    fetched_ahead,
+    host_counts,
+    parameters,
+    without_garbage_collection,
+)
 from .run_counts import RunCounts
 from .selection import DAILY, SLACK, Candidate, Selection, SelectionRules, shard_of
 
@@ -72,7 +79,7 @@ def opened(
         groups = connection.execute(sa.text(_GROUPS)).all()
         yield Offer(
             [(Candidate(*row[:-1]), row.number) for row in groups],
-            (Candidate(*row) for batch in fetched(connection, _CANDIDATES, {}) for row in batch),
+            (Candidate(*row) for row in fetched_ahead(connection, _CANDIDATES, {})),
             connection,
         )
 
@@ -92,7 +99,7 @@ def offer_all(
     :param shards: only the hosts of these shards; None for all hosts
     :param counts: count the resources here, too
     """
-    with _without_garbage_collection(), opened(now, checks, rules, shards=shards) as offer:
+    with without_garbage_collection(), opened(now, checks, rules, shards=shards) as offer:
         for example, number in offer.unchosen:
             reason = selection.count(example, number)
             if counts is not None:
@@ -103,21 +110,6 @@ def offer_all(
             reason = selection.add(candidate)
             if counts is not None:
                 counts.chosen(candidate, reason)
-
-
-@contextmanager
-def _without_garbage_collection() -> Iterator[None]:
-    """Keep Python from searching the many objects of a choice for cycles: it has none.
-
-    The search takes a tenth of the choice among a million resources (``./dev bench scale``).
-    """
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def _parameters(rules: SelectionRules, hosts: Collection[str]) -> dict[str, Any]:

@@ -225,8 +225,9 @@ def plan(scope: CheckScope, now: datetime) -> AnySelection:
         host=scope.host,
         hosts=_hosts(selection),
     )
-    for candidate in candidates:
-        selection.add(candidate)
+    with check_rows.without_garbage_collection():
+        for candidate in candidates:
+            selection.add(candidate)
     return selection
 
 
@@ -401,18 +402,20 @@ def _select(
             selection, run.now, checks, rules, own if len(own) < SHARDS else None, counts
         )
     else:
-        for candidate in check_rows.stream(
+        candidates = check_rows.stream(
             run.now,
             checks,
             package_ids=scope.package_ids,
             host=scope.host,
             handed_on=handed_on,
             hosts=_hosts(selection),
-        ):
-            reason = selection.add(candidate)
-            is_own = reason is not SelectionReason.ELSEWHERE or shard_of(candidate.host) in own
-            if is_own and not handed_on:
-                counts.chosen(candidate, reason)
+        )
+        with check_rows.without_garbage_collection():
+            for candidate in candidates:
+                reason = selection.add(candidate)
+                is_own = reason is not SelectionReason.ELSEWHERE or shard_of(candidate.host) in own
+                if is_own and not handed_on:
+                    counts.chosen(candidate, reason)
     why = {} if handed_on else selection.why()
     if isinstance(selection, LearnedSelection):
         counts.longest_days = stretched_days(selection)
