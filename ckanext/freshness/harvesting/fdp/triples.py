@@ -146,6 +146,8 @@ def _malformed(why: str) -> Unopened:
 
 
 def _unopened(words: str, code: MessageCode, **values: int) -> Unopened:
+    # The parser quotes the document, with any character that it has.
+    words = "".join(c if c.isprintable() else repr(c)[1:-1] for c in words)
     return Unopened(words, code_of(HarvestMessage(words, code, **values)))
 
 

@@ -140,6 +140,7 @@ _DOCUMENTS = {form: [converted(text, form) for text in small_source()[1]] for fo
 @settings(max_examples=150, deadline=None)
 @given(spoilt_documents())
 @example((b"<a> ?x <b> .", TURTLE))
+@example(("\ue000@prefix a: <http://a/> .".encode(), TURTLE))
 def test_whatever_is_spoilt_is_a_graph_or_a_document_error(spoilt: tuple[bytes, str]) -> None:
     body, media_type = spoilt
     try:
