@@ -1,7 +1,8 @@
 """The format of our ZIP files: deflated, in a fixed order, and without times.
 
-The same input gives the same bytes. The local headers have names, sizes and checksums, so that a member
-can be found and copied without the directory. Layout and numbers are those of PKWARE's APPNOTE 6.3.
+The same input gives the same bytes on the same machine. The local headers have names, sizes and checksums, so
+that a member can be found and copied without the directory. Layout and numbers are those of PKWARE's APPNOTE
+6.3.
 """
 
 from __future__ import annotations
@@ -11,8 +12,14 @@ import zlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-DEFLATE_LEVEL = 3
-"""Level 3 takes less than half the time of zlib's default, 6. Files of generated XML are 8 % larger."""
+try:
+    from isal import isal_zlib as deflater
+except ImportError:  # this platform has no isal
+    deflater = zlib  # type: ignore[misc]
+
+DEFLATE_LEVEL = 3 if deflater is zlib else 2
+"""Files are at most an eighth larger than by zlib's default, 6. zlib takes half the time for them, isal at most a
+quarter."""
 _DEFLATED = 8
 _DOS_TIME, _DOS_DATE = 0, 1 << 5 | 1
 """Midnight of 1980-01-01, the earliest time that a ZIP can hold."""
@@ -150,9 +157,9 @@ def around(entry: ZipEntry) -> tuple[bytes, bytes]:
 def deflate(pieces: Iterable[bytes], write: Callable[[bytes], object]) -> tuple[int, int]:
     """Deflate pieces and write the result without headers; return the CRC-32 and the size of the pieces."""
     crc = size = 0
-    compressor = zlib.compressobj(DEFLATE_LEVEL, zlib.DEFLATED, -zlib.MAX_WBITS)
+    compressor = deflater.compressobj(DEFLATE_LEVEL, zlib.DEFLATED, -zlib.MAX_WBITS)
     for piece in pieces:
-        crc = zlib.crc32(piece, crc)
+        crc = deflater.crc32(piece, crc)
         size += len(piece)
         if packed := compressor.compress(piece):
             write(packed)

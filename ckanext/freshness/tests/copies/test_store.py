@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import io
+import sys
+import zlib
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any, ClassVar
@@ -12,6 +15,7 @@ import fsspec
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
+from ckanext.freshness.copies import zip_format
 from ckanext.freshness.copies.location import open_store
 from ckanext.freshness.copies.staging import IN_MEMORY
 from ckanext.freshness.copies.store import KeepRequest, MissingCopy, Store, StoreError
@@ -36,6 +40,20 @@ def test_the_zip_is_deflated_and_the_same_for_the_same_bytes(store: Store) -> No
     second = keep(store, "org/b.xml", LARGE)
     assert first.zip_size is not None and first.zip_size < len(LARGE) / 5
     assert (first.zip_size, read(store, "org/a.zip")) == (second.zip_size, read(store, "org/b.zip"))
+
+
+def test_without_isal_zlib_deflates(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "isal", None)
+    spec = importlib.util.find_spec(zip_format.__name__)
+    assert spec is not None and spec.loader is not None
+    without_isal = importlib.util.module_from_spec(spec)
+    # Dataclasses look their module up.
+    monkeypatch.setitem(sys.modules, spec.name, without_isal)
+    spec.loader.exec_module(without_isal)
+    packed: list[bytes] = []
+    assert without_isal.deflate([LARGE], packed.append) == (zlib.crc32(LARGE), len(LARGE))
+    assert without_isal.deflater is zlib and len(b"".join(packed)) < len(LARGE) / 5
+    assert zlib.decompress(b"".join(packed), -zlib.MAX_WBITS) == LARGE
 
 
 @pytest.mark.parametrize("body", [SMALL, LARGE])
