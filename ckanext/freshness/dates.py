@@ -97,7 +97,10 @@ def exact_text(moment: datetime) -> str: ...
 def exact_text(moment: datetime | None) -> str | None: ...
 def exact_text(moment: datetime | None) -> str | None:
     """Write an aware moment for JSON and SQL with its microseconds: in UTC, ISO 8601, with ``Z``."""
-    return None if moment is None else f"{utc(moment).isoformat()}Z"
+    if moment is None:
+        return None
+    # The text ends with "+00:00".
+    return f"{moment.astimezone(timezone.utc).isoformat()[:-6]}Z"
 
 
 def utc_words(moment: datetime) -> str:

@@ -258,8 +258,11 @@ def display_url(url: str) -> str:
 
     Accepts any text and never raises. The result is to be read, not requested.
     """
-    shown = _USERINFO.sub(r"\1***@", url.strip())
-    shown = _SECRET_VALUE.sub(r"\1***", shown[: 4 * _SHOWN])
+    shown = url.strip()
+    if "@" in shown:
+        shown = _USERINFO.sub(r"\1***@", shown)
+    if "=" in shown:
+        shown = _SECRET_VALUE.sub(r"\1***", shown[: 4 * _SHOWN])
     if len(shown) > _SHOWN:
         shown = shown[:_SHOWN] + "…"
     if not shown.isprintable():

@@ -16,6 +16,7 @@ import hashlib
 import re
 from dataclasses import dataclass
 from enum import Enum
+from functools import lru_cache
 from xml.parsers import expat
 
 from ...copies.store import StagedBody, StoreError
@@ -70,6 +71,7 @@ _BEGINNINGS: tuple[tuple[bytes, _EncodingFamily], ...] = (
 )
 
 
+@lru_cache(maxsize=64)
 def _family_of(beginning: bytes) -> _EncodingFamily:
     """Return the encoding family of a file by its first :data:`_LONGEST_BOM` bytes."""
     return next(family for first, family in _BEGINNINGS if beginning.startswith(first))
