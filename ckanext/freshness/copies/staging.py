@@ -50,6 +50,9 @@ class StagedBody:
     @property
     def sha256(self) -> str:
         """Return the hash of the bytes written so far, in hexadecimal."""
+        content = self.complete() if self._file is None else None
+        if isinstance(content, bytes):
+            return hashlib.sha256(content).hexdigest()
         return self._hash.hexdigest()
 
     def write(self, data: bytes, /) -> None:
@@ -57,7 +60,6 @@ class StagedBody:
 
         :raises StoreError: there is no room for it, or the store is gone
         """
-        self._hash.update(data)
         self.size += len(data)
         if self._file is None:
             self._pieces.append(data)
@@ -145,6 +147,8 @@ class StagedBody:
         self.path = None
 
     def _append(self, file: BinaryIO, data: bytes) -> None:
+        # Of bytes in memory, only :attr:`sha256` makes the hash, and nobody wants that of a ZIP.
+        self._hash.update(data)
         try:
             # An unbuffered file may write only a part, for example if the disk is filling up.
             rest = memoryview(data)
