@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import BinaryIO, NamedTuple, Protocol
 
 from . import store_keys, zip_format
 from .errors import MissingCopy, StoreError
@@ -42,8 +42,7 @@ COUNT_AGAIN_AFTER = 600.0
 copies."""
 
 
-@dataclass(frozen=True, slots=True)
-class StoredCopy:
+class StoredCopy(NamedTuple):
     """A copy that the store has kept.
 
     :ivar size: the size of the copy in bytes
@@ -59,8 +58,7 @@ class StoredCopy:
     zip_size: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class KeepRequest:
+class KeepRequest(NamedTuple):
     """A body to keep, with the parameters of :meth:`Store.keep`."""
 
     key: str
@@ -84,8 +82,7 @@ class CopyReader(Protocol):
         """Close the file."""
 
 
-@dataclass(frozen=True, slots=True)
-class PendingCopy:
+class PendingCopy(NamedTuple):
     """A complete and verified file that is not visible to readers yet.
 
     :ivar name: its path at the location

@@ -10,7 +10,7 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 try:
     from isal import isal_zlib as deflater
@@ -18,8 +18,8 @@ except ImportError:  # this platform has no isal
     deflater = zlib  # type: ignore[misc]
 
 DEFLATE_LEVEL = 3 if deflater is zlib else 2
-"""Files are at most an eighth larger than by zlib's default, 6. zlib takes half the time for them, isal at most a
-quarter."""
+"""Files are at most an eighth larger than by zlib's default, 6. zlib takes half the time for them, and isal at
+most a quarter."""
 _DEFLATED = 8
 _DOS_TIME, _DOS_DATE = 0, 1 << 5 | 1
 """Midnight of 1980-01-01, the earliest time that a ZIP can hold."""
@@ -38,8 +38,7 @@ _EXTRA64 = 1
 LOCAL_BYTES = _LOCAL.size
 
 
-@dataclass(frozen=True, slots=True)
-class ZipEntry:
+class ZipEntry(NamedTuple):
     """A member of a ZIP.
 
     :ivar crc: the CRC-32 of the unpacked bytes

@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import NamedTuple
 
 import sqlalchemy as sa
 
@@ -204,8 +205,7 @@ def _held_bytes(result: IatiCheckResult) -> int:
     return staged.size if isinstance(staged, StagedBody) and staged.path is None else 0
 
 
-@dataclass(frozen=True, slots=True)
-class SettledResult:
+class SettledResult(NamedTuple):
     """A check's result after its file was stored.
 
     :ivar kept: the stored copy; None if there was no file to store, or it could not be stored

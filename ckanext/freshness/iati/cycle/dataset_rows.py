@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
@@ -22,8 +22,7 @@ PAGE = 500
 """Rows fetched at a time from a long query."""
 
 
-@dataclass(frozen=True, slots=True)
-class RegisteredDataset:
+class RegisteredDataset(NamedTuple):
     """A dataset as the last harvest registered it.
 
     :ivar organisation_id: the registry's id
@@ -38,8 +37,7 @@ class RegisteredDataset:
     dataset_name: str
 
 
-@dataclass(frozen=True, slots=True)
-class KnownDataset:
+class KnownDataset(NamedTuple):
     """A registered dataset at the beginning of a cycle.
 
     :ivar url: of its file, as the registry has it now
@@ -94,7 +92,8 @@ def sync(source_id: str, registered: Sequence[RegisteredDataset]) -> SyncedDatas
     :param registered: the result of :func:`unsynced`
     """
     session = model.Session
-    values = {"source": source_id, "rows": json.dumps([asdict(dataset) for dataset in registered])}
+    rows = json.dumps([dataset._asdict() for dataset in registered])
+    values = {"source": source_id, "rows": rows}
     if registered:
         session.execute(sa.text(_MOVE_COPIES), values)
         session.execute(sa.text(_MOVE_ROWS), values)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
 from http import HTTPStatus
-from typing import Any
+from typing import Any, NamedTuple
 
 from dateutil.parser import isoparse
 
@@ -173,8 +173,7 @@ class ErrorDetails:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class IatiAttempt:
+class IatiAttempt(NamedTuple):
     """One request and its result.
 
     :ivar at: when it ended, aware

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ...checking.answer_headers import mimetype_of, storable_validator
 from ...checking.check import NextStep
@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from ...web.client import Client
 
 
-@dataclass(frozen=True, slots=True)
-class IatiCheckInput:
+class IatiCheckInput(NamedTuple):
     """A dataset whose URL is to be checked.
 
     :ivar lost: the copy is missing from the store
@@ -109,8 +108,7 @@ async def check_datasets(
     await check_all(due(), tools.client, begin, options, sink)
 
 
-@dataclass(frozen=True, slots=True)
-class _BegunCheck:
+class _BegunCheck(NamedTuple):
     """A check whose first request is decided."""
 
     input: IatiCheckInput

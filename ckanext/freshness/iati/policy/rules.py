@@ -30,9 +30,9 @@ Where the service has no rule or a harmful one, these apply:
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import Enum
+from typing import NamedTuple
 
 from ...web.headers import parse_http_date
 from ...web.urls import display_url
@@ -81,8 +81,7 @@ FAILED = frozenset({IatiOutcome.HEAD_FAILED, IatiOutcome.GET_FAILED, IatiOutcome
 """Failures that count against the URL."""
 
 
-@dataclass(frozen=True, slots=True)
-class CheckSubject:
+class CheckSubject(NamedTuple):
     """The registered URL and its copy.
 
     :ivar url: source URL as the registry has it now
@@ -93,8 +92,7 @@ class CheckSubject:
     lost: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Response:
+class Response(NamedTuple):
     """The result of one request.
 
     :ivar status: None without an answer
@@ -116,8 +114,7 @@ class Response:
     insecure: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class IatiDecision:
+class IatiDecision(NamedTuple):
     """The next request of a check, and the state to store if there is none.
 
     :ivar next_method: :attr:`NextMethod.NOTHING` ends the check
@@ -148,7 +145,7 @@ def decide(
     :param response: to the request of the previous decision; None before the first request
     """
     if response is None:
-        return _begin(replace(state, last_update_check=now), now, policy, subject)
+        return _begin(state._replace(last_update_check=now), now, policy, subject)
     attempt = IatiAttempt(
         now, response.method.http_method, response.status, response.error, response.insecure
     )
@@ -160,7 +157,7 @@ def _begin(
 ) -> IatiDecision:
     """Choose the first request: back-off and rule 2."""
     if state.failures and not _has_failed(state, subject):
-        state = replace(state, failures=0, postponed_until=None, failing_since=None)
+        state = state._replace(failures=0, postponed_until=None, failing_since=None)
     until = state.postponed_until
     if until is not None and not policy.strict and now < until <= now + policy.backoff_most:
         return IatiDecision(NextMethod.NOTHING, state, IatiOutcome.POSTPONED)
@@ -195,7 +192,7 @@ def _after_head(
         if failed.postponed_until is not None:
             # From this moment on rule 5 downloads the file although HEAD fails.
             latest = good.downloaded + policy.trusted_for
-            failed = replace(failed, postponed_until=min(failed.postponed_until, latest))
+            failed = failed._replace(postponed_until=min(failed.postponed_until, latest))
         return IatiDecision(NextMethod.NOTHING, failed, IatiOutcome.HEAD_FAILED)
     if _differs(good, response):
         return IatiDecision(NextMethod.GET, state)
@@ -288,9 +285,8 @@ def not_stored(
     """
     download = decision.state.get_attempt
     assert download is not None, "only a download can be stored"
-    attempt = replace(download, at=now, error_details=error)
-    state = replace(
-        decision.state,
+    attempt = download._replace(at=now, error_details=error)
+    state = decision.state._replace(
         get_attempt=attempt,
         attempts=(attempt, *decision.state.attempts[1:]),
         good=before.good,
@@ -337,7 +333,7 @@ def backoff(failures: int, policy: IatiPolicy) -> timedelta:
 
 
 def _verified(state: FileState, good: GoodDownload, now: datetime) -> IatiDecision:
-    state = state.without_failures(replace(good, verified_on_server=now))
+    state = state.without_failures(good._replace(verified_on_server=now))
     return IatiDecision(NextMethod.NOTHING, state, IatiOutcome.VERIFIED)
 
 
@@ -345,8 +341,7 @@ def _failed(state: FileState, response: Response, now: datetime, policy: IatiPol
     if response.our_fault:
         return state
     failures = state.failures + 1
-    return replace(
-        state,
+    return state._replace(
         failures=failures,
         postponed_until=None if policy.strict else now + backoff(failures, policy),
         failing_since=state.failing_since or now,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from .attempts import IatiAttempt
 
@@ -42,8 +43,7 @@ class IatiPolicy:
             raise ValueError("backoff_most must be at most 6 hours")
 
 
-@dataclass(frozen=True, slots=True)
-class DownloadedFile:
+class DownloadedFile(NamedTuple):
     """A file as one download returned it.
 
     :ivar hash: SHA-1 of the bytes, hexadecimal
@@ -58,8 +58,7 @@ class DownloadedFile:
     initial_contents: str
 
 
-@dataclass(frozen=True, slots=True)
-class GoodDownload:
+class GoodDownload(NamedTuple):
     """The last known good download.
 
     :ivar downloaded: when
@@ -81,8 +80,7 @@ class GoodDownload:
     source_url: str
 
 
-@dataclass(frozen=True, slots=True)
-class FileState:
+class FileState(NamedTuple):
     """The state of one dataset's file. All times are aware.
 
     :ivar last_update_check: rule 1
@@ -110,8 +108,7 @@ class FileState:
 
     def with_attempt(self, attempt: IatiAttempt) -> FileState:
         """Return the state with one more attempt."""
-        return replace(
-            self,
+        return self._replace(
             head_attempt=attempt if attempt.method == "HEAD" else self.head_attempt,
             get_attempt=self.get_attempt if attempt.method == "HEAD" else attempt,
             attempts=(attempt, *self.attempts[: KEPT_ATTEMPTS - 1]),
@@ -119,6 +116,6 @@ class FileState:
 
     def without_failures(self, good: GoodDownload | None) -> FileState:
         """Return the state after a successful check, with its last known good download."""
-        return replace(
-            self, good=good, failures=0, postponed_until=None, failing_since=None, failed_at=None
+        return self._replace(
+            good=good, failures=0, postponed_until=None, failing_since=None, failed_at=None
         )

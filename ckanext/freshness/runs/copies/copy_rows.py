@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
@@ -20,8 +19,7 @@ from ...dates import utc
 from ...model import Copy
 
 
-@dataclass(frozen=True, slots=True)
-class CopyRow:
+class CopyRow(NamedTuple):
     """A row to write for a copy that the store has now.
 
     :ivar source_url: without secrets
@@ -37,8 +35,7 @@ class CopyRow:
     at: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class StoredFiles:
+class StoredFiles(NamedTuple):
     """The files of a copy in the store, to be deleted once no row names them."""
 
     resource_id: str

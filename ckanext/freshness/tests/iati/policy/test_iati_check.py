@@ -416,7 +416,7 @@ def test_a_url_that_is_none_any_more(cycle: Cycle) -> None:
     cycle()
     good = cycle.state.good
     assert good is not None
-    cycle.state = replace(cycle.state, good=replace(good, source_url="no URL"))
+    cycle.state = cycle.state._replace(good=good._replace(source_url="no URL"))
     result = cycle(7 * HOUR, url="no URL")
     assert (result.decision.next_method, result.decision.outcome) == (
         NextMethod.NOTHING,
@@ -461,7 +461,7 @@ def test_nothing_stays_put_aside(cycle: Cycle, server: IatiFiles, tmp_path: Path
     cycle(50 * HOUR)
     server.body = ACTIVITIES + b" " * 1_000_000
     server.faults["/file.xml"] = faults.Truncate(0.9)
-    cycle.state = replace(cycle.state, postponed_until=None)
+    cycle.state = cycle.state._replace(postponed_until=None)
     cycle(75 * HOUR)
     files = [str(one.relative_to(tmp_path)) for one in tmp_path.rglob("*") if one.is_file()]
     assert sorted(files) == ["copies/org/file.xml", "copies/org/file.zip"]
@@ -506,7 +506,7 @@ def test_what_is_redirected_to_another_workers_host_is_handed_over(
         FileState(),
         None,
     )
-    (result,) = run([replace(check_input, start_at=there)], store.stage)
+    (result,) = run([check_input._replace(start_at=there)], store.stage)
     assert result.decision.outcome is IatiOutcome.DOWNLOADED
     assert result.final_url == there
     assert result.decision.state.good is not None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
@@ -44,7 +43,7 @@ SUBJECT = CheckSubject(URL)
 
 DOCUMENT = DownloadedFile("a" * 40, "b" * 40, 1000, "<iati-activities")
 OTHER = DownloadedFile("c" * 40, "d" * 40, 1001, "<iati-activities")
-ONLY_THE_TIME = replace(DOCUMENT, hash="e" * 40)
+ONLY_THE_TIME = DOCUMENT._replace(hash="e" * 40)
 
 
 def error(kind: ErrorType = ErrorType.HTTP_NON_200, method: str = "GET") -> ErrorDetails:
@@ -55,7 +54,7 @@ def downloaded(ago: timedelta, **more: object) -> FileState:
     """Return the state of a file that was downloaded this long ago."""
     at = NOW - ago
     good = GoodDownload("a" * 40, "b" * 40, at, at, 1000, "<iati-activities", ETAG, MODIFIED, URL)
-    return FileState(at, good=replace(good, **more), content_modified=at)  # type: ignore[arg-type]
+    return FileState(at, good=good._replace(**more), content_modified=at)  # type: ignore[arg-type]
 
 
 def head(status: int | None = 200, **more: object) -> Response:
@@ -103,10 +102,10 @@ def test_rule_1_the_check_is_noted(state: FileState) -> None:
 
 
 def test_rule_1_is_never_postponed() -> None:
-    state = replace(downloaded(HOUR), failures=1, postponed_until=NOW + MOMENT)
+    state = downloaded(HOUR)._replace(failures=1, postponed_until=NOW + MOMENT)
     decision = play(state)
     assert (decision.next_method, decision.outcome) == (NextMethod.NOTHING, IatiOutcome.POSTPONED)
-    assert decision.state == replace(state, last_update_check=NOW)
+    assert decision.state == state._replace(last_update_check=NOW)
 
 
 # Rule 2
@@ -139,8 +138,8 @@ def test_rule_2_in_any_time_zone() -> None:
     zone = timezone(timedelta(hours=-11))
     state = downloaded(24 * HOUR)
     assert state.good is not None
-    good = replace(state.good, downloaded=state.good.downloaded.astimezone(zone))
-    assert play(replace(state, good=good)).next_method is NextMethod.HEAD
+    good = state.good._replace(downloaded=state.good.downloaded.astimezone(zone))
+    assert play(state._replace(good=good)).next_method is NextMethod.HEAD
 
 
 # Rule 3, and the first half of rule 5
@@ -214,7 +213,7 @@ def test_rules_4_and_5_head_was_answered(
     assert state.good is not None
     if method is NextMethod.NOTHING:
         assert decision.outcome is IatiOutcome.VERIFIED
-        assert decision.state.good == replace(state.good, verified_on_server=NOW)
+        assert decision.state.good == state.good._replace(verified_on_server=NOW)
     else:
         assert decision.state.good == state.good
 
@@ -252,7 +251,7 @@ def test_without_validators_the_6_hours_and_the_length_decide(
 def test_nothing_follows_a_refused_head_within_the_6_hours(
     status: int, validators: dict[str, Any], ago: timedelta
 ) -> None:
-    state = replace(downloaded(ago, **validators), failures=2)
+    state = downloaded(ago, **validators)._replace(failures=2)
     decision = play(state, head(status))
     assert (decision.next_method, decision.outcome) == (NextMethod.NOTHING, IatiOutcome.TRUSTED)
     assert decision.state.good == state.good
@@ -276,7 +275,7 @@ def test_after_the_6_hours_a_conditional_get_takes_the_place_of_head(
         False,
     )
     assert state.good is not None
-    assert decision.state.good == replace(state.good, verified_on_server=NOW)
+    assert decision.state.good == state.good._replace(verified_on_server=NOW)
     assert decision.state.get_attempt == IatiAttempt(NOW, "GET", 304)
     assert decision.state.failures == 0
 
@@ -371,8 +370,7 @@ def test_rules_10_and_11_when_contents_were_modified(
     modified_excluding: datetime,
     changed_at: datetime | None,
 ) -> None:
-    state = replace(
-        downloaded(30 * HOUR),
+    state = downloaded(30 * HOUR)._replace(
         content_modified=BEFORE,
         content_modified_excluding_generated_timestamp=BEFORE,
     )
@@ -397,8 +395,8 @@ def test_what_cannot_be_stored_leaves_everything_but_the_attempt() -> None:
     left = not_stored(before, decision, NOW, details)
     assert left.outcome is IatiOutcome.NOT_STORED and left.changed_at is None and not left.keep
     attempt = IatiAttempt(NOW, "GET", 200, details)
-    assert left.state == replace(
-        before, last_update_check=NOW, get_attempt=attempt, attempts=(attempt,)
+    assert left.state == before._replace(
+        last_update_check=NOW, get_attempt=attempt, attempts=(attempt,)
     )
     assert play(left.state, now=NOW + MOMENT).next_method is NextMethod.GET
 
@@ -448,7 +446,7 @@ def test_a_url_that_failed_is_asked_again_in_time(times: int) -> None:
 def test_a_url_that_works_again_has_not_failed(
     responses: tuple[Response, ...], ago: timedelta
 ) -> None:
-    state = replace(downloaded(ago), failures=3, postponed_until=NOW)
+    state = downloaded(ago)._replace(failures=3, postponed_until=NOW)
     after = play(state, *responses).state
     assert (after.failures, after.postponed_until) == (0, None)
 
@@ -470,7 +468,7 @@ def test_a_failing_head_does_not_put_off_what_rule_5_downloads(
 
 
 def test_what_was_our_fault_is_not_held_against_the_url() -> None:
-    response = replace(failed_get(None, ErrorType.CONNECTION_ERROR), our_fault=True)
+    response = failed_get(None, ErrorType.CONNECTION_ERROR)._replace(our_fault=True)
     state = play(downloaded(30 * HOUR), response).state
     assert (state.failures, state.postponed_until) == (0, None)
     assert state.get_attempt is not None and state.get_attempt.error_details
@@ -496,11 +494,11 @@ def test_a_copy_expires(
     failing_for: timedelta | None, failures: int, expired: bool, policy: IatiPolicy
 ) -> None:
     since = None if failing_for is None else NOW - failing_for
-    state = replace(downloaded(900 * HOUR), failures=failures, failing_since=since)
+    state = downloaded(900 * HOUR)._replace(failures=failures, failing_since=since)
     assert not has_expired(state, policy), "it has not failed this time"
     failed = play(state, failed_get(), policy=policy).state
     assert has_expired(failed, policy) is expired
-    assert not has_expired(replace(failed, good=None), policy)
+    assert not has_expired(failed._replace(good=None), policy)
 
 
 @pytest.mark.parametrize(
@@ -529,16 +527,16 @@ def test_more_than_half_of_the_copies_do_not_expire_at_once(
 
 
 def test_a_success_ends_the_time_of_failing() -> None:
-    state = replace(downloaded(HOUR), failures=3, failing_since=NOW - 80 * HOUR)
+    state = downloaded(HOUR)._replace(failures=3, failing_since=NOW - 80 * HOUR)
     assert play(state, head()).state.failing_since is None
-    tried = replace(state, attempts=(IatiAttempt(NOW - HOUR, "GET", 500, error()),))
+    tried = state._replace(attempts=(IatiAttempt(NOW - HOUR, "GET", 500, error()),))
     failed = play(tried, failed_get(), subject=CheckSubject(f"{URL}?v=2")).state
     assert failed.failing_since == NOW, "another URL has not failed before"
 
 
 def test_a_fault_of_ours_expires_nothing() -> None:
-    state = replace(downloaded(80 * HOUR), failures=3, failing_since=NOW - 80 * HOUR)
-    response = replace(failed_get(None, ErrorType.CONNECTION_ERROR), our_fault=True)
+    state = downloaded(80 * HOUR)._replace(failures=3, failing_since=NOW - 80 * HOUR)
+    response = failed_get(None, ErrorType.CONNECTION_ERROR)._replace(our_fault=True)
     assert not has_expired(play(state, response).state, POLICY)
 
 
@@ -608,13 +606,13 @@ def test_whatever_happens(data: st.DataObject) -> None:
         )
         assert (decision.outcome is IatiOutcome.POSTPONED) is (not methods)
         if decision.outcome is IatiOutcome.POSTPONED:
-            assert state == replace(before, last_update_check=now) and policy is POLICY
+            assert state == before._replace(last_update_check=now) and policy is POLICY
         if before.good is None:
             assert state.good is None or decision.outcome is IatiOutcome.DOWNLOADED
         else:
             assert state.good is not None, "what is good is never lost"
             if decision.outcome is not IatiOutcome.DOWNLOADED:
-                unverified = replace(state.good, verified_on_server=before.good.verified_on_server)
+                unverified = state.good._replace(verified_on_server=before.good.verified_on_server)
                 assert unverified == before.good
         if decision.outcome in FAILED or decision.outcome is IatiOutcome.NOT_STORED:
             assert state.good == before.good
