@@ -47,6 +47,8 @@ _MOST_BYTES = 1200
 
 _NEVER_IN_URLS = re.compile("[\x00-\x1f\x7f\ud800-\udfff]")
 
+# rdflib makes a new term at each access to a namespace.
+_DISTRIBUTION, _TYPE = DCAT.distribution, RDF.type
 _RECORD_TYPES = frozenset({*DATASET_TYPES, DCAT.Catalog})
 
 _DEEPEST = 20
@@ -254,7 +256,7 @@ def record_graph(
     :param parts: documents of this record's distributions, each with the record's distributions in it.
         The first of them is changed: everything is added to it.
     """
-    own = Graph()
+    own = Graph(store="SimpleMemory")
     mine: set[Node] = set()
     for index, (part, its_members) in enumerate(parts):
         if index == 0:
@@ -296,8 +298,10 @@ def _descriptions(graph: Graph, subject: Node, members: Iterable[Node]) -> dict[
             continue
         statements = list(graph.predicate_objects(node))
         if node == subject:
-            statements = [(step, value) for step, value in statements if step != DCAT.distribution]
-        elif node not in own and not _RECORD_TYPES.isdisjoint(graph.objects(node, RDF.type)):
+            statements = [(step, value) for step, value in statements if step != _DISTRIBUTION]
+        elif node not in own and any(
+            step == _TYPE and value in _RECORD_TYPES for step, value in statements
+        ):
             continue
         found[node] = statements
         pending += [value for _, value in statements if not isinstance(value, Literal)]
