@@ -30,9 +30,16 @@ DECLARATION = Path(__file__).parent / "config_declaration.yaml"
 registration.register()
 
 
+def _commands() -> list[Any]:
+    # Imported only by ckan's command line: web workers need no commands.
+    from . import cli
+
+    return [cli.freshness, cli.iati]
+
+
 @tk.blanket.auth_functions
 @tk.blanket.blueprints(views.blueprints)
-@tk.blanket.cli
+@tk.blanket.cli(_commands)
 @tk.blanket.helpers
 @tk.blanket.validators
 class FreshnessPlugin(p.SingletonPlugin, DefaultTranslation):

@@ -10,11 +10,11 @@ import sys
 import ckanext.freshness.plugin, ckanext.freshness.harvesters
 print(*sys.modules)
 """
-HEAVY = {"aiohttp", "openpyxl", "pyoxigraph", "rdflib"}
-"""Libraries that only checks and harvests need; together they take some 20 MB of each worker."""
+HEAVY = {"aiohttp", "openpyxl", "pyoxigraph", "rdflib", "ckanext.freshness.cli"}
+"""What only checks, harvests and commands need: some 20 MB of each worker, and the commands 3 MB."""
 
 
-def test_web_workers_load_no_library_of_checks_and_harvests() -> None:
+def test_web_workers_load_nothing_of_checks_harvests_and_commands() -> None:
     command = [sys.executable, "-c", PROGRAM]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     loaded = set(done.stdout.split())
