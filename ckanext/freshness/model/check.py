@@ -28,7 +28,7 @@ class ResourceCheck(tk.BaseModel):
     """The results of the checks of one resource's URL. A row is reset when the URL changes.
 
     The partial indexes hold only rows that fail or are in doubt, so that a successful check writes to no index.
-    That of failing links has all that decides which of them are broken.
+    Those of failing links have all that decides which of them are broken.
     """
 
     __tablename__ = "freshness_check"
@@ -38,6 +38,12 @@ class ResourceCheck(tk.BaseModel):
             *("failing_since", "resource_id"),
             postgresql_where=text("failing_since IS NOT NULL"),
             postgresql_include=["failures", "failed_at", "package_id"],
+        ),
+        Index(
+            "ix_freshness_check_failures",
+            *("failures", "resource_id"),
+            postgresql_where=text("failing_since IS NOT NULL"),
+            postgresql_include=["failing_since", "failed_at", "package_id"],
         ),
         Index(
             "ix_freshness_check_undetermined",

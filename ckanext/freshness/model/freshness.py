@@ -9,6 +9,9 @@ from __future__ import annotations
 import ckan.plugins.toolkit as tk
 from sqlalchemy import BigInteger, Boolean, Column, DateTime, Index, Integer, UnicodeText, text
 
+URGENCY = "array_position(ARRAY['delinquent', 'overdue', 'due'], status)"
+"""SQL that orders datasets that need an update, the most urgent first."""
+
 
 class DatasetFreshness(tk.BaseModel):
     """A dataset's status at its last assessment. Its extras and its document in Solr have the same values."""
@@ -20,6 +23,19 @@ class DatasetFreshness(tk.BaseModel):
             "ix_freshness_dataset_people",
             "package_id",
             postgresql_where=text("evidence IN ('created', 'metadata', 'url') AND NOT judge_anew"),
+        ),
+        # In the order of an editor's worklist.
+        Index(
+            "ix_freshness_dataset_urgent",
+            text(f"({URGENCY})"),
+            *("due", "package_id"),
+            postgresql_where=text("status IN ('due', 'overdue', 'delinquent')"),
+        ),
+        Index(
+            "ix_freshness_dataset_undeclared",
+            text("last_modified DESC NULLS LAST"),
+            "package_id",
+            postgresql_where=text("frequency_days IS NULL"),
         ),
     )
 

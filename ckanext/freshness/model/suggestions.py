@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ckan.plugins.toolkit as tk
-from sqlalchemy import Boolean, Column, DateTime, Integer, UnicodeText
+from sqlalchemy import Boolean, Column, DateTime, Index, Integer, UnicodeText, text
 from sqlalchemy.dialects.postgresql import ARRAY, DOUBLE_PRECISION
 
 IS_SUGGESTED = "s.declared_days = f.frequency_days AND s.kept_at IS NULL"
@@ -18,6 +18,13 @@ class FrequencySuggestion(tk.BaseModel):
     """
 
     __tablename__ = "freshness_suggestion"
+    __table_args__ = (
+        Index(
+            "ix_freshness_suggestion_certainty",
+            *("certainty", "package_id"),
+            postgresql_where=text("kept_at IS NULL"),
+        ),
+    )
 
     package_id = Column(UnicodeText, primary_key=True, comment="dataset")
     declared_days = Column(

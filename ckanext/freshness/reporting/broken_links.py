@@ -5,10 +5,10 @@ from __future__ import annotations
 from ..checking.selection import IS_BROKEN
 
 NEWEST_BROKEN = f"""
-SELECT c.resource_id, c.package_id, c.failing_since FROM freshness_check c
+SELECT c.resource_id, c.package_id, c.failing_since, c.failures FROM freshness_check c
 WHERE c.failing_since IS NOT NULL AND CASE WHEN {IS_BROKEN} THEN true END"""
-"""SQL: the broken links, whether in use or not. A partial index has all that it reads, in order of
-``failing_since``.
+"""SQL: the broken links, whether in use or not. Two partial indexes have all that it reads, in order
+of ``failing_since`` and of ``failures``.
 
 PostgreSQL expects few links to meet the condition, and would then read all failing ones with their large rows.
 CASE hides the condition from its estimates.

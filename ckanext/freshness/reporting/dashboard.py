@@ -112,6 +112,7 @@ def overview(asked: TableRequest) -> Overview:
 
     :param asked: whose ``organization`` makes it the dashboard of one organization
     """
+    asked = visibility.with_dataset_ids(asked)
     name = asked.organization
     user = asked.context["auth_user_obj"]
     is_visitor, is_sysadmin = user is None, visibility.sees_all(asked.context)

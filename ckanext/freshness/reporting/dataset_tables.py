@@ -29,6 +29,10 @@ SOON = timedelta(days=7)
 """The period of the list of datasets that become due."""
 
 
+FEW = 1_000
+"""Datasets of an organization that are looked up one by one to list the first rows, at most."""
+
+
 def _no_values(request: TableRequest) -> dict[str, Any]:
     return {}
 
@@ -90,7 +94,7 @@ WHERE {condition} {order}"""
         """Return the number of rows like :meth:`count`, but at most one more than :data:`MOST_COUNTED`."""
         if visibility.condition(request.context) is None:
             return None
-        condition, values = self._condition(request)
+        condition, values = self._condition(request, most=visibility.MOST_LISTED)
         statement = f"""SELECT count(*) FROM (
     SELECT {self.source} {_ORGANIZATION} WHERE {condition} LIMIT :most
 ) counted"""
@@ -110,7 +114,11 @@ WHERE {condition} GROUP BY 1"""
         found = model.Session.execute(sa.text(statement), values)
         return {row.part: row.number for row in found}
 
-    def _condition(self, request: TableRequest) -> tuple[str, dict[str, Any]]:
+    def _condition(self, request: TableRequest, most: int = FEW) -> tuple[str, dict[str, Any]]:
+        """Return the condition of a request and its values.
+
+        :param most: look an organization's datasets up by their ids if there are no more than this
+        """
         visible, values = visibility.condition(request.context) or ("true", {})
         parts = ["p.state = 'active'", "p.type = ANY(:types)", f"({visible})", f"({self.where})"]
         values = {
@@ -118,7 +126,10 @@ WHERE {condition} GROUP BY 1"""
             **self.values(request),
             **values,
         }
-        if request.organization is not None:
+        if request.dataset_ids is not None and len(request.dataset_ids) <= most:
+            parts.append("p.id = ANY(:dataset_ids)")
+            values["dataset_ids"] = list(request.dataset_ids)
+        elif request.organization is not None:
             parts.append("p.owner_org = :organization")
             values["organization"] = visibility.organization_id(request.organization)
         if request.dataset is not None:
@@ -221,7 +232,14 @@ def by_status(request: TableRequest) -> dict[str, int] | None:
 
 def count_datasets(request: TableRequest) -> int | None:
     """Return the number of datasets of a request; None as :func:`by_status` does."""
-    numbers = by_status(request)
+    return count_of(by_status(request), request)
+
+
+def count_of(numbers: Mapping[str, int] | None, request: TableRequest) -> int | None:
+    """Return the number of datasets of a request.
+
+    :param numbers: of :func:`by_status`
+    """
     if numbers is None:
         return None
     wanted = _statuses(request)["statuses"]
@@ -335,11 +353,11 @@ BROKEN = DatasetTable(
     columns=f"{_OF_RESOURCE}, c.failing_since, c.failures, c.succeeded_at",
     source=f"FROM {broken_links()}",
     where="true",
-    sorts={**_LINK_SORTS, "failing_since": "n.failing_since", "failures": "c.failures"},
+    sorts={**_LINK_SORTS, "failing_since": "n.failing_since", "failures": "n.failures"},
     order="failing_since",
     tie_breaker="n.resource_id",
     searched=("r.name", "c.host"),
-    always=("failing_since",),
+    always=("failing_since", "failures"),
     dates=("failing_since", "succeeded_at", "tried_at"),
     values=_of_broken,
 )

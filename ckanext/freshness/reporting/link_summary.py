@@ -61,14 +61,16 @@ def summary(asked: TableRequest) -> LinkSummary:
     values: dict[str, Any] = {
         "types": sorted(settings.aging().dataset_types),
         "organization": asked.organization and organization_id(asked.organization),
+        "dataset_ids": list(asked.dataset_ids or ()),
         **settings.checks().broken_values,
         "since": utc(since),
         **labels,
     }
     statement = _BROKEN if asked.organization is None else _BROKEN_OF_ORGANIZATION
-    row = model.Session.execute(sa.text(statement.format(visible=sql)), values).one()
+    of = "p.owner_org = :organization" if asked.dataset_ids is None else "p.id = ANY(:dataset_ids)"
+    row = model.Session.execute(sa.text(statement.format(visible=sql, of=of)), values).one()
     statement = _CHECKED if asked.organization is None else _CHECKED_OF_ORGANIZATION
-    checked = model.Session.execute(sa.text(statement.format(visible=sql)), values).one()
+    checked = model.Session.execute(sa.text(statement.format(visible=sql, of=of)), values).one()
     return LinkSummary(
         checked.links,
         row.broken,
@@ -80,7 +82,7 @@ def summary(asked: TableRequest) -> LinkSummary:
 
 
 _VISIBLE = "p.state = 'active' AND p.type = ANY(:types) AND {visible}"
-_OF_ORGANIZATION = f"{_VISIBLE} AND p.owner_org = :organization"
+_OF_ORGANIZATION = f"{_VISIBLE} AND {{of}}"
 
 _COUNT_BROKEN = """
 SELECT count(*) AS broken, count(*) FILTER (WHERE failing_since >= :since) AS recent"""

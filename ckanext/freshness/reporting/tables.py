@@ -85,6 +85,7 @@ class TableRequest:
 
     :ivar now: the current time, aware
     :ivar organization: the name of an organization, to list only its datasets; None for all
+    :ivar dataset_ids: the ids of its datasets, for faster statements; None if they are not known
     :ivar dataset: the id of a dataset, to list only what belongs to it; only :mod:`.dataset_tables` does so
     :ivar since: the earliest change to list, aware; None for a day before ``now``
     :ivar run: the id of a run whose changes are listed in addition
@@ -98,6 +99,7 @@ class TableRequest:
     context: Context
     now: datetime
     organization: str | None = None
+    dataset_ids: Sequence[str] | None = None
     dataset: str | None = None
     since: datetime | None = None
     run: str | None = None

@@ -198,7 +198,7 @@ class Group:
 
     @property
     def _select(self) -> str:
-        return f"{_OWN} SELECT {_PACKAGE}, {self.columns} {self.source}"
+        return f"{_OWN.format(columns='id, name, title, type')} SELECT {_PACKAGE}, {self.columns} {self.source}"
 
 
 _PACKAGE = "p.id, p.name, coalesce(nullif(p.title, ''), p.name) AS title, p.type"
@@ -209,7 +209,7 @@ _OF_SUGGESTION = """s.suggested_days, s.certainty, s.days, s.lowest_days, s.high
 # CKAN has no index on the organization of a dataset, so all datasets are read, once in a statement.
 _OWN = """
 WITH own AS (
-    SELECT id, name, title, type FROM package WHERE state = 'active' AND type = ANY(:types)
+    SELECT {columns} FROM package WHERE state = 'active' AND type = ANY(:types)
     AND (owner_org = ANY(:organizations) OR id = ANY(:shared)
         OR owner_org IS NULL AND creator_user_id = :creator)
 )"""
@@ -221,7 +221,7 @@ GROUPS = {
         f"""FROM {broken_links("own")}
 LEFT JOIN freshness_copy k ON k.resource_id = r.id AND k.key IS NOT NULL
 WHERE true""",
-        "n.failing_since DESC, n.resource_id",
+        "n.failing_since DESC, n.resource_id DESC",
         key="r.id",
     ),
     "update": Group(
@@ -237,7 +237,7 @@ WHERE f.status IN ('due', 'overdue', 'delinquent')""",
         f"""FROM freshness_suggestion s JOIN freshness_dataset f ON f.package_id = s.package_id
 JOIN own p ON p.id = f.package_id
 WHERE {IS_SUGGESTED}""",
-        "s.certainty DESC, p.id",
+        "s.certainty DESC, s.package_id DESC",
     ),
     "frequency": Group(
         f"f.last_modified, {_OF_SUGGESTION}",
@@ -249,7 +249,7 @@ WHERE f.frequency_days IS NULL""",
 }
 """The groups of tasks by name, the most urgent first."""
 
-_COUNTS = f"""{_OWN}, tasks AS ({
+_COUNTS = f"""{_OWN.format(columns="id")}, tasks AS ({
     " UNION ALL ".join(
         f"(SELECT '{name}' AS part, p.id {group.source} LIMIT :most)"
         for name, group in GROUPS.items()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hmac
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import wraps
+from functools import partial, wraps
 from typing import Any, ParamSpec
 
 import ckan.plugins.toolkit as tk
@@ -151,8 +151,15 @@ def organization_file(name: str, ending: str) -> ResponseReturnValue:
 def table(name: str) -> ResponseReturnValue:
     """Show a page of a table."""
     found, request = _table_and_request(name)
+    request = visibility.with_dataset_ids(request)
     number = page_number()
-    page = table_access.listing(found, request, number, LONG)
+    counted, statuses = found, {}
+    if found is report_tables.DATASETS:
+        # Counted once for both: to search all titles takes a third of a second in a portal of 200,000 datasets.
+        numbers = dataset_tables.by_status(request)
+        statuses = _statuses(numbers)
+        counted = replace(found, count=partial(dataset_tables.count_of, numbers))
+    page = table_access.listing(counted, request, number, LONG)
     asked = {key: tk.request.args[key] for key in _FILTERS if tk.request.args.get(key)}
     if number > 1 and not page.rows:
         return redirect_to(
@@ -170,7 +177,7 @@ def table(name: str) -> ResponseReturnValue:
             if name in report_tables.OF_ORGANIZATION
             else [],
             "siblings": _siblings(found, request, page.total),
-            "statuses": _statuses(request) if found is report_tables.DATASETS else {},
+            "statuses": statuses,
             "edits": _edited_organizations(request.context),
             "sources": harvest_sources.of_packages(
                 row["package_id"] for row in page.rows if "package_id" in row
@@ -194,9 +201,8 @@ def _siblings(
     ]
 
 
-def _statuses(request: TableRequest) -> dict[str, int | None]:
-    """Return the numbers of datasets by status; None instead of numbers that cannot be counted."""
-    numbers = dataset_tables.by_status(request)
+def _statuses(numbers: Mapping[str, int] | None) -> dict[str, int | None]:
+    """Return the numbers of datasets by filter; None instead of numbers that cannot be counted."""
     if numbers is None:
         return dict.fromkeys(("", counts.NEEDS_UPDATE, *counts.STATUSES))
     return {

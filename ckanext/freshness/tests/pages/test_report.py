@@ -20,7 +20,15 @@ from ckan.tests.helpers import call_action
 
 from ckanext.freshness.ckan_adapter.ckan_core import model
 from ckanext.freshness.model import CheckRun
-from ckanext.freshness.reporting import daily_counts, history, report_tables, table_access
+from ckanext.freshness.reporting import (
+    daily_counts,
+    dashboard,
+    history,
+    report_tables,
+    table_access,
+    visibility,
+)
+from ckanext.freshness.reporting.tables import TableRequest
 from ckanext.freshness.runs import night_parts
 from ckanext.freshness.tests.pages.conftest import Read
 from ckanext.freshness.tests.pages.reports import (
@@ -117,6 +125,30 @@ def test_everybody_sees_what_they_may_see(get: Get, world: World, role: str) -> 
         "relief": 3 + len(private),
         "roads": 1,
     }
+
+
+@pytest.mark.parametrize("context", [visibility.NOBODY, visibility.SITE], ids=["nobody", "site"])
+def test_organizations_with_few_and_with_many_datasets_are_counted_alike(
+    world: World, monkeypatch: pytest.MonkeyPatch, context: dict[str, Any]
+) -> None:
+    """The datasets of one are looked up by their ids, those of the other by their organization."""
+
+    def counted() -> dict[str, list[Any]]:
+        found: dict[str, list[Any]] = {}
+        for organization in ("relief", "roads"):
+            request = TableRequest(context, NOW, organization=organization)
+            found[organization] = [dashboard.overview(request)]
+            request = visibility.with_dataset_ids(request)
+            for name in OF_DATASETS:
+                page = report_tables.page(report_tables.TABLES[name], request, 1, 2)
+                found[organization].append((page.total, [row["name"] for row in page.rows]))
+        return found
+
+    few = counted()
+    assert len(visibility.with_dataset_ids(TableRequest(context, NOW, "relief")).dataset_ids or ())
+    monkeypatch.setattr(visibility, "MOST_LISTED", 0)
+    assert visibility.with_dataset_ids(TableRequest(context, NOW, "relief")).dataset_ids is None
+    assert counted() == few
 
 
 @pytest.fixture
