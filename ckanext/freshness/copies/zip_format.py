@@ -10,16 +10,10 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Callable, Iterable
+from functools import lru_cache
+from types import ModuleType
 from typing import NamedTuple
 
-try:
-    from isal import isal_zlib as deflater
-except ImportError:  # this platform has no isal
-    deflater = zlib  # type: ignore[misc]
-
-DEFLATE_LEVEL = 3 if deflater is zlib else 2
-"""Files are at most an eighth larger than by zlib's default, 6. zlib takes half the time for them, and isal at
-most a quarter."""
 _DEFLATED = 8
 _DOS_TIME, _DOS_DATE = 0, 1 << 5 | 1
 """Midnight of 1980-01-01, the earliest time that a ZIP can hold."""
@@ -153,10 +147,26 @@ def around(entry: ZipEntry) -> tuple[bytes, bytes]:
     return head, central + end(1, len(head) + entry.packed, len(central))
 
 
+@lru_cache(maxsize=1)
+def _deflater() -> tuple[ModuleType, int]:
+    """Return the module that deflates, and its level.
+
+    Files are at most an eighth larger than by zlib's default, 6. zlib takes half the time for them, and isal at
+    most a quarter.
+    """
+    try:
+        # Web workers import this module, too, and write no ZIPs.
+        from isal import isal_zlib
+    except ImportError:  # this platform has no isal
+        return zlib, 3
+    return isal_zlib, 2
+
+
 def deflate(pieces: Iterable[bytes], write: Callable[[bytes], object]) -> tuple[int, int]:
     """Deflate pieces and write the result without headers; return the CRC-32 and the size of the pieces."""
     crc = size = 0
-    compressor = deflater.compressobj(DEFLATE_LEVEL, zlib.DEFLATED, -zlib.MAX_WBITS)
+    deflater, level = _deflater()
+    compressor = deflater.compressobj(level, zlib.DEFLATED, -zlib.MAX_WBITS)
     for piece in pieces:
         crc = deflater.crc32(piece, crc)
         size += len(piece)

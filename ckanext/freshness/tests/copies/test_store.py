@@ -47,13 +47,11 @@ def test_without_isal_zlib_deflates(monkeypatch: pytest.MonkeyPatch) -> None:
     spec = importlib.util.find_spec(zip_format.__name__)
     assert spec is not None and spec.loader is not None
     without_isal = importlib.util.module_from_spec(spec)
-    # Dataclasses look their module up.
-    monkeypatch.setitem(sys.modules, spec.name, without_isal)
     spec.loader.exec_module(without_isal)
     packed: list[bytes] = []
     assert without_isal.deflate([LARGE], packed.append) == (zlib.crc32(LARGE), len(LARGE))
-    assert without_isal.deflater is zlib and len(b"".join(packed)) < len(LARGE) / 5
-    assert zlib.decompress(b"".join(packed), -zlib.MAX_WBITS) == LARGE
+    by_zlib = zlib.compressobj(3, zlib.DEFLATED, -zlib.MAX_WBITS)
+    assert b"".join(packed) == by_zlib.compress(LARGE) + by_zlib.flush()
 
 
 @pytest.mark.parametrize("body", [SMALL, LARGE])
