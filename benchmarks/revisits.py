@@ -289,9 +289,9 @@ class Simulation:
             selection.add(candidate)
         chosen, rotation = selection.chosen(), selection.rotation()
         self.checks.append(len(chosen))
-        for candidate in chosen:
-            is_read = candidate.resource_id in rotation
-            self._check(self._files[int(candidate.resource_id)], float(night), now, is_read)
+        for one in chosen:
+            is_read = one.resource_id in rotation
+            self._check(self._files[int(one.resource_id)], float(night), now, is_read)
         if night >= WARM_UP:
             self._count_statuses(float(night))
 

@@ -35,7 +35,7 @@ from .fields import OURS
 from .learning import Known, trust
 from .results import ResourceToCheck
 from .rhythms import Rhythm
-from .selection import Candidate, History, SelectionReason, SelectionRules, shard_of
+from .selection import Candidate, Chosen, History, SelectionReason, SelectionRules, shard_of
 
 _STREAM_BATCH = 5000
 """Rows that :func:`stream` reads at a time."""
@@ -255,7 +255,7 @@ def any_handed_on() -> bool:
 
 
 def resources_to_check(
-    candidates: Sequence[Candidate],
+    candidates: Sequence[Candidate | Chosen],
     rotation: Collection[str],
     now: datetime,
     aging: Aging,

@@ -31,6 +31,7 @@ from .rhythms import pending
 from .selection import (
     SLACK,
     Candidate,
+    Chosen,
     History,
     SelectionReason,
     SelectionRules,
@@ -86,8 +87,8 @@ class Priority(NamedTuple):
     value: float
 
 
-_Entry = tuple[float, int, Candidate]
-"""A score, minus the number of the candidate, the candidate."""
+_Entry = tuple[float, int, Chosen]
+"""A score, minus the number of the candidate, the candidate as a run keeps it."""
 
 
 class LearnedSelection:
@@ -118,7 +119,7 @@ class LearnedSelection:
         self._first: dict[SelectionReason, list[_Entry]] = {reason: [] for reason in SHARES}
         self._rooms = {reason: ceil(budget * share) for reason, share in SHARES.items()}
         self._valuable: list[_Entry] = []
-        self._chosen: dict[str, Candidate] | None = None
+        self._chosen: dict[str, Chosen] | None = None
         self._why: dict[str, SelectionReason] = {}
 
     def add(self, candidate: Candidate) -> SelectionReason:
@@ -134,7 +135,7 @@ class LearnedSelection:
             return SelectionReason.RECENT
         # If ranks are equal, the candidate that came first stays.
         number = -self._offered
-        kept: Candidate | None = None
+        kept: Chosen | None = None
         if priority.reason in SHARES:
             heap, room = self._first[priority.reason], self._rooms[priority.reason]
             left: float | None = priority.score
@@ -149,7 +150,7 @@ class LearnedSelection:
         self.reasons[SelectionReason.NOT_EXPECTED] += 1
         return SelectionReason.NOT_EXPECTED
 
-    def chosen(self) -> list[Candidate]:
+    def chosen(self) -> list[Chosen]:
         """Return the resources to check, the most urgent first."""
         if self._chosen is None:
             self._chosen = {}
@@ -186,7 +187,7 @@ class LearnedSelection:
             for candidate in self.chosen()
             if self._rules.rotation and (candidate.hashed_at or datetime.min) <= before
         ]
-        hidden = (one.resource_id for one in self.chosen() if one.history.hides_changes)
+        hidden = (one.resource_id for one in self.chosen() if one.hides_changes)
         return frozenset(hidden).union(
             id_ for _, id_ in heapq.nsmallest(self._rotation_budget, old)
         )

@@ -194,7 +194,6 @@ class History(NamedTuple):
 
 
 NO_HISTORY = History()
-HIDES_CHANGES = History(hides_changes=True)
 
 
 class Candidate(NamedTuple):
@@ -246,18 +245,27 @@ class Candidate(NamedTuple):
     failed_at: datetime | None = None
     history: History = NO_HISTORY
 
-    def chosen(self) -> Candidate:
-        """Return the candidate without the moments that only a choice needs: a run keeps it until its end."""
-        return self._replace(
-            host=intern(self.host),
-            due=None,
-            visited_at=None,
-            tried_at=None,
-            succeeded_at=None,
-            failing_since=None,
-            failed_at=None,
-            history=HIDES_CHANGES if self.history.hides_changes else NO_HISTORY,
+    def chosen(self) -> Chosen:
+        """Return what a run keeps of the candidate until its end."""
+        return Chosen(
+            self.resource_id,
+            intern(self.host),
+            self.is_new,
+            self.is_touched,
+            self.hashed_at,
+            self.history.hides_changes,
         )
+
+
+class Chosen(NamedTuple):
+    """A chosen resource. A run of a large catalogue keeps hundreds of thousands; see :class:`Candidate`."""
+
+    resource_id: str
+    host: str
+    is_new: bool
+    is_touched: bool
+    hashed_at: datetime | None
+    hides_changes: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,18 +299,19 @@ class Selection:
         self._now = now
         self._rules = rules
         self._budget = budget
-        self._chosen: dict[str, Candidate] = {}
+        self._chosen: dict[str, Chosen] = {}
         self._why: dict[str, SelectionReason] = {}
         self._offered = 0
-        self._oldest: list[tuple[timedelta, int, Candidate]] = []
+        self._oldest: list[tuple[timedelta, int, Chosen]] = []
         """A heap of the rotation's choice, the youngest first: its age, minus its number, the candidate."""
 
     def add(self, candidate: Candidate) -> SelectionReason:
         """Return the reason that :func:`choose` gives. The rotation may still choose the resource."""
         reason = choose(candidate, self._now, self._rules)
         self.reasons[reason] += 1
+        kept: Chosen | None = None
         if reason.is_checked:
-            self._chosen[candidate.resource_id] = candidate.chosen()
+            kept = self._chosen[candidate.resource_id] = candidate.chosen()
             self._why[candidate.resource_id] = reason
         if may_rotate(candidate, reason, self._now, self._rules):
             # By the last hash alone, files that cannot be read would come first in every run.
@@ -311,9 +320,9 @@ class Selection:
             # If ages are equal, the candidate that came first stays.
             self._offered += 1
             if len(self._oldest) < self._budget:
-                heapq.heappush(self._oldest, (age, -self._offered, candidate.chosen()))
+                heapq.heappush(self._oldest, (age, -self._offered, kept or candidate.chosen()))
             elif self._oldest and (age, -self._offered) > self._oldest[0][:2]:
-                entry = (age, -self._offered, candidate.chosen())
+                entry = (age, -self._offered, kept or candidate.chosen())
                 heapq.heappushpop(self._oldest, entry)
         return reason
 
@@ -323,7 +332,7 @@ class Selection:
         self.reasons[reason] += number
         return reason
 
-    def chosen(self) -> list[Candidate]:
+    def chosen(self) -> list[Chosen]:
         """Return the resources to check, those of the rotation last and the oldest of these first."""
         rotation = {one.resource_id: one for _age, _number, one in sorted(self._oldest)[::-1]}
         return list((self._chosen | rotation).values())

@@ -209,7 +209,8 @@ def test_each_is_chosen_once_within_the_budget_and_what_is_left_out_never(
     assert Counter(selection.why().values()) == Counter(
         {reason: count for reason, count in selection.reasons.items() if reason.is_checked}
     )
-    for row in found:
+    by_id = {row.resource_id: row for row in rows}
+    for row in (by_id[one.resource_id] for one in found):
         assert row.url_type != "upload" and not (row.archived or row.requestable)
         assert row.host not in {*rules.internal_hosts, *rules.adhoc_hosts}
         assert rules.shards is None or shard_of(row.host) in rules.shards

@@ -14,6 +14,7 @@ from ckanext.freshness.checking.selection import (
     SHARDS,
     SLACK,
     Candidate,
+    Chosen,
     Intervals,
     NextCheck,
     Selection,
@@ -305,8 +306,8 @@ def test_the_rotation_picks_the_oldest() -> None:
         selection.add(candidate)
     chosen = ["due", "due too", "never", "oldest"]
     assert [one.resource_id for one in selection.chosen()] == chosen
-    # A run keeps those until its end, without what only the choice needs.
-    assert all(one.visited_at is None and one.host for one in selection.chosen())
+    # A run keeps them until its end, without what only the choice needs.
+    assert selection.chosen()[0] == Chosen("due", NEW.host, False, False, NOW - 60 * DAY, False)
     assert selection.rotation() == {"due", "never", "oldest"}
     assert selection.reasons == {
         SelectionReason.FRESH: 5,
