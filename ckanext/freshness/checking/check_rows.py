@@ -1,7 +1,8 @@
 """The stored facts about each resource's URL, read for a run.
 
 1. :func:`sync` gives each resource a row in ``freshness_check``, and removes all other rows.
-2. :func:`stream` reads all resources as the candidates of :mod:`.selection`.
+2. :func:`stream` reads all resources as the candidates of :mod:`.selection`; :mod:`.offers` reads only those
+   that a run by the policy ``hdx`` may choose.
 3. :func:`resources_to_check` reads the rest of what a check needs, for the chosen candidates alone.
 
 :mod:`.result_writer` writes the results. Moments in rows are naive and in UTC.
