@@ -70,10 +70,8 @@ class _Harvester:
         return stages.original_url(harvest_object_id)
 
     def gather_stage(self, harvest_job: Any) -> list[str] | None:
-        job_id = harvest_job.id
-        with stages.reporting_errors(job_id), own_tables.detect_missing():
-            return stages.gather(self.source_type, job_id)
-        return None
+        with own_tables.detect_missing():
+            return stages.gather(self.source_type, harvest_job.id)
 
     def fetch_stage(self, harvest_object: Any) -> bool:
         return stages.fetch(harvest_object)

@@ -1,9 +1,7 @@
 """The harvest objects of one gather: a survey's results, written into ckanext-harvest's tables in bulk.
 
 ckanext-harvest saves objects one by one, each with its own commit. With thousands of records, that takes
-most of a gather's time. It also hands out no object before the gather has ended, which takes hours for a large
-source. Here a page of new records is released as soon as it is full, because nothing that the crawl finds later
-makes a new record another one. Changes, moves and deletions wait for the end.
+most of a gather's time.
 """
 
 from __future__ import annotations
@@ -11,7 +9,7 @@ from __future__ import annotations
 import json
 import logging
 import uuid
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -69,51 +67,26 @@ class ObjectRow:
     id: str = field(default_factory=lambda: str(uuid.uuid4()))
 
 
-Publish = Callable[[Sequence[str]], None]
-"""Puts the leads of pages on the fetch queue."""
-
-
 class ObjectWriter:
     """A :class:`.survey.SurveyObserver` that writes a harvest object for each record.
 
-    It writes in batches. No consumer takes an object before its page is released.
+    It writes in batches. No consumer takes an object before :meth:`release`.
     """
 
     BATCH = 200
 
-    def __init__(
-        self,
-        job_id: str,
-        source_id: str,
-        now: datetime,
-        *,
-        page_size: int | None,
-        publish: Publish | None = None,
-    ) -> None:
-        """
-        :param page_size: how many records one message of the queue carries, at least 1. None if the caller
-            imports the objects itself: no consumer takes them.
-        :param publish: takes the lead of each page of new records during the gather. None if all pages wait
-            for :meth:`release`.
-        """
+    def __init__(self, job_id: str, source_id: str, now: datetime) -> None:
         self._job_id = job_id
         self._source_id = source_id
         self._now = utc(now)
-        self._page_size = page_size
-        self._publish = publish
         self._rows: list[ObjectRow] = []
         self._to_import: list[str] = []
         """Ids of the objects to import, in the order of writing."""
-        self._new: list[str] = []
-        """Those of them that may be released during the gather."""
-        self._released_before = _released(job_id)
         self._current_extras: list[tuple[str, str, str | None]] = []
         """Changes to the extras of current objects, see :func:`set_extras`."""
 
     def change(self, change: RecordChange) -> None:
         known, sighting = change.known, change.sighting
-        if sighting and (change.guid, sighting.seen.content_hash) in self._released_before:
-            return
         contents = sighting.contents if sighting else None
         unmapped = json_text(contents.unmapped) if contents and contents.unmapped else None
         lost = lost_as_json(sighting.distributions) if sighting else None
@@ -161,17 +134,15 @@ class ObjectWriter:
         owner = known or change.adopted
         if owner and owner.organization_id:
             extras["organization_id"] = owner.organization_id
-        row = ObjectRow(
-            change.guid,
-            GATHERED,
-            extras,
-            content=contents.as_json() if contents else None,
-            package_id=owner.package_id if owner else None,
+        self._add(
+            ObjectRow(
+                change.guid,
+                GATHERED,
+                extras,
+                content=contents.as_json() if contents else None,
+                package_id=owner.package_id if owner else None,
+            )
         )
-        self._add(row)
-        if change.kind is RecordClass.NEW and owner is None:
-            self._new.append(row.id)
-            self._release_new()
 
     def withdraw(self, kind: RecordClass, url: str) -> None:
         self._flush()
@@ -179,7 +150,6 @@ class ObjectWriter:
             model.Session.execute(
                 sa.select(_object.c.id).where(
                     _object.c.harvest_job_id == self._job_id,
-                    ~_IS_RELEASED,
                     _extra.c.harvest_object_id == _object.c.id,
                     _extra.c.key == "dataset_url",
                     _extra.c.value == url,
@@ -189,7 +159,6 @@ class ObjectWriter:
         model.Session.execute(sa.delete(_object).where(_object.c.id.in_(ids)))
         model.Session.commit()
         self._to_import = [object_id for object_id in self._to_import if object_id not in ids]
-        self._new = [object_id for object_id in self._new if object_id not in ids]
 
     def failed(self, url: str, guid: str, error: str) -> None:
         extras = {"dataset_url": url}
@@ -210,62 +179,35 @@ class ObjectWriter:
         self._flush()
         set_extras(self._current_extras)
 
-    def release(self) -> list[str]:
-        """Hand the remaining objects to the consumers of the queue, and end the gather. Commits.
+    def release(self, page_size: int | None) -> list[str]:
+        """Hand the objects to the consumers of the queue, and end the gather. Commits.
 
         The first object of each page, its lead, waits for a consumer; the others follow it.
 
-        :returns: the ids of the leads; if no consumer takes the objects, the ids of all objects.
+        :param page_size: how many records one message of the queue carries, at least 1. None if the
+            caller imports the objects itself: no consumer takes them.
+        :returns: the ids of the leads; if ``page_size`` is None, of all objects.
         """
-        ids, size = self._to_import, self._page_size
-        leads = self._release(
-            [ids[at : at + size] for at in range(0, len(ids), size)] if size else []
+        ids = self._to_import
+        pages: list[list[str]] = []
+        if page_size is not None:
+            pages = [ids[start : start + page_size] for start in range(0, len(ids), page_size)]
+        leads = [page[0] for page in pages]
+        _insert(
+            _extra,
+            [_extra_row(page[0], "page", json.dumps(page[1:])) for page in pages if page[1:]],
         )
         model.Session.execute(
             sa.update(_object)
             .where(_object.c.harvest_job_id == self._job_id, _object.c.state == GATHERED)
-            .values(state=PAGED)
+            .values(state=sa.case((_object.c.id.in_(leads), "WAITING"), else_=PAGED))
         )
         # In the same transaction: a job whose objects are released must not be gathered again.
         model.Session.execute(
             sa.update(_job).where(_job.c.id == self._job_id).values(gather_finished=utc(utc_now()))
         )
         model.Session.commit()
-        return leads if size else ids
-
-    def _release_new(self) -> None:
-        """Release new records during the gather, if they fill a page."""
-        if self._publish is None or len(self._new) != self._page_size:
-            return
-        self._flush()
-        page, self._new = self._new, []
-        leads = self._release([page])
-        model.Session.commit()
-        released = set(page)
-        self._to_import = [object_id for object_id in self._to_import if object_id not in released]
-        # If this fails, the objects wait, and ``harvester run`` publishes them.
-        self._publish(leads)
-
-    def _release(self, pages: Sequence[Sequence[str]]) -> list[str]:
-        """Make the leads of pages wait for a consumer, and return them. No commit."""
-        followers = {page[0]: page[1:] for page in pages}
-        _insert(
-            _extra,
-            [
-                _extra_row(lead, "page", json.dumps(rest))
-                for lead, rest in followers.items()
-                if rest
-            ],
-        )
-        for ids, state in (
-            (list(followers), "WAITING"),
-            ([one for rest in followers.values() for one in rest], PAGED),
-        ):
-            if ids:
-                model.Session.execute(
-                    sa.update(_object).where(_object.c.id.in_(ids)).values(state=state)
-                )
-        return list(followers)
+        return ids if page_size is None else leads
 
     def _add(self, row: ObjectRow) -> None:
         self._rows.append(row)
@@ -341,37 +283,10 @@ def set_extras(rows: Iterable[tuple[str, str, str | None]]) -> None:
             _insert(_extra, [_extra_row(object_id, key, value)])
 
 
-_status = _extra.alias()
-_IS_RELEASED = sa.and_(
-    _object.c.state != GATHERED,
-    sa.exists().where(_status.c.harvest_object_id == _object.c.id, _status.c.key == "status"),
-)
-"""SQL: a consumer takes the object, is importing it, or has done so."""
-
-
-def _released(job_id: str) -> set[tuple[str, str]]:
-    """Return guid and content hash of the objects that an earlier attempt at a gather released.
-
-    If their import failed, they have no hash, so that the record is tried again.
-    """
-    hashes = _extra.alias()
-    rows = model.Session.execute(
-        sa.select(_object.c.guid, hashes.c.value)
-        .join_from(_object, hashes, hashes.c.harvest_object_id == _object.c.id)
-        .where(_object.c.harvest_job_id == job_id, hashes.c.key == "content_hash", _IS_RELEASED)
-    )
-    return {(guid, content_hash) for guid, content_hash in rows}
-
-
 def discard_attempt(job_id: str) -> None:
-    """Delete what a killed or failed gather of a job left, and commit.
-
-    Current objects stay, and objects that were released: a consumer may be writing their packages.
-    """
+    """Delete what a killed or failed gather of a job left, and commit. Current objects stay."""
     model.Session.execute(
-        sa.delete(_object).where(
-            _object.c.harvest_job_id == job_id, _object.c.current.is_(False), ~_IS_RELEASED
-        )
+        sa.delete(_object).where(_object.c.harvest_job_id == job_id, _object.c.current.is_(False))
     )
     errors = harvest_tables.GATHER_ERROR
     model.Session.execute(sa.delete(errors).where(errors.c.harvest_job_id == job_id))

@@ -10,17 +10,15 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from textwrap import shorten
 from typing import Any, Literal
 
 import ckan.plugins.toolkit as tk
 import sqlalchemy as sa
-from redis.exceptions import RedisError
 
-from ..ckan_adapter import harvest_tables, own_tables
+from ..ckan_adapter import harvest_tables
 from ..ckan_adapter.ckan_core import SearchIndexError, model
 from ..ckan_adapter.harvest import publish_objects
 from ..ckan_adapter.harvest_metadata import read_together
@@ -56,40 +54,6 @@ _PLAIN_ERRORS = (ImportFailed, tk.ValidationError, tk.NotAuthorized, SearchIndex
 
 
 # Gather
-
-
-@contextmanager
-def reporting_errors(job_id: str) -> Iterator[None]:
-    """Report an error of a gather in its job instead of raising it.
-
-    If a gather raises an error, ckanext-harvest deletes all objects of its job. Pages that were released
-    during the gather may be datasets by then, and without their objects no later job would know them.
-
-    :raises SystemExit: the database stays away, or somebody stopped the consumer. ckanext-harvest does not
-        catch this one.
-    """
-    try:
-        yield
-    except KeyboardInterrupt:
-        raise SystemExit(130) from None
-    except Exception as error:
-        log.exception("Harvest job %s could not be gathered", job_id)
-        try:
-            model.Session.rollback()
-            object_states.add_job_error(job_id, _gather_error(error, job_id))
-        except sa.exc.SQLAlchemyError as away:
-            raise SystemExit(f"The database does not answer: {away}") from away
-
-
-def _gather_error(error: Exception, job_id: str) -> str:
-    if isinstance(error, own_tables.TablesMissingError):
-        return str(error)
-    return HarvestMessage(
-        "An unexpected error ended the gather before its end, so that nothing was deleted. The next job "
-        "reads the source again. If it fails too, look for this in the log of the gather consumer: Harvest "
-        f"job {job_id} could not be gathered",
-        MessageCode.UNEXPECTED,
-    )
 
 
 def gather(
@@ -141,15 +105,8 @@ def _gather_once(
         object_writer.discard_attempt(job_id)
         try:
             source = source_of(harvest_tables.source_row(job.source_id))
-            writer = ObjectWriter(
-                job_id,
-                source.id,
-                now,
-                page_size=PAGE_SIZE if queued else None,
-                # Datasets are imported after the organizations that own them.
-                publish=_publish if queued and not source_type.organizations else None,
-            )
-            return _gather(source_type, source, job_id, now, writer, tell)
+            writer = ObjectWriter(job_id, source.id, now)
+            return _gather(source_type, source, job_id, now, writer, queued, tell)
         except ConfigError as error:
             words = f"The source's configuration cannot be used: {error}"
             object_states.add_job_error(job_id, HarvestMessage(words, MessageCode.CONFIGURATION))
@@ -162,6 +119,7 @@ def _gather(
     job_id: str,
     now: datetime,
     writer: ObjectWriter,
+    queued: bool,
     tell: Tell | None,
 ) -> list[str]:
     memory = DocumentMemory(source.id)
@@ -187,18 +145,9 @@ def _gather(
     object_writer.prune_unchanged(source.id, job_id)
     memory.finish(forget_others=found.read_whole)
     model.Session.commit()
-    released = writer.release()
+    released = writer.release(PAGE_SIZE if queued else None)
     log.info("Harvest source %s: %s", source.title, summary(found))
     return released
-
-
-def _publish(leads: Sequence[str]) -> None:
-    try:
-        publish_objects(leads)
-    except RedisError:
-        log.exception(
-            "A page of new records waits until ckan harvester run puts it on the fetch queue"
-        )
 
 
 def brake_message(brake: HeldDeletions, name: str) -> HarvestMessage:
