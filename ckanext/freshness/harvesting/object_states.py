@@ -258,13 +258,15 @@ def is_current_elsewhere(package_id: str, source_id: str, *, active_only: bool =
 
 def make_current(
     object_id: str, source_id: str, guid: str, package_id: str | None, *, is_new: bool
-) -> None:
+) -> bool:
     """Make an object the current one of its record, in the transaction that writes its package.
 
     The package need not exist yet: foreign keys are checked at the end of the transaction.
 
     :param package_id: None if the record becomes an organization.
     :param is_new: neither the record nor the package has another object that could be current.
+    :returns: False if the object is gone. A package without it would be nobody's, and the next job would make
+        another one.
     """
     statements = [_DEFER, harvest_tables.MAKE_CURRENT]
     if not is_new:
@@ -275,7 +277,8 @@ def make_current(
             harvest_tables.CLEAR_CURRENT,
             harvest_tables.MAKE_CURRENT,
         ]
-    model.Session.execute(
+    # The count is that of the last statement.
+    made = model.Session.execute(
         sa.text(";".join(statements)),
         {
             "id": object_id,
@@ -286,6 +289,7 @@ def make_current(
             "resource_ids": RESOURCE_IDS,
         },
     )
+    return bool(made.rowcount)
 
 
 # These statements are sent together, in one round trip for each package.
@@ -338,16 +342,21 @@ def add_job_error(job_id: str, message: str) -> None:
 
 
 def add_error(object_id: str, message: str) -> None:
-    """Add an import error to an object and commit. Its record counts as changed until an import succeeds."""
-    model.Session.execute(
-        sa.insert(_error).values(
-            id=str(uuid.uuid4()),
-            harvest_object_id=object_id,
-            message=to_column(message),
-            stage="Import",
-            created=utc(utc_now()),
-        )
+    """Add an import error to an object and commit. Its record counts as changed until an import succeeds.
+
+    Does nothing if the object is gone, because its source was cleared.
+    """
+    row = {
+        "id": str(uuid.uuid4()),
+        "harvest_object_id": object_id,
+        "message": to_column(message),
+        "stage": "Import",
+        "created": utc(utc_now()),
+    }
+    values = sa.select(*map(sa.literal, row.values())).where(
+        sa.exists().where(_object.c.id == object_id)
     )
+    model.Session.execute(sa.insert(_error).from_select(list(row), values))
     set_extras([(object_id, "content_hash", None), (object_id, "fingerprint", None)])
     model.Session.commit()
 

@@ -288,9 +288,11 @@ class PackageWriter:
     def _make_current(
         self, pending: PendingObject, package_id: str, *, is_new: bool = False
     ) -> None:
-        object_states.make_current(
+        is_there = object_states.make_current(
             pending.id, self._source_id, pending.guid, package_id, is_new=is_new
         )
+        if not is_there:
+            raise ImportFailed("its source was cleared meanwhile")
 
 
 def _record(content: str | None) -> Record | None:

@@ -8,6 +8,8 @@ from ckan.tests.helpers import call_action
 
 from ckanext.freshness.ckan_adapter.ckan_core import model
 from ckanext.freshness.ckan_adapter.locks import locked
+from ckanext.freshness.harvesting.object_states import PendingObject
+from ckanext.freshness.harvesting.packages import PackageWriter
 from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source, stored, sysadmin
 from ckanext.freshness.tests.harvesting.test_killed import (
     PATIENCE,
@@ -21,6 +23,7 @@ from ckanext.freshness.tests.servers.fdp import FdpServer
 pytestmark = pytest.mark.usefixtures("clean_site")
 
 TITLES = ("One", "Two", "Three")
+NEW = ("Four", "Five", "Six")
 
 
 @pytest.fixture
@@ -48,6 +51,43 @@ def active() -> list[str]:
     model.Session.remove()
     rows = model.Session.query(model.Package.title).filter_by(type="dataset", state="active")
     return sorted(title for (title,) in rows)
+
+
+# The source is cleared
+
+
+def test_a_page_whose_source_is_cleared_meanwhile(
+    fdp: FdpServer, harvest: Harvest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The rest of the page becomes no datasets: nobody would own them, and the next job would make others."""
+    for title in NEW:
+        fdp.add_dataset(fdp.catalogs[0], title=title, distributions=0)
+    harvest.start()
+    harvest.gather()
+    write, written = PackageWriter.write, []
+
+    def write_then_clear(self: PackageWriter, pending: PendingObject) -> list[str]:
+        warnings = write(self, pending)
+        written.append(pending.id)
+        if len(written) == 1:
+            clear = in_a_thread(lambda: clear_source(harvest))
+            clear.join(PATIENCE)
+        return warnings
+
+    monkeypatch.setattr(PackageWriter, "write", write_then_clear)
+    # The lead itself is gone, too, and ckanext-harvest cannot write its state.
+    with pytest.raises(sa.exc.InvalidRequestError):
+        harvest.fetch()
+    assert len(written) == 1
+    assert active() == []
+    monkeypatch.undo()
+    model.Session.remove()
+    harvest.run()
+    assert active() == sorted([*TITLES, *NEW])
+
+
+def clear_source(harvest: Harvest) -> None:
+    call_action("harvest_source_clear", {"user": sysadmin()}, id=harvest.source["id"])
 
 
 # The source is deleted
