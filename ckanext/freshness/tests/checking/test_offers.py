@@ -204,7 +204,6 @@ def test_sql_leaves_out_only_what_the_rules_would_not_choose() -> None:
     reasons: Counter[SelectionReason] = Counter()
 
     # A counterexample is made smaller by hand: each try writes a catalogue.
-    # A counterexample is made smaller by hand: each try writes a catalogue.
     @sized(
         max_examples=12,
         deadline=None,
