@@ -525,6 +525,8 @@ class TestMailServer:
             time.sleep(0.01)
         os.kill(process.pid, signal.SIGKILL)
         process.join()
+        # PostgreSQL may notice a little later that its client is gone.
+        until(lambda: not is_held(delivery.LOCK))
         disconnect()
         assert outcomes()["overdue", ANN] == "claimed"
         host.silent_at = None
