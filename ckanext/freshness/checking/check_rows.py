@@ -217,6 +217,10 @@ def stream(
 
 
 def parameters(now: datetime, checks: Checks) -> dict[str, Any]:
+    """Return the values of the parameters in :data:`CANDIDATE` and :data:`OFFERED`.
+
+    :param now: start of the run, aware
+    """
     return {
         "now": utc(now),
         "archived": list(checks.archived_keys),

@@ -327,7 +327,11 @@ class Selection:
         return reason
 
     def count(self, candidate: Candidate, number: int) -> SelectionReason:
-        """Count resources with the facts of a candidate, none of which is chosen. Return the reason."""
+        """Count resources that are not chosen, and return the reason.
+
+        :param candidate: one of them; the others have equal facts
+        :param number: how many there are
+        """
         reason = choose(candidate, self._now, self._rules)
         self.reasons[reason] += number
         return reason

@@ -147,7 +147,7 @@ class StagedBody:
         self.path = None
 
     def _append(self, file: BinaryIO, data: bytes) -> None:
-        # Of bytes in memory, only :attr:`sha256` makes the hash, and nobody wants that of a ZIP.
+        # Bytes in memory are hashed when :attr:`sha256` is read, which for a ZIP never happens.
         self._hash.update(data)
         try:
             # An unbuffered file may write only a part, for example if the disk is filling up.

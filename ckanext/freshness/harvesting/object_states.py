@@ -265,8 +265,8 @@ def make_current(
 
     :param package_id: None if the record becomes an organization.
     :param is_new: neither the record nor the package has another object that could be current.
-    :returns: False if the object is gone. A package without it would be nobody's, and the next job would make
-        another one.
+    :returns: False if the object is gone, because its source was cleared. The package must not be written
+        then: no source would own it, and the next job would create it again.
     """
     statements = [_DEFER, harvest_tables.MAKE_CURRENT]
     if not is_new:

@@ -117,7 +117,7 @@ WHERE {condition} GROUP BY 1"""
     def _condition(self, request: TableRequest, most: int = FEW) -> tuple[str, dict[str, Any]]:
         """Return the condition of a request and its values.
 
-        :param most: look an organization's datasets up by their ids if there are no more than this
+        :param most: if an organization has more datasets, they are not looked up by their ids
         """
         visible, values = visibility.condition(request.context) or ("true", {})
         parts = ["p.state = 'active'", "p.type = ANY(:types)", f"({visible})", f"({self.where})"]

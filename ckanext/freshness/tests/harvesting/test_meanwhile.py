@@ -59,7 +59,7 @@ def active() -> list[str]:
 def test_a_page_whose_source_is_cleared_meanwhile(
     fdp: FdpServer, harvest: Harvest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The rest of the page becomes no datasets: nobody would own them, and the next job would make others."""
+    """The rest of the page is not imported: no source would own it, and the next job would create it again."""
     for title in NEW:
         fdp.add_dataset(fdp.catalogs[0], title=title, distributions=0)
     harvest.start()
