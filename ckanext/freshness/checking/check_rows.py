@@ -24,7 +24,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from ..ckan_adapter.ckan_core import model
-from ..ckan_adapter.extras import packages_with_true_extra
+from ..ckan_adapter.extras import packages_with_true_extras
 from ..ckan_adapter.locks import lock_checks
 from ..dates import aware, shifted, utc
 from ..model.copies import IS_CHECKED_BY_CYCLES
@@ -473,8 +473,8 @@ CANDIDATE = {
     "assessed": "d.package_id IS NOT NULL",
     "frequency_days": "d.frequency_days",
     "due": "d.due",
-    "archived": "a.package_id IS NOT NULL",
-    "requestable": "q.package_id IS NOT NULL",
+    "archived": "coalesce(f.archived, false)",
+    "requestable": "coalesce(f.requestable, false)",
     "visited_at": _NOT_AHEAD.format("visited_at"),
     "has_hash": "c.hash IS NOT NULL",
     "hashed_at": _NOT_AHEAD.format("hashed_at"),
@@ -520,17 +520,17 @@ _HOST, _FREQUENCY = FACTS.index("host"), FACTS.index("frequency_days")
 OFFERED = f"""
 FROM freshness_check c JOIN resource r ON r.id = c.resource_id
 LEFT JOIN freshness_dataset d ON d.package_id = c.package_id
-{{flags}}
+LEFT JOIN {{flags}} f ON f.package_id = c.package_id
 WHERE r.state = 'active'
     AND NOT {IS_CHECKED_BY_CYCLES.format(resource="c.resource_id")}"""
-"""SQL of the resources that runs choose from; ``{flags}`` is SQL that joins extras of datasets."""
+"""SQL of the resources that runs choose from; ``{flags}`` is :data:`FLAGS` or a table of its rows."""
 
-_FLAGS = f"""LEFT JOIN ({packages_with_true_extra("archived")}) a ON a.package_id = c.package_id
-LEFT JOIN ({packages_with_true_extra("requestable")}) q ON q.package_id = c.package_id"""
+FLAGS = f"({packages_with_true_extras('archived', 'requestable')})"
+"""SQL of the extras of datasets that decide about checks."""
 
 _STREAM = f"""
 SELECT {", ".join(CANDIDATE[name] for name in FACTS)}{{history}}
-{OFFERED.format(flags=_FLAGS)}{{which}}{{window}}"""
+{OFFERED.format(flags=FLAGS)}{{which}}{{window}}"""
 
 _HOSTS = """
 SELECT k.host,

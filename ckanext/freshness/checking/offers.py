@@ -19,11 +19,11 @@ from typing import Any
 import sqlalchemy as sa
 
 from ..ckan_adapter.ckan_core import model
-from ..ckan_adapter.extras import packages_with_true_extras
 from ..settings import Checks
 from .check_rows import (
     CANDIDATE,
     FACTS,
+    FLAGS,
     OFFERED,
     fetched_ahead,
     host_counts,
@@ -156,10 +156,6 @@ _IS_UNCHOSEN = f"""(
     )
 ) IS TRUE"""
 
-_CANDIDATE = CANDIDATE | {
-    "archived": "coalesce(f.archived, false)",
-    "requestable": "coalesce(f.requestable, false)",
-}
 _OF_GROUP = {
     "left_out_host": "CASE WHEN c.host IN (SELECT unnest(CAST(:left_out AS text[]))) THEN c.host END",
     "is_fresh": f"coalesce(d.due > {_NOW}, false)",
@@ -172,14 +168,14 @@ _KEPT = ("package_id", "host", "assessed", "frequency_days", "due", "archived", 
 # Each fact is computed once: without OFFSET, PostgreSQL computes it anew wherever it is used.
 _OFFER = f"""
 CREATE TEMPORARY TABLE freshness_offer ON COMMIT DROP AS
-WITH flags AS MATERIALIZED ({packages_with_true_extras("archived", "requestable")})
+WITH flags AS MATERIALIZED {FLAGS}
 SELECT is_unchosen, coalesce(url_type = 'upload', false) AS is_upload, {", ".join((*_OF_GROUP, *_KEPT))},
     {", ".join(f"CASE WHEN NOT is_unchosen THEN {name} END AS {name}" for name in FACTS if name not in _KEPT)}
 FROM (
     SELECT *, {_IS_UNCHOSEN} AS is_unchosen FROM (
-        SELECT {", ".join(f"{sql} AS {name}" for name, sql in (_CANDIDATE | _OF_GROUP).items())},
+        SELECT {", ".join(f"{sql} AS {name}" for name, sql in (CANDIDATE | _OF_GROUP).items())},
             {{waits}} AS waits
-        {OFFERED.format(flags="LEFT JOIN flags f ON f.package_id = c.package_id")}{{which}} OFFSET 0
+        {OFFERED.format(flags="flags")}{{which}} OFFSET 0
     ) facts OFFSET 0
 ) told"""
 _IS_HERE = " AND c.host NOT IN (SELECT unnest(CAST(:elsewhere AS text[])))"

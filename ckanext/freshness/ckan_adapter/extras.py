@@ -199,15 +199,7 @@ def packages_with_true_extra(keys: str) -> str:
 
     :param keys: the name of the SQL parameter with the extras' keys
     """
-    if IS_2_12:
-        return f"""
-        SELECT id AS package_id FROM package WHERE extras ?| CAST(:{keys} AS text[]) AND EXISTS (
-            SELECT 1 FROM jsonb_each_text(extras) x
-            WHERE x.key = ANY(:{keys}) AND lower(btrim(x.value)) {_TRUE}
-        )"""
-    return f"""
-    SELECT DISTINCT package_id FROM package_extra
-    WHERE key = ANY(:{keys}) AND state = 'active' AND lower(btrim(value)) {_TRUE}"""
+    return f"SELECT package_id FROM ({packages_with_true_extras(keys)}) flags WHERE {keys}"
 
 
 def packages_with_true_extras(*names: str) -> str:
