@@ -215,19 +215,7 @@ def plan(scope: CheckScope, now: datetime) -> AnySelection:
     checks = settings.checks()
     rules = _rules(scope, checks.rules, None)
     selection = _selection(scope, now, checks, rules)
-    if scope.is_whole and isinstance(selection, Selection):
-        offers.offer_all(selection, now, checks, rules)
-        return selection
-    candidates = check_rows.stream(
-        now,
-        checks,
-        package_ids=scope.package_ids,
-        host=scope.host,
-        hosts=_hosts(selection),
-    )
-    with check_rows.without_garbage_collection():
-        for candidate in candidates:
-            selection.add(candidate)
+    _offer(selection, scope, now, checks, rules)
     return selection
 
 
@@ -376,6 +364,45 @@ def _hosts(selection: AnySelection) -> dict[str, Observations] | None:
     return check_rows.observed_on_hosts() if isinstance(selection, LearnedSelection) else None
 
 
+def _offer(
+    selection: AnySelection,
+    scope: CheckScope,
+    now: datetime,
+    checks: settings.Checks,
+    rules: SelectionRules,
+    *,
+    own: frozenset[int] | None = None,
+    counts: RunCounts | None = None,
+    handed_on: bool = False,
+) -> None:
+    """Offer the resources of a scope to a selection.
+
+    :param own: the shards whose resources are counted; None for all
+    :param counts: count the resources here, too
+    :param handed_on: offer only those that another part has handed on
+    """
+    if scope.is_whole and isinstance(selection, Selection) and not handed_on:
+        offers.offer_all(selection, now, checks, rules, own, counts)
+        return
+    candidates = check_rows.stream(
+        now,
+        checks,
+        package_ids=scope.package_ids,
+        host=scope.host,
+        handed_on=handed_on,
+        hosts=_hosts(selection),
+    )
+    with check_rows.without_garbage_collection():
+        for candidate in candidates:
+            reason = selection.add(candidate)
+            if counts is not None and (
+                reason is not SelectionReason.ELSEWHERE
+                or own is None
+                or shard_of(candidate.host) in own
+            ):
+                counts.chosen(candidate, reason)
+
+
 def _select(
     run: RunContext,
     shards: Collection[int],
@@ -397,25 +424,16 @@ def _select(
     else:
         selection = _selection(scope, run.now, checks, rules)
     own = frozenset(shards)
-    if scope.is_whole and isinstance(selection, Selection) and not handed_on:
-        offers.offer_all(
-            selection, run.now, checks, rules, own if len(own) < SHARDS else None, counts
-        )
-    else:
-        candidates = check_rows.stream(
-            run.now,
-            checks,
-            package_ids=scope.package_ids,
-            host=scope.host,
-            handed_on=handed_on,
-            hosts=_hosts(selection),
-        )
-        with check_rows.without_garbage_collection():
-            for candidate in candidates:
-                reason = selection.add(candidate)
-                is_own = reason is not SelectionReason.ELSEWHERE or shard_of(candidate.host) in own
-                if is_own and not handed_on:
-                    counts.chosen(candidate, reason)
+    _offer(
+        selection,
+        scope,
+        run.now,
+        checks,
+        rules,
+        own=own if len(own) < SHARDS else None,
+        counts=None if handed_on else counts,
+        handed_on=handed_on,
+    )
     why = {} if handed_on else selection.why()
     if isinstance(selection, LearnedSelection):
         counts.longest_days = stretched_days(selection)
