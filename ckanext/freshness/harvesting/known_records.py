@@ -16,7 +16,14 @@ import sqlalchemy as sa
 from ..ckan_adapter import harvest_tables
 from ..ckan_adapter.ckan_core import model
 from ..ckan_adapter.extras import package_extra
-from .record import RESOURCE_KEYS, KnownRecord, LostDistribution, is_web_url, urls_in_guid
+from .record import (
+    RESOURCE_KEYS,
+    CurrentRecords,
+    KnownRecord,
+    LostDistribution,
+    is_web_url,
+    urls_in_guid,
+)
 
 ORGANIZATION_ID = "organization_id"
 """Harvest object extra: the CKAN organization that the object's record became."""
@@ -45,6 +52,19 @@ _object = harvest_tables.OBJECT
 _extra = harvest_tables.OBJECT_EXTRA
 _package = model.Package.__table__
 _group = model.Group.__table__
+
+
+def records_of_source(
+    source_id: str, adopts: Sequence[str], *, organizations: bool = False
+) -> CurrentRecords:
+    """Return the current records of a source, with those of deleted sources that it may adopt.
+
+    The parameters are those of :func:`orphaned_records`.
+    """
+    return CurrentRecords(
+        current_records(source_id).values(),
+        lambda: orphaned_records(adopts, source_id, organizations=organizations).values(),
+    )
 
 
 def current_records(source_id: str) -> dict[str, KnownRecord]:

@@ -14,7 +14,7 @@ from ..ckan_adapter.ckan_core import model
 from ..dates import utc_text
 from . import holds
 from .document_memory import DocumentMemory
-from .known_records import content_of
+from .known_records import content_of, records_of_source, unmapped_properties
 from .messages import code_of
 from .record import Contents, KnownRecord, Record
 from .record_changes import FieldChange, changes
@@ -163,8 +163,10 @@ def preview(source: Any, *, now: datetime, tell: Tell | None = None) -> Preview:
         source_type,
         result.source,
         DocumentMemory(source.id, read_only=True),
+        records_of_source(source.id, source_type.adopts, organizations=source_type.organizations),
         _Lists(result),
         now=now,
+        unmapped=unmapped_properties(source.id),
         released=decisions.released,
         held=decisions.held,
         tell=tell,

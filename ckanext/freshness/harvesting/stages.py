@@ -27,7 +27,7 @@ from ..ckan_adapter.lost_database import is_loss
 from ..ckan_adapter.solr import solr_commit, without_solr_commits
 from ..ckan_adapter.solr_queue import DocumentQueue, queued
 from ..dates import utc_now
-from . import holds, object_states, object_writer
+from . import holds, known_records, object_states, object_writer
 from .document_memory import DocumentMemory
 from .legal_values import json_text
 from .messages import HarvestMessage, MessageCode
@@ -128,8 +128,12 @@ def _gather(
         source_type,
         source,
         memory,
+        known_records.records_of_source(
+            source.id, source_type.adopts, organizations=source_type.organizations
+        ),
         writer,
         now=now,
+        unmapped=known_records.unmapped_properties(source.id),
         released=decisions.released,
         held=decisions.held,
         tell=tell,

@@ -1,6 +1,7 @@
 """A survey: one crawl of a source, with the class of each record that it found. It writes nothing.
 
-A gather writes what the survey reports, and a preview shows it. Therefore both see the same.
+A gather writes what the survey reports, and a preview shows it. Therefore both see the same. The caller
+hands over what earlier jobs left, so that a survey needs no database of its own.
 """
 
 from __future__ import annotations
@@ -10,10 +11,8 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from .document_memory import DocumentMemory
-from .known_records import current_records, orphaned_records, unmapped_properties
 from .messages import HarvestMessage, MessageCode
 from .record import (
     Containers,
@@ -24,7 +23,6 @@ from .record import (
     Sighting,
     guid_of,
 )
-from .sources import CrawlEnd, Source, SourceType
 from .strategy import (
     AbsentRecord,
     Deletions,
@@ -34,6 +32,10 @@ from .strategy import (
     classify,
     deletions,
 )
+
+if TYPE_CHECKING:
+    from .document_memory import DocumentMemory
+    from .sources import CrawlEnd, Source, SourceType
 
 log = logging.getLogger(__name__)
 
@@ -138,15 +140,19 @@ def survey(
     source_type: SourceType,
     source: Source,
     memory: DocumentMemory,
+    known: CurrentRecords,
     observer: SurveyObserver,
     *,
     now: datetime,
+    unmapped: Mapping[str, Mapping[str, str]] | None = None,
     released: Collection[str] = (),
     held: Collection[str] = (),
     tell: Tell | None = None,
 ) -> Survey:
     """Crawl a source, and report the class of each record to the observer.
 
+    :param known: the current records of the source, and those that it may adopt.
+    :param unmapped: properties without a field of the current records, by harvest object id.
     :param tell: called with the progress after each record.
     :param released: guids whose deletion an editor has released.
     :param held: guids whose deletion is held and not released.
@@ -154,10 +160,10 @@ def survey(
     """
     for warning in source.warnings:
         log.warning("Harvest source %s: %s", source.title, warning)
-    classifier = _Classifier(source_type, source, observer, tell)
-    crawled = source_type.crawl(source, classifier.known, memory, classifier.take, now)
+    classifier = _Classifier(source_type, source, known, unmapped or {}, observer, tell)
+    crawled = source_type.crawl(source, known, memory, classifier.take, now)
     decided = deletions(
-        classifier.known,
+        known,
         classifier.seen,
         crawled.containers,
         now=now,
@@ -173,7 +179,6 @@ def survey(
 class _Classifier:
     """The part of a survey that classifies and reports each record of a crawl.
 
-    :ivar known: the current records
     :ivar seen: the records that the crawl met, by the URL of the current record or by their own
     """
 
@@ -181,16 +186,13 @@ class _Classifier:
         self,
         source_type: SourceType,
         source: Source,
+        known: CurrentRecords,
+        unmapped: Mapping[str, Mapping[str, str]],
         observer: SurveyObserver,
         tell: Tell | None,
     ) -> None:
-        def orphans() -> Iterable[KnownRecord]:
-            return orphaned_records(
-                source_type.adopts, source.id, organizations=source_type.organizations
-            ).values()
-
-        self.known = CurrentRecords(current_records(source.id).values(), orphans)
         self.seen: dict[str, SeenRecord] = {}
+        self._known = known
         self._source = source
         self._observer = observer
         self._tell = tell
@@ -198,7 +200,7 @@ class _Classifier:
         self._reads_catalogs = source.config.harvest_catalogs
         self._listed = (0, 0, 0)
         """Listed URLs, catalogs, and records among the listed URLs, when they were last counted."""
-        self._result = Survey(current=len(self.known))
+        self._result = Survey(current=len(self._known))
         self._refused: dict[str, tuple[str, str]] = {}
         """Guid and error of current records that answer 401, 403, 404 or 410. The error is reported only
         if the record is not deleted."""
@@ -208,7 +210,7 @@ class _Classifier:
         """Sightings with warnings, drafts or lost distributions, by URL."""
         self._unmapped: dict[str, Mapping[str, str]] = {}
         """Properties without a field of their own, by record URL."""
-        self._unmapped_before = unmapped_properties(source.id)
+        self._unmapped_before = unmapped
 
     def take(self, sighting: Sighting, containers: Containers) -> None:
         """Classify and report a record that the crawl met."""
@@ -306,16 +308,16 @@ class _Classifier:
     def _before(self, sighting: Sighting, containers: Containers) -> KnownRecord | None:
         """Return the current record of a sighting, unless another URL already continues it."""
         url = sighting.seen.url
-        before = self.known.of(url, containers.listed)
+        before = self._known.of(url, containers.listed)
         if before is None and sighting.subject is not None:
-            before = self.known.of(sighting.subject, containers.listed)
+            before = self._known.of(sighting.subject, containers.listed)
         if before is not None and before.url in self.seen and self.seen[before.url].url != url:
             return None
         return before
 
     def _adoptable(self, sighting: Sighting, containers: Containers) -> KnownRecord | None:
         """Return the record of a deleted source whose package a new record takes over."""
-        url, adoptable = sighting.seen.url, self.known.adoptable
+        url, adoptable = sighting.seen.url, self._known.adoptable
         adopted = adoptable.of(url, containers.listed)
         if adopted is None and sighting.subject is not None:
             adopted = adoptable.of(sighting.subject, containers.listed)

@@ -11,7 +11,6 @@ from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 
 from ...web.urls import display_url
-from ..document_memory import DocumentMemory
 from ..messages import HarvestMessage, MessageCode
 from ..record import Containers, CurrentRecords, ReadOutcome, SeenRecord, Sighting, Sink
 from ..strategy import must_ask
@@ -34,6 +33,7 @@ from .task_group import TaskGroup
 
 if TYPE_CHECKING:
     from ...web.client import Client
+    from ..document_memory import DocumentMemory
 
 _OUTCOMES_OF_DRAFTS = frozenset({ReadOutcome.FORBIDDEN, ReadOutcome.GONE})
 

@@ -17,7 +17,6 @@ from requests.utils import parse_header_links
 from ...web.errors import FailureReason, FetchError
 from ...web.exchange import Answer, Request
 from ...web.urls import display_url, parse_url
-from ..document_memory import DocumentMemory
 from ..messages import HarvestMessage, MessageCode, about, no_answer
 from ..record import ReadOutcome
 from ..source_requests import SourceHosts
@@ -27,6 +26,7 @@ from .rdf import DocumentError, RdfParser
 
 if TYPE_CHECKING:
     from ...web.client import Client
+    from ..document_memory import DocumentMemory
 
 PAGE_SIZE = 50
 """Children per page, on servers that have page endpoints."""
