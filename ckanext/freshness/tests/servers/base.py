@@ -56,6 +56,15 @@ class Request:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class Answered:
+    """A request that was answered to its end: its status, and the fault that answered it, if one did."""
+
+    request: Request
+    status: int
+    fault: Fault | None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Answer:
     """What a healthy server says. Content-Length, Date and Server are added when it is sent."""
 
@@ -81,9 +90,10 @@ class LoopbackServer:
 
     Attributes, all of which may be read and changed from any thread:
         requests: what was asked since the last `reset`, oldest first.
+        answers: what was answered since then; connections that a fault broke are left out.
         faults: which requests are answered wrongly, see `ckanext.freshness.tests.servers.faults`.
         latency: seconds that each request waits before it is looked at.
-        log_requests: switch `requests` off where millions are expected; counting goes on.
+        log_requests: switch both off where millions are expected; counting goes on.
         peak: the most requests that were in work at the same time since the last `reset`.
         connections: TCP connections accepted since the last `reset`.
         failures: exceptions of `answer` itself; leaving the `with` block raises the first.
@@ -91,6 +101,7 @@ class LoopbackServer:
 
     def __init__(self, *, port: int = 0, address: str = "127.0.0.1", latency: float = 0.0) -> None:
         self.requests: list[Request] = []
+        self.answers: list[Answered] = []
         self.faults: dict[FaultKey, Fault] = {}
         self.latency = latency
         self.log_requests = True
@@ -229,6 +240,7 @@ class LoopbackServer:
     def reset(self) -> None:
         """Forget what was asked; content and faults stay."""
         self.requests = []
+        self.answers = []
         self.peak = 0
         self.connections = 0
 
@@ -279,8 +291,12 @@ class LoopbackServer:
                 await asyncio.sleep(self.latency)
             fault = self._fault_for(request) if self.faults else None
             if fault is None:
-                return self._healthy(request).response()
-            return await fault.respond(Exchange(self, request, received))
+                response: web.StreamResponse = self.healthy(request).response()
+            else:
+                response = await fault.respond(Exchange(self, request, received))
+            if self.log_requests:
+                self.answers.append(Answered(request, response.status, fault))
+            return response
         finally:
             with self._news:
                 self._in_work -= 1
@@ -302,7 +318,8 @@ class LoopbackServer:
             if not isinstance(key, str) and key(request):
                 yield fault
 
-    def _healthy(self, request: Request) -> Answer:
+    def healthy(self, request: Request) -> Answer:
+        """Return the answer without faults."""
         try:
             return self.answer(request)
         except Exception as error:
@@ -320,7 +337,7 @@ class Exchange:
 
     def healthy(self) -> Answer:
         """What would have been answered."""
-        return self.server._healthy(self.request)
+        return self.server.healthy(self.request)
 
     @property
     def transport(self) -> asyncio.Transport:

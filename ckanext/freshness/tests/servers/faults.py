@@ -139,6 +139,29 @@ class Redirect(Fault):
         return Answer(self.code, b"", {"Location": location}).response()
 
 
+@dataclasses.dataclass(slots=True)
+class Another(Fault):
+    """The healthy answer to another target, say to an earlier page."""
+
+    target: str = "/"
+
+    async def respond(self, exchange: Exchange) -> web.StreamResponse:
+        asked = dataclasses.replace(exchange.request, target=self.target)
+        return exchange.server.healthy(asked).response()
+
+
+@dataclasses.dataclass(slots=True)
+class Meanwhile(Fault):
+    """The healthy answer. Then `act` changes what the server has, before it looks at another request."""
+
+    act: Callable[[], object] = object
+
+    async def respond(self, exchange: Exchange) -> web.StreamResponse:
+        response = exchange.healthy().response()
+        self.act()
+        return response
+
+
 # Time
 
 

@@ -15,6 +15,7 @@ As a process, until SIGINT or SIGTERM (`--help` says what else it takes):
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import datetime
 import itertools
 import re
@@ -23,10 +24,17 @@ from urllib.parse import parse_qs
 
 from ckanext.freshness.tests.servers.base import Answer, LoopbackServer, Request
 from ckanext.freshness.tests.servers.fdp_model import FdpModel, Kind, Record, State
+from ckanext.freshness.tests.servers.fdp_paging import CONTAINERS
 from ckanext.freshness.tests.servers.fdp_render import Layout, Renderer, page_links
-from ckanext.freshness.tests.servers.negotiation import TURTLE, converted, negotiate
+from ckanext.freshness.tests.servers.negotiation import (
+    JSON_LD,
+    TURTLE,
+    converted,
+    in_named_graph,
+    negotiate,
+)
 
-_PAGE = re.compile(r"^(?P<parent>.*)/page/(?P<kind>catalog|dataset|distribution)$")
+_PAGE = re.compile(r"^(?P<parent>.*)/page/(?P<kind>catalog|biobank|dataset|distribution)$")
 _DEFAULT_PAGE_SIZE = "10"
 
 
@@ -35,7 +43,8 @@ class FdpServer(FdpModel, LoopbackServer):
 
     `persistent_url` is the base of all IRIs in its documents where that is not where it is served,
     `prefix` a path below which it lives (`/fdp`). `layout` says how it differs from the reference
-    implementation and may be changed at any time. With `shuffle`, each answer has its triples in
+    implementation and may be changed at any time. `also_below` is a path below which everything is served
+    once more, as after a change of the persistent URL. With `shuffle`, each answer has its triples in
     another order, other blank node labels and other server-made values, so that the bytes differ
     and the content does not. `files` are further paths and what is at them.
 
@@ -57,6 +66,7 @@ class FdpServer(FdpModel, LoopbackServer):
         FdpModel.__init__(self, prefix)
         self.shuffle = shuffle
         self.files: dict[str, Answer] = {}
+        self.also_below = ""
         self.renderer = Renderer(self, persistent_url or self.url, layout or Layout())
         self._noise = itertools.count(1)
 
@@ -86,6 +96,9 @@ class FdpServer(FdpModel, LoopbackServer):
         """What is at a target; GET and HEAD only."""
         if request.method not in ("GET", "HEAD"):
             return Answer(405, b"", {"Allow": "GET, HEAD"})
+        if self.also_below and request.target.startswith(self.also_below):
+            inner = request.target.removeprefix(self.also_below)
+            request = dataclasses.replace(request, target=inner)
         if file := self.files.get(request.path):
             return _unless_known(file, request)
         if request.path == f"{self.prefix}/all.ttl":
@@ -108,8 +121,14 @@ class FdpServer(FdpModel, LoopbackServer):
         if refusal := self._refusal(record):
             return refusal
         noise = self._next_noise()
-        document = self.renderer.document(record, noise)
-        links = self.renderer.link_header(record, noise)
+        number = self._number(record, request)
+        if number < 1:
+            return Answer(400)
+        document = self.renderer.document(record, noise, number)
+        links = self.renderer.link_header(record, noise, number)
+        if record.named_graph:
+            body = in_named_graph(document, self.iri_of(record))
+            return Answer(200, body, {"Content-Type": JSON_LD, "Link": links})
         return self._negotiated(document, links, request, plain=record.broken is not None)
 
     def _page(self, parent: Record, kind: Kind, request: Request) -> Answer:
@@ -131,6 +150,13 @@ class FdpServer(FdpModel, LoopbackServer):
         links = page_links(endpoint, page, size, len(children))
         broken = any(child.broken_in_pages for child in shown)
         return self._negotiated(document, links, request, plain=broken)
+
+    def _number(self, record: Record, request: Request) -> int:
+        """The number of the asked page of a record's own document; 0 for what is no number."""
+        if self.layout.paging is None or record.kind not in CONTAINERS:
+            return 1
+        text = parse_qs(request.query).get("page", ["1"])[0]
+        return int(text) if text.isdigit() else 0
 
     def _refusal(self, record: Record) -> Answer | None:
         if record.state is State.PUBLISHED:

@@ -40,6 +40,8 @@ class Kind(enum.Enum):
 
     ROOT = ""
     CATALOG = "catalog"
+    BIOBANK = "biobank"
+    """A type that an administrator has put between catalog and dataset."""
     DATASET = "dataset"
     DISTRIBUTION = "distribution"
 
@@ -89,6 +91,8 @@ class Record:
     """Children that its page endpoints have and its own document does not list."""
     broken: Breakage | None = None
     broken_in_pages: bool = False
+    named_graph: bool = False
+    """Its document is JSON-LD whose statements are in a named graph."""
 
     def listing(self, kind: Kind) -> Sequence[Record | str]:
         """The records, and bare URLs, that this one lists as its children of that kind."""
@@ -185,6 +189,10 @@ class FdpModel:
     ) -> Record:
         """A new catalog, of the server or, with `parent`, of another catalog (dcat:catalog)."""
         return self._add(Kind.CATALOG, parent or self.root, id, fields)
+
+    def add_biobank(self, catalog: Record, id: str | None = None, **fields: Value | None) -> Record:
+        """A new record of another type between a catalog and its datasets (dct:hasPart)."""
+        return self._add(Kind.BIOBANK, catalog, id, fields)
 
     def add_dataset(
         self,

@@ -15,6 +15,7 @@ from urllib.parse import unquote
 
 from ckanext.freshness.tests.servers import turtle
 from ckanext.freshness.tests.servers.fdp_model import FdpModel, Kind, Record, State
+from ckanext.freshness.tests.servers.fdp_paging import CONTAINERS, Page, Paging
 
 FDP_O = "https://w3id.org/fdp/fdp-o#"
 #: Where the ontology was before; older servers still say so.
@@ -58,7 +59,14 @@ _LEVELS: Mapping[Kind, _Level] = {
         "a0949e72-4466-4d53-8900-9436d1049a4b",
         "Catalog Profile",
         "Catalogs",
-        (Kind.CATALOG, Kind.DATASET),
+        (Kind.CATALOG, Kind.BIOBANK, Kind.DATASET),
+    ),
+    Kind.BIOBANK: _Level(
+        ("Resource", "http://purl.org/ejp-rd/vocabulary/Biobank"),
+        "45bc6c7f-8d6d-4a4b-8f5e-0a9b5a2f7a51",
+        "Biobank Profile",
+        "Biobanks",
+        (Kind.DATASET,),
     ),
     Kind.DATASET: _Level(
         ("Resource", "Dataset"),
@@ -76,7 +84,9 @@ _LEVELS: Mapping[Kind, _Level] = {
 }
 _MEMBERSHIP: Mapping[tuple[Kind, Kind], str] = {
     (Kind.CATALOG, Kind.CATALOG): "dcat:catalog",
+    (Kind.CATALOG, Kind.BIOBANK): "dcterms:hasPart",
     (Kind.CATALOG, Kind.DATASET): "dcat:dataset",
+    (Kind.BIOBANK, Kind.DATASET): "dcat:dataset",
     (Kind.DATASET, Kind.DISTRIBUTION): "dcat:distribution",
 }
 
@@ -97,6 +107,10 @@ class Layout:
         catalog_relation: IRI of the root's link to its catalogs, if not the ontology's.
         root_slash: the root calls itself `<B/>`.
         iris_decoded: non-ASCII characters stand in IRIs as they are, not percent-encoded.
+        paging: the own documents of root and catalogs have pages, and how they say so.
+        page_size: how many children such a page has.
+        newest_first: pages list what was edited last before the others, as ckanext-dcat does.
+        total_off: by how much the total is wrong that such a page states.
     """
 
     pages: bool = True
@@ -110,6 +124,10 @@ class Layout:
     catalog_relation: str | None = None
     root_slash: bool = False
     iris_decoded: bool = False
+    paging: Paging | None = None
+    page_size: int = 2
+    newest_first: bool = False
+    total_off: int = 0
 
 
 class Renderer:
@@ -132,15 +150,37 @@ class Renderer:
             path = _NON_ASCII.sub(lambda found: unquote(found[0]), path)
         return f"{self.base}{path}{slash}"
 
-    def document(self, record: Record, noise: int = 0) -> str:
-        """A record's own document: its triples, its containers, its profile."""
+    def document(self, record: Record, noise: int = 0, number: int = 1) -> str:
+        """A record's own document: its triples, its containers, its profile.
+
+        `number` is that of a page, if its document has pages.
+        """
         level = _LEVELS[record.kind]
         profile = f"{self.base}{self.model.prefix}/profile/{level.profile}"
-        blocks = self._blocks(record, noise, profile)
+        page = self.own_page(record, number)
+        blocks = self._blocks(record, noise, profile, page)
         if self.layout.containers:
-            blocks += [self._container(record, kind) for kind in self._child_kinds(record)]
+            blocks += [self._container(record, kind, page) for kind in self._child_kinds(record)]
+        if page is not None and self.layout.paging is not None:
+            blocks.append(page.block(self.layout.paging, self.iri(record)))
         blocks.append(f'\n<{profile}> {_RDFS_LABEL}\n    "{level.profile_label}" .\n')
         return _joined(blocks, noise, [record] if record.broken else [])
+
+    def own_page(self, record: Record, number: int) -> Page | None:
+        """The page of a record's own document; None if it has no pages."""
+        if self.layout.paging is None or record.kind not in CONTAINERS:
+            return None
+        listed = [
+            child
+            for kind in _LEVELS[record.kind].children
+            for child in record.listing(kind)
+            if child not in record.unlinked
+        ]
+        if self.layout.newest_first:
+            listed.sort(key=lambda child: "" if isinstance(child, str) else child.touched)
+            listed.reverse()
+        url = f"{self.base}{record.path}"
+        return Page.of(url, number, self.layout.page_size, listed, self.layout.total_off)
 
     def page(self, records: Sequence[Record], noise: int = 0) -> str:
         """The full triples of these records, without containers and profiles."""
@@ -165,8 +205,10 @@ class Renderer:
                 yield ";\n  ".join(lines) + " .\n"
                 yield "".join(record.blocks.values())
 
-    def link_header(self, record: Record, noise: int = 0) -> str:
+    def link_header(self, record: Record, noise: int = 0, number: int = 1) -> str:
         """The Link header of a record's document, as the reference implementation sends it."""
+        page, paging = self.own_page(record, number), self.layout.paging
+        links = page.link_header(paging) if page is not None and paging is not None else ""
         publisher = record.fields.get("publisher", "")
         blank = f"_:e{zlib.crc32(record.path.encode(), noise):032x}"
         author = publisher[1:-1] if publisher.startswith("<") else blank
@@ -178,12 +220,15 @@ class Renderer:
                 f'<{self.base}{record.path}>; rel="cite-as"',
                 *types,
                 f'{license}; rel="license"',
+                *([links] if links else []),
             ]
         )
 
     # Parts
 
-    def _blocks(self, record: Record, noise: int, profile: str | None = None) -> list[str]:
+    def _blocks(
+        self, record: Record, noise: int, profile: str | None = None, page: Page | None = None
+    ) -> list[str]:
         """A record's triples: its own block, then those of the nodes that it names."""
         subject = self.iri(record)
         lines = [*self._own_lines(record)]
@@ -193,7 +238,7 @@ class Renderer:
         if record.kind is Kind.CATALOG:
             lines.append(f'dcterms:issued "{record.issued}"^^xsd:dateTime')
             lines.append(f'dcterms:modified "{record.issued}"^^xsd:dateTime')
-        lines += self._member_lines(record)
+        lines += self._member_lines(record, page)
         touched = f"2030-01-01T00:00:00.{noise:06d}000Z" if noise else record.touched
         ontology = self.layout.ontology
         lines.append(f'<{ontology}metadataModified> "{touched}"^^xsd:dateTime')
@@ -244,15 +289,15 @@ class Renderer:
         for iri, about in _metrics(subject, noise):
             yield f"\n<{iri}> {_SIO_REFERS}\n    <{about}>;\n  {_SIO_METRIC} <{about}> .\n"
 
-    def _member_lines(self, record: Record) -> Iterator[str]:
+    def _member_lines(self, record: Record, page: Page | None = None) -> Iterator[str]:
         layout = self.layout
         wanted = layout.metadata_catalog if record.kind is Kind.ROOT else layout.member_links
         for kind in _LEVELS[record.kind].children if wanted else ():
-            if listed := self._listed(record, kind):
+            if listed := self._listed(record, kind, page):
                 yield f"{self._relation(record.kind, kind)} {listed}"
 
-    def _container(self, record: Record, kind: Kind) -> str:
-        listed = self._listed(record, kind)
+    def _container(self, record: Record, kind: Kind, page: Page | None) -> str:
+        listed = self._listed(record, kind, page)
         contains = f";\n  ldp:contains {listed}" if listed else ""
         return (
             f"\n<{self.base}{self.model.prefix}/{kind.value}/> a ldp:DirectContainer;\n"
@@ -263,15 +308,15 @@ class Renderer:
 
     def _child_kinds(self, record: Record) -> Iterator[Kind]:
         for kind in _LEVELS[record.kind].children:
-            nested = record.kind is kind
-            if not nested or record.listing(kind):
+            is_rare = kind in (record.kind, Kind.BIOBANK)
+            if not is_rare or record.listing(kind):
                 yield kind
 
-    def _listed(self, record: Record, kind: Kind) -> str:
+    def _listed(self, record: Record, kind: Kind, page: Page | None) -> str:
         return turtle.SEPARATOR.join(
             turtle.iri(child) if isinstance(child, str) else f"<{self.iri(child)}>"
             for child in record.listing(kind)
-            if child not in record.unlinked
+            if child not in record.unlinked and (page is None or child in page.children)
         )
 
     def _relation(self, parent: Kind, child: Kind) -> str:
@@ -281,7 +326,7 @@ class Renderer:
 
     def _types(self, record: Record) -> list[str]:
         if record.kind is not Kind.ROOT:
-            return [_DCAT + name for name in _LEVELS[record.kind].types]
+            return [name if "://" in name else _DCAT + name for name in _LEVELS[record.kind].types]
         ontology, own = self.layout.ontology, self.layout.root_type
         own = own if "://" in own else ontology + own
         return [f"{ontology}MetadataService", f"{_DCAT}DataService", f"{_DCAT}Resource", own]

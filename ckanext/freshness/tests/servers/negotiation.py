@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 
 #: Media types that the reference implementation answers with, to rdflib's names of the formats.
@@ -12,6 +13,7 @@ FORMATS: Mapping[str, str] = {
     "text/n3": "n3",
 }
 TURTLE = "text/turtle"
+JSON_LD = "application/ld+json"
 
 
 def negotiate(accept: str) -> str | None:
@@ -40,6 +42,13 @@ def converted(turtle: str, media_type: str) -> bytes:
 
     graph = rdflib.Graph().parse(data=turtle, format="turtle")
     return graph.serialize(format=FORMATS[media_type], encoding="utf-8")
+
+
+def in_named_graph(turtle: str, subject: str) -> bytes:
+    """A Turtle document as JSON-LD: the subject's types as usual, all else in a graph of its name."""
+    nodes = json.loads(converted(turtle, JSON_LD))
+    types = [kind for node in nodes if node["@id"] == subject for kind in node.pop("@type", [])]
+    return json.dumps({"@id": subject, "@type": types, "@graph": nodes}).encode()
 
 
 def _quality(parameters: list[str]) -> float:
