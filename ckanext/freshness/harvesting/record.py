@@ -146,13 +146,16 @@ def is_web_url(text: str) -> bool:
 def spelling(url: str) -> str:
     """Return a normal form of a URL: without a last slash, escapes in upper case, host in lower case.
 
-    A text that is not a URL stays as it is.
+    A fragment stays: one document may describe many records whose URLs differ in nothing else. A text
+    that is not a URL stays as it is.
     """
     try:
-        url = parse_url(url).url
+        plain = parse_url(url).url
     except FetchError:
         return url
-    return _ESCAPE.sub(lambda escape: escape[0].upper(), url).rstrip("/")
+    plain = _ESCAPE.sub(lambda escape: escape[0].upper(), plain).rstrip("/")
+    fragment = url.partition("#")[2]
+    return f"{plain}#{fragment}" if fragment else plain
 
 
 def loose_spelling(url: str) -> str:

@@ -383,31 +383,41 @@ def _member(graph: Graph, node: URIRef) -> ListedDataset:
 
 
 def _named(candidates: Iterable[Node], url: str) -> URIRef | None:
-    """Return the candidate that equals the URL, or else one that is another spelling of it."""
+    """Return the candidate that equals the URL, else one that is another spelling of it.
+
+    The only candidate that is a fragment of the URL is accepted, too.
+    """
     iris = _iris(candidates)
-    exact = next((iri for iri in iris if iri == url), None)
     plain = loose_spelling(url)
-    named = exact or next((iri for iri in iris if loose_spelling(iri) == plain), None)
-    return None if named is None else URIRef(named)
+    same = [iri for iri in iris if iri == url] or [
+        iri for iri in iris if loose_spelling(iri) == plain
+    ]
+    inside = [iri for iri in iris if loose_spelling(iri.partition("#")[0]) == plain]
+    found = same or (inside if len(inside) == 1 else [])
+    return URIRef(found[0]) if found else None
 
 
 def _alias(candidates: Iterable[Node], *requested: str) -> URIRef | None:
     """Return the only candidate, if it can be a persistent URL of the requested record.
 
-    Such a URL has the last path segment of the requested URL or of the URL that answered. Any other
-    candidate is another record, which the server sent by accident.
+    Such a URL has the last path segment of the requested URL or of the URL that answered, and the
+    fragment of the requested URL, if there is one. Any other candidate is another record, which the
+    server sent by accident.
 
     :param requested: the requested URLs; without any, every URL is accepted.
     """
     iris = _iris(candidates)
     if len(iris) != 1:
         return None
+    fragment = "".join(url.partition("#")[2] for url in requested[:1])
     segments = {_last_segment(url) for url in requested if url}
-    return URIRef(iris[0]) if not requested or _last_segment(iris[0]) in segments else None
+    fits = _last_segment(iris[0]) in segments and fragment in ("", iris[0].partition("#")[2])
+    return URIRef(iris[0]) if fits or not requested else None
 
 
 def _last_segment(url: str) -> str:
-    return url.rstrip("/").rpartition("/")[2]
+    """Return the last path segment of a URL, without its fragment."""
+    return url.partition("#")[0].rstrip("/").rpartition("/")[2]
 
 
 def _iris(nodes: Iterable[Node]) -> list[str]:

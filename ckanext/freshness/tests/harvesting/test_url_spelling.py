@@ -25,6 +25,8 @@ URL = "https://fdp.example/dataset/%C3%A4"
     [
         (URL, True, True),
         (URL + "/", True, True),
+        (URL + "#", True, True),
+        (URL + "#a", False, False),
         ("https://fdp.example/dataset/%c3%a4", True, True),
         ("https://fdp.example/dataset/ä", True, True),
         ("HTTPS://FDP.example:443/dataset/%C3%A4", True, True),
