@@ -1,4 +1,4 @@
-"""A site in memory: real crawls and the strategy, without CKAN."""
+"""A site in memory: real surveys, and imports that change dictionaries in place of the database."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import dataclasses
 import json
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta, timezone
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -21,18 +22,13 @@ from ckanext.freshness.harvesting.record import (
     Contents,
     CurrentRecords,
     KnownRecord,
-    ReadOutcome,
-    SeenRecord,
     Sighting,
-    guid_of,
+    Sink,
+    loose_spelling,
 )
-from ckanext.freshness.harvesting.strategy import (
-    HeldDeletions,
-    RecordClass,
-    catalog_of,
-    classify,
-    deletions,
-)
+from ckanext.freshness.harvesting.source_config import SourceConfig
+from ckanext.freshness.harvesting.strategy import AbsentRecord, HeldDeletions, RecordClass
+from ckanext.freshness.harvesting.survey import RecordChange, Survey, Tell, survey
 from ckanext.freshness.tests.harvesting.fdp.parsed import InProcessParser
 from ckanext.freshness.tests.servers.base import Answer, Request
 from ckanext.freshness.tests.servers.fdp import FdpServer
@@ -57,8 +53,8 @@ class Memory:
     :ivar recalled: URLs whose document was not parsed again
     """
 
-    def __init__(self, packages: Mapping[str, Package]) -> None:
-        self.packages = packages
+    def __init__(self, objects: Mapping[str, dict[str, Any]]) -> None:
+        self.objects = objects
         self.rows: dict[str, tuple[str, str]] = {}
         self.recalled: set[str] = set()
 
@@ -76,7 +72,7 @@ class Memory:
         self.rows[url] = digest, outline
 
     def resources_of(self, object_id: str) -> dict[str, dict[str, Any]]:
-        return {one["uri"]: one for one in self.packages[object_id].content["resources"]}
+        return {one["uri"]: one for one in self.objects[object_id]["resources"]}
 
     def finish(self, *, forget_others: bool) -> None:
         """Nothing is left to write."""
@@ -101,24 +97,56 @@ class Package:
 
 @dataclasses.dataclass
 class Job:
-    """The result of a job."""
+    """The result of a gather: a :class:`.survey.SurveyObserver` that keeps everything."""
 
-    containers: Containers
-    container_errors: list[str]
+    changes: dict[tuple[RecordClass, str], RecordChange] = dataclasses.field(default_factory=dict)
     record_errors: dict[str, str] = dataclasses.field(default_factory=dict)
-    kinds: dict[str, RecordClass] = dataclasses.field(default_factory=dict)
-    """The class of each record that was read or deleted, by URL."""
-    sightings: list[Sighting] = dataclasses.field(default_factory=list)
-    brake: HeldDeletions | None = None
-    requests: int = 0
+    absent: list[AbsentRecord] = dataclasses.field(default_factory=list)
+    answering: list[KnownRecord] = dataclasses.field(default_factory=list)
+    sightings: dict[str, Sighting] = dataclasses.field(default_factory=dict)
+    """By URL, the last sighting of each record."""
+    containers: Containers = dataclasses.field(default_factory=lambda: Containers(""))
+    survey: Survey = dataclasses.field(default_factory=Survey)
+
+    def change(self, change: RecordChange) -> None:
+        self.changes[change.kind, change.url] = change
+
+    def withdraw(self, kind: RecordClass, url: str) -> None:
+        del self.changes[kind, url]
+
+    def failed(self, url: str, guid: str, error: str) -> None:
+        self.record_errors[url] = error
+
+    def kept(self, absent: AbsentRecord) -> None:
+        self.absent.append(absent)
+
+    def answered(self, known: KnownRecord) -> None:
+        self.answering.append(known)
+
+    @property
+    def kinds(self) -> dict[str, RecordClass]:
+        """The class of each record that was read or deleted, by URL."""
+        return {url: kind for kind, url in self.changes}
+
+    @property
+    def brake(self) -> HeldDeletions | None:
+        return self.survey.brake
+
+    @property
+    def requests(self) -> int:
+        return self.survey.requests
+
+    @property
+    def container_errors(self) -> list[str]:
+        return self.survey.container_errors
 
     @property
     def warnings(self) -> list[str]:
-        return sorted(one for sighting in self.sightings for one in sighting.warnings)
+        return sorted(one for sighting in self.sightings.values() for one in sighting.warnings)
 
     @property
     def drafts(self) -> int:
-        return sum(sighting.drafts for sighting in self.sightings)
+        return sum(sighting.drafts for sighting in self.sightings.values())
 
     @property
     def errors(self) -> list[str]:
@@ -126,13 +154,15 @@ class Job:
 
     def of(self, kind: RecordClass) -> set[str]:
         """Return the URLs of one class."""
-        return {url for url, found in self.kinds.items() if found is kind}
+        return {url for found, url in self.changes if found is kind}
 
 
 class Site:
-    """The datasets of one source, kept as the strategy decides.
+    """The datasets of one source, harvested by real surveys into memory.
 
     :ivar packages: the datasets, by the record's URL
+    :ivar known: the current records, by URL
+    :ivar held: whether each held deletion is released, by guid
     :ivar make_parser: makes the parser of a crawl; documents that would crash a process need an RdfParser
     """
 
@@ -143,47 +173,153 @@ class Site:
         url: str = "",
         limits: Limits = LIMITS,
         make_parser: Callable[[], RdfParser] = InProcessParser,
+        connections: int = 8,
+        config: SourceConfig | None = None,
         **options: Any,
     ) -> None:
         self.url = url or server.source_url
         self.limits = limits
         self.make_parser = make_parser
+        self.connections = connections
+        self.config = config or SourceConfig()
         self.options = options
         self.packages: dict[str, Package] = {}
-        self.memory = Memory(self.packages)
+        self.objects: dict[str, dict[str, Any]] = {}
+        self.memory = Memory(self.objects)
         self.known: dict[str, KnownRecord] = {}
-        self._ids = 0
+        self.held: dict[str, bool] = {}
+        self._earlier: dict[str, int] = {}
+        """Ids of packages by every URL that a record of theirs has had."""
 
     def copy(self) -> Site:
         """Return another site in the same state."""
         site = copy.copy(self)
-        site.packages = dict(self.packages)
-        site.known = dict(self.known)
-        site.memory = Memory(site.packages)
+        for name in ("packages", "objects", "known", "held", "_earlier"):
+            setattr(site, name, dict(getattr(self, name)))
+        site.memory = Memory(site.objects)
         site.memory.rows = dict(self.memory.rows)
         return site
 
     def job(self, now: datetime = NOW) -> Job:
         """Run one harvest, from the crawl to the packages."""
-        job, seen = run(self._crawl(now))
-        for sighting in job.sightings:
-            self._take(job, sighting)
-        ending = deletions(self.known.values(), seen, job.containers, now=now)
-        for verdict in ending.delete:
-            job.record_errors.pop(verdict.known.url, None)  # no error: the record was withdrawn
-            job.kinds[verdict.known.url] = RecordClass.DELETED
-            del self.packages[verdict.known.url], self.known[verdict.known.url]
-        for verdict in ending.keep:
-            self.known[verdict.known.url] = dataclasses.replace(
-                verdict.known, forbidden_since=verdict.forbidden_since
-            )
-        job.brake = ending.brake
+        job = self.gather(now)
+        for change in self.to_import(job):
+            self.import_(change)
         return job
 
-    async def _crawl(self, now: datetime) -> tuple[Job, dict[str, SeenRecord]]:
-        sightings: dict[str, Sighting] = {}
+    def gather(self, now: datetime = NOW, tell: Tell | None = None) -> Job:
+        """Run a survey, and note what the next one needs to know of current records.
+
+        :param tell: an exception of it kills the gather, which then has changed nothing.
+        """
+        job = Job()
+
+        def crawl(
+            source: Any, known: CurrentRecords, memory: Any, sink: Sink, now: datetime
+        ) -> Any:
+            return run(self._crawl(job, known, sink, now))
+
+        source_type: Any = SimpleNamespace(
+            name="fdp", organizations=False, min_records=10, adopts=(), crawl=crawl
+        )
+        source: Any = SimpleNamespace(
+            id="source", url=self.url, title="Source", config=self.config, warnings=()
+        )
+        memory: Any = self.memory
+        job.survey = survey(
+            source_type,
+            source,
+            memory,
+            CurrentRecords(self.known.values()),
+            job,
+            now=now,
+            released=[guid for guid, is_released in self.held.items() if is_released],
+            held=[guid for guid, is_released in self.held.items() if not is_released],
+            tell=tell,
+        )
+        for change in job.changes.values():
+            if change.kind is RecordClass.UNCHANGED and change.known and change.sighting:
+                self.known[change.known.url] = dataclasses.replace(
+                    change.known,
+                    fingerprint=change.sighting.fingerprint,
+                    in_pages=change.sighting.in_pages,
+                    distributions=change.sighting.distributions,
+                )
+        for known in job.answering:
+            self.known[known.url] = dataclasses.replace(self.known[known.url], forbidden_since=None)
+        for absent in job.absent:
+            self.known[absent.known.url] = dataclasses.replace(
+                absent.known, forbidden_since=absent.forbidden_since
+            )
+        # A release is used up, unless this job could not tell whether the record is gone.
+        released = {guid for guid, is_released in self.held.items() if is_released}
+        self.held = {
+            absent.known.guid: not absent.delete and absent.known.guid in released
+            for absent in (job.brake.held if job.brake else ())
+        }
+        return job
+
+    def release(self) -> None:
+        """Approve all held deletions."""
+        self.held = dict.fromkeys(self.held, True)
+
+    def to_import(self, job: Job) -> list[RecordChange]:
+        """Return the changes of a job that its imports make, in their order."""
+        return [one for one in job.changes.values() if one.kind is not RecordClass.UNCHANGED]
+
+    def import_(self, change: RecordChange) -> None:
+        """Import a record, or delete its package."""
+        package_id = self._package_of(change)
+        for url, known in list(self.known.items()):
+            if known.guid == change.guid or known.package_id == str(package_id):
+                del self.known[url]
+            if known.package_id == str(package_id):
+                del self.packages[url]
+        if change.kind is RecordClass.DELETED:
+            return
+        sighting = change.sighting
+        assert sighting is not None
+        if change.kind in (RecordClass.NEW, RecordClass.CHANGED):
+            assert sighting.contents is not None
+        object_id = str(len(self.objects))
+        before = change.known.object_id if change.known else None
+        content = _plain(sighting.contents) if sighting.contents else self.objects[before or ""]
+        self.objects[object_id] = content
+        for url in filter(None, (change.url, sighting.subject)):
+            self._earlier[loose_spelling(url)] = package_id
+        self.packages[change.url] = Package(package_id, change.guid, content)
+        self.known[change.url] = KnownRecord(
+            url=change.url,
+            guid=change.guid,
+            catalog_url=change.catalog_url,
+            content_hash=sighting.seen.content_hash,
+            fingerprint=sighting.fingerprint,
+            object_id=object_id,
+            package_id=str(package_id),
+            subject=sighting.subject,
+            distributions=sighting.distributions,
+            in_pages=sighting.in_pages,
+        )
+
+    def _package_of(self, change: RecordChange) -> int:
+        """Return the id of a record's package: its own, an earlier one that is free, or a new one."""
+        if change.known is not None:
+            return int(change.known.package_id or 0)
+        taken = {package.id for package in self.packages.values()}
+        subject = change.sighting.subject if change.sighting else None
+        for url in filter(None, (change.url, subject)):
+            earlier = self._earlier.get(loose_spelling(url))
+            if earlier is not None and earlier not in taken:
+                return earlier
+        return max(self._earlier.values(), default=0) + 1
+
+    async def _crawl(self, job: Job, known: CurrentRecords, sink: Sink, now: datetime) -> Any:
+        def keep(sighting: Sighting, containers: Containers) -> None:
+            job.sightings[sighting.seen.url] = sighting
+            sink(sighting, containers)
+
         settings = ClientSettings("tests/1", self.limits, Guard(("127.0.0.0/8",)))
-        hosts = Hosts(HostPolicy(connections=8, per_second=100_000))
+        hosts = Hosts(HostPolicy(connections=self.connections, per_second=100_000))
         options = CrawlOptions(**{"mapper": map_dataset, "now": now, **self.options})
         async with Client(settings, hosts) as client:
             with contextlib.closing(self.make_parser()) as parser:
@@ -191,46 +327,14 @@ class Site:
                     client,
                     self.url,
                     options,
-                    CurrentRecords(self.known.values()),
+                    known,
                     self.memory,  # type: ignore[arg-type]
-                    lambda sighting, _: sightings.update({sighting.seen.url: sighting}),
+                    keep,
                     parser,
                 )
-                containers = await crawl.run()
+                job.containers = await crawl.run()
         requests = sum(host.statistics.requests for host in hosts)
-        job = Job(containers, crawl.errors, sightings=list(sightings.values()), requests=requests)
-        return job, {url: sighting.seen for url, sighting in sightings.items()}
-
-    def _take(self, job: Job, sighting: Sighting) -> None:
-        seen = sighting.seen
-        if seen.listed_in and seen.outcome is not ReadOutcome.PRESENT and sighting.error:
-            job.record_errors[seen.url] = sighting.error
-        if not seen.listed_in or seen.outcome is not ReadOutcome.PRESENT:
-            return
-        known = self.known.get(seen.url)
-        catalog = None if seen.is_catalog else catalog_of(seen, known, job.containers)
-        guid = guid_of(seen.url, catalog)
-        kind = job.kinds[seen.url] = classify(guid, seen.content_hash, known)
-        if kind is RecordClass.NEW:
-            self._ids += 1
-        if kind in (RecordClass.NEW, RecordClass.CHANGED):
-            assert sighting.contents is not None
-        package = self.packages.get(seen.url)
-        content = (
-            _plain(sighting.contents) if sighting.contents else package.content  # type: ignore[union-attr]
-        )
-        self.packages[seen.url] = Package(package.id if package else self._ids, guid, content)
-        self.known[seen.url] = KnownRecord(
-            url=seen.url,
-            guid=guid,
-            catalog_url=catalog,
-            content_hash=seen.content_hash,
-            fingerprint=sighting.fingerprint,
-            object_id=seen.url,
-            subject=sighting.subject,
-            distributions=sighting.distributions,
-            in_pages=sighting.in_pages,
-        )
+        return SimpleNamespace(containers=job.containers, errors=crawl.errors, requests=requests)
 
     def titles(self) -> set[str]:
         return {package.title for package in self.packages.values()}
