@@ -32,6 +32,7 @@ RESOURCE_KEYS = frozenset(
 """Every key that a harvested resource can have; the names are those of ckanext-dcat."""
 
 _ESCAPE = re.compile("%[0-9a-f]{2}", re.IGNORECASE)
+_MEMBER = re.compile(";data(?:set|series)=")
 
 
 # Contents
@@ -130,12 +131,13 @@ def urls_in_guid(guid: str) -> tuple[str | None, str]:
     """Return the catalog's URL and the record's URL from a guid that another harvester wrote.
 
     These forms are understood: ``catalog=<url>;dataset=<url>``, ``dataset=<url>``, ``catalog=<url>``
-    and a plain URL. The catalog's URL is None if the guid does not name one besides the record.
+    and a plain URL, with ``dataseries`` in place of ``dataset`` for a series of datasets. The catalog's
+    URL is None if the guid does not name one besides the record.
     """
     if not guid.startswith("catalog="):
-        return None, guid.removeprefix("dataset=")
-    catalog, separator, dataset = guid.removeprefix("catalog=").partition(";dataset=")
-    return (catalog, dataset) if separator else (None, catalog)
+        return None, guid.removeprefix("dataset=").removeprefix("dataseries=")
+    catalog, *member = _MEMBER.split(guid.removeprefix("catalog="), maxsplit=1)
+    return (catalog, member[0]) if member else (None, catalog)
 
 
 def is_web_url(text: str) -> bool:

@@ -117,6 +117,8 @@ GUIDS = [
     # the other harvester's guid, the dataset's "uri", its class with us, whether it is deleted when unlisted
     ("catalog={catalog};dataset={dataset}", "", RecordClass.CHANGED, True),
     ("dataset={dataset}", "", RecordClass.MOVED, True),
+    ("catalog={catalog};dataseries={dataset}", "", RecordClass.MOVED, True),
+    ("dataseries={dataset}", "", RecordClass.MOVED, True),
     ("{dataset}", "{dataset}", RecordClass.MOVED, True),
     ("local-3", "{dataset}", RecordClass.MOVED, True),
     ("dataset=local-4", "{dataset}", RecordClass.MOVED, True),
