@@ -115,7 +115,10 @@ class EuFrequency(Codes):
     """The EU Publications Office's authority table *Frequency*, which DCAT-AP asks for."""
 
     name = "eu"
-    namespaces = ("publications.europa.eu/resource/authority/frequency/",)
+    namespaces = (
+        "publications.europa.eu/resource/authority/frequency/",
+        "publications.europa.eu/mdr/authority/frequency/",  # its former URLs
+    )
     spelled: ClassVar[Table] = {
         "1MIN": 1,
         "5MIN": 1,

@@ -12,7 +12,7 @@ from babel import Locale
 from babel.core import get_global
 
 _AUTHORITY = re.compile(
-    r"https?://publications\.europa\.eu/resource/authority/([a-z-]+)/(\w{1,50})/?", re.ASCII
+    r"https?://publications\.europa\.eu/(?:resource|mdr)/authority/([a-z-]+)/(\w{1,50})/?", re.ASCII
 )
 _LABELS = Path(__file__).with_name("eu_vocabularies.json")
 """Labels of data-theme, frequency and access-right, in English, German, French and Spanish."""

@@ -21,7 +21,7 @@ from ..legal_values import clean_all
 from ..record import Record
 from . import geometry
 from .documents import record_graph
-from .graph_values import text_or_texts
+from .graph_values import present_url, text_or_texts
 from .mapping import MappingError
 from .rdf import DCAT, RecordView
 
@@ -133,9 +133,13 @@ def _only(graph: Graph, subject: Node, view: RecordView) -> Graph:
         if isinstance(o, Literal) and o.datatype == _WKT and len(o) > geometry.LONGEST:
             continue
         if str(o) not in (f"{s}#accessRights", f"{s}#identifier"):
-            copy.add((s, p, o))
+            copy.add((_present(s), p, _present(o)))
     copy.add((subject, RDF.type, DCAT.Dataset))
     return copy
+
+
+def _present(node: Node) -> Node:
+    return URIRef(present_url(str(node))) if isinstance(node, URIRef) else node
 
 
 def _kind(triple: tuple[Node, Node, Node]) -> Node:

@@ -7,6 +7,7 @@ table. Tables are nested to a fixed depth, so that a circle of blank nodes has a
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
@@ -40,6 +41,11 @@ _LABELS = (
     DCT.identifier,
 )
 """Predicates that name a node without an IRI, the best first."""
+
+_EU_CODE = re.compile(
+    r"https?://publications\.europa\.eu/(?:mdr/)?(?:resource/)?authority/(?P<code>[\w-]+/.+)",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True)
@@ -157,7 +163,16 @@ def _add_translations(row: MappingRow, objects: Objects, out: dict[str, Any]) ->
 
 def lexical(node: Node) -> str:
     """Return a literal's or IRI's text without characters that a database refuses; "" for blank nodes."""
-    return "" if isinstance(node, BNode) else clean(str(node)).strip()
+    return "" if isinstance(node, BNode) else present_url(clean(str(node)).strip())
+
+
+def present_url(text: str) -> str:
+    """Return the present URL of a code of the EU's authority tables; any other text is returned unchanged.
+
+    Catalogues still have the URLs of the former Metadata Registry (mdr).
+    """
+    code = _EU_CODE.fullmatch(text)
+    return f"http://publications.europa.eu/resource/authority/{code['code']}" if code else text
 
 
 def label(view: RecordView, node: Node) -> str:

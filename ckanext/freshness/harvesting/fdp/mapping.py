@@ -27,12 +27,14 @@ _RECORD_TYPES = _OWN_RECORDS | {DCAT.Resource}
 _DISTRIBUTION = "dcat:distribution/"
 
 _MEDIA_TYPE_IRI = re.compile(
-    r"https?://(?:(?:www\.)?iana\.org/assignments/media-types|purl\.org/net/mediatypes)/(?P<type>.+)",
+    r"https?://(?:(?:www\.)?iana\.org/assignments/media-types|inspire\.ec\.europa\.eu/media-types"
+    r"|purl\.org/net/mediatypes|w3id\.org/mediatype|www\.w3\.org/ns/iana/media-types)"
+    r"/(?P<type>[^/]+/[^/#]+)/?(?:#.*)?",
     re.IGNORECASE,
 )
 _MEDIA_TYPE = re.compile(r"(?P<type>[\w.+-]+/[\w.+-]+)(?:\s*;.*)?", re.ASCII)
 _FILE_TYPE_IRI = re.compile(
-    r"https?://publications\.europa\.eu/resource/authority/file-type/(?P<code>\w+)", re.IGNORECASE
+    r"https?://publications\.europa\.eu/resource/authority/file-type/(?P<code>\w+)/?", re.IGNORECASE
 )
 
 # (CKAN's name, media type, other names: codes of the EU's file-type list, extensions). CKAN's own list
@@ -69,7 +71,7 @@ _FORMATS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("PPTX", "application/vnd.openxmlformats-officedocument.presentationml.presentation", ()),
     ("RDF", "application/rdf+xml", ("rdf_xml", "rdf/xml")),
     ("RSS", "application/rss+xml", ()),
-    ("SHP", "", ("esri shapefile",)),
+    ("SHP", "", ("esri shapefile", "application/vnd.shp", "application/x-shapefile")),
     ("SPARQL", "application/sparql-results+xml", ("sparqlq",)),
     ("SVG", "image/svg+xml", ()),
     ("TAR", "application/x-tar", ()),

@@ -25,7 +25,7 @@ from .documents import Mapper
 from .mapping import map_catalog, map_dataset
 from .rdf import RdfParser
 
-MAPPING_VERSION = 2
+MAPPING_VERSION = 3
 """Raise it when mapping or layout make another package of the same record: all are then read again."""
 
 

@@ -252,7 +252,13 @@ def outcome(value: object) -> int | Reason:
 
 
 BARE = ("{}", "  {}\t\n", "\u00a0{}")
-EU_WAYS = (*BARE, EU + "{}", EU + "{}/", EU.replace("http:", "https:") + "{}")
+EU_WAYS = (
+    *BARE,
+    EU + "{}",
+    EU + "{}/",
+    EU.replace("http:", "https:") + "{}",
+    EU.replace("/resource/", "/mdr/") + "{}",
+)
 CLD_WAYS = (*BARE, CLD + "{}", CLD.replace("http:", "https:") + "{}")
 ISO_19115_WAYS = (
     *BARE,

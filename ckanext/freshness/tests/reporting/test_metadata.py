@@ -75,6 +75,7 @@ def facts(locale: str, /, **extras: Any) -> dict[str, list[Any]]:
         ),
         ({"language": "fr"}, {"Languages": ["French"]}),
         ({"access_rights": f"{EU}access-right/NON_PUBLIC"}, {"Access": ["Non-public"]}),
+        ({"theme": f"{EU.replace('resource', 'mdr')}data-theme/HEAL"}, {"Themes": ["Health"]}),
         ({"data_update_frequency": "7"}, {"Update frequency": ["Every week"]}),
         (
             {"data_update_frequency": f"{EU}frequency/BIENNIAL"},

@@ -16,6 +16,8 @@ from ckanext.freshness.harvesting.fdp.rdf import DCAT
 from ckanext.freshness.harvesting.record import Record
 
 SUBJECT = URIRef("https://fdp.example.org/dataset/1")
+EU = "http://publications.europa.eu/resource/authority"
+MDR = "http://publications.europa.eu/mdr/authority"
 
 PREFIXES = """
 @prefix adms: <http://www.w3.org/ns/adms#> .
@@ -81,6 +83,21 @@ def mapped(properties: str, more: str = "", language: str | None = None) -> Reco
             'dct:modified "2024-05-06T07:08:09+02:00"^^xsd:dateTime',
             "modified",
             "2024-05-06T07:08:09+02:00",
+        ),
+        # former URLs of the EU's authority tables
+        (
+            f"dct:accrualPeriodicity <{MDR}/frequency/MONTHLY>",
+            "frequency",
+            f"{EU}/frequency/MONTHLY",
+        ),
+        (f'dct:accrualPeriodicity "{MDR}/frequency/DAILY"', "frequency", f"{EU}/frequency/DAILY"),
+        (f"dct:language <{MDR}/language/ENG>", "language", [f"{EU}/language/ENG"]),
+        (f"dcat:theme <{MDR}/data-theme/HEAL>", "theme", [f"{EU}/data-theme/HEAL"]),
+        (f"dct:license <{MDR}/licence/CC_BY>", "license", f"{EU}/licence/CC_BY"),
+        (
+            f"dct:publisher <{MDR}/corporate-body/COM>",
+            "publisher",
+            [{"uri": f"{EU}/corporate-body/COM"}],
         ),
         # lists
         (
@@ -340,6 +357,7 @@ def resource(properties: str, more: str = "") -> tuple[dict[str, Any], list[str]
             "dcat:mediaType <https://www.iana.org/assignments/media-types/text/csv>",
             {"format": "CSV", "mimetype": "text/csv"},
         ),
+        (f"dct:format <{MDR}/file-type/CSV>", {"format": "CSV", "mimetype": "text/csv"}),
     ],
 )
 def test_one_distribution(properties: str, expected: dict[str, Any]) -> None:

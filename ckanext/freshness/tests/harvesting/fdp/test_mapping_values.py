@@ -10,10 +10,12 @@ from hypothesis import strategies as st
 
 from ckanext.freshness.dates import iso_date, utc_moment
 from ckanext.freshness.harvesting.fdp.geometry import geojson
+from ckanext.freshness.harvesting.fdp.graph_values import present_url
 from ckanext.freshness.harvesting.fdp.mapping import FileFormat, file_format
 
 EU = "http://publications.europa.eu/resource/authority/file-type/"
 IANA = "https://www.iana.org/assignments/media-types/"
+INSPIRE = "http://inspire.ec.europa.eu/media-types/"
 
 
 @pytest.mark.parametrize(
@@ -36,6 +38,13 @@ IANA = "https://www.iana.org/assignments/media-types/"
         ([], ["http://www.iana.org/assignments/media-types/TEXT/CSV"], "CSV", "text/csv"),
         ([f"{IANA}application/zip"], [f"{IANA}text/csv"], "ZIP", "application/zip"),
         (["http://purl.org/NET/mediatypes/text/csv"], [], "CSV", "text/csv"),
+        ([], ["http://www.iana.org/assignments/media-types/text/csv/"], "CSV", "text/csv"),
+        ([], ["http://www.w3.org/ns/iana/media-types/text/csv#Resource"], "CSV", "text/csv"),
+        ([], ["https://w3id.org/mediatype/text/csv"], "CSV", "text/csv"),
+        ([], [f"{INSPIRE}application/gml+xml"], "GML", "application/gml+xml"),
+        ([f"{INSPIRE}application/x-shapefile"], [], "SHP", "application/x-shapefile"),
+        ([f"{IANA}application/vnd.shp"], [], "SHP", "application/vnd.shp"),
+        ([f"{EU}CSV/"], [], "CSV", "text/csv"),
         (["RDF/XML"], [], "RDF", "application/rdf+xml"),
         (["application/x-unheard-of"], [], "application/x-unheard-of", "application/x-unheard-of"),
         (["Esri Shapefile"], [], "SHP", None),
@@ -47,6 +56,26 @@ def test_formats(
     formats: list[str], media_types: list[str], format_: str | None, mimetype: str | None
 ) -> None:
     assert file_format(formats, media_types) == FileFormat(format_, mimetype)
+
+
+@pytest.mark.parametrize(
+    ("former", "present"),
+    [
+        ("http://publications.europa.eu/mdr/authority/file-type/CSV", f"{EU}CSV"),
+        ("https://publications.europa.eu/MDR/authority/file-type/CSV", f"{EU}CSV"),
+        ("http://publications.europa.eu/mdr/resource/authority/file-type/CSV", f"{EU}CSV"),
+        ("https://publications.europa.eu/resource/authority/file-type/CSV", f"{EU}CSV"),
+        (f"{EU}CSV", f"{EU}CSV"),
+        (
+            "http://publications.europa.eu/mdr/authority/",
+            "http://publications.europa.eu/mdr/authority/",
+        ),
+        ("see http://publications.europa.eu/mdr/authority/language/ENG", None),
+        ("http://publications.europa.eu/webapi/rdf/sparql", None),
+    ],
+)
+def test_former_urls_of_the_eus_authority_tables(former: str, present: str | None) -> None:
+    assert present_url(former) == (present or former)
 
 
 @pytest.mark.parametrize(
