@@ -20,7 +20,7 @@ from rdflib import FOAF, RDF, RDFS, SKOS, BNode, Literal, URIRef
 from rdflib.term import Node
 
 from ...dates import iso_date
-from ..legal_values import BIGGEST_INTEGER, clean, is_email, one_line
+from ..legal_values import BIGGEST_INTEGER, clean, is_email, one_line, split_keywords
 from . import geometry
 from .rdf import SCHEMA, SCHEMAS, VCARD, Path, RecordView
 
@@ -261,6 +261,12 @@ def texts(view: RecordView, objects: Objects, key: str) -> list[str] | None:
     return sorted({_words(view, node) for node in objects} - {""}) or None
 
 
+def keywords(view: RecordView, objects: Objects, key: str) -> list[str] | None:
+    """Read all keywords, also if a text has several, sorted, each once."""
+    found = texts(view, objects, key) or []
+    return sorted({word for text in found for word in split_keywords(text)}) or None
+
+
 def text_or_texts(view: RecordView, objects: Objects, key: str) -> str | list[str] | None:
     """Read one text, or a list if there are several, for licences."""
     found = texts(view, objects, key)
@@ -415,5 +421,5 @@ def nothing(words: str) -> dict[str, Any]:
     return {}
 
 
-LISTS: frozenset[Reader] = frozenset({texts, text_or_texts, iris, standards})
+LISTS: frozenset[Reader] = frozenset({texts, keywords, text_or_texts, iris, standards})
 """Readers that keep the values of all predicates of a row; other readers keep one value."""

@@ -16,7 +16,7 @@ from rdflib import DCTERMS as DCT
 from rdflib import RDF, BNode, Graph, Literal, URIRef
 from rdflib.term import Node
 
-from ..legal_values import one_line
+from ..legal_values import one_line, split_keywords
 from ..record import Record, resource_order
 from . import mapping_tables
 from .graph_values import describe, label, lexical
@@ -193,23 +193,23 @@ def _record(view: RecordView, subject: Node, table: tuple[Any, ...]) -> Record:
     if "title" not in fields:
         fields["title"] = fields.get("identifier") or _last_segment(iri) or "Untitled"
         view.warn("title", f'the record has none; "{fields["title"]}" is used instead')
-    keywords = view.properties(subject).get(DCAT.keyword, [])
-    tags = {
-        node: lexical(node) if isinstance(node, Literal) else label(view, node) for node in keywords
-    }
-    view.mark_read(subject, (DCAT.keyword,), [node for node in keywords if not tags[node]])
-    translated = _tags_by_language(keywords)
-    if any(translated):
-        fields["tags_translated"] = translated
-    return Record(fields=fields, tags=sorted({*tags.values()} - {""}))
-
-
-def _tags_by_language(keywords: list[Node]) -> dict[str, list[str]]:
-    found: dict[str, set[str]] = {}
-    for node in keywords:
-        if isinstance(node, Literal) and (words := lexical(node)):
-            found.setdefault((node.language or "").lower(), set()).add(words)
-    return {language: sorted(words) for language, words in found.items()}
+    tags: set[str] = set()
+    translated: dict[str, set[str]] = {}
+    unused = []
+    for node in view.properties(subject).get(DCAT.keyword, []):
+        if isinstance(node, Literal):
+            found = split_keywords(lexical(node))
+            translated.setdefault((node.language or "").lower(), set()).update(found)
+        else:
+            found = list(filter(None, [label(view, node)]))
+        tags.update(found)
+        if not found:
+            unused.append(node)
+    view.mark_read(subject, (DCAT.keyword,), unused)
+    by_language = {language: sorted(words) for language, words in translated.items() if words}
+    if any(by_language):
+        fields["tags_translated"] = by_language
+    return Record(fields=fields, tags=sorted(tags))
 
 
 def _last_segment(iri: str) -> str:

@@ -101,6 +101,8 @@ def test_settings_of_the_source_fill_in() -> None:
 
 # Tags
 
+HEALTH = ("Self-rated health", "poverty", "social exclusion")
+
 
 @pytest.mark.parametrize(
     ("text", "name"),
@@ -126,6 +128,34 @@ def test_settings_of_the_source_fill_in() -> None:
 )
 def test_tags(text: str, name: str | None) -> None:
     assert legal_values.tag(text) == name
+
+
+@pytest.mark.parametrize(
+    ("text", "keywords"),
+    [
+        ("genomics", ["genomics"]),
+        ("Self-rated health, poverty, social exclusion", [*HEALTH]),
+        ("Self-rated health; poverty;social exclusion;", [*HEALTH]),
+        ("Self-rated health\n poverty\r\nsocial exclusion\n", [*HEALTH]),
+        ("Self-rated health | poverty|social exclusion", [*HEALTH]),
+        ("Self-rated health\tpoverty,\u00a0social exclusion, ", [*HEALTH]),
+        ("\u2022 Self-rated health \u2022 poverty, \u2022 social exclusion", [*HEALTH]),
+        ("1,2-dichloroethane", ["1,2-dichloroethane"]),
+        ("1,2-dichloroethane, 1,1-dichloroethane", ["1,2-dichloroethane", "1,1-dichloroethane"]),
+        ("tobacco (smoked, chewed), alcohol", ["tobacco (smoked, chewed)", "alcohol"]),
+        ("tobacco (smoked, alcohol", ["tobacco (smoked", "alcohol"]),
+        ("R&amp;D; trade", ["R&D", "trade"]),
+        ("R&D", ["R&D"]),
+        (
+            "\u6c34\u8d28\u3001\u7a7a\u6c14\uff0c\u571f\u58e4",
+            ["\u6c34\u8d28", "\u7a7a\u6c14", "\u571f\u58e4"],
+        ),
+        (" ; , ", []),
+        ("", []),
+    ],
+)
+def test_a_text_of_several_keywords(text: str, keywords: list[str]) -> None:
+    assert legal_values.split_keywords(text) == keywords
 
 
 def test_tags_are_unique_whatever_their_case() -> None:

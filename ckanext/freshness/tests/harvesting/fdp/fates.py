@@ -21,6 +21,7 @@ from ckanext.freshness.harvesting.fdp import geometry, mapping_tables
 from ckanext.freshness.harvesting.fdp.graph_values import MappingRow, Nested
 from ckanext.freshness.harvesting.fdp.mapping import file_format, map_catalog, map_dataset
 from ckanext.freshness.harvesting.fdp.rdf import DCAT, LDP, SPDX, short
+from ckanext.freshness.harvesting.legal_values import split_keywords
 from ckanext.freshness.harvesting.record import Record
 from ckanext.freshness.tests.harvesting.fdp.parsed import parse
 from ckanext.freshness.tests.servers.replay import (
@@ -198,6 +199,8 @@ class _Walk:
             keys = [row.key for row in table if predicate in _heads(row)]
             held = [one.get(f"{key}{end}") for one in values for key in keys for end in _ENDS]
         leaves = set(_leaves(held))
+        if predicate == DCAT.keyword and (words := split_keywords(str(value))):
+            return leaves.issuperset(words)
         if isinstance(value, BNode):
             below = self.graph.objects(value)
             return any(leaves & _forms(one) for one in below if not isinstance(one, BNode)) or any(

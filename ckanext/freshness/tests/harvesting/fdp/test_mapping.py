@@ -291,6 +291,21 @@ def test_all_languages_are_kept() -> None:
     assert record.tags == ["i", "j", "k"]
 
 
+def test_a_text_of_several_keywords_is_split() -> None:
+    record = mapped(
+        "dcat:keyword 'Self-rated health, poverty'@en , '1,2-dichloroethane' , 'poverty; trade' ;"
+        " dcat:distribution :d1",
+        ":d1 dct:title 'D' ; dcat:accessService [ dcat:keyword 'b, a' ] .",
+    )
+    assert record.tags == ["1,2-dichloroethane", "Self-rated health", "poverty", "trade"]
+    assert record.fields["tags_translated"] == {
+        "": ["1,2-dichloroethane", "poverty", "trade"],
+        "en": ["Self-rated health", "poverty"],
+    }
+    assert record.resources[0]["access_services"] == [{"keyword": ["a", "b"]}]
+    assert record.unmapped == {}
+
+
 @pytest.mark.parametrize(
     ("properties", "title"),
     [
