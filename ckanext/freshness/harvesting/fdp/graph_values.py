@@ -65,97 +65,97 @@ class MappingRow:
         return tuple(path if isinstance(path, tuple) else (path,) for path in self.predicates)
 
 
-def describe(view: RecordView, node: Node, table: Iterable[MappingRow]) -> dict[str, Any]:
-    """Return the values that a node has for a table's rows, by key."""
-    out: dict[str, Any] = {}
+def describe(
+    view: RecordView, node: Node, table: Iterable[MappingRow], within: str = ""
+) -> dict[str, Any]:
+    """Return the values that a node has for a table's rows, by key.
+
+    :param within: the keys that lead to the node, for warnings.
+    """
     known = view.properties(node)
-    if not known:
-        return out
+    reader = _NodeReader(view, node, within)
     unused_outside = view.unused
-    for row in table:
+    for row in table if known else ():
         paths = [path for path in row.paths if path[0] in known]
-        if not paths:
-            continue
         if row.read in LISTS or isinstance(row.read, Nested):
-            _read_all(view, node, row, paths, out)
+            reader.read_all(row, paths)
         else:
-            _read_first(view, node, row, paths, out)
+            reader.read_first(row, paths)
     view.unused = unused_outside
-    return out
+    return reader.out
 
 
-def _read_all(
-    view: RecordView, node: Node, row: MappingRow, paths: Sequence[Path], out: dict[str, Any]
-) -> None:
-    """Read a list of values from all of the paths."""
-    objects = [found for path in paths for found in view.objects(node, path)]
-    if _read(view, node, row, paths, objects, out) is not None and row.translated:
-        _add_translations(row, objects, out)
+class _NodeReader:
+    """A reader of the values of one node."""
 
+    def __init__(self, view: RecordView, node: Node, within: str) -> None:
+        self._view = view
+        self._node = node
+        self._within = within
+        self.out: dict[str, Any] = {}
 
-def _read_first(
-    view: RecordView, node: Node, row: MappingRow, paths: Sequence[Path], out: dict[str, Any]
-) -> None:
-    """Read one value from the first path that has one; warn if there are others."""
-    for index, path in enumerate(paths):
-        objects = view.objects(node, path)
-        value = _read(view, node, row, [path], objects, out)
-        if value is None:
-            continue
-        kept = [value]
-        if row.translated:
-            kept += _add_translations(row, objects, out)
-        if len(objects) > max(1, len(kept) - 1):
-            others = {str(read) for read in _readings(view, row, objects) if read not in kept}
-            if others:
-                words = ", ".join(f'"{text[:80]}"' for text in sorted(others)[:3])
-                view.warn(row.key, f'"{str(value)[:80]}" is kept; left out: {words}')
-        for later in paths[index + 1 :]:
-            # A later path without a value of its own counts as read.
-            others_there = [value for value in view.objects(node, later) if value not in objects]
-            unused = [
-                value
-                for value in others_there
-                if not any(read in kept for read in _readings(view, row, [value]))
-            ]
-            view.mark_read(node, later, unused)
-        return
+    def read_all(self, row: MappingRow, paths: Sequence[Path]) -> None:
+        """Read a list of values from all of the paths."""
+        objects = [found for path in paths for found in self._view.objects(self._node, path)]
+        if self._read(row, paths, objects) is not None and row.translated:
+            self._add_translations(row, objects)
 
+    def read_first(self, row: MappingRow, paths: Sequence[Path]) -> None:
+        """Read one value from the first path that has one; warn if there are others."""
+        view, node = self._view, self._node
+        for index, path in enumerate(paths):
+            objects = view.objects(node, path)
+            value = self._read(row, [path], objects)
+            if value is None:
+                continue
+            kept = [value]
+            if row.translated:
+                kept += self._add_translations(row, objects)
+            if len(objects) > max(1, len(kept) - 1):
+                others = {str(read) for read in self._readings(row, objects) if read not in kept}
+                if others:
+                    words = ", ".join(f'"{text[:80]}"' for text in sorted(others)[:3])
+                    more = f" and {len(others) - 3} more" if len(others) > 3 else ""
+                    words = f'"{str(value)[:80]}" is kept; left out: {words}{more}'
+                    view.warn(self._within + row.key, words)
+            for later in paths[index + 1 :]:
+                # A later path without a value of its own counts as read.
+                others_there = [
+                    value for value in view.objects(node, later) if value not in objects
+                ]
+                unused = [
+                    value
+                    for value in others_there
+                    if not any(read in kept for read in self._readings(row, [value]))
+                ]
+                view.mark_read(node, later, unused)
+            return
 
-def _read(
-    view: RecordView,
-    node: Node,
-    row: MappingRow,
-    paths: Sequence[Path],
-    objects: Objects,
-    out: dict[str, Any],
-) -> Any:
-    """Read a row's value into ``out`` and mark the triples that it was read from."""
-    if not objects:
-        return None
-    view.unused = set()
-    value = row.read(view, objects, row.key)
-    if value is not None:
-        out[row.key] = value
-    for path in paths:
-        view.mark_read(node, path, view.unused)
-    return value
+    def _read(self, row: MappingRow, paths: Sequence[Path], objects: Objects) -> Any:
+        """Read a row's value and mark the triples that it was read from."""
+        if not objects:
+            return None
+        self._view.unused = set()
+        value = row.read(self._view, objects, self._within + row.key)
+        if value is not None:
+            self.out[row.key] = value
+        for path in paths:
+            self._view.mark_read(self._node, path, self._view.unused)
+        return value
 
+    def _readings(self, row: MappingRow, objects: Objects) -> list[Any]:
+        """Return a row's value for each object alone, without adding warnings."""
+        before = len(self._view.warnings)
+        values = [row.read(self._view, [node], row.key) for node in objects]
+        del self._view.warnings[before:]
+        return [value for value in values if value is not None]
 
-def _readings(view: RecordView, row: MappingRow, objects: Objects) -> list[Any]:
-    """Return a row's value for each object alone, without adding warnings."""
-    before = len(view.warnings)
-    values = [row.read(view, [node], row.key) for node in objects]
-    del view.warnings[before:]
-    return [value for value in values if value is not None]
-
-
-def _add_translations(row: MappingRow, objects: Objects, out: dict[str, Any]) -> list[str]:
-    """Add the texts in all languages under ``<key>_translated``, and return them."""
-    translations = by_language(objects)
-    if any(translations):
-        out[f"{row.key}_translated"] = translations
-    return list(translations.values())
+    def _add_translations(self, row: MappingRow, objects: Objects) -> list[str]:
+        """Add the texts in all languages under ``<key>_translated``, and return them."""
+        translations = by_language(objects)
+        if any(translations):
+            self.out[f"{row.key}_translated"] = translations
+        return list(translations.values())
 
 
 # Texts
@@ -390,7 +390,7 @@ class Nested:
             if isinstance(node, Literal):
                 item = self.from_text(lexical(node))
             else:
-                item = describe(view, node, self.table)
+                item = describe(view, node, self.table, f"{key}.")
                 if isinstance(node, URIRef):
                     item = _identified(item, lexical(node), self.iri_key)
             if item:

@@ -20,10 +20,14 @@ from ..legal_values import one_line, split_keywords
 from ..record import Record, resource_order
 from . import mapping_tables
 from .graph_values import describe, label, lexical
-from .rdf import DCAT, SPDX, RecordView, is_made_by_server, short
+from .rdf import DCAT, LDP, SPDX, RecordView, is_made_by_server, short
 
 _OWN_RECORDS = frozenset({DCAT.Dataset, DCAT.Catalog, DCAT.DatasetSeries, DCAT.Distribution})
-_RECORD_TYPES = _OWN_RECORDS | {DCAT.Resource}
+_RECORD_TYPES = _OWN_RECORDS | {
+    DCAT.Resource,
+    *(LDP[kind] for kind in ("DirectContainer", "BasicContainer", "Container")),
+    *(LDP[kind] for kind in ("Resource", "RDFSource")),
+}
 _DISTRIBUTION = "dcat:distribution/"
 
 _MEDIA_TYPE_IRI = re.compile(
@@ -145,18 +149,29 @@ def _unmapped(view: RecordView, subject: Node) -> dict[str, str]:
         for predicate, objects in view.properties(node).items():
             if predicate in mapping_tables.SERVER_NOISE:
                 continue
+            step = path + short(str(predicate))
             unread = view.unread(node, predicate)
             for value in unread:
-                if not _is_structure(node, predicate, value, is_record=is_record):
-                    step = path + short(str(predicate))
-                    example = lexical(value) or label(view, value) or "a description"
-                    found[step] = min(found.get(step, example), example)
+                if _is_structure(node, predicate, value, is_record=is_record):
+                    continue
+                example = lexical(value) or label(view, value)
+                if (
+                    not example
+                    and value not in visited
+                    and view.properties(value).keys() - {RDF.type}
+                ):
+                    # Its own properties say more than that there is a description.
+                    visited.add(value)
+                    pending.append((value, f"{step}/"))
+                    continue
+                example = example or "a description"
+                found[step] = min(found.get(step, example), example)
             for value in objects:
                 if isinstance(value, Literal) or value in unread or value in visited:
                     continue
                 visited.add(value)
                 if view.properties(value) and not _is_described_elsewhere(view, value, predicate):
-                    pending.append((value, f"{path}{short(str(predicate))}/"))
+                    pending.append((value, f"{step}/"))
     return {step: one_line(found[step])[:200] for step in sorted(found)}
 
 
