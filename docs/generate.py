@@ -40,6 +40,7 @@ READERS: dict[Callable[..., Any], str] = {
     graph_values.named: "text, or the name of what is linked",
     graph_values.literal: "text",
     graph_values.texts: "list of texts",
+    graph_values.keywords: "list of keywords",
     graph_values.text_or_texts: "text, or a list of several",
     graph_values.telephone: "telephone number",
     graph_values.iris: "list of IRIs",

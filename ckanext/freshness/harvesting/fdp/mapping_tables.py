@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rdflib import DCTERMS as DCT
-from rdflib import FOAF, OWL, PROV, RDF, RDFS, SKOS, TIME, URIRef
+from rdflib import FOAF, OWL, PROV, RDF, RDFS, SKOS, TIME, Namespace, URIRef
 from rdflib.term import Node
 
 from ...dates import iso_date
@@ -73,6 +73,19 @@ def _body(words: str) -> dict[str, Any]:
     return {"body": words} if words else {}
 
 
+# Health-RI spells these in lower case, as the first drafts of HealthDCAT-AP do.
+_PUBLISHER_NOTE = (HEALTHDCATAP.publisherNote, HEALTHDCATAP.publishernote)
+_PUBLISHER_TYPE = (HEALTHDCATAP.publisherType, HEALTHDCATAP.publishertype)
+_RETENTION_PERIOD = (HEALTHDCATAP.retentionPeriod, HEALTHDCATAP.retentionperiod)
+
+PLACE = (
+    MappingRow("text", (SKOS.prefLabel, RDFS.label, FOAF.name, DCT.title), line),
+    MappingRow("geom", (LOCN.geometry,), geometries),
+    MappingRow("bbox", (DCAT.bbox,), geometries),
+    MappingRow("centroid", (DCAT.centroid,), geometries),
+)
+places = Nested(PLACE, _place)
+
 AGENT = (
     MappingRow(
         "name",
@@ -84,6 +97,9 @@ AGENT = (
     MappingRow("url", (FOAF.homepage, SCHEMA.url, SCHEMAS.url), text),
     MappingRow("type", (DCT.type,), text),
     MappingRow("identifier", (DCT.identifier, ADMS.identifier), text),
+    MappingRow("publisher_note", _PUBLISHER_NOTE, text, translated=True),
+    MappingRow("publisher_type", _PUBLISHER_TYPE, text),
+    MappingRow("spatial_coverage", (DCT.spatial,), places),
 )
 agents = Nested(AGENT, name_or_email)
 
@@ -154,14 +170,6 @@ PERIOD = (
 )
 periods = Nested(PERIOD, _period, iri_key=None)
 
-PLACE = (
-    MappingRow("text", (SKOS.prefLabel, RDFS.label, FOAF.name, DCT.title), line),
-    MappingRow("geom", (LOCN.geometry,), geometries),
-    MappingRow("bbox", (DCAT.bbox,), geometries),
-    MappingRow("centroid", (DCAT.centroid,), geometries),
-)
-places = Nested(PLACE, _place)
-
 CHECKSUM = (
     MappingRow("hash", (SPDX.checksumValue,), text),
     MappingRow("hash_algorithm", (SPDX.algorithm,), text),
@@ -223,6 +231,7 @@ SERVICE = (
     MappingRow("license", (DCT.license,), text_or_texts),
     MappingRow("access_rights", (DCT.accessRights,), text),
     MappingRow("identifier", (DCT.identifier,), text),
+    MappingRow("alternate_identifier", (ADMS.identifier,), texts),
     MappingRow("version", (DCAT.version, OWL.versionInfo, DCT.hasVersion), literal),
     MappingRow("issued", (DCT.issued,), earliest),
     MappingRow("modified", (DCT.modified,), latest),
@@ -235,6 +244,7 @@ SERVICE = (
     MappingRow("keyword", (DCAT.keyword,), keywords),
     MappingRow("theme", (DCAT.theme,), texts),
     MappingRow("applicable_legislation", (DCATAP.applicableLegislation,), texts),
+    MappingRow("hvd_category", (DCATAP.hvdCategory,), texts),
     MappingRow("contact", (DCAT.contactPoint,), contacts),
     MappingRow("publisher", (DCT.publisher,), agents),
     MappingRow("creator", (DCT.creator,), agents),
@@ -251,6 +261,11 @@ _RECORD = (
     MappingRow("version_notes", (ADMS.versionNotes,), text),
     MappingRow("identifier", (DCT.identifier,), text),
     MappingRow("alternate_identifier", (ADMS.identifier,), texts),
+    MappingRow(
+        "alternate_identifier_agency",
+        ((ADMS.identifier, ADMS.schemeAgency), (ADMS.identifier, ADMS.schemaAgency)),
+        texts,
+    ),
     MappingRow("issued", (DCT.issued,), earliest),
     MappingRow("modified", (DCT.modified,), latest),
     MappingRow("frequency", (DCT.accrualPeriodicity,), text),
@@ -329,12 +344,12 @@ DATASET = (
     MappingRow("health_category", (HEALTHDCATAP.healthCategory,), texts),
     MappingRow("health_theme", (HEALTHDCATAP.healthTheme,), texts),
     MappingRow("population_coverage", (HEALTHDCATAP.populationCoverage,), texts, translated=True),
-    MappingRow("publisher_note", (HEALTHDCATAP.publisherNote,), texts, translated=True),
-    MappingRow("publisher_type", (HEALTHDCATAP.publisherType,), texts),
+    MappingRow("publisher_note", _PUBLISHER_NOTE, texts, translated=True),
+    MappingRow("publisher_type", _PUBLISHER_TYPE, texts),
     MappingRow("legal_basis", (DPV.hasLegalBasis,), texts),
     MappingRow("personal_data", (DPV.hasPersonalData,), texts),
     MappingRow("purpose", (DPV.hasPurpose,), texts),
-    MappingRow("retention_period", (HEALTHDCATAP.retentionPeriod,), periods),
+    MappingRow("retention_period", _RETENTION_PERIOD, periods),
     MappingRow("hdab", (HEALTHDCATAP.hdab,), agents),
     MappingRow(
         "quality_annotation",
@@ -368,7 +383,7 @@ RESOURCE = (
     MappingRow("temporal_resolution", (DCAT.temporalResolution,), text),
     MappingRow("spatial_resolution_in_meters", (DCAT.spatialResolutionInMeters,), text),
     MappingRow("applicable_legislation", (DCATAP.applicableLegislation,), texts),
-    MappingRow("retention_period", (HEALTHDCATAP.retentionPeriod,), periods),
+    MappingRow("retention_period", _RETENTION_PERIOD, periods),
     MappingRow("access_services", (DCAT.accessService,), services),
 )
 
@@ -392,10 +407,16 @@ that ckanext-dcat's harvesters write on sites without a schema.
 
 SERVER_NOISE: Mapping[Node, str] = {
     SIO.SIO_000628: "metrics, the same for each record",
-    FDP_O.metadataIdentifier: "the identifier of the metadata, which is the record's URL",
-    FDP_O.metadataIssued: "the date when the server created the metadata",
-    FDP_O.metadataModified: "the date when the server last wrote the metadata",
-    FDP_O.fdpSoftwareVersion: "the version of the server's software",
+    **{
+        space[name]: reason
+        for space in (FDP_O, Namespace("http://rdf.biosemantics.org/ontologies/fdp-o#"))
+        for name, reason in (
+            ("metadataIdentifier", "the identifier of the metadata, which is the record's URL"),
+            ("metadataIssued", "the date when the server created the metadata"),
+            ("metadataModified", "the date when the server last wrote the metadata"),
+            ("fdpSoftwareVersion", "the version of the server's software"),
+        )
+    },
 }
 """Predicates by which a server describes itself and not the record, and the reason to leave them out."""
 
@@ -409,5 +430,6 @@ STRUCTURE: Mapping[Node, str] = {
     LDP.contains: "containers: they say where records can be read",
     LDP.membershipResource: "containers: they say where records can be read",
     LDP.hasMemberRelation: "containers: they say where records can be read",
+    LDP.insertedContentRelation: "containers: they say where records can be read",
 }
 """Predicates that the crawl reads, and their use."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import re
 import threading
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
@@ -98,6 +99,7 @@ PREFIXES = {
 
 _MADE_BY_SERVER = ("#identifier", "#accessRights")
 """Ends of the IRIs that the reference implementation adds to every record."""
+_PROFILE = re.compile("/profile/|/fdp-api/profiles/")
 Path = tuple[URIRef, ...]
 """Predicates that lead from one node to another."""
 
@@ -155,8 +157,8 @@ class RecordView:
 
     def is_own_profile(self, iri: str) -> bool:
         """Return whether an IRI is a profile (SHACL shapes) on the record's own server."""
-        index = iri.find("/profile/")
-        return index > 0 and self._record.startswith(iri[: index + 1])
+        server, *profile = _PROFILE.split(iri, maxsplit=1)
+        return bool(profile) and self._record.startswith(f"{server}/")
 
     def objects(self, node: Node, path: Path) -> list[Node]:
         """Return the nodes that a path leads to, without those that the server adds to every record."""

@@ -21,7 +21,6 @@ from ckanext.harvest import model as harvest_model
 pytestmark = pytest.mark.usefixtures("clean_site")
 
 UNMAPPED = {
-    "adms:identifier/adms:schemaAgency": "Example Agency",
     "dcat:distribution/dct:license/dct:type": "http://purl.org/adms/licencetype/Attribution",
     "dct:accessRights/rdfs:label": "Vraag het loket",
     "dct:available": "2018-02-03T04:05:06",

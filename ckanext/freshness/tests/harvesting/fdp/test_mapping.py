@@ -27,6 +27,7 @@ PREFIXES = """
 @prefix dpv: <https://w3id.org/dpv#> .
 @prefix foaf: <http://xmlns.com/foaf/0.1/> .
 @prefix health: <http://healthdataportal.eu/ns/health#> .
+@prefix ldp: <http://www.w3.org/ns/ldp#> .
 @prefix locn: <http://www.w3.org/ns/locn#> .
 @prefix owl: <http://www.w3.org/2002/07/owl#> .
 @prefix prov: <http://www.w3.org/ns/prov#> .
@@ -98,6 +99,38 @@ def mapped(properties: str, more: str = "", language: str | None = None) -> Reco
             f"dct:publisher <{MDR}/corporate-body/COM>",
             "publisher",
             [{"uri": f"{EU}/corporate-body/COM"}],
+        ),
+        # spellings of Health-RI
+        (
+            "dct:publisher [ foaf:name 'A' ; health:publishernote 'N'@en ; health:publishertype :t ;"
+            " dct:spatial [ skos:prefLabel 'NL' ] ]",
+            "publisher",
+            [
+                {
+                    "name": "A",
+                    "publisher_note": "N",
+                    "publisher_note_translated": {"en": "N"},
+                    "publisher_type": "https://fdp.example.org/t",
+                    "spatial_coverage": [{"text": "NL"}],
+                }
+            ],
+        ),
+        ("health:publishernote 'N'", "publisher_note", ["N"]),
+        ("health:publishertype :t", "publisher_type", ["https://fdp.example.org/t"]),
+        (
+            "health:retentionperiod [ dcat:endDate '2030' ]",
+            "retention_period",
+            [{"end": "2030"}],
+        ),
+        (
+            'adms:identifier [ skos:notation "x" ; adms:schemaAgency "DataCite" ]',
+            "alternate_identifier_agency",
+            ["DataCite"],
+        ),
+        (
+            'adms:identifier [ skos:notation "x" ; adms:schemeAgency "DataCite" ]',
+            "alternate_identifier_agency",
+            ["DataCite"],
         ),
         # lists
         (
@@ -237,6 +270,63 @@ def test_what_cannot_be_read_is_left_out_and_said(properties: str, key: str, wor
 
 
 @pytest.mark.parametrize(
+    ("properties", "warning"),
+    [
+        (
+            "dct:temporal [ dcat:startDate 'May 2024' ; dcat:endDate '2025' ]",
+            'temporal_coverage.start: "May 2024" is not a date',
+        ),
+        (
+            "dct:publisher [ foaf:name 'A' , 'B' ]",
+            'publisher.name: "A" is kept; left out: "B"',
+        ),
+        (
+            "prov:qualifiedAttribution [ prov:agent [ foaf:name 'A' , 'B' ] ]",
+            'qualified_attribution.agent.name: "A" is kept; left out: "B"',
+        ),
+        (
+            "dcat:distribution [ dct:title 'D' ; dcat:accessService [ dct:issued 'May' ] ]",
+            'distribution: access_services.issued: "May" is not a date',
+        ),
+        (
+            "dct:publisher [ foaf:name 'A' ; dct:spatial [ locn:geometry 'x' , 'y' ] ]",
+            'publisher.spatial_coverage.geom: "x" is kept; left out: "y"',
+        ),
+    ],
+)
+def test_a_warning_about_a_nested_value_names_the_whole_way(properties: str, warning: str) -> None:
+    (found,) = mapped(f"dct:title 'T' ; {properties}").warnings
+    assert found.startswith(warning)
+
+
+@pytest.mark.parametrize(
+    ("properties", "unmapped"),
+    [
+        ("dct:temporal [ dct:startDate '2020' ]", {"dct:temporal/dct:startDate": "2020"}),
+        (
+            "dct:temporal [ a dct:PeriodOfTime ; dct:startDate '2020' ; dcat:endDate '2021' ]",
+            {"dct:temporal/dct:startDate": "2020"},
+        ),
+        (
+            "dct:available [ time:hasBeginning [ time:inXSDDate '2020' ] ]",
+            {"dct:available/time:hasBeginning/time:inXSDDate": "2020"},
+        ),
+        (
+            "dcat:distribution [ dct:title 'D' ; dct:available [ dct:startDate '2020' ] ]",
+            {"dcat:distribution/dct:available/dct:startDate": "2020"},
+        ),
+        ("dct:available [ rdfs:label 'soon' ; dct:startDate '2020' ]", {"dct:available": "soon"}),
+        ("dct:available [ a dct:PeriodOfTime ]", {"dct:available": "a description"}),
+        ("dct:available []", {"dct:available": "a description"}),
+        ("dct:temporal [ a dct:PeriodOfTime ]", {"dct:temporal": "a description"}),
+        ("dct:temporal [ dct:relation <> ]", {"dct:temporal/dct:relation": str(SUBJECT)}),
+    ],
+)
+def test_properties_without_a_field(properties: str, unmapped: dict[str, str]) -> None:
+    assert mapped(f"dct:title 'T' ; {properties}").unmapped == unmapped
+
+
+@pytest.mark.parametrize(
     "properties",
     [
         "dct:accessRights <https://fdp.example.org/dataset/1#accessRights>",
@@ -246,6 +336,11 @@ def test_what_cannot_be_read_is_left_out_and_said(properties: str, key: str, wor
         '<https://w3id.org/fdp/fdp-o#metadataModified> "2026-11-21T00:00:00Z"^^xsd:dateTime',
         "<https://w3id.org/fdp/fdp-o#metadataIdentifier> <https://fdp.example.org/dataset/1#id>",
         "dct:isPartOf <https://fdp.example.org/catalog/1>",
+        "a ldp:DirectContainer ; ldp:contains :d ; ldp:insertedContentRelation ldp:MemberSubject",
+        "a ldp:Container , ldp:BasicContainer , ldp:Resource , ldp:RDFSource",
+        '<http://rdf.biosemantics.org/ontologies/fdp-o#metadataModified> "2026"',
+        "<http://rdf.biosemantics.org/ontologies/fdp-o#metadataIdentifier> :id",
+        "dct:conformsTo <https://fdp.example.org/fdp-api/profiles/dataset>",
     ],
 )
 def test_what_servers_add_by_themselves_is_no_content(properties: str) -> None:
@@ -262,9 +357,10 @@ def test_an_empty_node_is_not_worth_a_warning() -> None:
     assert (sorted(record.fields), record.warnings) == (["title", "uri"], [])
 
 
-def test_profiles_of_other_servers_are_content() -> None:
-    record = mapped("dct:conformsTo <https://standards.example.net/profile/1>")
-    assert record.fields["conforms_to"] == ["https://standards.example.net/profile/1"]
+@pytest.mark.parametrize("path", ["profile", "fdp-api/profiles"])
+def test_profiles_of_other_servers_are_content(path: str) -> None:
+    record = mapped(f"dct:conformsTo <https://standards.example.net/{path}/1>")
+    assert record.fields["conforms_to"] == [f"https://standards.example.net/{path}/1"]
 
 
 @pytest.mark.parametrize(
@@ -366,6 +462,21 @@ def resource(properties: str, more: str = "") -> tuple[dict[str, Any], list[str]
                     }
                 ]
             },
+        ),
+        (
+            "dcat:accessService [ dcatap:hvdCategory :c ; adms:identifier [ skos:notation 'x' ] ]",
+            {
+                "access_services": [
+                    {
+                        "hvd_category": ["https://fdp.example.org/c"],
+                        "alternate_identifier": ["x"],
+                    }
+                ]
+            },
+        ),
+        (
+            "health:retentionperiod [ dcat:endDate '2030' ]",
+            {"retention_period": [{"end": "2030"}]},
         ),
         ("dct:format [ rdfs:label 'CSV' ]", {"format": "CSV", "mimetype": "text/csv"}),
         (
