@@ -15,21 +15,16 @@ from typing import Any
 from .legal_values import TAG_CHARACTERS, is_tag
 
 FOREIGN_KEYS = frozenset(
-    {
-        "rdf_format",
-        "catalog_fields",
-        "remote_orgs",
-        "remote_groups",
-        "default_extras",
-        "override_extras",
-        "clean_tags",
-        "force_all",
-        "read_only",
-        "user",
-        "api_key",
-        "resource_formats",
-        "profile",
-    }
+    [
+        *("rdf_format", "catalog_fields"),
+        # ckanext-harvest, for CKAN portals
+        *("remote_orgs", "remote_groups", "default_extras", "override_extras", "clean_tags"),
+        *("force_all", "read_only", "user", "api_key", "api_version", "resource_formats"),
+        *("organizations_filter_include", "organizations_filter_exclude"),
+        *("groups_filter_include", "groups_filter_exclude"),
+        # ckanext-fairdatapoint
+        *("profile", "request_timeout", "template_package_id", "resolve_labels"),
+    ]
 )
 """Keys of other harvesters whose sources can be switched to ours. They have no effect, with a warning."""
 
@@ -99,6 +94,11 @@ def _texts(value: Any, words: str = 'a list of texts, such as ["one", "two"]') -
     return tuple(text.strip() for text in value)
 
 
+def _profiles(value: Any) -> tuple[str, ...]:
+    """Read ``profiles``. ckanext-fairdatapoint's documentation has a single text."""
+    return _texts([value] if isinstance(value, str) else value)
+
+
 def _hosts(value: Any) -> tuple[str, ...]:
     hosts = _texts(value)
     if not all(_HOST.match(host) for host in hosts):
@@ -133,7 +133,7 @@ def _tags(value: Any) -> tuple[str, ...]:
         f"a list of tags of {TAG_CHARACTERS[0]} to {TAG_CHARACTERS[1]} letters, digits, spaces and -_. "
         'each, such as ["health"]'
     )
-    tags = _texts(value, words)
+    tags = _texts(_unwrapped(value), words)
     for tag in tags:
         if not is_tag(tag):
             raise ValueError(f"{words}; {_quoted(tag)} is none")
@@ -141,13 +141,17 @@ def _tags(value: Any) -> tuple[str, ...]:
 
 
 def _names(value: Any) -> tuple[str, ...]:
-    """Read names or ids of groups. ckanext-harvest's own harvesters also accept groups as objects."""
-    if isinstance(value, list):
-        value = [
-            group.get("name") or group.get("id") if isinstance(group, dict) else group
-            for group in value
-        ]
-    return _texts(value)
+    """Read names or ids of groups."""
+    return _texts(_unwrapped(value))
+
+
+def _unwrapped(value: Any) -> Any:
+    """Return a list with the names of its objects, which ckanext-harvest uses for tags and groups."""
+    if not isinstance(value, list):
+        return value
+    return [
+        item.get("name") or item.get("id") if isinstance(item, dict) else item for item in value
+    ]
 
 
 def _number(low: float, high: float, *, whole: bool = False) -> Callable[[Any], Any]:
@@ -202,7 +206,7 @@ def one_of(values: Collection[str]) -> ReadValue:
 
 KEYS: Mapping[str, ReadValue] = {
     "harvest_catalogs": _boolean,
-    "profiles": _texts,
+    "profiles": _profiles,
     "language": _language,
     "max_delete_fraction": _number(0, 1),
     "keep_fields": _fields,
@@ -265,7 +269,7 @@ def examine(
     mistakes: list[str] = []
     unknown: list[str] = []
     for key, value in plain.items():
-        if key in FOREIGN_KEYS:
+        if key not in keys and key in FOREIGN_KEYS:
             warnings.append(f'"{key}" belongs to another harvester and has no effect here')
         elif key not in keys:
             unknown.append(_quoted(key))

@@ -28,6 +28,7 @@ GOOD: list[tuple[str, Any, Any]] = [
     ("harvest_catalogs", True, True),
     ("harvest_catalogs", False, False),
     ("profiles", ["euro_dcat_ap_3"], ("euro_dcat_ap_3",)),
+    ("profiles", "fairdatapoint_dcat_ap", ("fairdatapoint_dcat_ap",)),
     ("profiles", [], ()),
     ("language", "en", "en"),
     ("language", "pt-BR", "pt-br"),
@@ -42,6 +43,7 @@ GOOD: list[tuple[str, Any, Any]] = [
     ),
     ("default_tags", [" health ", "Épidémiologie"], ("health", "Épidémiologie")),
     ("default_tags", ["ab", "a b-c_d.e 1", "x" * 100], ("ab", "a b-c_d.e 1", "x" * 100)),
+    ("default_tags", [{"name": "health"}], ("health",)),
     ("default_groups", ["cohorts"], ("cohorts",)),
     ("default_groups", [{"name": "cohorts"}, {"id": "7f3a"}], ("cohorts", "7f3a")),
     ("default_frequency", "P1M", "P1M"),
@@ -64,7 +66,7 @@ GOOD: list[tuple[str, Any, Any]] = [
 BAD: list[tuple[str, Any, str]] = [
     ("harvest_catalogs", "yes", "true or false"),
     ("harvest_catalogs", 1, "true or false"),
-    ("profiles", "euro_dcat_ap_3", "a list of texts"),
+    ("profiles", " ", "a list of texts"),
     ("profiles", [3], "a list of texts"),
     ("language", "", "a language tag"),
     ("language", "english please", "a language tag"),
@@ -99,7 +101,7 @@ BAD: list[tuple[str, Any, str]] = [
     ("keep_fields", [".title"], "tags, groups, resources, or resources.<key>"),
     ("keep_fields", ["a\nb"], '"a\\nb" is none: a field is a key of the dataset or of its extras'),
     ("default_tags", "health", "a list of tags"),
-    ("default_tags", [{"name": "health"}], "a list of tags"),
+    ("default_tags", [{"title": "health"}], "a list of tags"),
     (
         "default_tags",
         ["health", "a"],
@@ -209,6 +211,20 @@ def test_all_mistakes_are_named_at_once() -> None:
     assert high == '"concurrency" must be a whole number from 1 to 64'
     assert unknown.startswith('Unknown keys "lang", "colour". Allowed keys: harvest_catalogs, ')
     assert str(raised.value) == f"{low}; {high}; {unknown}"
+
+
+def test_a_configuration_of_ckanext_fairdatapoint() -> None:
+    config, warnings = parse(
+        '{"profile": "fairdatapoint_dcat_ap", "harvest_catalogs": true, "request_timeout": 30, '
+        '"template_package_id": "template", "resolve_labels": false}'
+    )
+    assert config == SourceConfig(harvest_catalogs=True)
+    assert [warning.split()[0] for warning in warnings] == [
+        '"profile"',
+        '"request_timeout"',
+        '"template_package_id"',
+        '"resolve_labels"',
+    ]
 
 
 @pytest.mark.parametrize("key", sorted(FOREIGN_KEYS))
