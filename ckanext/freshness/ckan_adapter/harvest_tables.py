@@ -13,6 +13,8 @@ import ckan.plugins as p
 import sqlalchemy as sa
 from ckan import model
 
+from .extras import EXTRA, WITH_EXTRA
+
 
 def _table(name: str, texts: str, dates: str = "", flags: str = "", numbers: str = "") -> Any:
     types = (
@@ -75,6 +77,14 @@ def source_configs_sql() -> str:
         FROM harvest_object o LEFT JOIN harvest_source s ON s.id = o.harvest_source_id
         WHERE o.package_id = p.id"""
 
+
+_GUID = EXTRA.format(key="'guid'")
+WITHOUT_OBJECTS = f"""
+SELECT p.id, {_GUID} AS guid, p.owner_org FROM package p {WITH_EXTRA.format(key="'guid'")}
+WHERE p.state = 'active' AND {_GUID} LIKE 'catalog=%'
+AND NOT EXISTS (SELECT FROM harvest_object o WHERE o.package_id = p.id)
+ORDER BY p.metadata_created DESC, p.id"""
+"""SQL: the active packages that state a guid of ours and have no harvest objects, the newest first."""
 
 PACKAGES_OF_SOURCE = "SELECT package_id FROM harvest_object WHERE harvest_source_id = :owner"
 """SQL: the packages of the source ``:owner``."""

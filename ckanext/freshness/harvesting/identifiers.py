@@ -24,6 +24,8 @@ _RESERVED_NAMES = frozenset({"new", "edit", "search"})
 
 _RESOURCES = uuid.UUID("9e0a8f4e-53a4-4d5f-8d3f-6a5f0c8b3d15")
 """Namespace of the resource ids."""
+_ORGANIZATIONS = uuid.UUID("0c2c6f0e-5b1e-4d0b-9a3e-3b8c1d6f7e21")
+"""Namespace of the organization ids."""
 
 
 def plain_name(title: str) -> str | None:
@@ -88,6 +90,14 @@ def followed_name(
 
 def _digest(*texts: str) -> str:
     return hashlib.sha256(" ".join(texts).encode()).hexdigest()[:8]
+
+
+def organization_id(source_id: str, url: str) -> str:
+    """Return the id for a new organization: the same at every attempt, and when it comes back.
+
+    :param url: the record's URL.
+    """
+    return str(uuid.uuid5(_ORGANIZATIONS, f"{source_id} {url}"))
 
 
 def with_resource_ids(

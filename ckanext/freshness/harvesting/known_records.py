@@ -16,6 +16,8 @@ import sqlalchemy as sa
 from ..ckan_adapter import harvest_tables
 from ..ckan_adapter.ckan_core import model
 from ..ckan_adapter.extras import package_extra
+from ..ckan_adapter.harvest_tables import WITHOUT_OBJECTS
+from .identifiers import organization_id
 from .record import (
     RESOURCE_KEYS,
     CurrentRecords,
@@ -90,7 +92,10 @@ def count_current(source_id: str) -> int:
 def orphaned_records(
     types: Sequence[str], source_id: str, *, organizations: bool = False
 ) -> dict[str, KnownRecord]:
-    """Return, by URL, the current records of deleted sources whose packages are still active.
+    """Return, by URL, the records without a source whose packages are still active.
+
+    They are the current records of deleted sources, and those whose harvest objects were all deleted
+    (``ckan harvester source clear-history``).
 
     A source only takes over packages of its own organization. Otherwise anyone who may create a source
     somewhere could get hold of other organizations' packages and overwrite them.
@@ -108,18 +113,34 @@ def orphaned_records(
     own_organization = (
         sa.select(_package.c.owner_org).where(_package.c.id == source_id).scalar_subquery()
     )
+    found = _without_objects(source_id, own_organization, organizations=organizations)
     if organizations:
-        return _orphaned_with_organizations(gone, own_organization)
+        return found | _orphaned_with_organizations(gone, own_organization)
     active = sa.select(_package.c.id).where(
         _package.c.state == "active", _package.c.owner_org.is_not_distinct_from(own_organization)
     )
-    return _known(
+    return found | _known(
         sa.and_(
             _object.c.current.is_(True),
             _object.c.harvest_source_id.in_(gone),
             _object.c.package_id.in_(active),
         )
     )
+
+
+def _without_objects(
+    source_id: str, own_organization: Any, *, organizations: bool
+) -> dict[str, KnownRecord]:
+    """Return the records of packages that have a guid and no harvest objects; the oldest package counts."""
+    owner = model.Session.execute(sa.select(own_organization)).scalar()
+    found = {}
+    for package_id, guid, owner_org in model.Session.execute(sa.text(WITHOUT_OBJECTS)):
+        known = _as_known(None, guid, package_id, {}, uri=None)
+        if organizations:
+            owner = organization_id(source_id, known.catalog_url or known.url)
+        if owner_org == owner:
+            found[known.url] = known
+    return found
 
 
 def _orphaned_with_organizations(gone: Any, own_organization: Any) -> dict[str, KnownRecord]:
@@ -217,7 +238,7 @@ def _not_purged(organization_ids: Sequence[str]) -> frozenset[str]:
 
 
 def _as_known(
-    object_id: str,
+    object_id: str | None,
     guid: str,
     package_id: str | None,
     extras: Mapping[str, str],

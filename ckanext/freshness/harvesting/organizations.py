@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Callable
 from typing import Any
 
@@ -13,9 +12,6 @@ from ..ckan_adapter.solr import rebuild
 from . import identifiers, known_records, legal_values, object_states
 from .object_states import PendingObject
 from .record import Record
-
-_ORGANIZATIONS = uuid.UUID("0c2c6f0e-5b1e-4d0b-9a3e-3b8c1d6f7e21")
-"""Namespace of the organization ids. Each is made of the source's id and the record's URL."""
 
 _COLUMNS = ("description", "image_url", "title")
 """The record's fields that are columns in CKAN. The others become extras."""
@@ -95,7 +91,8 @@ class OrganizationWriter:
         It is the object's own, one to adopt, or one that this source made earlier.
         """
         extras = pending.extras
-        known = (extras.get("organization_id"), extras.get("adopted"), self._made_id(pending))
+        made = identifiers.organization_id(self._source_id, pending.url)
+        known = (extras.get("organization_id"), extras.get("adopted"), made)
         for group_id in known:
             group = model.Group.get(group_id) if group_id else None
             if group is not None and not known_records.is_organization_elsewhere(
@@ -104,12 +101,8 @@ class OrganizationWriter:
                 return group
         return None
 
-    def _made_id(self, pending: PendingObject) -> str:
-        """Return the id for a new organization: the same at every attempt, and when it comes back."""
-        return str(uuid.uuid5(_ORGANIZATIONS, f"{self._source_id} {pending.url}"))
-
     def _create(self, pending: PendingObject, record: Record) -> None:
-        organization_id = self._made_id(pending)
+        organization_id = identifiers.organization_id(self._source_id, pending.url)
         wanted: dict[str, Any] = {
             "id": organization_id,
             **_columns(record),

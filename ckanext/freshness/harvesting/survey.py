@@ -345,7 +345,7 @@ def _reason(
             return HarvestMessage(words, MessageCode.TAKEN_OVER)
         return HarvestMessage(f"moved: was {before.guid}", MessageCode.MOVED)
     if adopted is not None:
-        words = "new here; takes over the dataset of a deleted source"
+        words = "new here; takes over a dataset that was harvested before"
         return HarvestMessage(words, MessageCode.ADOPTED)
     words = {
         RecordClass.NEW: "listed for the first time",

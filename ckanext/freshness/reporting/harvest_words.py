@@ -79,7 +79,7 @@ SENTENCES: dict[MessageCode, str | tuple[str, str]] = {
     ),
     MessageCode.CONTAINER_NOT_READ: N_("Its catalog could not be read."),
     MessageCode.TAKEN_OVER: N_("Taken over from another harvester."),
-    MessageCode.ADOPTED: N_("Takes over the dataset of a deleted source."),
+    MessageCode.ADOPTED: N_("Takes over a dataset that was harvested before."),
     MessageCode.MOVED: N_("Moved to another catalog; stays the same dataset here."),
     MessageCode.AS_LISTED: "",
 }

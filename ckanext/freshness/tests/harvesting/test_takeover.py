@@ -288,6 +288,68 @@ def test_whoever_may_make_no_source_takes_nothing(fdp: FdpServer) -> None:
     assert model.Package.get(first.source["id"]).url == fdp.source_url
 
 
+# A source without its history
+
+
+def clear_history(harvest: Harvest) -> None:
+    """Delete a source's jobs and objects, as ``ckan harvester source clear-history`` does."""
+    call_action("harvest_source_job_history_clear", {"user": sysadmin()}, id=harvest.source["id"])
+    model.Session.remove()
+
+
+def test_a_source_whose_history_was_cleared_has_its_datasets(fdp: FdpServer) -> None:
+    filled(fdp)
+    harvest = add_source(fdp.source_url, harvest_catalogs=True)
+    harvest.run()
+    before = identities(harvest), resource_ids(harvest)
+    packages = {package_id for _, package_id in harvest.current()}
+    edited = fdp.datasets[0]
+    for _ in range(2):
+        clear_history(harvest)
+        assert harvest.current() == []
+        fdp.change(edited, title="Edited")
+        said = look(harvest)
+        assert {one.package_id for one in said.changes[RecordClass.NEW]} == packages
+        assert harvest.run().errors == []
+        assert (identities(harvest), resource_ids(harvest)) == before
+        assert {package_id for _, package_id in harvest.current()} == packages
+        assert harvest.datasets()[fdp.iri_of(edited)]["title"] == "Edited"
+    assert harvest.run().stats["not modified"] == 5
+
+
+def test_sources_without_history_take_only_datasets_of_their_own(fdp: FdpServer) -> None:
+    """Two sources have the same records, in the same organization and in another one."""
+    filled(fdp, datasets=2)
+    elsewhere = factories.Organization()["id"]
+    sources = [
+        add_source(fdp.source_url, default_tags=["one"]),
+        add_source(fdp.source_url, default_tags=["two"]),
+        add_source(fdp.source_url, default_tags=["three"], owner_org=elsewhere),
+    ]
+    for harvest in sources:
+        harvest.run()
+    before = [identities(harvest) for harvest in sources]
+    for harvest in (sources[0], sources[2]):
+        clear_history(harvest)
+    for harvest in (sources[2], sources[0], sources[1]):
+        assert harvest.run().errors == []
+    assert [identities(harvest) for harvest in sources] == before
+
+
+def test_a_dataset_that_names_a_record_is_not_taken_from_a_person(fdp: FdpServer) -> None:
+    filled(fdp, datasets=1)
+    harvest = add_source(fdp.source_url)
+    guid = f"catalog={fdp.iri_of(fdp.catalogs[0])};dataset={fdp.iri_of(fdp.datasets[0])}"
+    other = factories.Dataset(extras=[{"key": "guid", "value": guid}])
+    deleted = factories.Dataset(
+        owner_org=harvest.source["owner_org"], extras=[{"key": "guid", "value": guid}]
+    )
+    call_action("package_delete", {"user": sysadmin()}, id=deleted["id"])
+    harvest.run()
+    (found,) = harvest.datasets().values()
+    assert found["id"] not in (other["id"], deleted["id"])
+
+
 def make_again(harvest: Harvest, *, form: bool = False, user: str = "", **other: str) -> Harvest:
     """Create a source like another one. ckanext-harvest's form calls ``package_create`` itself."""
     keys = ("name", "title", "url", "source_type", "owner_org", "config")

@@ -358,3 +358,13 @@ def _backwards() -> None:
     messages = redis.lrange(key, 0, -1)
     redis.delete(key)
     redis.rpush(key, *reversed(messages))
+
+
+def test_a_source_whose_history_was_cleared(registry: RegistryServer, harvest: Harvest) -> None:
+    before = harvest.current(), {key: group.id for key, group in organizations().items()}
+    call_action("harvest_source_job_history_clear", {"user": sysadmin()}, id=harvest.source["id"])
+    model.Session.remove()
+    assert harvest.current() == []
+    assert counts(again(harvest)) == {"added": 9}
+    assert (harvest.current(), {key: one.id for key, one in organizations().items()}) == before
+    assert counts(again(harvest)) == {"not modified": 9}
