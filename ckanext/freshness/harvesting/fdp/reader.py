@@ -62,7 +62,8 @@ class FetchedDocument:
     body: bytes
     content_type: str | None
     digest: str
-    """Hash of bytes and media type, since the media type decides how the bytes are parsed."""
+    """Hash of the bytes and of what decides their meaning: the media type, and after a redirect the URL
+    that answered, to which URLs in the document may be relative."""
     parser: RdfParser
     next_url: str | None = None
     """URL of the next page (RFC 8288, rel="next")."""
@@ -216,7 +217,8 @@ class DocumentReader:
 
         :param base: the URL that answered.
         """
-        digest = self.hash(rdf.media_type(content_type), body)
+        redirected_to = "" if base == parse_url(url).url else base
+        digest = self.hash(rdf.media_type(content_type), body, redirected_to)
         return FetchedDocument(url, base, body, content_type, digest, self._parser)
 
     async def outline(

@@ -22,6 +22,7 @@ from ckanext.freshness.tests.harvesting.fdp.crawling import (
     urls,
 )
 from ckanext.freshness.tests.servers import faults
+from ckanext.freshness.tests.servers.base import Answer
 from ckanext.freshness.tests.servers.fdp import FdpServer
 from ckanext.freshness.tests.servers.fdp_model import Kind as Level
 from ckanext.freshness.tests.servers.fdp_model import Record, numbered
@@ -76,6 +77,26 @@ def test_an_outline_of_another_version_is_learnt_again(fdp: FdpServer) -> None:
     site.job()
     site.memory.rows = {url: ("0" * 64, '{"old": 1}') for url in site.memory.rows}
     unchanged(site)
+
+
+def test_equal_bytes_at_another_url_have_another_meaning(fdp: FdpServer) -> None:
+    """URLs in the documents are relative, and the server moves everything to another path."""
+    prefixes = "PREFIX dcat: <http://www.w3.org/ns/dcat#> PREFIX dct: <http://purl.org/dc/terms/>"
+    documents = {"c": "<c> a dcat:Catalog ; dcat:dataset <1>, <2> ."}
+    for name in ("1", "2"):
+        documents[name] = f'<{name}> a dcat:Dataset ; dct:title "{name}" .'
+    fdp.layout.pages = False
+    site = Site(fdp, url=f"{fdp.url}/c")
+    for version in ("v1", "v2"):
+        fdp.files = {
+            f"/{version}/{name}": Answer.text(f"{prefixes} {turtle}", "text/turtle")
+            for name, turtle in documents.items()
+        }
+        fdp.files["/c"] = Answer(302, b"", {"Location": f"/{version}/c"})
+        for _ in range(2):
+            assert site.job().errors == []
+            assert site.titles() == {"1", "2"}
+    assert site.url in site.memory.recalled
 
 
 @pytest.mark.parametrize("pages", [True, False])
