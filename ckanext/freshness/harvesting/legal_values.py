@@ -12,6 +12,7 @@ import re
 import unicodedata
 from collections.abc import Iterable
 from typing import Any
+from urllib.parse import urlsplit
 
 SOLR_BYTES = 32_766
 """Lucene's longest indexed term, in bytes of UTF-8. A longer one makes Solr refuse the dataset."""
@@ -129,6 +130,20 @@ def is_active_url(text: str) -> bool:
     # Browsers ignore leading blanks, and control characters anywhere.
     url = _CONTROL_IN_URLS.sub("", text[:_SCHEME_CHARACTERS]).lstrip()
     return _ACTIVE_URL.match(url) is not None
+
+
+def shown_url(url: str) -> str | None:
+    """Return the URL of a resource as CKAN shows it; None if CKAN could not read the resource any more.
+
+    CKAN splits the URL each time, and puts ``http://`` before one without a scheme.
+    """
+    try:
+        if url and not urlsplit(url).scheme:
+            url = f"http://{url.lstrip('/')}"
+        urlsplit(url)
+    except ValueError:
+        return None
+    return url
 
 
 def json_text(value: Any) -> str:

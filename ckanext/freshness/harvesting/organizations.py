@@ -9,7 +9,7 @@ import ckan.plugins.toolkit as tk
 
 from ..ckan_adapter.ckan_core import model
 from ..ckan_adapter.solr import rebuild
-from . import identifiers, known_records, legal_values, object_states
+from . import identifiers, known_records, legal_values, object_states, refused_values
 from .object_states import PendingObject
 from .record import Record
 
@@ -37,17 +37,17 @@ class OrganizationWriter:
         self._source_id = source_id
         self._context = context
 
-    def write(self, pending: PendingObject, record: Record, before: Record | None) -> None:
+    def write(self, pending: PendingObject, record: Record, before: Record | None) -> list[str]:
         """Create or update the organization of an object, which becomes current in the same transaction.
 
         :param before: the record as it was at the previous harvest.
+        :returns: a warning for each value that CKAN refuses.
         :raises Exception: any error of CKAN's actions, and of other extensions' hooks in them.
         """
         group = self._group_of(pending)
         if group is None:
-            self._create(pending, record)
-        else:
-            self._update(pending, record, before, group)
+            return self._create(pending, record)
+        return self._update(pending, record, before, group)
 
     def delete(self, pending: PendingObject) -> list[str]:
         """Remove the organization of a record that is gone. The same transaction clears ``current``.
@@ -101,7 +101,7 @@ class OrganizationWriter:
                 return group
         return None
 
-    def _create(self, pending: PendingObject, record: Record) -> None:
+    def _create(self, pending: PendingObject, record: Record) -> list[str]:
         organization_id = identifiers.organization_id(self._source_id, pending.url)
         wanted: dict[str, Any] = {
             "id": organization_id,
@@ -111,20 +111,26 @@ class OrganizationWriter:
         plain = identifiers.own_name(record.name or "")
         used = identifiers.taken_names([plain], organizations=True)
         names = identifiers.candidate_names(plain, pending.url, self._source_id, used, stem=_STEM)
-        for name in names:
+
+        def begin() -> dict[str, Any]:
             self._make_current(pending, organization_id)
+            return self._context()
+
+        refused: list[str] = []
+        for name in names:
+            wanted["name"] = name
             try:
-                tk.get_action("organization_create")(self._context(), {**wanted, "name": name})
-                return
+                refused_values.write("organization_create", begin, wanted, wanted, refused)
+                break
             except tk.ValidationError as error:
-                model.Session.rollback()
                 # If only the name is refused, it has been taken since we looked: try the next one.
                 if set(error.error_dict) != {"name"} or name == names[-1]:
                     raise
+        return refused
 
     def _update(
         self, pending: PendingObject, record: Record, before: Record | None, group: Any
-    ) -> None:
+    ) -> list[str]:
         parts = ("datasets", "users", "groups", "tags", "followers", "dataset_count")
         shown = tk.get_action("organization_show")(
             self._context(), {"id": group.id, **{f"include_{part}": False for part in parts}}
@@ -150,16 +156,24 @@ class OrganizationWriter:
             wanted["name"] = name
         if group.state == "deleted" and pending.is_new:
             wanted["state"] = "active"
-        self._make_current(pending, group.id)
+
+        def begin() -> dict[str, Any]:
+            self._make_current(pending, group.id)
+            return self._context()
+
+        refused: list[str] = []
         if not wanted:
+            begin()
             model.Session.commit()
-            return
-        tk.get_action("organization_patch")(self._context(), {"id": group.id, **wanted})
+            return refused
+        wanted["id"] = group.id
+        refused_values.write("organization_patch", begin, wanted, wanted, refused)
         if wanted.keys() & {"name", "title"}:
             # A dataset's document in Solr contains the name and title of its organization.
             owned = known_records.active_packages(group.id)
             for start in range(0, len(owned), _BATCH):
                 rebuild(owned[start : start + _BATCH])
+        return refused
 
     def _make_current(self, pending: PendingObject, organization_id: str) -> None:
         object_states.take_organization_over(pending.id, self._source_id, organization_id)

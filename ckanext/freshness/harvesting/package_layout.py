@@ -7,7 +7,7 @@ shortened or left out, with a warning. A single bad value never costs a dataset.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -290,14 +290,22 @@ class _Layout:
                 resource[key] = value
         self._legal_size(resource, where)
         self._legal_format(resource, where)
-        url = resource.get("url") or resource.get("access_url") or ""
-        resource["url"] = url.strip()
-        if legal_values.stored_bytes(resource["url"]) > legal_values.SOLR_BYTES:
-            self.warn(
-                f"{where}: url", f"longer than the {legal_values.SOLR_BYTES} bytes that Solr takes"
-            )
-            resource["url"] = ""
+        urls = [resource.get(key) or "" for key in ("url", "download_url", "access_url")]
+        resource["url"] = self._legal_url(dict.fromkeys(map(str.strip, urls)), where)
         return resource
+
+    def _legal_url(self, urls: Iterable[str], where: str) -> str:
+        """Return the first of some URLs that CKAN and Solr accept; "" if there is none."""
+        for url in filter(None, urls):
+            shown = legal_values.shown_url(url)
+            if shown is None:
+                self.warn(f"{where}: url", f'"{url[:80]}" is no URL that CKAN can read; left out')
+            elif legal_values.stored_bytes(shown) > legal_values.SOLR_BYTES:
+                words = f"longer than the {legal_values.SOLR_BYTES} bytes that Solr takes"
+                self.warn(f"{where}: url", words)
+            else:
+                return shown
+        return ""
 
     def _legal_size(self, resource: dict[str, Any], where: str) -> None:
         size = resource.get("size")

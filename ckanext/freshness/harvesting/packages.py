@@ -14,7 +14,7 @@ from ..ckan_adapter.ckan_core import model
 from ..ckan_adapter.harvest import harvesting_user
 from ..ckan_adapter.locks import locked
 from ..ckan_adapter.solr import rebuild
-from . import identifiers, known_records, object_states
+from . import identifiers, known_records, object_states, refused_values
 from .known_records import RESOURCE_IDS
 from .licenses import license_index
 from .object_states import PendingObject
@@ -94,18 +94,18 @@ class PackageWriter:
         if record is None:
             raise ImportFailed("the object holds no readable record; harvest the source again")
         if self._organizations is not None and pending.package_type == "catalog":
-            self._organizations.write(pending, record, self._before.get(pending.id))
-            return list(record.warnings)
+            refused = self._organizations.write(pending, record, self._before.get(pending.id))
+            return [*record.warnings, *refused]
         laid = package_dict(record, self._site(pending.package_type))
         laid.package["extras"].append({"key": "guid", "value": pending.guid})
         if owner := self._owner_of(pending):
             laid.package["owner_org"] = owner
         package = self._package_of(pending)
         if package is None:
-            self._create(pending, laid.package)
+            refused = self._create(pending, laid.package)
         else:
-            self._update(pending, package, laid, record)
-        return [*record.warnings, *laid.warnings]
+            refused = self._update(pending, package, laid, record)
+        return [*record.warnings, *laid.warnings, *refused]
 
     def _site(self, package_type: str) -> CatalogSite:
         if package_type not in self._sites:
@@ -182,7 +182,8 @@ class PackageWriter:
                 return package
         return None
 
-    def _create(self, pending: PendingObject, package: dict[str, Any]) -> None:
+    def _create(self, pending: PendingObject, package: dict[str, Any]) -> list[str]:
+        """Create a package, and return a warning for each value that CKAN refuses."""
         plain = self._plain_names.get(pending.id) or identifiers.plain_name(package["title"])
         names = identifiers.candidate_names(plain, pending.url, self._source_id, self._names_used)
         # CKAN indexes before it commits. If the database goes away in between, Solr has a dataset that
@@ -191,22 +192,28 @@ class PackageWriter:
         package["resources"] = identifiers.with_resource_ids(
             package["id"], package["resources"], {}
         )
+
+        def begin() -> dict[str, Any]:
+            self._make_current(pending, package["id"], is_new=pending.is_new)
+            return self._context()
+
+        refused: list[str] = []
         for name in names:
             package["name"] = name
             self._names_used.add(name)
-            self._make_current(pending, package["id"], is_new=pending.is_new)
             try:
-                tk.get_action("package_create")(self._context(), dict(package))
-                return
+                refused_values.write("package_create", begin, package, package, refused)
+                break
             except tk.ValidationError as error:
-                model.Session.rollback()
                 # If only the name is refused, it has been taken since we looked: try the next one.
                 if set(error.error_dict) != {"name"} or name == names[-1]:
                     raise
+        return refused
 
     def _update(
         self, pending: PendingObject, package: Any, laid: LaidOutRecord, record: Record
-    ) -> None:
+    ) -> list[str]:
+        """Update a package, and return a warning for each value that CKAN refuses."""
         existing = tk.get_action("package_show")(
             {**self._context(), "use_cache": False}, {"id": package.id}
         )
@@ -227,16 +234,22 @@ class PackageWriter:
         comes_back = pending.package_id is None or "adopted" in pending.extras
         if package.state == "deleted" and comes_back:
             merged["state"] = "active"
-        self._make_current(pending, package.id)
-        if ids_to_keep:
-            set_extras([(pending.id, RESOURCE_IDS, json.dumps(ids_to_keep, sort_keys=True))])
+
+        def begin() -> dict[str, Any]:
+            self._make_current(pending, package.id)
+            if ids_to_keep:
+                set_extras([(pending.id, RESOURCE_IDS, json.dumps(ids_to_keep, sort_keys=True))])
+            return {**self._context(), "original_package": existing}
+
+        refused: list[str] = []
         if same_package(existing, merged):
             # An earlier attempt may have written the package and died before Solr had it.
+            begin()
             model.Session.commit()
             rebuild([package.id])
-            return
-        context = {**self._context(), "original_package": existing}
-        tk.get_action("package_update")(context, merged)
+        else:
+            refused_values.write("package_update", begin, merged, laid.package, refused)
+        return refused
 
     def _identify_resources(
         self, existing: Mapping[str, Any], merged: dict[str, Any]

@@ -41,6 +41,8 @@ SCHEMAS: dict[str, str | None] = {
     "dcat": "ckanext.dcat.schemas:dcat_ap_full.yaml",
     "multilingual": "ckanext.dcat.schemas:dcat_ap_multilingual.yaml",
 }
+STRICT = "ckanext.freshness.tests.harvesting:strict_schema.json"
+"""A schema with validators that the layout of packages does not know."""
 
 
 @dataclass
@@ -290,15 +292,16 @@ def schema(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> str:
-    """Empty the site and give it one of `SCHEMAS`, which the test names (indirect). Return the name."""
+    """Empty the site and give it one of `SCHEMAS`, or `STRICT`: the test names it. Return the name."""
     name: str = request.param
-    if SCHEMAS[name] is not None:
+    schema = SCHEMAS.get(name, name)
+    if schema is not None:
         install("multilingual", MultilingualPlugin, tmp_path, monkeypatch)
         plugins = ckan_config["ckan.plugins"]
         names = plugins if isinstance(plugins, list) else plugins.split()
         more = ["dcat", "scheming_datasets", "multilingual"]
         monkeypatch.setitem(ckan_config, "ckan.plugins", " ".join([*names, *more]))
-        monkeypatch.setitem(ckan_config, "scheming.dataset_schemas", SCHEMAS[name])
+        monkeypatch.setitem(ckan_config, "scheming.dataset_schemas", schema)
         monkeypatch.setitem(ckan_config, "scheming.presets", PRESETS)
     request.getfixturevalue("clean_site")
     return name

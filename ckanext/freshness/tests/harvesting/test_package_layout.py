@@ -277,6 +277,49 @@ def test_addresses_that_are_none() -> None:
     ]
 
 
+UNREADABLE_URLS = (
+    "http://[server]/data.csv",
+    "https://o.example]",
+    "http://<![CDATA[http://o.example]]>",
+    "http://[::1/x",
+    "http://\u2100.example/x",
+    "[server]/data.csv",
+    "//[server]/data.csv",
+)
+"""URLs that CKAN cannot take apart when it shows a resource. It puts http:// before those without a scheme."""
+
+
+@pytest.mark.parametrize("url", UNREADABLE_URLS)
+def test_a_url_that_ckan_cannot_read_is_left_out(url: str) -> None:
+    def resource(**values: str) -> tuple[dict[str, Any], list[str]]:
+        result = laid(resources=[{"name": "R", "uri": "https://a.nl/r", **values}])
+        return result.package["resources"][0], result.warnings
+
+    warning = f'resource R: url: "{url}" is no URL that CKAN can read; left out'
+    found, warnings = resource(url=url, access_url=url)
+    assert (found["url"], found["access_url"], warnings) == ("", url, [warning])
+    good = "https://a.nl/page"
+    found, warnings = resource(url=url, download_url=url, access_url=good)
+    assert (found["url"], found["download_url"], warnings) == (good, url, [warning])
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("https://a.nl/x", "https://a.nl/x"),
+        ("ftp://a.nl/x", "ftp://a.nl/x"),
+        ("s3://bucket/x", "s3://bucket/x"),
+        (" www.a.nl/x ", "http://www.a.nl/x"),
+        ("/files/x", "http://files/x"),
+        ("", ""),
+    ],
+)
+def test_a_resource_has_the_url_that_ckan_shows(url: str, shown: str) -> None:
+    """Otherwise each harvest would see another URL than the stored one."""
+    (resource,) = laid(resources=[{"name": "R", "url": url}]).package["resources"]
+    assert resource["url"] == shown
+
+
 @pytest.mark.parametrize(
     ("url", "kept"),
     [

@@ -1,0 +1,151 @@
+"""No value costs a record: odd values of a source, imported with CKAN's own actions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ckanext.freshness.harvesting import refused_values
+from ckanext.freshness.tests.harvesting.conftest import STRICT, add_source
+from ckanext.freshness.tests.harvesting.test_package_layout import UNREADABLE_URLS
+from ckanext.freshness.tests.servers.fdp import FdpServer
+from ckanext.freshness.tests.servers.turtle import Literal, Raw
+
+
+@pytest.mark.usefixtures("clean_site")
+def test_urls_that_ckan_cannot_read(fdp: FdpServer) -> None:
+    dataset = fdp.add_dataset(fdp.add_catalog(), distributions=0)
+    for number, url in enumerate(UNREADABLE_URLS):
+        fdp.add_distribution(dataset, title=f"Bad {number}", download_url=Literal(url))
+    fdp.add_distribution(dataset, title="Good", download_url="http://o.example/x")
+    harvest = add_source(fdp.source_url)
+    job = harvest.run()
+    assert (job.errors, job.stats["added"]) == ([], 1)
+    found = harvest.dataset(dataset, fdp)["resources"]
+    assert [resource["url"] for resource in found if resource["name"] == "Good"] == [
+        "http://o.example/x"
+    ]
+    assert {resource["url"] for resource in found if resource["name"] != "Good"} == {""}
+    warnings = [text for texts in job.warnings.values() for text in texts]
+    for number, url in enumerate(UNREADABLE_URLS):
+        words = f'"{url}" is no URL that CKAN can read; left out'
+        assert f"resource Bad {number}: url: {words}" in warnings
+    fdp.change(dataset, title="Changed")
+    assert harvest.run().stats["updated"] == 1
+    after = harvest.dataset(dataset, fdp)
+    assert after["title"] == "Changed"
+    assert after["resources"] == found
+
+
+@pytest.mark.parametrize("schema", [STRICT], indirect=True)
+def test_values_that_the_schema_refuses(schema: str, fdp: FdpServer) -> None:
+    """The schema's validators are none that the layout knows."""
+    dataset = fdp.add_dataset(
+        fdp.add_catalog(),
+        title="Cohort",
+        version="v1",
+        identifier="Not a name!",
+        min_typical_age=0,
+        landing_page="https://user@example.org/page",
+        publisher=[
+            Raw("[ a foaf:Agent ; foaf:name 'A' ; dcterms:identifier 'no name' ]"),
+            Raw("[ a foaf:Agent ; foaf:name 'B' ; dcterms:identifier 'b-2' ]"),
+        ],
+        distributions=[
+            {"title": "One", "download_url": "https://example.org/1", "status": Literal("No name")},
+            {"title": "Two", "download_url": "https://example.org/2", "status": Literal("done")},
+        ],
+    )
+    harvest = add_source(fdp.source_url)
+    job = harvest.run()
+    assert (job.errors, job.stats["added"]) == ([], 1)
+    first = harvest.dataset(dataset, fdp)
+    assert not {"identifier", "min_typical_age"} & {key for key in first if first[key]}
+    assert not first.get("url")
+    assert first["publisher"] == [{"identifier": "b-2", "name": "B"}, {"name": "A"}]
+    assert [one.get("status") for one in first["resources"]] == [None, "done"]
+    (warnings,) = job.warnings.values()
+    told = {text.partition(" is left out, because CKAN refuses it: ")[0] for text in warnings}
+    assert told >= {
+        'identifier: "Not a name!"',
+        'min_typical_age: "0"',
+        'url: "https://user@example.org/page"',
+        'publisher.2.identifier: "no name"',
+        'resources.1.status: "No name"',
+    }
+
+    fdp.change(dataset, landing_page="https://example.org", identifier="cohort-a")
+    job = harvest.run()
+    assert (job.errors, job.stats["updated"]) == ([], 1)
+    second = harvest.dataset(dataset, fdp)
+    assert (second["url"], second["identifier"]) == ("https://example.org", "cohort-a")
+    assert second["publisher"] == first["publisher"]
+    assert [one["id"] for one in second["resources"]] == [one["id"] for one in first["resources"]]
+
+    fdp.change(dataset, identifier="Not a name!", title="Changed")
+    job = harvest.run()
+    assert (job.errors, job.stats["updated"]) == ([], 1)
+    third = harvest.dataset(dataset, fdp)
+    assert (third["title"], third.get("identifier")) == ("Changed", None)
+
+    # Without a required value there is no package: it stays as it is.
+    fdp.change(dataset, version="Not a name!", title="Refused")
+    job = harvest.run()
+    (error,) = job.errors
+    assert "Must be purely lowercase alphanumeric" in error
+    assert harvest.dataset(dataset, fdp)["title"] == "Changed"
+
+
+@pytest.mark.parametrize(
+    ("stated", "sent", "errors", "left", "warnings"),
+    [
+        ({"a": 1}, {"a": 1, "b": 2}, {"a": ["no"], "b": ["no"]}, {"b": 2}, ['a: "1" {} no']),
+        # An editor's value, and one that CKAN has.
+        ({"a": 1}, {"a": 2}, {"a": ["no"]}, {"a": 2}, []),
+        ({"a": 18}, {"a": "18"}, {"a": ["no", "nor"]}, {}, ['a: "18" {} no; nor']),
+        ({"a": 1}, {}, {"a": ["Missing value"]}, {}, []),
+        ({"name": "a"}, {"name": "a"}, {"name": ["taken"]}, {"name": "a"}, []),
+        (
+            {"a": [{"b": 1}, {"b": 2, "c": 3}]},
+            {"a": [{"b": 1}, {"b": 2, "c": 3}]},
+            {"a": [{}, {"b": ["no"]}]},
+            {"a": [{"b": 1}, {"c": 3}]},
+            ['a.2.b: "2" {} no'],
+        ),
+        (
+            {"a": [{"b": 1}]},
+            {"a": [{"b": 1}]},
+            {"a": [{"b": ["no"]}]},
+            {"a": []},
+            ['a.b: "1" {} no'],
+        ),
+        ({"a": ["x"]}, {"a": ["x"]}, {"a": ["no"]}, {}, ['a: "["x"]" {} no']),
+        (
+            {"tags": [{"name": "x"}, {"name": "y"}]},
+            {"tags": [{"name": "z"}, {"name": "y"}, {"name": "x"}]},
+            {"tags": [{"name": ["no"]}, {"name": ["no"]}, {}]},
+            {"tags": [{"name": "z"}, {"name": "x"}]},
+            ['tags: "y" {} no'],
+        ),
+        (
+            {"extras": [{"key": "x", "value": "1"}]},
+            {"extras": [{"key": "x", "value": "1"}]},
+            {"extras": [{"value": ["no"]}]},
+            {"extras": []},
+            ['x: "1" {} no'],
+        ),
+        ({"extras": []}, {"extras": []}, {"extras": ["odd"]}, {"extras": []}, []),
+        ({"a": 1}, {"a": 1}, {"__junk": ["odd"]}, {"a": 1}, []),
+    ],
+)
+def test_only_values_of_the_record_are_left_out(
+    stated: dict[str, Any],
+    sent: dict[str, Any],
+    errors: dict[str, Any],
+    left: dict[str, Any],
+    warnings: list[str],
+) -> None:
+    told = refused_values.leave_out(sent, stated, errors)
+    words = "is left out, because CKAN refuses it:"
+    assert (sent, told) == (left, [warning.format(words) for warning in warnings])
