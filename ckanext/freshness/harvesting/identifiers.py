@@ -1,29 +1,19 @@
-"""Names of harvested datasets and organizations, and ids of their resources. Both stay once given.
-
-A distribution that comes back gets the id that its resource had. Some time after a resource was removed,
-CKAN deletes its row, and with it the id. Therefore ids are made of the dataset's id and the
-distribution's URI. Ids that another harvester gave are kept with the harvest object when their resource is
-removed.
-"""
+"""Names of harvested datasets and organizations, which stay once given."""
 
 from __future__ import annotations
 
 import hashlib
 import re
 import uuid
-from collections.abc import Container, Iterable, Mapping
-from typing import Any
+from collections.abc import Container, Iterable
 
 import sqlalchemy as sa
 
 from ..ckan_adapter.ckan_core import model, munge_title_to_name
-from .record import loose_spelling
 
 _LEGAL_NAME = re.compile("[a-z0-9_-]{2,100}")
 _RESERVED_NAMES = frozenset({"new", "edit", "search"})
 
-_RESOURCES = uuid.UUID("9e0a8f4e-53a4-4d5f-8d3f-6a5f0c8b3d15")
-"""Namespace of the resource ids."""
 _ORGANIZATIONS = uuid.UUID("0c2c6f0e-5b1e-4d0b-9a3e-3b8c1d6f7e21")
 """Namespace of the organization ids."""
 
@@ -98,47 +88,3 @@ def organization_id(source_id: str, url: str) -> str:
     :param url: the record's URL.
     """
     return str(uuid.uuid5(_ORGANIZATIONS, f"{source_id} {url}"))
-
-
-def with_resource_ids(
-    package_id: str, resources: Iterable[Mapping[str, Any]], earlier: Mapping[str, str]
-) -> list[dict[str, Any]]:
-    """Return copies of the resources of a dataset, with an id for each that has none.
-
-    :param earlier: ids of former resources by :func:`resource_key`.
-    """
-    copies = [dict(resource) for resource in resources]
-    taken = {resource["id"] for resource in copies if resource.get("id")}
-    for resource in copies:
-        key = resource_key(resource)
-        if resource.get("id") or not key:
-            continue
-        for resource_id in (earlier.get(key), _made_id(package_id, key)):
-            if resource_id and resource_id not in taken:
-                resource["id"] = resource_id
-                taken.add(resource_id)
-                break
-    return copies
-
-
-def ids_to_keep(
-    package_id: str, before: Iterable[Mapping[str, Any]], after: Iterable[Mapping[str, Any]]
-) -> dict[str, str]:
-    """Return the ids of removed resources that cannot be made again, by :func:`resource_key`."""
-    kept = {resource.get("id") for resource in after}
-    return {
-        key: resource["id"]
-        for resource in before
-        if resource["id"] not in kept
-        and (key := resource_key(resource))
-        and resource["id"] != _made_id(package_id, key)
-    }
-
-
-def resource_key(resource: Mapping[str, Any]) -> str:
-    """Return the text that identifies a resource's distribution: its URI, otherwise its URL."""
-    return loose_spelling(resource.get("uri") or resource.get("url") or "")
-
-
-def _made_id(package_id: str, key: str) -> str:
-    return str(uuid.uuid5(_RESOURCES, f"{package_id} {key}"))

@@ -354,6 +354,7 @@ def earlier_resource_ids(package_id: str) -> dict[str, str]:
         sa.select(_extra.c.value)
         .join(_object, _object.c.id == _extra.c.harvest_object_id)
         .where(_object.c.package_id == package_id, _extra.c.key == RESOURCE_IDS)
+        .order_by(_object.c.gathered)
     ).scalars()
     found: dict[str, str] = {}
     for text in texts:

@@ -12,7 +12,8 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from .people import PEOPLE_KEYS, people
-from .record import RESOURCE_KEYS, LaidOutRecord, loose_spelling
+from .record import RESOURCE_KEYS, LaidOutRecord
+from .resource_identity import former
 
 SHOWN_EXTRAS = frozenset({"harvest_object_id", "harvest_source_id", "harvest_source_title"})
 """Extras that ckanext-harvest adds when a package is shown. Written back, they would exist twice."""
@@ -38,7 +39,7 @@ def merge(
     """Return the dictionary for ``package_update``. It equals `existing` if there is nothing to update.
 
     Identity (id, name, type), organization, privacy and state never change. Groups are only added.
-    Resources keep their ids by ``uri`` in any spelling, otherwise by ``url``. The arguments stay as they are.
+    Resources keep their ids (:mod:`.resource_identity`). The arguments stay as they are.
 
     :param existing: the answer of ``package_show``.
     :param laid: the record as :func:`.package_layout.package_dict` lays it out.
@@ -147,23 +148,13 @@ def _resources(
     existing: list[dict[str, Any]], laid: list[dict[str, Any]], kept: Collection[str]
 ) -> list[dict[str, Any]]:
     """Return the source's resources in its order, each merged with the resource that it was before."""
-    left = list(existing)
-    pairs: list[dict[str, Any] | None] = [None] * len(laid)
-    for key, alike in (("uri", str), ("uri", loose_spelling), ("url", str)):
-        for index, resource in enumerate(laid):
-            if pairs[index] is None and resource.get(key):
-                wanted = alike(resource[key])
-                match = next((old for old in left if alike(old.get(key) or "") == wanted), None)
-                if match is not None:
-                    left = [old for old in left if old is not match]
-                    pairs[index] = match
     return [
         dict(new) if old is None else _resource(old, new, kept)
-        for old, new in zip(pairs, laid, strict=True)
+        for old, new in zip(former(laid, existing), laid, strict=True)
     ]
 
 
-def _resource(old: dict[str, Any], new: dict[str, Any], kept: Collection[str]) -> dict[str, Any]:
+def _resource(old: Mapping[str, Any], new: dict[str, Any], kept: Collection[str]) -> dict[str, Any]:
     result = dict(old)
     same_bytes = "url" in kept or old.get("url") == new.get("url")
     for key in (new.keys() | RESOURCE_KEYS) - set(kept):

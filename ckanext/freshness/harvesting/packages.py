@@ -14,7 +14,7 @@ from ..ckan_adapter.ckan_core import model
 from ..ckan_adapter.harvest import harvesting_user
 from ..ckan_adapter.locks import locked
 from ..ckan_adapter.solr import rebuild
-from . import identifiers, known_records, object_states, refused_values
+from . import identifiers, known_records, object_states, refused_values, resource_identity
 from .known_records import RESOURCE_IDS
 from .licenses import license_index
 from .object_states import PendingObject
@@ -189,7 +189,7 @@ class PackageWriter:
         # CKAN indexes before it commits. If the database goes away in between, Solr has a dataset that
         # does not exist. The same id makes the second attempt create that dataset.
         package["id"] = str(uuid.uuid5(_PACKAGES, pending.id))
-        package["resources"] = identifiers.with_resource_ids(
+        package["resources"] = resource_identity.with_resource_ids(
             package["id"], package["resources"], {}
         )
 
@@ -260,11 +260,13 @@ class PackageWriter:
             is removed whose id must be kept.
         """
         package_id = existing["id"]
-        removed = identifiers.ids_to_keep(package_id, existing["resources"], merged["resources"])
+        removed = resource_identity.ids_to_keep(
+            package_id, existing["resources"], merged["resources"]
+        )
         if not removed and all(resource.get("id") for resource in merged["resources"]):
             return {}
         earlier = known_records.earlier_resource_ids(package_id)
-        merged["resources"] = identifiers.with_resource_ids(
+        merged["resources"] = resource_identity.with_resource_ids(
             package_id, merged["resources"], earlier
         )
         return {**earlier, **removed} if removed else {}

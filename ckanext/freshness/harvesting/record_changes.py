@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from .record import Record
+from .resource_identity import former
 
 LONGEST = 200
 """Characters of a text; longer ones are cut."""
@@ -90,25 +91,17 @@ def _field(key: str, before: Any, after: Any, resource: str | None = None) -> li
 def _resources(
     before: Sequence[dict[str, Any]], after: Sequence[dict[str, Any]]
 ) -> list[FieldChange]:
-    old, new = _by_identity(before), _by_identity(after)
-    removed = tuple(_name(old[key]) for key in old if key not in new)[:MOST]
-    added = tuple(_name(new[key]) for key in new if key not in old)[:MOST]
+    pairs = list(zip(former(after, before), after, strict=True))
+    kept = {id(old) for old, _ in pairs}
+    removed = tuple(_name(old) for old in before if id(old) not in kept)[:MOST]
+    added = tuple(_name(new) for old, new in pairs if old is None)[:MOST]
     found = [FieldChange("resources", removed=removed, added=added)] if removed or added else []
-    both = [key for key in new if key in old and old[key] != new[key]]
-    for key in both[:MOST]:
-        keys = sorted((old[key].keys() | new[key].keys()) - _IDENTIFIERS)
-        for field in keys:
+    both = [(old, new) for old, new in pairs if old is not None and old != new]
+    for old, new in both[:MOST]:
+        for field in sorted((old.keys() | new.keys()) - _IDENTIFIERS):
             if not field.endswith("_translated"):
-                name = _name(new[key])
-                found += _field(field, old[key].get(field), new[key].get(field), name)
+                found += _field(field, old.get(field), new.get(field), _name(new))
     return found
-
-
-def _by_identity(resources: Sequence[dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    return {
-        str(resource.get("uri") or resource.get("url") or place): resource
-        for place, resource in enumerate(resources)
-    }
 
 
 def _name(resource: Mapping[str, Any]) -> str:

@@ -62,6 +62,15 @@ def record(**values: Any) -> Record:
             {"resources": [{"uri": "https://x.example/b", "name": "Map"}]},
             [FieldChange("resources", removed=("Table",), added=("Map",))],
         ),
+        (
+            {
+                "resources": [
+                    {"url": "https://x.example", "name": name} for name in ("CSV", "JSON", "XML")
+                ]
+            },
+            {"resources": [{"url": "https://x.example", "name": name} for name in ("JSON", "XML")]},
+            [FieldChange("resources", removed=("CSV",))],
+        ),
     ],
 )
 def test_the_fields_that_differ(
