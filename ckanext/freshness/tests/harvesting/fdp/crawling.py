@@ -57,8 +57,10 @@ class Memory:
         self.objects = objects
         self.rows: dict[str, tuple[str, str]] = {}
         self.recalled: set[str] = set()
+        self._visited: set[str] = set()
 
     def recall(self, url: str, digest: str) -> str | None:
+        self._visited.add(url)
         known, outline = self.rows.get(url, ("", ""))
         if known != digest:
             return None
@@ -69,13 +71,16 @@ class Memory:
         return url in self.rows
 
     def remember(self, url: str, digest: str, outline: str) -> None:
+        self._visited.add(url)
         self.rows[url] = digest, outline
 
     def resources_of(self, object_id: str) -> dict[str, dict[str, Any]]:
         return {one["uri"]: one for one in self.objects[object_id]["resources"]}
 
     def finish(self, *, forget_others: bool) -> None:
-        """Nothing is left to write."""
+        if forget_others:
+            self.rows = {url: row for url, row in self.rows.items() if url in self._visited}
+        self._visited = set()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -204,7 +209,7 @@ class Site:
         """Run one harvest, from the crawl to the packages."""
         job = self.gather(now)
         for change in self.to_import(job):
-            self.import_(change)
+            self.import_(change, job)
         return job
 
     def gather(self, now: datetime = NOW, tell: Tell | None = None) -> Job:
@@ -257,6 +262,7 @@ class Site:
             absent.known.guid: not absent.delete and absent.known.guid in released
             for absent in (job.brake.held if job.brake else ())
         }
+        self.memory.finish(forget_others=job.survey.read_whole)
         return job
 
     def release(self) -> None:
@@ -267,24 +273,22 @@ class Site:
         """Return the changes of a job that its imports make, in their order."""
         return [one for one in job.changes.values() if one.kind is not RecordClass.UNCHANGED]
 
-    def import_(self, change: RecordChange) -> None:
-        """Import a record, or delete its package."""
+    def import_(self, change: RecordChange, job: Job) -> None:
+        """Import a record, or delete its package. As in the database, that fails without contents."""
+        sighting = change.sighting
+        if sighting is not None and sighting.contents is None:
+            job.record_errors[change.url] = "the object holds no readable record"
+            return
         package_id = self._package_of(change)
         for url, known in list(self.known.items()):
             if known.guid == change.guid or known.package_id == str(package_id):
                 del self.known[url]
             if known.package_id == str(package_id):
                 del self.packages[url]
-        if change.kind is RecordClass.DELETED:
+        if sighting is None or sighting.contents is None:
             return
-        sighting = change.sighting
-        assert sighting is not None
-        if change.kind in (RecordClass.NEW, RecordClass.CHANGED):
-            assert sighting.contents is not None
         object_id = str(len(self.objects))
-        before = change.known.object_id if change.known else None
-        content = _plain(sighting.contents) if sighting.contents else self.objects[before or ""]
-        self.objects[object_id] = content
+        content = self.objects[object_id] = _plain(sighting.contents)
         for url in filter(None, (change.url, sighting.subject)):
             self._earlier[loose_spelling(url)] = package_id
         self.packages[change.url] = Package(package_id, change.guid, content)
