@@ -44,6 +44,8 @@ HTML_PAGE = (
 class Fault:
     """A way to misbehave. It strikes `times` requests (None: all) after `after` healthy ones."""
 
+    is_honest: ClassVar[bool] = False
+    """The answer is the healthy one all the same."""
     times: int | None = None
     after: int = 0
     seen: int = dataclasses.field(default=0, init=False)
@@ -154,6 +156,7 @@ class Another(Fault):
 class Meanwhile(Fault):
     """The healthy answer. Then `act` changes what the server has, before it looks at another request."""
 
+    is_honest: ClassVar[bool] = True
     act: Callable[[], object] = object
 
     async def respond(self, exchange: Exchange) -> web.StreamResponse:
@@ -169,6 +172,7 @@ class Meanwhile(Fault):
 class Delay(Fault):
     """The healthy answer, so many seconds late."""
 
+    is_honest: ClassVar[bool] = True
     seconds: float = 1.0
 
     async def respond(self, exchange: Exchange) -> web.StreamResponse:

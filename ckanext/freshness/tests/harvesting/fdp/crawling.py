@@ -44,6 +44,8 @@ DAY = timedelta(hours=24)
 LIMITS = Limits(attempts=1, max_bytes=2**18)
 IMPATIENT = dataclasses.replace(LIMITS, read=0.8, total=1.2)
 """For servers that hang."""
+HURRIED = dataclasses.replace(LIMITS, read=0.1, total=0.2)
+"""For servers that hang, in jobs that may miss healthy answers too."""
 
 
 class Memory:

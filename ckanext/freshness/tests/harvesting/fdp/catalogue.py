@@ -1,0 +1,339 @@
+"""A random catalogue: what its authors and servers do to it, each by a name and two numbers."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Mapping
+
+from ckanext.freshness.tests.servers import faults
+from ckanext.freshness.tests.servers.base import Request
+from ckanext.freshness.tests.servers.faults import Fault, FaultKey, Reset
+from ckanext.freshness.tests.servers.fdp import FdpServer
+from ckanext.freshness.tests.servers.fdp_model import Kind, Record, State
+from ckanext.freshness.tests.servers.fdp_paging import Paging
+from ckanext.freshness.tests.servers.fdp_render import Layout
+
+_PAST_THE_END = 99
+
+
+class Feature(enum.Enum):
+    """What catalogues have and do besides the usual."""
+
+    HYDRA = "catalogs with pages by Hydra"
+    LINK = "catalogs with pages by an HTTP Link"
+    SHIFT = "lists whose records move from what is not read yet to what was read"
+    TOTALS = "totals that disagree with the pages"
+    REPEAT = "pages that repeat another one, or are past the end"
+    NAMED_GRAPH = "lists in a named graph"
+    BARE = "documents that describe a container without a list"
+    JUNK = "lists of which nothing can be read"
+    NEARLY_ALL = "all records, or all but one, are gone"
+    BIOBANK = "records of another type between catalog and dataset"
+    PART_OF = "a record names a catalog that leaves the root"
+    SPELLING = "URLs in another spelling"
+    PREFIX = "another prefix for all records"
+    REDIRECT = "a source that redirects to another container"
+
+
+PAGINGS: Mapping[Paging | None, Feature | None] = {
+    None: None,
+    Paging.NEXT_PAGE: Feature.HYDRA,
+    Paging.VIEW: Feature.HYDRA,
+    Paging.PARTIAL: Feature.HYDRA,
+    Paging.LINK: Feature.LINK,
+    Paging.BARE_LINK: Feature.LINK,
+}
+
+
+class Catalogue:
+    """A source of some catalogs and datasets, on a server that earlier catalogues may have had.
+
+    :ivar source_url: the root, or the first catalog
+    """
+
+    def __init__(self, server: FdpServer, layout: Layout, *, catalogs: int, is_root: bool) -> None:
+        self.server = server
+        server.layout = layout
+        server.faults.clear()
+        server.also_below = ""
+        server.renderer.base = server.url
+        self._made = 0
+        first, *_ = [server.add_catalog(f"c{number}") for number in range(catalogs)]
+        self.source_url = server.url if is_root else server.url_of(first)
+        self._unjunked: dict[Record, list[Record | str]] = {}
+
+    # Choosing
+
+    def _dataset(self, number: int) -> Record | None:
+        """One of the datasets, also of those that are gone."""
+        datasets = self.server.datasets
+        return datasets[number % len(datasets)] if datasets else None
+
+    def _catalog(self, number: int) -> Record:
+        catalogs = self.server.catalogs
+        return catalogs[number % len(catalogs)]
+
+    def _container(self, number: int) -> Record:
+        """A catalog or a biobank."""
+        found = [*self.server.catalogs, *self.server.records(Kind.BIOBANK)]
+        return found[number % len(found)]
+
+    def _unlist(self, record: Record) -> None:
+        for parent in (self.server.root, *self.server.catalogs, *self.server.records(Kind.BIOBANK)):
+            self.server.unlist(record, parent)
+
+    # What authors do
+
+    def publish(self, catalog: int, count: int) -> None:
+        """Add some datasets to a container."""
+        for _ in range(count % 4 + 1):
+            self._made += 1
+            container = self._container(catalog)
+            title = f"Dataset {self._made}"
+            self.server.add_dataset(container, f"d~{self._made}", title=title, distributions=0)
+
+    def draft(self, catalog: int, _: int) -> None:
+        self._made += 1
+        self.server.add_dataset(
+            self._container(catalog), f"d~{self._made}", draft=True, distributions=0
+        )
+
+    def edit(self, dataset: int, _: int) -> None:
+        if record := self._dataset(dataset):
+            self.server.change(record, title=f"{record.label[:40].removesuffix(' again')} again")
+
+    def delete(self, dataset: int, count: int) -> None:
+        """Delete some datasets that follow each other: they are in no list, and answer 404 or 410."""
+        for number in range(count % 3 + 1):
+            if record := self._dataset(dataset + number):
+                self._unlist(record)
+                self.server.vanish(record, 410 if count % 2 else 404)
+
+    def unlist(self, dataset: int, count: int) -> None:
+        """Take some datasets out of all lists; they still answer."""
+        for number in range(count % 3 + 1):
+            if record := self._dataset(dataset + number):
+                self._unlist(record)
+
+    def bring_back(self, dataset: int, catalog: int) -> None:
+        """Publish a dataset, and list it if no container does."""
+        if record := self._dataset(dataset):
+            self.server.publish(record)
+            parents = (*self.server.catalogs, *self.server.records(Kind.BIOBANK))
+            if not any(record in parent.listing(Kind.DATASET) for parent in parents):
+                self.server.list_also(record, self._container(catalog))
+
+    def withdraw(self, dataset: int, status: int) -> None:
+        """Make a draft of a dataset again: it is listed and answers 401 or 403."""
+        if record := self._dataset(dataset):
+            self.server.withdraw(record, 401 if status % 2 else 403)
+
+    def vanish(self, dataset: int, status: int) -> None:
+        """Lose a dataset that is still listed."""
+        if record := self._dataset(dataset):
+            self.server.vanish(record, 410 if status % 2 else 404)
+
+    def list_also(self, dataset: int, catalog: int) -> None:
+        if record := self._dataset(dataset):
+            container = self._container(catalog)
+            if record not in container.listing(Kind.DATASET):
+                self.server.list_also(record, container)
+
+    def move(self, dataset: int, catalog: int) -> None:
+        """Let a dataset name another catalog; the listing follows or not."""
+        if record := self._dataset(dataset):
+            self.server.move(record, self._catalog(catalog), listing_follows=catalog >= 6)
+
+    def rename(self, dataset: int, _: int) -> None:
+        """Give a dataset another URL, under which it is another record."""
+        if record := self._dataset(dataset):
+            self._made += 1
+            self.server.respell(record, f"/dataset/d~{self._made}")
+
+    def respell(self, dataset: int, _: int) -> None:
+        """Write the URL of a dataset in another way."""
+        if record := self._dataset(dataset):
+            path = record.path
+            path = path.replace("~", "%7E") if "~" in path else path.replace("%7E", "~")
+            self.server.respell(record, path)
+
+    def add_catalog(self, _: int, __: int) -> None:
+        self._made += 1
+        self.server.add_catalog(f"more{self._made}")
+
+    def drop_catalog(self, catalog: int, _: int) -> None:
+        """Take a catalog out of the root; it still answers."""
+        self.server.unlist(self._catalog(catalog), self.server.root)
+
+    def restore_catalog(self, catalog: int, _: int) -> None:
+        record = self._catalog(catalog)
+        self.server.publish(record)
+        if record not in self.server.root.listing(Kind.CATALOG):
+            self.server.list_also(record, self.server.root)
+
+    def refuse_catalog(self, catalog: int, status: int) -> None:
+        """Let a listed container answer 403, 404 or 410."""
+        record = self._container(catalog)
+        states = (State.DRAFT, State.MISSING, State.GONE)
+        record.state = states[status % len(states)]
+
+    def publish_container(self, catalog: int, _: int) -> None:
+        self.server.publish(self._container(catalog))
+
+    def resize(self, size: int, _: int) -> None:
+        """Let pages have another size."""
+        self.server.layout.page_size = self.server.layout.max_page_size = size % 4 + 1
+
+    def insert_biobank(self, catalog: int, count: int) -> None:
+        """Put a biobank between a catalog and some of its datasets."""
+        record = self._catalog(catalog)
+        self._made += 1
+        biobank = self.server.add_biobank(record, f"b{self._made}")
+        for child in list(record.listing(Kind.DATASET))[: count + 1]:
+            if isinstance(child, Record):
+                self.server.unlist(child, record)
+                self.server.list_also(child, biobank)
+                child.part_of = biobank
+
+    def name_graph(self, container: int, _: int) -> None:
+        """Serve a container as JSON-LD with a named graph, or no longer."""
+        containers = [self.server.root, *self.server.catalogs]
+        record = containers[container % len(containers)]
+        record.named_graph = not record.named_graph
+
+    def list_junk(self, catalog: int, how: int) -> None:
+        """Let a container list nothing but URLs that cannot be read, or list again what it has."""
+        record = self._container(catalog)
+        base = (f"{self.server.url}/lost", "http://127.0.0.77:9/dataset")[how % 2]
+        listed = list(record.listing(Kind.DATASET))
+        if kept := self._unjunked.pop(record, None):
+            record.children[Kind.DATASET] = kept
+        elif listed:
+            self._unjunked[record] = listed
+            junk: list[Record | str] = [f"{base}/{number}" for number in range(len(listed))]
+            record.children[Kind.DATASET] = junk
+        self.server.version += 1
+
+    def change_prefix(self, _: int, __: int) -> None:
+        """Name all records by URLs below another path, at which they answer too."""
+        self.server.also_below = "/new"
+        self.server.renderer.base = f"{self.server.url}/new"
+
+    # What goes wrong
+
+    def containers(self) -> list[str]:
+        """The targets of all pages of the containers, and of their page endpoints."""
+        found = []
+        for record in (
+            self.server.root,
+            *self.server.catalogs,
+            *self.server.records(Kind.BIOBANK),
+        ):
+            page, path = self.server.renderer.own_page(record, 1), record.path or "/"
+            found.append(path)
+            if page is not None:
+                found += [f"{path}?page={number}" for number in range(2, page.last + 1)]
+            elif self.server.layout.pages and record.kind is Kind.CATALOG:
+                found.append(f"{record.path}/page/dataset")
+        return found
+
+    def key(self, target: str) -> FaultKey:
+        """What a fault of exactly this target is set for, under whatever prefix."""
+        also_below = self.server.also_below or "\0"
+
+        def matches(request: Request) -> bool:
+            found = request.target.removeprefix(also_below)
+            return found.partition("?")[0] == target if "/page/" in target else found == target
+
+        return matches
+
+    def break_container(self, name: str, place: int) -> None:
+        """Let a fault strike the answers of a page of a container."""
+        places = self.containers()
+        target = places[place % len(places)]
+        self.server.faults[self.key(target)] = FAULTS[name](self, target)
+
+    def break_record(self, name: str, dataset: int) -> None:
+        if record := self._dataset(dataset):
+            self.server.faults[self.key(record.path)] = FAULTS[name](self, record.path)
+
+    def repair(self) -> None:
+        """End all faults of the server."""
+        self.server.faults.clear()
+        self.server.layout.total_off = 0
+
+
+Change = Callable[[Catalogue, int, int], None]
+
+CHANGES: Mapping[str, tuple[Change, Feature | None]] = {
+    "publish": (Catalogue.publish, None),
+    "draft": (Catalogue.draft, None),
+    "edit": (Catalogue.edit, None),
+    "delete": (Catalogue.delete, None),
+    "unlist": (Catalogue.unlist, None),
+    "bring back": (Catalogue.bring_back, None),
+    "withdraw": (Catalogue.withdraw, None),
+    "vanish": (Catalogue.vanish, None),
+    "list also": (Catalogue.list_also, None),
+    "move": (Catalogue.move, None),
+    "rename": (Catalogue.rename, None),
+    "respell": (Catalogue.respell, Feature.SPELLING),
+    "add catalog": (Catalogue.add_catalog, None),
+    "drop catalog": (Catalogue.drop_catalog, Feature.PART_OF),
+    "restore catalog": (Catalogue.restore_catalog, None),
+    "refuse catalog": (Catalogue.refuse_catalog, None),
+    "publish container": (Catalogue.publish_container, None),
+    "resize": (Catalogue.resize, None),
+    "insert biobank": (Catalogue.insert_biobank, Feature.BIOBANK),
+    "name graph": (Catalogue.name_graph, Feature.NAMED_GRAPH),
+    "list junk": (Catalogue.list_junk, Feature.JUNK),
+    "change prefix": (Catalogue.change_prefix, Feature.PREFIX),
+}
+
+
+def _bare(catalogue: Catalogue, target: str) -> Fault:
+    """A document that describes the container, and lists nothing."""
+    server = catalogue.server
+    record = server.find(target) or server.root
+    kind = "https://w3id.org/fdp/fdp-o#FAIRDataPoint"
+    if record.kind is not Kind.ROOT:
+        kind = "http://www.w3.org/ns/dcat#Catalog"
+    title = '<http://purl.org/dc/terms/title> "Bare"'
+    return faults.Body(f"<{server.iri_of(record)}> a <{kind}>; {title} .".encode())
+
+
+def _other_page(catalogue: Catalogue, target: str, number: int) -> Fault:
+    path = target.partition("?")[0]
+    first = 0 if "/page/" in target else 1
+    return faults.Another(target=f"{path}?page={number + first}&size=2")
+
+
+FAULTS: Mapping[str, Callable[[Catalogue, str], Fault]] = {
+    **{
+        str(status): lambda _, __, status=status: faults.Status(status)  # type: ignore[misc]
+        for status in (401, 403, 404, 410, 500, 503)
+    },
+    "once 404": lambda _, __: faults.Status(404, times=1),
+    "hangs": lambda _, __: faults.Hang(),
+    "cut off": lambda _, __: faults.Cut(0.45),
+    "truncated": lambda _, __: faults.Truncate(),
+    "reset": lambda _, __: faults.Reset(moment=Reset.Moment.BODY),
+    "empty": lambda _, __: faults.empty(),
+    "HTML": lambda _, __: faults.html("text/turtle"),
+    "other RDF": lambda _, __: faults.Body(b"<http://a> <http://b> <http://c> ."),
+    "to the root": lambda catalogue, _: faults.Redirect(catalogue.server.url or "/"),
+    "another record": lambda catalogue, _: faults.Another(
+        target=(catalogue._dataset(0) or catalogue.server.root).path
+    ),
+    "bare": _bare,
+    "first page again": lambda catalogue, target: _other_page(catalogue, target, 0),
+    "past the end": lambda catalogue, target: _other_page(catalogue, target, _PAST_THE_END),
+}
+
+FEATURES_OF_FAULTS: Mapping[str, Feature] = {
+    "to the root": Feature.REDIRECT,
+    "another record": Feature.REDIRECT,
+    "bare": Feature.BARE,
+    "first page again": Feature.REPEAT,
+    "past the end": Feature.REPEAT,
+}

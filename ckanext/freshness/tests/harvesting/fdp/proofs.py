@@ -1,0 +1,232 @@
+"""Proofs that records are gone, made of what a server had and what it answered. Nothing here uses the strategy.
+
+A proof is conservative: a server that answers wrongly proves nothing, even if a crawl cannot know that.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Collection, Iterable, Mapping
+from datetime import datetime, timedelta
+from urllib.parse import unquote
+
+from ckanext.freshness.tests.servers.base import Answered
+from ckanext.freshness.tests.servers.fdp import FdpServer
+from ckanext.freshness.tests.servers.fdp_model import Kind, Record, State
+
+_BELOW = (Kind.CATALOG, Kind.BIOBANK)
+
+WITHDRAWN_AFTER = timedelta(hours=24)
+
+
+def identity(url: str, server: FdpServer) -> str:
+    """Return what stays of a record's URL when servers respell it or put another prefix before it."""
+    path = url.removeprefix(server.url).removeprefix(server.also_below or "\0")
+    return unquote(path).rstrip("/")
+
+
+@dataclasses.dataclass(frozen=True)
+class Container:
+    """A root, catalog or biobank that the source leads to."""
+
+    record: Record
+    catalog: str
+    """The identity of the nearest catalog above it, or its own."""
+    targets: frozenset[str]
+    """The request targets of all its pages."""
+    members: frozenset[str]
+    """The identities of the datasets that it lists."""
+    is_readable: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class Moment:
+    """What a server had at a moment.
+
+    :ivar containers: all containers that its source leads to, by identity
+    :ivar readable: the identities of all datasets that answer 200
+    :ivar is_honest: its totals are right
+    """
+
+    containers: Mapping[str, Container]
+    readable: frozenset[str]
+    is_honest: bool
+
+    @classmethod
+    def of(cls, server: FdpServer, source_url: str) -> Moment:
+        """Look at a server now."""
+        root = server.find(source_url.removeprefix(server.url))
+        containers: dict[str, Container] = {}
+        pending = [] if root is None else [(root, "")]
+        while pending:
+            record, above = pending.pop()
+            own = identity(record.path, server)
+            if own in containers:
+                continue
+            catalog = own if record.kind is Kind.CATALOG else above
+            containers[own] = _container(server, record, catalog)
+            if record.state is State.PUBLISHED:
+                pending += [
+                    (child, catalog)
+                    for kind in _BELOW
+                    for child in record.listing(kind)
+                    if isinstance(child, Record)
+                ]
+        readable = {
+            identity(one.path, server) for one in server.datasets if one.state is State.PUBLISHED
+        }
+        return cls(containers, frozenset(readable), server.layout.total_off == 0)
+
+    def listing(self, dataset: str) -> list[Container]:
+        """Return the readable containers that list a dataset."""
+        return [
+            one for one in self.containers.values() if one.is_readable and dataset in one.members
+        ]
+
+    def is_visible(self, dataset: str) -> bool:
+        """Return whether a dataset is listed and can be read."""
+        return dataset in self.readable and bool(self.listing(dataset))
+
+
+def _container(server: FdpServer, record: Record, catalog: str) -> Container:
+    page = server.renderer.own_page(record, 1)
+    pages = range(2, page.last + 1) if page is not None else ()
+    path = record.path or "/"
+    return Container(
+        record,
+        catalog,
+        frozenset([path, *(f"{path}?page={number}" for number in pages)]),
+        frozenset(
+            identity(child if isinstance(child, str) else child.path, server)
+            for child in record.listing(Kind.DATASET)
+        ),
+        record.state is State.PUBLISHED,
+    )
+
+
+@dataclasses.dataclass
+class Evidence:
+    """What a job could have seen.
+
+    :ivar moments: what the server had at the job's beginning, and after each change since
+    :ivar answers: what it answered
+    """
+
+    server: FdpServer
+    moments: list[Moment]
+    answers: list[Answered]
+    junk_proves: bool = False
+    """Lists of which nothing can be read count."""
+
+    def __post_init__(self) -> None:
+        self._well: set[str] = set()
+        """Targets that were answered well."""
+        self._statuses: dict[str, int] = {}
+        """The last status of each record, by identity."""
+        for one in self.answers:
+            target = one.request.target.removeprefix(self.server.also_below or "\0")
+            is_well = one.status == 200 and (one.fault is None or one.fault.is_honest)
+            if is_well:
+                self._well.add(
+                    target.replace("?page=1", "") if target.endswith("?page=1") else target
+                )
+            if is_well or one.status != 200:
+                self._statuses[identity(target, self.server)] = one.status
+
+    def status(self, dataset: str) -> int | None:
+        """Return the last answer of a record's own URL; None if it gave none, or a wrong one."""
+        return self._statuses.get(dataset)
+
+    def listed_nowhere(self, dataset: str, known: Collection[str]) -> bool:
+        """Return whether no container listed a dataset at some moment, and this job had read all of them whole.
+
+        Containers and pages do not count that came later than the job began. A list of which nothing can be
+        read, and nothing is current, proves nothing.
+
+        :param known: the identities of all current records.
+        """
+        return any(
+            moment.is_honest
+            and not any(dataset in one.members for one in moment.containers.values())
+            and all(self._was_read(own, one, known) for own, one in moment.containers.items())
+            for moment in self.moments
+        )
+
+    def _was_read(self, own: str, container: Container, known: Collection[str]) -> bool:
+        first = self.moments[0].containers.get(own)
+        if first is None:
+            return True
+        return container.targets & first.targets <= self._well and (
+            not container.members
+            or self.junk_proves
+            or any(self.status(member) == 200 or member in known for member in container.members)
+        )
+
+    def pages_leave_out(self, dataset: str) -> bool:
+        """Return whether page endpoints of all its containers were read whole, and did not have a dataset."""
+        listing = self.moments[-1].listing(dataset)
+        return bool(listing) and all(
+            any(dataset not in moment.readable for moment in self.moments)
+            and self._has_read_well(f"{one.record.path}/page/dataset?")
+            for one in listing
+        )
+
+    def _has_read_well(self, start: str) -> bool:
+        """Return whether targets that begin so were requested, and all answered well."""
+        targets = {
+            one.request.target.removeprefix(self.server.also_below or "\0") for one in self.answers
+        }
+        asked = {target for target in targets if target.startswith(start)}
+        return bool(asked) and asked <= self._well
+
+    def refused(self, datasets: Iterable[str]) -> set[str]:
+        """Return those of some datasets whose own URLs answered 401 or 403."""
+        return {one for one in datasets if self.status(one) in (401, 403)}
+
+
+@dataclasses.dataclass
+class Refusals:
+    """Since when records have answered 401 or 403 to complete gathers, by identity."""
+
+    since: dict[str, datetime] = dataclasses.field(default_factory=dict)
+
+    def note(self, evidence: Evidence, known: Iterable[str], now: datetime) -> None:
+        """Note the answers of a complete gather."""
+        for one in known:
+            status = evidence.status(one)
+            if status in (401, 403):
+                self.since.setdefault(one, now)
+            elif status == 200:
+                self.since.pop(one, None)
+
+    def last_long(self, dataset: str, now: datetime) -> bool:
+        """Return whether a dataset has been refused for a day."""
+        return now - self.since.get(dataset, now) >= WITHDRAWN_AFTER
+
+
+def proof(
+    dataset: str,
+    catalog: str,
+    evidence: Evidence,
+    known: Mapping[str, str],
+    refusals: Refusals,
+    now: datetime,
+) -> str | None:
+    """Return why a record is gone; None if nothing proves it.
+
+    :param catalog: the identity of the record's catalog before the job.
+    :param known: the identity of the catalog of each current or new record, by its own.
+    """
+    status = evidence.status(dataset)
+    if status in (404, 410):
+        return f"it answers {status}"
+    if evidence.listed_nowhere(dataset, known):
+        return "no container lists it"
+    if status not in (401, 403):
+        return None
+    neighbours = [one for one, its_catalog in known.items() if its_catalog == catalog]
+    if len(evidence.refused(neighbours)) * 2 > len(neighbours):
+        return None
+    if refusals.last_long(dataset, now):
+        return "it has been refused for a day"
+    return "pages leave it out" if evidence.pages_leave_out(dataset) else None

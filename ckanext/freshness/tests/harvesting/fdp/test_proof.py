@@ -1,0 +1,427 @@
+"""Nothing is deleted without a proof, and everything with a proof is: random catalogues, faults and jobs.
+
+The machine runs real surveys against a real server. What proves that a record is gone is found out from what
+the server had and answered (:mod:`.proofs`), never by the strategy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from datetime import timedelta
+from typing import ClassVar, TypeVar
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    rule,
+    run_state_machine_as_test,
+)
+
+from ckanext.freshness.harvesting.record import KnownRecord
+from ckanext.freshness.harvesting.source_config import SourceConfig
+from ckanext.freshness.harvesting.strategy import RecordClass
+from ckanext.freshness.harvesting.survey import RecordChange
+from ckanext.freshness.tests.harvesting.fdp.catalogue import (
+    CHANGES,
+    FAULTS,
+    FEATURES_OF_FAULTS,
+    PAGINGS,
+    Catalogue,
+    Feature,
+)
+from ckanext.freshness.tests.harvesting.fdp.crawling import HURRIED, LIMITS, NOW, Job, Site
+from ckanext.freshness.tests.harvesting.fdp.proofs import (
+    Evidence,
+    Moment,
+    Refusals,
+    identity,
+    proof,
+)
+from ckanext.freshness.tests.servers import faults
+from ckanext.freshness.tests.servers.fdp import FdpServer
+from ckanext.freshness.tests.servers.fdp_model import Kind
+from ckanext.freshness.tests.servers.fdp_paging import Paging
+from ckanext.freshness.tests.servers.fdp_render import Layout
+
+T = TypeVar("T")
+
+MISSING = frozenset(Feature)
+"""Features of sources that cost records without proof until the harvester has repairs for them."""
+
+CONFIG = SourceConfig(max_delete_fraction=0.2)
+MIN_RECORDS = 10
+"""From so many current records on, the brake looks at their share."""
+
+NUMBERS = st.integers(0, 11)
+"""Each chooses one of several records or places, whatever their number."""
+
+
+def changes(
+    *, least: int = 0, most: int = 2, without: Collection[str] = ()
+) -> st.SearchStrategy[list[tuple[str, int, int]]]:
+    """Return a strategy for changes of a catalogue: names, and two numbers for each."""
+    names = [name for name, (_, feature) in CHANGES.items() if feature not in MISSING]
+    names = [name for name in names if name not in without]
+    return st.lists(
+        st.tuples(st.sampled_from(names), NUMBERS, NUMBERS), min_size=least, max_size=most
+    )
+
+
+def breakages() -> st.SearchStrategy[list[tuple[str, bool, int]]]:
+    """Return a strategy for faults: names, whether a container fails, and a number for the place."""
+    names = [name for name in FAULTS if FEATURES_OF_FAULTS.get(name) not in MISSING]
+    return st.lists(
+        st.tuples(st.sampled_from(names), st.booleans(), NUMBERS), min_size=1, max_size=2
+    )
+
+
+def if_there(
+    feature: Feature, strategy: st.SearchStrategy[T], otherwise: T
+) -> st.SearchStrategy[T]:
+    return st.just(otherwise) if feature in MISSING else strategy
+
+
+class Killed(Exception):
+    """The end of a gather that was killed."""
+
+
+class Machine(RuleBasedStateMachine):
+    """A catalogue, and the site that harvests it again and again."""
+
+    server: ClassVar[FdpServer]
+    empty: ClassVar[Callable[[], None]]
+    """Empties the server."""
+
+    catalogue: Catalogue
+    site: Site
+
+    def __init__(self) -> None:
+        super().__init__()
+        type(self).empty()
+        self.now = NOW
+        self.ids: dict[str, int] = {}
+        """The id of each record's package, by the record's identity."""
+        self.refusals = Refusals()
+        self.moments: list[Moment] = []
+        self.is_over = True
+        """A job has not passed its checks."""
+
+    @initialize(
+        paging=st.sampled_from([paging for paging in PAGINGS if PAGINGS[paging] not in MISSING]),
+        pages=st.booleans(),
+        containers=st.booleans(),
+        newest_first=if_there(Feature.SHIFT, st.booleans(), False),
+        is_root=st.booleans(),
+        size=st.integers(1, 4),
+        datasets=st.lists(st.integers(0, 7), min_size=1, max_size=3),
+    )
+    def begin(
+        self,
+        paging: Paging | None,
+        pages: bool,
+        containers: bool,
+        newest_first: bool,
+        is_root: bool,
+        size: int,
+        datasets: list[int],
+    ) -> None:
+        """Harvest a new catalogue with so many datasets in each catalog."""
+        layout = Layout(
+            pages=pages and paging is None,
+            containers=containers,
+            paging=paging,
+            page_size=size,
+            max_page_size=size,
+            newest_first=newest_first,
+        )
+        self.catalogue = Catalogue(self.server, layout, catalogs=len(datasets), is_root=is_root)
+        for catalog, count in enumerate(datasets):
+            for _ in range(count):
+                self.catalogue.publish(catalog, 0)
+        self.site = Site(self.server, url=self.catalogue.source_url, connections=1, config=CONFIG)
+        self._job()
+
+    @rule(changes=changes(most=3), hours=st.integers(1, 30))
+    def change(self, changes: list[tuple[str, int, int]], hours: int) -> None:
+        """Change the catalogue, and harvest it."""
+        self._change(changes)
+        self._job(hours=hours)
+
+    @rule(changes=changes(), broken=breakages(), hours=st.integers(1, 30))
+    def fail(
+        self,
+        changes: list[tuple[str, int, int]],
+        broken: list[tuple[str, bool, int]],
+        hours: int,
+    ) -> None:
+        """Change the catalogue, and harvest it while the server fails: a fault, of a container, and a place."""
+        self._change(changes)
+        for name, is_container, place in broken:
+            if is_container:
+                self.catalogue.break_container(name, place)
+            else:
+                self.catalogue.break_record(name, place)
+        self._job(hours=hours)
+        self.catalogue.repair()
+
+    @rule(
+        place=NUMBERS,
+        changes=changes(
+            least=1,
+            without=(("move", "unlist", "insert biobank") if Feature.SHIFT in MISSING else ()),
+        ),
+    )
+    def change_meanwhile(self, place: int, changes: list[tuple[str, int, int]]) -> None:
+        """Change the catalogue right after a page of a container was read."""
+
+        def act() -> None:
+            self._change(changes)
+            self.moments.append(self._moment())
+
+        places = self.catalogue.containers()
+        key = self.catalogue.key(places[place % len(places)])
+        self.server.faults[key] = faults.Meanwhile(act=act, times=1)
+        self._job()
+        self.catalogue.repair()
+
+    @rule(off=if_there(Feature.TOTALS, st.sampled_from([-1, 1, 5]), 0))
+    def miscount(self, off: int) -> None:
+        """Harvest while the server states a wrong total."""
+        self.server.layout.total_off = off
+        self._job()
+        self.catalogue.repair()
+
+    @rule(changes=changes(), after=NUMBERS, in_gather=st.booleans(), remembers=st.booleans())
+    def kill(
+        self, changes: list[tuple[str, int, int]], after: int, in_gather: bool, remembers: bool
+    ) -> None:
+        """Kill a job in its gather after so many records, or in its imports.
+
+        A killed gather may have remembered documents.
+        """
+        self._change(changes)
+        if not in_gather:
+            self._job(imports=after)
+            return
+
+        def tell(read: int, listed: int | None) -> None:
+            if read > after:
+                raise Killed
+
+        kept = self.site.copy()
+        try:
+            self.site.gather(self.now, tell)
+        except Killed:
+            rows = self.site.memory.rows
+            self.site = kept
+            if remembers:
+                self.site.memory.rows = rows
+        else:
+            self.site = kept
+
+    @rule()
+    def approve(self) -> None:
+        """Approve all held deletions."""
+        self.site.release()
+
+    @rule()
+    def settle(self) -> None:
+        """Run two good jobs: everything is as at the source, or held."""
+        for _ in range(2):
+            job, evidence = self._job(hours=25)
+        self._check_result(job, evidence)
+
+    def teardown(self) -> None:
+        if self.is_over:
+            return
+        self.settle()
+        self.approve()
+        job, evidence = self._job(hours=25)
+        assert all(self.site.held.values()), "an approved deletion is held again"
+        self._check_result(job, evidence)
+        before = dict(self.site.packages)
+        job, _ = self._job(hours=1)
+        changed = {
+            url: kind for url, kind in job.kinds.items() if kind is not RecordClass.UNCHANGED
+        }
+        assert not changed, f"written though nothing changed: {changed}"
+        assert self.site.packages == before
+
+    # Inside
+
+    def _change(self, changes: list[tuple[str, int, int]]) -> None:
+        for name, first, second in changes:
+            CHANGES[name][0](self.catalogue, first, second)
+
+    def _moment(self) -> Moment:
+        return Moment.of(self.server, self.catalogue.source_url)
+
+    def _identity(self, url: str | None) -> str:
+        return identity(url or "", self.server)
+
+    def _job(self, *, hours: int = 1, imports: int | None = None) -> tuple[Job, Evidence]:
+        """Run a job, and check that everything it deletes has a proof.
+
+        :param imports: how many imports are made before the job is killed; None for all.
+        """
+        self.is_over = True
+        self.now += timedelta(hours=hours)
+        self.server.reset()
+        self.moments = [self._moment()]
+        known = dict(self.site.known)
+        released = {guid for guid, is_released in self.site.held.items() if is_released}
+        hangs = any(isinstance(one, faults.Hang) for one in self.server.faults.values())
+        self.site.limits = HURRIED if hangs else LIMITS
+        job = self.site.gather(self.now)
+        self.server.wait_until_idle()
+        self.moments.append(self._moment())
+        evidence = Evidence(
+            self.server, self.moments, self.server.answers, junk_proves=Feature.JUNK in MISSING
+        )
+        deleted = [one for one in job.changes.values() if one.kind is RecordClass.DELETED]
+        self.refusals.note(evidence, map(self._identity, known), self.now)
+        self._check_proofs(deleted, job, evidence, known)
+        self._check_brake(deleted, evidence, known, released)
+        for change in self.site.to_import(job)[:imports]:
+            self.site.import_(change, job)
+        self._check_ids(known, deleted)
+        self.is_over = False
+        return job, evidence
+
+    def _check_proofs(
+        self,
+        deleted: Collection[RecordChange],
+        job: Job,
+        evidence: Evidence,
+        known: dict[str, KnownRecord],
+    ) -> None:
+        catalogs = {self._identity(url): self._identity(known[url].catalog_url) for url in known}
+        before = dict(catalogs)
+        for change in job.changes.values():
+            if change.kind is RecordClass.NEW:
+                catalogs[self._identity(change.url)] = self._identity(change.catalog_url)
+        for change in deleted:
+            own = self._identity(change.url)
+            found = proof(own, before[own], evidence, catalogs, self.refusals, self.now)
+            assert found, f"{change.url} is deleted without proof ({change.reason})"
+
+    def _check_brake(
+        self,
+        deleted: Collection[RecordChange],
+        evidence: Evidence,
+        known: dict[str, KnownRecord],
+        released: Collection[str],
+    ) -> None:
+        doomed = [one for one in deleted if one.guid not in released]
+        left = len(known) - len(deleted) + len(doomed)
+        if not doomed:
+            return
+        words = f"{len(doomed)} of {left} records are deleted without approval"
+        if Feature.NEARLY_ALL not in MISSING:
+            assert len(doomed) < left - 1, words
+        if len(known) >= MIN_RECORDS:
+            assert len(doomed) <= CONFIG.max_delete_fraction * left, words
+        if Feature.JUNK in MISSING:
+            return
+        end = evidence.moments[-1]
+        answering = [one for one in doomed if self._identity(one.url) in end.readable]
+        assert len(answering) < 2 or any(end.listing(self._identity(url)) for url in known), (
+            f"{words}, although they answer and the source lists no known record"
+        )
+
+    def _check_ids(self, known: dict[str, KnownRecord], deleted: Collection[RecordChange]) -> None:
+        assert set(self.site.packages) == set(self.site.known), "a dataset without a record"
+        found: dict[str, int] = {}
+        for url, package in self.site.packages.items():
+            own = self._identity(url)
+            assert own not in found, f"{url} is there twice"
+            found[own] = package.id
+            assert self.ids.setdefault(own, package.id) == package.id, f"{url} has another id"
+        lost = {self._identity(url) for url in known} - found.keys()
+        lost -= {self._identity(one.url) for one in deleted}
+        assert not lost, f"lost without a deletion: {lost}"
+
+    def _check_result(self, job: Job, evidence: Evidence) -> None:
+        """Check that the site has what the source has; what else it has is held or has no proof."""
+        end = evidence.moments[-1]
+        known = {self._identity(url): one for url, one in self.site.known.items()}
+        for record in self.server.datasets:
+            own = self._identity(record.path)
+            if not end.is_visible(own):
+                continue
+            url = self.server.iri_of(record)
+            assert own in known, f"{url} is not harvested: {job.errors}"
+            package = self.site.packages[known[own].url]
+            assert package.title == record.label, f"{url} is not as at its source"
+            catalog = self._identity(known[own].catalog_url)
+            assert catalog in self._catalogs_of(own, record.part_of, end, known), (
+                f"{url} is in the catalog {catalog}: {job.errors}"
+            )
+        for own, one in known.items():
+            if not end.is_visible(own) and one.guid not in self.site.held:
+                assert self._may_stay(own, one, evidence, known), (
+                    f"{one.url} is kept though it is gone"
+                )
+
+    def _catalogs_of(
+        self, own: str, part_of: object, end: Moment, known: dict[str, KnownRecord]
+    ) -> set[str]:
+        """Return the catalogs in which a visible dataset may be."""
+        named = [one for one in end.containers.values() if one.record is part_of]
+        allowed = {one.catalog for one in named or end.listing(own)}
+        before = self._identity(known[own].catalog_url)
+        if before in end.containers and not end.containers[before].is_readable:
+            allowed.add(before)
+        return allowed
+
+    def _may_stay(
+        self, own: str, one: KnownRecord, evidence: Evidence, known: dict[str, KnownRecord]
+    ) -> bool:
+        """Return whether a record that is not visible may be kept without being held."""
+        end = evidence.moments[-1]
+        catalog = self._identity(one.catalog_url)
+        for container in end.containers.values():
+            if container.catalog == catalog and not container.is_readable:
+                return True
+        status = evidence.status(own)
+        if status in (404, 410):
+            return False
+        listing = end.listing(own)
+        if listing and status in (401, 403):
+            neighbours = [
+                name for name in known if self._identity(known[name].catalog_url) == catalog
+            ]
+            return len(evidence.refused(neighbours)) * 2 > len(neighbours)
+        states_no_lists = not self.server.layout.containers and any(
+            not any(container.record.listing(kind) for kind in Kind)
+            for container in end.containers.values()
+        )
+        return states_no_lists or not evidence.listed_nowhere(own, known)
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[FdpServer]:
+    with FdpServer() as server:
+        yield server
+
+
+def test_nothing_is_deleted_without_proof(server: FdpServer) -> None:
+    is_quick = settings.get_current_profile_name() == "quick"
+
+    class Here(Machine):
+        pass
+
+    Here.server, Here.empty = server, staticmethod(server.snapshot())
+    run_state_machine_as_test(
+        Here,
+        settings=settings(
+            max_examples=60 if is_quick else 400,
+            stateful_step_count=12 if is_quick else 20,
+            deadline=None,
+            report_multiple_bugs=False,
+            suppress_health_check=list(HealthCheck),
+        ),
+    )
