@@ -382,6 +382,8 @@ class Nested:
     """Makes a description of a literal."""
     iri_key: str | None = "uri"
     """The key for the node's IRI; None if the IRI is left out."""
+    only_described: bool = False
+    """Leave out IRIs that the graph does not describe: another row of the table has them."""
 
     def __call__(self, view: RecordView, objects: Objects, key: str) -> list[dict[str, Any]] | None:
         """Read the descriptions as a sorted list without empty ones; None if there are none."""
@@ -391,10 +393,12 @@ class Nested:
                 item = self.from_text(lexical(node))
             else:
                 item = describe(view, node, self.table, f"{key}.")
-                if isinstance(node, URIRef):
+                if isinstance(node, URIRef) and (item or not self.only_described):
                     item = _identified(item, lexical(node), self.iri_key)
             if item:
                 found[json.dumps(item, sort_keys=True)] = item
+            elif self.only_described and not isinstance(node, BNode):
+                continue
             elif words := lexical(node):
                 view.warn(key, f'"{words[:80]}" says nothing that could be used; left out')
             elif isinstance(node, BNode):

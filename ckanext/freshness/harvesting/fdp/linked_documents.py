@@ -1,20 +1,21 @@
-"""The documents that a record links to: its distributions and its data services."""
+"""The documents that a record links to: its distributions, its data services, its samples and analytics."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from rdflib import DCTERMS, RDF, Graph, Literal, URIRef
+from rdflib.term import Node
 
 from ...web.urls import display_url
 from ..record import ReadOutcome
 from ..strategy import fate_of_service
 from .documents import ListedDataset, undescribed
-from .rdf import DCAT
+from .rdf import ADMS, DCAT, HEALTHDCATAP, short
 from .reader import (
     MOST_PAGES,
     NO_SUCH_ENDPOINT,
@@ -25,7 +26,14 @@ from .reader import (
     first_page,
 )
 
-_SERVICE_PREDICATES = (DCAT.accessService, DCAT.service)
+_LINKED: Mapping[Node, URIRef] = {
+    DCAT.accessService: DCAT.DataService,
+    DCAT.service: DCAT.DataService,
+    ADMS.sample: DCAT.Distribution,
+    HEALTHDCATAP.analytics: DCAT.Distribution,
+}
+"""Predicates that lead to the documents that a :class:`ServiceReader` reads, and what these describe."""
+_WORDS = {DCAT.DataService: "service", DCAT.Distribution: "distribution"}
 _NOT_FOLLOWED = frozenset({DCAT.servesDataset, DCTERMS.isPartOf})
 """Predicates that lead from a service to other records, which have documents of their own."""
 _SERVICE = "service"
@@ -124,14 +132,15 @@ class DistributionReader:
 
 
 class ServiceReader:
-    """A reader of the data services that records name. It reads each service once in a crawl."""
+    """A reader of the data services, samples and analytics that records name, each once in a crawl."""
 
     def __init__(self, reader: DocumentReader, now: datetime) -> None:
         self._reader = reader
         self._now = now
         self._requests: dict[str, asyncio.Future[FetchedDocument | UnreadableDocument]] = {}
-        self._named: dict[tuple[str, str], list[str]] = {}
-        """The services of each record, by its URL and the fingerprint of its other documents."""
+        self._named: dict[tuple[str, str], list[tuple[str, str]]] = {}
+        """The URLs that each record names, by its own URL and the fingerprint of its other documents. Each
+        has the type of what it describes."""
 
     async def fingerprint(self, record: str, own: str) -> str:
         """Return a record's fingerprint with the services that it named when it was last parsed.
@@ -139,12 +148,12 @@ class ServiceReader:
         :param record: the record's URL.
         :param own: the fingerprint of its other documents.
         """
-        urls = self._named.get((record, own))
-        if urls is None:
-            urls = json.loads(self._reader.memory.recall(_memory_key(record), own) or "[]")
-        if not urls:
+        named = self._named.get((record, own))
+        if named is None:
+            named = json.loads(self._reader.memory.recall(_memory_key(record), own) or "[]")
+        if not named:
             return own
-        results = [await self._read(url) for url in urls]
+        results = [await self._read(url, URIRef(kind)) for url, kind in named]
         return self._reader.hash(
             own,
             *(
@@ -154,47 +163,50 @@ class ServiceReader:
         )
 
     async def describe(self, record: str, own: str, graph: Graph) -> list[str]:
-        """Add the descriptions of services that a record's graph only names.
+        """Add the descriptions of services, samples and analytics that a record's graph only names.
 
         :param record: the record's URL.
         :param own: the fingerprint of its other documents.
-        :returns: a warning for each service that cannot be read. The record keeps the service's URL.
+        :returns: a warning for each that cannot be read. The record keeps its URL.
         """
-        named = {
-            str(service)
-            for predicate in _SERVICE_PREDICATES
-            for service in graph.objects(None, predicate)
-            if isinstance(service, URIRef)
+        kinds = {
+            str(node): kind
+            for predicate, kind in _LINKED.items()
+            for node in graph.objects(None, predicate)
+            if isinstance(node, URIRef)
         }
-        urls = [url for url in undescribed(sorted(named), [graph]) if self._reader.may_visit(url)]
-        if urls:
-            self._named[record, own] = urls
-            self._reader.memory.remember(_memory_key(record), own, json.dumps(urls))
+        named: list[tuple[str, str]] = []
         warnings = []
-        for url in urls:
-            result = await self._read(url)
+        for url in filter(self._reader.may_visit, undescribed(sorted(kinds), [graph])):
+            kind = kinds[url]
+            result = await self._read(url, kind)
             try:
                 if isinstance(result, UnreadableDocument):
                     raise result
-                _add_description(await result.parsed(), url, graph)
+                _add_description(await result.parsed(), url, kind, graph)
             except UnreadableDocument as failure:
-                warnings.append(
-                    f"service {display_url(url)}: {failure.reason}; only its URL is kept"
-                )
+                if kind == DCAT.Distribution and failure.outcome is ReadOutcome.MALFORMED:
+                    continue  # the file itself, which is not requested again
+                words = f"{_WORDS[kind]} {display_url(url)}: {failure.reason}"
+                warnings.append(f"{words}; only its URL is kept")
+            named.append((url, str(kind)))
+        if named:
+            self._named[record, own] = named
+            self._reader.memory.remember(_memory_key(record), own, json.dumps(named))
         return warnings
 
-    async def _read(self, url: str) -> FetchedDocument | UnreadableDocument:
+    async def _read(self, url: str, kind: URIRef) -> FetchedDocument | UnreadableDocument:
         if url not in self._requests:
-            self._requests[url] = asyncio.ensure_future(self._fetch(url))
+            self._requests[url] = asyncio.ensure_future(self._fetch(url, kind))
         return await self._requests[url]
 
-    async def _fetch(self, url: str) -> FetchedDocument | UnreadableDocument:
-        """Fetch a service; if that fails, return its last good document while the strategy keeps it."""
+    async def _fetch(self, url: str, kind: URIRef) -> FetchedDocument | UnreadableDocument:
+        """Fetch a document; if that fails, return the last good one while the strategy keeps it."""
         known, since = self._recall(url)
         try:
             document = await self._reader.get(url)
             if known is None or document.digest != known.digest:
-                _add_description(await document.parsed(), url, Graph())
+                _add_description(await document.parsed(), url, kind, Graph())
         except UnreadableDocument as failure:
             if known is None:
                 return failure
@@ -226,16 +238,17 @@ def _memory_key(record: str) -> str:
     return f"{record}#services"
 
 
-def _add_description(graph: Graph, url: str, target: Graph) -> None:
-    """Add a document's description of a service to a graph, under the URL that records name.
+def _add_description(graph: Graph, url: str, kind: URIRef, target: Graph) -> None:
+    """Add a document's description of a service or distribution to a graph, under the URL that records name.
 
-    :raises UnreadableDocument: the document describes no service, or several and not this one.
+    :raises UnreadableDocument: the document describes nothing of this kind, or several and not this one.
     """
-    services = set(graph.subjects(RDF.type, DCAT.DataService))
+    services = set(graph.subjects(RDF.type, kind))
     service = URIRef(url) if URIRef(url) in services else next(iter(services), None)
     # A single service under another URL is the same service under another name.
     if service is None or (service != URIRef(url) and len(services) > 1):
-        raise UnreadableDocument(url, ReadOutcome.MALFORMED, "it describes no dcat:DataService")
+        reason = f"it describes no {short(str(kind))}"
+        raise UnreadableDocument(url, ReadOutcome.MALFORMED, reason)
     pending, visited = [service], {service}
     while pending:
         node = pending.pop()

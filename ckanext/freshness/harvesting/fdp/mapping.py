@@ -155,15 +155,12 @@ def _unmapped(view: RecordView, subject: Node) -> dict[str, str]:
                 if _is_structure(node, predicate, value, is_record=is_record):
                     continue
                 example = lexical(value) or label(view, value)
-                if (
-                    not example
-                    and value not in visited
-                    and view.properties(value).keys() - {RDF.type}
-                ):
+                if value not in visited and isinstance(value, BNode):
                     # Its own properties say more than that there is a description.
                     visited.add(value)
                     pending.append((value, f"{step}/"))
-                    continue
+                    if not example and view.properties(value).keys() - {RDF.type}:
+                        continue
                 example = example or "a description"
                 found[step] = min(found.get(step, example), example)
             for value in objects:
@@ -184,7 +181,7 @@ def _is_structure(node: Node, predicate: Node, value: Node, *, is_record: bool) 
 
 def _is_described_elsewhere(view: RecordView, node: Node, predicate: Node) -> bool:
     """Return whether a node is described as another record, or as one of the server's profiles."""
-    if predicate == DCAT.distribution:
+    if predicate in mapping_tables.DISTRIBUTIONS:
         return False
     types = view.properties(node).get(RDF.type, ())
     return not _OWN_RECORDS.isdisjoint(types) or view.is_own_profile(str(node))

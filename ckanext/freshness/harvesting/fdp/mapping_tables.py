@@ -294,6 +294,47 @@ CATALOG = (
     MappingRow("services", (DCAT.service,), services),
 )
 
+RESOURCE = (
+    MappingRow("name", _TITLE, line, translated=True),
+    MappingRow("description", (DCT.description,), text, translated=True),
+    MappingRow("download_url", (DCAT.downloadURL,), text),
+    MappingRow("access_url", (DCAT.accessURL,), text),
+    MappingRow("size", (DCAT.byteSize,), integer),
+    MappingRow("issued", (DCT.issued,), earliest),
+    MappingRow("modified", (DCT.modified,), latest),
+    MappingRow("version", (DCAT.version, OWL.versionInfo, DCT.hasVersion), literal),
+    MappingRow("identifier", (DCT.identifier,), text),
+    MappingRow("publisher", (DCT.publisher,), agents),
+    MappingRow("license", (DCT.license,), text_or_texts),
+    MappingRow("rights", (DCT.rights,), named),
+    MappingRow("access_rights", (DCT.accessRights,), text),
+    MappingRow("has_policy", (ODRL.hasPolicy,), policies),
+    MappingRow("status", (ADMS.status,), text),
+    MappingRow("language", (DCT.language,), texts),
+    MappingRow("documentation", (FOAF.page,), texts),
+    MappingRow("conforms_to", (DCT.conformsTo,), standards),
+    MappingRow("availability", (DCATAP.availability,), text),
+    MappingRow("compress_format", (DCAT.compressFormat,), text),
+    MappingRow("package_format", (DCAT.packageFormat,), text),
+    MappingRow("temporal_resolution", (DCAT.temporalResolution,), text),
+    MappingRow("spatial_resolution_in_meters", (DCAT.spatialResolutionInMeters,), text),
+    MappingRow("applicable_legislation", (DCATAP.applicableLegislation,), texts),
+    MappingRow("retention_period", _RETENTION_PERIOD, periods),
+    MappingRow("access_services", (DCAT.accessService,), services),
+)
+
+# A sample or a result of analytics is a distribution that is no resource of its dataset.
+FILE = (
+    *RESOURCE,
+    MappingRow("format", (DCT.format, DCAT["format"]), texts),
+    MappingRow("media_type", (DCAT.mediaType,), texts),
+    MappingRow("checksum", (SPDX.checksum,), checksums),
+)
+files = Nested(FILE, nothing, only_described=True)
+
+DISTRIBUTIONS = frozenset({DCAT.distribution, ADMS.sample, HEALTHDCATAP.analytics})
+"""Predicates that lead from a dataset to distributions."""
+
 DATASET = (
     *_RECORD,
     MappingRow("url", (DCAT.landingPage,), text),
@@ -322,6 +363,7 @@ DATASET = (
     MappingRow("is_version_of", (DCAT.isVersionOf, DCT.isVersionOf), texts),
     MappingRow("related_resource", (DCT.relation,), texts),
     MappingRow("sample", (ADMS.sample,), texts),
+    MappingRow("sample_distributions", (ADMS.sample,), files),
     MappingRow("temporal_resolution", (DCAT.temporalResolution,), text),
     MappingRow("spatial_resolution_in_meters", (DCAT.spatialResolutionInMeters,), text),
     MappingRow("hvd_category", (DCATAP.hvdCategory,), texts),
@@ -339,6 +381,7 @@ DATASET = (
     MappingRow("number_of_unique_individuals", (HEALTHDCATAP.numberOfUniqueIndividuals,), integer),
     MappingRow("trusted_data_holder", (HEALTHDCATAP.trustedDataHolder,), boolean),
     MappingRow("analytics", (HEALTHDCATAP.analytics,), texts),
+    MappingRow("analytics_distributions", (HEALTHDCATAP.analytics,), files),
     MappingRow("code_values", (HEALTHDCATAP.hasCodeValues,), texts),
     MappingRow("coding_system", (HEALTHDCATAP.hasCodingSystem,), texts),
     MappingRow("health_category", (HEALTHDCATAP.healthCategory,), texts),
@@ -356,35 +399,6 @@ DATASET = (
         (DQV.hasQualityAnnotation,),
         Nested(ANNOTATION, _body, iri_key=None),
     ),
-)
-
-RESOURCE = (
-    MappingRow("name", _TITLE, line, translated=True),
-    MappingRow("description", (DCT.description,), text, translated=True),
-    MappingRow("download_url", (DCAT.downloadURL,), text),
-    MappingRow("access_url", (DCAT.accessURL,), text),
-    MappingRow("size", (DCAT.byteSize,), integer),
-    MappingRow("issued", (DCT.issued,), earliest),
-    MappingRow("modified", (DCT.modified,), latest),
-    MappingRow("version", (DCAT.version, OWL.versionInfo, DCT.hasVersion), literal),
-    MappingRow("identifier", (DCT.identifier,), text),
-    MappingRow("publisher", (DCT.publisher,), agents),
-    MappingRow("license", (DCT.license,), text_or_texts),
-    MappingRow("rights", (DCT.rights,), named),
-    MappingRow("access_rights", (DCT.accessRights,), text),
-    MappingRow("has_policy", (ODRL.hasPolicy,), policies),
-    MappingRow("status", (ADMS.status,), text),
-    MappingRow("language", (DCT.language,), texts),
-    MappingRow("documentation", (FOAF.page,), texts),
-    MappingRow("conforms_to", (DCT.conformsTo,), standards),
-    MappingRow("availability", (DCATAP.availability,), text),
-    MappingRow("compress_format", (DCAT.compressFormat,), text),
-    MappingRow("package_format", (DCAT.packageFormat,), text),
-    MappingRow("temporal_resolution", (DCAT.temporalResolution,), text),
-    MappingRow("spatial_resolution_in_meters", (DCAT.spatialResolutionInMeters,), text),
-    MappingRow("applicable_legislation", (DCATAP.applicableLegislation,), texts),
-    MappingRow("retention_period", _RETENTION_PERIOD, periods),
-    MappingRow("access_services", (DCAT.accessService,), services),
 )
 
 PACKAGE_KEYS = frozenset(

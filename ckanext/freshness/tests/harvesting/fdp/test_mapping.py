@@ -315,7 +315,10 @@ def test_a_warning_about_a_nested_value_names_the_whole_way(properties: str, war
             "dcat:distribution [ dct:title 'D' ; dct:available [ dct:startDate '2020' ] ]",
             {"dcat:distribution/dct:available/dct:startDate": "2020"},
         ),
-        ("dct:available [ rdfs:label 'soon' ; dct:startDate '2020' ]", {"dct:available": "soon"}),
+        (
+            "dct:available [ rdfs:label 'soon' ; dct:startDate '2020' ]",
+            {"dct:available": "soon", "dct:available/dct:startDate": "2020"},
+        ),
         ("dct:available [ a dct:PeriodOfTime ]", {"dct:available": "a description"}),
         ("dct:available []", {"dct:available": "a description"}),
         ("dct:temporal [ a dct:PeriodOfTime ]", {"dct:temporal": "a description"}),
@@ -499,6 +502,36 @@ def test_a_warning_names_the_distribution() -> None:
     assert warnings == [
         'distribution https://fdp.example.org/d1: size: "big" is not a whole number; left out'
     ]
+
+
+def test_samples_and_analytics_are_described() -> None:
+    record = mapped(
+        "dct:title 'T' ; adms:sample :s , :elsewhere , 'on request' , [ dct:title 'B' ] , [] ;"
+        " health:analytics :a",
+        ":s a dcat:Distribution ; dct:title 'S'@en ; dcat:downloadURL <https://o.nl/s> ;"
+        " dct:format 'CSV' ; dcat:byteSize 12 ; dct:isPartOf <> ; dct:valid '2030' ."
+        " :a a dcat:Distribution ; dcat:mediaType 'text/csv' .",
+    )
+    here = "https://fdp.example.org"
+    assert record.fields["sample"] == ["B", f"{here}/elsewhere", f"{here}/s", "on request"]
+    assert record.fields["sample_distributions"] == [
+        {
+            "uri": f"{here}/s",
+            "name": "S",
+            "name_translated": {"en": "S"},
+            "download_url": "https://o.nl/s",
+            "format": ["CSV"],
+            "size": 12,
+        },
+        {"name": "B"},
+    ]
+    assert record.fields["analytics"] == [f"{here}/a"]
+    assert record.fields["analytics_distributions"] == [
+        {"uri": f"{here}/a", "media_type": ["text/csv"]}
+    ]
+    assert record.warnings == []
+    assert record.unmapped == {"adms:sample": "a description", "adms:sample/dct:valid": "2030"}
+    assert record.resources == []
 
 
 def test_distributions_are_in_order_and_those_that_nobody_describes_are_left_out() -> None:
