@@ -18,6 +18,12 @@ FDP_RECORDING = _DATA / "fdp_recording.json"
 FDP_EDITED = _DATA / "fdp-live-edited.json.gz"
 #: The same with a series, data services of their own, and every field of the default forms.
 FDP_RICH = _DATA / "fdp-live-rich.json.gz"
+#: Version 1.17.6 with biobanks, studies, series and samples between and below its catalogs and datasets.
+FDP_TYPES = _DATA / "fdp-live-types.json.gz"
+#: A catalog whose document lost its type, as that version does when a record in it is deleted.
+FDP_LOST_TYPE = _DATA / "fdp-live-lost-type.json.gz"
+#: An experimental server of version 2, in Python.
+FDP_VERSION_2 = _DATA / "fdp-live-version-2.json.gz"
 
 _BASE = "{base}"
 

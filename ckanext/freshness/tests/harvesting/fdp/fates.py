@@ -26,13 +26,23 @@ from ckanext.freshness.harvesting.record import Record
 from ckanext.freshness.tests.harvesting.fdp.parsed import parse
 from ckanext.freshness.tests.servers.replay import (
     FDP_EDITED,
+    FDP_LOST_TYPE,
     FDP_RECORDING,
     FDP_RICH,
+    FDP_TYPES,
+    FDP_VERSION_2,
     load_recording,
 )
 
 BASE = "https://fdp.example.org"
-RECORDINGS = {"recording": FDP_RECORDING, "edited": FDP_EDITED, "rich": FDP_RICH}
+RECORDINGS = {
+    "recording": FDP_RECORDING,
+    "edited": FDP_EDITED,
+    "rich": FDP_RICH,
+    "types": FDP_TYPES,
+    "lost type": FDP_LOST_TYPE,
+    "version 2": FDP_VERSION_2,
+}
 
 MAPPED, REPORTED, STRUCTURE, NOISE, LOST = "mapped", "reported", "structure", "noise", "lost"
 
@@ -42,10 +52,12 @@ _SERVER_NODES = {
     "#identifier": "the server's own number of its metadata, the record's URL",
     "#accessRights": "the same sentence for every record to which nobody gave access rights",
 }
+_PROFILES = (f"{BASE}/profile/", f"{BASE}/fdp-api/profiles/")
 _OF_THE_SERVER = "the FAIR Data Point's description of itself: a harvest source has its own"
 _METRICS = mapping_tables.SERVER_NOISE[URIRef("http://semanticscience.org/resource/SIO_000628")]
 _PROFILE = "the profile, on the server itself, that its forms were checked against"
 _CONTAINER = mapping_tables.STRUCTURE[LDP.contains]
+_LEADING = (*mapping_tables.DISTRIBUTIONS, DCAT.accessService, DCAT.service)
 
 
 class Recording:
@@ -61,9 +73,24 @@ class Recording:
                 continue
             kind = self.pages if "/page/" in url else self.documents
             kind[url] = parse(answer["body"].encode(), "text/turtle", url)
+        for url in list(filter(self._is_of_another_kind, self.documents)):
+            del self.documents[url]
         self.records: dict[str, Record] = {}
         self.fates: dict[Triple, tuple[str, str]] = {}
         self._map_all()
+
+    def _is_of_another_kind(self, url: str) -> bool:
+        """Return whether a document describes a record that is not harvested, such as a biobank."""
+        types = set(self.documents[url].objects(URIRef(url), RDF.type))
+        is_listed = any(url in urls for urls in self.listed.values())
+        return bool(types) and not is_listed and url.rstrip("/") != BASE
+
+    def _is_recorded(self, url: str) -> bool:
+        """Return whether there is a document of a record. If only a page describes it, take it from there."""
+        for page in self.pages.values():
+            if url not in self.documents and (URIRef(url), None, None) in page:
+                self.documents[url] = _part(page, URIRef(url))
+        return url in self.documents
 
     def _map_all(self) -> None:
         for url in (*self.listed["datasets"], *self.listed.get("series", ())):
@@ -85,11 +112,11 @@ class Recording:
         pending, met = [url], set()
         while pending:
             one = pending.pop()
-            if one in met or one not in self.documents:
+            if one in met or not self._is_recorded(one):
                 continue
             met.add(one)
             graph += self.documents[one]
-            for predicate in (DCAT.distribution, DCAT.accessService, DCAT.service):
+            for predicate in _LEADING:
                 pending += map(str, self.documents[one].objects(URIRef(one), predicate))
         return graph
 
@@ -135,6 +162,20 @@ class Recording:
                     yield url, triple
 
 
+def _part(page: Graph, record: Node) -> Graph:
+    """Return a page's description of one record, without the other records."""
+    part, pending = Graph(), [record]
+    while pending:
+        node = pending.pop()
+        for triple in page.triples((node, None, None)):
+            value = triple[2]
+            own = isinstance(value, BNode) or str(value).startswith((f"{record}#", f"{record}/"))
+            if own and (value, None, None) not in part:
+                pending.append(value)
+            part.add(triple)
+    return part
+
+
 class _Walk:
     """A walk through the graph of one record, by the tables."""
 
@@ -168,7 +209,7 @@ class _Walk:
         for end, reason in _SERVER_NODES.items():
             if str(value) == f"{node}{end}":
                 return NOISE, reason
-        if predicate == DCTERMS.conformsTo and str(value).startswith(f"{BASE}/profile/"):
+        if predicate == DCTERMS.conformsTo and str(value).startswith(_PROFILES):
             return NOISE, _PROFILE
         if predicate == DCAT.distribution:
             is_there = any(one["uri"] == str(value) for one in self.record.resources)
@@ -182,7 +223,12 @@ class _Walk:
     def _reported(self, value: Node, step: str) -> tuple[str, str]:
         words = self.graph.objects(value) if isinstance(value, BNode) else [value]
         is_named = any(str(one)[:80] in self.warnings for one in words)
-        return (REPORTED if step in self.record.unmapped or is_named else LOST), step
+        unmapped = self.record.unmapped
+        # The label of a node is the example of what leads to it; a node without one has its properties named.
+        is_example = unmapped.get(step.rpartition("/")[0]) == str(value)
+        is_above = isinstance(value, BNode) and any(key.startswith(f"{step}/") for key in unmapped)
+        is_reported = step in unmapped or is_named or is_example or is_above
+        return (REPORTED if is_reported else LOST), step
 
     def _holds(
         self, triple: Triple, table: Iterable[MappingRow], values: list[dict[str, Any]]
@@ -238,12 +284,15 @@ class _Walk:
         leaves = set(_leaves(held))
         for _, inner, value in self.graph.triples((node, None, None)):
             triple = (node, inner, value)
+            step = path + short(str(inner))
             if leaves & _forms(value):
                 yield triple, MAPPED, ""
             elif inner in mapping_tables.STRUCTURE:
                 yield triple, STRUCTURE, mapping_tables.STRUCTURE[inner]
             else:
-                yield triple, *self._reported(value, path + short(str(inner)))
+                yield triple, *self._reported(value, step)
+                if isinstance(value, BNode):
+                    yield from self._below(value, inner, (), [], f"{step}/")
 
 
 _ENDS = ("", "_translated")
