@@ -119,7 +119,9 @@ def map_dataset(graph: Graph, subject: Node, *, language: str | None = None) -> 
     view = _view(graph, subject, language)
     record = _record(view, subject, mapping_tables.DATASET)
     resources = [_resource(view, node) for node in _distributions(view, subject)]
-    record.resources = sorted(resources, key=resource_order)
+    # Stores that merge a document into an earlier one double its blank nodes.
+    found = {resource_order(resource): resource for resource in resources}
+    record.resources = [found[key] for key in sorted(found)]
     return _finished(record, view, subject)
 
 

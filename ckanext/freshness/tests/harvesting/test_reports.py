@@ -69,10 +69,12 @@ class Documents:
     titles: set[str] = field(default_factory=lambda: {"a"})
     warnings: str = ""
     """What the warnings of the records match."""
+    resources: list[str] = field(default_factory=list)
 
 
 CATALOG = "<> a dcat:Catalog ; dcat:dataset </a> ."
 TWO = "<> a dcat:Catalog ; dcat:dataset </a>, </b> ."
+URL = "dcat:accessURL <https://files.example/f>"
 CONTEXT = {"dcat": "http://www.w3.org/ns/dcat#", "dct": "http://purl.org/dc/terms/"}
 
 
@@ -133,6 +135,16 @@ DOCUMENTS = [
         },
         warnings='issued: "-00.*" is not a date',
     ),
+    Documents(
+        "DOREMUS-ANR/knowledge-base 25: blank nodes are doubled",
+        {
+            "/c": CATALOG,
+            "/a": "<> a dcat:Dataset ; dct:title 'a' ; dcat:distribution "
+            + ", ".join([f"[ a dcat:Distribution ; dct:title 'f' ; {URL} ]"] * 2)
+            + " .",
+        },
+        resources=["f"],
+    ),
     *(
         Documents(
             f"RDFLib/rdflib 3538: containers of JSON-LD, {container}",
@@ -154,6 +166,7 @@ def test_documents(fdp: FdpServer, row: Documents) -> None:
     site = Site(fdp, url=f"{fdp.url}/c")
     assert site.job().errors == []
     assert site.titles() == row.titles
+    assert [one for each in site.packages.values() for one in each.resources] == row.resources
     warnings = [one for package in site.packages.values() for one in package.content["warnings"]]
     assert re.search(row.warnings, "\n".join(warnings)) and bool(warnings) == bool(row.warnings)
     unchanged(site)
