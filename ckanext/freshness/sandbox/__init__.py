@@ -21,4 +21,4 @@ class Unopened(Exception):
 
 
 class Exceeded(Unopened):
-    """Raised if content exceeds its process's time, memory or size of answer, or ends the process."""
+    """Raised if content exceeds its process's time, memory or size of answer."""

@@ -12,17 +12,22 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import os
+import re
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, BinaryIO, TypeVar
 
 from . import Exceeded, Unopened
+
+log = logging.getLogger(__name__)
 
 MIB = 1024 * 1024
 
@@ -32,10 +37,15 @@ _START = (
     " main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))"
 )
 
-_LONGEST_HEADER = 16 * 1024
+_LONGEST_HEADER = 64 * 1024
 
 _TIME_TO_EXIT = 1.0
 """Seconds that a process gets to exit after it closed its socket: it may be writing a traceback."""
+
+_OUT_OF_MEMORY = re.compile(rb"memory allocation of [0-9]+ bytes failed|MemoryError")
+"""The last words of processes that Rust or Python ended because the memory limit was reached."""
+
+_LAST_WORDS = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +73,7 @@ class Sandbox:
     Use it as a context manager, or call :meth:`close`.
 
     :param function: ``module:name`` of a function ``(request, file) -> answer`` on bytes. It may raise
-        :class:`.Unopened`; any other exception ends its process
+        :class:`.Unopened`; any other exception becomes one, and costs the process
     :param workers: the largest number of processes
     """
 
@@ -97,7 +107,7 @@ class Sandbox:
         :param file: a real file, flushed; its position moves
         :param imports: modules that the function needs: it cannot import any while it runs
         :raises Exceeded: the content exceeds the limits
-        :raises Unopened: the content cannot be opened
+        :raises Unopened: the content cannot be opened, or crashes the process
         """
         header = {"size": len(request), "imports": list(imports)}
         descriptors = [] if file is None else [file.fileno()]
@@ -115,7 +125,7 @@ class Sandbox:
                 worker.end()
                 raise Exceeded(f"takes more than {self._limits.seconds:g} seconds") from None
             except (ConnectionError, LookupError, TypeError, ValueError) as error:
-                raise Exceeded(self._last_words(worker.status())) from error
+                raise self._lost(worker) from error
             except BaseException:
                 worker.end()
                 raise
@@ -125,6 +135,8 @@ class Sandbox:
                 self._idle.append(worker)
         if "exceeded" in reply:
             raise Exceeded(reply["exceeded"])
+        if "traceback" in reply:
+            log.error("Content could not be opened\n%s", reply["traceback"])
         if "unopened" in reply:
             raise Unopened(reply["unopened"], reply.get("facts"))
         return answer
@@ -151,10 +163,19 @@ class Sandbox:
             raise
         return worker
 
-    def _last_words(self, status: int) -> str:
+    def _lost(self, worker: _Worker) -> Unopened:
+        """Return the error of the content during which a process was lost."""
+        status, words = worker.last_words()
         if status == -signal.SIGXCPU:
-            return f"takes more than {self._limits.cpu_seconds} seconds of processor time"
-        return f"ends the process that opens it (status {status})"
+            return Exceeded(f"takes more than {self._limits.cpu_seconds} seconds of processor time")
+        if _OUT_OF_MEMORY.search(words):
+            return Exceeded(f"needs more than {self._limits.memory} bytes of memory")
+        log.error(
+            "A process that opens content ended with status %s\n%s",
+            status,
+            words.decode(errors="replace"),
+        )
+        return Unopened(f"ends the process that opens it (status {status})")
 
 
 class _Worker:
@@ -165,6 +186,7 @@ class _Worker:
         self._channel.setblocking(False)
         with theirs:
             try:
+                self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 (closed in end())
                 self._process = subprocess.Popen(
                     [
                         *(_interpreter(), "-I", "-c", _START, function),
@@ -172,6 +194,7 @@ class _Worker:
                     ],
                     stdin=theirs.fileno(),
                     stdout=subprocess.DEVNULL,
+                    stderr=self._stderr,
                     # Ctrl-C must only reach the caller's process.
                     start_new_session=True,
                 )
@@ -208,19 +231,26 @@ class _Worker:
             raise ConnectionResetError
         return piece
 
-    def status(self) -> int:
-        """Return the exit status of a process that closed its socket; negative for a signal."""
+    def last_words(self) -> tuple[int, bytes]:
+        """Return the exit status of a process that closed its socket, and the end of its standard error.
+
+        The status is negative for a signal.
+        """
         try:
-            return self._process.wait(_TIME_TO_EXIT)
+            status = self._process.wait(_TIME_TO_EXIT)
         except subprocess.TimeoutExpired:
-            return -signal.SIGKILL
-        finally:
-            self.end()
+            status = -signal.SIGKILL
+        size = self._stderr.seek(0, os.SEEK_END)
+        self._stderr.seek(max(0, size - _LAST_WORDS))
+        words = self._stderr.read()
+        self.end()
+        return status, words
 
     def end(self) -> None:
         self._channel.close()
         self._process.kill()
         self._process.wait()
+        self._stderr.close()
 
 
 def _interpreter() -> str:

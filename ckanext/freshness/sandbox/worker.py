@@ -18,6 +18,7 @@ import math
 import os
 import resource
 import socket
+import traceback
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
@@ -25,19 +26,21 @@ from . import Unopened
 
 _LONGEST_HEADER = 64 * 1024
 _LONGEST_WORDS = 1000
+_MOST_STDERR = 1024 * 1024
+_FRAMES = 20
 
 
 def main(function: str, memory: int, cpu_seconds: int) -> None:
     """Answer requests until the caller closes the socket.
 
-    An exception that is not about the content, such as a bug in the function, ends the process with a
-    traceback.
+    After an exception that is not about the content, such as a bug in the function, the process ends.
     """
     # Parsers log each odd value. The answer is enough.
     logging.disable()
     open_content = _named(function)
     _limit(resource.RLIMIT_CORE, 0)
     _limit(resource.RLIMIT_AS, memory)
+    _limit(resource.RLIMIT_FSIZE, _MOST_STDERR)
     # A new process inherits the peak of its parent.
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with socket.socket(fileno=0) as channel:
@@ -59,6 +62,11 @@ def main(function: str, memory: int, cpu_seconds: int) -> None:
             except MemoryError:
                 # After a failed allocation, any object may be half initialised.
                 reply |= {"exceeded": f"needs more than {memory} bytes of memory", "last": True}
+            except BaseException as error:  # panics of Rust are no Exceptions
+                words = f"cannot be opened: {error!r}"
+                reply |= {"unopened": words[:_LONGEST_WORDS], "last": True}
+                frames = traceback.format_tb(error.__traceback__, -_FRAMES)
+                reply["traceback"] = "".join([*frames, type(error).__name__])
             body = b""
             if resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - peak > memory / 1024 / 2:
                 # Memory that the parser keeps would be missing for the next file.

@@ -223,7 +223,7 @@ def test_a_large_body_takes_no_memory(first: bytes) -> None:
     ("what", "limits", "reason"),
     [
         (b"killed", LIMITS, "ends the process that opens it (status -9)"),
-        (b"mistake", LIMITS, "ends the process that opens it (status 1)"),
+        (b"mistake", LIMITS, "cannot be opened: IndexError('list index out of range')"),
         (b"memory", LIMITS, f"needs more than {LIMITS.memory} bytes of memory"),
         (b"asleep", replace(LIMITS, seconds=1.0), "takes more than 1 seconds"),
         (b"busy", replace(LIMITS, cpu_seconds=1), "takes more than 1 seconds of processor time"),

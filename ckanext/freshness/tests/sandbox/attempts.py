@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -20,6 +21,31 @@ DEEDS: dict[str, Callable[[], object]] = {
     "command": lambda: subprocess.Popen(["true"], stdout=subprocess.PIPE),
     "url": lambda: urllib.request.urlopen("http://127.0.0.1:9/"),
 }
+
+
+class Panic(BaseException):
+    """As the panics of extensions in Rust, not an Exception."""
+
+
+def misbehave(request: bytes, file: BinaryIO | None) -> bytes:
+    """Do what the request names, and return the process's id."""
+    name, _, text = request.decode().partition(" ")
+    if name == "raise":
+        raise {"ValueError": ValueError, "Panic": Panic, "SystemExit": SystemExit}[text]("é" * 9000)
+    if name == "exit":
+        os._exit(int(text))
+    if name == "signal":
+        os.kill(os.getpid(), signal.Signals[text])
+    if name == "say":
+        os.write(2, text.encode())
+        os.abort()
+    if name == "flood":
+        while True:
+            os.write(2, b"x" * 10_000)
+    if name == "lie":
+        os.write(0, text.encode())
+        os._exit(0)
+    return str(os.getpid()).encode()
 
 
 def attempt(request: bytes, file: BinaryIO | None) -> bytes:

@@ -55,6 +55,47 @@ def test_an_answer_may_be_too_long_and_a_request_refused() -> None:
     assert type(third) is Exceeded and "gives more than 10000 bytes" in str(third)
 
 
+CRASHES = {
+    "raise ValueError": "cannot be opened: ValueError('é",
+    "raise Panic": "cannot be opened: Panic('é",
+    "raise SystemExit": "cannot be opened: SystemExit('é",
+    "exit 0": "ends the process that opens it (status 0)",
+    "exit 3": "ends the process that opens it (status 3)",
+    "signal SIGSEGV": "ends the process that opens it (status -11)",
+    "signal SIGABRT": "ends the process that opens it (status -6)",
+    "signal SIGKILL": "ends the process that opens it (status -9)",
+    "say thread panicked at": "ends the process that opens it (status -6)",
+    "flood": "cannot be opened: OSError(27, 'File too large')",
+    "lie no json\n": "ends the process that opens it (status 0)",
+    "lie {}\n": "ends the process that opens it (status 0)",
+    'lie {"size": "x"}\n': "ends the process that opens it (status 0)",
+}
+
+
+@pytest.mark.parametrize("deed", CRASHES)
+def test_a_crash_is_an_error_of_its_content_alone(
+    deed: str, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    before, crash, after = answers("misbehave", b"", deed.encode(), b"")
+    assert isinstance(before, bytes) and isinstance(after, bytes) and before != after
+    assert type(crash) is Unopened
+    assert str(crash).startswith(CRASHES[deed]) and len(str(crash)) <= 1000
+    (record,) = caplog.records
+    if deed.startswith("raise"):
+        assert ", in misbehave\n" in record.getMessage()
+    if deed.startswith("say"):
+        assert "thread panicked at" in record.getMessage()
+    assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize("words", ["memory allocation of 8 bytes failed", "MemoryError"])
+def test_a_process_that_dies_of_its_memory_limit_has_exceeded_it(words: str) -> None:
+    before, lost, after = answers("misbehave", b"", f"say {words}".encode(), b"")
+    assert isinstance(before, bytes) and isinstance(after, bytes) and before != after
+    assert type(lost) is Exceeded
+    assert str(lost) == f"needs more than {512 * 1024 * 1024} bytes of memory"
+
+
 def test_python_is_found_from_within_a_web_server(monkeypatch: pytest.MonkeyPatch) -> None:
     """In an embedded interpreter, ``sys.executable`` is the web server."""
     python = Path(sys.exec_prefix, "bin", "python3")
