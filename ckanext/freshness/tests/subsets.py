@@ -8,7 +8,7 @@ PURE = (
     *("harvesting/fdp/test_documents.py", "harvesting/fdp/test_mapping.py"),
     *("harvesting/fdp/test_mapping_recording.py", "harvesting/fdp/test_mapping_values.py"),
     *("harvesting/fdp/test_nothing_lost.py", "harvesting/fdp/test_rdflib_log.py"),
-    "harvesting/fdp/test_proof.py",
+    *("harvesting/fdp/test_document_text.py", "harvesting/fdp/test_proof.py"),
     *("harvesting/fdp/test_triples.py", "iati/registry/test_brakes.py"),
     *("iati/registry/test_records.py", "harvesting/test_package_merge.py"),
     *("harvesting/test_schema_fields.py", "harvesting/test_strategy.py"),

@@ -32,6 +32,7 @@ from ...sandbox import Exceeded, Unopened
 from ...sandbox.processes import MIB, ProcessLimits, Sandbox
 from ..legal_values import brief
 from ..messages import HarvestMessage, MessageCode, with_code
+from .document_text import as_utf8, kind_by_content
 
 if TYPE_CHECKING:
     from .triples import Term
@@ -61,11 +62,15 @@ MEDIA_TYPES = frozenset(
         "application/x-turtle",
         "text/n3",
         "application/n-triples",
+        "application/n-quads",
+        "application/trig",
         "application/rdf+xml",
         "application/ld+json",
     }
 )
-"""The content types that can be parsed."""
+"""The content types that decide the parser. With any other one, the document's beginning decides."""
+
+_CHARSET = re.compile(r""";\s*charset\s*=\s*["']?([^\s"';,]+)""", re.IGNORECASE)
 
 HOME_PAGE = URIRef(str(FOAF) + "homePage")
 """The reference implementation's spelling of ``foaf:homepage``."""
@@ -224,6 +229,12 @@ def media_type(content_type: str | None) -> str:
     return (content_type or "").partition(";")[0].strip().lower()
 
 
+def charset(content_type: str | None) -> str:
+    """Return the charset of a Content-Type header in lower case; empty if there is none."""
+    found = _CHARSET.search(content_type or "")
+    return found[1].lower() if found else ""
+
+
 class RdfParser:
     """A parser of the documents of one crawl, in a process of the sandbox.
 
@@ -241,12 +252,12 @@ class RdfParser:
     async def parse(self, body: bytes, content_type: str | None, url: str) -> Graph:
         """Return the triples of a document.
 
-        :param content_type: the Content-Type header, which decides the parser
+        :param content_type: the Content-Type header
         :param url: base of relative IRIs
         :raises DocumentError: the document is empty, not RDF, malformed, or exceeds the limits
         """
-        kind = media_type(content_type)
-        message = request(body, kind, url)
+        kind = kind_of(body, content_type)
+        message = request(body, kind, charset(content_type), url)
         if self._exceeded >= MOST_EXCEEDED:
             raise DocumentError(
                 f"the {kind} was not parsed: {MOST_EXCEEDED} documents of this source have taken "
@@ -265,21 +276,40 @@ class RdfParser:
         return graph_of(answer)
 
 
-def request(body: bytes, kind: str, url: str) -> bytes:
-    """Return the argument of :func:`.triples.read`.
+def kind_of(body: bytes, content_type: str | None) -> str:
+    """Return the media type that decides the parser of a document.
 
-    :param kind: the document's media type
+    :param content_type: the Content-Type header
     :raises DocumentError: the document is empty or not RDF
     """
     if not body.strip():
         raise DocumentError(HarvestMessage("the answer is empty", MessageCode.EMPTY))
-    if kind not in MEDIA_TYPES:
+    kind = media_type(content_type)
+    # Servers send RDF as text/plain, text/xml, application/octet-stream and many other types.
+    found = kind if kind in MEDIA_TYPES else kind_by_content(body)
+    if found is None:
         words = (
             f"the answer is {kind or 'of no content type'}, not RDF (text/turtle, "
             "application/rdf+xml or application/ld+json)"
         )
         raise DocumentError(HarvestMessage(words, MessageCode.NOT_METADATA))
-    return json.dumps({"media_type": kind, "base": url}).encode() + b"\n" + body
+    return found
+
+
+def utf8_of(body: bytes, content_type: str | None) -> bytes:
+    """Return a document that could be parsed in UTF-8. Under the same Content-Type it is still read well."""
+    is_xml = kind_of(body, content_type) == "application/rdf+xml"
+    return as_utf8(body, charset(content_type), is_xml=is_xml)
+
+
+def request(body: bytes, kind: str, charset: str, url: str) -> bytes:
+    """Return the argument of :func:`.triples.read`.
+
+    :param kind: the media type that decides the parser
+    :param charset: of the Content-Type header; may be empty
+    """
+    options = {"media_type": kind, "charset": charset, "base": url}
+    return json.dumps(options).encode() + b"\n" + body
 
 
 def graph_of(answer: bytes) -> Graph:

@@ -62,8 +62,8 @@ class FetchedDocument:
     body: bytes
     content_type: str | None
     digest: str
-    """Hash of the bytes and of what decides their meaning: the media type, and after a redirect the URL
-    that answered, to which URLs in the document may be relative."""
+    """Hash of the bytes and of what decides their meaning: media type and charset, and after a redirect the
+    URL that answered, to which URLs in the document may be relative."""
     parser: RdfParser
     next_url: str | None = None
     """URL of the next page (RFC 8288, rel="next")."""
@@ -217,8 +217,9 @@ class DocumentReader:
 
         :param base: the URL that answered.
         """
+        form = rdf.media_type(content_type), rdf.charset(content_type)
         redirected_to = "" if base == parse_url(url).url else base
-        digest = self.hash(rdf.media_type(content_type), body, redirected_to)
+        digest = self.hash(*form, body, redirected_to)
         return FetchedDocument(url, base, body, content_type, digest, self._parser)
 
     async def outline(

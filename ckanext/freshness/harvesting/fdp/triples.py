@@ -9,12 +9,13 @@ from __future__ import annotations
 import json
 import re
 from typing import BinaryIO
-from xml.parsers import expat
+from urllib.parse import quote
 
 import pyoxigraph
 
 from ...sandbox import Unopened
 from ..messages import HarvestMessage, MessageCode, code_of
+from . import document_text
 
 MOST_TRIPLES = 250_000
 MOST_TEXT = 64 * 1024 * 1024
@@ -25,8 +26,10 @@ LONGEST_TEXT = 4 * 1024 * 1024
 
 _XSD = "http://www.w3.org/2001/XMLSchema#"
 _HUGE = re.compile(r"[eE][-+]?[0-9]{4}")
-_SINGLE_QUOTED = re.compile(rb"(<!ENTITY\s+[^\s%'\"<>]+\s+)'([^']*)'")
-_PIECE = 4096
+_LEGAL_IN_IRIS = "%:/?#[]@!$&'()*+,;=-._~"
+_FORMATS = pyoxigraph.RdfFormat
+_WITH_TAGS = (_FORMATS.TURTLE, _FORMATS.N3, _FORMATS.TRIG, _FORMATS.N_TRIPLES, _FORMATS.N_QUADS)
+"""The formats whose grammar has language tags. The others take any text as a tag."""
 
 Term = str | list[str] | None
 """An IRI; or a literal's text, language and datatype, the last two optional; or None for a blank node."""
@@ -40,16 +43,20 @@ def read(request: bytes, file: BinaryIO | None = None) -> bytes:
     """
     header, _, body = request.partition(b"\n")
     options = json.loads(header)
-    if options["media_type"] == "application/rdf+xml":
-        body = _with_harmless_entities(body)
-    quads = pyoxigraph.parse(
-        body,
-        format=pyoxigraph.RdfFormat.from_media_type(options["media_type"]),
-        base_iri=options["base"],
-        lenient=True,
-    )
+    form = _FORMATS.from_media_type(options["media_type"])
+    is_xml = form == _FORMATS.RDF_XML
     try:
-        terms, indices = _numbered(quads)
+        body = document_text.as_utf8(body, options["charset"], is_xml=is_xml)
+        if is_xml:
+            body = document_text.plain_xml(body)
+        base = _legal_base(options["base"])
+        try:
+            terms, indices = _numbered(body, form, base)
+        except SyntaxError:
+            mended = document_text.with_language_tags(body) if form in _WITH_TAGS else body
+            if mended == body:
+                raise
+            terms, indices = _numbered(mended, form, base)
     except SyntaxError as error:
         if "LoadDocumentCallback" in error.msg:
             words = "names a remote @context, which is not loaded"
@@ -66,15 +73,29 @@ def read(request: bytes, file: BinaryIO | None = None) -> bytes:
     return json.dumps([terms, indices], ensure_ascii=False).encode()
 
 
-def _numbered(quads: pyoxigraph.QuadParser) -> tuple[list[Term], list[int]]:
-    """Return the distinct terms of the default graph, and its triples as one flat list of their indices."""
+def _legal_base(url: str) -> str | None:
+    """Return the base IRI of a document's URL, which may have characters that no IRI may have."""
+    for iri in (url, quote(url, _LEGAL_IN_IRIS, errors="replace")):
+        try:
+            return pyoxigraph.NamedNode(iri).value
+        except ValueError:
+            continue
+    return None
+
+
+def _numbered(
+    body: bytes, form: pyoxigraph.RdfFormat | None, base: str | None
+) -> tuple[list[Term], list[int]]:
+    """Return the distinct terms of a document, and its triples as one flat list of their indices.
+
+    All graphs are read as one: portals give a catalog's graph, or each record's, a name.
+    """
+    quads = pyoxigraph.parse(body, format=form, base_iri=base, lenient=True)
     numbers: dict[object, int] = {}
     terms: list[Term] = []
     indices: list[int] = []
     text = 0
     for quad in quads:
-        if not isinstance(quad.graph_name, pyoxigraph.DefaultGraph):
-            continue
         for term in (quad.subject, quad.predicate, quad.object):
             number = numbers.get(term)
             if number is None:
@@ -101,8 +122,10 @@ def _plain(term: object) -> Term:
         )
     if len(term.value) > LONGEST_TEXT:
         raise Unopened(f"has a text of more than {LONGEST_TEXT:,} characters")
-    if term.language:
-        return [term.value, term.language]
+    if term.language is not None:
+        # rdflib refuses malformed tags.
+        tag = document_text.language_tag(term.language)
+        return [term.value, tag] if tag else [term.value]
     datatype = term.datatype.value
     if datatype == _XSD + "string":
         return [term.value]
@@ -110,35 +133,6 @@ def _plain(term: object) -> Term:
         # Its digits would not fit into memory.
         raise _malformed(f"{term.value[:40]!r} is no xsd:decimal")
     return [term.value, "", datatype]
-
-
-def _with_harmless_entities(body: bytes) -> bytes:
-    """Return an RDF/XML document with its entities in double quotes, as the RDF parser needs them.
-
-    Internal entities with a plain text, as used for namespaces, are harmless. Expanding others may never
-    end, so they are refused. Only the part before the first tag is read.
-
-    :raises Unopened: the document declares an external entity, or one that names another
-    """
-    parser = expat.ParserCreate()
-    tags: list[int] = []
-
-    def declared(name: str, is_parameter: bool, value: str | None, *external: str | None) -> None:
-        if is_parameter or value is None:
-            raise _malformed("it declares an external or parameter entity")
-        if "&" in value:
-            raise _malformed("it declares an entity that names another one")
-
-    parser.EntityDeclHandler = declared
-    parser.StartElementHandler = lambda *_: tags.append(parser.CurrentByteIndex)
-    try:
-        for start in range(0, len(body), _PIECE):
-            parser.Parse(body[start : start + _PIECE], False)
-            if tags:
-                return _SINGLE_QUOTED.sub(_double_quoted, body[: tags[0]]) + body[tags[0] :]
-    except (expat.ExpatError, LookupError):
-        pass  # the RDF parser reports the error
-    return body
 
 
 def _malformed(why: str) -> Unopened:
@@ -149,7 +143,3 @@ def _unopened(words: str, code: MessageCode, **values: int) -> Unopened:
     # The parser quotes the document, with any character that it has.
     words = "".join(c if c.isprintable() else repr(c)[1:-1] for c in words)
     return Unopened(words, code_of(HarvestMessage(words, code, **values)))
-
-
-def _double_quoted(entity: re.Match[bytes]) -> bytes:
-    return b'%s"%s"' % (entity[1], entity[2].replace(b'"', b"&#34;"))

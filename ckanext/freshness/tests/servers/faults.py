@@ -102,12 +102,15 @@ def html(content_type: str = "text/html; charset=utf-8") -> Body:
 
 @dataclasses.dataclass(slots=True)
 class ContentType(Fault):
-    """The healthy body under a wrong label; None leaves the label out."""
+    """The healthy body, or another one, under a wrong label; None leaves the label out."""
 
     content_type: str | None = "application/octet-stream"
+    body: bytes | None = None
 
     async def respond(self, exchange: Exchange) -> web.StreamResponse:
         healthy = exchange.healthy()
+        if self.body is not None:
+            healthy = dataclasses.replace(healthy, body=self.body)
         headers = {key: value for key, value in healthy.headers.items() if not is_label(key)}
         if self.content_type is None:
             unlabelled = dataclasses.replace(healthy, headers=headers)

@@ -16,8 +16,8 @@ def parse(body: bytes, content_type: str | None, url: str) -> Graph:
 
     :raises DocumentError: it cannot be understood
     """
-    kind = rdf.media_type(content_type)
-    asked = rdf.request(body, kind, url)
+    kind = rdf.kind_of(body, content_type)
+    asked = rdf.request(body, kind, rdf.charset(content_type), url)
     try:
         return rdf.graph_of(triples.read(asked))
     except Unopened as error:

@@ -33,6 +33,7 @@ class Row:
 
 
 MOMENTS = Reset.Moment
+GZIP = b"\x1f\x8b\x08\x00"
 OTHER_HOST = "http://127.0.0.77:9/elsewhere"
 
 ROWS = [
@@ -50,8 +51,8 @@ ROWS = [
     Row("truncated transfer", faults.Truncate, "ended before the body was complete"),
     Row("truncated Turtle", lambda: faults.Cut(0.45), "text/turtle is malformed"),
     Row("HTML labelled as Turtle", lambda: faults.html("text/turtle"), "is malformed"),
-    Row("binary", faults.ContentType, "the answer is application/octet-stream, not RDF"),
-    Row("no content type", lambda: faults.ContentType(None), "of no content type, not RDF"),
+    Row("binary", lambda: faults.ContentType(body=GZIP), "is application/octet-stream, not RDF"),
+    Row("no type", lambda: faults.ContentType(None, GZIP), "of no content type, not RDF"),
     Row("empty", faults.empty, "the answer is empty"),
     Row("redirect loop", faults.Redirect, "redirects in a circle"),
     Row("another host", lambda: faults.Redirect(OTHER_HOST), 'add it to "allowed_hosts"'),
@@ -185,6 +186,15 @@ def test_root(world: World, row: Row) -> None:
     assert job.kinds == {}
     assert world.site.ids() == world.ids
     world.recover()
+
+
+@pytest.mark.parametrize("label", ["application/octet-stream", "text/plain", "text/html", None])
+def test_turtle_under_another_label(world: World, label: str | None) -> None:
+    for path in ("/", world.first.path, f"{world.first.path}/page/dataset?page=1&size=2"):
+        world.server.faults[path] = faults.ContentType(label)
+    job = world.site.job()
+    assert job.errors == []
+    assert job.of(RecordClass.UNCHANGED) == set(world.site.packages)
 
 
 @table(*REFUSED, *GONE)
