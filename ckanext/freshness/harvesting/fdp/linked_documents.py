@@ -15,7 +15,7 @@ from ...web.urls import display_url
 from ..record import ReadOutcome
 from ..strategy import fate_of_service
 from .documents import ListedDataset, undescribed
-from .rdf import ADMS, DCAT, HEALTHDCATAP, short
+from .rdf import ADMS, DCAT, HEALTHDCATAP, short, utf8_of
 from .reader import (
     MOST_PAGES,
     NO_SUCH_ENDPOINT,
@@ -228,7 +228,7 @@ class ServiceReader:
 
     def _remember(self, url: str, document: FetchedDocument, since: datetime | None) -> None:
         if len(document.body) <= _KEPT_BYTES:
-            body = document.body.decode("utf-8", "replace")
+            body = utf8_of(document.body, document.content_type).decode("utf-8", "replace")
             kept = [document.base, document.content_type, body, since and since.isoformat()]
             self._reader.memory.remember(url, _SERVICE, json.dumps(kept))
 
