@@ -20,6 +20,7 @@ from .aging.thresholds import Thresholds
 from .checking.selection import SelectionRules
 from .ckan_adapter.ckan_core import CkanConfigurationException
 from .harvesting.source_config import SourceConfig
+from .harvesting.strategy import BrakeLimits
 from .web.address_guard import Guard
 from .web.errors import FetchError
 from .web.exchange import ClientSettings, Limits
@@ -100,6 +101,19 @@ def harvest_policy(source: SourceConfig) -> HostPolicy:
     return HostPolicy(
         source.concurrency or int(_limit("connections", values.HARVEST)),
         source.requests_per_second or _limit("requests_per_second", values.HARVEST),
+    )
+
+
+def brake_limits(source: SourceConfig, min_records: int) -> BrakeLimits:
+    """Return how many deletions one job may make: the site's limits, unless the source sets its own.
+
+    :param min_records: the source type's.
+    """
+    fraction, most = source.max_delete_fraction, source.max_deletions
+    return BrakeLimits(
+        float(option("harvest.max_delete_fraction")) if fraction is None else fraction,
+        int(option("harvest.max_deletions")) if most is None else most,
+        min_records,
     )
 
 

@@ -273,6 +273,7 @@ def _as_known(
         fingerprint=extras.get("fingerprint") if exists else None,
         forbidden_since=datetime.fromisoformat(since) if since else None,
         subject=extras.get("subject"),
+        foreign=dataset is None and extras.get("catalog_url") is None,
         recognised=recognised,
         organization_id=organization_id,
         distributions=_lost_from_json(extras.get("distributions")),

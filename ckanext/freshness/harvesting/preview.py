@@ -20,6 +20,7 @@ from .record import Contents, KnownRecord, Record
 from .record_changes import FieldChange, changes
 from .sources import ForeignSource, Source, SourceType, source_of, source_type_named
 from .strategy import AbsentRecord, HeldDeletions, RecordClass
+from ..settings import brake_limits
 from .survey import RecordChange, Tell, UnmappedProperty, survey
 
 
@@ -167,6 +168,7 @@ def preview(source: Any, *, now: datetime, tell: Tell | None = None) -> Preview:
         _Lists(result),
         now=now,
         unmapped=unmapped_properties(source.id),
+        limits=brake_limits(source.config, source_type.min_records),
         released=decisions.released,
         held=decisions.held,
         tell=tell,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import enum
 import json
 import re
+import string
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -33,6 +34,8 @@ RESOURCE_KEYS = frozenset(
 
 _ESCAPE = re.compile("%[0-9a-f]{2}", re.IGNORECASE)
 _MEMBER = re.compile(";data(?:set|series)=")
+_UNRESERVED = frozenset(string.ascii_letters + string.digits + "-._~")
+"""Characters that mean the same with and without an escape (RFC 3986, section 2.3)."""
 
 
 # Contents
@@ -146,18 +149,24 @@ def is_web_url(text: str) -> bool:
 
 
 def spelling(url: str) -> str:
-    """Return a normal form of a URL: without a last slash, escapes in upper case, host in lower case.
+    """Return a normal form of a URL, by which two URLs that mean the same are equal.
 
-    A fragment stays: one document may describe many records whose URLs differ in nothing else. A text
-    that is not a URL stays as it is.
+    It has no last slash, its host is in lower case, and its escapes are those of RFC 3986, section 6.2.2:
+    unreserved characters have none, and all others are in upper case. A fragment stays: one document may
+    describe many records whose URLs differ in nothing else. A text that is not a URL stays as it is.
     """
     try:
         plain = parse_url(url).url
     except FetchError:
         return url
-    plain = _ESCAPE.sub(lambda escape: escape[0].upper(), plain).rstrip("/")
+    plain = _ESCAPE.sub(_plain_escape, plain).rstrip("/")
     fragment = url.partition("#")[2]
     return f"{plain}#{fragment}" if fragment else plain
+
+
+def _plain_escape(escape: re.Match[str]) -> str:
+    character = chr(int(escape[0][1:], 16))
+    return character if character in _UNRESERVED else escape[0].upper()
 
 
 def loose_spelling(url: str) -> str:
@@ -283,6 +292,8 @@ class KnownRecord:
     """When a job first found it listed but answering 401/403 (aware, UTC). None if it last answered."""
     subject: str | None = None
     """The URL that the record's own document names, if it differs from ``url``."""
+    foreign: bool = False
+    """Another harvester wrote it, and no job of ours has read it yet."""
     recognised: bool = True
     """False for a record of another harvester if nothing confirms that ``url`` is its URL. Its absence
     from all containers then proves nothing."""
@@ -388,7 +399,9 @@ class Containers:
     catalogs: set[str] = field(default_factory=set)
     """Every catalog of this source that was listed, readable or not."""
     unreadable: dict[str, str] = field(default_factory=dict)
-    """URL of each container that was not read completely, with the reason."""
+    """URL of each container that could not be read, with the reason. It protects its own records."""
+    unproved: dict[str, str] = field(default_factory=dict)
+    """URL of each container that was read, but not proved to be read whole, with the reason."""
     listed: set[str] = field(default_factory=set)
     """Every dataset and catalog that a container lists."""
 

@@ -61,7 +61,9 @@ class SourceConfig:
     harvest_catalogs: bool = False
     profiles: tuple[str, ...] = ()
     language: str | None = None
-    max_delete_fraction: float = 0.5
+    max_delete_fraction: float | None = None
+    """None means the site's option, as for ``max_deletions``."""
+    max_deletions: int | None = None
     keep_fields: tuple[str, ...] = ()
     default_tags: tuple[str, ...] = ()
     default_groups: tuple[str, ...] = ()
@@ -209,6 +211,7 @@ KEYS: Mapping[str, ReadValue] = {
     "profiles": _profiles,
     "language": _language,
     "max_delete_fraction": _number(0, 1),
+    "max_deletions": _number(0, 10_000_000, whole=True),
     "keep_fields": _fields,
     "default_tags": _tags,
     "default_groups": _names,

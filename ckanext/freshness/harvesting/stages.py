@@ -27,6 +27,7 @@ from ..ckan_adapter.lost_database import is_loss
 from ..ckan_adapter.solr import solr_commit, without_solr_commits
 from ..ckan_adapter.solr_queue import DocumentQueue, queued
 from ..dates import utc_now
+from ..settings import brake_limits
 from . import holds, known_records, object_states, object_writer
 from .document_memory import DocumentMemory
 from .legal_values import json_text
@@ -134,6 +135,7 @@ def _gather(
         writer,
         now=now,
         unmapped=known_records.unmapped_properties(source.id),
+        limits=brake_limits(source.config, source_type.min_records),
         released=decisions.released,
         held=decisions.held,
         tell=tell,

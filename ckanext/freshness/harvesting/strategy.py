@@ -6,20 +6,21 @@ pure: it uses neither the network nor the database, and ``now`` is an argument.
 A record is deleted only if the crawl proves that it is gone:
 
 - Its own URL answers 404 or 410; or
-- all containers (root, catalogs, pages) were read completely, and none lists it; or
+- all containers (root, catalogs, pages) were proved to be read whole (:mod:`.listings`), and none lists it; or
 - it is listed but answers 401 or 403, and either the complete pages of its catalog no longer contain it,
   or two jobs at least 24 hours apart found the same. If more than half of a catalog's records answer 401 or
   403, the server refuses everything, and none of them is deleted.
 
 Any other failure keeps records:
 
-- A container that could not be read completely protects every record of its catalog. Because records
+- A container that could not be read protects every record of its catalog. Because records
   move between catalogs, it also protects every other unlisted record, unless that record's own URL
   answers 404 or 410. A source whose root could not be read loses nothing.
+- A container that was read, but not proved to be read whole, protects every unlisted record in the same way.
 - A record that could not be read is kept. It protects no other record.
 
-In addition, the brake (:class:`HeldDeletions`) holds deletions that look like an accident. They wait until an
-editor releases exactly these deletions.
+In addition, the brake (:class:`HeldDeletions`) holds deletions that look like an accident, and all deletions of
+records that only another harvester has read. They wait until an editor releases exactly these deletions.
 """
 
 from __future__ import annotations
@@ -155,6 +156,18 @@ class AbsentRecord:
     """Why it is deleted or kept."""
     forbidden_since: datetime | None = None
     """Keep this for the next job, as :attr:`.record.KnownRecord.forbidden_since`."""
+    own_url: ReadOutcome | None = None
+    """What the record's own URL answered; None if the crawl did not request it."""
+
+
+@dataclass(frozen=True, slots=True)
+class BrakeLimits:
+    """How many deletions one job may make without an approval."""
+
+    max_delete_fraction: float = 0.2
+    """The share of the current records, 0 to 1. It counts from ``min_records`` current records on."""
+    max_deletions: int = 500
+    min_records: int = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,38 +209,41 @@ class BrakeScope:
     """How many would be deleted because an editor released them."""
     listed: bool
     """The source lists at least one such record."""
+    known_listed: int
+    """How many of the current records the source still lists."""
 
-    def alarm(self, max_delete_fraction: float, min_records: int) -> str | None:
-        """Return, for people, why the deletions look like an accident; None if they do not.
-
-        :param max_delete_fraction: the share of the current records that one job may delete, 0 to 1.
-        :param min_records: the share only counts if at least so many records are current.
-        """
+    def alarm(self, limits: BrakeLimits) -> str | None:
+        """Return, for people, why the deletions look like an accident; None if they do not."""
         if not self.doomed:
             return None
         if not self.listed:
             return (
                 f"the source lists nothing at all, but {self.current} {self.name} of it are current"
             )
+        if not self.known_listed and self.doomed > 1:
+            return f"the source lists none of the {self.current} current {self.name} any more"
         left = self.current - self.agreed
-        if self.current < min_records or self.doomed <= max_delete_fraction * left:
-            return None
         besides = f", besides {self.agreed} that were released" if self.agreed else ""
-        return (
-            f"{self.doomed} of {left} {self.name} would be deleted{besides}, "
-            f"more than max_delete_fraction ({max_delete_fraction:g}) allows"
-        )
+        would = f"{self.doomed} of {left} {self.name} would be deleted{besides}"
+        if left - self.doomed <= 1:
+            return f"{would}: all, or all but one, are never deleted without an approval"
+        if self.doomed > limits.max_deletions:
+            return f"{would}, more than max_deletions ({limits.max_deletions}) allows"
+        fraction = limits.max_delete_fraction
+        if self.current >= limits.min_records and self.doomed > fraction * left:
+            return f"{would}, more than max_delete_fraction ({fraction:g}) allows"
+        return None
 
 
 def must_ask(known: KnownRecord, listed: Collection[str], containers: Containers) -> bool:
     """Return whether the crawl must request a record's own URL to learn whether it is gone.
 
-    If a container was not read completely, an unlisted record may have moved there: only its own URL
-    can tell. Records that such a container protects are kept without a request.
+    If a container was not read whole, an unlisted record may have moved there: only its own URL
+    can tell. Otherwise the answer tells an editor more about the deletion. Records that an unreadable container
+    protects are kept without a request.
     """
     return (
-        bool(containers.unreadable)
-        and known.recognised
+        known.recognised
         and known.url not in listed
         and containers.root not in containers.unreadable
         and containers.unreadable_as(known.catalog_url) is None
@@ -241,8 +257,7 @@ def deletions(
     containers: Containers,
     *,
     now: datetime,
-    max_delete_fraction: float = 0.5,
-    min_records: int = 10,
+    limits: BrakeLimits = BrakeLimits(),
     released: Collection[str] = (),
     held: Collection[str] = (),
     catalogs_apart: bool = False,
@@ -251,8 +266,6 @@ def deletions(
 
     :param known: all current records of the source.
     :param seen: every record that the crawl met, by URL, with the answers that :func:`must_ask` wanted.
-    :param max_delete_fraction: see :meth:`BrakeScope.alarm`.
-    :param min_records: see :meth:`BrakeScope.alarm`.
     :param released: guids whose deletion an editor has released. The brake does not hold them. They
         stay on the list if this job cannot tell whether they are gone.
     :param held: guids that an earlier job's brake holds. Only a release ends this, even if so many
@@ -274,9 +287,10 @@ def deletions(
         (("organisations", True), ("datasets", False)) if catalogs_apart else (("records", None),)
     )
     scopes = [_scope(name, catalogs, current, seen, delete, released) for name, catalogs in parts]
-    alarms = [alarm for scope in scopes if (alarm := scope.alarm(max_delete_fraction, min_records))]
+    alarms = [alarm for scope in scopes if (alarm := scope.alarm(limits))]
 
     doomed = [decision for decision in delete if decision.known.guid not in released]
+    foreign = [decision for decision in doomed if decision.known.foreign]
     still_held = [decision for decision in doomed if decision.known.guid in held]
     # Held or released by an earlier job, and this one cannot tell whether they are gone. They stay on
     # the list: a release is used up only when it is applied.
@@ -288,6 +302,12 @@ def deletions(
     ]
     if alarms:
         stopped, reason = doomed, "; ".join(alarms)
+    elif foreign:
+        stopped = [decision for decision in doomed if decision in foreign or decision in still_held]
+        reason = (
+            f"{len(foreign)} of {len(current)} records were harvested by another harvester, and this source "
+            "has not read them yet"
+        )
     else:
         stopped = still_held
         reason = f"{len(stopped or unread)} of {len(current)} records are held since an earlier job"
@@ -317,6 +337,7 @@ def _decide(
     if seen is not None and is_listed and seen.outcome is ReadOutcome.PRESENT:
         return None
     since = known.forbidden_since
+    answer = None if seen is None else seen.outcome
     if not known.recognised and not is_listed:
         reason = HarvestMessage(
             f"kept: another harvester called it {known.guid!r}, which names no record of this source; "
@@ -328,18 +349,19 @@ def _decide(
         if (shield := containers.unreadable_as(url)) is not None:
             words = f"kept: {shield} could not be read"
             reason = HarvestMessage(words, MessageCode.CONTAINER_NOT_READ)
-            return AbsentRecord(known, False, reason, since)
+            return AbsentRecord(known, False, reason, since, answer)
     if seen is not None and seen.outcome is ReadOutcome.GONE:
         words = f"{known.url} answers that it is gone (404 or 410)"
-        return AbsentRecord(known, True, HarvestMessage(words, MessageCode.GONE))
+        reason = HarvestMessage(words, MessageCode.GONE)
+        return AbsentRecord(known, True, reason, own_url=answer)
     if seen is None or not is_listed:
-        if not containers.unreadable:
-            words = "no longer listed by the source"
-            return AbsentRecord(known, True, HarvestMessage(words, MessageCode.UNLISTED))
-        container = next(iter(containers.unreadable))
-        words = f"kept: not listed any more, but {container} could not be read and may list it"
+        container = next(iter([*containers.unreadable, *containers.unproved]), None)
+        if container is None:
+            reason = HarvestMessage("no longer listed by the source", MessageCode.UNLISTED)
+            return AbsentRecord(known, True, reason, own_url=answer)
+        words = f"kept: not listed any more, but {container} could not be read whole and may list it"
         reason = HarvestMessage(words, MessageCode.MAY_BE_LISTED)
-        return AbsentRecord(known, False, reason, since)
+        return AbsentRecord(known, False, reason, since, answer)
     if seen.outcome is ReadOutcome.FORBIDDEN:
         return _decide_forbidden(known, seen, refusing, now)
     reason = HarvestMessage("kept: listed, but could not be read", MessageCode.NOT_READ)
@@ -415,4 +437,5 @@ def _scope(
     agreed = sum(record.guid in released for record in going)
     # With catalogs=None only datasets count as listed: a listed catalog may be empty.
     listed = any(found.listed_in for found in seen.values() if found.is_catalog is bool(catalogs))
-    return BrakeScope(name, len(counted), len(going) - agreed, agreed, listed)
+    known_listed = sum(_is_listed(seen.get(record.url)) for record in counted)
+    return BrakeScope(name, len(counted), len(going) - agreed, agreed, listed, known_listed)

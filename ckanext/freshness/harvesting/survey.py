@@ -25,6 +25,7 @@ from .record import (
 )
 from .strategy import (
     AbsentRecord,
+    BrakeLimits,
     Deletions,
     HeldDeletions,
     RecordClass,
@@ -144,6 +145,7 @@ def survey(
     observer: SurveyObserver,
     *,
     now: datetime,
+    limits: BrakeLimits,
     unmapped: Mapping[str, Mapping[str, str]] | None = None,
     released: Collection[str] = (),
     held: Collection[str] = (),
@@ -154,6 +156,7 @@ def survey(
     :param known: the current records of the source, and those that it may adopt.
     :param unmapped: properties without a field of the current records, by harvest object id.
     :param tell: called with the progress after each record.
+    :param limits: how many deletions need no approval.
     :param released: guids whose deletion an editor has released.
     :param held: guids whose deletion is held and not released.
     :raises ConfigError: the source's configuration cannot be used.
@@ -167,8 +170,7 @@ def survey(
         classifier.seen,
         crawled.containers,
         now=now,
-        max_delete_fraction=source.config.max_delete_fraction,
-        min_records=source_type.min_records,
+        limits=limits,
         released=released,
         held=held,
         catalogs_apart=source_type.organizations,
@@ -296,7 +298,7 @@ class _Classifier:
         result.kept = len(decided.keep)
         result.brake = decided.brake
         result.container_errors = crawled.errors
-        result.read_whole = not unreadable
+        result.read_whole = not unreadable and not crawled.containers.unproved
         result.answered = crawled.containers.root not in unreadable
         result.requests = crawled.requests
         result.unmapped = count_unmapped(self._unmapped.values())
