@@ -168,7 +168,7 @@ def preview(source: Any, *, now: datetime, tell: Tell | None = None) -> Preview:
         _Lists(result),
         now=now,
         unmapped=unmapped_properties(source.id),
-        limits=brake_limits(source.config, source_type.min_records),
+        limits=brake_limits(result.source.config, source_type.min_records),
         released=decisions.released,
         held=decisions.held,
         tell=tell,

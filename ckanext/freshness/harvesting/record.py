@@ -421,6 +421,20 @@ class Containers:
     )
 
 
+@dataclass(slots=True)
+class NotHarvested:
+    """Members of one kind that a source lists and that become no dataset, such as blank nodes."""
+
+    count: int = 0
+    examples: list[str] = field(default_factory=list)
+    """URLs of the first of them, or of the containers that list them."""
+
+    def add(self, url: str, count: int = 1) -> None:
+        self.count += count
+        if len(self.examples) < 3 and url not in self.examples:
+            self.examples.append(url)
+
+
 Sink = Callable[[Sighting, Containers], None]
 """Receives each sighting, with the containers.
 

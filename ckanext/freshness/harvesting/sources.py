@@ -17,7 +17,7 @@ from ..ckan_adapter.harvest import get_harvester, normalized_source_url, registe
 from ..web.errors import FetchError
 from ..web.urls import parse_url
 from .document_memory import DocumentMemory
-from .record import Containers, CurrentRecords, Sink
+from .record import Containers, CurrentRecords, NotHarvested, Sink
 from .source_config import ConfigError, ReadValue, SourceConfig, examine, parse
 from .source_requests import OPTION, check_allowed
 
@@ -46,6 +46,10 @@ class CrawlEnd:
     containers: Containers
     errors: list[str] = field(default_factory=list)
     """For people: a line with URL and reason for each container that could not be read."""
+    warnings: list[str] = field(default_factory=list)
+    """For people: a line for each oddity of the source's lists that cost nothing."""
+    not_harvested: dict[str, NotHarvested] = field(default_factory=dict)
+    """Members of the source's lists that become no dataset, by their kind in a few words."""
     requests: int = 0
 
 

@@ -18,6 +18,7 @@ from .record import (
     Containers,
     CurrentRecords,
     KnownRecord,
+    NotHarvested,
     ReadOutcome,
     SeenRecord,
     Sighting,
@@ -135,6 +136,8 @@ class Survey:
     """For people: a line for each part of a readable record that could not be read."""
     drafts: int = 0
     """How many records and distributions are listed and were never readable."""
+    not_harvested: dict[str, NotHarvested] = field(default_factory=dict)
+    """Members of the source's lists that become no dataset, by their kind in a few words."""
 
 
 def survey(
@@ -302,6 +305,8 @@ class _Classifier:
         result.answered = crawled.containers.root not in unreadable
         result.requests = crawled.requests
         result.unmapped = count_unmapped(self._unmapped.values())
+        result.not_harvested = crawled.not_harvested
+        result.warnings += crawled.warnings
         for url, sighting in sorted(self._noted.items()):
             result.warnings += [f"{url}: {warning}" for warning in sighting.warnings]
             result.drafts += sighting.drafts

@@ -56,7 +56,7 @@ async def crawl_source(
             crawl = Crawl(client, source.url, options, known, memory, sink, parser)
             containers = await crawl.run()
     requests = sum(host.statistics.requests for host in hosts)
-    return CrawlEnd(containers, crawl.errors, requests)
+    return CrawlEnd(containers, crawl.errors, requests=requests)
 
 
 def _mapper(config: SourceConfig) -> Mapper:
