@@ -38,6 +38,7 @@ class MessageCode(str, enum.Enum):
 
     # Why a record is deleted or kept
     UNLISTED = "unlisted"
+    UNLISTED_ANSWERS = "unlisted answers"
     GONE = "gone"
     LEFT_OUT = "left out"
     WITHDRAWN = "withdrawn"

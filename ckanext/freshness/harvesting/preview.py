@@ -12,6 +12,7 @@ import sqlalchemy as sa
 
 from ..ckan_adapter.ckan_core import model
 from ..dates import utc_text
+from ..settings import brake_limits
 from . import holds
 from .document_memory import DocumentMemory
 from .known_records import content_of, records_of_source, unmapped_properties
@@ -20,7 +21,6 @@ from .record import Contents, KnownRecord, Record
 from .record_changes import FieldChange, changes
 from .sources import ForeignSource, Source, SourceType, source_of, source_type_named
 from .strategy import AbsentRecord, HeldDeletions, RecordClass
-from ..settings import brake_limits
 from .survey import RecordChange, Tell, UnmappedProperty, survey
 
 

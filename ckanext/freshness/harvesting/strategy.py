@@ -217,22 +217,31 @@ class BrakeScope:
         if not self.doomed:
             return None
         if not self.listed:
-            return (
-                f"the source lists nothing at all, but {self.current} {self.name} of it are current"
-            )
+            current = _counted(self.current, self.name)
+            verb = "is" if self.current == 1 else "are"
+            return f"the source lists nothing at all, but {current} of it {verb} current"
         if not self.known_listed and self.doomed > 1:
             return f"the source lists none of the {self.current} current {self.name} any more"
         left = self.current - self.agreed
-        besides = f", besides {self.agreed} that were released" if self.agreed else ""
-        would = f"{self.doomed} of {left} {self.name} would be deleted{besides}"
+        would = f"{self.doomed} of {_counted(left, self.name)} would be deleted"
+        if self.agreed:
+            would += f", besides {self.agreed} that an editor released"
         if left - self.doomed <= 1:
-            return f"{would}: all, or all but one, are never deleted without an approval"
+            return (
+                f"{would}, and no job deletes all {self.name} of a source, or all but one, "
+                "without an approval"
+            )
         if self.doomed > limits.max_deletions:
             return f"{would}, more than max_deletions ({limits.max_deletions}) allows"
         fraction = limits.max_delete_fraction
         if self.current >= limits.min_records and self.doomed > fraction * left:
             return f"{would}, more than max_delete_fraction ({fraction:g}) allows"
         return None
+
+
+def _counted(count: int, name: str) -> str:
+    """Return a number with its plural noun, which loses its s if the number is 1."""
+    return f"{count} {name.removesuffix('s') if count == 1 else name}"
 
 
 def must_ask(known: KnownRecord, listed: Collection[str], containers: Containers) -> bool:
@@ -257,7 +266,7 @@ def deletions(
     containers: Containers,
     *,
     now: datetime,
-    limits: BrakeLimits = BrakeLimits(),
+    limits: BrakeLimits,
     released: Collection[str] = (),
     held: Collection[str] = (),
     catalogs_apart: bool = False,
@@ -266,6 +275,7 @@ def deletions(
 
     :param known: all current records of the source.
     :param seen: every record that the crawl met, by URL, with the answers that :func:`must_ask` wanted.
+    :param limits: how many deletions need no approval.
     :param released: guids whose deletion an editor has released. The brake does not hold them. They
         stay on the list if this job cannot tell whether they are gone.
     :param held: guids that an earlier job's brake holds. Only a release ends this, even if so many
@@ -303,16 +313,19 @@ def deletions(
     if alarms:
         stopped, reason = doomed, "; ".join(alarms)
     elif foreign:
-        stopped = [decision for decision in doomed if decision in foreign or decision in still_held]
+        stopped = [one for one in doomed if one.known.foreign or one.known.guid in held]
         reason = (
-            f"{len(foreign)} of {len(current)} records were harvested by another harvester, and this source "
-            "has not read them yet"
+            f"{len(foreign)} of {_counted(len(current), 'records')} would be deleted that only another "
+            "harvester has read, and such records are never deleted without an approval"
         )
     else:
         stopped = still_held
-        reason = f"{len(stopped or unread)} of {len(current)} records are held since an earlier job"
+        count = len(stopped or unread)
+        reason = (
+            f"an earlier job held the deletion of {count} of {_counted(len(current), 'records')}"
+        )
         if not stopped:
-            reason += ", and could not be read this time"
+            reason += ", and this job could not verify it"
     stopped_guids = {decision.known.guid for decision in stopped}
     on_list = sorted([*stopped, *unread], key=lambda decision: decision.known.url)
     return Deletions(
@@ -357,9 +370,13 @@ def _decide(
     if seen is None or not is_listed:
         container = next(iter([*containers.unreadable, *containers.unproved]), None)
         if container is None:
-            reason = HarvestMessage("no longer listed by the source", MessageCode.UNLISTED)
-            return AbsentRecord(known, True, reason, own_url=answer)
-        words = f"kept: not listed any more, but {container} could not be read whole and may list it"
+            words, code = "no longer listed by the source", MessageCode.UNLISTED
+            if answer is ReadOutcome.PRESENT:
+                words, code = f"{words}; its own URL still answers", MessageCode.UNLISTED_ANSWERS
+            return AbsentRecord(known, True, HarvestMessage(words, code), own_url=answer)
+        words = (
+            f"kept: not listed any more, but {container} could not be read whole and may list it"
+        )
         reason = HarvestMessage(words, MessageCode.MAY_BE_LISTED)
         return AbsentRecord(known, False, reason, since, answer)
     if seen.outcome is ReadOutcome.FORBIDDEN:

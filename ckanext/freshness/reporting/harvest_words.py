@@ -63,6 +63,9 @@ SENTENCES: dict[MessageCode, str | tuple[str, str]] = {
     ),
     MessageCode.INTERRUPTED: N_("The harvest was interrupted. The next one imports the rest."),
     MessageCode.UNLISTED: N_("The source no longer lists it."),
+    MessageCode.UNLISTED_ANSWERS: N_(
+        "The source no longer lists it, but its web address still answers."
+    ),
     MessageCode.GONE: N_("The source says that it is gone."),
     MessageCode.LEFT_OUT: N_("The source refuses access to it, and its catalog leaves it out."),
     MessageCode.WITHDRAWN: N_("The source has refused access to it for more than a day."),

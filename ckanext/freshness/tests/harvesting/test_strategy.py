@@ -30,6 +30,7 @@ from ckanext.freshness.harvesting.strategy import (
 )
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)
+LIMITS = BrakeLimits()
 ROOT = "https://fdp.example.org"
 A, B = f"{ROOT}/catalog/a", f"{ROOT}/catalog/b"
 
@@ -56,7 +57,7 @@ def decide(
     found: list[SeenRecord],
     unreadable: tuple[str, ...] = (),
     unproved: tuple[str, ...] = (),
-    limits: BrakeLimits = BrakeLimits(),
+    limits: BrakeLimits = LIMITS,
     **decided: object,
 ) -> Deletions:
     containers = Containers(
@@ -407,13 +408,16 @@ BRAKES = [
     (12, 11, 1.0, 0, 0, 0, 1),
     # Released deletions do not raise what the others may take.
     (12, 1, 0.2, 500, 11, 11, 0),
+    (12, 0, 0.2, 500, 12, 12, 0),
     (12, 1, 0.2, 500, 5, 5, 6),
     (20, 12, 0.2, 500, 5, 8, 0),
     (20, 12, 0.2, 500, 4, 4, 4),
 ]
 
 
-@pytest.mark.parametrize(("current", "listed", "fraction", "most", "released", "gone", "held"), BRAKES)
+@pytest.mark.parametrize(
+    ("current", "listed", "fraction", "most", "released", "gone", "held"), BRAKES
+)
 def test_the_brake(
     current: int, listed: int, fraction: float, most: int, released: int, gone: int, held: int
 ) -> None:
@@ -430,17 +434,57 @@ def test_the_brake(
         assert str(current - released) in outcome.brake.reason
 
 
+ALWAYS = "and no job deletes all records of a source, or all but one, without an approval"
+FRACTION = "more than max_delete_fraction (0.2) allows"
+REASONS = [
+    # current, still listed, released, reason
+    (1, 0, 0, "the source lists nothing at all, but 1 record of it is current"),
+    (9, 0, 0, "the source lists nothing at all, but 9 records of it are current"),
+    (2, 1, 0, f"1 of 2 records would be deleted, {ALWAYS}"),
+    (9, 1, 0, f"8 of 9 records would be deleted, {ALWAYS}"),
+    (9, 1, 7, f"1 of 2 records would be deleted, besides 7 that an editor released, {ALWAYS}"),
+    (20, 15, 0, f"5 of 20 records would be deleted, {FRACTION}"),
+    (
+        *(20, 10, 5),
+        f"5 of 15 records would be deleted, besides 5 that an editor released, {FRACTION}",
+    ),
+    (3000, 2499, 0, "501 of 3000 records would be deleted, more than max_deletions (500) allows"),
+]
+
+
+@pytest.mark.parametrize(("current", "listed", "released", "reason"), REASONS)
+def test_the_reason_has_the_numbers(current: int, listed: int, released: int, reason: str) -> None:
+    records = [known(number) for number in range(current)]
+    agreed = [one.guid for one in records[listed : listed + released]]
+    brake = decide(records, present(*range(listed)), released=agreed).brake
+    assert brake is not None
+    assert brake.reason == reason
+
+
+def test_the_reason_for_what_an_earlier_job_held() -> None:
+    records = [known(number) for number in range(20)]
+    held = [records[0].guid]
+    again = decide(records, present(*range(1, 20)), held=held).brake
+    unread = decide(records, present(*range(1, 20)), (A,), held=held).brake
+    assert again is not None and unread is not None
+    assert again.reason == "an earlier job held the deletion of 1 of 20 records"
+    assert unread.reason == f"{again.reason}, and this job could not verify it"
+
+
 @pytest.mark.parametrize(("answers", "gone"), [(1, 1), (2, 0), (3, 0)])
 def test_a_source_that_lists_none_of_the_known_records_deletes_nothing(
     answers: int, gone: int
 ) -> None:
     """Not even a part of them, while others are kept for another reason."""
     records = [
-        known(number, **({} if number < answers else {"recognised": False})) for number in range(6)
+        known(number) if number < answers else known(number, recognised=False)
+        for number in range(6)
     ]
     outcome = decide(records, present("new", "newer"))
     assert len(outcome.delete) == gone
     assert len(outcome.brake.held if outcome.brake else ()) == (0 if gone else answers)
+    if outcome.brake:
+        assert outcome.brake.reason == "the source lists none of the 6 current records any more"
 
 
 @pytest.mark.parametrize("answer", [None, ReadOutcome.PRESENT, ReadOutcome.GONE])
@@ -453,6 +497,9 @@ def test_records_of_another_harvester_wait_for_an_approval(answer: ReadOutcome |
     assert outcome.brake is not None
     assert [one.known.url for one in outcome.brake.held] == [dataset(1)]
     assert [one.own_url for one in outcome.brake.held] == [answer]
+    assert outcome.brake.reason.startswith(
+        "1 of 9 records would be deleted that only another harvester has read, "
+    )
     released = decide(records, found, released=[records[0].guid])
     assert deleted(released) == {"1", "2"}
 
@@ -480,8 +527,7 @@ def test_what_is_held_stays_held_however_many_records_came(
 def test_what_is_held_and_cannot_be_read_stays_held(as_what: str) -> None:
     records = [known(number) for number in range(4)]
     held = [record.guid for record in records[:3]]
-    limits: dict[str, object] = {as_what: held}
-    outcome = decide(records, present(3), (A,), **limits)
+    outcome = decide(records, present(3), (A,), (), LIMITS, **{as_what: held})
     assert not outcome.delete
     assert outcome.brake is not None
     assert {one.known.guid for one in outcome.brake.held} == set(held)
@@ -493,8 +539,8 @@ def test_what_is_listed_again_is_no_longer_held(as_what: str, outcome: ReadOutco
     """Whether or not it can be read. If it is gone after all, the brake decides again."""
     records = [known(number) for number in range(12)]
     again = seen(0, outcome, A)
-    limits: dict[str, object] = {as_what: [records[0].guid]}
-    decided = decide(records, [again, *present(*range(1, 12))], **limits)
+    earlier = {as_what: [records[0].guid]}
+    decided = decide(records, [again, *present(*range(1, 12))], (), (), LIMITS, **earlier)
     gone_at_once = outcome is ReadOutcome.GONE
     assert deleted(decided) == ({"0"} if gone_at_once and as_what == "released" else set())
     assert (decided.brake is not None) is (gone_at_once and as_what == "held")

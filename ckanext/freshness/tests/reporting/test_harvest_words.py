@@ -9,7 +9,7 @@ import pytest
 
 from ckanext.freshness.harvesting.messages import HarvestMessage, MessageCode
 from ckanext.freshness.harvesting.record import Containers, KnownRecord, ReadOutcome, SeenRecord
-from ckanext.freshness.harvesting.strategy import deletions
+from ckanext.freshness.harvesting.strategy import BrakeLimits, deletions
 from ckanext.freshness.reporting import harvest_words
 from ckanext.freshness.web.errors import FailureReason
 
@@ -74,6 +74,7 @@ def test_each_reason_of_a_deletion_has_a_sentence() -> None:
     others = {f"{URL}{n}": SeenRecord(f"{URL}{n}", ReadOutcome.PRESENT, (catalog,)) for n in (1, 2)}
     cases: tuple[tuple[KnownRecord, SeenRecord | None, dict[str, str]], ...] = (
         (known, None, {}),
+        (known, SeenRecord(URL, ReadOutcome.PRESENT), {}),
         (known, SeenRecord(URL, ReadOutcome.GONE), {}),
         (known, SeenRecord(URL, ReadOutcome.FAILED, (catalog,)), {}),
         (known, listed, {}),
@@ -86,8 +87,10 @@ def test_each_reason_of_a_deletion_has_a_sentence() -> None:
     sentences = set()
     for record, seen, unreadable in cases:
         containers = Containers("https://fdp.example.org", {catalog}, unreadable)
-        found = deletions([record], others | ({URL: seen} if seen else {}), containers, now=NOW)
-        (absent,) = (*found.delete, *found.keep)
+        met = others | ({URL: seen} if seen else {})
+        found = deletions([record], met, containers, now=NOW, limits=BrakeLimits())
+        held = found.brake.held if found.brake else ()
+        (absent,) = (*found.delete, *found.keep, *held)
         sentence = harvest_words.reason(absent.reason)
         assert sentence != absent.reason
         sentences.add(sentence)
