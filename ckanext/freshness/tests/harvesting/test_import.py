@@ -297,16 +297,16 @@ def test_default_tags_and_groups(fdp: FdpServer) -> None:
 
 
 @pytest.fixture
-def two(fdp: FdpServer) -> tuple[Record, Record]:
-    """Two datasets in a catalog: one that stays, and one that the test changes."""
+def three(fdp: FdpServer) -> tuple[Record, ...]:
+    """Three datasets in a catalog: two that stay, and one that the test changes."""
     catalog = fdp.add_catalog()
-    return fdp.add_dataset(catalog, title="Stays"), fdp.add_dataset(catalog, title="Goes")
+    return tuple(fdp.add_dataset(catalog, title=title) for title in ("Stays", "Too", "Goes"))
 
 
 def test_a_record_that_comes_back_gets_its_old_dataset(
-    fdp: FdpServer, two: tuple[Record, Record]
+    fdp: FdpServer, three: tuple[Record, ...]
 ) -> None:
-    (catalog,), (_, goes) = fdp.catalogs, two
+    (catalog,), (*_, goes) = fdp.catalogs, three
     group = factories.Group()
     harvest = add_source(fdp.source_url, default_groups=[group["name"]])
     harvest.run()
@@ -324,13 +324,13 @@ def test_a_record_that_comes_back_gets_its_old_dataset(
     assert after["organization"]["id"] == harvest.source["owner_org"]
     assert [one["name"] for one in after["groups"]] == [group["name"]]
     assert [r["id"] for r in after["resources"]] == [r["id"] for r in before["resources"]]
-    assert harvest.run().stats["not modified"] == 2
+    assert harvest.run().stats["not modified"] == 3
 
 
 def test_what_an_admin_deleted_stays_deleted_and_what_was_purged_is_made_anew(
-    fdp: FdpServer, two: tuple[Record, Record]
+    fdp: FdpServer, three: tuple[Record, ...]
 ) -> None:
-    (catalog,), (_, goes) = fdp.catalogs, two
+    (catalog,), (*_, goes) = fdp.catalogs, three
     purged = fdp.add_dataset(catalog, title="Purged")
     harvest = add_source(fdp.source_url)
     harvest.run()
@@ -339,11 +339,11 @@ def test_what_an_admin_deleted_stays_deleted_and_what_was_purged_is_made_anew(
     call_action("dataset_purge", {"user": sysadmin()}, id=old["id"])
     job = harvest.run()
     assert job.errors == []
-    assert job.stats == {"added": 1, "updated": 0, "not modified": 2, "errored": 0, "deleted": 0}
+    assert job.stats == {"added": 1, "updated": 0, "not modified": 3, "errored": 0, "deleted": 0}
     new = harvest.dataset(purged, fdp)
     assert new["id"] != old["id"]
     assert (new["name"], new["state"]) == (old["name"], "active")
-    assert len(harvest.current()) == 3
+    assert len(harvest.current()) == 4
 
     fdp.change(goes, title="Changed")
     job = harvest.run()
@@ -354,19 +354,19 @@ def test_what_an_admin_deleted_stays_deleted_and_what_was_purged_is_made_anew(
     fdp.remove(goes)
     job = harvest.run()
     assert job.errors == []
-    assert (job.stats["deleted"], job.stats["not modified"]) == (1, 2)
-    assert len(harvest.current()) == 2
+    assert (job.stats["deleted"], job.stats["not modified"]) == (1, 3)
+    assert len(harvest.current()) == 3
 
 
 def test_two_sources_over_one_server_keep_to_their_own(
-    fdp: FdpServer, two: tuple[Record, Record]
+    fdp: FdpServer, three: tuple[Record, ...]
 ) -> None:
-    (catalog,), (_, goes) = fdp.catalogs, two
+    (catalog,), (*_, goes) = fdp.catalogs, three
     first, second = add_source(fdp.source_url), add_source(fdp.source_url, language="en")
     first.run()
     second.run()
     ids = [{one["id"] for one in source.datasets().values()} for source in (first, second)]
-    assert len(ids[0] | ids[1]) == 4
+    assert len(ids[0] | ids[1]) == 6
 
     fdp.unlist(goes, catalog)
     assert first.run().stats["deleted"] == 1
@@ -375,18 +375,18 @@ def test_two_sources_over_one_server_keep_to_their_own(
     first.run()
 
     call_action("harvest_source_delete", {"user": sysadmin()}, id=first.source["id"])
-    assert second.run().stats["not modified"] == 2
+    assert second.run().stats["not modified"] == 3
     assert {one["id"] for one in second.datasets().values()} == ids[1]
     call_action("harvest_source_clear", {"user": sysadmin()}, id=first.source["id"])
-    assert second.run().stats["not modified"] == 2
+    assert second.run().stats["not modified"] == 3
     assert {one["id"] for one in second.datasets().values()} == ids[1]
-    assert len(second.current()) == 2
+    assert len(second.current()) == 3
 
 
 def test_a_dataset_that_another_source_has_too_goes_with_the_last_of_them(
-    fdp: FdpServer, two: tuple[Record, Record]
+    fdp: FdpServer, three: tuple[Record, ...]
 ) -> None:
-    (catalog,), (_, goes) = fdp.catalogs, two
+    (catalog,), (*_, goes) = fdp.catalogs, three
     first, second = add_source(fdp.source_url), add_source(fdp.source_url, language="en")
     first.run()
     second.run()
@@ -408,24 +408,24 @@ def test_a_dataset_that_another_source_has_too_goes_with_the_last_of_them(
 
 
 def test_a_failing_hook_is_the_error_of_one_record(
-    fdp: FdpServer, two: tuple[Record, Record], stumbling: StumblingPlugin
+    fdp: FdpServer, three: tuple[Record, ...], stumbling: StumblingPlugin
 ) -> None:
     """The next job tries the creation, the change or the deletion again."""
-    stays, goes = two
+    *stay, goes = three
     stumbling.writes["Goes"] = 1
     harvest = add_source(fdp.source_url)
     job = harvest.run()
-    assert job.stats == {"added": 1, "updated": 0, "not modified": 0, "errored": 1, "deleted": 0}
+    assert job.stats == {"added": 2, "updated": 0, "not modified": 0, "errored": 1, "deleted": 0}
     (guid,) = job.object_errors
     assert guid.endswith(f";dataset={fdp.iri_of(goes)}")
     (words,) = job.errors
     assert words.startswith("An unexpected error of CKAN or of one of its extensions: ")
     assert "LookupError" not in words and "stumbled" not in words
-    assert set(harvest.datasets()) == {fdp.iri_of(stays)}
-    assert len(written()) == 1
+    assert set(harvest.datasets()) == {fdp.iri_of(one) for one in stay}
+    assert len(written()) == 2
 
     job = harvest.run()
-    assert job.stats == {"added": 1, "updated": 0, "not modified": 1, "errored": 0, "deleted": 0}
+    assert job.stats == {"added": 1, "updated": 0, "not modified": 2, "errored": 0, "deleted": 0}
     fdp.change(goes, title="Goes on")
     stumbling.writes["Goes on"] = 1
     stumbling.cancels_statement = True
@@ -439,15 +439,15 @@ def test_a_failing_hook_is_the_error_of_one_record(
     job = harvest.run()
     (words,) = job.errors
     assert words.startswith("An unexpected error of CKAN or of one of its extensions: ")
-    assert job.stats == {"added": 0, "updated": 0, "not modified": 1, "errored": 1, "deleted": 0}
+    assert job.stats == {"added": 0, "updated": 0, "not modified": 2, "errored": 1, "deleted": 0}
     assert harvest.dataset(goes, fdp)["state"] == "active"
-    assert len(harvest.current()) == 2
+    assert len(harvest.current()) == 3
 
     job = harvest.run()
     assert job.errors == []
     assert job.stats["deleted"] == 1
     assert harvest.dataset(goes, fdp)["state"] == "deleted"
-    assert len(harvest.current()) == 1
+    assert len(harvest.current()) == 2
 
 
 def test_what_could_not_be_used_is_said_on_the_object(fdp: FdpServer) -> None:

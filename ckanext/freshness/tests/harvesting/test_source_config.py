@@ -35,6 +35,8 @@ GOOD: list[tuple[str, Any, Any]] = [
     ("max_delete_fraction", 0, 0.0),
     ("max_delete_fraction", 0.25, 0.25),
     ("max_delete_fraction", 1, 1.0),
+    ("max_deletions", 0, 0),
+    ("max_deletions", 500, 500),
     ("keep_fields", ["notes", "resources.name"], ("notes", "resources.name")),
     (
         "keep_fields",
@@ -76,6 +78,9 @@ BAD: list[tuple[str, Any, str]] = [
     ("max_delete_fraction", float("nan"), "a number from 0 to 1"),
     ("max_delete_fraction", "0.5", "a number from 0 to 1"),
     ("max_delete_fraction", True, "a number from 0 to 1"),
+    ("max_deletions", -1, "a whole number from 0 to 10000000"),
+    ("max_deletions", 0.5, "a whole number from 0 to 10000000"),
+    ("max_deletions", "500", "a whole number from 0 to 10000000"),
     ("keep_fields", {"notes": True}, "a list of fields"),
     ("keep_fields", ["notes", " "], "a list of fields"),
     (
@@ -254,7 +259,7 @@ def test_any_text_is_a_configuration_or_a_message(text: str) -> None:
         assert str(error)
     else:
         hash((config.keep_fields, config.default_tags, config.profiles, config.allowed_hosts))
-        assert 0 <= config.max_delete_fraction <= 1
+        assert config.max_delete_fraction is None or 0 <= config.max_delete_fraction <= 1
 
 
 # Secrets

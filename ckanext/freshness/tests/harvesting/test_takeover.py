@@ -46,6 +46,16 @@ def switch(harvest: Harvest, **fields: Any) -> None:
     call_action("harvest_source_update", {"user": sysadmin()}, **{**kept, **fields})
 
 
+def release(harvest: Harvest) -> None:
+    hold = call_action("freshness_harvest_hold_show", id=harvest.source["id"])
+    call_action(
+        "freshness_harvest_release",
+        {"user": sysadmin()},
+        id=harvest.source["id"],
+        list_id=hold["list_id"],
+    )
+
+
 def identities(harvest: Harvest) -> dict[str, tuple[str, str]]:
     return {url: (one["id"], one["name"]) for url, one in harvest.datasets().items()}
 
@@ -83,7 +93,8 @@ def test_a_source_of_dcat_rdf_becomes_ours(
     switch(harvest, source_type="fdp", url=fdp.source_url)
 
     said = look(harvest)
-    assert [one.url for one in said.changes[RecordClass.DELETED]] == [fdp.iri_of(gone)]
+    assert said.changes[RecordClass.DELETED] == []
+    assert [one.url for one in said.held] == [fdp.iri_of(gone)]
     assert {one.url for one in said.changes[RecordClass.MOVED]} == {
         fdp.iri_of(one) for one in fdp.datasets
     }
@@ -95,10 +106,19 @@ def test_a_source_of_dcat_rdf_becomes_ours(
 
     caplog.clear()
     job = harvest.run()
-    assert job.errors == []
-    assert job.stats == {"added": 0, "updated": 3, "not modified": 0, "errored": 0, "deleted": 1}
+    (held,) = job.errors
+    assert held.startswith("1 deletion is held: 1 of 5 records would be deleted that only another ")
+    assert job.stats == {"added": 0, "updated": 3, "not modified": 0, "errored": 1, "deleted": 0}
+    assert fdp.iri_of(gone) in identities(harvest)
     assert '"rdf_format" belongs to another harvester' in caplog.text
     assert unknown.reason in caplog.text
+
+    # However often the source is harvested: an editor decides.
+    assert harvest.run().stats["deleted"] == 0
+    release(harvest)
+    job = harvest.run()
+    assert job.errors == []
+    assert job.stats == {"added": 0, "updated": 0, "not modified": 3, "errored": 0, "deleted": 1}
 
     after = identities(harvest)
     assert after.pop("") == doi
@@ -114,7 +134,7 @@ def test_a_source_of_dcat_rdf_becomes_ours(
 
 
 GUIDS = [
-    # the other harvester's guid, the dataset's "uri", its class with us, whether it is deleted when unlisted
+    # the other harvester's guid, the dataset's "uri", its class with us, whether it is held when unlisted
     ("catalog={catalog};dataset={dataset}", "", RecordClass.CHANGED, True),
     ("dataset={dataset}", "", RecordClass.MOVED, True),
     ("catalog={catalog};dataseries={dataset}", "", RecordClass.MOVED, True),
@@ -130,7 +150,7 @@ GUIDS = [
 
 
 def test_the_guids_that_other_harvesters_write(fdp: FdpServer) -> None:
-    """Recognised where possible; never deleted if nothing tells whether the record is still there."""
+    """Recognised where possible. Unlisted ones are held, or kept if nothing tells their URL."""
     filled(fdp, datasets=len(GUIDS) + 1)
     harvest = add_source(fdp.source_url, max_delete_fraction=1)
     harvest.run()
@@ -151,11 +171,13 @@ def test_the_guids_that_other_harvesters_write(fdp: FdpServer) -> None:
     for _, record in rows:
         fdp.remove(record)
     said = look(harvest)
-    gone = {one.package_id for one in said.changes[RecordClass.DELETED]}
+    assert said.changes[RecordClass.DELETED] == []
+    held = {one.package_id for one in said.held}
     kept = {one.package_id for one in said.kept}
-    assert [id in gone for id in packages] == [row[3] for row in GUIDS]
-    assert gone | kept == set(packages)
-    assert said.brake is None
+    assert [id in held for id in packages] == [row[3] for row in GUIDS]
+    assert held | kept == set(packages)
+    assert said.brake is not None
+    assert said.brake.reason.startswith("8 of 12 records would be deleted that only another harv")
 
 
 def written_by_another(package_id: str, guid: str, uri: str) -> None:

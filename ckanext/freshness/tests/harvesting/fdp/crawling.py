@@ -27,7 +27,13 @@ from ckanext.freshness.harvesting.record import (
     loose_spelling,
 )
 from ckanext.freshness.harvesting.source_config import SourceConfig
-from ckanext.freshness.harvesting.strategy import AbsentRecord, HeldDeletions, RecordClass
+from ckanext.freshness.harvesting.sources import CrawlEnd
+from ckanext.freshness.harvesting.strategy import (
+    AbsentRecord,
+    BrakeLimits,
+    HeldDeletions,
+    RecordClass,
+)
 from ckanext.freshness.harvesting.survey import RecordChange, Survey, Tell, survey
 from ckanext.freshness.tests.harvesting.fdp.parsed import InProcessParser
 from ckanext.freshness.tests.servers.base import Answer, Request
@@ -182,6 +188,7 @@ class Site:
         make_parser: Callable[[], RdfParser] = InProcessParser,
         connections: int = 8,
         config: SourceConfig | None = None,
+        brake: BrakeLimits | None = None,
         **options: Any,
     ) -> None:
         self.url = url or server.source_url
@@ -189,6 +196,7 @@ class Site:
         self.make_parser = make_parser
         self.connections = connections
         self.config = config or SourceConfig()
+        self.brake = brake or BrakeLimits()
         self.options = options
         self.packages: dict[str, Package] = {}
         self.objects: dict[str, dict[str, Any]] = {}
@@ -226,9 +234,7 @@ class Site:
         ) -> Any:
             return run(self._crawl(job, known, sink, now))
 
-        source_type: Any = SimpleNamespace(
-            name="fdp", organizations=False, min_records=10, adopts=(), crawl=crawl
-        )
+        source_type: Any = SimpleNamespace(name="fdp", organizations=False, adopts=(), crawl=crawl)
         source: Any = SimpleNamespace(
             id="source", url=self.url, title="Source", config=self.config, warnings=()
         )
@@ -240,6 +246,7 @@ class Site:
             CurrentRecords(self.known.values()),
             job,
             now=now,
+            limits=self.brake,
             released=[guid for guid, is_released in self.held.items() if is_released],
             held=[guid for guid, is_released in self.held.items() if not is_released],
             tell=tell,
@@ -319,7 +326,7 @@ class Site:
                 return earlier
         return max(self._earlier.values(), default=0) + 1
 
-    async def _crawl(self, job: Job, known: CurrentRecords, sink: Sink, now: datetime) -> Any:
+    async def _crawl(self, job: Job, known: CurrentRecords, sink: Sink, now: datetime) -> CrawlEnd:
         def keep(sighting: Sighting, containers: Containers) -> None:
             job.sightings[sighting.seen.url] = sighting
             sink(sighting, containers)
@@ -340,7 +347,7 @@ class Site:
                 )
                 job.containers = await crawl.run()
         requests = sum(host.statistics.requests for host in hosts)
-        return SimpleNamespace(containers=job.containers, errors=crawl.errors, requests=requests)
+        return CrawlEnd(job.containers, crawl.errors, requests=requests)
 
     def titles(self) -> set[str]:
         return {package.title for package in self.packages.values()}

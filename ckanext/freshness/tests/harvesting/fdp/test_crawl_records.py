@@ -105,7 +105,7 @@ def test_what_is_gone_is_deleted_without_an_error(fdp: FdpServer, pages: bool, s
 def test_what_is_listed_no_more_is_deleted(fdp: FdpServer, pages: bool) -> None:
     fdp.layout.pages = pages
     catalog = fdp.add_catalog()
-    unlisted, removed, _ = [fdp.add_dataset(catalog) for _ in range(3)]
+    unlisted, removed, *_ = [fdp.add_dataset(catalog) for _ in range(4)]
     site = Site(fdp)
     site.job()
     gone = urls(fdp, unlisted, removed)
