@@ -23,6 +23,7 @@ from ckan.tests.helpers import changed_config
 from ckanext.freshness import settings
 from ckanext.freshness.checking.selection import SelectionRules
 from ckanext.freshness.harvesting.source_config import SourceConfig
+from ckanext.freshness.harvesting.strategy import BrakeLimits
 from ckanext.freshness.iati.cycle import cycle
 from ckanext.freshness.iati.policy.state import IatiPolicy
 from ckanext.freshness.web.hosts import HostPolicy
@@ -81,6 +82,9 @@ KINDS: dict[str, Kind] = {
     "number,0": Kind(
         {"0": 0.0, "0.5": 0.5},
         dict.fromkeys(("-1", "soon", "nan", "inf"), "must be a number of 0 or more, not"),
+    ),
+    "number,0,1": Kind(
+        {"0": 0.0, "0.2": 0.2, "1": 1.0}, {"20": "must be a number from 0 to 1, not '20'"}
     ),
     "number,0,36600": Kind({"0.5": 0.5}, {"36601": "must be a number from 0 to 36600, not"}),
     "number,0,878400": Kind({"72": 72.0}, {"-1": "must be a number from 0 to 878400, not"}),
@@ -328,6 +332,18 @@ def test_the_defaults_for_checks() -> None:
     assert (limits.attempts, limits.backoff, limits.retry_after_max) == (3, (5, 20), 600)
     assert (limits.max_bytes, limits.redirects) == (10 * 2**30, 10)
     assert cycle.policy_options() == IatiPolicy()
+
+
+@pytest.mark.usefixtures("with_plugins")
+def test_a_source_may_set_its_own_limits_of_deletions() -> None:
+    assert settings.brake_limits(SourceConfig(), 10) == BrakeLimits(0.2, 500, 10)
+    with (
+        changed_config("ckanext.freshness.harvest.max_delete_fraction", 0.1),
+        changed_config("ckanext.freshness.harvest.max_deletions", 0),
+    ):
+        assert settings.brake_limits(SourceConfig(), 1) == BrakeLimits(0.1, 0, 1)
+        own = SourceConfig(max_delete_fraction=0, max_deletions=7)
+        assert settings.brake_limits(own, 10) == BrakeLimits(0, 7, 10)
 
 
 @pytest.mark.usefixtures("with_plugins")
