@@ -21,8 +21,7 @@ from hypothesis.stateful import (
 )
 
 from ckanext.freshness.harvesting.record import KnownRecord
-from ckanext.freshness.harvesting.source_config import SourceConfig
-from ckanext.freshness.harvesting.strategy import RecordClass
+from ckanext.freshness.harvesting.strategy import BrakeLimits, RecordClass
 from ckanext.freshness.harvesting.survey import RecordChange
 from ckanext.freshness.tests.harvesting.fdp.catalogue import (
     CHANGES,
@@ -48,12 +47,10 @@ from ckanext.freshness.tests.servers.fdp_render import Layout
 
 T = TypeVar("T")
 
-MISSING = frozenset(Feature)
+MISSING = frozenset(Feature) - {Feature.NEARLY_ALL}
 """Features of sources that cost records without proof until the harvester has repairs for them."""
 
-CONFIG = SourceConfig(max_delete_fraction=0.2)
-MIN_RECORDS = 10
-"""From so many current records on, the brake looks at their share."""
+BRAKE = BrakeLimits()
 
 NUMBERS = st.integers(0, 11)
 """Each chooses one of several records or places, whatever their number."""
@@ -141,7 +138,7 @@ class Machine(RuleBasedStateMachine):
         for catalog, count in enumerate(datasets):
             for _ in range(count):
                 self.catalogue.publish(catalog, 0)
-        self.site = Site(self.server, url=self.catalogue.source_url, connections=1, config=CONFIG)
+        self.site = Site(self.server, url=self.catalogue.source_url, connections=1)
         self._job()
 
     @rule(changes=changes(most=3), hours=st.integers(1, 30))
@@ -322,8 +319,8 @@ class Machine(RuleBasedStateMachine):
         words = f"{len(doomed)} of {left} records are deleted without approval"
         if Feature.NEARLY_ALL not in MISSING:
             assert len(doomed) < left - 1, words
-        if len(known) >= MIN_RECORDS:
-            assert len(doomed) <= CONFIG.max_delete_fraction * left, words
+        if len(known) >= BRAKE.min_records:
+            assert len(doomed) <= BRAKE.max_delete_fraction * left, words
         if Feature.JUNK in MISSING:
             return
         end = evidence.moments[-1]
