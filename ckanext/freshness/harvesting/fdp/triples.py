@@ -88,14 +88,18 @@ def _numbered(
 ) -> tuple[list[Term], list[int]]:
     """Return the distinct terms of a document, and its triples as one flat list of their indices.
 
-    All graphs are read as one: portals give a catalog's graph, or each record's, a name.
+    All graphs are read as one: portals give a catalog's graph, or each record's, a name. In N3, they are
+    formulas, which state nothing.
     """
     quads = pyoxigraph.parse(body, format=form, base_iri=base, lenient=True)
     numbers: dict[object, int] = {}
     terms: list[Term] = []
     indices: list[int] = []
     text = 0
+    is_n3 = form == _FORMATS.N3
     for quad in quads:
+        if is_n3 and not isinstance(quad.graph_name, pyoxigraph.DefaultGraph):
+            continue
         for term in (quad.subject, quad.predicate, quad.object):
             number = numbers.get(term)
             if number is None:

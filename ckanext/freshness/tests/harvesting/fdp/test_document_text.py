@@ -364,6 +364,11 @@ def test_all_graphs_of_a_document_are_read_as_one(media_type: str) -> None:
     assert len(graph) == 3
 
 
+def test_formulas_of_n3_state_nothing() -> None:
+    body = triple('"a"') + f"{{ {triple(repr('b'))} }} => {{ {triple(repr('c'))} }} ."
+    assert list(parse(body.encode(), N3, BASE).objects(SUBJECT, TITLE)) == [Literal("a")]
+
+
 def test_a_catalog_in_a_graph_of_its_own() -> None:
     body = """{"@id": "http://fdp.example/catalog/two", "@type": "http://www.w3.org/ns/dcat#Catalog",
         "@graph": [{"@id": "http://fdp.example/catalog/two", "http://www.w3.org/ns/dcat#dataset":
