@@ -21,9 +21,10 @@ from ..record import (
     spellings,
 )
 from . import documents
-from .documents import DocumentOutline, Mapper
+from .documents import DocumentOutline
 from .linked_documents import ServiceReader
 from .reader import DocumentReader, FetchedDocument, UnreadableDocument, first_page, understood
+from .record_graph import Mapper, mapped
 from .task_group import TaskGroup
 
 
@@ -303,7 +304,7 @@ class ContainerCrawl:
             warnings = await self._services.describe(url, own, graph)
             fingerprint = await self._services.fingerprint(url, own)
             with understood(url):
-                record = documents.mapped(mapper, graph, URIRef(outline.subject or url))
+                record = mapped(mapper, graph, URIRef(outline.subject or url))
             record.warnings = sorted({*record.warnings, *warnings})
             content_hash = self._reader.hash(record.digest())
         seen = SeenRecord(

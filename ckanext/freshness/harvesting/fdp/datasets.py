@@ -27,10 +27,11 @@ from ..record import (
 )
 from ..strategy import datasets_of, fate_of_distribution
 from . import documents
-from .documents import ListedDataset, Mapper
+from .documents import ListedDataset
 from .linked_documents import DistributionDocuments, DistributionReader, ServiceReader
 from .rdf import DCAT, DocumentError
 from .reader import DocumentReader, FetchedDocument, UnreadableDocument, understood
+from .record_graph import Mapper, mapped, record_graph
 
 _REFUSALS = frozenset({ReadOutcome.FORBIDDEN, ReadOutcome.GONE})
 
@@ -348,12 +349,12 @@ class _DatasetAssembly:
             and all(spelled != self._requested_as(uri) for uri in kept)
         }
         with understood(self._url):
-            own = documents.record_graph(
+            own = record_graph(
                 self._graph, self._subject, self._inside | not_requested, self._outside
             )
             services = self._datasets.services
             warnings += await services.describe(self._url, fingerprint, own)
-            record = documents.mapped(self._datasets.mapper, own, self._subject)
+            record = mapped(self._datasets.mapper, own, self._subject)
         kept_resources = [resource for resource in kept.values() if resource]
         record.resources = sorted([*record.resources, *kept_resources], key=resource_order)
         for uri in self._missed_in_pages():

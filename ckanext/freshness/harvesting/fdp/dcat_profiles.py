@@ -20,10 +20,10 @@ from rdflib.term import Node
 from ..legal_values import clean_all
 from ..record import Record
 from . import geometry
-from .documents import record_graph
 from .graph_values import present_url, text_or_texts
 from .mapping import MappingError
 from .rdf import DCAT, RecordView
+from .record_graph import record_graph
 
 GROUP = "ckan.rdf.profiles"
 """The group of entry points for profiles of ckanext-dcat and other extensions."""

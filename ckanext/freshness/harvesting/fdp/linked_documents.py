@@ -14,7 +14,7 @@ from rdflib.term import Node
 from ...web.urls import display_url
 from ..record import ReadOutcome
 from ..strategy import fate_of_service
-from .documents import ListedDataset, undescribed
+from .documents import ListedDataset
 from .rdf import ADMS, DCAT, HEALTHDCATAP, short, utf8_of
 from .reader import (
     MOST_PAGES,
@@ -25,6 +25,7 @@ from .reader import (
     UnreadableDocument,
     first_page,
 )
+from .record_graph import undescribed
 
 _LINKED: Mapping[Node, URIRef] = {
     DCAT.accessService: DCAT.DataService,

@@ -21,9 +21,9 @@ from ..sources import CrawlEnd, Source
 from . import dcat_profiles
 from .containers import CrawlOptions
 from .crawl import Crawl
-from .documents import Mapper
 from .mapping import map_catalog, map_dataset
 from .rdf import RdfParser
+from .record_graph import Mapper
 
 MAPPING_VERSION = 3
 """Raise it when mapping or layout make another package of the same record: all are then read again."""

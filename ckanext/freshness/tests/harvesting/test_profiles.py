@@ -21,9 +21,9 @@ from ckan.common import config
 from rdflib import DCTERMS, RDF, BNode, Graph, Literal, URIRef
 
 from ckanext.freshness.harvesting.fdp import dcat_profiles
-from ckanext.freshness.harvesting.fdp.documents import mapped
 from ckanext.freshness.harvesting.fdp.mapping import MappingError
 from ckanext.freshness.harvesting.fdp.rdf import DCAT, LOCN, DocumentError
+from ckanext.freshness.harvesting.fdp.record_graph import mapped
 from ckanext.freshness.harvesting.package_layout import CatalogSite, package_dict
 from ckanext.freshness.harvesting.record import Record
 

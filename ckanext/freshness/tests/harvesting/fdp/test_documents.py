@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from rdflib import Graph, URIRef
 
-from ckanext.freshness.harvesting.fdp import documents
+from ckanext.freshness.harvesting.fdp import documents, record_graph
 from ckanext.freshness.harvesting.fdp.documents import DocumentOutline, ListedDataset
 from ckanext.freshness.harvesting.fdp.mapping import map_dataset
 from ckanext.freshness.harvesting.fdp.rdf import DocumentError
@@ -389,8 +389,8 @@ def test_records_of_a_page_do_not_touch_each_other() -> None:
     size = len(page)
     part = graph_of('<x> a dcat:Distribution ; dct:title "File" . <p> foaf:name "Somebody" .')
     parts = [(part, [URIRef(f"{B}/x")])]
-    first = documents.record_graph(page, URIRef(f"{B}/dataset/1"), [], parts)
-    second = documents.record_graph(page, URIRef(f"{B}/dataset/2"), [])
+    first = record_graph.record_graph(page, URIRef(f"{B}/dataset/1"), [], parts)
+    second = record_graph.record_graph(page, URIRef(f"{B}/dataset/2"), [])
     assert len(page) == size
     record = map_dataset(first, URIRef(f"{B}/dataset/1"))
     assert [one["name"] for one in record.resources] == ["File"]
@@ -414,7 +414,7 @@ def test_blank_nodes_of_two_documents_are_never_one() -> None:
     parts = [
         (json_ld(x, "Distribution", publisher, f"Of {x}"), [URIRef(f"{B}/{x}")]) for x in ("x", "y")
     ]
-    merged = documents.record_graph(own, URIRef(f"{B}/dataset/1"), [], parts)
+    merged = record_graph.record_graph(own, URIRef(f"{B}/dataset/1"), [], parts)
     record = map_dataset(merged, URIRef(f"{B}/dataset/1"))
     assert record.fields["publisher"] == [{"name": "Z, mine"}]
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 import pytest
 from rdflib import XSD, Graph, Literal, URIRef
 
-from ckanext.freshness.harvesting.fdp import documents
+from ckanext.freshness.harvesting.fdp import documents, record_graph
 from ckanext.freshness.harvesting.fdp.mapping import map_dataset
 from ckanext.freshness.harvesting.fdp.rdf import RdfParser, unlogged
 from ckanext.freshness.tests.harvesting.fdp.parsed import parse
@@ -64,8 +64,8 @@ def test_a_document_is_read_without_a_word(
     graph = asyncio.run(parsed())
     assert capfd.readouterr().err == "", "the parser's process writes into this one's log"
     outline = documents.outline_of_dataset(graph, URL)
-    own = documents.record_graph(graph, URIRef(URL), [])
-    assert documents.mapped(map_dataset, own, URIRef(URL)).fields["title"] == "t"
+    own = record_graph.record_graph(graph, URIRef(URL), [])
+    assert record_graph.mapped(map_dataset, own, URIRef(URL)).fields["title"] == "t"
     assert list(outline.members) == [URL]
     assert told(caplog) == []
     odd_literal()
@@ -77,7 +77,7 @@ def test_a_document_is_read_without_a_word(
     [
         lambda graph: documents.outline_of_container(graph, "http://x/a b", is_root=False),
         documents.outline_of_page,
-        lambda graph: documents.undescribed(["http://x/a b"], [graph]),
+        lambda graph: record_graph.undescribed(["http://x/a b"], [graph]),
     ],
 )
 def test_odd_urls_of_records(
