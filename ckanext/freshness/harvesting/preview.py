@@ -187,7 +187,7 @@ def preview(source: Any, *, now: datetime, tell: Tell | None = None) -> Preview:
     result.answered = found.answered
     result.requests = found.requests
     result.unmapped = found.unmapped
-    result.warnings = found.warnings
+    result.warnings = [*found.source_warnings, *found.warnings]
     result.drafts = found.drafts
     for entries in lists:
         entries.sort(key=lambda entry: entry.url)

@@ -333,6 +333,8 @@ class CurrentRecords:
         self._by_spelling: dict[str, KnownRecord] | None = None
         self._load_adoptable = adoptable
         self._adoptable: CurrentRecords | None = None
+        self.moved: tuple[str, str] | None = None
+        """The prefixes of all records before and now, if the source has moved (:meth:`follow_move`)."""
 
     @property
     def adoptable(self) -> CurrentRecords:
@@ -368,7 +370,40 @@ class CurrentRecords:
             }
             self._by_spelling |= {loose_spelling(record.url): record for record in self}
         found = self._by_spelling.get(loose_spelling(url))
+        if found is None and self.moved is not None:
+            before, now = self.moved
+            if url.startswith(f"{now}/"):
+                found = self._by_url.get(before + url[len(now) :])
         return None if found is None or found.url in listed else found
+
+    def follow_move(self, listed: Collection[str]) -> None:
+        """Recognise that the source has moved all its records to another host or path.
+
+        This is so if it lists none of its at least two records any more, and lists all of them under URLs that
+        differ by the same prefix only.
+        """
+        spelled = {loose_spelling(url) for url in listed}
+        if len(self) < 2 or any(loose_spelling(record.url) in spelled for record in self):
+            return
+        first = next(iter(self)).url
+        for pair in sorted({pair for url in listed if (pair := _prefixes(first, url))}):
+            before, now = pair
+            if all(
+                record.url.startswith(f"{before}/") and now + record.url[len(before) :] in listed
+                for record in self
+            ):
+                self.moved = pair
+                return
+
+
+def _prefixes(before: str, now: str) -> tuple[str, str] | None:
+    """Return two URLs without the segments of their paths by which both end; None if these differ."""
+    old, new = before.split("/"), now.split("/")
+    equal = 0
+    # The host belongs to the prefix.
+    while equal < min(len(old), len(new)) - 3 and old[-1 - equal] == new[-1 - equal]:
+        equal += 1
+    return ("/".join(old[:-equal]), "/".join(new[:-equal])) if equal else None
 
 
 # Containers

@@ -54,6 +54,12 @@ class SourceHosts:
             self._origin = source.origin
             self.hosts.add(source.host)
 
+    def sends_headers_to(self, url: str) -> bool:
+        """Return whether requests for a URL carry the configured headers."""
+        with contextlib.suppress(FetchError):
+            return bool(self.headers_for(parse_url(url)))
+        return False
+
     def headers_for(self, target: Target) -> Mapping[str, str]:
         """Return the configured headers for a URL: none outside the source's own origin."""
         return self._headers if target.origin == self._origin else {}

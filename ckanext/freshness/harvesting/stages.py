@@ -152,6 +152,8 @@ def _gather(
     memory.finish(forget_others=found.read_whole)
     model.Session.commit()
     released = writer.release(PAGE_SIZE if queued else None)
+    for line in found.source_warnings:
+        log.warning("Harvest source %s: %s", source.title, line)
     log.info("Harvest source %s: %s", source.title, summary(found))
     return released
 

@@ -134,6 +134,8 @@ class Survey:
     unmapped: list[UnmappedProperty] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     """For people: a line for each part of a readable record that could not be read."""
+    source_warnings: list[str] = field(default_factory=list)
+    """For people: what the source's lists make noteworthy, and belongs to no record."""
     drafts: int = 0
     """How many records and distributions are listed and were never readable."""
     not_harvested: dict[str, NotHarvested] = field(default_factory=dict)
@@ -306,7 +308,12 @@ class _Classifier:
         result.requests = crawled.requests
         result.unmapped = count_unmapped(self._unmapped.values())
         result.not_harvested = crawled.not_harvested
-        result.warnings += crawled.warnings
+        result.source_warnings = crawled.warnings
+        if self._known.moved:
+            before, now = self._known.moved
+            result.source_warnings.append(
+                f"all records have moved from {before} to {now}: they keep their datasets"
+            )
         for url, sighting in sorted(self._noted.items()):
             result.warnings += [f"{url}: {warning}" for warning in sighting.warnings]
             result.drafts += sighting.drafts

@@ -1,139 +1,58 @@
-"""Containers of a source: its root and catalogs, the datasets that they list, and failures to read them."""
+"""Containers of a source: its root, its catalogs, and records of any other type that list datasets."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
-from datetime import datetime
+import asyncio
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+from urllib.parse import urljoin
 
-from rdflib import URIRef
+from rdflib import Graph, URIRef
 
 from ...web.urls import display_url
-from ..messages import HarvestMessage, MessageCode, about
+from ..listings import LOST_LIST, NO_END
+from ..messages import HarvestMessage, MessageCode
 from ..record import (
-    Containers,
     CurrentRecords,
+    NotHarvested,
     ReadOutcome,
     SeenRecord,
     Sighting,
     Sink,
-    spelling,
-    spellings,
+    loose_spelling,
 )
 from . import documents
 from .documents import DocumentOutline
 from .linked_documents import ServiceReader
-from .reader import DocumentReader, FetchedDocument, UnreadableDocument, first_page, understood
+from .listing import CrawlOptions, DatasetListing
+from .reader import (
+    MOST_PAGES,
+    DocumentReader,
+    FetchedDocument,
+    Pages,
+    UnreadableDocument,
+    first_page,
+    understood,
+)
 from .record_graph import Mapper, mapped
 from .task_group import TaskGroup
 
 
 @dataclass(frozen=True, slots=True)
-class CrawlOptions:
-    """The options of one crawl."""
+class Place:
+    """What is known of a container before it is read, from the record that lists it."""
 
-    mapper: Mapper
-    now: datetime
-    catalog_mapper: Mapper | None = None
-    """None if catalogs are not harvested as records."""
-    salt: str = ""
-    """Part of every hash: what a record's contents depend on besides its bytes, such as the language."""
-    max_records: int = 100_000
-    max_catalogs: int = 10_000
-    max_depth: int = 5
-    """Levels of catalogs below the source's URL."""
-    allowed_hosts: frozenset[str] = frozenset()
-    headers: Mapping[str, str] = field(default_factory=dict)
-    """Sent to the source's own origin only."""
-    concurrency: int = 8
-
-
-class DatasetListing:
-    """The listed datasets of a source, each with the containers that list it.
-
-    A record's identity is its URL as listed. Documents may spell it differently (:meth:`listed_as`).
-
-    :ivar containers: the containers, as the strategy needs them
-    :ivar errors: one line for people, URL and reason, for each container that could not be read
-    """
-
-    def __init__(self, root: str, limit: int) -> None:
-        """
-        :param root: the source's URL.
-        :param limit: the most datasets that are listed.
-        """
-        self.containers = Containers(root=root)
-        self.errors: list[str] = []
-        self._limit = limit
-        self._found: dict[str, tuple[str, ...]] = {}
-        self._spellings: dict[str, str] = {}
-        self._claimed: set[str] = set()
-
-    def add(self, dataset: str, container: str) -> None:
-        """Add a dataset of a container. If the limit is reached, mark the container as unreadable."""
-        before = self._found.get(dataset, ())
-        if not before:
-            if len(self._found) >= self._limit:
-                reason = f"the source lists more than max_records ({self._limit}) datasets"
-                self.mark_unreadable(container, reason)
-                return
-            # Listings may be long, and most URLs are in the plain spelling already.
-            if (plain := spelling(dataset)) != dataset:
-                self._spellings.setdefault(plain, dataset)
-        self._found[dataset] = tuple(sorted({*before, container}))
-        self.containers.listed.add(dataset)
-
-    def mark_unreadable(self, container: str, reason: str, *, reported: bool = False) -> None:
-        """Record that a container, or a page of it, was not read whole.
-
-        :param reported: another error reports this failure, so add none.
-        """
-        if container not in self.containers.unreadable:
-            self.containers.unreadable[container] = reason
-            if not reported:
-                self.errors.append(about(display_url(container), reason))
-
-    def remove(self, urls: Collection[str]) -> None:
-        """Remove URLs that turned out to be containers."""
-        for url in urls:
-            self._found.pop(url, None)
-        self._spellings = {kept: url for kept, url in self._spellings.items() if url in self._found}
-
-    def containers_of(self, dataset: str) -> tuple[str, ...]:
-        """Return the containers that list a dataset, sorted."""
-        return self._found[dataset]
-
-    def listed_as(self, url: str) -> str | None:
-        """Return the listed URL that equals this URL or is another spelling of it."""
-        if url in self._found:
-            return url
-        for plain in spellings(url):
-            if plain in self._found:
-                return plain
-            if plain in self._spellings:
-                return self._spellings[plain]
-        return None
-
-    def claim(self, dataset: str) -> bool:
-        """Return True for the first claim of a dataset: the caller reads it. Return False afterwards."""
-        if dataset in self._claimed:
-            return False
-        self._claimed.add(dataset)
-        return True
-
-    def __contains__(self, url: object) -> bool:
-        return url in self._found
-
-    def __len__(self) -> int:
-        return len(self._found)
-
-    def urls(self) -> list[str]:
-        return list(self._found)
+    catalog: str | None
+    """The nearest catalog above."""
+    is_catalog: bool = True
+    """It is listed as a catalog, and not as a record of any type."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Container:
-    """A root or a catalog that was read."""
+    """A root, a catalog or another record with a list, with all pages of the list."""
 
     outline: DocumentOutline
     sighting: Sighting | None
@@ -141,9 +60,12 @@ class _Container:
 
 
 class ContainerCrawl:
-    """The first part of a crawl: the root and its catalogs.
+    """The first part of a crawl: the root, its catalogs, and records of other types between them and datasets.
 
     :ivar aliases: the listed URL of each container, by its URL in its document
+    :ivar by_containers: containers whose datasets only the LDP containers in their documents name
+    :ivar warnings: one line for people for each oddity that costs nothing
+    :ivar not_harvested: members of lists that become no dataset, by their kind
     """
 
     def __init__(
@@ -169,55 +91,173 @@ class ContainerCrawl:
         self._services = services
         self._tasks = TaskGroup(options.concurrency)
         self._forbidden: dict[str, UnreadableDocument] = {}
+        self._places: dict[str, Place] = {}
+        """Where each container stands that was requested."""
+        self._lists: set[str] = set()
+        """The root and the catalogs that were read."""
+        self._paged: set[str] = set()
+        """Containers whose lists have several pages."""
+        self.by_containers: set[str] = set()
         self.aliases: dict[str, str] = {}
+        self.warnings: list[str] = []
+        self.not_harvested: dict[str, NotHarvested] = {}
 
     async def read(self) -> list[str]:
-        """Read root and catalogs, level by level.
+        """Read the root and everything below it; return the containers whose datasets pages may have."""
+        found = await self.read_below({self._containers.root: Place(None)})
+        self._report_forbidden()
+        return found
 
-        :returns: the catalogs whose datasets can be read from pages. A catalog is left out if only
-            the container in its document names its datasets, because pages do not have such
+    async def read_below(self, level: Mapping[str, Place]) -> list[str]:
+        """Read containers and those below them, level by level.
+
+        :returns: the containers whose datasets can be read from pages. A container is left out if only
+            the LDP container in its document names its datasets, because pages do not have such
             containers, unless an earlier crawl read its pages.
         """
-        readable, with_pages = [], []
-        level, requested = [self._containers.root], {self._containers.root}
-        for depth in range(self._options.max_depth + 1):
-            below: set[str] = set()
+        with_pages = []
+        level = {url: place for url, place in level.items() if url not in self._places}
+        for _ in range(self._options.max_depth + 1):
+            self._places.update(level)
+            below: dict[str, Place] = {}
             for url, container in self._without_aliases(await self._read_level(level)):
-                outline = container.outline
-                if depth or outline.is_catalog:
-                    self._containers.catalogs.add(url)
-                    readable.append(url)
-                    first = first_page(url, "dataset")
-                    if not outline.by_containers or (first and self._reader.memory.knows(first)):
-                        with_pages.append(url)
-                if container.sighting is not None:
-                    self._sink(container.sighting, self._containers)
-                for dataset in outline.datasets:
-                    self._listing.add(dataset, url)
-                children = set(outline.catalogs) - requested - below - self.aliases.keys()
-                most = self._options.max_catalogs
-                if len(requested) + len(below) + len(children) > most:
-                    reason = f"the source lists more than {most} catalogs"
-                    self._listing.mark_unreadable(url, reason)
-                else:
-                    below |= children
-                for dataset in outline.refused:
-                    self._report_refused(dataset, url)
-                for catalog in outline.refused_catalogs:
-                    reason = self._report_refused(catalog, url)
-                    self._listing.mark_unreadable(catalog, reason, reported=True)
-            level = sorted(below)
-            requested |= below
-            self._containers.catalogs.update(level)
-            self._containers.listed.update(level)
+                if self._take(url, container, below):
+                    with_pages.append(url)
+            level = below
+            catalogs = [url for url, place in below.items() if place.is_catalog]
+            self._containers.catalogs.update(catalogs)
+            self._containers.listed.update(catalogs)
             if not level:
                 break
+        # Some sources list their catalogs as datasets, too.
+        self._listing.remove(self._lists)
         for url in level:
             reason = f"it lies deeper than {self._options.max_depth} levels of catalogs"
             self._listing.mark_unreadable(url, reason)
-        self._listing.remove([self._containers.root, *readable])
-        self._report_forbidden()
         return with_pages
+
+    async def read_again(self) -> None:
+        """Read the lists once more, because an absence must be seen twice.
+
+        A record may move from an unread page, or an unread catalog, to one that was read before. A single
+        document cannot shift.
+        """
+        read = self._places.keys() - self.containers_not_read()
+        if not self._paged and len(read - {self._containers.root}) < 2:
+            return
+        await asyncio.gather(*(self._read_again(url) for url in sorted(read)))
+
+    async def _read_again(self, url: str) -> None:
+        try:
+            outline, _ = await self._read_list(url)
+        except UnreadableDocument as failure:
+            self._listing.mark_unproved(url, failure.reason)
+            return
+        for dataset in outline.datasets:
+            self._listing.add(dataset, url)
+        if not self._places.keys() | self.aliases.keys() >= {*outline.catalogs, *outline.parts}:
+            self._listing.mark_unproved(url, "its list of catalogs changed while it was read")
+
+    def containers_not_read(self) -> set[str]:
+        """Return the containers that could not be read."""
+        return {*self._containers.unreadable, *self._containers.unproved}
+
+    def catalogs_of(self, dataset: str) -> tuple[str, ...]:
+        """Return the catalogs of a listed dataset: of each container that lists it, the nearest above."""
+        containers = self._listing.containers_of(dataset)
+        return tuple(sorted({self._catalog_of(container) for container in containers}))
+
+    def _catalog_of(self, container: str) -> str:
+        if container in self._containers.catalogs or container not in self._places:
+            return container
+        return self._places[container].catalog or container
+
+    def _take(self, url: str, container: _Container, below: dict[str, Place]) -> bool:
+        """Add what a container lists to the listing and to the next level; return whether it may have pages."""
+        outline, place = container.outline, self._places[url]
+        is_root = url == self._containers.root
+        if outline.members:
+            self._listing.add(url, place.catalog or self._containers.root)
+            return False
+        is_catalog = outline.is_catalog or (place.is_catalog and not is_root)
+        if is_catalog:
+            self._containers.catalogs.add(url)
+            if not outline.is_catalog:
+                self.warnings.append(
+                    f"{display_url(url)}: its type dcat:Catalog is missing; it was read as a catalog, because "
+                    "the source lists it as one"
+                )
+        if is_catalog or is_root:
+            self._lists.add(url)
+        if container.sighting is not None:
+            self._sink(container.sighting, self._containers)
+        for dataset in outline.datasets:
+            self._listing.add(dataset, url)
+        self._count_others(url, outline, is_counted=not is_catalog and not is_root)
+        self._prove_list(url, outline)
+        self._add_children(url, outline, url if is_catalog else place.catalog, below)
+        for dataset in outline.refused:
+            self._report_refused(dataset, url)
+        for catalog in outline.refused_catalogs:
+            reason = self._report_refused(catalog, url)
+            self._listing.mark_unreadable(catalog, reason, reported=True)
+        if is_root and not is_catalog and not outline.type_name:
+            return False
+        if outline.by_containers:
+            self.by_containers.add(url)
+        first = first_page(url, "dataset")
+        return bool(outline.datasets or is_catalog) and (
+            not outline.by_containers or bool(first and self._reader.memory.knows(first))
+        )
+
+    def _add_children(
+        self, url: str, outline: DocumentOutline, catalog: str | None, below: dict[str, Place]
+    ) -> None:
+        known = {*self._places, *self.aliases}
+        children = {
+            **{part: Place(catalog, is_catalog=False) for part in outline.parts},
+            **{child: Place(catalog) for child in outline.catalogs},
+        }
+        children = {
+            child: place
+            for child, place in children.items()
+            if child not in known
+            and child not in self._listing
+            and (place.is_catalog or self._reader.may_visit(child))
+            and (child not in below or place.is_catalog)
+        }
+        most = self._options.max_catalogs
+        if len(self._places) + len({*below, *children}) > most:
+            self._listing.mark_unreadable(url, f"the source lists more than {most} catalogs")
+        else:
+            below |= children
+
+    def _count_others(self, url: str, outline: DocumentOutline, *, is_counted: bool) -> None:
+        """Count what becomes no dataset: the container itself, services, and datasets without a URL."""
+        kinds = {
+            outline.type_name or "of no known type": int(is_counted),
+            "dcat:DataService": outline.services,
+            "dcat:Dataset without a URL (blank node)": outline.blank,
+        }
+        for kind, count in kinds.items():
+            if count:
+                self.not_harvested.setdefault(kind, NotHarvested()).add(display_url(url), count)
+
+    def _prove_list(self, url: str, outline: DocumentOutline) -> None:
+        """Mark a container as unproved if its document has lost the list that an earlier job read."""
+        members = len(outline.listed) + outline.blank
+        if members or outline.states_list:
+            self._reader.memory.remember(_list_key(url), "list", "{}")
+        elif self._listed_before(url):
+            self._listing.mark_unproved(url, LOST_LIST)
+
+    def _listed_before(self, url: str) -> bool:
+        """Return whether an earlier job read a list of a container."""
+        plain = loose_spelling(url)
+        return self._reader.memory.knows(_list_key(url)) or any(
+            record.catalog_url is not None and loose_spelling(record.catalog_url) == plain
+            for record in self._known
+        )
 
     def _report_refused(self, listed: str, container: str) -> str:
         """Report a listed URL that cannot be requested; return the reason.
@@ -245,29 +285,93 @@ class ContainerCrawl:
         return found
 
     async def _read_container(self, url: str, found: dict[str, _Container]) -> None:
-        is_root = url == self._containers.root
+        is_root, place = url == self._containers.root, self._places[url]
         mapper = self._options.catalog_mapper
         try:
-            document = await self._reader.get(url)
-            outline = await self._reader.outline(
-                document,
-                "container",
-                lambda graph: documents.outline_of_container(
-                    graph, url, is_root=is_root, final_url=document.base
-                ),
-            )
+            outline, document = await self._read_list(url)
+            if not is_root and not outline.members and await self._is_draft(url):
+                raise UnreadableDocument(url, ReadOutcome.FORBIDDEN, "it is a draft")
             sighting = None
-            if mapper and (outline.is_catalog or not is_root):
+            if mapper and (outline.is_catalog or (place.is_catalog and not is_root)):
                 sighting = await self._catalog_record(url, document, outline, mapper)
         except UnreadableDocument as failure:
-            is_forbidden = failure.outcome is ReadOutcome.FORBIDDEN and not is_root
-            if is_forbidden:
-                self._forbidden[url] = failure
-            self._listing.mark_unreadable(
-                url, failure.reason, reported=failure.reported or is_forbidden
-            )
+            if is_root or place.is_catalog:
+                is_forbidden = failure.outcome is ReadOutcome.FORBIDDEN and not is_root
+                if is_forbidden:
+                    self._forbidden[url] = failure
+                self._listing.mark_unreadable(
+                    url, failure.reason, reported=failure.reported or is_forbidden
+                )
+                return
+            # It may have been a container, so it proves nothing. Drafts of any type are listed, too.
+            is_draft = failure.outcome in (ReadOutcome.FORBIDDEN, ReadOutcome.GONE)
+            is_quiet = is_draft and not self._reader.memory.knows(_list_key(url))
+            self._listing.mark_unproved(url, failure.reason, reported=failure.reported or is_quiet)
         else:
             found[url] = _Container(outline, sighting)
+
+    async def _is_draft(self, url: str) -> bool:
+        return self._known.at(url) is None and await self._reader.is_draft(url)
+
+    async def _read_list(self, url: str) -> tuple[DocumentOutline, FetchedDocument]:
+        """Read a container's document and the further pages of its list.
+
+        If the pages do not fit each other, because the list changed, they are read once more. What either
+        reading lists is listed; if the second one does not fit either, the container is not proved.
+
+        :returns: what all pages list, and the first page.
+        :raises UnreadableDocument: the first page cannot be read.
+        """
+        whole, document, why = await self._read_pages(url)
+        if why:
+            again, document, why = await self._read_pages(url)
+            whole = _united(again, whole)
+        if why:
+            self._listing.mark_unproved(url, f"its list was not read whole: {why}")
+        return whole, document
+
+    async def _read_pages(self, url: str) -> tuple[DocumentOutline, FetchedDocument, str]:
+        """Read a container's pages once; the text says why they do not make a whole list, if so."""
+        role = "container" if self._places[url].is_catalog else "part"
+        pages = Pages(url, MOST_PAGES + len(self._known))
+        whole: DocumentOutline | None = None
+        first: FetchedDocument | None = None
+        try:
+            while (page_url := pages.next()) is not None:
+                page = await self._reader.get(page_url)
+                outline = await self._reader.outline(
+                    page, role, partial(self._outline, url=url, final_url=page.base)
+                )
+                whole, first = _together(whole, outline), first or page
+                if not page.has_end:
+                    self._listing.mark_unproved(page_url, NO_END, reported=True)
+                members = outline.datasets + [f"{page_url} {n}" for n in range(outline.blank)]
+                pages.add(
+                    page,
+                    members,
+                    links=[urljoin(page.base, link) for link in outline.next_pages],
+                    total=outline.total,
+                    others=outline.services + len(outline.catalogs) + len(outline.parts),
+                )
+            pages.end()
+        except UnreadableDocument as failure:
+            if whole is None or first is None:
+                raise
+            return whole, first, failure.message
+        finally:
+            if len(pages) > 1:
+                self._paged.add(url)
+        assert whole is not None and first is not None
+        return whole, first, ""
+
+    def _outline(self, graph: Graph, *, url: str, final_url: str) -> DocumentOutline:
+        return documents.outline_of_container(
+            graph,
+            url,
+            is_root=url == self._containers.root,
+            is_part=not self._places[url].is_catalog,
+            final_url=final_url,
+        )
 
     def _without_aliases(self, found: dict[str, _Container]) -> list[tuple[str, _Container]]:
         """Return the containers of one level, each under one URL.
@@ -331,3 +435,29 @@ class ContainerCrawl:
         for url, failure in self._forbidden.items():
             if is_catalog_lost or url in known_urls:
                 self._listing.errors.append(failure.message)
+
+
+def _list_key(url: str) -> str:
+    """Return the key in the memory by which a container is known to have listed records."""
+    return f"{url}#list"
+
+
+def _together(pages: DocumentOutline | None, page: DocumentOutline) -> DocumentOutline:
+    """Return one outline of the pages of a list."""
+    if pages is None:
+        return page
+    return replace(
+        _united(pages, page),
+        states_list=pages.states_list or page.states_list,
+        services=pages.services + page.services,
+        blank=pages.blank + page.blank,
+    )
+
+
+def _united(first: DocumentOutline, second: DocumentOutline) -> DocumentOutline:
+    """Return the first outline with what the second one lists besides."""
+    names = ("catalogs", "datasets", "parts", "refused", "refused_catalogs")
+    united: dict[str, Any] = {
+        name: sorted({*getattr(first, name), *getattr(second, name)}) for name in names
+    }
+    return replace(first, **united)

@@ -7,33 +7,46 @@ The crawl reports and decides nothing. It hands each record to a sink as soon as
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection, Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ...web.urls import display_url
+from ..listings import lists_nothing_readable, nothing_readable
 from ..messages import HarvestMessage, MessageCode
-from ..record import Containers, CurrentRecords, ReadOutcome, SeenRecord, Sighting, Sink
+from ..record import (
+    Containers,
+    CurrentRecords,
+    KnownRecord,
+    ReadOutcome,
+    SeenRecord,
+    Sighting,
+    Sink,
+)
 from ..strategy import must_ask
 from . import documents
-from .containers import ContainerCrawl, CrawlOptions, DatasetListing
+from .containers import ContainerCrawl, Place
+from .dataset_pages import DatasetPages
 from .datasets import DatasetAssembler
 from .documents import DocumentOutline, ListedDataset
 from .linked_documents import ServiceReader
+from .listing import CrawlOptions, DatasetListing
 from .rdf import RdfParser
 from .reader import (
-    MOST_PAGES,
-    NO_SUCH_ENDPOINT,
     DocumentReader,
     FetchedDocument,
-    Pages,
     UnreadableDocument,
-    first_page,
+    understood,
 )
 from .task_group import TaskGroup
 
 if TYPE_CHECKING:
     from ...web.client import Client
     from ..document_memory import DocumentMemory
+
+MOST_ASKED = 500
+"""The most records that are asked whether they still answer, if that decides nothing."""
 
 _OUTCOMES_OF_DRAFTS = frozenset({ReadOutcome.FORBIDDEN, ReadOutcome.GONE})
 
@@ -89,19 +102,28 @@ class Crawl:
         """A listed record other than a draft could not be read."""
         self._described_elsewhere: dict[str, set[str]] = {}
         """By dataset, URLs of other datasets' documents that describe distributions of it."""
-        self._in_pages: set[str] = set()
-        """Listed URLs of the datasets that pages have."""
-        self._only_in_pages: dict[str, set[str]] = {}
-        """By URL of a dataset that pages have and no container lists: the catalogs of these pages."""
-        self._paged_whole: set[str] = set()
-        """Catalogs whose pages were read from the first to the last."""
-        self._missed_pages: dict[str, str] = {}
-        """First pages that an earlier crawl read, with the reason why they are of no use now."""
-        self._malformed_pages: list[tuple[str, UnreadableDocument]] = []
         self._with_malformed_record: set[str] = set()
         """Catalogs that list a record whose own document is malformed."""
+        self._pages = DatasetPages(
+            self._reader,
+            self._listing,
+            known,
+            self._catalogs.by_containers,
+            self._subjects,
+            self._start_record,
+            self._seconds_alone,
+        )
+        self._forbidden: dict[str, Sighting] = {}
+        """Sightings of current records that answer 401 or 403."""
+        self._below: dict[str, Place] = {}
+        """Records that datasets list, and that are not read yet."""
+        self._answers: dict[str, ReadOutcome] = {}
+        """What the own URLs of current records answer that no list has."""
+        self._options = options
         self.containers = self._listing.containers
         self.errors = self._listing.errors
+        self.warnings = self._catalogs.warnings
+        self.not_harvested = self._catalogs.not_harvested
 
     async def run(self) -> Containers:
         """Read all containers and records; return the containers.
@@ -110,44 +132,61 @@ class Crawl:
         """
         try:
             with_pages = await self._catalogs.read()
+            self._known.follow_move(self.containers.listed)
             # Two listed URLs may lead to one document. The record keeps the URL that it had,
             # whichever of the two answers first.
-            self._subjects = {
+            self._subjects |= {
                 record.subject: record.url
                 for record in self._known
                 if record.subject is not None and record.url in self._listing
             }
-            for catalog in with_pages:
-                await self._page_tasks.start(self._read_pages(catalog))
-            await self._page_tasks.join()
-            await self._read_unread_datasets()
-            for url, catalogs in sorted(self._only_in_pages.items()):
-                if self._dataset_of(url) is None:
-                    for catalog in sorted(catalogs):
-                        self._listing.add(url, catalog)
-            await self._read_unread_datasets()
-            self._report_missed_pages()
+            await self._read_datasets(with_pages)
+            await self._ask(self._missing()[:MOST_ASKED])
+            if self._may_have_shifted():
+                await self._catalogs.read_again()
+                await self._read_datasets(self._pages.several())
+            # Of no use now, they may list a current record: only its own URL can tell.
+            if self._missing():
+                for first, reason in sorted(self._pages.missed.items()):
+                    self._listing.mark_unproved(first, reason, reported=True)
             for url, document_urls in sorted(self._described_elsewhere.items()):
                 if url in self._present:
                     await self._record_tasks.start(self._read_again(url, document_urls))
             await self._record_tasks.join()
+            for sighting in self._forbidden.values():
+                self._sink(self._as_left_out(sighting), self.containers)
             # A malformed record makes its page malformed: the record's own error is enough.
-            self.errors += [
-                failure.message
-                for catalog, failure in self._malformed_pages
-                if catalog not in self._with_malformed_record
-            ]
-            if self.containers.unreadable:
-                listed = self._listed_records()
-                for record in self._known:
-                    if must_ask(record, listed, self.containers):
-                        await self._record_tasks.start(self._check_unlisted(record.url))
-                await self._record_tasks.join()
+            self.warnings += self._pages.warnings(self._with_malformed_record)
+            missing = self._missing()
+            self._doubt_unknown_lists(missing)
+            if self.containers.unreadable or self.containers.unproved:
+                await self._ask(missing)
+            for record in missing:
+                if (outcome := self._answers.get(record.url)) is not None:
+                    self._sink(Sighting(SeenRecord(record.url, outcome)), self.containers)
         finally:
             await self._page_tasks.cancel()
             await self._record_tasks.cancel()
         self.errors += self._reader.errors
         return self.containers
+
+    async def _read_datasets(self, with_pages: Iterable[str]) -> None:
+        """Read the pages of some containers, all other listed datasets, and the records below datasets."""
+        for _ in range(self._options.max_depth):
+            for catalog in with_pages:
+                await self._page_tasks.start(self._pages.read(catalog))
+            await self._page_tasks.join()
+            self._datasets.distributions.has_pages &= self._pages.exist
+            await self._read_unread_datasets()
+            for url, catalogs in sorted(self._pages.only_there.items()):
+                if self._dataset_of(url) is None:
+                    for catalog in sorted(catalogs):
+                        self._listing.add(url, catalog)
+            await self._read_unread_datasets()
+            if not self._below:
+                break
+            below, self._below = self._below, {}
+            with_pages = await self._catalogs.read_below(below)
 
     async def _read_unread_datasets(self) -> None:
         """Read each listed dataset that was in no page from its own URL."""
@@ -156,81 +195,65 @@ class Crawl:
                 await self._record_tasks.start(self._read_record(url))
         await self._record_tasks.join()
 
-    # Pages of datasets
+    # Current records that no list has
 
-    async def _read_pages(self, catalog: str) -> None:
-        """Read the pages of a catalog's datasets, if the server has such pages.
-
-        If a page is malformed, its datasets are read one by one later. If a page does not answer,
-        that also applies to the pages after it.
-        """
-        url = first = first_page(catalog, "dataset")
-        if first is None:
-            return
-        was_there = self._reader.memory.knows(first)
-        pages = Pages(MOST_PAGES + len(self._listing))
-        page, is_first, whole = None, True, True
-        while url is not None:
-            try:
-                page = await self._reader.get(url)
-                if is_first and page.is_html:
-                    self._datasets.distributions.has_pages = False
-                    if was_there:
-                        self._missed_pages[first] = "it answers with a user interface"
-                    return
-                is_first = False
-                whole = await self._read_page(catalog, page) and whole
-                url = pages.after(page)
-            except UnreadableDocument as failure:
-                if not is_first or failure.status not in NO_SUCH_ENDPOINT:
-                    self._listing.mark_unreadable(
-                        failure.url, failure.reason, reported=failure.reported
-                    )
-                else:
-                    if failure.outcome is not ReadOutcome.FORBIDDEN:
-                        self._datasets.distributions.has_pages = False
-                    if was_there:
-                        self._missed_pages[first] = failure.reason
-                return
-        # Without links to the first or last page, the server may have sent only some datasets.
-        if page is not None and page.is_paged:
-            if whole:
-                self._paged_whole.add(catalog)
-        elif was_there:
-            self._missed_pages[first] = "it does not say which page is the last one"
-
-    async def _read_page(self, catalog: str, page: FetchedDocument) -> bool:
-        """Start to read the datasets of a page; return whether the page is well-formed."""
-        try:
-            outline = await self._reader.outline(page, "page", documents.outline_of_page)
-        except UnreadableDocument as failure:
-            self._listing.mark_unreadable(page.url, failure.reason, reported=True)
-            self._malformed_pages.append((catalog, failure))
-            return False
-        for subject, member in outline.members.items():
-            url = self._listing.listed_as(subject)
-            if url is not None and self._listing.claim(url):
-                self._subjects.setdefault(subject, url)
-                await self._record_tasks.start(self._read_record(url, page, member))
-            elif url is None and subject in self._subjects:
-                # A persistent URL of a listed record, whose own document is read.
-                self._in_pages.add(self._subjects[subject])
-            elif url is None and (member.part_of or self._known.at(subject)):
-                # Without dct:isPartOf, an unlisted dataset is only mentioned.
-                self._only_in_pages.setdefault(subject, set()).add(catalog)
-        return True
-
-    def _report_missed_pages(self) -> None:
-        """Report missed pages as unreadable if a current record is listed nowhere else.
-
-        The strategy then asks for each such record by its own URL, since it may be gone.
-        """
-        if not self._missed_pages:
-            return
+    def _missing(self) -> list[KnownRecord]:
+        """Return the current records that are not listed, if their own URLs may tell more."""
         listed = self._listed_records()
-        if any(record.url not in listed for record in self._known):
-            for first, reason in sorted(self._missed_pages.items()):
-                self._listing.mark_unreadable(first, reason, reported=True)
+        return [record for record in self._known if must_ask(record, listed, self.containers)]
+
+    def _may_have_shifted(self) -> bool:
+        """Return whether a second reading of the lists may still find a current record."""
+        return any(
+            self._answers.get(one.url) is not ReadOutcome.GONE for one in self._missing()
+        ) or any(self._is_left_out(url) for url in self._forbidden)
+
+    def _doubt_unknown_lists(self, missing: Collection[KnownRecord]) -> None:
+        """Mark containers as unproved whose lists name only records that are neither readable nor current.
+
+        :param missing: current records that no list has; if there are none, a warning is enough.
+        """
+        for container, members in self._listing.members().items():
+            trusted = [
+                url
+                for url in members
+                if url in self._present or self._known.of(url, self.containers.listed) is not None
+            ]
+            if not lists_nothing_readable(members, trusted):
+                continue
+            if missing:
+                self._listing.mark_unproved(container, nothing_readable(len(members)))
+            else:
+                words = f"none of the {len(members)} records that it lists could be read"
+                self.warnings.append(f"{display_url(container)}: {words}")
+
+    async def _ask(self, missing: Iterable[KnownRecord]) -> None:
+        """Request the own URLs of records that no list has.
+
+        If all containers were read whole, the answers decide nothing. They save a second reading of the lists,
+        and tell an editor more about the deletions.
+        """
+        for record in missing:
+            if record.url not in self._answers:
+                await self._record_tasks.start(self._check_unlisted(record.url))
+        await self._record_tasks.join()
+
+    async def _seconds_alone(self, container: str) -> float | None:
+        """Return how long one more dataset of a container takes by itself; None if none is left."""
+        members = self._listing.members().get(container, ())
+        url = next((url for url in members if self._listing.claim(url)), None)
+        if url is None:
+            return None
+        begin = time.monotonic()
+        await self._read_record(url)
+        alone = (time.monotonic() - begin) / self._options.concurrency
+        return max(alone, 1 / self._options.requests_per_second)
+
+    async def _start_record(self, url: str, page: FetchedDocument, member: ListedDataset) -> None:
+        """Start to read a dataset of a page, if nothing else reads it and the page says everything of it."""
+        if self._listing.claim(url):
+            self._subjects.setdefault(member.subject, url)
+            await self._record_tasks.start(self._read_record(url, page, member))
 
     # Records
 
@@ -238,15 +261,19 @@ class Crawl:
         self, url: str, page: FetchedDocument | None = None, member: ListedDataset | None = None
     ) -> None:
         """Read a listed dataset from a page, or from its own URL, and hand it to the sink."""
-        listed_in = self._listing.containers_of(url)
-        if page is not None:
-            self._in_pages.add(url)
+        listed_in = self._catalogs.catalogs_of(url)
         try:
             if page is None or member is None:
                 page, outline = await self._read_document(url)
                 member = outline.members[url]
-            sighting = await self._assemble(url, listed_in, page, member)
+            if self._known.of(url, self.containers.listed) is None and await self._reader.is_draft(
+                url
+            ):
+                raise UnreadableDocument(url, ReadOutcome.FORBIDDEN, "it is a draft")
+            with understood(url):
+                sighting = await self._assemble(url, listed_in, page, member)
             self._present.add(url)
+            self._follow(url, listed_in, member)
         except UnreadableDocument as failure:
             if failure.outcome is ReadOutcome.MALFORMED and failure.url == url:
                 self._with_malformed_record.update(listed_in)
@@ -255,11 +282,32 @@ class Crawl:
                 and self._known.of(url, self.containers.listed) is None
             )
             self._record_failed |= not is_draft
-            left_out = self._is_left_out(url, listed_in)
-            seen = SeenRecord(url, failure.outcome, listed_in, left_out=left_out)
+            if self._reader.memory.knows(_series_key(url)):
+                words = "it could not be read, and listed other records before"
+                self._listing.mark_unproved(url, words, reported=True)
             error = None if is_draft or failure.reported else failure.message
-            sighting = Sighting(seen, error=error)
+            sighting = Sighting(SeenRecord(url, failure.outcome, listed_in), error=error)
+            if failure.outcome is ReadOutcome.FORBIDDEN and not is_draft:
+                # Whether the pages leave it out is known only at the end.
+                self._forbidden[url] = sighting
+                return
         self._sink(sighting, self.containers)
+
+    def _follow(self, url: str, listed_in: tuple[str, ...], member: ListedDataset) -> None:
+        """Note the series of a dataset, and other records that it lists, on the source's hosts."""
+        series = [one for one in member.series if self._reader.may_visit(one)]
+        for one in series:
+            self._listing.add(one, min(listed_in))
+        self._below |= {part: Place(min(listed_in), is_catalog=False) for part in member.parts}
+        if member.is_catalog:
+            self._below[url] = Place(min(listed_in))
+        if series or member.parts:
+            self._reader.memory.remember(_series_key(url), "list", "{}")
+
+    def _as_left_out(self, sighting: Sighting) -> Sighting:
+        seen = sighting.seen
+        left_out = self._is_left_out(seen.url)
+        return replace(sighting, seen=replace(seen, left_out=left_out))
 
     async def _read_again(self, url: str, document_urls: Collection[str]) -> None:
         """Read a dataset again with its distributions in other datasets' documents.
@@ -270,29 +318,34 @@ class Crawl:
         """
         try:
             document, outline = await self._read_document(url)
-            sighting = await self._assemble(
-                url,
-                self._listing.containers_of(url),
-                document,
-                outline.members[url],
-                other_documents=sorted(document_urls),
-                all_read=not self.containers.unreadable and not self._record_failed,
-            )
+            with understood(url):
+                sighting = await self._assemble(
+                    url,
+                    self._catalogs.catalogs_of(url),
+                    document,
+                    outline.members[url],
+                    other_documents=sorted(document_urls),
+                    all_read=not (
+                        self.containers.unreadable
+                        or self.containers.unproved
+                        or self._record_failed
+                    ),
+                )
         except UnreadableDocument:
             return  # the first sighting counts
         self._sink(sighting, self.containers)
 
     async def _check_unlisted(self, url: str) -> None:
-        """Check whether a current record that no container lists still answers."""
+        """Check whether a current record that no container lists still answers as itself."""
         try:
-            await self._reader.get(url)
-            outcome = ReadOutcome.PRESENT
+            _, outline = await self._own_outline(url)
+            is_itself = not outline.is_catalog
+            self._answers[url] = ReadOutcome.PRESENT if is_itself else ReadOutcome.MALFORMED
         except UnreadableDocument as failure:
-            outcome = failure.outcome
-        self._sink(Sighting(SeenRecord(url, outcome)), self.containers)
+            self._answers[url] = failure.outcome
 
-    async def _read_document(self, url: str) -> tuple[FetchedDocument, DocumentOutline]:
-        """Return a dataset's own document and its outline.
+    async def _own_outline(self, url: str) -> tuple[FetchedDocument, DocumentOutline]:
+        """Return the document at a record's own URL, and its outline.
 
         :raises UnreadableDocument: it cannot be read or describes another dataset.
         """
@@ -302,6 +355,22 @@ class Crawl:
             "dataset",
             lambda graph: documents.outline_of_dataset(graph, url, final_url=document.base),
         )
+        return document, outline
+
+    async def _read_document(self, url: str) -> tuple[FetchedDocument, DocumentOutline]:
+        """Return a dataset's own document and its outline.
+
+        :raises UnreadableDocument: it cannot be read or describes another dataset.
+        """
+        document, outline = await self._own_outline(url)
+        if outline.is_catalog:
+            if self._known.of(url, self.containers.listed) is None:
+                # Some sources list catalogs as datasets. One that was a dataset before has lost its type.
+                self._below[url] = Place(min(self._catalogs.catalogs_of(url)))
+            reason = HarvestMessage("it describes no dcat:Dataset", MessageCode.NO_DATASET)
+            raise UnreadableDocument(
+                url, ReadOutcome.MALFORMED, reason, reported=url in self._below
+            )
         subject = outline.members[url].subject
         if self._listing.listed_as(subject) not in (None, url):
             words = f"it describes {display_url(subject)} instead, which is listed itself"
@@ -332,11 +401,13 @@ class Crawl:
         if known is None:
             adoptable = self._known.adoptable
             adopted = adoptable.of(url, listed) or adoptable.of(member.subject, listed)
+        part_of = self._catalog_named(member.part_of)
         dataset = await self._datasets.read(
             url,
             document,
             member,
-            listed_in,
+            # The catalog that the record names may leave the source: that makes another record of it.
+            (*listed_in, part_of or ""),
             known,
             adopted,
             other_documents=other_documents,
@@ -350,7 +421,7 @@ class Crawl:
             url,
             ReadOutcome.PRESENT,
             listed_in,
-            part_of=self._catalog_named(member.part_of),
+            part_of=part_of,
             content_hash=dataset.content_hash,
         )
         was_in_pages = known is not None and known.in_pages
@@ -362,13 +433,12 @@ class Crawl:
             distributions=dataset.distributions,
             warnings=dataset.warnings,
             drafts=dataset.drafts,
-            in_pages=url in self._in_pages
-            or (was_in_pages and not self._is_left_out(url, listed_in)),
+            in_pages=url in self._pages.found or (was_in_pages and not self._is_left_out(url)),
         )
 
-    def _is_left_out(self, url: str, listed_in: Collection[str]) -> bool:
-        """Return whether all pages of a dataset's catalogs were read and none has the dataset."""
-        return url not in self._in_pages and self._paged_whole.issuperset(listed_in)
+    def _is_left_out(self, url: str) -> bool:
+        """Return whether all pages of a dataset's containers were read and none has the dataset."""
+        return self._pages.leave_out(url, self._listing.containers_of(url))
 
     def _catalog_named(self, part_of: Iterable[str]) -> str | None:
         """Return the catalog of this source that a record's dct:isPartOf names, in any spelling."""
@@ -387,3 +457,8 @@ class Crawl:
         listed = {*self._listing.urls(), *self.containers.catalogs}
         known = (self._known.of(url, listed) for url in (*listed, *self._subjects))
         return listed | {record.url for record in known if record is not None}
+
+
+def _series_key(url: str) -> str:
+    """Return the key in the memory by which a dataset is known to have listed other records."""
+    return f"{url}#list"

@@ -14,14 +14,14 @@ import re
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, fields
 
-from rdflib import Graph, Literal, Namespace, URIRef
+from rdflib import BNode, Graph, Literal, Namespace, URIRef
 from rdflib.namespace import DCTERMS, RDF
 from rdflib.term import Node
 
 from ...web.urls import display_url
 from ..messages import HarvestMessage, MessageCode
 from ..record import loose_spelling
-from .rdf import DCAT, FDP_O, LDP, DocumentError, unlogged
+from .rdf import ADMS, DCAT, FDP_O, HEALTHDCATAP, LDP, DocumentError, unlogged
 from .record_graph import DATASET_TYPES, descriptions, digest_of, undescribed
 
 log = logging.getLogger(__name__)
@@ -33,9 +33,26 @@ _ROOT_TYPES = frozenset(
     for namespace in _FDP_NAMESPACES
     for name in ("FAIRDataPoint", "FairDataPoint", "MetadataService")
 ) | {_R3D.Repository}
-_ROOT_PREDICATES = (*(space.metadataCatalog for space in _FDP_NAMESPACES), _R3D.dataCatalog)
+_ROOT_PREDICATES = (
+    *(space[name] for space in _FDP_NAMESPACES for name in ("metadataCatalog", "servesMetadata")),
+    _R3D.dataCatalog,
+)
 """Predicates by which roots, and only roots, list catalogs."""
 _CATALOG_PREDICATES = (*_ROOT_PREDICATES, DCAT.catalog)
+_PART_PREDICATES = (DCTERMS.hasPart, DCAT.resource)
+"""Predicates by which records list others of any type."""
+SERIES_PREDICATES = (DCAT.inSeries, URIRef(f"{DCTERMS}inSeries"))
+"""Health-RI's older configurations have the second one, which no vocabulary knows."""
+_PARTS_OF_RECORDS = frozenset(
+    {
+        *(DCAT.distribution, DCAT.service, DCAT.accessService, DCTERMS.isPartOf),
+        *(ADMS.sample, HEALTHDCATAP.analytics),
+    }
+)
+"""Relations of containers whose members are parts of a record, and lead to no further datasets."""
+_LEAVES = (DCAT.Dataset, DCAT.DatasetSeries, DCAT.Distribution, DCAT.DataService)
+_HYDRA = Namespace("http://www.w3.org/ns/hydra/core#")
+_GENERIC_TYPES = (str(LDP), str(DCAT) + "Resource")
 
 _MOST_BYTES = 1200
 """Longest URL of a record. A guid has two URLs, and PostgreSQL's index on guids takes 2,704 bytes."""
@@ -56,6 +73,12 @@ class ListedDataset:
     """Distributions that the dataset names and that have documents of their own."""
     contained: list[str] = field(default_factory=list)
     """Distributions that only a container in the document lists. They may belong to other datasets."""
+    series: list[str] = field(default_factory=list)
+    """Series that the dataset is in."""
+    parts: list[str] = field(default_factory=list)
+    """Records of any other type that a container of the dataset lists."""
+    is_catalog: bool = False
+    """It is a dcat:Catalog as well, with a list of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,17 +86,35 @@ class DocumentOutline:
     """Everything a crawl needs from a document; kept so that unchanged bytes are not parsed again."""
 
     subject: str | None = None
-    """The root's or catalog's URL in the document, which may differ from the requested one."""
+    """The container's URL in the document, which may differ from the requested one."""
     is_catalog: bool = False
+    type_name: str = ""
+    """The container's type, if it is neither a root nor a catalog."""
     catalogs: list[str] = field(default_factory=list)
     datasets: list[str] = field(default_factory=list)
+    parts: list[str] = field(default_factory=list)
+    """Listed records of other types, or of a type that only their own document tells."""
+    services: int = 0
+    blank: int = 0
+    """Number of listed datasets that are blank nodes."""
+    states_list: bool = False
+    """The document has a list of records, which may be empty."""
     by_containers: bool = False
     """Only the container in the document names the datasets; pages have no such container."""
     refused: list[str] = field(default_factory=list)
     """Listed datasets whose URLs cannot be requested; control characters are percent-encoded."""
     refused_catalogs: list[str] = field(default_factory=list)
     """Listed catalogs of that kind."""
+    next_pages: list[str] = field(default_factory=list)
+    """Further pages of the list by Hydra, as the document writes them."""
+    total: int | None = None
+    """Number of records in the whole list, if the document states it."""
     members: dict[str, ListedDataset] = field(default_factory=dict)
+
+    @property
+    def listed(self) -> list[str]:
+        """Everything that the container lists and that can be requested."""
+        return [*self.catalogs, *self.datasets, *self.parts]
 
     def as_json(self) -> str:
         return json.dumps(asdict(self), sort_keys=True, ensure_ascii=False)
@@ -92,13 +133,16 @@ class DocumentOutline:
 
 @unlogged()
 def outline_of_container(
-    graph: Graph, url: str, *, is_root: bool, final_url: str = ""
+    graph: Graph, url: str, *, is_root: bool, is_part: bool = False, final_url: str = ""
 ) -> DocumentOutline:
-    """Return what the document of a root or a catalog lists.
+    """Return what the document of a root, a catalog or any other record lists.
 
-    :param is_root: the URL is the source's own, which may be that of a root or of a catalog.
+    :param is_root: the URL is the source's own, which may be that of a root, a catalog, or another record with
+        a list.
+    :param is_part: it may be the URL of a record of any type. If that is a dataset, the outline has only this
+        member.
     :param final_url: the URL that answered, after redirects.
-    :raises DocumentError: the document does not describe the requested container.
+    :raises DocumentError: the document does not describe the requested record.
     """
     catalogs = set(graph.subjects(RDF.type, DCAT.Catalog))
     roots = {node for kind in _ROOT_TYPES for node in graph.subjects(RDF.type, kind)}
@@ -108,23 +152,48 @@ def outline_of_container(
         or (is_root and len(roots) == 1 and _alias(roots))
         or _alias(catalogs, url, final_url)
     )
+    if not subject and is_part:
+        datasets = _datasets(graph)
+        dataset = _named(datasets, url) or _alias(datasets, url, final_url)
+        if dataset:
+            return DocumentOutline(subject=str(dataset), members={url: _member(graph, dataset)})
+    if not subject:
+        # An administrator may put any type between catalog and dataset, and servers lose types.
+        holders = _with_lists(graph) - roots
+        subject = _named(holders, url) or _alias(holders, url, final_url)
+    if not subject and is_part:
+        subject = _named(set(graph.subjects(RDF.type)), url)
     if not subject:
         # Servers often redirect a lost catalog to the root. It must not count as an empty catalog.
         if is_root:
-            words = "it describes neither a FAIR Data Point nor a dcat:Catalog"
+            words = "it describes neither a FAIR Data Point nor a dcat:Catalog, and lists nothing"
             raise DocumentError(HarvestMessage(words, MessageCode.NO_SOURCE))
         words = "it describes no dcat:Catalog"
         raise DocumentError(HarvestMessage(words, MessageCode.NO_CATALOG))
+    is_catalog = subject in catalogs and subject not in roots
+    own = {str(node) for node in graph.objects(subject, DCAT.service)}
     below = _listed(graph, subject, _CATALOG_PREDICATES)
-    datasets = _listed(graph, subject, (DCAT.dataset,))
+    datasets_ = [url for url in _listed(graph, subject, (DCAT.dataset,)) if url not in own]
+    parts = set(_parts(graph, subject)) - own - {*below, *datasets_, str(subject)}
+    next_pages, total = _paging(graph)
     return DocumentOutline(
         subject=str(subject),
-        is_catalog=subject in catalogs and subject not in roots,
+        is_catalog=is_catalog,
+        type_name="" if is_catalog or subject in roots else _type_name(graph, subject),
         catalogs=list(filter(_is_requestable, below)),
-        datasets=list(filter(_is_requestable, datasets)),
-        by_containers=bool(datasets) and (subject, DCAT.dataset, None) not in graph,
-        refused=_refused(datasets),
+        datasets=list(filter(_is_requestable, datasets_)),
+        parts=sorted(filter(_is_requestable, parts)),
+        services=len(own),
+        blank=sum(
+            isinstance(node, BNode) and not _members(graph, node)
+            for node in graph.objects(subject, DCAT.dataset)
+        ),
+        states_list=bool(_relations(graph, subject) - _PARTS_OF_RECORDS) or total is not None,
+        by_containers=bool(datasets_) and (subject, DCAT.dataset, None) not in graph,
+        refused=_refused(datasets_),
         refused_catalogs=_refused(below),
+        next_pages=next_pages,
+        total=total,
     )
 
 
@@ -138,13 +207,15 @@ def outline_of_page(graph: Graph) -> DocumentOutline:
 
 @unlogged()
 def outline_of_dataset(graph: Graph, url: str, *, final_url: str = "") -> DocumentOutline:
-    """Return the outline of a dataset's own document.
+    """Return the outline of a dataset's own document, without members if that is a catalog's.
 
     :param final_url: the URL that answered, after redirects.
     :raises DocumentError: the document does not describe the dataset of this URL.
     """
     subjects = _datasets(graph)
     node = _named(subjects, url) or _alias(subjects, url, final_url)
+    if node is None and (catalog := _named(graph.subjects(RDF.type, DCAT.Catalog), url)):
+        return DocumentOutline(subject=str(catalog), is_catalog=True)
     if node is None:
         if not subjects:
             words = "it describes no dcat:Dataset"
@@ -217,7 +288,75 @@ def _member(graph: Graph, node: URIRef) -> ListedDataset:
         contained=undescribed(
             (url for url in listed if url not in named and _is_requestable(url)), [graph]
         ),
+        series=list(filter(_is_requestable, _listed(graph, node, SERIES_PREDICATES))),
+        parts=list(filter(_is_requestable, _contained(graph, node, SERIES_PREDICATES))),
+        is_catalog=(node, RDF.type, DCAT.Catalog) in graph
+        and bool(_listed(graph, node, (DCAT.dataset, *_CATALOG_PREDICATES))),
     )
+
+
+def _with_lists(graph: Graph) -> set[Node]:
+    """Return the records with a list of other records, except those that only have parts."""
+    found = set(graph.subjects(DCAT.dataset)) | set(graph.objects(None, LDP.membershipResource))
+    return {node for node in found if _is_no_leaf(graph, node)}
+
+
+def _is_no_leaf(graph: Graph, node: Node) -> bool:
+    return not any((node, RDF.type, kind) in graph for kind in _LEAVES)
+
+
+def _type_name(graph: Graph, node: Node) -> str:
+    """Return the last part of a record's most special type, such as Biobank; "" if it has none."""
+    names = [
+        iri for iri in _iris(graph.objects(node, RDF.type)) if not iri.startswith(_GENERIC_TYPES)
+    ]
+    return names[0].replace("#", "/").rpartition("/")[2] if names else ""
+
+
+def _paging(graph: Graph) -> tuple[list[str], int | None]:
+    """Return the further pages of a document's list, and the number of its records, both by Hydra.
+
+    Both the terms of Hydra before 2014 (nextPage) and the present ones (next) are used. A document has one
+    list: totals that contradict each other count as none.
+    """
+    pages = {
+        str(node)
+        for name in ("next", "nextPage")
+        for node in graph.objects(None, _HYDRA[name])
+        if not isinstance(node, BNode)
+    }
+    totals = {
+        int(text)
+        for node in graph.objects(None, _HYDRA.totalItems)
+        if (text := str(node)).isdecimal() and len(text) < 10
+    }
+    return sorted(pages), totals.pop() if len(totals) == 1 else None
+
+
+def _relations(graph: Graph, subject: Node) -> set[Node]:
+    """Return the relations of the containers whose members belong to a record."""
+    return {
+        relation
+        for container in graph.subjects(LDP.membershipResource, subject)
+        for relation in graph.objects(container, LDP.hasMemberRelation)
+    }
+
+
+def _parts(graph: Graph, subject: Node) -> list[str]:
+    """Return the records of unknown types that a record lists, by its own statements or by a container."""
+    named = {node for step in _PART_PREDICATES for node in graph.objects(subject, step)}
+    known = (*_CATALOG_PREDICATES, DCAT.dataset)
+    return sorted({*_urls(named), *_contained(graph, subject, known)})
+
+
+def _contained(graph: Graph, subject: Node, known: Iterable[URIRef]) -> list[str]:
+    """Return the members of a record's containers whose relation is neither known nor one to its parts."""
+    found: set[Node] = set()
+    for container in graph.subjects(LDP.membershipResource, subject):
+        relations = set(graph.objects(container, LDP.hasMemberRelation))
+        if relations.isdisjoint({*known, *_PARTS_OF_RECORDS}):
+            found |= set(graph.objects(container, LDP.contains))
+    return _urls(found)
 
 
 def _named(candidates: Iterable[Node], url: str) -> URIRef | None:
@@ -279,14 +418,40 @@ def _refused(urls: Iterable[str]) -> list[str]:
 def _listed(graph: Graph, subject: Node, predicates: Iterable[URIRef]) -> list[str]:
     """Return what a record lists, by its own predicates or by a container in its document.
 
-    URLs in literals count too: an extra entry costs a request, a missing one could delete a dataset.
+    URLs in literals count too: an extra entry costs a request, a missing one could delete a dataset. So do the
+    members of RDF collections, and what a catalog without a URL lists that is described in the same document.
     """
     wanted = tuple(predicates)
-    found = {value for predicate in wanted for value in graph.objects(subject, predicate)}
+    holders = {subject, *_nameless_catalogs(graph, subject)}
+    named = {node for holder in holders for step in wanted for node in graph.objects(holder, step)}
+    found = {member for node in named for member in (_members(graph, node) or [node])}
     for container in graph.subjects(LDP.membershipResource, subject):
         if not set(wanted).isdisjoint(graph.objects(container, LDP.hasMemberRelation)):
             found |= set(graph.objects(container, LDP.contains))
     return _urls(found)
+
+
+def _nameless_catalogs(graph: Graph, subject: Node) -> set[Node]:
+    """Return the catalogs below a record that are blank nodes in its document."""
+    found: set[Node] = set()
+    pending = [subject]
+    while pending:
+        node = pending.pop()
+        below = {one for step in _CATALOG_PREDICATES for one in graph.objects(node, step)}
+        new = {one for one in below if isinstance(one, BNode)} - found
+        found |= new
+        pending += new
+    return found
+
+
+def _members(graph: Graph, node: Node) -> list[Node]:
+    """Return the members of an RDF collection; none if the node is no collection."""
+    members, met = [], set()
+    while node not in met and (first := graph.value(node, RDF.first)) is not None:
+        met.add(node)
+        members.append(first)
+        node = graph.value(node, RDF.rest) or RDF.nil
+    return members
 
 
 def _urls(nodes: Iterable[Node]) -> list[str]:

@@ -110,9 +110,8 @@ class DistributionReader:
         self, first: str, parts: DistributionDocuments
     ) -> UnreadableDocument | None:
         """Read all pages and add them; if there is no page endpoint, return the failure."""
-        pages = Pages(MOST_PAGES)
-        url: str | None = first
-        while url is not None:
+        pages = Pages(first, MOST_PAGES)
+        while (url := pages.next()) is not None:
             try:
                 page = await self._reader.get(url)
                 if not parts.pages and page.is_html:
@@ -120,7 +119,7 @@ class DistributionReader:
                     reason = "it answers with a user interface"
                     return UnreadableDocument(first, ReadOutcome.FAILED, reason)
                 parts.pages.append(page)
-                url = pages.after(page)
+                pages.add(page)
             except UnreadableDocument as failure:
                 if parts.pages or failure.status not in NO_SUCH_ENDPOINT:
                     parts.broken_page = failure

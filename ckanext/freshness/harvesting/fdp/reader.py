@@ -5,18 +5,22 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hashlib
+import json
+import logging
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from urllib.parse import urljoin
 
 from rdflib import Graph
 from requests.utils import parse_header_links
+from sqlalchemy.exc import SQLAlchemyError
 
 from ...web.errors import FailureReason, FetchError
 from ...web.exchange import Answer, Request
 from ...web.urls import display_url, parse_url
+from ..listings import NotWhole, PagedList
 from ..messages import HarvestMessage, MessageCode, about, no_answer
 from ..record import ReadOutcome
 from ..source_requests import SourceHosts
@@ -27,6 +31,8 @@ from .rdf import DocumentError, RdfParser
 if TYPE_CHECKING:
     from ...web.client import Client
     from ..document_memory import DocumentMemory
+
+log = logging.getLogger(__name__)
 
 PAGE_SIZE = 50
 """Children per page, on servers that have page endpoints."""
@@ -47,6 +53,10 @@ _OUTCOMES = {
     404: ReadOutcome.GONE,
     410: ReadOutcome.GONE,
 }
+
+_TOO_MUCH = frozenset(
+    {FailureReason.READ_TIMEOUT, FailureReason.TOTAL_TIMEOUT, FailureReason.TOO_LARGE}
+)
 
 _UNAVAILABLE = frozenset({408, 429, 502, 503, 504})
 """Statuses of a host that is unavailable at the moment."""
@@ -69,6 +79,8 @@ class FetchedDocument:
     """URL of the next page (RFC 8288, rel="next")."""
     is_paged: bool = False
     """It links to the first or the last page, so the server states where pages end."""
+    has_end: bool = True
+    """The server said where the document ends: without that, a part of it looks like the whole."""
     _graph: Graph | None = None
     _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Tasks of many records of one page need its graph at the same time."""
@@ -105,9 +117,11 @@ class UnreadableDocument(Exception):
         *,
         status: int | None = None,
         reported: bool = False,
+        too_much: bool = False,
     ) -> None:
         """
         :param reported: another error of this crawl reports the cause already.
+        :param too_much: the answer took too long, or was too large.
         """
         self.message = about(display_url(url), reason)
         super().__init__(self.message)
@@ -116,15 +130,30 @@ class UnreadableDocument(Exception):
         self.reason = reason
         self.status = status
         self.reported = reported
+        self.too_much = too_much
 
 
 @contextlib.contextmanager
 def understood(url: str) -> Iterator[None]:
-    """Turn a DocumentError in the block into an UnreadableDocument of this URL."""
+    """Turn an error in the block into an UnreadableDocument of this URL.
+
+    Whatever a document does to the code that reads it is an error of this document.
+    """
     try:
         yield
+    except (UnreadableDocument, SQLAlchemyError):
+        # The memory of documents is in the database: a job without its database is tried again.
+        raise
     except DocumentError as error:
         raise UnreadableDocument(url, ReadOutcome.MALFORMED, error.reason) from error
+    except Exception as error:
+        log.exception("The document %s could not be understood", display_url(url))
+        words = (
+            f"it cannot be read: an unexpected {type(error).__name__}, which the log of the gather consumer "
+            "explains"
+        )
+        reason = HarvestMessage(words, MessageCode.UNEXPECTED)
+        raise UnreadableDocument(url, ReadOutcome.MALFORMED, reason) from error
 
 
 class DocumentReader:
@@ -207,6 +236,9 @@ class DocumentReader:
                 raise UnreadableDocument(url, ReadOutcome.FAILED, reason) from error
         document = self.document(url, answer.final_url, answer.headers.get("Content-Type"), body)
         document.next_url = next_url
+        document.has_end = not answer.headers.keys().isdisjoint(
+            ("Content-Length", "Transfer-Encoding")
+        )
         document.is_paged = not links.keys().isdisjoint({"first", "last"})
         return document
 
@@ -221,6 +253,28 @@ class DocumentReader:
         redirected_to = "" if base == parse_url(url).url else base
         digest = self.hash(*form, body, redirected_to)
         return FetchedDocument(url, base, body, content_type, digest, self._parser)
+
+    async def is_draft(self, url: str) -> bool:
+        """Return whether a record is a draft that only the source's secret headers make readable.
+
+        The reference implementation shows drafts to users, and tells their state at ``<record>/meta``. Other
+        servers answer 404 there.
+
+        :raises UnreadableDocument: the server does not tell.
+        """
+        if not self._reach.sends_headers_to(url) or "?" in url or "#" in url:
+            return False
+        meta = f"{url.rstrip('/')}/meta"
+        try:
+            answer = await self._fetch(meta, accept="application/json")
+        except UnreadableDocument as failure:
+            if failure.status in NO_SUCH_ENDPOINT:
+                return False
+            raise
+        try:
+            return str(json.loads(answer.body or b"")["state"]["current"]).upper() == "DRAFT"
+        except (ValueError, TypeError, LookupError, RecursionError):
+            return False
 
     async def outline(
         self, document: FetchedDocument, role: str, learn: Callable[[Graph], DocumentOutline]
@@ -249,7 +303,7 @@ class DocumentReader:
             digest.update(part if isinstance(part, bytes) else part.encode())
         return digest.hexdigest()
 
-    async def _fetch(self, url: str) -> Answer:
+    async def _fetch(self, url: str, accept: str = rdf.ACCEPT) -> Answer:
         try:
             target = parse_url(url)
         except FetchError as error:
@@ -260,7 +314,7 @@ class DocumentReader:
             raise UnreadableDocument(url, ReadOutcome.FAILED, reason, reported=True)
         request = Request(
             url,
-            accept=rdf.ACCEPT,
+            accept=accept,
             headers=self._reach.headers_for(target),
             host_allowed=self._reach.hosts.__contains__,
         )
@@ -270,6 +324,15 @@ class DocumentReader:
             if error.reason.theirs:
                 self._in_a_row[target.host] += 1
             raise self._unanswered(url, error) from error
+        except Exception as error:
+            # One answer that a library cannot read costs its own document.
+            log.exception("The answer of %s could not be read", display_url(url))
+            words = (
+                f"its answer cannot be read: an unexpected {type(error).__name__}, which the log of the gather "
+                "consumer explains"
+            )
+            reason = HarvestMessage(words, MessageCode.UNEXPECTED)
+            raise UnreadableDocument(url, ReadOutcome.FAILED, reason) from error
         if answer.status in _UNAVAILABLE:
             self._in_a_row[target.host] += 1
         else:
@@ -291,7 +354,10 @@ class DocumentReader:
             self._deferred[parse_url(error.target or url).host] += 1
             reported = True
         reason = no_answer(error, more)
-        return UnreadableDocument(url, ReadOutcome.FAILED, reason, reported=reported)
+        too_much = error.reason in _TOO_MUCH
+        return UnreadableDocument(
+            url, ReadOutcome.FAILED, reason, reported=reported, too_much=too_much
+        )
 
     def _pause(self, answer: Answer) -> str:
         """Return words for a host whose Retry-After is longer than a job waits; "" for others."""
@@ -304,32 +370,75 @@ class DocumentReader:
 
 
 class Pages:
-    """The pages read so far; guards against links that lead in a circle or never end."""
+    """The way through the pages of one list, from the first to the last.
 
-    def __init__(self, most: int) -> None:
+    ::
+
+        pages = Pages(first, MOST_PAGES)
+        while (url := pages.next()) is not None:
+            page = await reader.get(url)
+            pages.add(page)
+        pages.end()
+    """
+
+    def __init__(self, first: str, most: int) -> None:
         """
         :param most: the most pages that are read.
         """
+        self._first = first
+        self._waiting = [first]
+        self._met = {first}
         self._most = most
-        self._urls: set[str] = set()
-        self._digest = ""
+        self._list = PagedList()
 
-    def after(self, page: FetchedDocument) -> str | None:
-        """Return the URL of the page after this one; None after the last.
+    def __len__(self) -> int:
+        """Return the number of pages read so far."""
+        return len(self._list)
 
-        :raises UnreadableDocument: the link leads back, or there are too many pages.
+    def next(self) -> str | None:
+        """Return the URL of the next page; None after the last."""
+        return self._waiting.pop(0) if self._waiting else None
+
+    def add(
+        self,
+        page: FetchedDocument,
+        members: Sequence[str] = (),
+        *,
+        links: Iterable[str] = (),
+        total: int | None = None,
+        others: int = 0,
+    ) -> None:
+        """Add a page that was read; the other parameters are those of :meth:`.PagedList.add`.
+
+        :param links: further pages that the document names, besides those of its headers.
+        :raises UnreadableDocument: it repeats an earlier page, a link leads back, or there are too many pages.
         """
-        self._urls.add(page.url)
-        if page.next_url is None:
-            return None
-        if page.next_url in self._urls or page.digest == self._digest:
-            reason = "its link to the next page leads to a page that was read before"
-            raise UnreadableDocument(page.url, ReadOutcome.FAILED, reason)
-        if len(self._urls) >= self._most:
-            reason = f"there is another page after {self._most} pages"
-            raise UnreadableDocument(page.url, ReadOutcome.FAILED, reason)
-        self._digest = page.digest
-        return page.next_url
+        try:
+            self._list.add(page.url, members, digest=page.digest, total=total, others=others)
+            following = {*([page.next_url] if page.next_url else []), *links} - {page.url}
+            if page.next_url is not None and page.next_url in self._met:
+                raise NotWhole("its link to the next page leads to a page that was read before")
+            if following and len(self._met) >= self._most:
+                raise NotWhole(f"there is another page after {self._most} pages")
+        except NotWhole as error:
+            raise UnreadableDocument(page.url, ReadOutcome.FAILED, str(error)) from error
+        self._waiting += sorted(following - self._met)
+        self._met |= following
+
+    def instead(self, url: str) -> None:
+        """Read another page next, in place of one that could not be read."""
+        self._waiting.insert(0, url)
+        self._met.add(url)
+
+    def end(self) -> None:
+        """Check the list after its last page.
+
+        :raises UnreadableDocument: see :meth:`.PagedList.end`.
+        """
+        try:
+            self._list.end()
+        except NotWhole as error:
+            raise UnreadableDocument(self._first, ReadOutcome.FAILED, str(error)) from error
 
 
 def first_page(url: str, kind: str) -> str | None:

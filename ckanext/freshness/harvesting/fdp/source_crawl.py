@@ -19,8 +19,8 @@ from ..source_config import SourceConfig
 from ..source_requests import OPTION, read_headers
 from ..sources import CrawlEnd, Source
 from . import dcat_profiles
-from .containers import CrawlOptions
 from .crawl import Crawl
+from .listing import CrawlOptions
 from .mapping import map_catalog, map_dataset
 from .rdf import RdfParser
 from .record_graph import Mapper
@@ -50,13 +50,14 @@ async def crawl_source(
             config.headers, urlsplit(source.url).hostname or "", tk.config.get(OPTION)
         ),
         concurrency=policy.connections,
+        requests_per_second=policy.per_second,
     )
     async with Client(web, hosts) as client:
         with contextlib.closing(RdfParser()) as parser:
             crawl = Crawl(client, source.url, options, known, memory, sink, parser)
             containers = await crawl.run()
     requests = sum(host.statistics.requests for host in hosts)
-    return CrawlEnd(containers, crawl.errors, requests=requests)
+    return CrawlEnd(containers, crawl.errors, crawl.warnings, crawl.not_harvested, requests)
 
 
 def _mapper(config: SourceConfig) -> Mapper:

@@ -1,0 +1,114 @@
+"""What "read whole" means: when the list of a container proves that a record is not in it. Pure.
+
+A record that a list leaves out is absent only if the list was read whole. That has to be proved:
+
+- The document describes the container, and has a list, even if nothing is in it: an LDP container without
+  members, or a total of 0. A document without a list is no empty list (:data:`LOST_LIST`).
+- The document was received to its end, which its server has to state (:data:`NO_END`).
+- All its pages were read, however the source links them, none of them repeats others, and each total that
+  the source states agrees with what was read (:class:`PagedList`).
+- At least one record that it lists could be read, or is current (:func:`lists_nothing_readable`).
+
+Pages shift while they are read: a source that sorts by the last edit moves a dataset from an unread page to a
+read one, and it is on none. If a current record is missing from a list of several pages, the pages are read
+once more, so that an absence is seen twice. CKAN's lists in the order of their ids prove it in one reading,
+because each page begins with the last record of the page before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+
+class NotWhole(Exception):
+    """A list that was not read whole; the text says why, for people."""
+
+
+class PagedList:
+    """The pages of one list, in the order in which they are read."""
+
+    def __init__(self, *, overlapping: bool = False) -> None:
+        """
+        :param overlapping: each page begins with the last record of the page before.
+        """
+        self._overlapping = overlapping
+        self._urls: set[str] = set()
+        self._digests: set[str] = set()
+        self._found: set[str] = set()
+        self._last = ""
+        self._totals: set[int] = set()
+        self._others = 0
+
+    def __len__(self) -> int:
+        """Return the number of pages."""
+        return len(self._urls)
+
+    def add(
+        self,
+        url: str,
+        members: Sequence[str],
+        *,
+        digest: str = "",
+        total: int | None = None,
+        others: int = 0,
+    ) -> None:
+        """Add a page.
+
+        :param members: the identities of the records on the page, in its order.
+        :param digest: a hash of the page's bytes.
+        :param total: the number of records in the whole list, if the page states it.
+        :param others: the number of members that are no records; a total may include them.
+        :raises NotWhole: the page repeats earlier ones, or does not follow the page before.
+        """
+        if url in self._urls or (digest and digest in self._digests):
+            raise NotWhole(f"its page {url} repeats an earlier page")
+        if self._overlapping and self._urls and (not members or members[0] != self._last):
+            raise NotWhole("its pages do not meet")
+        is_new = not self._found.issuperset(members)
+        if self._urls and members and not is_new and not self._overlapping:
+            raise NotWhole(f"its page {url} lists only records of earlier pages")
+        self._urls.add(url)
+        self._digests.add(digest)
+        self._found.update(members)
+        self._last = members[-1] if members else self._last
+        self._others += others
+        if total is not None:
+            self._totals.add(total)
+        if len(self._totals) > 1:
+            raise NotWhole("the number of its records changes while it is read")
+
+    def end(self) -> None:
+        """Check the totals after the last page.
+
+        :raises NotWhole: the source states another number of records than its pages have.
+        """
+        read = len(self._found)
+        for total in self._totals:
+            if total not in (read, read + self._others):
+                raise NotWhole(f"it says that it has {total} records, and its pages list {read}")
+
+
+LOST_LIST = "it has no list of records any more, although an earlier job read one: nothing is deleted for that"
+"""Why a document proves nothing that describes its container and lists nothing, not even an empty list."""
+
+
+NO_END = "its server does not say where the document ends, so that a part of it would look like the whole"
+"""Why a document proves nothing that is neither of a stated length nor sent in chunks."""
+
+
+def lists_nothing_readable(listed: Collection[str], readable_or_current: Collection[str]) -> bool:
+    """Return whether a list proves nothing, because it names only records that nobody knows.
+
+    A server that names itself wrongly after an upgrade lists as many records as before, none of which answers.
+
+    :param readable_or_current: records of the source that this job has read or that are current.
+    """
+    return bool(listed) and not any(url in readable_or_current for url in listed)
+
+
+def nothing_readable(count: int) -> str:
+    """Return, for people, why a list of unknown and unreadable records proves nothing."""
+    return (
+        f"none of the {count} records that it lists could be read, and none of them is known here: nothing is "
+        "deleted for that"
+    )
