@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from ckanext.freshness.harvesting.fdp.containers import CrawlOptions
 from ckanext.freshness.harvesting.fdp.crawl import Crawl
+from ckanext.freshness.harvesting.fdp.listing import CrawlOptions
 from ckanext.freshness.harvesting.fdp.mapping import map_catalog, map_dataset
 from ckanext.freshness.harvesting.fdp.rdf import RdfParser
 from ckanext.freshness.harvesting.record import (
@@ -347,7 +347,7 @@ class Site:
                 )
                 job.containers = await crawl.run()
         requests = sum(host.statistics.requests for host in hosts)
-        return CrawlEnd(job.containers, crawl.errors, requests=requests)
+        return CrawlEnd(job.containers, crawl.errors, crawl.warnings, crawl.not_harvested, requests)
 
     def titles(self) -> set[str]:
         return {package.title for package in self.packages.values()}

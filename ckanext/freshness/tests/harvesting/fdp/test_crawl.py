@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ckanext.freshness.harvesting.fdp.containers import DatasetListing
+from ckanext.freshness.harvesting.fdp.listing import DatasetListing
 from ckanext.freshness.harvesting.fdp.task_group import TaskGroup
 from ckanext.freshness.harvesting.strategy import RecordClass
 from ckanext.freshness.tests.harvesting.fdp.crawling import (
@@ -53,9 +53,10 @@ def test_bytes_as_last_time_are_not_parsed(fdp: FdpServer) -> None:
     site = Site(fdp)
     site.job()
     assert site.memory.recalled == set()
-    assert len(site.memory.rows) == 3  # root, catalog, page
+    parsed = {url for url in site.memory.rows if "#" not in url}
+    assert len(parsed) == 3  # root, catalog, page
     unchanged(site)
-    assert site.memory.recalled == set(site.memory.rows)
+    assert site.memory.recalled == parsed
 
     digest, outline = site.memory.rows[fdp.iri_of(catalog)]
     kept = [fdp.iri_of(one) for one in fdp.datasets[:2]]

@@ -168,6 +168,14 @@ def one_error(job: Job, url: str, row: Row, *, of_record: bool = False) -> None:
     assert re.search(row.reason, error), error
 
 
+def one_source_warning(job: Job, url: str, row: Row) -> None:
+    """Assert that there is no error, and exactly one warning about the source, with URL and reason."""
+    assert job.errors == []
+    (warning,) = job.survey.source_warnings
+    assert warning.startswith(f"{url}: "), warning
+    assert re.search(row.reason, warning), warning
+
+
 def one_warning(job: Job, start: str, row: Row) -> None:
     """Assert that there is exactly one warning, with URL and reason."""
     (warning,) = job.warnings
@@ -218,10 +226,20 @@ def test_page_of_datasets(world: World, row: Row, page: str) -> None:
     """Its records are read one by one."""
     where = f"{world.first.path}/page/dataset?{page}"
     job = world.play(where, row)
-    if row.name == "other RDF":  # a page may be empty
-        assert job.errors == []
+    too_much = (
+        "hangs",
+        "hangs in the body",
+        "drips",
+        "large, length unsaid",
+        "gzip bomb",
+        "endless",
+    )
+    smaller = page == "page=0&size=50" and row.name in too_much
+    if row.name == "other RDF" or smaller:
+        # A page may be empty, and in place of one that is too much a smaller one is requested.
+        assert job.errors == job.survey.source_warnings == []
     else:
-        one_error(job, world.server.url + where, row)
+        one_source_warning(job, world.server.url + where, row)
     world.check(job)
     world.recover()
 
@@ -238,7 +256,7 @@ def test_first_page_that_looks_like_no_endpoint(world: World, row: Row) -> None:
 def test_later_page_that_looks_like_no_endpoint(world: World, row: Row) -> None:
     where = f"{world.first.path}/page/dataset?page=1&size=2"
     job = world.play(where, row)
-    one_error(job, world.server.url + where, row)
+    one_source_warning(job, world.server.url + where, row)
     world.check(job)
     world.recover()
 
@@ -347,8 +365,9 @@ def test_page_that_is_malformed_for_itself(world: World) -> None:
     where = f"{world.first.path}/page/dataset?page=2&size=2"
     world.server.faults[where] = faults.Cut(0.8)
     job = world.site.job()
-    (error,) = job.container_errors
-    assert error.startswith(f"{world.server.url}{where}: the text/turtle is malformed")
+    assert job.errors == []
+    (warning,) = job.survey.source_warnings
+    assert warning.startswith(f"{world.server.url}{where}: the text/turtle is malformed")
     assert job.of(RecordClass.UNCHANGED) == set(world.site.packages)
 
 

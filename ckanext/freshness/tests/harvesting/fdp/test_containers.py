@@ -1,0 +1,418 @@
+"""Containers as deployed servers have them: which are followed, and which prove that a record is absent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from ckanext.freshness.harvesting.record import guid_of
+from ckanext.freshness.harvesting.strategy import RecordClass
+from ckanext.freshness.tests.harvesting.fdp.crawling import (
+    DAY,
+    LIMITS,
+    NOW,
+    Site,
+    unchanged,
+    urls,
+)
+from ckanext.freshness.tests.servers import faults
+from ckanext.freshness.tests.servers.base import Answer, Request
+from ckanext.freshness.tests.servers.fdp import FdpServer
+from ckanext.freshness.tests.servers.fdp_model import Kind, Record
+from ckanext.freshness.tests.servers.replay import (
+    FDP_LOST_TYPE,
+    FDP_TYPES,
+    FDP_VERSION_2,
+    ReplayServer,
+)
+
+HEALTH = "/catalog/29a67c47-213e-473e-8c87-8931768d9357"
+BIOBANK = "/biobank/f8f682f6-c224-4e0d-ab70-92817d16d642"
+STUDY = "/study/cac397a5-89f7-4b85-bdb1-6dea31e66816"
+SERIES = "/datasetseries/e36985dd-ebd6-4cc8-a7d0-be48db319e01"
+IN_STUDY = "/dataset/92c8d5ae-cdcc-4255-8abd-983af4cb0ad9"
+IN_BIOBANK = "/dataset/48df08ea-6068-4140-a477-80a9657470e5"
+PREFIXES = """
+@prefix dcat: <http://www.w3.org/ns/dcat#> . @prefix dct: <http://purl.org/dc/terms/> .
+"""
+
+
+# Recordings of deployed servers
+
+
+def test_every_type_between_catalog_and_dataset_is_followed() -> None:
+    """A dataset's catalog is the nearest dcat:Catalog above, and a series becomes a dataset."""
+    with ReplayServer(FDP_TYPES) as server:
+        site = Site(server, url=f"{server.url}/")  # type: ignore[arg-type]
+        job = site.job()
+        assert job.record_errors == {}
+        for dataset in (IN_STUDY, IN_BIOBANK, SERIES):
+            guid = site.packages[server.url + dataset].guid
+            assert guid == guid_of(server.url + dataset, server.url + HEALTH)
+        assert len(site.packages) == 37
+        others = {kind: found.count for kind, found in job.survey.not_harvested.items()}
+        assert others == {"Biobank": 1, "PatientRegistry": 1, "Study": 1, "dcat:DataService": 1}
+        unchanged(site)
+
+
+def test_a_record_of_any_type_as_source() -> None:
+    with ReplayServer(FDP_TYPES) as server:
+        site = Site(server, url=server.url + BIOBANK)  # type: ignore[arg-type]
+        job = site.job()
+        assert job.errors == []
+        assert len(job.of(RecordClass.NEW)) == 3
+        assert {p.guid.partition(";")[0] for p in site.packages.values()} == {
+            f"catalog={server.url}{BIOBANK}"
+        }
+
+
+@pytest.mark.parametrize("container", [BIOBANK, STUDY])
+@pytest.mark.parametrize("status", [403, 404, 410, 500, 503])
+def test_a_failing_record_between_catalog_and_dataset_deletes_nothing(
+    container: str, status: int
+) -> None:
+    """Its datasets still answer under their own URLs."""
+    with ReplayServer(FDP_TYPES) as server:
+        site = Site(server, url=f"{server.url}/")  # type: ignore[arg-type]
+        site.job()
+        server.faults[container] = faults.Status(status)
+        for day in range(3):
+            job = site.job(NOW + day * DAY)
+            assert job.of(RecordClass.DELETED) == set()
+        assert len(site.packages) == 37
+        assert any(container in error for error in job.container_errors)
+
+
+def test_a_failing_dataset_protects_its_series() -> None:
+    with ReplayServer(FDP_TYPES) as server:
+        owners = [
+            url
+            for url, answer in server._answers.items()
+            if url.startswith("/dataset/") and b"inSeries <" in answer.body
+        ]
+        site = Site(server, url=f"{server.url}/")  # type: ignore[arg-type]
+        site.job()
+        assert server.url + SERIES in site.packages
+        server.pages = False
+        for url in {url.partition("/page")[0] for url in owners}:
+            server.faults[url] = faults.Status(503)
+        job = site.job()
+        assert job.of(RecordClass.DELETED) == set()
+        assert server.url + SERIES in site.packages
+
+
+def test_the_root_of_version_2() -> None:
+    """It is an LDP container itself, and lists its catalogs by another predicate."""
+    with ReplayServer(FDP_VERSION_2) as server:
+        site = Site(server, url=f"{server.url}/")  # type: ignore[arg-type]
+        job = site.job()
+        assert len(job.of(RecordClass.NEW)) == 8
+        assert job.survey.drafts > 0
+
+
+def test_a_catalog_that_lost_its_type(fdp: FdpServer) -> None:
+    """It is read if its parent lists it as a catalog, and if its document calls it by the requested URL."""
+    with ReplayServer(FDP_LOST_TYPE) as recorded:
+        (path,) = recorded._answers
+        text = recorded._answers[path].body.decode().replace(recorded.url, fdp.url)
+    catalog = fdp.add_catalog(path.removeprefix("/catalog/"))
+    datasets = [
+        fdp.add_dataset(catalog, name)
+        for name in (
+            "dd82c390-af0f-4b69-9feb-f4ab7b683ff3",
+            "21edd971-6aaa-4a65-8571-1b33b57ee1d6",
+            "59f51f41-cf70-44e6-98ee-bc347210aafb",
+            "4dadb163-416b-4769-8981-3a729d41954c",
+        )
+    ]
+    site = Site(fdp)
+    site.job()
+    fdp.files[path] = Answer.text(text, "text/turtle")
+    job = site.job()
+    assert job.errors == []
+    assert job.of(RecordClass.UNCHANGED) == urls(fdp, *datasets)
+    (warning,) = job.survey.source_warnings
+    assert "its type dcat:Catalog is missing" in warning
+
+    fdp.files[path] = Answer.text(
+        text.replace(f"<{fdp.url}{path}>", "<http://other.example/>"), "text/turtle"
+    )
+    job = site.job()
+    assert job.of(RecordClass.DELETED) == set()
+    assert len(job.container_errors) == 1
+
+
+# What a list has to prove
+
+
+@pytest.fixture
+def two(fdp: FdpServer) -> tuple[Record, Record, list[Record]]:
+    """Give a server two catalogs with six datasets each, listed by the catalogs alone."""
+    fdp.layout.containers = fdp.layout.pages = False
+    first, second = fdp.add_catalog(), fdp.add_catalog()
+    datasets = [fdp.add_dataset(catalog) for catalog in (first, second) for _ in range(6)]
+    return first, second, datasets
+
+
+def catalog(fdp: FdpServer, record: Record, body: str) -> Answer:
+    return Answer.text(
+        f"{PREFIXES}<{fdp.iri_of(record)}> a dcat:Catalog ; dct:title 'C' {body} .", "text/turtle"
+    )
+
+
+UNPROVED: dict[str, tuple[Callable[[FdpServer, Record], Answer], str]] = {
+    "a catalog without any list": (
+        lambda fdp, record: catalog(fdp, record, ""),
+        "no list of records any more",
+    ),
+    "a list of URLs that answer 404": (
+        lambda fdp, record: catalog(fdp, record, "; dcat:dataset </x/1>, </x/2>, </x/3>"),
+        "none of the 3 records that it lists could be read",
+    ),
+    "a list of URLs on another host": (
+        lambda fdp, record: catalog(fdp, record, "; dcat:dataset <http://localhost/1>"),
+        "none of the 1 records that it lists could be read",
+    ),
+    "a total that is not reached": (
+        lambda fdp, record: Answer.text(
+            catalog(fdp, record, f"; dcat:dataset <{fdp.iri_of(fdp.datasets[0])}>").body.decode()
+            + "<?page=1> <http://www.w3.org/ns/hydra/core#totalItems> 6 .",
+            "text/turtle",
+        ),
+        "it says that it has 6 records, and its pages list 1",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", UNPROVED)
+def test_a_list_without_a_proof_deletes_nothing(
+    fdp: FdpServer, two: tuple[Record, Record, list[Record]], case: str
+) -> None:
+    """At any size, in one catalog of two, for as long as it lasts; a dataset that is gone goes."""
+    first, _, datasets = two
+    answer, words = UNPROVED[case]
+    site = Site(fdp)
+    assert len(site.job().of(RecordClass.NEW)) == 12
+    fdp.files[first.path] = answer(fdp, first)
+    for day in range(3):
+        job = site.job(NOW + day * DAY)
+        assert job.of(RecordClass.DELETED) == set()
+        assert [error for error in job.container_errors if words in error], job.errors
+    assert set(site.packages) == urls(fdp, *datasets)
+    fdp.vanish(datasets[5])
+    assert site.job(NOW + 3 * DAY).of(RecordClass.DELETED) == urls(fdp, datasets[5])
+    del fdp.files[first.path]
+    assert site.job(NOW + 4 * DAY).errors == []
+
+
+def test_an_explicit_empty_list_is_a_proof(fdp: FdpServer) -> None:
+    fdp.layout.pages = False
+    first, second = fdp.add_catalog(), fdp.add_catalog()
+    one = fdp.add_dataset(first)
+    for _ in range(6):
+        fdp.add_dataset(second)
+    site = Site(fdp)
+    site.job()
+    fdp.unlist(one, first)
+    job = site.job()
+    assert job.errors == []
+    assert job.of(RecordClass.DELETED) == urls(fdp, one)
+
+
+def test_a_document_without_a_stated_end_proves_nothing(
+    fdp: FdpServer, two: tuple[Record, Record, list[Record]]
+) -> None:
+    """A part of it that parses looks like the whole."""
+    first, _, datasets = two
+    site = Site(fdp)
+    site.job()
+    fdp.unlist(datasets[0], first)
+    body = fdp.answer(Request("GET", first.path, {}, "", 0.0)).body
+    fdp.faults[first.path] = faults.Raw(
+        b"HTTP/1.0 200 OK\r\nContent-Type: text/turtle\r\nConnection: close\r\n\r\n" + body
+    )
+    assert site.job().of(RecordClass.DELETED) == set()
+    fdp.faults.clear()
+    assert site.job().of(RecordClass.DELETED) == urls(fdp, datasets[0])
+
+
+@pytest.mark.parametrize(
+    ("members", "found"),
+    [
+        ("dcat:dataset ( {0} {1} )", 2),
+        ("dcat:catalog [ a dcat:Catalog ; dcat:dataset {0}, {1} ]", 2),
+        ("dcat:catalog [ dcat:catalog [ dcat:dataset {0} ] ] ; dcat:dataset {1}", 2),
+        ("dcat:dataset {0} , [ a dcat:Dataset ; dct:title 'no URL' ]", 1),
+    ],
+)
+def test_lists_written_otherwise(fdp: FdpServer, members: str, found: int) -> None:
+    fdp.layout.pages = False
+    record = fdp.add_catalog()
+    iris = [f"<{fdp.iri_of(fdp.add_dataset(record))}>" for _ in range(2)]
+    fdp.files[record.path] = catalog(fdp, record, "; " + members.format(*iris))
+    site = Site(fdp)
+    job = site.job()
+    assert job.errors == []
+    assert len(job.of(RecordClass.NEW)) == found
+    blank = job.survey.not_harvested.get("dcat:Dataset without a URL (blank node)")
+    assert (blank.count if blank else 0) == 2 - found
+
+
+def test_a_catalog_that_is_listed_as_a_dataset(fdp: FdpServer) -> None:
+    outer, inner = fdp.add_catalog(), fdp.add_catalog()
+    dataset = fdp.add_dataset(inner)
+    fdp.files["/"] = Answer.text(
+        f"{PREFIXES} <{fdp.url}> a <https://w3id.org/fdp/fdp-o#FAIRDataPoint> ;"
+        f"<https://w3id.org/fdp/fdp-o#metadataCatalog> <{fdp.iri_of(outer)}> .",
+        "text/turtle",
+    )
+    fdp.list_also(inner, outer, Kind.DATASET)
+    site = Site(fdp)
+    job = site.job()
+    assert job.errors == []
+    assert job.of(RecordClass.NEW) == urls(fdp, dataset)
+    unchanged(site)
+
+
+# Identity
+
+
+def test_a_source_that_moves_with_all_its_records(fdp: FdpServer) -> None:
+    """The records keep their datasets; one that is new besides is new."""
+    catalog_ = fdp.add_catalog()
+    datasets = [fdp.add_dataset(catalog_) for _ in range(4)]
+    site = Site(fdp)
+    site.job()
+    before = {package.id for package in site.packages.values()}
+    for record in [catalog_, *datasets]:
+        fdp.respell(record, f"/moved{record.path}")
+    new = fdp.add_dataset(catalog_)
+    job = site.job()
+    assert job.of(RecordClass.MOVED) == urls(fdp, *datasets)
+    assert job.of(RecordClass.NEW) == urls(fdp, new)
+    assert job.of(RecordClass.DELETED) == set()
+    assert job.brake is None
+    assert {site.packages[url].id for url in urls(fdp, *datasets)} == before
+    (warning,) = job.survey.source_warnings
+    assert f"have moved from {fdp.url} to {fdp.url}/moved" in warning
+    unchanged(site)
+
+
+def test_other_records_with_equal_names_are_no_move(fdp: FdpServer) -> None:
+    """One of the known records is still listed."""
+    record = fdp.add_catalog()
+    datasets = [fdp.add_dataset(record, str(n)) for n in range(4)]
+    site = Site(fdp)
+    site.job()
+    for dataset in datasets[1:]:
+        fdp.unlist(dataset, record)
+        fdp.add_dataset(record, path=f"/other{dataset.path}")
+    assert len(site.job().of(RecordClass.NEW)) == 3
+
+
+def test_the_named_catalog_leaves_the_source_and_comes_back(fdp: FdpServer) -> None:
+    """A dataset that A lists and that names B belongs to B, to A while there is no B, and to B again."""
+    a, b = fdp.add_catalog(), fdp.add_catalog()
+    dataset, *_ = [fdp.add_dataset(a) for _ in range(3)]
+    fdp.move(dataset, b)
+    url = fdp.iri_of(dataset)
+    site = Site(fdp)
+    site.job()
+    number = site.packages[url].id
+    for catalogs, owner in (([a], a), ([a, b], b)):
+        fdp.root.children[Kind.CATALOG] = list(catalogs)
+        job = site.job()
+        assert job.errors == []
+        assert job.of(RecordClass.MOVED) == {url}
+        assert job.sightings[url].contents is not None
+        assert site.packages[url].guid == guid_of(url, fdp.iri_of(owner))
+        assert site.packages[url].id == number
+        unchanged(site)
+
+
+# Drafts that only secret headers make readable
+
+
+def test_drafts_that_a_token_makes_readable_are_not_harvested(fdp: FdpServer) -> None:
+    record = fdp.add_catalog()
+    draft, published = fdp.add_dataset(record), fdp.add_dataset(record)
+    for dataset, state in ((draft, "DRAFT"), (published, "PUBLISHED")):
+        fdp.files[f"{dataset.path}/meta"] = Answer.text(
+            f'{{"state": {{"current": "{state}"}}}}', "application/json"
+        )
+    site = Site(fdp, headers={"Authorization": "Bearer secret"})
+    job = site.job()
+    assert job.errors == []
+    assert job.of(RecordClass.NEW) == urls(fdp, published)
+    assert job.survey.drafts == 1
+    # Without a secret, nobody sees drafts, and nobody is asked.
+    fdp.requests.clear()
+    assert len(Site(fdp).job().of(RecordClass.NEW)) == 2
+    assert fdp.count(f"{draft.path}/meta") == 0
+
+    fdp.files[f"{draft.path}/meta"] = Answer(500)
+    job = site.job()
+    assert f"{draft.path}/meta: it answers 500" in "".join(job.errors)
+    assert job.of(RecordClass.NEW) == job.of(RecordClass.DELETED) == set()
+
+
+# Pages
+
+
+def test_pages_grow_on_a_server_that_takes_long_for_each(fdp: FdpServer) -> None:
+    record = fdp.add_catalog()
+    count = 1000
+    for number in range(count):
+        fdp.add_dataset(record, str(number), distributions=0)
+    asked = []
+
+    def answer(request: Request) -> Answer:
+        if "/page/dataset" in request.path:
+            asked.append(request.query)
+        return healthy(request)
+
+    healthy, fdp.answer = fdp.answer, answer  # type: ignore[method-assign]
+    fdp.faults[f"{record.path}/page/dataset"] = faults.Delay(0.6)
+    job = Site(fdp, limits=replace(LIMITS, max_bytes=2**24)).job()
+    assert job.errors == job.survey.source_warnings == []
+    assert len(job.of(RecordClass.NEW)) == count
+    sizes = [int(query.partition("size=")[2]) for query in asked]
+    assert sizes == [50, 50, 100, 200, 400, 800]
+
+
+def test_pages_shrink_that_are_too_large(fdp: FdpServer) -> None:
+    record = fdp.add_catalog()
+    datasets = [fdp.add_dataset(record, str(number), distributions=0) for number in range(60)]
+    asked = []
+    healthy = fdp.answer
+
+    def answer(request: Request) -> Answer:
+        if "/page/dataset" in request.path:
+            asked.append(request.query)
+        return healthy(request)
+
+    fdp.answer = answer  # type: ignore[method-assign]
+    job = Site(fdp, limits=replace(LIMITS, max_bytes=2**16)).job()
+    assert job.errors == job.survey.source_warnings == []
+    assert job.of(RecordClass.NEW) == urls(fdp, *datasets)
+    assert asked == ["page=0&size=50", *(f"page={n}&size=25" for n in range(3))]
+
+
+def test_one_record_makes_the_pages_fail(fdp: FdpServer) -> None:
+    """The catalog's document lists all, and all can be read: a warning is enough, at each job."""
+    record = fdp.add_catalog()
+    datasets = [fdp.add_dataset(record) for _ in range(4)]
+    fdp.faults[f"{record.path}/page/dataset"] = faults.Status(500)
+    site = Site(fdp)
+    for kind in (RecordClass.NEW, RecordClass.UNCHANGED):
+        job = site.job()
+        assert job.errors == []
+        assert job.of(kind) == urls(fdp, *datasets)
+        assert ["it answers 500" in one for one in job.survey.source_warnings] == [True]
+    fdp.unlist(datasets[0], record)
+    job = site.job()
+    assert job.of(RecordClass.DELETED) == set(), "the pages may list it, and it answers"
+    fdp.vanish(datasets[0])
+    assert site.job().of(RecordClass.DELETED) == urls(fdp, datasets[0])
