@@ -29,6 +29,8 @@ from .record import (
 
 ORGANIZATION_ID = "organization_id"
 """Harvest object extra: the CKAN organization that the object's record became."""
+ONLY_IN_PAGES = "only"
+"""Value of the harvest object extra ``in_pages`` of a record that only pages list."""
 RESOURCE_IDS = "resource_ids"
 """Harvest object extra: ids of resources that the object's package had and may have again, as JSON."""
 UNMAPPED = "unmapped"
@@ -278,6 +280,7 @@ def _as_known(
         organization_id=organization_id,
         distributions=_lost_from_json(extras.get("distributions")),
         in_pages="in_pages" in extras,
+        only_in_pages=extras.get("in_pages") == ONLY_IN_PAGES,
     )
 
 

@@ -20,10 +20,10 @@ from ..ckan_adapter import harvest_tables
 from ..ckan_adapter.ckan_core import model
 from ..ckan_adapter.harvest import publish_jobs, unqueued_jobs
 from ..dates import utc, utc_now
-from .known_records import UNMAPPED, lost_as_json
+from .known_records import ONLY_IN_PAGES, UNMAPPED, lost_as_json
 from .legal_values import json_text
 from .messages import to_column
-from .record import KnownRecord
+from .record import KnownRecord, Sighting
 from .sources import our_names
 from .strategy import AbsentRecord, RecordClass
 from .survey import RecordChange
@@ -104,8 +104,9 @@ class ObjectWriter:
                 update: dict[str, str | None] = {}
                 if known.fingerprint != sighting.fingerprint:
                     update["fingerprint"] = sighting.fingerprint
-                if known.in_pages != sighting.in_pages:
-                    update["in_pages"] = "true" if sighting.in_pages else None
+                is_other = known.only_in_pages != sighting.only_in_pages
+                if known.in_pages != sighting.in_pages or is_other:
+                    update["in_pages"] = _in_pages(sighting)
                 if contents:
                     update[UNMAPPED] = unmapped
                 if known.distributions != sighting.distributions:
@@ -123,8 +124,8 @@ class ObjectWriter:
             extras["fingerprint"] = sighting.fingerprint or ""
             if sighting.subject:
                 extras["subject"] = sighting.subject
-            if sighting.in_pages:
-                extras["in_pages"] = "true"
+            if (in_pages := _in_pages(sighting)) is not None:
+                extras["in_pages"] = in_pages
         if change.kind is RecordClass.DELETED:
             extras["reason"] = str(change.reason)
         if change.kind is RecordClass.MOVED and known:
@@ -169,6 +170,9 @@ class ObjectWriter:
         if known.object_id and since != known.forbidden_since:
             value = since.isoformat() if since else None
             self._current_extras.append((known.object_id, "forbidden_since", value))
+        if known.object_id and absent.listed_as and absent.listed_as != known.subject:
+            # The next job must know that this URL means the record, even if it cannot be read then, either.
+            self._current_extras.append((known.object_id, "subject", absent.listed_as))
 
     def answered(self, known: KnownRecord) -> None:
         if known.object_id:
@@ -346,3 +350,10 @@ def resend_lost_jobs() -> list[str]:
         log.warning("Harvest job %s was in no queue: it is gathered again", job_id)
     publish_jobs(lost)
     return lost
+
+
+def _in_pages(sighting: Sighting) -> str | None:
+    """Return the value of the harvest object extra ``in_pages``; None for no such extra."""
+    if not sighting.in_pages:
+        return None
+    return ONLY_IN_PAGES if sighting.only_in_pages else "true"

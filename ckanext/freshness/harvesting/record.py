@@ -270,6 +270,8 @@ class Sighting:
     """How many of its distributions are listed and were never readable."""
     in_pages: bool = False
     """A page of its catalog contains it, or did when the pages were last read completely."""
+    only_in_pages: bool = False
+    """Only pages list it: without them, nothing proves that it is gone."""
 
 
 # Records that are current
@@ -303,6 +305,8 @@ class KnownRecord:
     """By URI, the distributions with facts that an earlier job kept."""
     in_pages: bool = False
     """A page of its catalog has contained it. Only then does its absence from the pages mean anything."""
+    only_in_pages: bool = False
+    """Only pages listed it, so that its absence from all other lists means nothing."""
 
     @property
     def becomes(self) -> str | None:

@@ -27,7 +27,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from ..dates import utc_words
@@ -158,6 +158,8 @@ class AbsentRecord:
     """Keep this for the next job, as :attr:`.record.KnownRecord.forbidden_since`."""
     own_url: ReadOutcome | None = None
     """What the record's own URL answered; None if the crawl did not request it."""
+    listed_as: str | None = None
+    """The URL by which the source lists it now, if that is another one. Keep it for the next job."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,7 +288,7 @@ def deletions(
     current = list(known)
     refusing = _refusing_catalogs(current, seen, containers)
     absent = [
-        decision
+        replace(decision, listed_as=_other_url(record, seen.get(record.url)))
         for record in current
         if (decision := _decide(record, seen.get(record.url), containers, refusing, now))
         is not None
@@ -383,6 +385,10 @@ def _decide(
         return _decide_forbidden(known, seen, refusing, now)
     reason = HarvestMessage("kept: listed, but could not be read", MessageCode.NOT_READ)
     return AbsentRecord(known, False, reason, since)
+
+
+def _other_url(known: KnownRecord, seen: SeenRecord | None) -> str | None:
+    return seen.url if seen is not None and seen.listed_in and seen.url != known.url else None
 
 
 def _is_listed(seen: SeenRecord | None) -> bool:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from ...web.urls import display_url
 from ..listings import lists_nothing_readable, nothing_readable
-from ..messages import HarvestMessage, MessageCode
+from ..messages import HarvestMessage, MessageCode, about
 from ..record import (
     Containers,
     CurrentRecords,
@@ -145,10 +145,11 @@ class Crawl:
             if self._may_have_shifted():
                 await self._catalogs.read_again()
                 await self._read_datasets(self._pages.several())
-            # Of no use now, they may list a current record: only its own URL can tell.
-            if self._missing():
+            if any(record.only_in_pages for record in self._missing()):
                 for first, reason in sorted(self._pages.missed.items()):
                     self._listing.mark_unproved(first, reason, reported=True)
+                    words = about(display_url(first), reason)
+                    self.warnings.append(f"{words}; records that no other list has are kept")
             for url, document_urls in sorted(self._described_elsewhere.items()):
                 if url in self._present:
                     await self._record_tasks.start(self._read_again(url, document_urls))
@@ -434,6 +435,7 @@ class Crawl:
             warnings=dataset.warnings,
             drafts=dataset.drafts,
             in_pages=url in self._pages.found or (was_in_pages and not self._is_left_out(url)),
+            only_in_pages=url in self._pages.only_there,
         )
 
     def _is_left_out(self, url: str) -> bool:

@@ -32,7 +32,7 @@ class DatasetPages:
 
     :ivar found: listed URLs of the datasets that pages have
     :ivar only_there: by URL of a dataset that pages have and no container lists: the containers of these pages
-    :ivar missed: pages that were not read, with the reasons; they matter if no list has a current record
+    :ivar missed: pages that were not read, with the reasons; they matter to records that only pages listed
     :ivar exist: False as soon as the server turns out to have no page endpoints
     """
 

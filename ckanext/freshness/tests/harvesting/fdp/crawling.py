@@ -257,13 +257,16 @@ class Site:
                     change.known,
                     fingerprint=change.sighting.fingerprint,
                     in_pages=change.sighting.in_pages,
+                    only_in_pages=change.sighting.only_in_pages,
                     distributions=change.sighting.distributions,
                 )
         for known in job.answering:
             self.known[known.url] = dataclasses.replace(self.known[known.url], forbidden_since=None)
         for absent in job.absent:
             self.known[absent.known.url] = dataclasses.replace(
-                absent.known, forbidden_since=absent.forbidden_since
+                absent.known,
+                forbidden_since=absent.forbidden_since,
+                subject=absent.listed_as or absent.known.subject,
             )
         # A release is used up, unless this job could not tell whether the record is gone.
         released = {guid for guid, is_released in self.held.items() if is_released}
@@ -312,6 +315,7 @@ class Site:
             subject=sighting.subject,
             distributions=sighting.distributions,
             in_pages=sighting.in_pages,
+            only_in_pages=sighting.only_in_pages,
         )
 
     def _package_of(self, change: RecordChange) -> int:

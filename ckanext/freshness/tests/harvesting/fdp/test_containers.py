@@ -300,6 +300,24 @@ def test_a_source_that_moves_with_all_its_records(fdp: FdpServer) -> None:
     unchanged(site)
 
 
+def test_a_record_that_moves_while_it_cannot_be_read(fdp: FdpServer) -> None:
+    """It is still known under its new URL in the next job."""
+    fdp.layout.pages = False
+    record = fdp.add_catalog()
+    datasets = [fdp.add_dataset(record) for _ in range(4)]
+    site = Site(fdp)
+    site.job()
+    number = site.packages[fdp.iri_of(datasets[0])].id
+    for one in [record, *datasets]:
+        fdp.respell(one, f"/moved{one.path}")
+    fdp.withdraw(datasets[0])
+    for _ in range(2):
+        assert site.job().of(RecordClass.DELETED) == set()
+    fdp.publish(datasets[0])
+    assert site.job().of(RecordClass.MOVED) == urls(fdp, datasets[0])
+    assert site.packages[fdp.iri_of(datasets[0])].id == number
+
+
 def test_other_records_with_equal_names_are_no_move(fdp: FdpServer) -> None:
     """One of the known records is still listed."""
     record = fdp.add_catalog()
@@ -400,6 +418,25 @@ def test_pages_shrink_that_are_too_large(fdp: FdpServer) -> None:
     assert asked == ["page=0&size=50", *(f"page={n}&size=25" for n in range(3))]
 
 
+def test_pages_that_the_server_no_longer_has(fdp: FdpServer) -> None:
+    """They matter only to records that nothing else listed."""
+    record = fdp.add_catalog()
+    datasets = [fdp.add_dataset(record) for _ in range(6)]
+    fdp.list_only_in_pages(datasets[0], record)
+    site = Site(fdp)
+    site.job()
+    fdp.layout.pages = False
+    fdp.unlist(datasets[1], record)
+    for day in range(3):
+        job = site.job(NOW + day * DAY)
+        assert job.of(RecordClass.DELETED) == set()
+        (warning,) = job.survey.source_warnings
+        assert "it answers 404; records that no other list has are kept" in warning
+    fdp.vanish(datasets[0])
+    assert site.job().of(RecordClass.DELETED) == urls(fdp, datasets[0])
+    assert site.job().of(RecordClass.DELETED) == urls(fdp, datasets[1])
+
+
 def test_one_record_makes_the_pages_fail(fdp: FdpServer) -> None:
     """The catalog's document lists all, and all can be read: a warning is enough, at each job."""
     record = fdp.add_catalog()
@@ -412,7 +449,4 @@ def test_one_record_makes_the_pages_fail(fdp: FdpServer) -> None:
         assert job.of(kind) == urls(fdp, *datasets)
         assert ["it answers 500" in one for one in job.survey.source_warnings] == [True]
     fdp.unlist(datasets[0], record)
-    job = site.job()
-    assert job.of(RecordClass.DELETED) == set(), "the pages may list it, and it answers"
-    fdp.vanish(datasets[0])
     assert site.job().of(RecordClass.DELETED) == urls(fdp, datasets[0])
