@@ -366,8 +366,7 @@ def _decide(
             reason = HarvestMessage(words, MessageCode.CONTAINER_NOT_READ)
             return AbsentRecord(known, False, reason, since, answer)
     if seen is not None and seen.outcome is ReadOutcome.GONE:
-        words = f"{known.url} answers that it is gone (404 or 410)"
-        reason = HarvestMessage(words, MessageCode.GONE)
+        reason = HarvestMessage("its own URL answers 404 or 410: it is gone", MessageCode.GONE)
         return AbsentRecord(known, True, reason, own_url=answer)
     if seen is None or not is_listed:
         container = next(iter([*containers.unreadable, *containers.unproved]), None)

@@ -222,7 +222,7 @@ class _Classifier:
     def take(self, sighting: Sighting, containers: Containers) -> None:
         """Classify and report a record that the crawl met."""
         self._take(sighting, containers)
-        if self._tell is not None:
+        if self._tell is not None and sighting.seen.listed_in:
             self._tell(len(self.seen), self._total(containers))
 
     def _total(self, containers: Containers) -> int | None:

@@ -89,7 +89,9 @@ def test_one_object_for_each_record_says_what_became_of_it(fdp: FdpServer) -> No
     assert moved.extras["catalog_url"] == fdp.iri_of(second)
     assert moved.guid == f"catalog={fdp.iri_of(second)};dataset={fdp.iri_of(moving)}"
     assert "moved_from" not in after[fdp.iri_of(edited)].extras
-    assert after[fdp.iri_of(leaving)].extras["reason"] == "no longer listed by the source"
+    assert (
+        after[fdp.iri_of(leaving)].extras["reason"] == "its own URL answers 404 or 410: it is gone"
+    )
     assert set(job.object_errors) == {before[fdp.iri_of(broken)].guid}
     (words,) = job.errors
     assert words.startswith(f"{fdp.iri_of(broken)}: the text/turtle is malformed near line ")

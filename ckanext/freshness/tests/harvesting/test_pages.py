@@ -183,7 +183,7 @@ def test_the_list_shows_titles_and_reasons(editor: Browser, world: HarvestedSite
     assert f"{HELD} of {ALL + 1} datasets would be deleted. We stopped that." in words(page)
     titles = texts(page, ".fr-two .fr-main > a")
     assert sorted(titles) == sorted(["Tides of the north", *world.titles[1:HELD]])
-    assert "Each of them: The source no longer lists it." in words(page)
+    assert "Each of them: The source says that it is gone." in words(page)
     assert "max_delete_fraction" not in words(page)
     urls = [one["url"] for one in hold(world.ocean)["held"]]
     assert hrefs(page, ".fr-two a[rel=nofollow]") == urls

@@ -88,8 +88,10 @@ def test_an_emptied_source_is_held_and_told_until_it_is_released(
     assert shown["count"] == 4
     assert shown["reason"] in error
     assert shown["released_at"] is None
-    assert {one["reason"] for one in shown["held"]} == {"no longer listed by the source"}
-    assert all(one["reason_code"]["code"] == "unlisted" for one in shown["held"])
+    assert {one["reason"] for one in shown["held"]} == {
+        "its own URL answers 404 or 410: it is gone"
+    }
+    assert all(one["reason_code"]["code"] == "gone" for one in shown["held"])
     assert {
         one["url"]: (one["package_id"], one["title"], one["state"]) for one in shown["held"]
     } == {url: (dataset["id"], dataset["title"], "active") for url, dataset in datasets.items()}
