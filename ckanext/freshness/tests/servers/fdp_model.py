@@ -161,7 +161,9 @@ class FdpModel:
             **{key: one for key, one in self._records.items() if one is not record},
             key_of(path): record,
         }
-        record.path = path
+        by_path = {path if one is record else own: one for own, one in self._by_path.items()}
+        self._by_path, record.path = by_path, path
+        self.version += 1
 
     def find(self, target: str) -> Record | None:
         """The record at a request target, however it is percent-encoded; a query it does not have
