@@ -106,9 +106,17 @@ def check_platform() -> None:
 
 @contextmanager
 def prepared(
-    layout: Layout, series: str, *, services: bool = True, for_tests: bool = False
+    layout: Layout,
+    series: str,
+    *,
+    services: bool = True,
+    for_tests: bool = False,
+    folder: Path | None = None,
 ) -> Iterator[Context]:
-    """Make the environments and, if they are needed, run the services until the block ends."""
+    """Make the environments and, if they are needed, run the services until the block ends.
+
+    :param folder: see :class:`.services.Services`.
+    """
     tools_bin = ensure_tools(layout)
     ckan_bin = ensure_ckan(layout, series)
     myself = Identity.of(os.getpid(), leader=False)
@@ -116,7 +124,7 @@ def prepared(
     ledger = Ledger(layout.processes, myself)
     if ledger.sweep():
         say("Ended what a killed ./dev had left running")
-    servers = Services(layout, tools_bin, for_tests=for_tests)
+    servers = Services(layout, tools_bin, for_tests=for_tests, folder=folder)
     try:
         if services:
             servers.acquire()
@@ -275,6 +283,31 @@ def bench(layout: Layout, options: argparse.Namespace) -> int:
         return context.run(instance, ["python", "-m", f"benchmarks.{name}", *arguments])
 
 
+CAMPAIGN_SETTINGS = {
+    "ckanext.freshness.allowed_networks": "127.0.0.0/8",
+    "ckanext.freshness.requests_per_second": "1000",
+    "ckanext.freshness.read_timeout": "1",
+    "ckanext.freshness.attempts": "2",
+    "ckanext.freshness.retry_delays": "0.05",
+}
+"""A campaign's server is on this machine, and fails often."""
+
+
+def campaign(layout: Layout, options: argparse.Namespace) -> int:
+    """``./dev campaign [--seed N] [--rounds N] [--without KIND]``"""
+    with prepared(layout, options.ckan, for_tests=True, folder=layout.campaign) as context:
+        instance = Instance(layout, options.ckan, Kind.CAMPAIGN)
+        lock = Lock(layout.campaign / "campaign.lock")
+        if not lock.take(wait=False):
+            raise StackError("A campaign of this checkout is already running; wait for its end.")
+        instance.keep(settings=CAMPAIGN_SETTINGS)
+        write_ini(instance, context.services)
+        ensure_data(instance, context.services, context.ckan_bin)
+        command = ["python", "-m", "ckanext.freshness.tests.campaign"]
+        command += [f"--seed={options.seed}", f"--rounds={options.rounds}"]
+        return context.run(instance, [*command, *(f"--without={one}" for one in options.without)])
+
+
 def benchmarks(layout: Layout) -> dict[str, str]:
     """Return the names of the benchmarks, each with a line on its measurement."""
     scripts = sorted((layout.root / "benchmarks").glob("[!_]*.py"))
@@ -335,12 +368,13 @@ def clean(layout: Layout, options: argparse.Namespace) -> int:
     """``./dev clean``"""
     if not layout.dev.exists():
         return 0
-    services = existing_services(layout)
-    if services:
-        services.keep(False)
-        if services.in_use_by_others():
-            raise StackError("Another ./dev of this checkout is running; end it first.")
-        services.release()
+    if tools_are_made(layout):
+        for folder in (layout.services, layout.campaign):
+            services = Services(layout, layout.tools / "bin", folder=folder)
+            services.keep(False)
+            if services.in_use_by_others():
+                raise StackError("Another ./dev of this checkout is running; end it first.")
+            services.release()
     shutil.rmtree(layout.dev)
     return 0
 
@@ -371,6 +405,14 @@ def parser() -> argparse.ArgumentParser:
         test,
         "run the tests with pytest; arguments are pytest's. `test peers` runs those of CKAN and of other "
         "extensions, without and with our plugins",
+    )
+    sub = add(
+        "campaign", campaign, "harvest amid random changes, faults and kills, on a site of its own"
+    )
+    sub.add_argument("--seed", type=int, default=1, help="another seed, other rounds (default: 1)")
+    sub.add_argument("--rounds", type=int, default=20, help="how many (default: %(default)s)")
+    sub.add_argument(
+        "--without", action="append", default=[], metavar="KIND", help="leave out a move or a fault"
     )
     add("bench", bench, "a benchmark of benchmarks/ by its name, on a site of its own")
     sub = add("services", services_status, "start, stop or show PostgreSQL, Redis and Solr")

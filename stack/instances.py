@@ -19,7 +19,7 @@ from stack.locks import exclusive
 from stack.progress import step
 from stack.services import Services
 
-TEST_SLOTS = 12
+TEST_SLOTS = 11
 """The number of test sites of one checkout and one CKAN series: each worker of a test run uses one."""
 
 
@@ -31,8 +31,10 @@ class Kind(Enum):
     TEMPLATE = 2
     """The site whose database is copied for each test run; no test uses it."""
     TEST = 3
+    CAMPAIGN = 14
+    """The site of a campaign of random faults; slots of TEST come before it."""
     PEERS = 15
-    """The site for the tests of CKAN and of other extensions; slots of TEST come before it."""
+    """The site for the tests of CKAN and of other extensions."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,6 +49,11 @@ class Layout:
         return self.dev / "services"
 
     @property
+    def campaign(self) -> Path:
+        """The same of the services that a campaign stops and starts, apart from those of all others."""
+        return self.dev / "campaign"
+
+    @property
     def processes(self) -> Path:
         """One file for each process that a running ``./dev`` has started."""
         return self.dev / "processes"

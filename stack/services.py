@@ -48,13 +48,21 @@ class Services:
     unless ``./dev services start`` keeps them running.
 
     :param for_tests: start them with the settings of test runs. Servers that run already keep theirs.
+    :param folder: the place of their data, logs and state, if they are not the checkout's usual ones.
     """
 
-    def __init__(self, layout: Layout, tools_bin: Path, *, for_tests: bool = False) -> None:
-        self.folder = layout.services
+    def __init__(
+        self,
+        layout: Layout,
+        tools_bin: Path,
+        *,
+        for_tests: bool = False,
+        folder: Path | None = None,
+    ) -> None:
+        self.folder = folder or layout.services
         self.postgres = Postgres(tools_bin, self.folder / "postgres")
         self.redis = Redis(tools_bin, self.folder / "redis")
-        self.solr = Solr(layout, tools_bin, for_tests=for_tests)
+        self.solr = Solr(layout, tools_bin, self.folder / "solr", for_tests=for_tests)
         self._in_use = Lock(self.folder / "in-use.lock")
 
     @property
@@ -72,6 +80,18 @@ class Services:
         """Return whether the process of a service runs."""
         record = self._load(service)
         return record is not None and record.running
+
+    def stop(self, service: Service) -> None:
+        """Stop one service, which keeps its data and its port, until `start`."""
+        record = self._load(service)
+        if record is not None and record.process is not None:
+            with undisturbed():
+                stop(record.process, how=service.stop_signal)
+                self._save(service, Record(record.port, None))
+
+    def start(self, service: Service) -> None:
+        """Start one service that `stop` has stopped."""
+        self._start([service])
 
     def acquire(self) -> None:
         """Start services that do not run, and keep them running until `release`."""

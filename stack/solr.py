@@ -39,8 +39,8 @@ class Solr(Service):
 
     name = "Solr"
 
-    def __init__(self, layout: Layout, tools_bin: Path, *, for_tests: bool) -> None:
-        super().__init__(layout.services / "solr")
+    def __init__(self, layout: Layout, tools_bin: Path, folder: Path, *, for_tests: bool) -> None:
+        super().__init__(folder)
         self._layout = layout
         self._tools_bin = tools_bin
         self._java_options = FOR_TESTS if for_tests else ()
