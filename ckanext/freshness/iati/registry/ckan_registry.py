@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit, urlunsplit
 
+from ...harvesting.listings import NotWhole, PagedList
 from . import records
 from .records import RegistryEntry, text_of
 from .registries import EntrySink, RegistryClient, RegistryLimits, UnreadableListing, without_user
@@ -37,10 +38,6 @@ class RegistryPage:
 
     rows: list[Any]
     count: int | None = None
-
-
-class _Changing(Exception):
-    """An inconsistent list; the text says why, for people."""
 
 
 class CkanRegistry:
@@ -89,7 +86,7 @@ class CkanRegistry:
         for reading in range(1, READINGS + 1):
             try:
                 without_id = await read()
-            except _Changing as error:
+            except NotWhole as error:
                 if reading == READINGS:
                     words = f"{error}, each of the {READINGS} times that it was read"
                     raise UnreadableListing(url, words) from error
@@ -115,27 +112,24 @@ class CkanRegistry:
                 else:
                     sink(self._organisation(raw))
         if received != names:
-            raise _Changing(f"it lists {names} organisations and gives {received}")
+            raise NotWhole(f"it lists {names} organisations and gives {received}")
         return without_id
 
     async def _read_datasets(self, sink: EntrySink) -> int:
         first = await self._page_of_datasets(0)
-        without_id = received = 0
+        without_id = 0
         last = ""
         url = self.datasets_url
         async for rows in self._pages(url, self._page_of_datasets, _id, first.count, first):
             for raw in rows:
-                received += 1
                 registry_id = text_of(_id(raw))
                 if registry_id is None:
                     without_id += 1
                     continue
                 if registry_id <= last:
-                    raise _Changing("its datasets do not come in the order of their ids")
+                    raise NotWhole("its datasets do not come in the order of their ids")
                 last = registry_id
                 sink(self._dataset(raw))
-        if received != first.count:
-            raise _Changing(f"it says that it has {first.count} datasets and gives {received}")
         return without_id
 
     async def _pages(
@@ -153,36 +147,34 @@ class CkanRegistry:
         :param key: returns the identity of a record
         :param count: records of the whole list; None: read until a page is not full
         :param first: the first page, if it was requested already
-        :raises _Changing: two pages do not overlap, or the count has changed
+        :raises NotWhole: two pages do not overlap, or the count does not agree with them
         """
         first = await page(0) if first is None else first
-        size = len(first.rows)
+        size, whole = len(first.rows), PagedList(overlapping=True)
+        whole.add("0", _keys(first, key), total=first.count)
         yield first.rows
-        if not size:
-            return
-        if size == 1:
+        if size == 1 and (await page(1)).rows:
             # Pages of one record cannot overlap. Usually the list has only one.
-            if (await page(1)).rows:
-                raise _Changing("it gives its records one by one only")
+            raise NotWhole("it gives its records one by one only")
+        if size < 2:
+            whole.end()
             return
-        last, start = key(first.rows[-1]), size - 1
+        start = size - 1
         while True:
             ahead = 1
             if count is not None:
                 ahead = max(1, min(AT_ONCE, -(-(count - start) // (size - 1))))
             starts = [start + number * (size - 1) for number in range(ahead)]
             for following in await _all([page(offset) for offset in starts]):
-                if following.count != first.count:
-                    raise _Changing("how many records it has changes while it is read")
-                if not following.rows or key(following.rows[0]) != last:
-                    raise _Changing("its pages do not meet")
+                whole.add(str(start), _keys(following, key), total=following.count)
                 if start > self._limits.max_records:
                     words = f"lists more than max_records ({self._limits.max_records})"
                     raise UnreadableListing(url, words)
                 yield following.rows[1:]
                 if len(following.rows) < size:
+                    whole.end()
                     return
-                last, start = key(following.rows[-1]), start + size - 1
+                start += size - 1
 
     async def _page_of_names(self, start: int) -> RegistryPage:
         query = {"sort": "name asc", "limit": ROWS, "offset": start}
@@ -234,6 +226,11 @@ class CkanRegistry:
             file_url=first.get("url") if isinstance(first, dict) else None,
             license=raw.get("license_id"),
         )
+
+
+def _keys(page: RegistryPage, key: Callable[[Any], Any]) -> list[str]:
+    """Return the identities of a page's records; those without one are told apart by their contents."""
+    return [str(key(raw) or raw) for raw in page.rows]
 
 
 def _id(raw: Any) -> Any:

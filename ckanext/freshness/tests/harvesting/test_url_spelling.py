@@ -15,6 +15,7 @@ from ckanext.freshness.harvesting.strategy import must_ask
 from ckanext.freshness.tests.harvesting.conftest import add_source
 from ckanext.freshness.tests.servers import faults
 from ckanext.freshness.tests.servers.fdp import FdpServer
+from ckanext.freshness.tests.servers.fdp_model import Kind
 from ckanext.freshness.tests.servers.fdp_render import Layout
 
 URL = "https://fdp.example/dataset/%C3%A4"
@@ -29,6 +30,7 @@ URL = "https://fdp.example/dataset/%C3%A4"
         (URL + "#a", False, False),
         ("https://fdp.example/dataset/%c3%a4", True, True),
         ("https://fdp.example/dataset/ä", True, True),
+        ("https://fdp.example/%64ata%73et/%C3%A4", True, True),
         ("HTTPS://FDP.example:443/dataset/%C3%A4", True, True),
         ("http://fdp.example/dataset/%C3%A4", False, True),
         ("http://fdp.example:80/dataset/%C3%A4/", False, True),
@@ -110,3 +112,31 @@ def test_a_record_under_another_url_that_calls_itself_as_before(fdp: FdpServer) 
     assert job.stats == {"added": 0, "updated": 1, "not modified": 0, "errored": 0, "deleted": 0}
     (after,) = harvest.datasets().values()
     assert (after["id"], after["name"]) == (before["id"], before["name"])
+
+
+def test_a_source_that_moves_keeps_ids_of_datasets_and_resources(fdp: FdpServer) -> None:
+    """All records, distributions too, are at other URLs that differ by the same prefix."""
+    catalog = fdp.add_catalog()
+    datasets = [fdp.add_dataset(catalog) for _ in range(3)]
+    harvest = add_source(fdp.source_url)
+    harvest.run()
+
+    def ids() -> dict[str, list[str]]:
+        return {
+            one["id"]: sorted(resource["id"] for resource in one["resources"])
+            for one in harvest.datasets().values()
+        }
+
+    before = ids()
+    assert [len(resources) for resources in before.values()] == [2, 2, 2]
+    distributions = [
+        distribution for dataset in datasets for distribution in dataset.children[Kind.DISTRIBUTION]
+    ]
+    for record in [catalog, *datasets, *distributions]:
+        assert not isinstance(record, str)
+        fdp.respell(record, f"/moved{record.path}")
+    job = harvest.run()
+    assert job.errors == []
+    assert job.stats["updated"] == 3
+    assert ids() == before
+    assert harvest.run().stats["not modified"] == 3
