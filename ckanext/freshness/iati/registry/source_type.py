@@ -17,6 +17,7 @@ from flask import has_request_context
 
 from ... import settings
 from ...harvesting.document_memory import DocumentMemory
+from ...harvesting.messages import HarvestMessage, MessageCode
 from ...harvesting.record import Containers, CurrentRecords, ReadOutcome, SeenRecord, Sighting, Sink
 from ...harvesting.source_config import ConfigError, ReadValue, SourceConfig, one_of
 from ...harvesting.source_requests import OPTION, read_headers
@@ -44,7 +45,21 @@ KINDS: Mapping[str, Callable[[RegistryClient, str, RegistryLimits], Registry]] =
 }
 """Registries by the value of the configuration's key ``registry``."""
 
+RETIRED_HOSTS = frozenset({"iatiregistry.org", "www.iatiregistry.org"})
+"""Hosts of IATI's own CKAN, which was switched off in January 2026."""
+
+RETIRED = (
+    "IATI has retired the CKAN of its registry, so that this source gets no more changes. Its datasets stay. "
+    "Create a source with the URL of IATI's Bulk Data Service, https://bulk-data.iatistandard.org, and look at "
+    "its preview"
+)
+
 OWN_KEYS = {"registry": one_of(KINDS)}
+
+
+def is_retired(source_url: str) -> bool:
+    """Return whether a source is at IATI's own CKAN, which is retired."""
+    return (urlsplit(source_url).hostname or "") in RETIRED_HOSTS
 
 
 def kind_of(source_url: str, configured: str | None) -> str:
@@ -123,6 +138,8 @@ async def _crawl(source: Source, known: CurrentRecords, sink: Sink) -> CrawlEnd:
         kind = KINDS[kind_of(source.url, config.own.get("registry"))]
         registry = kind(registry_client, source.url, RegistryLimits(config.max_records))
         crawl_end = await RegistryCrawl(registry, source.url, known, sink, salt=salt).run()
+    if crawl_end.errors and is_retired(source.url):
+        crawl_end.errors.insert(0, HarvestMessage(RETIRED, MessageCode.CONFIGURATION))
     crawl_end.requests = sum(host.statistics.requests for host in hosts)
     return crawl_end
 

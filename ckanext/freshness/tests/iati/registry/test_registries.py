@@ -22,7 +22,13 @@ from ckanext.freshness.harvesting.record import (
 from ckanext.freshness.harvesting.sources import CrawlEnd
 from ckanext.freshness.iati.registry import ckan_registry
 from ckanext.freshness.iati.registry.registries import RegistryClient, RegistryLimits
-from ckanext.freshness.iati.registry.source_type import KINDS, OWN_KEYS, RegistryCrawl, kind_of
+from ckanext.freshness.iati.registry.source_type import (
+    KINDS,
+    OWN_KEYS,
+    RegistryCrawl,
+    is_retired,
+    kind_of,
+)
 from ckanext.freshness.tests.servers import faults
 from ckanext.freshness.tests.servers.base import Request
 from ckanext.freshness.tests.servers.registry import (
@@ -541,3 +547,16 @@ def test_what_is_published_of_a_source_has_no_password(kind: str) -> None:
         assert url.startswith("https://example.org:8443/x/")
     for url in (registry.datasets_url, registry.organisations_url):
         assert url.startswith(f"{given}/")
+
+
+@pytest.mark.parametrize(
+    ("url", "retired"),
+    [
+        ("https://iatiregistry.org", True),
+        ("http://www.iatiregistry.org/api/3/action", True),
+        ("https://bulk-data.iatistandard.org/", False),
+        ("https://registry.example.org", False),
+    ],
+)
+def test_the_retired_registry(url: str, retired: bool) -> None:
+    assert is_retired(url) is retired
