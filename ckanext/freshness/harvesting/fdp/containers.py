@@ -12,7 +12,7 @@ from urllib.parse import urljoin
 from rdflib import Graph, URIRef
 
 from ...web.urls import display_url
-from ..listings import LOST_LIST, NO_END
+from ..listings import LOST_LIST, NO_END, nothing_readable
 from ..messages import HarvestMessage, MessageCode
 from ..record import (
     CurrentRecords,
@@ -245,8 +245,10 @@ class ContainerCrawl:
 
     def _prove_list(self, url: str, outline: DocumentOutline) -> None:
         """Mark a container as unproved if its document has lost the list that an earlier job read."""
-        members = len(outline.listed) + outline.blank
-        if members or outline.states_list:
+        if outline.blank and not outline.listed and self._listed_before(url):
+            # A server that no longer names its datasets may still list all of them.
+            self._listing.mark_unproved(url, nothing_readable(outline.blank))
+        elif outline.listed or outline.blank or outline.states_list:
             self._reader.memory.remember(_list_key(url), "list", "{}")
         elif self._listed_before(url):
             self._listing.mark_unproved(url, LOST_LIST)
