@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import entry_points
 from typing import Any
 
@@ -20,7 +20,7 @@ from rdflib.term import Node
 from ..legal_values import clean_all
 from ..record import Record
 from . import geometry
-from .graph_values import present_url, text_or_texts
+from .graph_values import label, present_url, text_or_texts
 from .mapping import MappingError
 from .rdf import DCAT, RecordView
 from .record_graph import record_graph
@@ -87,11 +87,14 @@ def map_with_profiles(
         for triple in [triple for triple in parser.g if _kind(triple) in too_long]:
             parser.g.remove(triple)
     parsed = next(iter(parser.datasets()))
-    record = _record(parsed)
+    names = {node: label(view, node) for node in graph.all_nodes() if isinstance(node, BNode)}
+    canonical = _Canonical({str(node): name for node, name in names.items()})
+    record = canonical.record(parsed)
     record.warnings = [
         f"more than {MOST_OF_KIND[kind]:,} characters of {_NAMES[kind]}, which are left out"
         for kind in too_long
     ]
+    record.warnings += sorted(canonical.warnings)
     record.fields["uri"] = "" if isinstance(subject, BNode) else str(subject)
     if not view.properties(subject).get(FOAF.homepage):
         record.fields.pop("homepage", None)
@@ -163,29 +166,60 @@ def _too_long(graph: Graph, subject: Node) -> list[URIRef]:
     return [kind for kind, most in MOST_OF_KIND.items() if lengths[kind] > most]
 
 
-def _record(parsed: dict[str, Any]) -> Record:
-    fields = {extra["key"]: extra["value"] for extra in parsed.get("extras", [])}
-    fields.update(
-        {key: value for key, value in parsed.items() if key not in ("extras", "tags", "resources")}
-    )
-    # ckanext-dcat finds it only by a distribution's exact licence URL; our layout accepts more spellings.
-    fields.pop("license_id", None)
-    resources = [_canonical(resource) for resource in parsed.get("resources", [])]
-    resources.sort(key=lambda r: (str(r.get("name", "")).casefold(), json.dumps(r, sort_keys=True)))
-    tags = sorted({tag["name"] for tag in clean_all(parsed.get("tags", []))})
-    return Record(fields=_canonical(fields), resources=resources, tags=tags)
+class _Canonical:
+    """The conversion of ckanext-dcat's values to those of a record.
 
+    Where ckanext-dcat expects a text and finds a blank node, it gives the node's name, which is another one in
+    each job. The record gets the label of the node in its place.
 
-def _canonical(value: Any) -> Any:
-    """Return a value with JSON texts parsed and lists sorted, without empty and internal values."""
-    if isinstance(value, str):
-        value = _opened(value)
-    if isinstance(value, dict):
-        items = {str(key): _canonical(item) for key, item in value.items() if key not in _INTERNAL}
-        return clean_all({key: item for key, item in items.items() if item not in _EMPTY})
-    if isinstance(value, list):
-        return sorted(map(_canonical, value), key=lambda item: json.dumps(item, sort_keys=True))
-    return clean_all(value)
+    :ivar warnings: keys whose values were left out, because their nodes have no label
+    """
+
+    def __init__(self, labels: Mapping[str, str]) -> None:
+        """
+        :param labels: the labels of blank nodes, by the nodes' names; "" for those without.
+        """
+        self._labels = labels
+        self.warnings: set[str] = set()
+
+    def record(self, parsed: dict[str, Any]) -> Record:
+        fields = {extra["key"]: extra["value"] for extra in parsed.get("extras", [])}
+        fields.update(
+            {
+                key: value
+                for key, value in parsed.items()
+                if key not in ("extras", "tags", "resources")
+            }
+        )
+        # ckanext-dcat finds it only by a distribution's exact licence URL; our layout accepts more spellings.
+        fields.pop("license_id", None)
+        resources = [self.value(resource, "resource") for resource in parsed.get("resources", [])]
+        resources.sort(
+            key=lambda r: (str(r.get("name", "")).casefold(), json.dumps(r, sort_keys=True))
+        )
+        tags = {self.value(tag["name"], "tags") for tag in parsed.get("tags", [])}
+        return Record(self.value(fields, ""), resources, sorted(filter(None, tags)))
+
+    def value(self, value: Any, path: str) -> Any:
+        """Return a value with JSON texts parsed and lists sorted, without empty and internal values."""
+        if isinstance(value, str):
+            value = _opened(value)
+        if isinstance(value, dict):
+            items = {
+                str(key): self.value(item, f"{path}.{key}".lstrip("."))
+                for key, item in value.items()
+                if key not in _INTERNAL
+            }
+            return clean_all({key: item for key, item in items.items() if item not in _EMPTY})
+        if isinstance(value, list):
+            items_of_list = [self.value(item, path) for item in value]
+            kept = [item for item in items_of_list if item is not None]
+            return sorted(kept, key=lambda item: json.dumps(item, sort_keys=True))
+        if isinstance(value, str) and value in self._labels:
+            if not self._labels[value]:
+                self.warnings.add(f"{path}: a description without a name is left out")
+            return self._labels[value] or None
+        return clean_all(value)
 
 
 def _opened(value: str) -> Any:

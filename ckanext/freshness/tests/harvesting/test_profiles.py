@@ -21,7 +21,7 @@ from ckan.common import config
 from rdflib import DCTERMS, RDF, BNode, Graph, Literal, URIRef
 
 from ckanext.freshness.harvesting.fdp import dcat_profiles
-from ckanext.freshness.harvesting.fdp.mapping import MappingError
+from ckanext.freshness.harvesting.fdp.mapping import MappingError, map_dataset
 from ckanext.freshness.harvesting.fdp.rdf import DCAT, LOCN, DocumentError
 from ckanext.freshness.harvesting.fdp.record_graph import mapped
 from ckanext.freshness.harvesting.package_layout import CatalogSite, package_dict
@@ -113,6 +113,48 @@ def test_the_order_of_triples_and_the_names_of_blank_nodes_change_nothing(seed: 
     for triple in random.sample(triples, len(triples)):
         graph.add(tuple(names.get(node, node) for node in triple))
     assert parsed(graph).as_json() == expected.as_json()
+
+
+BLANK = """
+<> a dcat:Dataset ; dct:title "T" ; dct:description [ dct:title "D" ] ; dcat:version [] ;
+  adms:identifier [ skos:notation "x2" ] , [ skos:notation "x1" ] , [ a adms:Identifier ] , "x0" ;
+  dcat:keyword "k" , [ rdfs:label "l" ] , [] ; dct:provenance [ dct:title "P" ] ;
+  dct:conformsTo [ dct:title "B" ] , [ dct:title "A" ] ; dct:accessRights [ dct:title "R" ] ;
+  dct:publisher [ foaf:name "P" ; dct:type [ skos:prefLabel "ngo" ] ; foaf:homepage [] ] ;
+  dcat:contactPoint [ vcard:fn "C" ; vcard:hasUID [ skos:notation "u" ] ] ;
+  dct:spatial [ skos:prefLabel [ rdfs:label "x" ] ] ; dct:temporal [ dcat:startDate [] ] ;
+  prov:qualifiedAttribution [ prov:agent [ foaf:name "A" ] ; dcat:hadRole [ rdfs:label "role" ] ] ;
+  dcat:distribution [ dct:title "D" ; dct:rights [ dct:title "R" ] ; dct:language [] ;
+    dct:license [ dct:title "L" ] ; dcat:accessService [ dct:title "S" ; dcat:endpointURL [] ] ] .
+"""
+
+
+@pytest.mark.parametrize("profile", [None, *dcat_profiles.available()])
+def test_no_name_of_a_blank_node_is_in_a_record(profile: str | None) -> None:
+    first, second = graph_of(BLANK), graph_of(BLANK)
+    names = {str(n) for g in (first, second) for n in g.all_nodes() if isinstance(n, BNode)}
+    records = [
+        parsed(graph, names=[profile]) if profile else map_dataset(graph, SUBJECT)
+        for graph in (first, second)
+    ]
+    assert records[0].as_json() == records[1].as_json()
+    assert not [name for name in names if name.casefold() in records[0].as_json().casefold()]
+
+
+def test_a_blank_node_has_its_label_or_a_warning() -> None:
+    record = parsed(graph_of(BLANK))
+    assert record.fields["alternate_identifier"] == ["x0", "x1", "x2"]
+    assert record.fields["conforms_to"] == ["A", "B"]
+    assert record.fields["provenance"] == "P"
+    assert record.tags == ["k", "l"]
+    assert record.resources[0]["rights"] == "R"
+    assert record.warnings == [
+        f"{key}: a description without a name is left out"
+        for key in (
+            *("alternate_identifier", "publisher_url", "resource.access_services.endpoint_url"),
+            *("resource.language", "tags", "temporal_start", "version"),
+        )
+    ]
 
 
 def test_unknown_profiles() -> None:
