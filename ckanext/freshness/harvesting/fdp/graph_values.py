@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 from urllib.parse import unquote
 
@@ -24,7 +24,11 @@ from ..legal_values import BIGGEST_INTEGER, clean, is_email, one_line, split_key
 from . import geometry
 from .rdf import SCHEMA, SCHEMAS, VCARD, Path, RecordView
 
+MOST_NAMED = 10
+"""How many values a warning names."""
+
 Objects = Sequence[Node]
+Warn = Callable[[str], None]
 Reader = Callable[[RecordView, Objects, str], Any]
 
 _LABELS = (
@@ -114,9 +118,10 @@ class _NodeReader:
             if len(objects) > max(1, len(kept) - 1):
                 others = {str(read) for read in self._readings(row, objects) if read not in kept}
                 if others:
-                    words = ", ".join(f'"{text[:80]}"' for text in sorted(others)[:3])
-                    more = f" and {len(others) - 3} more" if len(others) > 3 else ""
-                    words = f'"{str(value)[:80]}" is kept; left out: {words}{more}'
+                    words = ", ".join(f'"{text[:80]}"' for text in sorted(others)[:MOST_NAMED])
+                    if len(others) > MOST_NAMED:
+                        words += f" and {len(others) - MOST_NAMED} more"
+                    words = f'"{str(value)[:80]}" is kept; left out: {words}'
                     view.warn(self._within + row.key, words)
             for later in paths[index + 1 :]:
                 # A later path without a value of its own counts as read.
@@ -312,10 +317,19 @@ def _address(words: str) -> str:
 # Numbers, dates, truth
 
 
+def _given(view: RecordView, objects: Objects) -> Iterator[str]:
+    """Return the texts of literals and IRIs. Blank nodes are unused."""
+    for node in objects:
+        if isinstance(node, BNode):
+            view.unused.add(node)
+        elif words := lexical(node):
+            yield words
+
+
 def integer(view: RecordView, objects: Objects, key: str) -> int | None:
     """Read the smallest whole number, also if it is written ``2048.0`` or ``2e3``."""
     numbers = []
-    for words in filter(None, map(lexical, objects)):
+    for words in _given(view, objects):
         number = _whole(words)
         if number is None:
             view.warn(key, f'"{words[:80]}" is not a whole number; left out')
@@ -338,10 +352,13 @@ def _whole(words: str) -> int | None:
 def boolean(view: RecordView, objects: Objects, key: str) -> bool | None:
     """Read a boolean of XML Schema; true if a record has both values."""
     known = {"true": True, "1": True, "false": False, "0": False}
-    found = [known.get(words.lower()) for words in filter(None, map(lexical, objects))]
-    if None in found:
-        view.warn(key, "neither true nor false; left out")
-    return max((value for value in found if value is not None), default=None)
+    found = []
+    for words in _given(view, objects):
+        if words.lower() in known:
+            found.append(known[words.lower()])
+        else:
+            view.warn(key, f'"{words[:80]}" is neither true nor false; left out')
+    return max(found, default=None)
 
 
 def earliest(view: RecordView, objects: Objects, key: str) -> str | None:
@@ -356,7 +373,7 @@ def latest(view: RecordView, objects: Objects, key: str) -> str | None:
 
 def _dates(view: RecordView, objects: Objects, key: str) -> list[str]:
     dates = []
-    for words in filter(None, map(lexical, objects)):
+    for words in _given(view, objects):
         date = iso_date(words)
         if date is None:
             view.warn(key, f'"{words[:80]}" is not a date (YYYY, YYYY-MM, YYYY-MM-DD...); left out')
@@ -367,7 +384,7 @@ def _dates(view: RecordView, objects: Objects, key: str) -> list[str]:
 
 def geometries(view: RecordView, objects: Objects, key: str) -> str | None:
     """Read one geometry as GeoJSON text."""
-    return min(map(geometry.geojson, filter(None, map(lexical, objects))), default=None)
+    return min(map(geometry.geojson, _given(view, objects)), default=None)
 
 
 # Nested descriptions
@@ -378,8 +395,8 @@ class Nested:
     """A reader of nodes with a mapping table of their own, such as agents, places and periods."""
 
     table: Sequence[MappingRow]
-    from_text: Callable[[str], dict[str, Any]]
-    """Makes a description of a literal."""
+    from_text: Callable[[str, Warn], dict[str, Any]]
+    """Makes a description of a literal, and warns about parts that it leaves out."""
     iri_key: str | None = "uri"
     """The key for the node's IRI; None if the IRI is left out."""
     only_described: bool = False
@@ -390,7 +407,7 @@ class Nested:
         found: dict[str, dict[str, Any]] = {}
         for node in objects:
             if isinstance(node, Literal):
-                item = self.from_text(lexical(node))
+                item = self.from_text(lexical(node), partial(view.warn, key))
             else:
                 item = describe(view, node, self.table, f"{key}.")
                 if isinstance(node, URIRef) and (item or not self.only_described):
@@ -408,11 +425,11 @@ class Nested:
 
 def _identified(item: dict[str, Any], iri: str, iri_key: str | None) -> dict[str, Any]:
     if iri[:7].lower() == "mailto:":
-        return {"email": _address(iri), **item}
+        return {"email": _address(iri), **item} if _address(iri) else item
     return {iri_key: iri, **item} if iri_key and iri else item
 
 
-def name_or_email(words: str) -> dict[str, Any]:
+def name_or_email(words: str, warn: Warn) -> dict[str, Any]:
     """Return the description of an agent that is only a text."""
     if not words:
         return {}
@@ -420,7 +437,7 @@ def name_or_email(words: str) -> dict[str, Any]:
     return {"email": address} if is_email(address) else {"name": one_line(words)}
 
 
-def nothing(words: str) -> dict[str, Any]:
+def nothing(words: str, warn: Warn) -> dict[str, Any]:
     """Ignore a literal in place of a description."""
     return {}
 

@@ -273,7 +273,8 @@ def _add_format(resource: dict[str, Any], view: RecordView, node: Node) -> None:
         resource["mimetype"] = found.mimetype
     for name in sorted({*formats, *names[DCAT.mediaType]}):
         alone = file_format([name], [])
-        if alone.format != found.format and alone.mimetype != found.mimetype:
+        is_same_type = alone.mimetype is not None and alone.mimetype == found.mimetype
+        if alone.format != found.format and not is_same_type:
             view.warn("format", f'"{name[:80]}" is left out beside {found.format}')
 
 

@@ -17,6 +17,7 @@ from ..legal_values import one_line
 from .graph_values import (
     MappingRow,
     Nested,
+    Warn,
     boolean,
     earliest,
     email,
@@ -58,18 +59,27 @@ from .rdf import (
 )
 
 
-def _place(words: str) -> dict[str, Any]:
+def _place(words: str, warn: Warn) -> dict[str, Any]:
     return {"text": one_line(words)} if words else {}
 
 
-def _period(words: str) -> dict[str, Any]:
+def _period(words: str, warn: Warn) -> dict[str, Any]:
     """Return the period of an ISO 8601 interval such as ``2020-01-01/2021-12-31``, or of one date."""
     start, _, end = words.partition("/")
-    dates = {"start": iso_date(start), "end": iso_date(end)}
-    return {key: date for key, date in dates.items() if date}
+    dates = {
+        key: date for key, side in (("start", start), ("end", end)) if (date := iso_date(side))
+    }
+    for side in (start, end):
+        if dates and side.strip(" .") and not iso_date(side):
+            warn(f'"{side[:80]}" in "{words[:80]}" is not a date; left out')
+    return dates
 
 
-def _body(words: str) -> dict[str, Any]:
+def _hash(words: str, warn: Warn) -> dict[str, Any]:
+    return {"hash": words} if words else {}
+
+
+def _body(words: str, warn: Warn) -> dict[str, Any]:
     return {"body": words} if words else {}
 
 
@@ -174,7 +184,7 @@ CHECKSUM = (
     MappingRow("hash", (SPDX.checksumValue,), text),
     MappingRow("hash_algorithm", (SPDX.algorithm,), text),
 )
-checksums = Nested(CHECKSUM, lambda words: {"hash": words} if words else {}, iri_key=None)
+checksums = Nested(CHECKSUM, _hash, iri_key=None)
 
 RELATION = (
     MappingRow("relation", (DCT.relation,), text),

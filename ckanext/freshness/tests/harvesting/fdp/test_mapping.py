@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from random import Random
 from typing import Any
 
@@ -10,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rdflib import RDF, BNode, Graph, Literal, URIRef
 
-from ckanext.freshness.harvesting.fdp import mapping_tables
+from ckanext.freshness.harvesting.fdp import mapping, mapping_tables
 from ckanext.freshness.harvesting.fdp.mapping import MappingError, map_catalog, map_dataset
 from ckanext.freshness.harvesting.fdp.rdf import DCAT
 from ckanext.freshness.harvesting.record import Record
@@ -327,6 +328,58 @@ def test_a_warning_about_a_nested_value_names_the_whole_way(properties: str, war
 )
 def test_properties_without_a_field(properties: str, unmapped: dict[str, str]) -> None:
     assert mapped(f"dct:title 'T' ; {properties}").unmapped == unmapped
+
+
+PLACES = {
+    # node: (the triples that lead to it, its table)
+    "": ("", mapping_tables.DATASET),
+    ":d": ("<> dcat:distribution :d . :d dct:title 'D' .", mapping_tables.RESOURCE),
+    ":p": ("<> dct:publisher :p . :p foaf:name 'P' .", mapping_tables.AGENT),
+    ":c": ("<> dcat:contactPoint :c . :c vcard:fn 'C' .", mapping_tables.CONTACT),
+    ":l": ("<> dct:spatial :l . :l skos:prefLabel 'L' .", mapping_tables.PLACE),
+    ":t": ("<> dct:temporal :t . :t dcat:startDate '2020' .", mapping_tables.PERIOD),
+    ":s": (
+        "<> dcat:distribution :d . :d dcat:accessService :s . :s dct:title 'S' .",
+        mapping_tables.SERVICE,
+    ),
+}
+ODD = (
+    *("'zork'", "'zork'@nl", "<http://zork.example/>", "<mailto:zork>", "'12 zork'"),
+    *("'2020-01-01/zork'", "'2020-01-01/P1Y, zork'", "[ rdfs:label 'zork' ]"),
+    *("[ rdfs:seeAlso <http://zork.example/> ]", "[ :other 'zork' ]"),
+)
+BESIDE = ("", ", 'abc' , '2020-01-01' , '17'")
+
+
+@pytest.mark.parametrize("node", PLACES)
+def test_no_value_vanishes(node: str) -> None:
+    """Whatever stands where, it is in the record or in a warning, or its property is reported."""
+    leading, table = PLACES[node]
+    predicates = {path[0] for row in table for path in row.paths}
+    lost = []
+    for predicate, value, beside in itertools.product(sorted(predicates), ODD, BESIDE):
+        graph = graph_of(
+            f"<> a dcat:Dataset . {leading} {node or '<>'} <{predicate}> {value} {beside} ."
+        )
+        record = map_dataset(graph, SUBJECT)
+        name = mapping.short(str(predicate))
+        reported = any(name in step.split("/") for step in record.unmapped)
+        if "zork" not in record.as_json() and not reported:
+            lost.append((name, value, beside))
+    assert lost == []
+
+
+@pytest.mark.parametrize(
+    ("formats", "left_out"),
+    [
+        ("dct:format 'WFS' , 'WMS'", ["WMS"]),
+        ("dct:format 'CSV' ; dcat:mediaType 'text/csv'", []),
+        ("dct:format 'CSV' , 'Excel table' , 'Excel'", ["Excel", "Excel table"]),
+    ],
+)
+def test_further_formats_are_said(formats: str, left_out: list[str]) -> None:
+    _, warnings = resource(formats)
+    assert sorted(warning.split('"')[1] for warning in warnings) == left_out
 
 
 @pytest.mark.parametrize(
