@@ -180,7 +180,9 @@ class _Layout:
         elif key in RESERVED_KEYS or not key.strip():
             self.warn(key, "CKAN keeps this key for itself; left out")
         else:
-            value = self._extra(key, fields[key])
+            value = (
+                None if schema_fields.says_no_more(key, fields) else self._extra(key, fields[key])
+            )
             if value is not None:
                 extras[key] = value
         if key == "version" and "version" in package:
@@ -204,8 +206,6 @@ class _Layout:
 
     def _extra(self, key: str, value: Any) -> str | None:
         """Return the value of an extra: a text that Solr accepts; None if nothing is left."""
-        if _says_no_more(key, value):
-            return None
         if key.endswith("_date"):
             # These are dates in Solr, which refuses a package with any other value.
             moment = utc_moment(schema_fields.plain(value) or "")
@@ -270,7 +270,7 @@ class _Layout:
     def _resource(self, record: dict[str, Any]) -> dict[str, Any]:
         """Return a resource for CKAN. Structures that the schema does not declare become JSON texts."""
         where = f"resource {record.get('name') or record.get('uri') or record.get('url') or ''}"
-        values = self._legal_values(record, where)
+        values = self._legal_values(record, f"{where}: ")
         resource: dict[str, Any] = {}
         names = values.keys() | {
             name
@@ -282,7 +282,7 @@ class _Layout:
                 value = self._fitted(self.resource_fields[key], key, values, where)
             elif key == "size":
                 value = values[key]
-            elif _says_no_more(key, values[key]):
+            elif schema_fields.says_no_more(key, values):
                 continue
             else:
                 value = schema_fields.stored(_untranslated(values[key]))
@@ -330,21 +330,24 @@ class _Layout:
             self.warn(f"{where}: format", f"{len(name)} characters; shortened")
         resource["format"] = name[: legal_values.FORMAT_CHARACTERS].strip()
 
-    def _legal_values(self, values: dict[str, Any], where: str) -> dict[str, Any]:
-        """Leave out e-mail addresses that CKAN refuses, and active URLs, at any depth."""
+    def _legal_values(self, values: dict[str, Any], before: str) -> dict[str, Any]:
+        """Leave out e-mail addresses that CKAN refuses, and active URLs, at any depth.
+
+        :param before: the beginning of each warning's key.
+        """
         out: dict[str, Any] = {}
         for key, value in values.items():
-            path = f"{where}: {key}" if where else key
+            path = f"{before}{key}"
             is_address = key == "email" or key.endswith("_email")
             if key.removesuffix("_translated") in _PROSE:
                 out[key] = value
             elif is_address and value not in _EMPTY and not legal_values.is_email(str(value)):
                 self.warn(path, f'"{str(value)[:80]}" is not an e-mail address; left out')
             elif isinstance(value, dict):
-                out[key] = self._legal_values(value, path)
+                out[key] = self._legal_values(value, f"{path}.")
             elif isinstance(value, list):
                 out[key] = [
-                    self._legal_values(item, path) if isinstance(item, dict) else item
+                    self._legal_values(item, f"{path}.") if isinstance(item, dict) else item
                     for item in value
                     if not self._is_active(item, path)
                 ]
@@ -362,18 +365,7 @@ class _Layout:
 
 def _texts(value: Any) -> list[str]:
     """Return the texts of a field that holds one text or a list."""
-    return [
-        text
-        for text in map(schema_fields.plain, value if isinstance(value, list) else [value])
-        if text
-    ]
-
-
-def _says_no_more(key: str, value: Any) -> bool:
-    """Return whether a translated field has fewer than two languages, so that the plain field suffices."""
-    if not key.endswith("_translated") or not isinstance(value, Mapping):
-        return False
-    return len([language for language in value if language]) < 2
+    return [text for text in map(schema_fields.plain, schema_fields.as_list(value)) if text]
 
 
 def _untranslated(value: Any) -> Any:
@@ -381,7 +373,7 @@ def _untranslated(value: Any) -> Any:
     if not isinstance(value, list):
         return value
     return [
-        {key: inner for key, inner in item.items() if not _says_no_more(key, inner)}
+        {key: inner for key, inner in item.items() if not schema_fields.says_no_more(key, item)}
         if isinstance(item, dict)
         else item
         for item in value

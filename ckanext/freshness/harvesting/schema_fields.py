@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..dates import iso_date, utc_moment
-from .legal_values import is_email, json_text
+from .legal_values import is_email, json_text, one_line
 from .legal_values import tags as legal_tags
 
 Field = Mapping[str, Any]
@@ -80,6 +80,26 @@ def stored(value: Any) -> str | None:
     return json_text(value)
 
 
+def says_no_more(key: str, values: Mapping[str, Any]) -> bool:
+    """Return whether a translated field has one language and no other text than the plain field."""
+    value, plain_key = values[key], key.removesuffix("_translated")
+    if plain_key == key or not isinstance(value, Mapping):
+        return False
+    if len([language for language in value if language]) > 1:
+        return False
+    plain = values.get(plain_key)
+    known = [one_line(str(text)) for text in as_list(plain)]
+    # All tags of a record are in its "tags".
+    return key == "tags_translated" or all(
+        one_line(str(text)) in known for texts in value.values() for text in as_list(texts)
+    )
+
+
+def as_list(value: Any) -> list[Any]:
+    """Return the values of a field that holds one or a list."""
+    return value if isinstance(value, list) else [value]
+
+
 def _text(fitting: FieldValue) -> str | None:
     return plain(fitting.value)
 
@@ -100,7 +120,7 @@ def _nested(fitting: FieldValue) -> list[dict[str, Any]] | None:
             value = {home: plain(value)} if home else {}
         item = {}
         for name in sorted(value.keys() - subfields.keys()):
-            if not name.endswith("_translated") and f"{name}_translated" not in subfields:
+            if f"{name}_translated" not in subfields and not says_no_more(name, value):
                 fitting.warn(
                     f"{fitting.key}.{name}", "the schema's field has no room for it; left out"
                 )
@@ -177,7 +197,11 @@ def _numbers(fitting: FieldValue) -> list[str] | None:
 def _boolean(fitting: FieldValue) -> bool | None:
     if isinstance(fitting.value, bool):
         return fitting.value
-    return {"true": True, "false": False}.get(str(plain(fitting.value)).lower())
+    text = plain(fitting.value)
+    value = {"true": True, "false": False}.get(str(text).lower())
+    if text is not None and value is None:
+        fitting.warn(fitting.key, f'"{text[:80]}" is neither true nor false; left out')
+    return value
 
 
 def _date(fitting: FieldValue) -> str | None:
@@ -205,11 +229,12 @@ def _by_language(fitting: FieldValue) -> list[tuple[str, Any]]:
         (language or fitting.languages[0], translations[language])
         for language in sorted(translations, reverse=True)
     ]
-    return [
-        (language, value)
-        for language, value in out
-        if _LANGUAGE.fullmatch(language) and value not in (None, "", [], {})
-    ]
+    given = [(language, value) for language, value in out if value not in (None, "", [], {})]
+    for language, value in given:
+        if not _LANGUAGE.fullmatch(language):
+            words = f'"{(plain(value) or "")[:80]}" has the language "{language[:80]}"'
+            fitting.warn(fitting.key, f"{words}, which ckanext-fluent does not know; left out")
+    return [(language, value) for language, value in given if _LANGUAGE.fullmatch(language)]
 
 
 def _complete(fitting: FieldValue, translations: dict[str, Any], fallback: Any) -> dict[str, Any]:
@@ -241,7 +266,11 @@ def _translated_tags(fitting: FieldValue) -> dict[str, list[str]] | None:
 
 
 def _json_object(fitting: FieldValue) -> dict[str, Any] | None:
-    return dict(fitting.value) if isinstance(fitting.value, Mapping) else None
+    if isinstance(fitting.value, Mapping):
+        return dict(fitting.value)
+    if text := plain(fitting.value):
+        fitting.warn(fitting.key, f'"{text[:80]}" is no JSON object; left out')
+    return None
 
 
 def _foreign(fitting: FieldValue) -> None:

@@ -40,6 +40,7 @@ def extras(package: dict[str, Any]) -> dict[str, str]:
         ("min_typical_age", 0, "0"),
         ("trusted_data_holder", False, "false"),
         ("title_translated", {"en": "T", "nl": "S"}, '{"en": "T", "nl": "S"}'),
+        ("title_translated", {"": "T", "en": "S"}, '{"": "T", "en": "S"}'),
     ],
 )
 def test_what_core_does_not_know_is_an_extra(key: str, value: Any, stored: str) -> None:
@@ -54,7 +55,7 @@ def test_what_core_does_not_know_is_an_extra(key: str, value: Any, stored: str) 
         ("identifier", None),
         # These repeat the plain field beside them.
         ("title_translated", {"en": "T"}),
-        ("title_translated", {"": "T", "en": "S"}),
+        ("title_translated", {"": "T", "en": "T"}),
     ],
 )
 def test_what_says_nothing_is_no_extra(key: str, value: Any) -> None:
@@ -273,7 +274,7 @@ def test_addresses_that_are_none() -> None:
     assert json.loads(extras(result.package)["contact"]) == [{"name": "A"}, {"email": "c@d.nl"}]
     assert result.warnings == [
         'maintainer_email: "nobody" is not an e-mail address; left out',
-        'contact: email: "a at b" is not an e-mail address; left out',
+        'contact.email: "a at b" is not an e-mail address; left out',
     ]
 
 

@@ -248,9 +248,9 @@ KINDS: dict[str, list[dict[str, Any]]] = {
         ("numbers", ["1.5", "x"], ["1.5"], True),
         ("boolean", True, True, False),
         ("boolean", "False", False, False),
-        ("boolean", "maybe", None, False),
+        ("boolean", "maybe", None, True),
         ("object", {"a": 1}, {"a": 1}, False),
-        ("object", "a", None, False),
+        ("object", "a", None, True),
         ("series", ["https://a.nl/1"], None, True),
         ("email", "a@b.nl", "a@b.nl", False),
         ("email", "a at b", None, True),
@@ -278,11 +278,26 @@ def test_a_choice_that_only_a_helper_knows_is_passed_on() -> None:
 
 def test_language_tags_that_fluent_refuses() -> None:
     field = {"field_name": "f", "preset": "fluent_text"}
-    package = laid(
+    result = laid(
         {"f": "t", "f_translated": {"EN": "upper", "de-at": "de", "x_y": "no", "": "t"}},
         schema_of(field),
-    ).package
-    assert package["f"] == {"de-at": "de", "en": "t"}
+    )
+    assert result.package["f"] == {"de-at": "de", "en": "t"}
+    assert result.warnings == [
+        f'f: "{text}" has the language "{tag}", which ckanext-fluent does not know; left out'
+        for tag, text in (("x_y", "no"), ("EN", "upper"))
+    ]
+
+
+def test_translations_without_a_subfield_are_said() -> None:
+    field = {"field_name": "f", "repeating_subfields": [{"field_name": "name"}]}
+    items = [
+        {"name": "A", "name_translated": {"en": "A", "nl": "B"}},
+        {"name": "C", "name_translated": {"en": "C"}},
+    ]
+    result = laid({"f": items}, schema_of(field))
+    assert result.package["f"] == [{"name": "A"}, {"name": "C"}]
+    assert result.warnings == ["f.name_translated: the schema's field has no room for it; left out"]
 
 
 def test_text_without_a_language_gives_way_to_text_in_the_default_one() -> None:

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rdflib import RDF, BNode, Graph, Literal, URIRef
 
-from ckanext.freshness.harvesting.fdp import mapping, mapping_tables
+from ckanext.freshness.harvesting.fdp import mapping_tables
 from ckanext.freshness.harvesting.fdp.mapping import MappingError, map_catalog, map_dataset
-from ckanext.freshness.harvesting.fdp.rdf import DCAT
+from ckanext.freshness.harvesting.fdp.rdf import DCAT, short
 from ckanext.freshness.harvesting.record import Record
 
 SUBJECT = URIRef("https://fdp.example.org/dataset/1")
@@ -362,7 +362,7 @@ def test_no_value_vanishes(node: str) -> None:
             f"<> a dcat:Dataset . {leading} {node or '<>'} <{predicate}> {value} {beside} ."
         )
         record = map_dataset(graph, SUBJECT)
-        name = mapping.short(str(predicate))
+        name = short(str(predicate))
         reported = any(name in step.split("/") for step in record.unmapped)
         if "zork" not in record.as_json() and not reported:
             lost.append((name, value, beside))
