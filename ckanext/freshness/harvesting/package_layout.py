@@ -287,12 +287,21 @@ class _Layout:
             else:
                 value = schema_fields.stored(_untranslated(values[key]))
             if value not in _EMPTY:
-                resource[key] = value
+                resource[self._resource_key(key)] = value
         self._legal_size(resource, where)
         self._legal_format(resource, where)
         urls = [resource.get(key) or "" for key in ("url", "download_url", "access_url")]
         resource["url"] = self._legal_url(dict.fromkeys(map(str.strip, urls)), where)
         return resource
+
+    def _resource_key(self, key: str) -> str:
+        """Return the key of a resource's value.
+
+        CKAN's templates take ``name_translated`` for a dictionary. Without a schema it is a JSON text, with
+        which the dataset's page would fail.
+        """
+        plain = key.removesuffix("_translated")
+        return key if plain == key or key in self.resource_fields else f"translated_{plain}"
 
     def _legal_url(self, urls: Iterable[str], where: str) -> str:
         """Return the first of some URLs that CKAN and Solr accept; "" if there is none."""

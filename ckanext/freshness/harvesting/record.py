@@ -27,7 +27,8 @@ RESOURCE_KEYS = frozenset(
         *("hash", "hash_algorithm", "identifier", "issued", "language", "license", "mimetype"),
         *("modified", "name", "name_translated", "package_format", "publisher"),
         *("retention_period", "rights", "size", "spatial_resolution_in_meters", "status"),
-        *("temporal_resolution", "uri", "url", "version"),
+        *("temporal_resolution", "translated_description", "translated_name", "uri", "url"),
+        "version",
     ]
 )
 """Every key that a harvested resource can have; the names are those of ckanext-dcat."""

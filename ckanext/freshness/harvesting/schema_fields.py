@@ -265,6 +265,14 @@ def _translated_tags(fitting: FieldValue) -> dict[str, list[str]] | None:
     return _complete(fitting, out, fallback) or None
 
 
+def _tag_string(fitting: FieldValue) -> str | None:
+    names, changed = legal_tags(_list(fitting) or [])
+    for text, name in changed.items():
+        became = f'becomes "{name}"' if name else "has fewer than two letters or digits; left out"
+        fitting.warn(fitting.key, f'"{text[:80]}" {became}')
+    return ", ".join(names) or None
+
+
 def _json_object(fitting: FieldValue) -> dict[str, Any] | None:
     if isinstance(fitting.value, Mapping):
         return dict(fitting.value)
@@ -285,6 +293,7 @@ _SHAPES: dict[str, Callable[[FieldValue], Any]] = {
     "scheming_multiple_number": _numbers,
     "scheming_choices": _choice,
     "scheming_valid_json_object": _json_object,
+    "tag_string_convert": _tag_string,
     "scheming_isodatetime": _moment,
     "scheming_isodatetime_tz": _moment,
     "isodate": _moment,
@@ -302,6 +311,7 @@ _SHAPES: dict[str, Callable[[FieldValue], Any]] = {
     "select": _choice,
     "radio": _choice,
     "json_object": _json_object,
+    "tag_string_autocomplete": _tag_string,
     "date": _moment,
     "datetime": _moment,
     "datetime_tz": _moment,

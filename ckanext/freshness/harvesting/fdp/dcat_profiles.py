@@ -7,6 +7,7 @@ turns the result into a record. Only this mapping needs CKAN's configuration.
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,12 +18,12 @@ from rdflib import DCTERMS as DCT
 from rdflib import FOAF, RDF, BNode, Graph, Literal, URIRef
 from rdflib.term import Node
 
-from ..legal_values import clean_all
+from ..legal_values import clean, clean_all
 from ..record import Record
 from . import geometry
 from .graph_values import label, present_url, text_or_texts
 from .mapping import MappingError
-from .rdf import DCAT, RecordView
+from .rdf import DCAT, RecordView, short
 from .record_graph import record_graph
 
 GROUP = "ckan.rdf.profiles"
@@ -32,6 +33,8 @@ _WKT = URIRef("http://www.opengis.net/ont/geosparql#wktLiteral")
 _MIB = 1024 * 1024
 MOST_TEXT = 8 * _MIB
 """Characters in a record's literals. For each million, ckanext-dcat takes 4 seconds and 40 MB."""
+MOST_RETRIED = 64 * 1024
+"""Characters in a record that is parsed again, once for each of its properties, if a profile fails."""
 MOST_OF_KIND = {DCAT.keyword: 256 * 1024, _WKT: _MIB}
 """Characters in a record's keywords and in its geometries, which take ten times as long."""
 _NAMES = {DCAT.keyword: "keywords", _WKT: "geometries"}
@@ -82,11 +85,12 @@ def map_with_profiles(
 
     parser = RDFParser(profiles=list(profiles), dataset_type="dataset")
     parser.g = _only(graph, subject, view)
-    too_long = _too_long(graph, subject)
+    lengths = _lengths(graph, subject)
+    too_long = [kind for kind, most in MOST_OF_KIND.items() if lengths[kind] > most]
     if too_long:
         for triple in [triple for triple in parser.g if _kind(triple) in too_long]:
             parser.g.remove(triple)
-    parsed = next(iter(parser.datasets()))
+    parsed, refused = _parsed(parser, may_retry=lengths.total() <= MOST_RETRIED)
     names = {node: label(view, node) for node in graph.all_nodes() if isinstance(node, BNode)}
     canonical = _Canonical({str(node): name for node, name in names.items()})
     record = canonical.record(parsed)
@@ -94,7 +98,7 @@ def map_with_profiles(
         f"more than {MOST_OF_KIND[kind]:,} characters of {_NAMES[kind]}, which are left out"
         for kind in too_long
     ]
-    record.warnings += sorted(canonical.warnings)
+    record.warnings += [*refused, *sorted(canonical.warnings)]
     record.fields["uri"] = "" if isinstance(subject, BNode) else str(subject)
     if not view.properties(subject).get(FOAF.homepage):
         record.fields.pop("homepage", None)
@@ -151,8 +155,8 @@ def _kind(triple: tuple[Node, Node, Node]) -> Node:
     return _WKT if isinstance(value, Literal) and value.datatype == _WKT else predicate
 
 
-def _too_long(graph: Graph, subject: Node) -> list[URIRef]:
-    """Return the kinds of :data:`MOST_OF_KIND` whose limit a record exceeds.
+def _lengths(graph: Graph, subject: Node) -> Counter[Node]:
+    """Return how many characters a record's literals have, by their kinds.
 
     :raises MappingError: the record exceeds the limit of all its text.
     """
@@ -163,7 +167,29 @@ def _too_long(graph: Graph, subject: Node) -> list[URIRef]:
             lengths[_kind(triple)] += len(triple[2])
     if lengths.total() > MOST_TEXT:
         raise MappingError(str(subject), f"the record has more than {MOST_TEXT:,} characters")
-    return [kind for kind, most in MOST_OF_KIND.items() if lengths[kind] > most]
+    return lengths
+
+
+def _parsed(parser: Any, *, may_retry: bool) -> tuple[dict[str, Any], list[str]]:
+    """Return what ckanext-dcat makes of a graph, and a warning if a profile stumbles over one property.
+
+    Profiles fail at values such as an infinite number. They do not say at which, so each property is left out
+    in turn.
+    """
+    try:
+        return next(iter(parser.datasets())), []
+    except Exception:
+        if not may_retry:
+            raise
+        for predicate in sorted(set(parser.g.predicates()) - {RDF.type, DCAT.distribution}):
+            triples = list(parser.g.triples((None, predicate, None)))
+            parser.g.remove((None, predicate, None))
+            with contextlib.suppress(Exception):
+                words = f"{short(str(predicate))}: a profile fails at one of its values; left out"
+                return next(iter(parser.datasets())), [words]
+            for triple in triples:
+                parser.g.add(triple)
+        raise
 
 
 class _Canonical:
@@ -197,7 +223,7 @@ class _Canonical:
         resources.sort(
             key=lambda r: (str(r.get("name", "")).casefold(), json.dumps(r, sort_keys=True))
         )
-        tags = {self.value(tag["name"], "tags") for tag in parsed.get("tags", [])}
+        tags = {self._named(tag["name"], "tags") for tag in parsed.get("tags", [])}
         return Record(self.value(fields, ""), resources, sorted(filter(None, tags)))
 
     def value(self, value: Any, path: str) -> Any:
@@ -215,11 +241,13 @@ class _Canonical:
             items_of_list = [self.value(item, path) for item in value]
             kept = [item for item in items_of_list if item is not None]
             return sorted(kept, key=lambda item: json.dumps(item, sort_keys=True))
-        if isinstance(value, str) and value in self._labels:
-            if not self._labels[value]:
-                self.warnings.add(f"{path}: a description without a name is left out")
-            return self._labels[value] or None
-        return clean_all(value)
+        return self._named(value, path) if isinstance(value, str) else value
+
+    def _named(self, text: str, path: str) -> str | None:
+        """Return a text, or the label in place of a blank node's name; None if the node has no label."""
+        if text in self._labels and not self._labels[text]:
+            self.warnings.add(f"{path}: a description without a name is left out")
+        return clean(self._labels.get(text, text)) or None
 
 
 def _opened(value: str) -> Any:

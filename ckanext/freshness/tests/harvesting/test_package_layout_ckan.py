@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
 from ckan.common import config
 from ckan.tests.helpers import call_action
 
+from ckanext.freshness.harvesting.fdp import mapping_tables
+from ckanext.freshness.harvesting.fdp.graph_values import LISTS, MappingRow, Nested
 from ckanext.freshness.harvesting.fdp.mapping_tables import OWNED_KEYS
 from ckanext.freshness.harvesting.licenses import license_index
 from ckanext.freshness.harvesting.package_layout import CatalogSite, package_dict
@@ -164,3 +167,33 @@ def test_whatever_a_source_says_is_saved_and_found(site: CatalogSite) -> None:
     for number, url in enumerate(RECORDING["datasets"][1:3]):
         package = create(mapped(url), site, f"dataset-{number}")
         assert value_of(package, "uri") == url
+
+
+ODD = ('[{"a": [' * 500, "http://[::1/x", "\u202e\ufffe\ud800 %s {{ x }} <script>")
+
+
+def everywhere(text: str) -> Record:
+    """Return a record that has a text wherever the mapping can put one."""
+
+    def value(row: MappingRow) -> Any:
+        if isinstance(row.read, Nested):
+            return [{inner.key: text for inner in row.read.table}]
+        return [text, f"{text} 2"] if row.read in LISTS else text
+
+    def values(table: Iterable[MappingRow]) -> dict[str, Any]:
+        fields = {row.key: value(row) for row in table}
+        in_languages = {"": text, "en": f"{text} 2", "x_y": text}
+        translated = (f"{row.key}_translated" for row in table if row.translated)
+        return {**fields, **dict.fromkeys(translated, in_languages)}
+
+    resource = {**values(mapping_tables.RESOURCE), "uri": text, "url": text, "format": text}
+    return Record(values(mapping_tables.DATASET), [resource, {"url": text}], [text])
+
+
+def test_an_odd_text_everywhere_is_saved_and_shown(site: CatalogSite, app: Any) -> None:
+    for number, text in enumerate(ODD):
+        record, name = everywhere(text), f"odd-{number}"
+        package = create(record, site, name)
+        assert found(name)["id"] == package["id"]
+        write("package_update", merge(package, package_dict(record, site), owned=OWNED_KEYS))
+        assert app.get(f"/dataset/{name}").status_code == 200

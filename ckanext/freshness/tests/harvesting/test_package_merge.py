@@ -289,6 +289,7 @@ def test_the_harvester_owns_what_it_can_write() -> None:
     assert {f"{row.key}_translated" for row in rows if row.translated} <= OWNED_KEYS
     fields = (*mapping_tables.RESOURCE, *mapping_tables.CHECKSUM)
     translated = {f"{row.key}_translated" for row in fields if row.translated}
+    translated |= {f"translated_{row.key}" for row in fields if row.translated}
     others = {"uri", "url", "format", "mimetype"}
     assert {row.key for row in fields} | translated | others == RESOURCE_KEYS
     assert not {"author", "maintainer", "guid", "name", "id", "review_date"} & OWNED_KEYS

@@ -157,6 +157,27 @@ def test_a_blank_node_has_its_label_or_a_warning() -> None:
     ]
 
 
+@pytest.mark.parametrize("number", ["INF", "1e999", "9" * 400])
+def test_a_value_at_which_a_profile_fails_costs_no_record(number: str) -> None:
+    record = parsed(
+        graph_of(
+            f"<> a dcat:Dataset ; dct:title 'T' ; health:numberOfRecords '{number}' ; dcat:keyword 'k' ;"
+            f" dcat:distribution [ a dcat:Distribution ; dct:title 'D' ] ."
+        )
+    )
+    assert (record.fields["title"], record.tags) == ("T", ["k"])
+    assert "number_of_records" not in record.fields
+    assert len(record.resources) == 1
+    assert record.warnings == [
+        "healthdcatap:numberOfRecords: a profile fails at one of its values; left out"
+    ]
+
+
+def test_a_keyword_that_looks_like_json() -> None:
+    graph = graph_of("""<> a dcat:Dataset ; dct:title 'T' ; dcat:keyword '[{"a": 1}]' .""")
+    assert parsed(graph).tags == ['[{"a": 1}]']
+
+
 def test_unknown_profiles() -> None:
     with pytest.raises(ValueError, match=r"profiles: unknown: nope; known: .*euro_dcat_ap_3"):
         dcat_profiles.check(["euro_dcat_ap_3", "nope"])

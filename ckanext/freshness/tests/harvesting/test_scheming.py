@@ -141,7 +141,7 @@ def opened(value: str) -> Any:
 
 @pytest.mark.parametrize("schema", SCHEMAS, indirect=True)
 def test_the_same_keys_land_where_the_site_has_them(
-    schema: str, fdp: FdpServer, cohort: Record
+    schema: str, fdp: FdpServer, cohort: Record, app: Any
 ) -> None:
     harvest = add_source(fdp.source_url)
     job = harvest.run()
@@ -160,6 +160,12 @@ def test_the_same_keys_land_where_the_site_has_them(
     answers, service = dataset["resources"]
     if schema == "multilingual":
         assert answers["name_translated"] == {"en": "Answers", "es": "Respuestas", "ca": "Answers"}
+    else:
+        # CKAN's templates take "name_translated" for a dictionary, which only a schema can store.
+        assert json.loads(answers["translated_name"]) == {"en": "Answers", "es": "Respuestas"}
+        assert "name_translated" not in answers
+        for path in ("", *(f"/resource/{one['id']}" for one in dataset["resources"])):
+            assert app.get(f"/dataset/{dataset['name']}{path}").status_code == 200
     assert (answers["name"], answers["format"], answers["size"]) == ("Answers", "CSV", 2048)
     listed = answers["language"] if schema != "core" else json.loads(answers["language"])
     assert listed == [ENGLISH]
