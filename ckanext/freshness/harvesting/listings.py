@@ -35,9 +35,11 @@ class PagedList:
         self._urls: set[str] = set()
         self._digests: set[str] = set()
         self._found: set[str] = set()
+        self._further: set[str] = set()
         self._last = ""
         self._totals: set[int] = set()
         self._others = 0
+        self._ends: set[str] = set()
 
     def __len__(self) -> int:
         """Return the number of pages."""
@@ -46,30 +48,39 @@ class PagedList:
     def add(
         self,
         url: str,
-        members: Sequence[str],
+        members: Sequence[str] | None,
         *,
+        further: Sequence[str] = (),
         digest: str = "",
         total: int | None = None,
         others: int = 0,
+        ends: Sequence[str] = (),
     ) -> None:
         """Add a page.
 
-        :param members: the identities of the records on the page, in its order.
+        :param members: the identities of the records on the page, in its order; None if they are not known.
+        :param further: identities of members of other kinds, such as catalogs; a total may include them.
         :param digest: a hash of the page's bytes.
         :param total: the number of records in the whole list, if the page states it.
-        :param others: the number of members that are no records; a total may include them.
+        :param others: the number of members that have no identity; a total may include them.
+        :param ends: URLs of other pages that the page names as the last one.
         :raises NotWhole: the page repeats earlier ones, or does not follow the page before.
         """
         if url in self._urls or (digest and digest in self._digests):
             raise NotWhole(f"its page {url} repeats an earlier page")
         if self._overlapping and self._urls and (not members or members[0] != self._last):
             raise NotWhole("its pages do not meet")
-        is_new = not self._found.issuperset(members)
-        if self._urls and members and not is_new and not self._overlapping:
-            raise NotWhole(f"its page {url} lists only records of earlier pages")
+        if self._urls and members is not None and not self._overlapping:
+            found = {*members, *further}
+            if not found and not others:
+                raise NotWhole(f"its page {url} lists nothing")
+            if found and found <= self._found | self._further:
+                raise NotWhole(f"its page {url} lists only records of earlier pages")
         self._urls.add(url)
         self._digests.add(digest)
-        self._found.update(members)
+        self._found.update(members or ())
+        self._further.update(further)
+        self._ends.update(ends)
         self._last = members[-1] if members else self._last
         self._others += others
         if total is not None:
@@ -78,13 +89,16 @@ class PagedList:
             raise NotWhole("the number of its records changes while it is read")
 
     def end(self) -> None:
-        """Check the totals after the last page.
+        """Check the statements of all pages after the last one.
 
-        :raises NotWhole: the source states another number of records than its pages have.
+        :raises NotWhole: the source states another number of records than its pages have, or another last page.
         """
+        if unread := sorted(self._ends - self._urls):
+            raise NotWhole(f"its last page {unread[0]} was not among those that its pages lead to")
         read = len(self._found)
+        counts = {read, read + len(self._further - self._found)}
         for total in self._totals:
-            if total not in (read, read + self._others):
+            if total not in counts | {count + self._others for count in counts}:
                 raise NotWhole(f"it says that it has {total} records, and its pages list {read}")
 
 

@@ -352,8 +352,10 @@ class ContainerCrawl:
                     page,
                     members,
                     links=[urljoin(page.base, link) for link in outline.next_pages],
+                    further=[*outline.catalogs, *outline.parts],
                     total=outline.total,
-                    others=outline.services + len(outline.catalogs) + len(outline.parts),
+                    others=outline.services,
+                    ends=_ends(page, outline),
                 )
             pages.end()
         except UnreadableDocument as failure:
@@ -463,3 +465,11 @@ def _united(first: DocumentOutline, second: DocumentOutline) -> DocumentOutline:
         name: sorted({*getattr(first, name), *getattr(second, name)}) for name in names
     }
     return replace(first, **united)
+
+
+def _ends(page: FetchedDocument, outline: DocumentOutline) -> list[str]:
+    """Return the URLs of other pages that a page names as the last one."""
+    ends = {urljoin(page.base, link) for link in outline.last_pages}
+    if page.last_url is not None:
+        ends.add(page.last_url)
+    return sorted(ends - {page.url, page.base})

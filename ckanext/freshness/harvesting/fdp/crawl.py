@@ -92,7 +92,7 @@ class Crawl:
         services = ServiceReader(self._reader, options.now)
         self._catalogs = ContainerCrawl(self._reader, self._listing, options, known, sink, services)
         self._datasets = DatasetAssembler(
-            self._reader, services, options.mapper, self._dataset_of, options.now
+            self._reader, services, options.mapper, self._owner_of, options.now
         )
         self._subjects: dict[str, str] = {}
         """The listed URL of each dataset, by its URL in its document."""
@@ -115,6 +115,8 @@ class Crawl:
         )
         self._forbidden: dict[str, Sighting] = {}
         """Sightings of current records that answer 401 or 403."""
+        self._drafts: set[str] = set()
+        """Listed URLs that answer 401 or 403 and were never harvested."""
         self._below: dict[str, Place] = {}
         """Records that datasets list, and that are not read yet."""
         self._answers: dict[str, ReadOutcome] = {}
@@ -224,7 +226,7 @@ class Crawl:
                 continue
             if missing:
                 self._listing.mark_unproved(container, nothing_readable(len(members)))
-            else:
+            elif not self._drafts.issuperset(members):
                 words = f"none of the {len(members)} records that it lists could be read"
                 self.warnings.append(f"{display_url(container)}: {words}")
 
@@ -283,6 +285,8 @@ class Crawl:
                 and self._known.of(url, self.containers.listed) is None
             )
             self._record_failed |= not is_draft
+            if is_draft and failure.outcome is ReadOutcome.FORBIDDEN:
+                self._drafts.add(url)
             if self._reader.memory.knows(_series_key(url)):
                 words = "it could not be read, and listed other records before"
                 self._listing.mark_unproved(url, words, reported=True)
@@ -453,6 +457,17 @@ class Crawl:
     def _dataset_of(self, url: str) -> str | None:
         """Return the listed URL of the dataset that a URL identifies."""
         return self._listing.listed_as(url) or self._subjects.get(url)
+
+    def _owner_of(self, url: str) -> str | None:
+        """Return the dataset of the source that a URL identifies.
+
+        While a container was not read whole, a current record that it may list still owns its distributions.
+        """
+        found = self._dataset_of(url)
+        if found is None and (self.containers.unreadable or self.containers.unproved):
+            known = self._known.of(url, self.containers.listed)
+            return None if known is None or known.url in self._listing else known.url
+        return found
 
     def _listed_records(self) -> set[str]:
         """Return the URLs of all listed records, and of current records now listed under another URL."""

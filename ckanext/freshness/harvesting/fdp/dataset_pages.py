@@ -124,7 +124,7 @@ class DatasetPages:
                 members = await self._read_page(container, page)
                 whole = whole and members is not None
                 page.next_url = sizes.after(url, page.next_url, seconds)
-                pages.add(page, members or ())
+                pages.add(page, members or None)
                 if sizes.is_slow and await self._is_slower_than_alone(container, sizes.per_record):
                     self.missed[first] = "its pages take longer than single documents"
                     return

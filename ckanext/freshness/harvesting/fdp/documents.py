@@ -107,6 +107,8 @@ class DocumentOutline:
     """Listed catalogs of that kind."""
     next_pages: list[str] = field(default_factory=list)
     """Further pages of the list by Hydra, as the document writes them."""
+    last_pages: list[str] = field(default_factory=list)
+    """Pages that the document names as the last one, and that are not this page itself."""
     total: int | None = None
     """Number of records in the whole list, if the document states it."""
     members: dict[str, ListedDataset] = field(default_factory=dict)
@@ -175,7 +177,7 @@ def outline_of_container(
     below = _listed(graph, subject, _CATALOG_PREDICATES)
     datasets_ = [url for url in _listed(graph, subject, (DCAT.dataset,)) if url not in own]
     parts = set(_parts(graph, subject)) - own - {*below, *datasets_, str(subject)}
-    next_pages, total = _paging(graph)
+    next_pages, last_pages, total = _paging(graph)
     return DocumentOutline(
         subject=str(subject),
         is_catalog=is_catalog,
@@ -193,6 +195,7 @@ def outline_of_container(
         refused=_refused(datasets_),
         refused_catalogs=_refused(below),
         next_pages=next_pages,
+        last_pages=last_pages,
         total=total,
     )
 
@@ -313,8 +316,8 @@ def _type_name(graph: Graph, node: Node) -> str:
     return names[0].replace("#", "/").rpartition("/")[2] if names else ""
 
 
-def _paging(graph: Graph) -> tuple[list[str], int | None]:
-    """Return the further pages of a document's list, and the number of its records, both by Hydra.
+def _paging(graph: Graph) -> tuple[list[str], list[str], int | None]:
+    """Return a document's next pages, other pages that it calls the last, and the number of records, by Hydra.
 
     Both the terms of Hydra before 2014 (nextPage) and the present ones (next) are used. A document has one
     list: totals that contradict each other count as none.
@@ -330,7 +333,14 @@ def _paging(graph: Graph) -> tuple[list[str], int | None]:
         for node in graph.objects(None, _HYDRA.totalItems)
         if (text := str(node)).isdecimal() and len(text) < 10
     }
-    return sorted(pages), totals.pop() if len(totals) == 1 else None
+    lasts = [
+        (str(page), str(last))
+        for name in ("last", "lastPage")
+        for page, last in graph.subject_objects(_HYDRA[name])
+    ]
+    here = {page for page, _ in lasts}
+    last_pages = sorted({last for _, last in lasts} - here)
+    return sorted(pages), last_pages, totals.pop() if len(totals) == 1 else None
 
 
 def _relations(graph: Graph, subject: Node) -> set[Node]:

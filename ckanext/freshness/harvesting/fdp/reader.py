@@ -10,7 +10,7 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin
 
 from rdflib import Graph
@@ -77,6 +77,8 @@ class FetchedDocument:
     parser: RdfParser
     next_url: str | None = None
     """URL of the next page (RFC 8288, rel="next")."""
+    last_url: str | None = None
+    """URL of the last page (rel="last")."""
     is_paged: bool = False
     """It links to the first or the last page, so the server states where pages end."""
     has_end: bool = True
@@ -227,15 +229,13 @@ class DocumentReader:
         answer = await self._fetch(url)
         body = answer.body or b""
         links = _links(answer)
-        next_url = links.get("next")
-        if next_url is not None:
-            try:
-                next_url = urljoin(answer.final_url, next_url)
-            except ValueError as error:
-                reason = "its link to the next page is malformed"
-                raise UnreadableDocument(url, ReadOutcome.FAILED, reason) from error
+        try:
+            joined = {relation: urljoin(answer.final_url, link) for relation, link in links.items()}
+        except ValueError as error:
+            reason = "its link to another page is malformed"
+            raise UnreadableDocument(url, ReadOutcome.FAILED, reason) from error
         document = self.document(url, answer.final_url, answer.headers.get("Content-Type"), body)
-        document.next_url = next_url
+        document.next_url, document.last_url = joined.get("next"), joined.get("last")
         document.has_end = not answer.headers.keys().isdisjoint(
             ("Content-Length", "Transfer-Encoding")
         )
@@ -402,19 +402,18 @@ class Pages:
     def add(
         self,
         page: FetchedDocument,
-        members: Sequence[str] = (),
+        members: Sequence[str] | None = None,
         *,
         links: Iterable[str] = (),
-        total: int | None = None,
-        others: int = 0,
+        **facts: Any,
     ) -> None:
-        """Add a page that was read; the other parameters are those of :meth:`.PagedList.add`.
+        """Add a page that was read; the other parameters and ``facts`` are those of :meth:`.PagedList.add`.
 
         :param links: further pages that the document names, besides those of its headers.
         :raises UnreadableDocument: it repeats an earlier page, a link leads back, or there are too many pages.
         """
         try:
-            self._list.add(page.url, members, digest=page.digest, total=total, others=others)
+            self._list.add(page.url, members, digest=page.digest, **facts)
             following = {*([page.next_url] if page.next_url else []), *links} - {page.url}
             if page.next_url is not None and page.next_url in self._met:
                 raise NotWhole("its link to the next page leads to a page that was read before")

@@ -207,6 +207,87 @@ def test_a_list_without_a_proof_deletes_nothing(
     assert site.job(NOW + 4 * DAY).errors == []
 
 
+PAGES: dict[str, tuple[list[str], bool]] = {
+    # what each page of a list of three has besides the catalog, and whether the list is proved
+    "next and last": (
+        [
+            "; dcat:dataset {0} . <?p=1> hydra:nextPage <?p=2> ; hydra:lastPage <?p=2>",
+            "; dcat:dataset {1}, {2} . <?p=2> hydra:lastPage <?p=2>",
+        ],
+        True,
+    ),
+    "the last page is not reached": (
+        [
+            "; dcat:dataset {0}, {1} . <?p=1> hydra:next <?p=2> ; hydra:last <?p=3>",
+            "; dcat:dataset {2} . <?p=2> hydra:last <?p=3>",
+        ],
+        False,
+    ),
+    "a page without anything": (
+        ["; dcat:dataset {0}, {1}, {2} . <?p=1> hydra:next <?p=2>", ""],
+        False,
+    ),
+    "a page that repeats a catalog": (
+        [
+            "; dcat:catalog {3} ; dcat:dataset {0}, {1} . <?p=1> hydra:next <?p=2>",
+            "; dcat:catalog {3} . <> hydra:totalItems 4",
+        ],
+        False,
+    ),
+    "a total that includes catalogs": (
+        [
+            "; dcat:catalog {3} ; dcat:dataset {0} . <?p=1> hydra:next <?p=2> ; hydra:totalItems 4",
+            "; dcat:dataset {1}, {2} . <?p=2> hydra:totalItems 4",
+        ],
+        True,
+    ),
+}
+
+
+@pytest.mark.parametrize("case", PAGES)
+def test_the_pages_of_a_list(fdp: FdpServer, case: str) -> None:
+    """The fourth dataset is on none of them, and still answers."""
+    fdp.layout.pages = fdp.layout.containers = False
+    record, other = fdp.add_catalog(), fdp.add_catalog()
+    datasets = [fdp.add_dataset(record) for _ in range(4)]
+    site = Site(fdp)
+    site.job()
+    pages, proved = PAGES[case]
+    iris = [f"<{fdp.iri_of(one)}>" for one in (*datasets[:3], other)]
+    documents = [
+        f"@prefix hydra: <http://www.w3.org/ns/hydra/core#> .\n{PREFIXES}<{fdp.iri_of(record)}> "
+        f"a dcat:Catalog {page.format(*iris)} ."
+        for page in pages
+    ]
+    healthy = fdp.answer
+
+    def answer(request: Request) -> Answer:
+        if request.path == record.path:
+            return Answer.text(documents["p=2" in request.query], "text/turtle")
+        return healthy(request)
+
+    fdp.answer = answer  # type: ignore[method-assign]
+    job = site.job()
+    assert job.of(RecordClass.DELETED) == (urls(fdp, datasets[3]) if proved else set())
+    assert bool(job.container_errors) is not proved
+
+
+def test_a_distribution_stays_with_its_owner_while_a_catalog_fails(fdp: FdpServer) -> None:
+    """The other dataset that lists it does not get it."""
+    first, second = fdp.add_catalog(), fdp.add_catalog()
+    owner, other = fdp.add_dataset(first), fdp.add_dataset(second)
+    (shared, *_) = owner.children[Kind.DISTRIBUTION]
+    fdp.list_also(shared, other)
+    site = Site(fdp)
+    site.job()
+    before = {url: package.resources for url, package in site.packages.items()}
+    fdp.faults[first.path] = faults.Status(503)
+    assert site.job().of(RecordClass.CHANGED) == set()
+    fdp.faults.clear()
+    unchanged(site)
+    assert {url: package.resources for url, package in site.packages.items()} == before
+
+
 def test_an_explicit_empty_list_is_a_proof(fdp: FdpServer) -> None:
     fdp.layout.pages = False
     first, second = fdp.add_catalog(), fdp.add_catalog()
