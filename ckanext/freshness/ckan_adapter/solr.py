@@ -8,8 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import ckan.plugins.toolkit as tk
+import pysolr
 from ckan import logic, model
 from ckan.lib import search
+from ckan.lib.search import common as search_common
 from ckan.lib.search import index as search_index
 
 from .forms import has_default_form
@@ -20,6 +22,43 @@ _validated_twice: Any = getattr(logic, "package_show_default_and_custom_schemas"
 
 SEARCH_FAULTS = (search.SearchError, search.SolrConnectionError)
 """The errors of a search that Solr refuses or does not answer."""
+
+
+_IDS_AT_ONCE = 10_000
+
+
+def count_indexed_packages() -> int:
+    """Return how many active packages Solr has.
+
+    :raises ckan.lib.search.SearchError: Solr does not answer
+    """
+    return int(_search_packages(rows=0).hits)
+
+
+def indexed_packages() -> set[str]:
+    """Return the ids of the active packages that Solr has.
+
+    :raises ckan.lib.search.SearchError: Solr does not answer
+    """
+    ids: set[str] = set()
+    before, after = "", "*"
+    while after != before:
+        before = after
+        answer = _search_packages(
+            rows=_IDS_AT_ONCE, fl="id", sort="index_id asc", cursorMark=before
+        )
+        ids.update(document["id"] for document in answer.docs)
+        after = answer.nextCursorMark
+    return ids
+
+
+def _search_packages(**parameters: Any) -> Any:
+    site = tk.config["ckan.site_id"]
+    conditions = [f'+site_id:"{site}"', "+entity_type:package", "+state:active"]
+    try:
+        return search_common.make_connection().search("*:*", fq=conditions, **parameters)
+    except (pysolr.SolrError, OSError) as error:
+        raise search.SearchError(str(error)) from error
 
 
 @contextlib.contextmanager

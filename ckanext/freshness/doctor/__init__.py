@@ -7,7 +7,7 @@ and skips the checks that need it.
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -54,6 +54,12 @@ def note(text: str, advice: str = "") -> SiteFinding:
 def counted(count: int, singular: str, plural: str) -> str:
     """Return a number and its noun: ``1 dataset``, ``2 datasets``."""
     return f"{count} {singular if count == 1 else plural}"
+
+
+def some(names: Sequence[str], most: int = 3) -> str:
+    """Return the first of some names: ``a, b, c and 4 more``."""
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
 
 
 class Need(enum.Flag):

@@ -18,8 +18,9 @@ from ..dates import utc, utc_words
 from ..model import CheckRun, DatasetFreshness, Unindexed
 from ..reporting import newest_runs
 from ..runs import night
+from ..search import unindexed
 from ..status import own_fields, refresh, removal
-from . import SiteFinding, counted, note, problem, warning
+from . import SiteFinding, counted, note, problem, some, warning
 
 NIGHT = timedelta(hours=36)
 """Age of the last nightly run at which the next one is overdue: a night and half a day."""
@@ -126,6 +127,26 @@ def statuses(now: datetime) -> Iterator[SiteFinding]:
             f"The documents of {counted(unsent[0], 'dataset', 'datasets')} in Solr are older than the stored "
             f"statuses, the first since {utc_words(unsent[1])}",
             "This indexes them, and names those that Solr refuses: ckan freshness refresh",
+        )
+
+
+def documents(now: datetime) -> Iterator[SiteFinding]:
+    """Report datasets that Solr has lost, and documents of datasets that are gone."""
+    ids = unindexed.differences()
+    package = model.Package
+    rows = model.Session.query(package.name).filter(package.id.in_(ids), package.state == "active")
+    lost = sorted(name for (name,) in rows)
+    if lost:
+        yield problem(
+            f"{counted(len(lost), 'active dataset has', 'active datasets have')} no document in Solr, so that "
+            f"searches do not find them: {some(lost)}",
+            _REFRESH,
+        )
+    if gone := len(ids) - len(lost):
+        yield problem(
+            f"Solr has the documents of {counted(gone, 'dataset that is', 'datasets that are')} not active any "
+            "more",
+            _REFRESH,
         )
 
 

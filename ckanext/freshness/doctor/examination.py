@@ -30,6 +30,7 @@ CHECKS = [
     SiteCheck("nightly parts", checks.parts, Need.DATABASE | Need.TABLES),
     SiteCheck("runs", checks.stuck, Need.DATABASE | Need.TABLES),
     SiteCheck("statuses", checks.statuses, Need.DATABASE | Need.TABLES),
+    SiteCheck("documents in Solr", checks.documents, Need.DATABASE | Need.SOLR),
     SiteCheck("datasets without a status", checks.without_status, Need.DATABASE | Need.TABLES),
     SiteCheck("fields of the site", checks.fields_of_the_site, Need.DATABASE | Need.TABLES),
     SiteCheck("uninstalling", checks.leaving, Need.DATABASE | Need.TABLES),

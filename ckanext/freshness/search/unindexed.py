@@ -7,7 +7,8 @@ and sends these documents first.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
@@ -20,8 +21,11 @@ from ..ckan_adapter.database import hold_packages
 from ..ckan_adapter.harvest_metadata import read_together
 from ..ckan_adapter.lost_database import is_loss
 from ..ckan_adapter.solr import (
+    SEARCH_FAULTS,
+    count_indexed_packages,
     index_package,
     index_present,
+    indexed_packages,
     solr_commit,
     unindex_package,
     without_solr_commits,
@@ -84,21 +88,78 @@ def _unmark(marks: Mapping[str, datetime]) -> None:
     )
 
 
+def differences() -> list[str]:
+    """Return the ids of active packages without a document in Solr, and of documents without an active package.
+
+    Those that another process is writing at this moment may be among them.
+
+    :raises SolrAwayError: Solr does not answer
+    """
+    with _telling_that_solr_is_away():
+        return sorted(indexed_packages().symmetric_difference(_active_packages()))
+
+
+@contextmanager
+def _telling_that_solr_is_away() -> Iterator[None]:
+    try:
+        yield
+    except SEARCH_FAULTS as error:
+        raise SolrAwayError(str(error)) from error
+
+
+def _active_packages() -> set[str]:
+    return set(model.Session.execute(sa.select(model.Package.id).where(_IS_ACTIVE)).scalars())
+
+
+_IS_ACTIVE = model.Package.state == "active"
+
+
 def heal() -> tuple[int, list[IndexFailure]]:
     """Index the datasets that earlier runs have marked and not indexed.
 
     :returns: the number of datasets indexed, and those that failed again
     :raises SolrAwayError: Solr does not answer
     """
+    marks = _marked()
+    model.Session.commit()
+    return _index_all(marks)
+
+
+def heal_differences(*, compares_all: bool) -> tuple[int, list[IndexFailure]]:
+    """Index packages that are only in the database, and remove documents that are only in Solr.
+
+    A document can get lost if a process is killed, or if Solr is restored from a backup. Call :func:`heal`
+    before: what it could not index is left out here.
+
+    :param compares_all: compare all ids. Otherwise only if Solr has more or fewer documents than there are
+        packages
+    :returns: the number of packages indexed or removed, and those that failed
+    :raises SolrAwayError: Solr does not answer
+    """
+    if not compares_all:
+        statement = sa.select(sa.func.count()).select_from(model.Package).where(_IS_ACTIVE)
+        with _telling_that_solr_is_away():
+            if count_indexed_packages() == model.Session.execute(statement).scalar():
+                return 0, []
+    failed_before = _marked()
+    marks = mark([id_ for id_ in differences() if id_ not in failed_before])
+    model.Session.commit()
+    return _index_all(marks)
+
+
+def _marked() -> dict[str, datetime]:
     rows = model.Session.execute(
         sa.text("SELECT package_id, since FROM freshness_unindexed ORDER BY package_id")
-    ).all()
-    model.Session.commit()
-    marks = iter(rows)
+    )
+    return {package_id: since for package_id, since in rows}
+
+
+def _index_all(marks: Mapping[str, datetime]) -> tuple[int, list[IndexFailure]]:
+    rest = iter(marks.items())
     failures: list[IndexFailure] = []
-    while batch := dict(tuple(row) for row in islice(marks, BATCH)):
+    while batch := dict(islice(rest, BATCH)):
         failures += index(batch)
-    return len(rows) - len(failures), failures
+    return len(marks) - len(failures), failures
 
 
 def index(marks: Mapping[str, datetime]) -> list[IndexFailure]:

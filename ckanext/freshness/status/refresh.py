@@ -2,7 +2,8 @@
 
 A batch of datasets is written in one transaction, which also marks them as not indexed. Then their
 documents are sent, Solr commits once, and the marks are removed. If a run is killed, the marks show the
-next run which documents are missing, and it sends these first.
+next run which documents are missing, and it sends these first. Each run also counts the datasets in Solr, and
+finds those that are missing there for another reason.
 
 To compare the extras of all datasets takes a second in a catalogue of 200,000. A refresh does so once a day.
 The others only compare datasets that were written since: each edit moves ``metadata_modified``.
@@ -51,7 +52,7 @@ class RefreshCounts:
     statuses: int = 0
     """Datasets whose status changed."""
     healed: int = 0
-    """Datasets of earlier runs whose missing documents were sent."""
+    """Datasets whose documents were sent because earlier runs had not, or because Solr had lost them."""
     reaped: int = 0
     """Purged datasets whose rows were removed."""
     failures: list[IndexFailure] = field(default_factory=list)
@@ -97,13 +98,14 @@ def refresh(
     result = RefreshCounts(reaped=_reap(everything=everything) if since is None else 0)
     result.healed, result.failures = unindexed.heal()
     defaults.may_be_harvested()
+    if everything:
+        # Should this process be killed, the next refresh assesses the rest.
+        model.Session.execute(sa.text("UPDATE freshness_dataset SET judge_anew = true"))
     ids = _all_ids() if everything else _due_ids(now, since)
     if not everything and ids:
         result.own_fields = own_fields.find(ids)
         if result.own_fields:
             ids = _judged_among(ids)
-    if since is None:
-        model.Session.execute(sa.text(_COMPARED), {"now": utc(now)})
     model.Session.commit()
     job = _Job(now, run_id, everything)
     if workers > 1 and len(ids) > BATCH:
@@ -119,6 +121,13 @@ def refresh(
     else:
         for done in job.work(ids, result):
             progress(done, len(ids))
+    healed, failures = unindexed.heal_differences(compares_all=since is None)
+    result.healed += healed
+    result.failures += failures
+    if since is None:
+        # Not before all datasets are done: a refresh that was killed has not compared them.
+        model.Session.execute(sa.text(_COMPARED), {"now": utc(now)})
+        model.Session.commit()
     return result
 
 

@@ -217,13 +217,9 @@ def forked(work: Callable[[], object]) -> Any:
     return process
 
 
-@pytest.mark.parametrize("number", [1, 3])
-def test_a_run_that_is_killed_is_made_good_by_the_next(
-    meddling: MeddlingPlugin, monkeypatch: pytest.MonkeyPatch, number: int
-) -> None:
-    monkeypatch.setattr(module, "BATCH", 2)
-    many(4)
-    left = number
+def killed_at(document: int, meddling: MeddlingPlugin, work: Callable[[], object]) -> None:
+    """Do some work in a process that is killed when it makes the document of a number, counted from 1."""
+    left = document
 
     def kill(document: dict[str, Any]) -> None:
         nonlocal left
@@ -232,11 +228,20 @@ def test_a_run_that_is_killed_is_made_good_by_the_next(
             os.kill(os.getpid(), signal.SIGKILL)
 
     meddling.meddle = kill
-    moment = later(days=8)
-    process = forked(lambda: at(moment))
+    process = forked(work)
     process.join(60)
     assert process.exitcode == -signal.SIGKILL
     meddling.meddle = lambda document: None
+
+
+@pytest.mark.parametrize("number", [1, 3])
+def test_a_run_that_is_killed_is_made_good_by_the_next(
+    meddling: MeddlingPlugin, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    monkeypatch.setattr(module, "BATCH", 2)
+    many(4)
+    moment = later(days=8)
+    killed_at(number, meddling, lambda: at(moment))
     marked = len(rows("freshness_unindexed"))
     assert marked == 2
     result = at(moment)
@@ -245,6 +250,62 @@ def test_a_run_that_is_killed_is_made_good_by_the_next(
     assert set(statuses().values()) == {"due"}
     assert len([one for one in transitions() if one[1] == "due"]) == 4
     assert rows("freshness_unindexed") == []
+
+
+def test_a_comparison_that_is_killed_is_made_again(
+    meddling: MeddlingPlugin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """These datasets were created while the plugin was not enabled, so long ago that only it finds them."""
+    monkeypatch.setattr(module, "BATCH", 2)
+    forget(many(4))
+    model.Session.execute(sa.text("UPDATE package SET metadata_modified = '2020-01-01'"))
+    model.Session.commit()
+    now = datetime.now(timezone.utc)
+    killed_at(1, meddling, lambda: refresh(now))
+    refresh(now)
+    assert set(statuses().values()) == {"fresh"}
+    assert facet() == {"fresh": 4}
+
+
+def test_the_rest_of_all_is_assessed_by_the_next(
+    meddling: MeddlingPlugin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By new rules, all are to be "due" earlier than their boundaries say."""
+    monkeypatch.setattr(module, "BATCH", 2)
+    ids = many(4)
+    now = datetime.now(timezone.utc)
+    refresh(now)
+    write_extras({each: {"freshness": "due"} for each in ids}, ["freshness"])
+    model.Session.execute(sa.text("UPDATE freshness_dataset SET status = 'due'"))
+    model.Session.commit()
+    assert refresh(now).statuses == 0
+    killed_at(1, meddling, lambda: refresh(now, everything=True))
+    assert statuses() == {"a-0": "fresh", "a-1": "fresh", "a-2": "due", "a-3": "due"}
+    refresh(now)
+    assert set(statuses().values()) == {"fresh"}
+    assert refresh(now) == RefreshCounts()
+
+
+def test_documents_that_solr_has_lost_or_should_not_have() -> None:
+    lost, gone, _ = many(3)
+    now = datetime.now(timezone.utc)
+    refresh(now)
+    search.clear(lost)
+    search.commit()
+    assert refresh(now) == RefreshCounts(healed=1)
+    assert facet() == {"fresh": 3}
+    assert refresh(now) == RefreshCounts()
+
+    # As many documents as datasets, but not of the same.
+    search.clear(lost)
+    search.commit()
+    model.Session.execute(
+        sa.text("UPDATE package SET state = 'deleted' WHERE id = :id"), {"id": gone}
+    )
+    model.Session.commit()
+    assert refresh(now) == RefreshCounts()
+    assert refresh(now + module.COMPARED_EVERY) == RefreshCounts(healed=2)
+    assert facet() == {"fresh": 2}
 
 
 def test_two_at_once_share_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
