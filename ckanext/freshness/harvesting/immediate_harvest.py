@@ -26,7 +26,7 @@ from ..ckan_adapter.locks import is_held, locked_if_free
 from ..dates import utc, utc_now
 from . import holds, object_states, stages
 from .messages import HarvestMessage, MessageCode, from_column
-from .object_writer import GATHERED, ONCE, PAGED, set_extras
+from .object_writer import GATHERED, ONCE, PAGED
 from .sources import SourceType, source_type_named
 
 log = logging.getLogger(__name__)
@@ -211,15 +211,11 @@ def _begin(source: Any) -> str:
 def _end(job_id: str) -> None:
     """End the gather stage of a job, and mark its unfinished objects as errors."""
     now = utc(utc_now())
-    undone = model.Session.execute(
+    model.Session.execute(
         sa.update(_object)
         .where(_object.c.harvest_job_id == job_id, _object.c.state.in_((GATHERED, PAGED)))
         .values(state="ERROR", report_status="errored", import_finished=now)
-        .returning(_object.c.id)
-    ).scalars()
-    # Their packages may be written but not indexed: without hashes the next harvest takes them for changed.
-    hashes = ("content_hash", "fingerprint")
-    set_extras([(object_id, key, None) for object_id in undone.all() for key in hashes])
+    )
     model.Session.execute(
         sa.update(_job)
         .where(_job.c.id == job_id, _job.c.gather_finished.is_(None))

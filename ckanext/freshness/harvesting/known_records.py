@@ -39,11 +39,13 @@ UNMAPPED = "unmapped"
 _ROWS = 500
 """How many rows to read at a time."""
 
+_HASHES = ("content_hash", "fingerprint")
+"""Harvest object extras without which a record is never unchanged."""
+
 _KNOWN_EXTRAS = (
+    *_HASHES,
     "dataset_url",
     "catalog_url",
-    "content_hash",
-    "fingerprint",
     "forbidden_since",
     "subject",
     ORGANIZATION_ID,
@@ -185,7 +187,7 @@ def _organizations_of(condition: Any) -> Any:
 
 def _known(condition: Any) -> dict[str, KnownRecord]:
     rows = model.Session.execute(
-        sa.select(_object.c.id, _object.c.guid, _object.c.package_id)
+        sa.select(_object.c.id, _object.c.guid, _object.c.package_id, _object.c.state)
         .where(condition)
         .order_by(_object.c.import_finished.asc().nulls_first(), _object.c.gathered),
         # All rows at once would take several times the memory of the records.
@@ -207,6 +209,10 @@ def _known(condition: Any) -> dict[str, KnownRecord]:
         for row in part:
             if extras[row.id].get(ORGANIZATION_ID) not in organizations:
                 extras[row.id].pop(ORGANIZATION_ID, None)
+            if row.state != "COMPLETE":
+                # Its job was aborted, perhaps before Solr had the package: the record must be imported again.
+                for key in _HASHES:
+                    extras[row.id].pop(key, None)
             known = _as_known(
                 row.id, row.guid, row.package_id, extras[row.id], uri=uris.get(row.package_id)
             )
