@@ -8,9 +8,8 @@ import ckan.plugins as p
 import ckan.plugins.toolkit as tk
 
 from .aging.messages import N_
-from .ckan_adapter import own_tables
 from .ckan_adapter.ckan_core import CkanConfigurationException, DefaultDatasetForm
-from .ckan_adapter.harvest import HarvestExtension, connect_harvest, keep_complete_objects
+from .ckan_adapter.harvest import HarvestExtension, connect_harvest, guard_updates
 from .harvesting import stages
 from .harvesting.fdp.source_type import FAIR_DATA_POINT
 from .iati.registry.source_type import IATI_REGISTRY
@@ -24,7 +23,7 @@ try:
     from ckanext.harvest import queue
     from ckanext.harvest.interfaces import IHarvester
     from ckanext.harvest.logic.validators import _normalize_url
-    from ckanext.harvest.model import HarvestObject
+    from ckanext.harvest.model import HarvestJob, HarvestObject
 except ModuleNotFoundError as error:
     raise CkanConfigurationException(
         "The plugins fdp_harvester and iati_harvester need ckanext-harvest, which is not installed "
@@ -52,7 +51,7 @@ class _Harvester:
                     f"{self.name} needs the plugin {needed}: add it to ckan.plugins"  # type: ignore[attr-defined]
                 )
         connect()
-        keep_complete_objects(HarvestObject)
+        guard_updates(HarvestObject, HarvestJob)
 
     def info(self) -> dict[str, str]:
         return {
@@ -70,15 +69,13 @@ class _Harvester:
         return stages.original_url(harvest_object_id)
 
     def gather_stage(self, harvest_job: Any) -> list[str] | None:
-        with own_tables.detect_missing():
-            return stages.gather(self.source_type, harvest_job.id)
+        return stages.gather(self.source_type, harvest_job.id)
 
     def fetch_stage(self, harvest_object: Any) -> bool:
         return stages.fetch(harvest_object)
 
     def import_stage(self, harvest_object: Any) -> bool | str:
-        with own_tables.detect_missing():
-            return stages.import_(harvest_object)
+        return stages.import_(harvest_object)
 
 
 class IatiHarvesterPlugin(_Harvester, p.SingletonPlugin):

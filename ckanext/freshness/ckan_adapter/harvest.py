@@ -13,8 +13,12 @@ from typing import Any
 import ckan.plugins.toolkit as tk
 import sqlalchemy as sa
 from ckan import model
+from sqlalchemy.orm.attributes import set_committed_value
 
 from . import harvest_tables
+
+QUEUE_TYPE = "ckan.harvest.mq.type"
+"""ckanext-harvest's option for the kind of its queues: ``redis`` or ``amqp``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +64,10 @@ def harvesting_user() -> Any:
     configured = tk.config.get("ckanext.harvest.user_name")
     user = model.User.get(configured or "harvest")
     if configured and user is None:
-        raise tk.ObjectNotFound(f"ckanext.harvest.user_name names no user: {configured}")
+        raise tk.ObjectNotFound(
+            f"the option ckanext.harvest.user_name names no user: {configured}. Create this user, or correct "
+            "the option and restart the consumers"
+        )
     if user is not None and (configured or user.sysadmin):
         return user
     site_user = tk.get_action("get_site_user")({"ignore_auth": True, "defer_commit": True}, {})
@@ -107,14 +114,26 @@ def unqueued_jobs(job_ids: Iterable[str]) -> list[str]:
 
     RabbitMQ cannot be asked: if the queues are there, return none.
     """
-    ids = list(job_ids)
-    connection = harvest_queue_connection() if ids else None
+    return _unqueued(job_ids, "gather", "harvest_job_id")
+
+
+def unqueued_objects(object_ids: Iterable[str]) -> list[str]:
+    """Return the harvest objects that neither wait in Redis nor have been taken by a consumer.
+
+    RabbitMQ cannot be asked: if the queues are there, return none.
+    """
+    return _unqueued(object_ids, "fetch", "harvest_object_id")
+
+
+def _unqueued(ids: Iterable[str], stage: str, name: str) -> list[str]:
+    asked = list(ids)
+    connection = harvest_queue_connection() if asked else None
     if connection is None:
         return []
-    key = harvest_routing_keys()["gather"]
+    key = harvest_routing_keys()[stage]
     # First the queue, then the taken messages: a consumer may take one in between.
-    waiting = {json.loads(message)["harvest_job_id"] for message in connection.lrange(key, 0, -1)}
-    return [id_ for id_ in ids if id_ not in waiting and not connection.exists(f"{key}:{id_}")]
+    waiting = {json.loads(message)[name] for message in connection.lrange(key, 0, -1)}
+    return [id_ for id_ in asked if id_ not in waiting and not connection.exists(f"{key}:{id_}")]
 
 
 def acknowledge_complete_objects() -> None:
@@ -148,7 +167,7 @@ def harvest_queue_connection() -> Any | None:
     if _extension is None:
         return None
     queue = _extension.queue
-    if tk.config.get("ckan.harvest.mq.type", queue.MQ_TYPE) != "redis":
+    if tk.config.get(QUEUE_TYPE, queue.MQ_TYPE) != "redis":
         return None
     return queue.get_connection_redis()
 
@@ -179,16 +198,36 @@ def _let_consumers_wait(queue: Any) -> None:
     queue.get_connection_redis = patient
 
 
-def keep_complete_objects(harvest_object: type[Any]) -> None:
-    """Keep ckanext-harvest from marking complete harvest objects of our source types as errored.
+def guard_updates(harvest_object: type[Any], harvest_job: type[Any]) -> None:
+    """Guard the updates that ckanext-harvest makes of its jobs and objects, by SQLAlchemy's own events.
 
-    If a message arrives after the end of its job, or for the fifth time, ckanext-harvest 1.6.3 marks its
-    object as errored without calling the harvester, even if the object is complete.
+    Complete objects of our source types are not marked as errored. ckanext-harvest 1.6.3 does so without
+    calling the harvester, if a message arrives after the end of its job, or for the fifth time.
+
+    A row that is gone, because the source was cleared meanwhile, is not updated. Otherwise SQLAlchemy raises
+    an error in ckanext-harvest, which ends the consumer.
 
     :param harvest_object: the class ``ckanext.harvest.model.HarvestObject``.
+    :param harvest_job: the class ``ckanext.harvest.model.HarvestJob``.
     """
-    if not sa.event.contains(harvest_object, "before_update", _stay_complete):
-        sa.event.listen(harvest_object, "before_update", _stay_complete)
+    for guarded, guard in (
+        (harvest_object, _forget_if_gone),
+        (harvest_job, _forget_if_gone),
+        (harvest_object, _stay_complete),
+    ):
+        if not sa.event.contains(guarded, "before_update", guard):
+            sa.event.listen(guarded, "before_update", guard)
+
+
+def _forget_if_gone(mapper: Any, connection: Any, target: Any) -> None:
+    """Forget the changes of an object whose row is gone, so that there is nothing to update."""
+    state, table = sa.inspect(target), mapper.local_table
+    statement = sa.select(table.c.id).where(table.c.id == state.identity[0])
+    # A deletion that is under way is waited for, and none can begin before the update.
+    if connection.execute(statement.with_for_update(key_share=True)).first() is None:
+        for attribute in state.attrs:
+            if attribute.history.has_changes():
+                set_committed_value(target, attribute.key, attribute.value)
 
 
 def _stay_complete(mapper: Any, connection: Any, target: Any) -> None:

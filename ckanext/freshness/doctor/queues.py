@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
+import ckan.plugins.toolkit as tk
 import redis
 
-from ..ckan_adapter.harvest import harvest_queue_connection, harvest_routing_keys
+from ..ckan_adapter.harvest import QUEUE_TYPE, harvest_queue_connection, harvest_routing_keys
 from ..ckan_adapter.jobs import background_worker_names
 from . import SiteFinding, counted, note, problem
 
@@ -61,11 +62,17 @@ def read(now: datetime) -> dict[str, HarvestQueue] | None:
 
 
 def consumers(now: datetime) -> Iterator[SiteFinding]:
-    """Report queues without a consumer.
+    """Report queues without a consumer, and a missing option.
 
     An idle consumer is blocked in Redis. If a message waits while no message of its queue is being
     processed, the queue has no consumer.
     """
+    if tk.config.get(QUEUE_TYPE) is None:
+        yield problem(
+            f"{QUEUE_TYPE} is not set. ckanext-harvest then uses Redis, but never sends a message again that "
+            "is lost, so that the job of a killed consumer never ends",
+            f"Set it in the site's ini file: {QUEUE_TYPE} = redis. Then restart the consumers.",
+        )
     connection, queues = harvest_queue_connection(), read(now)
     if connection is None or queues is None:
         yield note("The harvest queues are in RabbitMQ, which the doctor cannot read")

@@ -35,6 +35,10 @@ class MessageCode(str, enum.Enum):
     CONFIGURATION = "configuration"
     DELETIONS_HELD = "deletions held"  # count
     INTERRUPTED = "interrupted"
+    STOPPED = "stopped"
+    GIVEN_UP = "given up"
+    ABORTED = "aborted"
+    JOB_FAILED = "job failed"  # error: the name of a Python class
 
     # Why a record is deleted or kept
     UNLISTED = "unlisted"

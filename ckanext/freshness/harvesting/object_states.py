@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.orm.attributes import set_committed_value
 
 from ..ckan_adapter import harvest_tables
 from ..ckan_adapter.ckan_core import model
 from ..dates import utc, utc_now
 from .known_records import ORGANIZATION_ID, RESOURCE_IDS
 from .messages import to_column
-from .object_writer import PAGED, set_extras
+from .object_writer import set_extras
 from .record import loose_spelling, spellings
 
 log = logging.getLogger(__name__)
@@ -328,21 +328,23 @@ def retire(object_id: str, source_id: str, guid: str, package_id: str | None) ->
 
 
 def add_job_error(job_id: str, message: str) -> None:
-    """Add an error of the gather to a job, log it and commit."""
-    model.Session.execute(
-        sa.insert(harvest_tables.GATHER_ERROR).values(
-            id=str(uuid.uuid4()),
-            harvest_job_id=job_id,
-            message=to_column(message),
-            created=utc(utc_now()),
-        )
-    )
+    """Add an error of the gather to a job, log it and commit.
+
+    Writes nothing if the job is gone, because its source was cleared.
+    """
+    row = {
+        "id": str(uuid.uuid4()),
+        "harvest_job_id": job_id,
+        "message": to_column(message),
+        "created": utc(utc_now()),
+    }
+    _insert_if_there(harvest_tables.GATHER_ERROR, row, _job.c.id == job_id)
     model.Session.commit()
     log.info(message)
 
 
 def add_error(object_id: str, message: str) -> None:
-    """Add an import error to an object and commit. Its record counts as changed until an import succeeds.
+    """Add an import error to an object and commit.
 
     Does nothing if the object is gone, because its source was cleared.
     """
@@ -353,16 +355,38 @@ def add_error(object_id: str, message: str) -> None:
         "stage": "Import",
         "created": utc(utc_now()),
     }
-    values = sa.select(*map(sa.literal, row.values())).where(
-        sa.exists().where(_object.c.id == object_id)
-    )
-    model.Session.execute(sa.insert(_error).from_select(list(row), values))
-    set_extras([(object_id, "content_hash", None), (object_id, "fingerprint", None)])
+    _insert_if_there(_error, row, _object.c.id == object_id)
     model.Session.commit()
 
 
+def _insert_if_there(table: Any, row: Mapping[str, Any], owner: Any) -> None:
+    values = sa.select(*map(sa.literal, row.values())).where(sa.exists().where(owner))
+    model.Session.execute(sa.insert(table).from_select(list(row), values))
+
+
+def read_again(harvest_object: Any, object_id: str, source_id: str) -> bool:
+    """Update a HarvestObject of ckanext-harvest with what its import has written.
+
+    :returns: False if its row is gone, because its source was cleared. ckanext-harvest can still use the
+        object, as far as it does after an import.
+    """
+    statement = sa.select(_object.c.current, _object.c.package_id).where(_object.c.id == object_id)
+    row = model.Session.execute(statement).first()
+    values: dict[str, Any] = {}
+    if row is not None:
+        values = {"current": row.current, "package_id": row.package_id}
+    else:
+        # A rollback has made its attributes unloaded, and they could not be loaded again.
+        columns = sa.inspect(harvest_object).mapper.column_attrs.keys()
+        values = dict.fromkeys(sa.inspect(harvest_object).unloaded.intersection(columns))
+        values |= {"id": object_id, "harvest_source_id": source_id}
+    for key, value in values.items():
+        set_committed_value(harvest_object, key, value)
+    return row is not None
+
+
 def finish(done: Sequence[str], failed: Sequence[str]) -> None:
-    """Write the final states of objects and commit.
+    """Write the final states of objects and commit. A record counts as changed until an import succeeds.
 
     ckanext-harvest writes the state of a page's lead itself; the rules here are the same as its own.
     """
@@ -401,27 +425,3 @@ def hand_on(object_ids: Sequence[str]) -> None:
     set_extras([(lead, "page", json.dumps(followers))])
     model.Session.execute(sa.update(_object).where(_object.c.id == lead).values(state="WAITING"))
     model.Session.commit()
-
-
-def wake_orphans() -> int:
-    """Make followers wait for a consumer of their own if their lead ended without them, and commit.
-
-    The queue gives up a lead that killed its consumer five times. The rest of its page is still to be
-    imported.
-
-    :returns: how many objects were woken.
-    """
-    lead, page = _object.alias("lead"), _extra.alias("page")
-    followers = (
-        sa.select(sa.func.jsonb_array_elements_text(sa.cast(page.c.value, JSONB)))
-        .select_from(page.join(lead, lead.c.id == page.c.harvest_object_id))
-        .where(page.c.key == "page", lead.c.state.in_(("COMPLETE", "ERROR")))
-    )
-    found = model.Session.execute(
-        sa.update(_object)
-        .where(_object.c.state == PAGED, _object.c.id.in_(followers))
-        .values(state="WAITING")
-        .execution_options(synchronize_session=False)
-    )
-    model.Session.commit()
-    return int(found.rowcount)

@@ -7,7 +7,6 @@ most of a gather's time.
 from __future__ import annotations
 
 import json
-import logging
 import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -18,17 +17,13 @@ import sqlalchemy as sa
 
 from ..ckan_adapter import harvest_tables
 from ..ckan_adapter.ckan_core import model
-from ..ckan_adapter.harvest import publish_jobs, unqueued_jobs
 from ..dates import utc, utc_now
 from .known_records import ONLY_IN_PAGES, UNMAPPED, lost_as_json
 from .legal_values import json_text
 from .messages import to_column
 from .record import KnownRecord, Sighting
-from .sources import our_names
 from .strategy import AbsentRecord, RecordClass
 from .survey import RecordChange
-
-log = logging.getLogger(__name__)
 
 GATHERED = "GATHER"
 """State of an object while its gather runs. ``harvester run`` publishes every object that is WAITING."""
@@ -47,7 +42,6 @@ STATUS = {
 """The harvest object extra ``status`` for each class of a record that is to be imported."""
 
 _job = harvest_tables.JOB
-_source = harvest_tables.SOURCE
 _object = harvest_tables.OBJECT
 _extra = harvest_tables.OBJECT_EXTRA
 _error = harvest_tables.OBJECT_ERROR
@@ -323,33 +317,6 @@ def prune_unchanged(source_id: str, job_id: str) -> None:
             _object.c.content.is_(None),
         )
     )
-
-
-def resend_lost_jobs() -> list[str]:
-    """Queue running jobs again that wait for their gather but are in no queue.
-
-    ckanext-harvest resends objects, but not jobs. A job gets lost if Redis was away when it was to be
-    queued, or if the database was away when a consumer took it. Works only with queues in Redis.
-
-    :returns: the ids of these jobs.
-    """
-    lost = unqueued_jobs(
-        model.Session.execute(
-            sa.select(_job.c.id)
-            .select_from(_job.join(_source, _source.c.id == _job.c.source_id))
-            .where(
-                _job.c.status == "Running",
-                _job.c.gather_finished.is_(None),
-                _job.c.id.not_like(f"{ONCE}%"),
-                _source.c.active.is_(True),
-                _source.c.type.in_(our_names()),
-            )
-        ).scalars()
-    )
-    for job_id in lost:
-        log.warning("Harvest job %s was in no queue: it is gathered again", job_id)
-    publish_jobs(lost)
-    return lost
 
 
 def _in_pages(sighting: Sighting) -> str | None:

@@ -40,14 +40,19 @@ class PackageWriter:
         """
         :param source: a HarvestSource row.
         :param pending: the objects that are going to be written.
-        :raises ImportFailed: no enabled plugin harvests sources of this type.
+        :raises ImportFailed: no enabled plugin harvests sources of this type, or the user who writes
+            packages does not exist.
+        :raises ConfigError: the source's configuration cannot be used.
         """
         package = model.Package.get(source.id)
         self._source_id = source.id
         self._source_is_active = source.active
         self._owner_org = package.owner_org if package else None
         self._config = source_of(source).config
-        self._user = harvesting_user()
+        try:
+            self._user = harvesting_user()
+        except tk.ObjectNotFound as error:
+            raise ImportFailed(str(error)) from error
         source_type = source_type_named(source.type)
         if source_type is None:
             raise ImportFailed(f"no enabled plugin harvests sources of the type {source.type}")

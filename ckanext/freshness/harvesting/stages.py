@@ -18,11 +18,11 @@ from typing import Any, Literal
 import ckan.plugins.toolkit as tk
 import sqlalchemy as sa
 
-from ..ckan_adapter import harvest_tables
+from ..ckan_adapter import harvest_tables, own_tables
 from ..ckan_adapter.ckan_core import SearchIndexError, model
 from ..ckan_adapter.harvest import publish_objects
 from ..ckan_adapter.harvest_metadata import read_together
-from ..ckan_adapter.locks import locked
+from ..ckan_adapter.locks import locked, locked_if_free
 from ..ckan_adapter.lost_database import is_loss
 from ..ckan_adapter.solr import solr_commit, without_solr_commits
 from ..ckan_adapter.solr_queue import DocumentQueue, queued
@@ -50,8 +50,14 @@ PAGE_TIME = 90.0
 _DONE = frozenset({"added", "updated", "deleted", "not modified"})
 """The report statuses of objects whose import has succeeded."""
 
-_PLAIN_ERRORS = (ImportFailed, tk.ValidationError, tk.NotAuthorized, SearchIndexError)
+_PLAIN_ERRORS = (
+    *(ConfigError, ImportFailed, own_tables.TablesMissingError),
+    *(tk.ValidationError, tk.NotAuthorized, SearchIndexError),
+)
 """Expected errors: the message says everything, so the log needs no traceback."""
+
+_STOPS = (KeyboardInterrupt, SystemExit)
+"""Errors that ask the process to end. After any other, only the job or the record in hand has failed."""
 
 
 # Gather
@@ -73,15 +79,65 @@ def gather(
     """
     now = now or utc_now()
     try:
+        with own_tables.detect_missing():
+            return _gather_again_after_a_loss(source_type, job_id, now, tell, queued)
+    except BaseException as error:
+        model.Session.rollback()
+        # A job whose database is away stays as it is, and is queued again when the database is back.
+        _end_gather(job_id, error)
+        if isinstance(error, _STOPS):
+            raise
+        return None
+
+
+def _gather_again_after_a_loss(
+    source_type: SourceType, job_id: str, now: datetime, tell: Tell | None, queued: bool
+) -> list[str]:
+    try:
         return _gather_once(source_type, job_id, now, tell, queued)
     except sa.exc.SQLAlchemyError as error:
         # A deadlock and a cancelled statement are worth another try, too: a gather can be repeated.
         if not (is_loss(error) or isinstance(error, sa.exc.OperationalError)):
             raise
-        # If the database stays away, this fails too, and the job is queued again when the database is back.
         log.exception("The database broke off the gather of a harvest job; it is tried once more")
         model.Session.rollback()
         return _gather_once(source_type, job_id, now, tell, queued)
+
+
+def _end_gather(job_id: str, error: BaseException) -> None:
+    """Discard what a failed gather has written, and tell people why it failed.
+
+    ckanext-harvest marks the job as finished, whatever happened.
+    """
+    if not isinstance(error, (*_STOPS, *_PLAIN_ERRORS)):
+        log.error("Harvest job %s could not be gathered", job_id, exc_info=error)
+    with locked_if_free(holds.gather_lock(job_id)) as free:
+        if free:
+            object_writer.discard_attempt(job_id)
+    object_states.add_job_error(job_id, _job_message(error, job_id))
+
+
+def _job_message(error: BaseException, job_id: str) -> str:
+    """Return, for the source's editor, why a job ended before it had read the source."""
+    if isinstance(error, ConfigError):
+        words = f"The source's configuration cannot be used: {error}"
+        return HarvestMessage(words, MessageCode.CONFIGURATION)
+    if isinstance(error, own_tables.TablesMissingError):
+        return str(error)
+    name = type(error).__name__
+    if isinstance(error, _STOPS):
+        return HarvestMessage(
+            f"The process that harvests was stopped ({name}) while it read the source. Nothing was changed. "
+            "Start it again, then harvest the source again",
+            MessageCode.STOPPED,
+        )
+    return HarvestMessage(
+        f"The job ended early because of an unexpected error ({name}). Nothing was changed. The next job "
+        "reads the source anew. If it fails too, look for this in the log of the gather consumer: Harvest "
+        f"job {job_id} could not be gathered",
+        MessageCode.JOB_FAILED,
+        error=name,
+    )
 
 
 def _gather_once(
@@ -90,13 +146,16 @@ def _gather_once(
     now: datetime,
     tell: Tell | None,
     queued: bool,
-) -> list[str] | None:
+) -> list[str]:
     # The queue has set gather_started without a commit.
     model.Session.commit()
     with locked(holds.gather_lock(job_id)):
         # The queue sends a job again after two hours. A gather that held this lock before us has either
         # finished, or died and left an incomplete attempt.
         job = harvest_tables.job_row(job_id)
+        if job is None:
+            log.info("Harvest job %s is gone, because its source was cleared: not gathered", job_id)
+            return []
         if job.gather_finished:
             return object_writer.waiting(job_id)
         if job.status not in ("New", "Running"):
@@ -104,14 +163,9 @@ def _gather_once(
             log.info("Harvest job %s is %s: not gathered", job_id, job.status)
             return []
         object_writer.discard_attempt(job_id)
-        try:
-            source = source_of(harvest_tables.source_row(job.source_id))
-            writer = ObjectWriter(job_id, source.id, now)
-            return _gather(source_type, source, job_id, now, writer, queued, tell)
-        except ConfigError as error:
-            words = f"The source's configuration cannot be used: {error}"
-            object_states.add_job_error(job_id, HarvestMessage(words, MessageCode.CONFIGURATION))
-            return None
+        source = source_of(harvest_tables.source_row(job.source_id))
+        writer = ObjectWriter(job_id, source.id, now)
+        return _gather(source_type, source, job_id, now, writer, queued, tell)
 
 
 def _gather(
@@ -151,11 +205,10 @@ def _gather(
     object_writer.prune_unchanged(source.id, job_id)
     memory.finish(forget_others=found.read_whole)
     model.Session.commit()
-    released = writer.release(PAGE_SIZE if queued else None)
     for line in found.source_warnings:
         log.warning("Harvest source %s: %s", source.title, line)
     log.info("Harvest source %s: %s", source.title, summary(found))
-    return released
+    return writer.release(PAGE_SIZE if queued else None)
 
 
 def brake_message(brake: HeldDeletions, name: str) -> HarvestMessage:
@@ -206,19 +259,26 @@ def import_(lead: Any) -> bool | Literal["unchanged"]:
         # The queue sends it again. A later job may have found or deleted its record since.
         log.info("Harvest object %s has been imported: not imported again", lead_id)
         return lead.report_status == "deleted" or "unchanged"
-    followers = json.loads(object_states.extras_of(lead_id).get("page", "[]"))
-    ids = [lead_id, *object_states.in_state(followers, PAGED)]
-    with locked(*_locks(source_id, ids)):
-        # Another consumer may have imported them while this one waited for the locks.
-        ids = [lead_id, *object_states.in_state(ids[1:], PAGED)]
-        failed, rest = _import_page(source_id, ids)
-        done = set(ids) - failed - set(rest) - {lead_id}
-        object_states.finish(sorted(done), sorted(failed - {lead_id}))
+    ids, rest = [lead_id], list[str]()
+    try:
+        with own_tables.detect_missing():
+            followers = json.loads(object_states.extras_of(lead_id).get("page", "[]"))
+            ids += object_states.in_state(followers, PAGED)
+            with locked(*_locks(source_id, ids)):
+                # Another consumer may have imported them while this one waited for the locks.
+                ids = [lead_id, *object_states.in_state(ids[1:], PAGED)]
+                failed, rest = _import_page(source_id, ids)
+                done = set(ids) - failed - set(rest) - {lead_id}
+                object_states.finish(sorted(done), sorted(failed - {lead_id}))
+    except BaseException as error:
+        if _ends_consumer(error):
+            raise
+        failed, rest = _fail(error, ids), []
+        object_states.finish([], ids[1:])
     if rest:
-        object_states.hand_on(rest)
-        publish_objects(rest[:1])
-    model.Session.add(lead)
-    model.Session.refresh(lead)
+        _hand_on(rest)
+    if not object_states.read_again(lead, lead_id, source_id):
+        log.info("Harvest object %s is gone, because its source was cleared", lead_id)
     return lead_id not in failed
 
 
@@ -232,11 +292,52 @@ def import_without_queue(source_id: str, ids: Sequence[str], tell: Callable[[int
     left = list(ids)
     while left:
         page = left[:PAGE_SIZE]
-        with locked(*_locks(source_id, page)):
-            failed, rest = _import_page(source_id, page)
-            object_states.finish(sorted(set(page) - failed - set(rest)), sorted(failed))
+        try:
+            with own_tables.detect_missing(), locked(*_locks(source_id, page)):
+                failed, rest = _import_page(source_id, page)
+                object_states.finish(sorted(set(page) - failed - set(rest)), sorted(failed))
+        except BaseException as error:
+            if _ends_consumer(error):
+                raise
+            failed, rest = _fail(error, page), []
+            object_states.finish([], sorted(failed))
         left = rest + left[PAGE_SIZE:]
         tell(len(ids) - len(left))
+
+
+def _ends_consumer(error: BaseException) -> bool:
+    """Decide whether an error of an import ends its consumer. The queue then sends the objects again."""
+    return isinstance(error, _STOPS) or is_loss(error)
+
+
+def _hand_on(rest: Sequence[str]) -> None:
+    """Put the rest of a page on the fetch queue. If that fails, ``ckan harvester run`` does it."""
+    try:
+        object_states.hand_on(rest)
+        publish_objects(rest[:1])
+    except BaseException as error:
+        if _ends_consumer(error):
+            raise
+        model.Session.rollback()
+        log.exception("The rest of a page of records could not be put on the fetch queue")
+
+
+def _fail(error: BaseException, ids: Sequence[str]) -> set[str]:
+    """Report an error as that of each of some objects, which were imported together, and return them all.
+
+    Those whose packages were written before the error are imported again by the next job.
+    """
+    model.Session.rollback()
+    for position, object_id in enumerate(ids):
+        _log_failure(error, object_id, with_traceback=not position)
+        object_states.add_error(object_id, _error_message(error, object_id))
+    return set(ids)
+
+
+def _log_failure(error: BaseException, object_id: str, *, with_traceback: bool = True) -> None:
+    if not isinstance(error, _PLAIN_ERRORS):
+        traceback = error if with_traceback else None
+        log.error("Harvest object %s could not be imported", object_id, exc_info=traceback)
 
 
 def _locks(source_id: str, ids: Sequence[str]) -> list[str]:
@@ -284,14 +385,13 @@ def _import_each(
             return failed, [left.id for left in pending[position:]]
         try:
             warnings = writer.write(item)
-        except Exception as error:
-            if is_loss(error):
+        except BaseException as error:
+            if _ends_consumer(error):
                 queue.discard()
                 raise
             # A hook of another extension may raise anything. That fails this record, and the rest of the
             # page is still imported.
-            if not isinstance(error, _PLAIN_ERRORS):
-                log.exception("Harvest object %s could not be imported", item.id)
+            _log_failure(error, item.id)
             model.Session.rollback()
             queue.discard()
             object_states.add_error(item.id, _error_message(error, item.id))
@@ -306,24 +406,26 @@ def _import_each(
     return failed, []
 
 
-def _error_message(error: Exception, object_id: str) -> str:
+def _error_message(error: BaseException, object_id: str) -> str:
     """Return, for the source's editor, why an object could not be imported."""
+    if isinstance(error, ConfigError):
+        return _job_message(error, "")
+    if isinstance(error, (ImportFailed, own_tables.TablesMissingError)):
+        return str(error)
     if isinstance(error, tk.ValidationError):
         summary = error.error_summary or error.error_dict
         refused = "; ".join(f"{key}: {value}" for key, value in summary.items())
         words = f"CKAN refuses the dataset: {refused}"
         return HarvestMessage(words, MessageCode.REFUSED_BY_CKAN, why=refused)
-    if isinstance(error, ImportFailed):
-        return str(error)
     if isinstance(error, tk.NotAuthorized):
         return f"CKAN does not let the harvester write the dataset: {error}"
     if isinstance(error, SearchIndexError):
         return shorten(f"Solr does not take the dataset: {error}", width=500, placeholder=" ...")
-    # An editor cannot use Python's message; the log has it.
+    # An editor cannot use Python's message, which may also hold a secret; the log has it.
     return HarvestMessage(
-        "An unexpected error of CKAN or of one of its extensions: the dataset is as it was. The next job "
-        "tries again. If it fails too, look for this in the log of the fetch consumer: Harvest object "
-        f"{object_id} could not be imported",
+        f"An unexpected error of CKAN or of one of its extensions ({type(error).__name__}): the dataset is "
+        "as it was. The next job tries again. If it fails too, look for this in the log of the fetch "
+        f"consumer: Harvest object {object_id} could not be imported",
         MessageCode.UNEXPECTED,
     )
 

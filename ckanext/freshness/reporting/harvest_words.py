@@ -62,6 +62,17 @@ SENTENCES: dict[MessageCode, str | tuple[str, str]] = {
         "The deletion of {count} records was put on hold.",
     ),
     MessageCode.INTERRUPTED: N_("The harvest was interrupted. The next one imports the rest."),
+    MessageCode.STOPPED: N_(
+        "The harvest was stopped while it read the source. Nothing was changed; the next one starts anew."
+    ),
+    MessageCode.GIVEN_UP: N_(
+        "It was given up, because its import has ended the program five times. Tell this portal's operator."
+    ),
+    MessageCode.ABORTED: N_("The job was aborted. The next one does what it has not done."),
+    MessageCode.JOB_FAILED: N_(
+        "The job ended early because of an unexpected error of this portal. Nothing was changed. If the "
+        "next job fails too, tell its operator."
+    ),
     MessageCode.UNLISTED: N_("The source no longer lists it."),
     MessageCode.UNLISTED_ANSWERS: N_(
         "The source no longer lists it, but its web address still answers."

@@ -59,5 +59,6 @@ class TaskGroup:
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         self._room.release()
-        if not task.cancelled() and self._failure is None:
-            self._failure = task.exception()
+        if self._failure is None:
+            # A task can also be cancelled by what it awaits. Then its work was not done.
+            self._failure = asyncio.CancelledError() if task.cancelled() else task.exception()

@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-import logging
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import ckan.plugins.toolkit as tk
-import redis
 
 from ...ckan_adapter.forms import form_mistakes
-from ...ckan_adapter.harvest import acknowledge_complete_objects
 from ...ckan_adapter.solr import reindex_source
 from ...ckan_adapter.version import IS_2_12
-from ...harvesting import immediate_harvest, job_report, object_states, object_writer, sources
+from ...harvesting import interrupted, job_report, sources
 from ...harvesting.source_config import ConfigError
 from ...harvesting.sources import source_type_named, url_mistake
-
-log = logging.getLogger(__name__)
 
 
 def chained() -> dict[str, Callable[..., Any]]:
     """Return the wrapped actions by name, for sites with ckanext-harvest's plugin."""
     actions: dict[str, Callable[..., Any]] = {
+        "harvest_job_abort": harvest_job_abort,
         "harvest_job_report": harvest_job_report,
         "harvest_jobs_run": harvest_jobs_run,
     }
@@ -74,23 +70,23 @@ def harvest_jobs_run(
 ) -> Any:
     """Run pending jobs, and resume those that were interrupted.
 
-    These are records whose page of the queue was abandoned; jobs that are missing from the queues, because
-    Redis or the database did not answer; and harvests without a queue whose process was killed.
-
     If Redis still does not answer, jobs without open records are marked as finished before ckanext-harvest
     fails.
     """
     tk.check_access("harvest_jobs_run", context, data_dict)
-    object_states.wake_orphans()
-    immediate_harvest.heal()
-    try:
-        object_writer.resend_lost_jobs()
-        acknowledge_complete_objects()
-    except redis.exceptions.RedisError as error:
-        log.warning(
-            "Redis does not answer (%s): lost jobs are sent by the next harvester run", error
-        )
+    interrupted.resume()
     return original(context, data_dict)
+
+
+@tk.chained_action
+def harvest_job_abort(
+    original: Callable[..., Any], context: dict[str, Any], data_dict: dict[str, Any]
+) -> dict[str, Any]:
+    """Abort a job, and say so in its report. Otherwise the job would look as if it had ended by itself."""
+    tk.check_access("harvest_job_abort", context, data_dict)
+    job: dict[str, Any] = original(context, data_dict)
+    interrupted.report_abort(job["id"])
+    return job
 
 
 @tk.chained_action

@@ -13,6 +13,7 @@ from typing import Any
 import ckan.plugins.toolkit as tk
 import pytest
 import sqlalchemy as sa
+from ckan.lib import search
 from ckan.lib.search import common
 from ckan.tests.helpers import call_action
 
@@ -20,7 +21,7 @@ from ckanext.freshness.ckan_adapter.ckan_core import model
 from ckanext.freshness.ckan_adapter.harvest import harvest_queue_connection, harvest_routing_keys
 from ckanext.freshness.ckan_adapter.locks import is_held, locked
 from ckanext.freshness.dates import utc
-from ckanext.freshness.doctor import Severity, SiteFinding, harvests, queues, services, site
+from ckanext.freshness.doctor import Severity, SiteFinding, checks, harvests, queues, services, site
 from ckanext.freshness.doctor.examination import CHECKS, examine
 from ckanext.freshness.harvesting import sources
 from ckanext.freshness.harvesting.fdp.source_type import FAIR_DATA_POINT
@@ -103,6 +104,37 @@ def test_consumers_that_are_not_there(
     (one,) = problems(queues.consumers)
     assert words in one.text
     assert all(command in one.advice for command in CONSUMERS)
+
+
+def test_queues_whose_kind_is_not_set(
+    wait_on: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """ckanext-harvest has a default for its connections, and none when it sends messages again."""
+    monkeypatch.delitem(tk.config, "ckan.harvest.mq.type")
+    wait_on("gather", "fetch")
+    (one,) = problems(queues.consumers)
+    assert "never sends a message again" in one.text
+    assert "ckan.harvest.mq.type = redis" in one.advice
+
+
+def test_documents_that_solr_lost_or_should_not_have(fdp: FdpServer) -> None:
+    catalog = fdp.add_catalog()
+    for number in range(6):
+        fdp.add_dataset(catalog, title=f"Dataset {number}")
+    add_source(fdp.source_url).run()
+    assert problems(checks.documents) == []
+    packages = model.Session.query(model.Package).order_by(model.Package.name)
+    *lost, gone = packages.filter_by(type="dataset")
+    for each in lost:
+        search.clear(each.id)
+    search.commit()
+    gone.state = "deleted"
+    model.Session.commit()
+    first, second = problems(checks.documents)
+    assert "5 active datasets have no document in Solr" in first.text
+    assert first.text.endswith("dataset-0, dataset-1, dataset-2 and 2 more")
+    assert "of 1 dataset that is not active" in second.text
+    assert first.advice == second.advice == "ckan freshness refresh"
 
 
 @pytest.mark.parametrize("stage", ["gather", "fetch"])

@@ -16,11 +16,13 @@ from ckan.tests.helpers import call_action
 from ckanext.freshness.ckan_adapter.ckan_core import model
 from ckanext.freshness.ckan_adapter.harvest import harvest_queue_connection, harvest_routing_keys
 from ckanext.freshness.ckan_adapter.locks import is_held, locked
+from ckanext.freshness.ckan_adapter.solr_queue import DocumentQueue
 from ckanext.freshness.doctor import harvests
 from ckanext.freshness.harvesting import stages
 from ckanext.freshness.harvesting.object_writer import ObjectWriter, discard_attempt
 from ckanext.freshness.tests.harvesting.conftest import Harvest, Job, add_source, sysadmin
 from ckanext.freshness.tests.harvesting.stumbling import StumblingPlugin
+from ckanext.freshness.tests.harvesting.throwing import throwing
 from ckanext.freshness.tests.processes import CkanProcess, until
 from ckanext.freshness.tests.servers.faults import Hold
 from ckanext.freshness.tests.servers.fdp import FdpServer
@@ -232,6 +234,48 @@ def test_import_in_the_middle_of_a_page(fdp: FdpServer, harvest: Harvest, consum
     complete(harvest, harvest.finish(job_id), fdp)
 
 
+@pytest.mark.parametrize(
+    "consumers_first", [True, False], ids=["killed, emptied", "emptied, killed"]
+)
+def test_redis_is_emptied_while_a_consumer_is_killed(
+    fdp: FdpServer, harvest: Harvest, consumer: Any, consumers_first: bool
+) -> None:
+    """No message names the page any more, and its first object does not wait."""
+    job_id = harvest.start()
+    harvest.gather()
+    model.Session.remove()
+    connection: Any = harvest_queue_connection()
+    with locked(f"record {harvest.source['id']} {fdp.iri_of(fdp.datasets[0])}"):
+        process = consumer("fetch")
+        until(waits_for_a_lock)
+        if not consumers_first:
+            connection.flushdb()
+        kill(process)
+    connection.flushdb()
+    call_action("harvest_jobs_run")
+    harvest.fetch()
+    complete(harvest, harvest.finish(job_id), fdp)
+
+
+def test_a_job_that_is_aborted_before_solr_has_its_datasets(
+    fdp: FdpServer, harvest: Harvest
+) -> None:
+    """They are current, and their records stay as they are. The next job sends their documents."""
+    job_id = harvest.start()
+    harvest.gather()
+    with throwing(SystemExit(), DocumentQueue.send), pytest.raises(SystemExit):
+        harvest.fetch()
+    model.Session.remove()
+    assert len(harvest.current()) == 3
+    assert harvest.datasets() == {}
+    for _ in range(2):
+        call_action("harvest_job_abort", {"user": sysadmin()}, id=job_id)
+    (error,) = call_action("harvest_job_report", id=job_id)["gather_errors"]
+    assert error["message"] == "The job was aborted. The next job does what this one has not done"
+    harvest.run()
+    assert set(harvest.datasets()) == {fdp.iri_of(one) for one in fdp.datasets}
+
+
 def harvest_order(job_id: str) -> list[str]:
     """Return the names that the job's datasets will have, in the order of import."""
     rows = model.Session.execute(
@@ -350,5 +394,7 @@ def test_a_page_whose_first_record_kills_its_consumers(fdp: FdpServer, harvest: 
     harvest.fetch()
     job = harvest.finish(job_id)
     assert len(harvest.current()) == len(harvest.datasets()) == 2
-    assert job.stats["added"] == 2
+    assert (job.stats["added"], job.stats["errored"]) == (2, 1)
+    (error,) = job.errors
+    assert "ended its consumer five times" in error
     assert harvest.run().stats["added"] == 1

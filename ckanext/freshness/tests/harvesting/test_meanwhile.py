@@ -18,6 +18,7 @@ from ckanext.freshness.tests.harvesting.test_killed import (
     waits_for_a_lock,
 )
 from ckanext.freshness.tests.processes import until
+from ckanext.freshness.tests.servers.faults import Hold
 from ckanext.freshness.tests.servers.fdp import FdpServer
 
 pytestmark = pytest.mark.usefixtures("clean_site")
@@ -75,15 +76,62 @@ def test_a_page_whose_source_is_cleared_meanwhile(
         return warnings
 
     monkeypatch.setattr(PackageWriter, "write", write_then_clear)
-    # The lead itself is gone, too, and ckanext-harvest cannot write its state.
-    with pytest.raises(sa.exc.InvalidRequestError):
-        harvest.fetch()
+    harvest.fetch()
     assert len(written) == 1
     assert active() == []
     monkeypatch.undo()
     model.Session.remove()
     harvest.run()
     assert active() == sorted([*TITLES, *NEW])
+
+
+@pytest.mark.parametrize("fails", [False, True], ids=["", "and the import fails"])
+def test_a_record_whose_source_is_cleared_while_its_consumer_waits(
+    fdp: FdpServer, harvest: Harvest, monkeypatch: pytest.MonkeyPatch, fails: bool
+) -> None:
+    if fails:
+        monkeypatch.setattr(PackageWriter, "write", None)
+    changed = fdp.datasets[0]
+    fdp.change(changed, title="Changed")
+    harvest.start()
+    harvest.gather()
+    model.Session.remove()
+    ended_well: list[bool] = []
+
+    def consume() -> None:
+        harvest.fetch()
+        ended_well.append(True)
+
+    with locked(f"record {harvest.source['id']} {fdp.iri_of(changed)}"):
+        consumer = in_a_thread(consume)
+        until(waits_for_a_lock)
+        clear_source(harvest)
+        model.Session.remove()
+    consumer.join(PATIENCE)
+    assert ended_well
+    monkeypatch.undo()
+    assert active() == []
+    assert harvest.run().stats["added"] == 3
+
+
+def test_a_source_that_is_cleared_while_it_is_gathered(fdp: FdpServer, harvest: Harvest) -> None:
+    fault = fdp.faults[fdp.catalogs[0].path] = Hold()
+    harvest.start()
+    ended_well: list[bool] = []
+
+    def consume() -> None:
+        harvest.gather()
+        ended_well.append(True)
+
+    consumer = in_a_thread(consume)
+    fdp.wait_for(fdp.catalogs[0].path)
+    clear_source(harvest)
+    model.Session.remove()
+    fault.release()
+    consumer.join(PATIENCE)
+    assert ended_well
+    assert active() == []
+    assert harvest.run().stats["added"] == 3
 
 
 def clear_source(harvest: Harvest) -> None:
