@@ -69,9 +69,9 @@ def consumers(now: datetime) -> Iterator[SiteFinding]:
     """
     if tk.config.get(QUEUE_TYPE) is None:
         yield problem(
-            f"{QUEUE_TYPE} is not set. ckanext-harvest then uses Redis, but never sends a message again that "
-            "is lost, so that the job of a killed consumer never ends",
-            f"Set it in the site's ini file: {QUEUE_TYPE} = redis. Then restart the consumers.",
+            "ckan.harvest.mq.type is not set. ckanext-harvest then uses Redis, but never sends a message again "
+            "that is lost, so that the job of a killed consumer never ends",
+            "Set it in the site's ini file: ckan.harvest.mq.type = redis. Then restart the consumers.",
         )
     connection, queues = harvest_queue_connection(), read(now)
     if connection is None or queues is None:

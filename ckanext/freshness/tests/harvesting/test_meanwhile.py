@@ -8,6 +8,7 @@ from ckan.tests.helpers import call_action
 
 from ckanext.freshness.ckan_adapter.ckan_core import model
 from ckanext.freshness.ckan_adapter.locks import locked
+from ckanext.freshness.harvesting.messages import code_of
 from ckanext.freshness.harvesting.object_states import PendingObject
 from ckanext.freshness.harvesting.packages import PackageWriter
 from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source, stored, sysadmin
@@ -197,7 +198,9 @@ def test_a_deletion_whose_job_is_aborted_while_its_consumer_waits(
         harvest.gather()
         assert harvest.finish(later).stats["not modified"] == 3
     consumer.join(PATIENCE)
-    (words,) = harvest.finish(job_id).errors
+    job = harvest.finish(job_id)
+    assert [code_of(error) for error in job.gather_errors] == [{"code": "aborted", "values": {}}]
+    ((words,),) = job.object_errors.values()
     assert "aborted meanwhile" in words
     assert ids(harvest) == before
     assert len(harvest.current()) == 3

@@ -47,32 +47,16 @@ CALLED_BY_OTHERS = (
 )
 """Functions that ckanext-harvest, SQLAlchemy and asyncio call: nothing of ours is around their first lines."""
 
-ALIKE = (
-    *(
-        "aging.",
-        "checking.",
-        "dates",
-        "field_names",
-        "logic.",
-        "option_values",
-        "own_values",
-        "plugin:",
-    ),
-    *("reporting.", "sandbox.", "search.", "settings", "status.", "web."),
-    *(
-        "ckan_adapter.database",
-        "ckan_adapter.extras",
-        "ckan_adapter.forms",
-        "ckan_adapter.harvest_metadata",
-    ),
-    *("ckan_adapter.harvest_tables", "ckan_adapter.solr_queue", "ckan_adapter.version"),
-    *("harvesting.fdp.datasets", "harvesting.fdp.documents", "harvesting.fdp.graph_values"),
-    *("harvesting.fdp.linked_documents", "harvesting.fdp.mapping", "harvesting.fdp.rdf"),
-    *("harvesting.fdp.triples", "harvesting.identifiers", "harvesting.legal_values"),
-    *("harvesting.licenses", "harvesting.package_layout", "harvesting.package_merge"),
-    *("harvesting.people", "harvesting.record:", "harvesting.schema_fields", "harvesting.strategy"),
+EACH_FUNCTION = (
+    *("ckan_adapter.harvest", "ckan_adapter.locks", "ckan_adapter.own_tables", "ckan_adapter.solr"),
+    *("harvesting.document_memory", "harvesting.elsewhere", "harvesting.fdp.crawl"),
+    *("harvesting.fdp.source_crawl", "harvesting.fdp.task_group", "harvesting.holds"),
+    *("harvesting.interrupted", "harvesting.known_records", "harvesting.object_states"),
+    *("harvesting.object_writer", "harvesting.packages", "harvesting.refused_values"),
+    *("harvesting.source_requests", "harvesting.sources", "harvesting.stages", "harvesting.survey"),
 )
-"""Modules of which one place stands for all others: only their callers decide what an error means."""
+"""Modules that use the network, the database or the queues, or call what does. Of every other module, one
+function stands for all: only their callers decide what an error means."""
 
 ROUNDS = 30
 SECRET = "s3cret-token"
@@ -172,12 +156,11 @@ def places(site: Site) -> dict[str, FunctionType]:
         site.consume()
         site.finish()
     found: dict[str, FunctionType] = {}
-    stand_ins: set[str] = set()
     for place in sorted(functions):
-        alike = next((module for module in ALIKE if place.startswith(module)), place)
-        if not place.startswith(CALLED_BY_OTHERS) and alike not in stand_ins:
+        module = place.partition(":")[0]
+        is_new = module in EACH_FUNCTION or not any(one.startswith(f"{module}:") for one in found)
+        if is_new and not place.startswith(CALLED_BY_OTHERS):
             found[place] = functions[place]
-            stand_ins.add(alike)
     return found
 
 

@@ -280,7 +280,7 @@ def test_the_rest_of_all_is_assessed_by_the_next(
     model.Session.commit()
     assert refresh(now).statuses == 0
     killed_at(1, meddling, lambda: refresh(now, everything=True))
-    assert statuses() == {"a-0": "fresh", "a-1": "fresh", "a-2": "due", "a-3": "due"}
+    assert sorted(map(str, statuses().values())) == ["due", "due", "fresh", "fresh"]
     refresh(now)
     assert set(statuses().values()) == {"fresh"}
     assert refresh(now) == RefreshCounts()
