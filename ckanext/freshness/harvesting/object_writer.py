@@ -90,8 +90,6 @@ class ObjectWriter:
             extras = {"catalog_url": change.url}
         if sighting and sighting.warnings:
             extras["warnings"] = json_text(list(sighting.warnings))
-        if sighting and sighting.drafts:
-            extras["drafts"] = str(sighting.drafts)
         if change.kind is RecordClass.UNCHANGED:
             self._add(ObjectRow(change.guid, "COMPLETE", extras, report_status="not modified"))
             if known and known.object_id and sighting:

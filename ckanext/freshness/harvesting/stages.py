@@ -28,7 +28,7 @@ from ..ckan_adapter.solr import solr_commit, without_solr_commits
 from ..ckan_adapter.solr_queue import DocumentQueue, queued
 from ..dates import utc_now
 from ..settings import brake_limits
-from . import holds, known_records, object_states, object_writer
+from . import holds, job_report, known_records, object_states, object_writer
 from .document_memory import DocumentMemory
 from .legal_values import json_text
 from .messages import HarvestMessage, MessageCode
@@ -203,6 +203,7 @@ def _gather(
     writer.finish()
     holds.set_hold(source.id, job_id, found.brake, now)
     object_writer.prune_unchanged(source.id, job_id)
+    job_report.keep(source.id, job_id, found)
     memory.finish(forget_others=found.read_whole)
     model.Session.commit()
     for line in found.source_warnings:

@@ -15,7 +15,7 @@ from .freshness import (
     Unindexed,
     Uninstall,
 )
-from .harvest import HarvestDocument, HarvestHold
+from .harvest import HarvestDocument, HarvestHold, HarvestReport
 from .mails import Mail, MailPerson, MailStart
 from .report import HistoryDay
 from .suggestions import FrequencySuggestion
@@ -31,6 +31,7 @@ __all__ = [
     "FreshnessTransition",
     "HarvestDocument",
     "HarvestHold",
+    "HarvestReport",
     "HistoryDay",
     "IatiDataset",
     "Mail",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ckan.plugins.toolkit as tk
-from sqlalchemy import Column, DateTime, UnicodeText
+from sqlalchemy import Column, DateTime, Integer, UnicodeText
 from sqlalchemy.dialects.postgresql import JSONB
 
 
@@ -46,3 +46,27 @@ class HarvestHold(tk.BaseModel):
         DateTime, comment="when the deletions were released, in UTC; empty until then"
     )
     released_by = Column(UnicodeText, comment="name of the user who released the deletions")
+
+
+class HarvestReport(tk.BaseModel):
+    """What a harvest job found that belongs to no harvest object."""
+
+    __tablename__ = "freshness_harvest_report"
+
+    job_id = Column(UnicodeText, primary_key=True, comment="harvest job")
+    source_id = Column(UnicodeText, nullable=False, comment="harvest source")
+    drafts = Column(
+        Integer,
+        nullable=False,
+        comment="how many records and distributions are listed and were never readable",
+    )
+    warnings = Column(
+        JSONB,
+        nullable=False,
+        comment="warnings about the source that belong to no record: a list of texts",
+    )
+    not_harvested = Column(
+        JSONB,
+        nullable=False,
+        comment="what the source lists and becomes no dataset: a list of {kind, count, examples}",
+    )

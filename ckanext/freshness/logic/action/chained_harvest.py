@@ -115,7 +115,7 @@ def harvest_job_report(
     report: dict[str, Any] = original(context, data_dict)
     job_id = data_dict["id"]
     job_report.separate_codes(report)
-    return report | job_report.warnings_and_drafts(job_id) | job_report.unmapped_properties(job_id)
+    return report | job_report.of_no_field(job_id)
 
 
 # ckanext-harvest registers its action as the auth function of this name, too: it fails for all but sysadmins.

@@ -15,6 +15,8 @@ from ckanext.freshness.ckan_adapter.ckan_core import model
 from ckanext.freshness.cli.harvests import preview_lines
 from ckanext.freshness.harvesting.preview import preview
 from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source
+from ckanext.freshness.tests.servers.fdp import FdpServer
+from ckanext.freshness.tests.servers.fdp_model import Kind
 from ckanext.freshness.tests.servers.replay import FDP_RICH, ReplayServer
 from ckanext.harvest import model as harvest_model
 
@@ -81,3 +83,30 @@ def test_nothing_is_said_of_the_sources_of_other_harvesters() -> None:
     model.Session.commit()
     job = call_action("harvest_job_create", source_id=harvest.source["id"], run=False)
     assert call_action("harvest_job_report", id=job["id"])["unmapped"] == []
+
+
+def test_drafts_and_what_becomes_no_dataset_are_told(fdp: FdpServer, app: Any) -> None:
+    catalog = fdp.add_catalog()
+    fdp.add_dataset(catalog, distributions=2)
+    for number in range(2):
+        fdp.withdraw(fdp.add_dataset(catalog, title=f"Draft {number}", distributions=0))
+    file, _ = fdp.records(Kind.DISTRIBUTION)
+    fdp.withdraw(file)
+    biobank = fdp.add_biobank(catalog)
+    harvest = add_source(fdp.source_url)
+    first = harvest.run()
+    assert (first.errors, first.stats["added"], first.drafts) == ([], 1, 3)
+    report = call_action("harvest_job_report", id=first.id)
+    assert report["not_harvested"] == [
+        {
+            "kind": "Biobank",
+            "count": 1,
+            "examples": [fdp.url_of(biobank)],
+        }
+    ]
+    admin = {"Authorization": factories.SysadminWithToken()["token"]}
+    page = app.get(f"/harvest/{harvest.source['name']}/job/{first.id}", headers=admin).body
+    assert "The source lists 3 datasets or files that nobody can read yet." in page
+    assert "Biobank" in page
+    second = harvest.run()
+    assert (second.stats["not modified"], second.drafts) == (1, 3)
