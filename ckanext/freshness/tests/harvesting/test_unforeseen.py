@@ -39,7 +39,9 @@ CALLED_BY_OTHERS = (
         "harvesting.stages:import_",
         "harvesting.object_states:read_again",
         # A page of datasets fails, and the datasets are read one by one: a warning.
-        "harvesting.fdp.record_graph:_hash",
+        "harvesting.fdp.record_graph:_",
+        "harvesting.fdp.record_graph:descriptions",
+        "harvesting.fdp.record_graph:digest_of",
         "harvesting.fdp.task_group:TaskGroup._ended",
     ),
     *(
