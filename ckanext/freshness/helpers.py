@@ -72,6 +72,7 @@ __all__ = [
     "freshness_harvest_error",
     "freshness_harvest_hold",
     "freshness_harvest_jobs",
+    "freshness_harvest_kind",
     "freshness_harvest_reason",
     "freshness_harvest_source",
     "freshness_harvests",
@@ -431,9 +432,21 @@ def freshness_harvest_error(
     return harvest_words.error(with_code(message, code))
 
 
-def freshness_harvest_reason(record: dict[str, Any]) -> str:
-    """Return in a sentence why a record of a preview or of a held list is there."""
-    return harvest_words.reason(with_code(record["reason"], record.get("reason_code")))
+def freshness_harvest_reason(record: dict[str, Any], *, with_answer: bool = False) -> str:
+    """Return in a sentence why a record of a preview or of a held list is there.
+
+    :param with_answer: the record would be deleted: also say what its own URL answered
+    """
+    message = with_code(record["reason"], record.get("reason_code"))
+    words = [harvest_words.reason(message)]
+    if with_answer:
+        words.append(harvest_words.own_url(message, record.get("own_url")))
+    return " ".join(filter(None, words))
+
+
+def freshness_harvest_kind(name: str) -> str:
+    """Return in words which kind of records a source lists that are not harvested."""
+    return harvest_words.kind(name)
 
 
 def freshness_harvest_change(change: dict[str, Any]) -> str:

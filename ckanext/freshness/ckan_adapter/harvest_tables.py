@@ -127,7 +127,9 @@ CROSS JOIN LATERAL (
         count(*) FILTER (WHERE report_status = 'updated') AS "updated",
         count(*) FILTER (WHERE report_status = 'deleted') AS "deleted",
         count(*) FILTER (WHERE report_status = 'not modified') AS "not modified",
-        count(*) FILTER (WHERE state = 'ERROR') AS "errored"
+        count(*) FILTER (WHERE state = 'ERROR') AS "errored",
+        count(*) FILTER (WHERE state NOT IN ('COMPLETE', 'ERROR')) AS "waiting",
+        max(greatest(gathered, import_started, import_finished)) AS progress
     FROM harvest_object WHERE harvest_job_id = j.id
 ) c
 LEFT JOIN freshness_harvest_hold h ON h.source_id = source.id AND h.job_id = j.id AND h.released_at IS NULL
@@ -189,6 +191,22 @@ SELECT e.value FROM harvest_object o
 JOIN harvest_object_extra e ON e.harvest_object_id = o.id AND e.key = 'organization_id'
 WHERE o.harvest_source_id = :source AND o.current"""
 """SQL: the ids of the organizations that are current records of ``:source``."""
+
+URLS_OF_OTHER_SOURCES = f"""
+WITH other AS (
+    SELECT o.id, o.package_id, k.name, coalesce(nullif(s.title, ''), s.url) AS title
+    FROM harvest_object o JOIN harvest_source s ON s.id = o.harvest_source_id JOIN package k ON k.id = s.id
+    WHERE o.current AND s.active AND s.id <> :source
+), every_url AS (
+    SELECT other.name, other.title, x.value AS url
+    FROM other JOIN harvest_object_extra x ON x.harvest_object_id = other.id
+    WHERE x.key IN ('dataset_url', 'subject')
+    UNION SELECT other.name, other.title, {EXTRA.format(key="'uri'")}
+    FROM other JOIN package p ON p.id = other.package_id {WITH_EXTRA.format(key="'uri'")}
+)
+SELECT * FROM every_url WHERE lower(split_part(url, '/', 3)) = ANY(:hosts)"""
+"""SQL: the URLs on ``:hosts`` of the current records of all active sources but ``:source``, with the names and
+titles of these sources. Packages of other harvesters state the URL of their record as ``uri``."""
 
 KEEP_RESOURCE_IDS = """
 UPDATE harvest_object_extra SET harvest_object_id = :id

@@ -10,11 +10,13 @@ import click
 
 from ..aging.messages import NN_
 from ..dates import utc_now
+from ..harvesting.messages import with_code
 from ..harvesting.preview import Preview, PreviewEntry
 from ..harvesting.preview import preview as make_preview
 from ..harvesting.source_config import ConfigError
 from ..harvesting.sources import ForeignSource
 from ..harvesting.strategy import RecordClass
+from ..reporting import harvest_words
 from ..reporting.labels import counted
 from .commands import site_user, source_named
 from .progress import ProgressCounter
@@ -63,7 +65,8 @@ def release(source: str, yes: bool, undo: bool) -> None:
         )
     click.echo(f"{hold['held_at']}: {hold['reason']}")
     for record in hold["held"]:
-        click.echo(f"  {record['url']}  {record['reason']}  {record['title'] or ''}".rstrip())
+        reason = with_code(record["reason"], record["reason_code"])
+        click.echo(_deletion(record["url"], reason, record.get("own_url"), record["title"]))
     if undo:
         _decide("freshness_harvest_take_back", context, hold)
         forms = NN_("Held again: {count} dataset", "Held again: {count} datasets")
@@ -112,9 +115,21 @@ def preview_lines(shown: Preview) -> list[str]:
     if not shown.answered:
         lines.append(tk._("The source could not be read. A job would change nothing."))
     lines += [tk._("Could not be read: {error}").format(error=error) for error in shown.errors]
+    if shown.nothing is not None:
+        lines.append(str(shown.nothing))
+    lines += map(str, shown.source_warnings)
+    for others in shown.not_harvested:
+        words = tk._("Listed, but not harvested: {kind}, for example {url}")
+        kind = f"{others['count']} x {harvest_words.kind(others['kind'])}"
+        lines.append(words.format(kind=kind, url=others["examples"][0]))
     for record_class, label in labels.items():
         is_listed = record_class is not RecordClass.UNCHANGED
-        lines += _entries(label, shown.changes[record_class], is_listed=is_listed)
+        lines += _entries(
+            label,
+            shown.changes[record_class],
+            is_listed=is_listed,
+            is_deletion=record_class is RecordClass.DELETED,
+        )
     lines += _entries(tk._("Couldn't be read"), shown.failed)
     lines += _entries(tk._("Kept (couldn't be read)"), shown.kept)
     lines += [tk._("No field for {property}").format(property=name) for name in shown.unmapped]
@@ -125,12 +140,27 @@ def preview_lines(shown: Preview) -> list[str]:
             "The brake would hold {count} deletions: {reason}",
         )
         lines.append(counted(forms, held, reason=shown.brake.reason))
-        lines += [f"  {deletion.known.url}  {deletion.reason}" for deletion in shown.brake.held]
+        lines += [_deletion_of(entry) for entry in shown.held]
     return lines
 
 
-def _entries(label: str, entries: list[PreviewEntry], *, is_listed: bool = True) -> list[str]:
+def _deletion_of(entry: PreviewEntry) -> str:
+    return _deletion(
+        entry.url, with_code(entry.reason, entry.reason_code), entry.own_url, entry.title
+    )
+
+
+def _deletion(url: str, reason: str, answer: str | None, title: str | None) -> str:
+    """Return the line of a record that would be deleted: its URL, why, what the URL answered, and its title."""
+    answered = harvest_words.own_url(reason, answer)
+    return "  " + "  ".join(filter(None, (url, str(reason), answered, title)))
+
+
+def _entries(
+    label: str, entries: list[PreviewEntry], *, is_listed: bool = True, is_deletion: bool = False
+) -> list[str]:
     lines = [f"{label}: {len(entries)}"]
     if is_listed:
-        lines += [f"  {entry.url}  {entry.reason}" for entry in entries]
+        line = _deletion_of if is_deletion else "  {0.url}  {0.reason}".format
+        lines += map(line, entries)
     return lines

@@ -143,6 +143,7 @@ def set_hold(source_id: str, job_id: str, brake: HeldDeletions | None, now: date
                     "package_id": absent.known.package_id,
                     "reason": str(absent.reason),
                     "reason_code": code_of(absent.reason),
+                    "own_url": absent.own_url.value if absent.own_url else None,
                     "released": releases.get(absent.known.guid),
                 }
                 for absent in brake.held

@@ -6,6 +6,7 @@ Those that belong to no harvest object have a table of their own.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -16,11 +17,63 @@ from ..ckan_adapter.ckan_core import model
 from ..model import HarvestReport
 from . import known_records
 from .legal_values import clean_all
-from .messages import code_of, from_column
+from .messages import HarvestMessage, MessageCode, code_of, from_column, to_column
 from .sources import our_names
 from .survey import Survey, count_unmapped
 
 _table = HarvestReport.__table__
+
+
+DRAFT = "draft"
+"""The kind of records that are listed and were never readable."""
+
+
+def not_harvested(found: Survey) -> list[dict[str, Any]]:
+    """Return what a source lists and becomes no dataset: ``kind``, ``count`` and ``examples``, by kind."""
+    kinds = dict(found.not_harvested)
+    if found.draft_records.count:
+        kinds[DRAFT] = found.draft_records
+    return [
+        clean_all({"kind": kind, "count": one.count, "examples": sorted(one.examples)})
+        for kind, one in sorted(kinds.items())
+    ]
+
+
+def coded(message: str) -> dict[str, Any]:
+    """Return a message as plain data: its text, and its code with its values."""
+    return {"message": str(message), "message_code": code_of(message)}
+
+
+def nothing_found(found: Survey) -> HarvestMessage | None:
+    """Return an error for people if a source that was never harvested has nothing to harvest.
+
+    :returns: None if it has, or if another error says why not.
+    """
+    failures = len(found.container_errors) + found.record_errors
+    if found.current or failures or sum(found.counts.values()):
+        return None
+    others = [f"{one['count']} x {one['kind']}" for one in not_harvested(found)]
+    if others:
+        count = sum(one["count"] for one in not_harvested(found))
+        return HarvestMessage(
+            f"The source lists nothing that can be harvested, only {', '.join(others)}. Datasets must be "
+            "published there, with URLs of their own",
+            MessageCode.NOTHING_USABLE,
+            count=count,
+        )
+    if found.catalogs:
+        catalogs = "1 catalog" if found.catalogs == 1 else f"{found.catalogs} catalogs"
+        return HarvestMessage(
+            f"The source lists {catalogs}, but no datasets. If it should have some, check that they are "
+            "published there, then harvest it again",
+            MessageCode.EMPTY_CATALOGS,
+            count=found.catalogs,
+        )
+    return HarvestMessage(
+        "The source lists no catalogs and no datasets. Check its URL: it must be that of the server itself or "
+        "of one of its catalogs, not of a page for people. If it is right, something must be published there",
+        MessageCode.LISTS_NOTHING,
+    )
 
 
 def separate_codes(report: dict[str, Any]) -> None:
@@ -34,8 +87,11 @@ def separate_codes(report: dict[str, Any]) -> None:
         error |= {"message": str(message), "message_code": code_of(message)}
 
 
-def keep(source_id: str, job_id: str, found: Survey) -> None:
-    """Keep what a job found that belongs to no harvest object. No commit."""
+def keep(source_id: str, job_id: str, found: Survey, warnings: Sequence[str]) -> None:
+    """Keep what a job found that belongs to no harvest object. No commit.
+
+    :param warnings: those about the source itself.
+    """
     jobs = sa.select(harvest_tables.JOB.c.id)
     model.Session.execute(
         sa.delete(_table).where(
@@ -48,11 +104,8 @@ def keep(source_id: str, job_id: str, found: Survey) -> None:
             job_id=job_id,
             source_id=source_id,
             drafts=found.drafts,
-            warnings=clean_all(list(found.source_warnings)),
-            not_harvested=[
-                clean_all({"kind": kind, **asdict(one)})
-                for kind, one in sorted(found.not_harvested.items())
-            ],
+            warnings=clean_all(list(map(to_column, warnings))),
+            not_harvested=not_harvested(found),
         )
     )
 
@@ -63,25 +116,30 @@ def of_no_field(job_id: str) -> dict[str, Any]:
     :returns: ``warnings``, a list of dictionaries with ``url`` and ``guid`` of a record and ``messages``,
         sorted by URL, those about the source itself first; ``warning_count``, the number of all messages;
         ``drafts``, the number of records and distributions that are listed and were never readable;
-        ``not_harvested``, a list of dictionaries with ``kind``, ``count`` and ``examples`` of what the source
-        lists besides datasets; and ``unmapped``, a list of dictionaries with ``name``, ``records`` and
-        ``example``. All are empty for jobs of other harvesters.
+        ``source_warnings``, a list of dictionaries with ``message`` and ``message_code``: those about the
+        source itself once more; ``not_harvested``, a list of dictionaries with ``kind``, ``count`` and
+        ``examples`` of what the source lists besides datasets; and ``unmapped``, a list of dictionaries with
+        ``name``, ``records`` and ``example``. All are empty for jobs of other harvesters.
     """
     source = harvest_tables.source_row(harvest_tables.job_row(job_id).source_id)
     if source.type not in our_names():
         return {
             **{"warnings": [], "warning_count": 0, "drafts": 0},
-            **{"not_harvested": [], "unmapped": []},
+            **{"source_warnings": [], "not_harvested": [], "unmapped": []},
         }
     row = model.Session.execute(sa.select(_table).where(_table.c.job_id == job_id)).one_or_none()
     warnings = _warnings(job_id)
-    if row is not None and row.warnings:
-        warnings.insert(0, {"url": source.url, "guid": None, "messages": row.warnings})
+    about_source = [from_column(text) for text in row.warnings] if row is not None else []
+    if about_source:
+        warnings.insert(
+            0, {"url": source.url, "guid": None, "messages": list(map(str, about_source))}
+        )
     unmapped = count_unmapped(known_records.unmapped_properties(source.id).values())
     return {
         "warnings": warnings,
         "warning_count": sum(len(warning["messages"]) for warning in warnings),
         "drafts": row.drafts if row else 0,
+        "source_warnings": list(map(coded, about_source)),
         "not_harvested": row.not_harvested if row else [],
         "unmapped": [asdict(counted) for counted in unmapped],
     }

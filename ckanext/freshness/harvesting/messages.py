@@ -33,12 +33,19 @@ class MessageCode(str, enum.Enum):
     REFUSED_BY_CKAN = "refused by ckan"  # why
     UNEXPECTED = "unexpected"
     CONFIGURATION = "configuration"
+    RETIRED_REGISTRY = "retired registry"
+    LISTS_NOTHING = "lists nothing"
+    EMPTY_CATALOGS = "empty catalogs"  # count
+    NOTHING_USABLE = "nothing usable"  # count
     DELETIONS_HELD = "deletions held"  # count
     INTERRUPTED = "interrupted"
     STOPPED = "stopped"
     GIVEN_UP = "given up"
     ABORTED = "aborted"
     JOB_FAILED = "job failed"  # error: the name of a Python class
+
+    # Warnings
+    ELSEWHERE = "elsewhere"  # count, source
 
     # Why a record is deleted or kept
     UNLISTED = "unlisted"

@@ -175,6 +175,26 @@ class ObjectWriter:
         self._flush()
         set_extras(self._current_extras)
 
+    def new_urls(self) -> list[str]:
+        """Return the URLs of the job's new datasets that take over no package. Call it after :meth:`finish`."""
+        status, url = _extra.alias(), _extra.alias()
+        rows = model.Session.execute(
+            sa.select(url.c.value)
+            .select_from(
+                _object.join(status, status.c.harvest_object_id == _object.c.id).join(
+                    url, url.c.harvest_object_id == _object.c.id
+                )
+            )
+            .where(
+                _object.c.harvest_job_id == self._job_id,
+                _object.c.package_id.is_(None),
+                status.c.key == "status",
+                status.c.value == STATUS[RecordClass.NEW],
+                url.c.key == "dataset_url",
+            )
+        )
+        return list(rows.scalars())
+
     def release(self, page_size: int | None) -> list[str]:
         """Hand the objects to the consumers of the queue, and end the gather. Commits.
 

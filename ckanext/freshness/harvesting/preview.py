@@ -13,8 +13,9 @@ import sqlalchemy as sa
 from ..ckan_adapter.ckan_core import model
 from ..dates import utc_text
 from ..settings import brake_limits
-from . import holds
+from . import elsewhere, holds
 from .document_memory import DocumentMemory
+from .job_report import coded, not_harvested, nothing_found
 from .known_records import content_of, records_of_source, unmapped_properties
 from .messages import code_of
 from .record import Contents, KnownRecord, Record
@@ -45,6 +46,8 @@ class PreviewEntry:
     moved_from: str | None = None
     """The catalog that the record leaves."""
     moved_to: str | None = None
+    own_url: str | None = None
+    """What the record's own URL answered: a value of :class:`.record.ReadOutcome`; None if it was not asked."""
 
 
 @dataclass(slots=True)
@@ -75,6 +78,12 @@ class Preview:
     """A line for each part of a readable record that could not be read."""
     drafts: int = 0
     """How many records and distributions are listed and were never readable."""
+    source_warnings: list[str] = field(default_factory=list)
+    """Warnings about the source itself."""
+    not_harvested: list[dict[str, Any]] = field(default_factory=list)
+    """What the source lists and becomes no dataset, see :func:`.job_report.not_harvested`."""
+    nothing: str | None = None
+    """For people: why nothing could be harvested from a source that was never harvested."""
 
     def as_dict(self, limit: int | None = None) -> dict[str, Any]:
         """Return plain data for JSON.
@@ -95,6 +104,9 @@ class Preview:
             "answered": self.answered,
             "warnings": [*source.warnings, *self.warnings[:limit]],
             "drafts": self.drafts,
+            "source_warnings": [coded(warning) for warning in self.source_warnings],
+            "not_harvested": self.not_harvested,
+            "nothing": None if self.nothing is None else coded(self.nothing),
             "errors": [str(error) for error in self.errors],
             "error_codes": [code_of(error) for error in self.errors],
             "unmapped": [asdict(counted) for counted in self.unmapped],
@@ -132,7 +144,9 @@ def _entry(url: str, guid: str, reason: str, owner: KnownRecord | None = None) -
 
 
 def _absent(absent: AbsentRecord) -> PreviewEntry:
-    return _entry(absent.known.url, absent.known.guid, absent.reason, absent.known)
+    entry = _entry(absent.known.url, absent.known.guid, absent.reason, absent.known)
+    entry.own_url = absent.own_url.value if absent.own_url else None
+    return entry
 
 
 def source_type_of(source: Any) -> SourceType:
@@ -180,14 +194,22 @@ def preview(source: Any, *, now: datetime, tell: Tell | None = None) -> Preview:
         entry.package_id = datasets.get(entry.guid)
     lists = [*result.changes.values(), result.failed, result.kept, result.held]
     _add_titles(entry for entries in lists for entry in entries)
-    model.Session.rollback()
     result.current = found.current
     result.errors = found.container_errors
     result.brake = found.brake
     result.answered = found.answered
     result.requests = found.requests
     result.unmapped = found.unmapped
-    result.warnings = [*found.source_warnings, *found.warnings]
+    result.warnings = found.warnings
+    new = [entry.url for entry in result.changes[RecordClass.NEW] if entry.package_id is None]
+    found_elsewhere = elsewhere.find(source.id, new)
+    result.source_warnings = [
+        *found.source_warnings,
+        *(each.in_words() for each in found_elsewhere),
+    ]
+    result.not_harvested = not_harvested(found)
+    model.Session.rollback()
+    result.nothing = nothing_found(found)
     result.drafts = found.drafts
     for entries in lists:
         entries.sort(key=lambda entry: entry.url)
@@ -227,6 +249,8 @@ class _Lists:
             if before is not None and change.kind is not RecordClass.UNCHANGED:
                 kept = self._preview.source.config.keep_fields
                 entry.changes = changes(before, now, without=kept)
+        if change.own_url is not None:
+            entry.own_url = change.own_url.value
         if change.kind is RecordClass.MOVED and change.known is not None:
             entry.moved_from, entry.moved_to = change.known.catalog_url, change.catalog_url
         self._preview.changes[change.kind].append(entry)

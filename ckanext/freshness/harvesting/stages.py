@@ -27,8 +27,9 @@ from ..ckan_adapter.lost_database import is_loss
 from ..ckan_adapter.solr import solr_commit, without_solr_commits
 from ..ckan_adapter.solr_queue import DocumentQueue, queued
 from ..dates import utc_now
+from ..search import unindexed
 from ..settings import brake_limits
-from . import holds, job_report, known_records, object_states, object_writer
+from . import elsewhere, holds, job_report, known_records, object_states, object_writer
 from .document_memory import DocumentMemory
 from .legal_values import json_text
 from .messages import HarvestMessage, MessageCode
@@ -200,13 +201,19 @@ def _gather(
         package = model.Package.get(source.id)
         name = package.name if package else source.id
         object_states.add_job_error(job_id, brake_message(found.brake, name))
+    if (nothing := job_report.nothing_found(found)) is not None:
+        object_states.add_job_error(job_id, nothing)
     writer.finish()
+    warnings: list[str] = list(found.source_warnings)
+    if not found.current:
+        # Only before the first harvest: it reads the records of all other sources.
+        warnings += [each.in_words() for each in elsewhere.find(source.id, writer.new_urls())]
     holds.set_hold(source.id, job_id, found.brake, now)
     object_writer.prune_unchanged(source.id, job_id)
-    job_report.keep(source.id, job_id, found)
+    job_report.keep(source.id, job_id, found, warnings)
     memory.finish(forget_others=found.read_whole)
     model.Session.commit()
-    for line in found.source_warnings:
+    for line in warnings:
         log.warning("Harvest source %s: %s", source.title, line)
     log.info("Harvest source %s: %s", source.title, summary(found))
     return writer.release(PAGE_SIZE if queued else None)
@@ -231,9 +238,10 @@ def summary(found: Survey) -> str:
     """Return one line for the log."""
     counts = ", ".join(f"{found.counts[kind]} {kind.value}" for kind in RecordClass)
     errors = len(found.container_errors) + found.record_errors
+    others = ", ".join(f"{other.count} x {kind}" for kind, other in found.not_harvested.items())
     return (
         f"{counts}; {found.kept} kept unseen, {errors} errors, {len(found.warnings)} warnings, "
-        f"{found.drafts} drafts, {found.requests} requests"
+        f"{found.drafts} drafts, not harvested: {others or 'none'}; {found.requests} requests"
     )
 
 
@@ -271,14 +279,16 @@ def import_(lead: Any) -> bool | Literal["unchanged"]:
                 failed, rest = _import_page(source_id, ids)
                 done = set(ids) - failed - set(rest) - {lead_id}
                 object_states.finish(sorted(done), sorted(failed - {lead_id}))
+                is_there = object_states.read_again(lead, lead_id, source_id)
     except BaseException as error:
         if _ends_consumer(error):
             raise
         failed, rest = _fail(error, ids), []
         object_states.finish([], ids[1:])
+        is_there = object_states.read_again(lead, lead_id, source_id)
     if rest:
         _hand_on(rest)
-    if not object_states.read_again(lead, lead_id, source_id):
+    if not is_there:
         log.info("Harvest object %s is gone, because its source was cleared", lead_id)
     return lead_id not in failed
 
@@ -361,7 +371,9 @@ def _import_page(source_id: str, ids: Sequence[str]) -> tuple[set[str], list[str
         with read_together(), queued() as queue:
             failed, rest = _import_each(source, ids, queue)
         for refusal in queue.refused:
-            # The package is written but not in Solr: the next job imports the record again.
+            # The package is written but not in Solr: the next job imports the record again if it can read it,
+            # and the next refresh indexes the package.
+            unindexed.mark([refusal.package_id])
             for object_id in object_states.of_package(refusal.package_id, ids):
                 message = f"Solr does not take the dataset: {refusal.words}"
                 object_states.add_error(object_id, message)
@@ -369,8 +381,10 @@ def _import_page(source_id: str, ids: Sequence[str]) -> tuple[set[str], list[str
         try:
             solr_commit()
         except SearchIndexError:
-            # The next commit makes the documents visible, at the latest the one at the job's end.
+            # The next commit makes the documents visible, unless Solr has lost them by then.
             log.exception("Solr did not commit a page of harvested datasets")
+            unindexed.mark(object_states.packages_of(ids))
+            model.Session.commit()
     return failed, rest
 
 

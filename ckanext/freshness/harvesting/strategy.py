@@ -288,10 +288,10 @@ def deletions(
     current = list(known)
     refusing = _refusing_catalogs(current, seen, containers)
     absent = [
-        replace(decision, listed_as=_other_url(record, seen.get(record.url)))
+        replace(decision, own_url=_answer(found), listed_as=_other_url(record, found))
         for record in current
-        if (decision := _decide(record, seen.get(record.url), containers, refusing, now))
-        is not None
+        for found in (seen.get(record.url),)
+        if (decision := _decide(record, found, containers, refusing, now)) is not None
     ]
     delete = [decision for decision in absent if decision.delete]
     keep = [decision for decision in absent if not decision.delete]
@@ -352,7 +352,6 @@ def _decide(
     if seen is not None and is_listed and seen.outcome is ReadOutcome.PRESENT:
         return None
     since = known.forbidden_since
-    answer = None if seen is None else seen.outcome
     if not known.recognised and not is_listed:
         reason = HarvestMessage(
             f"kept: another harvester called it {known.guid!r}, which names no record of this source; "
@@ -364,26 +363,30 @@ def _decide(
         if (shield := containers.unreadable_as(url)) is not None:
             words = f"kept: {shield} could not be read"
             reason = HarvestMessage(words, MessageCode.CONTAINER_NOT_READ)
-            return AbsentRecord(known, False, reason, since, answer)
+            return AbsentRecord(known, False, reason, since)
     if seen is not None and seen.outcome is ReadOutcome.GONE:
         reason = HarvestMessage("its own URL answers 404 or 410: it is gone", MessageCode.GONE)
-        return AbsentRecord(known, True, reason, own_url=answer)
+        return AbsentRecord(known, True, reason)
     if seen is None or not is_listed:
         container = next(iter([*containers.unreadable, *containers.unproved]), None)
         if container is None:
             words, code = "no longer listed by the source", MessageCode.UNLISTED
-            if answer is ReadOutcome.PRESENT:
+            if _answer(seen) is ReadOutcome.PRESENT:
                 words, code = f"{words}; its own URL still answers", MessageCode.UNLISTED_ANSWERS
-            return AbsentRecord(known, True, HarvestMessage(words, code), own_url=answer)
+            return AbsentRecord(known, True, HarvestMessage(words, code))
         words = (
             f"kept: not listed any more, but {container} could not be read whole and may list it"
         )
         reason = HarvestMessage(words, MessageCode.MAY_BE_LISTED)
-        return AbsentRecord(known, False, reason, since, answer)
+        return AbsentRecord(known, False, reason, since)
     if seen.outcome is ReadOutcome.FORBIDDEN:
         return _decide_forbidden(known, seen, refusing, now)
     reason = HarvestMessage("kept: listed, but could not be read", MessageCode.NOT_READ)
     return AbsentRecord(known, False, reason, since)
+
+
+def _answer(seen: SeenRecord | None) -> ReadOutcome | None:
+    return None if seen is None else seen.outcome
 
 
 def _other_url(known: KnownRecord, seen: SeenRecord | None) -> str | None:

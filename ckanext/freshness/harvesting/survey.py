@@ -62,6 +62,8 @@ class RecordChange:
     """The record of a deleted source whose package a new record takes over."""
     sighting: Sighting | None = None
     """None for a deleted record."""
+    own_url: ReadOutcome | None = None
+    """What the URL of a deleted record answered; None if it was not requested."""
 
 
 class SurveyObserver(Protocol):
@@ -140,6 +142,10 @@ class Survey:
     """How many records and distributions are listed and were never readable."""
     not_harvested: dict[str, NotHarvested] = field(default_factory=dict)
     """Members of the source's lists that become no dataset, by their kind in a few words."""
+    draft_records: NotHarvested = field(default_factory=NotHarvested)
+    """Records that are listed and were never readable."""
+    catalogs: int = 0
+    """How many catalogs or organisations the source lists."""
 
 
 def survey(
@@ -241,7 +247,9 @@ class _Classifier:
         url = seen.url if before is None else before.url
         earlier, self.seen[url] = self.seen.get(url), seen
         is_refused = seen.outcome in (ReadOutcome.GONE, ReadOutcome.FORBIDDEN)
-        self._result.drafts += bool(seen.listed_in and is_refused and before is None)
+        if seen.listed_in and is_refused and before is None:
+            self._result.drafts += 1
+            self._result.draft_records.add(seen.url)
         if seen.listed_in and seen.outcome is not ReadOutcome.PRESENT and sighting.error:
             guid = before.guid if before else guid_of(seen.url, min(seen.listed_in))
             if before is not None and is_refused:
@@ -288,6 +296,7 @@ class _Classifier:
                     absent.reason,
                     known.catalog_url,
                     known,
+                    own_url=absent.own_url,
                 )
             )
         for absent in decided.brake.held if decided.brake else ():
@@ -307,6 +316,7 @@ class _Classifier:
         result.answered = crawled.containers.root not in unreadable
         result.requests = crawled.requests
         result.unmapped = count_unmapped(self._unmapped.values())
+        result.catalogs = len(crawled.containers.catalogs)
         result.not_harvested = crawled.not_harvested
         result.source_warnings = crawled.warnings
         if self._known.moved:

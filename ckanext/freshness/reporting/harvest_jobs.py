@@ -5,19 +5,28 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import sqlalchemy as sa
 
 from ..ckan_adapter import harvest_tables
 from ..ckan_adapter.ckan_core import model
-from ..dates import aware
+from ..ckan_adapter.locks import is_held
+from ..dates import aware, utc, utc_now
+from ..harvesting.holds import gather_lock
 from ..harvesting.messages import from_column
 from ..harvesting.record import Record
 from ..harvesting.sources import our_names
 from . import harvest_words
 from .display import JOBS, State
+
+BEGINNING = timedelta(seconds=30)
+"""Within this time a consumer that took a job holds its lock."""
+STILL = timedelta(minutes=5)
+"""An import without progress for so long has no consumer, or a dead one."""
+CRON = timedelta(minutes=20)
+"""``ckan harvester run``, called every few minutes, marks a job as finished within this time."""
 
 _COUNTED = ("added", "updated", "deleted", "not modified", "errored", "held")
 
@@ -38,6 +47,20 @@ class RecordError:
 
 
 @dataclass(frozen=True, slots=True)
+class JobProgress:
+    """What a job that has begun and not ended is doing.
+
+    :ivar is_gathered: the source has been read
+    :ivar waiting: records that are still to be imported
+    :ivar idle_since: since when nothing has happened that should have; None if all is well
+    """
+
+    is_gathered: bool
+    waiting: int
+    idle_since: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class HarvestJob:
     """A job of a source.
 
@@ -55,6 +78,8 @@ class HarvestJob:
     counts: Mapping[str, int]
     source_errors: Sequence[harvest_words.PlainError] = ()
     record_errors: Sequence[RecordError] = field(default=())
+    progress: JobProgress | None = None
+    """None for a job that has not begun or has ended."""
 
     @property
     def is_over(self) -> bool:
@@ -91,6 +116,7 @@ def jobs(
             {key: row[key] for key in _COUNTED if row[key]},
             of_sources.get(row["id"], ()),
             of_records.get(row["id"], ()),
+            _progress(row),
         )
         for row in rows
     ]
@@ -121,6 +147,20 @@ def state(row: Mapping[str, Any]) -> str:
     if row["gather_errors"] and not row["objects"]:
         return "failed"
     return "errors" if row["gather_errors"] or row["errored"] else "finished"
+
+
+def _progress(row: Mapping[str, Any]) -> JobProgress | None:
+    if state(row) != "running":
+        return None
+    gathered, now = row["gather_finished"], utc(utc_now())
+    if gathered is None:
+        # Our gathers hold a lock; those of killed consumers do not.
+        began = row["gather_started"]
+        is_idle = now - began > BEGINNING and not is_held(gather_lock(row["id"]))
+        return JobProgress(False, 0, aware(began) if is_idle else None)
+    last = max(gathered, row["progress"] or gathered)
+    patience = STILL if row["waiting"] else CRON
+    return JobProgress(True, row["waiting"], aware(last) if now - last > patience else None)
 
 
 def _errors(

@@ -28,6 +28,20 @@ class PlainError:
     details: str | None = None
 
 
+OWN_URL: dict[str | None, str] = {
+    "present": N_("Its web address still answers."),
+    "malformed": N_("Its web address answers, but not with this record."),
+    "failed": N_("Its web address gives no usable answer at the moment."),
+    "forbidden": N_("Its web address refuses access."),
+    "gone": N_("Its web address says that it is gone."),
+    None: N_("We have not asked whether its web address still answers."),
+}
+"""What the own URL of a record answered that would be deleted, by the value of a ReadOutcome."""
+
+_SAY_IT_ALREADY = frozenset(
+    {MessageCode.GONE, MessageCode.UNLISTED_ANSWERS, MessageCode.LEFT_OUT, MessageCode.WITHDRAWN}
+)
+
 _STATUSES = {
     401: N_("The server refuses access ({status})."),
     403: N_("The server refuses access ({status})."),
@@ -57,6 +71,34 @@ SENTENCES: dict[MessageCode, str | tuple[str, str]] = {
     MessageCode.REFUSED_BY_CKAN: N_("This portal does not accept the dataset: {why}"),
     MessageCode.UNEXPECTED: N_("An unexpected error of this portal. Tell its operator."),
     MessageCode.CONFIGURATION: N_("The configuration of the source has a mistake."),
+    MessageCode.RETIRED_REGISTRY: N_(
+        "IATI has retired the CKAN of its registry, so this source gets no more changes. Create a source for "
+        "https://bulk-data.iatistandard.org and look at its preview. The datasets of this source stay."
+    ),
+    MessageCode.LISTS_NOTHING: N_(
+        "The source lists no catalogs and no datasets. Check its web address: it must be that of the server "
+        "itself or of one of its catalogs."
+    ),
+    MessageCode.EMPTY_CATALOGS: NN_(
+        "The source lists {count} catalog, but no datasets. If it should have some, check that they are "
+        "published there.",
+        "The source lists {count} catalogs, but no datasets. If it should have some, check that they are "
+        "published there.",
+    ),
+    MessageCode.NOTHING_USABLE: NN_(
+        "The source lists {count} record, but none that can be harvested. Datasets must be published there, "
+        "each with a web address of its own.",
+        "The source lists {count} records, but none that can be harvested. Datasets must be published there, "
+        "each with a web address of its own.",
+    ),
+    MessageCode.ELSEWHERE: NN_(
+        "{count} new dataset is already on this portal, from the source “{source}”. With both sources, it "
+        "appears twice. If this source replaces the other one, delete the other one first: its datasets stay "
+        "and are taken over.",
+        "{count} new datasets are already on this portal, from the source “{source}”. With both sources, they "
+        "appear twice. If this source replaces the other one, delete the other one first: its datasets stay "
+        "and are taken over.",
+    ),
     MessageCode.DELETIONS_HELD: NN_(
         "The deletion of one record was put on hold.",
         "The deletion of {count} records was put on hold.",
@@ -155,6 +197,18 @@ def reason(message: str) -> str:
     return str(message) if words is None else words
 
 
+def own_url(message: str, answer: str | None) -> str:
+    """Return what a record's own URL answered; empty if the reason of its deletion says it.
+
+    :param message: the reason
+    :param answer: the value of a :class:`~ckanext.freshness.harvesting.record.ReadOutcome`, or None
+    """
+    code = code_of(message)
+    if code is not None and code["code"] in _SAY_IT_ALREADY:
+        return ""
+    return str(tk._(OWN_URL.get(answer, OWN_URL[None])))
+
+
 def sentence(message: str) -> str | None:
     """Return a message in the reader's language; None if it has no code."""
     found = code_of(message)
@@ -204,6 +258,21 @@ def change(found: dict[str, Any]) -> str:
     else:
         text = tk._("details changed")
     return str(tk._("{field}: {change}").format(field=name, change=text))
+
+
+_KINDS = {
+    "draft": N_("Drafts, which nobody can read yet"),
+    "dcat:Dataset without a URL (blank node)": N_("Datasets without a web address"),
+    "dcat:DataService": N_("Data services"),
+    "of no known type": N_("Records of no known type"),
+}
+
+
+def kind(name: str) -> str:
+    """Return the kind of records that a source lists and that are not harvested, in words."""
+    if name in _KINDS:
+        return str(tk._(_KINDS[name]))
+    return str(tk._("Records of the type {type}").format(type=name))
 
 
 def job_counts(counts: dict[str, int]) -> list[str]:

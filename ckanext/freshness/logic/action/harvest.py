@@ -61,8 +61,11 @@ def freshness_harvest_preview_show(
         ``asked_by``, ``read`` (records read so far), ``listed`` (of how many; null if that is not known),
         ``error`` and ``preview``: the records that would be
         ``new``, ``changed``, ``moved``, ``deleted`` and ``unchanged``, with reasons, at most 200 of each
-        (``counts`` has all), the ``errors`` with their ``error_codes``, and the ``brake`` if it would hold
-        deletions
+        (``counts`` has all), the ``errors`` with their ``error_codes``, the ``brake`` if it would hold
+        deletions, what the source lists and is ``not_harvested``, by kind, ``source_warnings``, and
+        ``nothing``: why a new source has nothing to harvest. ``own_url`` of a record to be deleted is what its
+        URL answered: ``present``, ``malformed``, ``failed``, ``forbidden``, ``gone``, or null if it was not
+        asked
     """
     tk.check_access("freshness_harvest_preview_show", context, data_dict)
     return preview_job.progress(_source(data_dict).id, utc_now()).as_dict()
@@ -78,9 +81,9 @@ def freshness_harvest_hold_show(
     :returns: null if none are held; else ``list_id`` (names exactly this list), ``job_id``,
         ``held_at``, ``reason``, ``count``, ``current`` (of how many records that are harvested now),
         ``held`` (for each record ``guid``, ``url``, ``reason``, ``reason_code`` (with the values of its
-        sentence), ``released``, ``package_id``, and ``name``, ``title`` and ``state`` of its dataset or
-        organization, with ``is_organization``), ``released_at`` and ``released_by`` (null until an editor
-        releases the list)
+        sentence), ``own_url`` (as in a preview), ``released``, ``package_id``, and ``name``, ``title`` and
+        ``state`` of its dataset or organization, with ``is_organization``), ``released_at`` and
+        ``released_by`` (null until an editor releases the list)
     """
     tk.check_access("freshness_harvest_hold_show", context, data_dict)
     hold = holds.hold_of(_source(data_dict).id)

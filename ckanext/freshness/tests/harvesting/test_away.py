@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, timezone
 from threading import Thread
 from typing import Any
 from urllib.parse import urlsplit
@@ -19,8 +19,9 @@ from ckan.tests.helpers import call_action, changed_config
 from redis.exceptions import ConnectionError as RedisAway
 
 from ckanext.freshness.ckan_adapter.ckan_core import model
+from ckanext.freshness.status.refresh import refresh
 from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source, indexing
-from ckanext.freshness.tests.servers.faults import Hold
+from ckanext.freshness.tests.servers.faults import Hold, Status
 from ckanext.freshness.tests.servers.fdp import FdpServer
 from ckanext.freshness.tests.servers.fdp_model import Record
 from ckanext.freshness.tests.servers.tcp import TcpProxy
@@ -156,6 +157,30 @@ def test_solr_is_away_during_an_import(
     assert again.errors == []
     found = assert_each_is_there_once(harvest, titles)
     assert found.keys() >= known.keys() | written.keys()
+
+
+@pytest.mark.parametrize("word", [b"<commit", b"Dataset 3"], ids=["at the commit", "in a page"])
+def test_what_solr_did_not_take_is_indexed_by_the_next_refresh(
+    fdp: FdpServer, harvest: Harvest, solr: TcpProxy, word: bytes
+) -> None:
+    """Solr may lose what it was sent and has not committed. The source cannot be read any more."""
+    job_id = harvest.start()
+    harvest.gather()
+    solr.leave_at(word)
+    harvest.fetch()
+    solr.open()
+    harvest.finish(job_id)
+    fdp.faults[urlsplit(fdp.source_url).path or "/"] = Status(503)
+    make_connection().delete(q="+dataset_type:dataset", commit=True)
+    for package_id in stored_ids():
+        assert unindexed_since(package_id)
+    refresh(datetime.now(timezone.utc))
+    assert_each_is_there_once(harvest, TITLES)
+
+
+def unindexed_since(package_id: str) -> Any:
+    statement = sa.text("SELECT since FROM freshness_unindexed WHERE package_id = :id")
+    return model.Session.execute(statement, {"id": package_id}).scalar()
 
 
 @pytest.mark.parametrize("remove_deleted", [True, False], ids=["removed", "kept in Solr"])

@@ -66,7 +66,8 @@ def test_preview(run: Any, fdp: FdpServer, harvest: Harvest) -> None:
     assert lines[changed + 1] == f"  {fdp.iri_of(edited)}  its contents changed"
     deleted = lines.index("Deleted: 1")
     assert (
-        lines[deleted + 1] == f"  {fdp.iri_of(removed)}  its own URL answers 404 or 410: it is gone"
+        lines[deleted + 1]
+        == f"  {fdp.iri_of(removed)}  its own URL answers 404 or 410: it is gone  Dataset 2"
     )
     assert "Unchanged: 1" in lines
     assert fdp.iri_of(kept) not in result.output

@@ -16,7 +16,7 @@ from ckanext.freshness.cli.harvests import preview_lines
 from ckanext.freshness.harvesting.preview import preview
 from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source
 from ckanext.freshness.tests.servers.fdp import FdpServer
-from ckanext.freshness.tests.servers.fdp_model import Kind
+from ckanext.freshness.tests.servers.fdp_model import Kind, State
 from ckanext.freshness.tests.servers.replay import FDP_RICH, ReplayServer
 from ckanext.harvest import model as harvest_model
 
@@ -92,6 +92,7 @@ def test_drafts_and_what_becomes_no_dataset_are_told(fdp: FdpServer, app: Any) -
         fdp.withdraw(fdp.add_dataset(catalog, title=f"Draft {number}", distributions=0))
     file, _ = fdp.records(Kind.DISTRIBUTION)
     fdp.withdraw(file)
+    drafts = sorted(fdp.url_of(one) for one in fdp.datasets if one.state is not State.PUBLISHED)
     biobank = fdp.add_biobank(catalog)
     harvest = add_source(fdp.source_url)
     first = harvest.run()
@@ -102,7 +103,8 @@ def test_drafts_and_what_becomes_no_dataset_are_told(fdp: FdpServer, app: Any) -
             "kind": "Biobank",
             "count": 1,
             "examples": [fdp.url_of(biobank)],
-        }
+        },
+        {"kind": "draft", "count": 2, "examples": drafts},
     ]
     admin = {"Authorization": factories.SysadminWithToken()["token"]}
     page = app.get(f"/harvest/{harvest.source['name']}/job/{first.id}", headers=admin).body

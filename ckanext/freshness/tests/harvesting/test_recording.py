@@ -257,5 +257,6 @@ def test_an_empty_list_whose_last_page_is_minus_one_is_no_error() -> None:
     answers[page % -1] = {"status": 500, "headers": {}, "body": ""}
     with ReplayServer({"responses": answers}) as server:
         job = add_source(server.url).run()
-        assert job.errors == []
+        (error,) = job.errors
+        assert error.startswith("The source lists 1 catalog, but no datasets.")
         assert server.count("/catalog/1/page/dataset") == 1

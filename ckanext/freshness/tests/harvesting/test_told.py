@@ -1,0 +1,366 @@
+"""What jobs, previews and commands tell of a source as a whole, and of the records that would be deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+import ckan.plugins.toolkit as tk
+import pytest
+import sqlalchemy as sa
+from bs4 import BeautifulSoup
+from ckan.cli.cli import ckan
+from ckan.tests import factories
+from ckan.tests.helpers import call_action
+
+from ckanext.freshness.ckan_adapter.ckan_core import model
+from ckanext.freshness.ckan_adapter.locks import locked
+from ckanext.freshness.harvesting.preview import Preview, preview
+from ckanext.freshness.harvesting.strategy import RecordClass
+from ckanext.freshness.tests.harvesting.conftest import Harvest, Job, add_source, sysadmin
+from ckanext.freshness.tests.harvesting.harvested_site import preview as make_preview
+from ckanext.freshness.tests.servers.faults import Status
+from ckanext.freshness.tests.servers.fdp import FdpServer
+from ckanext.freshness.tests.servers.replay import FDP_TYPES, ReplayServer
+from ckanext.harvest import model as harvest_model
+
+pytestmark = pytest.mark.usefixtures("clean_redis")
+
+
+@pytest.fixture(autouse=True)
+def one_attempt(clean_site: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Do not retry a busy server."""
+    monkeypatch.setitem(tk.config, "ckanext.freshness.attempts", "1")
+
+
+def look(harvest: Harvest) -> Preview:
+    source = harvest_model.HarvestSource.get(harvest.source["id"])
+    return preview(source, now=datetime.now(timezone.utc))
+
+
+@pytest.fixture
+def read(app: Any) -> Callable[[str], str]:
+    """Read the text of a page as a sysadmin."""
+    admin = {"Authorization": factories.SysadminWithToken()["token"]}
+
+    def get(url: str) -> str:
+        page = app.get(url, headers=admin).body
+        return " ".join(BeautifulSoup(page, "html.parser").get_text(" ").split())
+
+    return get
+
+
+def page_of(job_id: str, harvest: Harvest) -> str:
+    return f"/harvest/{harvest.source['name']}/job/{job_id}"
+
+
+def warnings(job: Job) -> list[str]:
+    report = call_action("harvest_job_report", id=job.id)
+    return [warning["message"] for warning in report["source_warnings"]]
+
+
+# Sources from which nothing can be harvested
+
+
+def no_catalog(fdp: FdpServer) -> None:
+    """Leave the server empty."""
+
+
+def an_empty_catalog(fdp: FdpServer) -> None:
+    fdp.add_catalog()
+
+
+@pytest.mark.parametrize(
+    ("happens", "words", "on_pages"),
+    [
+        (no_catalog, "lists no catalogs and no datasets. Check its URL", "Check its web address"),
+        (an_empty_catalog, "lists 1 catalog, but no datasets", "lists 1 catalog, but no datasets"),
+    ],
+)
+def test_a_new_source_without_anything(
+    fdp: FdpServer,
+    read: Callable[[str], str],
+    cli: Any,
+    happens: Callable[[FdpServer], None],
+    words: str,
+    on_pages: str,
+) -> None:
+    happens(fdp)
+    harvest = add_source(fdp.source_url)
+    result = cli.invoke(ckan, ["freshness", "preview", harvest.source["name"]])
+    assert words in result.output
+    make_preview(harvest)
+    assert on_pages in read(f"/harvest/{harvest.source['name']}/preview")
+    job = harvest.run()
+    (error,) = job.errors
+    assert words in error
+    text = read(page_of(job.id, harvest))
+    assert "Failed" in text
+    assert on_pages in text
+
+    # This is no fault any more when the source has been harvested.
+    fdp.add_dataset(fdp.catalogs[0] if fdp.catalogs else fdp.add_catalog())
+    assert harvest.run().errors == []
+    assert look(harvest).nothing is None
+
+
+def test_a_new_source_with_drafts_only(fdp: FdpServer) -> None:
+    fdp.withdraw(fdp.add_dataset(fdp.add_catalog()))
+    harvest = add_source(fdp.source_url)
+    job = harvest.run()
+    assert job.errors, "nothing says why nothing was harvested"
+
+
+# What is listed and not harvested
+
+
+def test_records_of_other_types_are_named(read: Callable[[str], str], cli: Any) -> None:
+    with ReplayServer(FDP_TYPES) as server:
+        harvest = add_source(f"{server.url}/")
+        said = look(harvest).as_dict()
+        make_preview(harvest)
+        result = cli.invoke(ckan, ["freshness", "preview", harvest.source["name"]])
+        job = harvest.run()
+    report = call_action("harvest_job_report", id=job.id)
+    counts = {one["kind"]: one["count"] for one in report["not_harvested"]}
+    assert {"Biobank": 1, "PatientRegistry": 1, "Study": 1}.items() <= counts.items()
+    assert report["not_harvested"] == said["not_harvested"]
+    (biobank,) = (one for one in report["not_harvested"] if one["kind"] == "Biobank")
+    assert biobank["examples"][0] in result.output
+    for page in (page_of(job.id, harvest), f"/harvest/{harvest.source['name']}/preview"):
+        text = read(page)
+        assert "Listed by the source, but not harvested" in text
+        assert f"Records of the type Biobank {biobank['examples'][0]}" in text
+
+
+def test_drafts_are_named(fdp: FdpServer, read: Callable[[str], str]) -> None:
+    catalog = fdp.add_catalog()
+    fdp.add_dataset(catalog)
+    draft = fdp.add_dataset(catalog)
+    fdp.withdraw(draft)
+    harvest = add_source(fdp.source_url)
+    job = harvest.run()
+    report = call_action("harvest_job_report", id=job.id)
+    assert report["not_harvested"] == [
+        {"kind": "draft", "count": 1, "examples": [fdp.iri_of(draft)]}
+    ]
+    assert report["drafts"] == 1
+    assert "Drafts, which nobody can read yet" in read(page_of(job.id, harvest))
+
+
+# Records that another source has harvested
+
+
+@pytest.fixture
+def twice(fdp: FdpServer) -> tuple[Harvest, Harvest]:
+    """A harvested source, and a second one whose catalog has two of its three datasets."""
+    first, second = fdp.add_catalog(), fdp.add_catalog()
+    fdp.add_dataset(first)
+    for _ in range(2):
+        fdp.add_dataset(second)
+    one = add_source(fdp.source_url)
+    one.run()
+    fdp.add_dataset(second)
+    return one, add_source(fdp.url_of(second))
+
+
+def test_records_that_are_here_already(
+    fdp: FdpServer, twice: tuple[Harvest, Harvest], read: Callable[[str], str], cli: Any
+) -> None:
+    one, other = twice
+    said = look(other).as_dict()
+    make_preview(other)
+    result = cli.invoke(ckan, ["freshness", "preview", other.source["name"]])
+    first, second = other.run(), other.run()
+    for (words,) in (warnings(first), [each["message"] for each in said["source_warnings"]]):
+        assert words.startswith(
+            f"2 new records are already on this portal, from the source A source ({one.source['name']}), "
+        )
+    assert warnings(first)[0] in result.output
+    for page in (page_of(first.id, other), f"/harvest/{other.source['name']}/preview"):
+        assert "2 new datasets are already on this portal, from the source “A source”" in read(page)
+    assert warnings(second) == []
+    assert first.errors == []
+    assert first.stats["added"] == 3
+
+
+@pytest.mark.parametrize("respelled", ["https", "slash", "case"])
+def test_urls_that_are_spelled_otherwise(twice: tuple[Harvest, Harvest], respelled: str) -> None:
+    respell = {
+        "https": "replace(value, 'http://', 'https://')",
+        "slash": "value || '/'",
+        "case": "replace(value, 'http://', 'HTTP://')",
+    }[respelled]
+    model.Session.execute(
+        sa.text(
+            f"UPDATE harvest_object_extra SET value = {respell} WHERE key IN ('dataset_url', 'subject')"
+        )
+    )
+    model.Session.execute(sa.text("UPDATE package SET extras = extras - 'uri'"))
+    model.Session.commit()
+    (warning,) = look(twice[1]).as_dict()["source_warnings"]
+    assert warning["message_code"]["values"]["count"] == 2
+
+
+def test_records_of_another_harvester(twice: tuple[Harvest, Harvest]) -> None:
+    """It leaves none of our extras, but its datasets state their URLs."""
+    one, other = twice
+    model.Session.execute(sa.text("DELETE FROM harvest_object_extra"))
+    model.Session.execute(
+        sa.text("UPDATE harvest_source SET type = 'dcat_rdf' WHERE id = :id"),
+        {"id": one.source["id"]},
+    )
+    model.Session.commit()
+    (warning,) = look(other).as_dict()["source_warnings"]
+    assert warning["message_code"]["values"] == {"count": 2, "source": "A source"}
+
+
+def test_records_of_a_deleted_source_are_taken_over(twice: tuple[Harvest, Harvest]) -> None:
+    one, other = twice
+    call_action("harvest_source_delete", {"user": sysadmin()}, id=one.source["id"])
+    assert look(other).source_warnings == []
+    assert warnings(other.run()) == []
+
+
+# Records that would be deleted
+
+
+def test_each_deletion_says_whether_its_url_still_answers(
+    fdp: FdpServer, read: Callable[[str], str], cli: Any
+) -> None:
+    catalog = fdp.add_catalog()
+    titles = ["Answers", "Refuses", "Fails", "Gone", *(f"Stays {number}" for number in range(20))]
+    for title in titles:
+        fdp.add_dataset(catalog, title=title, distributions=0)
+    harvest = add_source(fdp.source_url)
+    harvest.run()
+    answers, refuses, fails, gone, *_ = fdp.datasets
+    for record in (answers, refuses, fails):
+        fdp.unlist(record, catalog)
+    fdp.withdraw(refuses)
+    fdp.faults[fails.path] = Status(500)
+    fdp.remove(gone)
+
+    said = look(harvest)
+    deleted = {entry.title: entry.own_url for entry in said.changes[RecordClass.DELETED]}
+    assert deleted == {
+        "Answers": "present",
+        "Refuses": "forbidden",
+        "Fails": "failed",
+        "Gone": "gone",
+    }
+    sentences = {
+        "Answers": "its web address still answers",
+        "Refuses": "Its web address refuses access",
+        "Fails": "Its web address gives no usable answer at the moment",
+        "Gone": "The source says that it is gone",
+    }
+    make_preview(harvest)
+    text = read(f"/harvest/{harvest.source['name']}/preview")
+    assert all(sentence in text for sentence in sentences.values())
+    output = cli.invoke(ckan, ["freshness", "preview", harvest.source["name"]]).output
+    lines = {line.split("  ")[-1]: line for line in output.splitlines()}
+    assert "its own URL still answers" in lines["Answers"]
+    assert "Its web address refuses access." in lines["Refuses"]
+
+
+def test_the_held_list_says_whether_urls_still_answer(
+    fdp: FdpServer, read: Callable[[str], str], cli: Any
+) -> None:
+    """Lists that earlier versions held do not say it."""
+    catalog = fdp.add_catalog()
+    for title in ("Answers", "Fails", "Stays"):
+        fdp.add_dataset(catalog, title=title, distributions=0)
+    harvest = add_source(fdp.source_url)
+    harvest.run()
+    answers, fails, _ = fdp.datasets
+    fdp.unlist(answers, catalog)
+    fdp.unlist(fails, catalog)
+    fdp.faults[fails.path] = Status(500)
+    harvest.run()
+    hold = call_action("freshness_harvest_hold_show", id=harvest.source["id"])
+    assert {one["title"]: one["own_url"] for one in hold["held"]} == {
+        "Answers": "present",
+        "Fails": "failed",
+    }
+    for page in ("held", f"held/delete?list_id={hold['list_id']}"):
+        text = read(f"/harvest/{harvest.source['name']}/{page}")
+        assert "its web address still answers" in text
+        assert "Its web address gives no usable answer at the moment" in text
+    output = cli.invoke(ckan, ["freshness", "release", harvest.source["name"]], input="n").output
+    assert "Its web address gives no usable answer at the moment.  Fails" in output
+
+    statement = """UPDATE freshness_harvest_hold SET held =
+    (SELECT jsonb_agg(one - 'own_url') FROM jsonb_array_elements(held) one)"""
+    model.Session.execute(sa.text(statement))
+    model.Session.commit()
+    text = read(f"/harvest/{harvest.source['name']}/held")
+    assert "We have not asked whether its web address still answers" in text
+
+
+def test_the_first_job_after_another_harvester_says_whether_urls_still_answer(
+    fdp: FdpServer, read: Callable[[str], str]
+) -> None:
+    """One of twenty: the brake alone would not hold it."""
+    catalog = fdp.add_catalog()
+    for number in range(20):
+        fdp.add_dataset(catalog, title=f"Dataset {number}", distributions=0)
+    harvest = add_source(fdp.source_url)
+    harvest.run()
+    model.Session.execute(sa.text("DELETE FROM harvest_object_extra"))
+    model.Session.commit()
+    fdp.unlist(fdp.datasets[0], catalog)
+    (held,) = look(harvest).held
+    assert (held.title, held.own_url) == ("Dataset 0", "present")
+    harvest.run()
+    (record,) = call_action("freshness_harvest_hold_show", id=harvest.source["id"])["held"]
+    assert (record["title"], record["own_url"]) == ("Dataset 0", "present")
+    text = read(f"/harvest/{harvest.source['name']}/held")
+    assert "Dataset 0" in text
+    assert "its web address still answers" in text
+
+
+# Jobs that go on
+
+
+def test_a_job_says_what_it_waits_for(
+    fdp: FdpServer, read: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    catalog = fdp.add_catalog()
+    for _ in range(3):
+        fdp.add_dataset(catalog, distributions=0)
+    harvest = add_source(fdp.source_url)
+    job_id = harvest.start()
+    pages = (page_of(job_id, harvest), f"/harvest/admin/{harvest.source['name']}")
+    idle = "Ask the operator of this portal to call"
+
+    def told(words: str, *, after: timedelta) -> None:
+        columns = ["gather_started", "gather_finished"]
+        objects = ["gathered", "import_started", "import_finished"]
+        for table, names in (("harvest_job", columns), ("harvest_object", objects)):
+            sets = ", ".join(f"{name} = {name} - CAST(:age AS interval)" for name in names)
+            model.Session.execute(sa.text(f"UPDATE {table} SET {sets}"), {"age": after})
+        model.Session.commit()
+        for page in pages:
+            assert words in read(page)
+
+    now = {"id": job_id}
+    began = "UPDATE harvest_job SET gather_started = now() AT TIME ZONE 'utc' WHERE id = :id"
+    model.Session.execute(sa.text(began), now)
+    with locked(f"gather {job_id}"):
+        told("The source is being read", after=timedelta(minutes=1))
+        assert idle not in read(pages[0])
+    told(idle, after=timedelta())
+
+    harvest.gather()
+    told("3 records are still to be imported", after=timedelta())
+    assert idle not in read(pages[0])
+    told(idle, after=timedelta(minutes=6))
+
+    harvest.fetch()
+    told("All records are done", after=timedelta(minutes=6))
+    assert idle not in read(pages[0])
+    told(idle, after=timedelta(minutes=30))
+    harvest.finish(job_id)
+    assert idle not in read(pages[0])
