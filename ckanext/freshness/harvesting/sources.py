@@ -93,6 +93,9 @@ class SourceType(Protocol):
         :raises ConfigError: names every mistake.
         """
 
+    def advice(self, url: str) -> str | None:
+        """Return a warning about a source's URL, for the editor who saves it; None if there is none."""
+
     def crawl(
         self,
         source: Source,
@@ -163,9 +166,14 @@ def check_config(
     if mistakes:
         raise ConfigError(*mistakes)
     for warning in warnings:
-        log.warning("Configuration of a harvest source: %s", warning)
-        if has_request_context() and tk.request.blueprint == "harvest":
-            tk.h.flash_notice(warning)
+        warn_editor(warning)
+
+
+def warn_editor(warning: str) -> None:
+    """Log a warning about a source that is being saved, and show it if its form is saved."""
+    log.warning("Harvest source: %s", warning)
+    if has_request_context() and tk.request.blueprint == "harvest":
+        tk.h.flash_notice(warning)
 
 
 def _check_headers(config: SourceConfig) -> None:

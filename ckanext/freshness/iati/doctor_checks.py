@@ -1,4 +1,4 @@
-"""The doctor's check of update cycles: whether each IATI source has recent cycles that succeed."""
+"""The doctor's checks of IATI sources: where they are, and whether they have recent cycles that succeed."""
 
 from __future__ import annotations
 
@@ -11,9 +11,22 @@ from ..dates import utc, utc_words
 from ..doctor import SiteFinding, note, problem
 from .cycle import cycle
 from .cycle.sources import last_cycle, sources
+from .registry.source_type import is_retired
 
 LATE = timedelta(days=2)
 """A nightly cycle may be missed once."""
+
+
+def retired_registry(now: datetime) -> Iterator[SiteFinding]:
+    """Report active sources at IATI's own CKAN, which is retired."""
+    for source in sources():
+        if is_retired(source.url):
+            name = model.Package.get(source.id).name
+            yield problem(
+                f"The IATI source {name} gets no more changes: IATI has retired the CKAN of its registry",
+                "Create a source of this type with the URL https://bulk-data.iatistandard.org, and look at its "
+                "preview. Then set the old one to be harvested manually; its datasets stay.",
+            )
 
 
 def cycles(now: datetime) -> Iterator[SiteFinding]:

@@ -30,6 +30,7 @@ def register() -> None:
     )
     needs = Need.DATABASE | Need.HARVEST_TABLES | Need.TABLES
     CHECKS.append(SiteCheck("cycles", doctor_checks.cycles, needs))
+    CHECKS.append(SiteCheck("retired registry", doctor_checks.retired_registry, needs))
     COLLECTORS.append(gauges.gauges)
     queued_run.DATASET_CHECKS.append(sources.check_dataset)
     resource_copies.KEEPING_TYPES.add(SOURCE_TYPE)

@@ -42,6 +42,9 @@ class FdpSourceType:
         check_config(text, own_keys=self.own_keys, more=_check_profiles)
         return text
 
+    def advice(self, url: str) -> str | None:
+        return None
+
     def crawl(
         self,
         source: Source,

@@ -48,10 +48,11 @@ KINDS: Mapping[str, Callable[[RegistryClient, str, RegistryLimits], Registry]] =
 RETIRED_HOSTS = frozenset({"iatiregistry.org", "www.iatiregistry.org"})
 """Hosts of IATI's own CKAN, which was switched off in January 2026."""
 
-RETIRED = (
-    "IATI has retired the CKAN of its registry, so that this source gets no more changes. Its datasets stay. "
-    "Create a source with the URL of IATI's Bulk Data Service, https://bulk-data.iatistandard.org, and look at "
-    "its preview"
+RETIRED = HarvestMessage(
+    "IATI has retired the CKAN of its registry, so that a source with this URL gets no more changes. Its "
+    "datasets stay. Create a source with the URL of IATI's Bulk Data Service, "
+    "https://bulk-data.iatistandard.org, and look at its preview",
+    MessageCode.RETIRED_REGISTRY,
 )
 
 OWN_KEYS = {"registry": one_of(KINDS)}
@@ -93,6 +94,9 @@ class IatiSourceType:
         """
         check_config(text, own_keys=self.own_keys, without=NO_KEYS, more=_check_editor)
         return text
+
+    def advice(self, url: str) -> str | None:
+        return RETIRED if is_retired(url) else None
 
     def crawl(
         self,
@@ -139,7 +143,7 @@ async def _crawl(source: Source, known: CurrentRecords, sink: Sink) -> CrawlEnd:
         registry = kind(registry_client, source.url, RegistryLimits(config.max_records))
         crawl_end = await RegistryCrawl(registry, source.url, known, sink, salt=salt).run()
     if crawl_end.errors and is_retired(source.url):
-        crawl_end.errors.insert(0, HarvestMessage(RETIRED, MessageCode.CONFIGURATION))
+        crawl_end.errors.insert(0, RETIRED)
     crawl_end.requests = sum(host.statistics.requests for host in hosts)
     return crawl_end
 

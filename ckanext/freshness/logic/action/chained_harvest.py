@@ -15,6 +15,7 @@ from ...ckan_adapter.version import IS_2_12
 from ...harvesting import interrupted, job_report, sources
 from ...harvesting.source_config import ConfigError
 from ...harvesting.sources import source_type_named, url_mistake
+from ...reporting.harvest_words import sentence
 
 
 def chained() -> dict[str, Callable[..., Any]]:
@@ -54,6 +55,8 @@ def writing_source(
         if action == "package_create":
             sources.free_url_and_name(url, data_dict.get("name"))
         yield
+        if source_type is not None and (advice := source_type.advice(str(url))) is not None:
+            sources.warn_editor(sentence(advice) or advice)
     except tk.ValidationError as error:
         if source_type is not None and "config" in error.error_dict:
             # ckanext-harvest has put them into one text, after words of its own.

@@ -13,7 +13,9 @@ from ckan.tests import factories
 from ckan.tests.helpers import call_action
 
 from ckanext.freshness.ckan_adapter.ckan_core import model
+from ckanext.freshness.dates import utc_now
 from ckanext.freshness.harvesting.fdp.source_type import FAIR_DATA_POINT
+from ckanext.freshness.iati.doctor_checks import retired_registry
 from ckanext.freshness.iati.registry.source_type import IATI_REGISTRY
 from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source
 from ckanext.freshness.tests.servers.base import Request
@@ -124,6 +126,29 @@ def test_the_form_of_a_source(browser: Browser, editor: dict[str, Any], fdp: Fdp
     assert job.stats["added"] == 1
     package = harvest.dataset(dataset, fdp)
     assert "Seen in a browser" in browser.get(f"/dataset/{package['name']}").text
+
+
+def test_a_source_at_the_retired_registry_of_iati(
+    editor: dict[str, Any], ckan_config: Any, make_app: Any
+) -> None:
+    browser = Browser(make_app())
+    browser.log_in(factories.Sysadmin(password=PASSWORD))
+    status, page = browser.submit(
+        "/harvest/new",
+        "#source-new",
+        url="https://iatiregistry.org",
+        title="IATI",
+        name="iati",
+        source_type="iati_registry",
+        frequency="MANUAL",
+        owner_org=editor["organization"],
+        config="",
+    )
+    assert (status, page.select(".error-explanation")) == (200, [])
+    assert "Create a source for https://bulk-data.iatistandard.org" in page.text
+    (found,) = retired_registry(utc_now())
+    assert "IATI source iati gets no more changes" in found.text
+    assert "https://bulk-data.iatistandard.org" in found.advice
 
 
 def test_a_form_without_its_token_is_refused(browser: Browser) -> None:
