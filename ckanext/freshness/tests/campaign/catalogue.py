@@ -56,6 +56,11 @@ class Catalogue:
         """Return whether the source has a dataset for everybody: it can be read, and a catalog lists it."""
         return self.answers(record) and bool(self.listings(record))
 
+    def readable(self, catalog: Record) -> list[Record]:
+        """Return the datasets of a catalog that can be read."""
+        listed = [one for one in catalog.listing(Kind.DATASET) if isinstance(one, Record)]
+        return [one for one in listed if self.answers(one)]
+
     def answers(self, record: Record) -> bool:
         """Return whether a record can be read."""
         return record.state is State.PUBLISHED and not self.is_gone(record)

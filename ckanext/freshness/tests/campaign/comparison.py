@@ -166,15 +166,15 @@ class Comparison:
             one.record is record and one.says_gone and one.fault.seen for one in wrong
         ):
             return
-        if record.state is not State.PUBLISHED:
-            if not catalogue.server.layout.pages:
-                yield f"{record.path} was deleted: it answers 403, and there are no pages"
-            elif hidden:
-                yield f"{record.path} was deleted: it answers 403, but {hidden}"
-        elif catalogue.listings(record):
+        if not catalogue.listings(record):
+            if containers:
+                yield f"{record.path} was deleted: it is not listed, but {containers}"
+        elif record.state is State.PUBLISHED:
             yield f"{record.path} was deleted: it answers and is listed; {hidden}"
-        elif containers:
-            yield f"{record.path} was deleted: it answers, is not listed, but {containers}"
+        elif not catalogue.server.layout.pages:
+            yield f"{record.path} was deleted: it answers 403, and there are no pages"
+        elif hidden:
+            yield f"{record.path} was deleted: it answers 403, but {hidden}"
 
     def _as_the_source_has_it(self, record: Record, package: Package) -> Iterator[str]:
         """After a job without trouble, everything is as the source has it."""
@@ -201,10 +201,10 @@ class Comparison:
         memory.content = catalogue.content(record)
 
     def _failed(self, job: Job) -> Iterator[str]:
-        """A job without trouble has no error but of refused records, emptied catalogs and held deletions."""
+        """A job without trouble has no error, except refused records, catalogs without any, and holds."""
         catalogue = self._catalogue
         refusing = [one.path for one in catalogue.server.datasets if not catalogue.answers(one)]
-        refusing += [one.path for one in catalogue.catalogs if not one.listing(Kind.DATASET)]
+        refusing += [one.path for one in catalogue.catalogs if not catalogue.readable(one)]
         for error in job.errors:
             is_about_one = any(f"{path}:" in error or f"{path} " in error for path in refusing)
             if not is_about_one and " held: " not in error:
@@ -216,8 +216,9 @@ class Comparison:
         is_provable = catalogue.is_gone(record) or (
             record.state is State.PUBLISHED
             and not catalogue.listings(record)
-            # Missing pages that there were before may list it.
+            # Pages that are missing now, and catalogs of which nothing can be read, may list it.
             and catalogue.server.layout.pages
+            and all(map(catalogue.readable, catalogue.catalogs))
         )
         memory.gone = memory.gone + 1 if is_provable else 0
         if memory.gone >= 2 and package.is_active and package.id not in held:
