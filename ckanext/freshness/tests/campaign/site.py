@@ -39,7 +39,7 @@ RUN_EVERY = 0.3
 """Seconds between two calls of what a site calls by cron."""
 STILL = 3.0
 """Seconds without any progress after which the queue is told that hours have passed."""
-PATIENCE = 5
+PATIENCE = 20
 """How many times hours pass before a job counts as endless."""
 LONG_AGO = timedelta(hours=3)
 """The queue sends messages again that were taken so long ago."""
