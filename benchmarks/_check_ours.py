@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 
-from ckanext.freshness.checking.container_sandbox import ContainerSandbox
 from ckanext.freshness.checking.decisions import KnownContent
 from ckanext.freshness.checking.engine import EngineOptions
+from ckanext.freshness.checking.hasher import ContentSandbox
 from ckanext.freshness.checking.hdx_check import HdxTools, check_resources
 from ckanext.freshness.checking.results import CheckResult, ResourceToCheck
 from ckanext.freshness.web.address_guard import Guard
@@ -57,7 +57,7 @@ class Ours:
         settings = ClientSettings("bench", limits=self.limits, guard=Guard(["127.0.0.0/8"]))
         found: list[CheckResult] = []
         options = EngineOptions(runners=self.runners, confirm_after=0.5)
-        with ContainerSandbox() as sandbox:
+        with ContentSandbox() as sandbox:
             async with Client(settings, Hosts(self.policy)) as client:
                 tools = HdxTools(client, sandbox, _now)
                 await check_resources(visits, tools, options, found.append)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import ckan.plugins as p
 
 from .aging.vocabularies import AS_NEEDED, LIVE, NEVER, Reason, Vocabulary
-from .checking.detectors import Detector
+
+if TYPE_CHECKING:
+    from .checking.content import Detector
 
 __all__ = [
     "AS_NEEDED",
@@ -37,7 +40,7 @@ class IFreshnessDetectors(p.Interface):
     def content_detectors(self) -> Sequence[type[Detector]]:
         """Return detectors that are tried before this extension's own, in order.
 
-        Each is a subclass of :class:`ckanext.freshness.checking.detectors.Detector`, defined at the top level
+        Each is a subclass of :class:`ckanext.freshness.checking.content.Detector`, defined at the top level
         of a module that can be imported without CKAN. Files are opened in a separate process.
         """
         return ()

@@ -1,90 +1,277 @@
-"""Detectors: the hash of a file's content, with one class for each kind of file.
+"""The content of a file: a hash that stays the same if the file is only written again.
 
 Some files differ each time they are written although their content does not: containers hold dates, and an
 order and compression of their own. A detector hashes the part that a person would call the content. Each hash
 begins with the detector's name, since hashes of two detectors cannot be compared.
 
-Pure, but not safe by itself, since files come from strangers. Files are parsed within the limits of
-:class:`.detectors.ContainerLimits`, and :mod:`.container_sandbox` does so in a process that may be lost.
+Pure, but not safe by itself, since files come from strangers: they are opened in processes of the sandbox.
 """
 
 from __future__ import annotations
 
+import encodings.cp437  # noqa: F401 (zipfile would import it while a file is open)
+import gzip
 import hashlib
-import struct
+import io
+import json
+import tarfile
 import zipfile
 import zlib
-from collections.abc import Sequence
-from typing import BinaryIO
-from xml.parsers import expat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import BinaryIO, ClassVar, Protocol
 
-from .detectors import PIECE, ContainerLimits, Detector, NotThis, Unreadable, open_archive
-from .workbooks import Xlsx
+from ..sandbox import Unopened
 
+MIB = 1024 * 1024
+_PIECE = 64 * 1024
 
-class RawBytes(Detector):
-    """Fallback: hash the raw bytes."""
+FIRST_BYTES = 4096
+"""Bytes from the beginning of a file that decide its kind; fewer if the file is smaller."""
 
-    name = "sha256"
-    magic = (b"",)
-
-    @classmethod
-    def digest(cls, file: BinaryIO, limits: ContainerLimits) -> str:
-        sha256 = hashlib.sha256()
-        while piece := file.read(PIECE):
-            sha256.update(piece)
-        return sha256.hexdigest()
+RAW = "sha256"
+"""The detector's name of files that are hashed by their bytes."""
 
 
-class Zip(Detector):
-    """An archive, by the names, CRCs and sizes of its members as its directory gives them.
+@dataclass(frozen=True, slots=True)
+class ContentLimits:
+    """Limits for opening a file. Beyond them it is hashed by its bytes.
 
-    Nothing is unpacked. Dates, order, compression, comments and entries for folders do not count. An encrypted
-    archive is unreadable: with AES there is no CRC.
+    :ivar max_bytes: of the file; a larger one is never written to disk
+    :ivar max_members: files in all of its archives together
+    :ivar max_read: bytes of all parts that are read, together
+    :ivar max_depth: containers in one another
     """
 
-    name = "zip"
-    magic = (b"PK\x03\x04", b"PK\x05\x06")
-
-    @classmethod
-    def digest(cls, file: BinaryIO, limits: ContainerLimits) -> str:
-        sha256 = hashlib.sha256()
-        members = []
-        for member in open_archive(file, limits).infolist():
-            if member.flag_bits & 1:
-                raise Unreadable("the archive is encrypted")
-            if member.file_size or not member.is_dir():
-                name = member.orig_filename.encode("utf-8", "surrogatepass")
-                members.append((name, member.CRC, member.file_size))
-        for name, crc, size in sorted(members):
-            sha256.update(struct.pack(">IIQ", len(name), crc, size) + name)
-        return sha256.hexdigest()
+    max_bytes: int = 64 * MIB
+    max_members: int = 100_000
+    max_read: int = 512 * MIB
+    max_depth: int = 4
 
 
-DETECTORS: tuple[type[Detector], ...] = (Xlsx, Zip)
-"""Detectors of containers, the more special first. Other files are :class:`RawBytes`."""
+class Unreadable(Exception):
+    """Raised with the reason if a file is broken, encrypted or beyond the limits."""
+
 
 BROKEN = (
-    *(zipfile.BadZipFile, zipfile.LargeZipFile, zlib.error, expat.ExpatError, struct.error),
+    *(zipfile.BadZipFile, zipfile.LargeZipFile, tarfile.TarError, zlib.error),
     *(EOFError, NotImplementedError, OSError, OverflowError, ValueError),
 )
 """Exceptions of the standard library for files that are broken, or made to break it."""
 
 
-def fingerprint(
-    file: BinaryIO, detectors: Sequence[type[Detector]], limits: ContainerLimits
-) -> str | None:
-    """Return the hash by the first detector that takes the file, such as ``xlsx:<hex>``; None if none does.
+class Detector:
+    """A kind of file. Its subclasses are used without instances; other extensions may add their own.
 
-    :param detectors: only those whose ``takes()`` accepted the first bytes
-    :raises Unreadable: the file cannot be read
+    A detector is imported by name in a process of its own. Define it at the top level of a module that imports
+    little, but all that it needs: nothing can be imported while a file is open.
     """
-    for detector in detectors:
-        file.seek(0)
+
+    name: ClassVar[str]
+    """Prefix of its hashes. Change it if the same content gets another hash."""
+    magic: ClassVar[tuple[bytes, ...]]
+    """Possible first bytes of such a file."""
+
+    @classmethod
+    def takes(cls, first: bytes) -> bool:
+        """Decide whether a file with these first :data:`FIRST_BYTES` bytes is of this kind."""
+        return first.startswith(cls.magic)
+
+    @classmethod
+    def digest(cls, file: BinaryIO, limits: ContentLimits) -> str:
+        """Return the hash of the content, in hexadecimal.
+
+        :raises Unreadable: the file cannot be read
+        """
+        raise NotImplementedError
+
+    @classmethod
+    def fingerprint(cls, file: BinaryIO, limits: ContentLimits) -> str:
+        """Return the hash with the detector's name before it, such as ``members:<hex>``.
+
+        :raises Unreadable: the file cannot be read
+        """
         try:
-            return f"{detector.name}:{detector.digest(file, limits)}"
-        except NotThis:
-            continue
+            return f"{cls.name}:{cls.digest(file, limits)}"
         except BROKEN as error:
             raise Unreadable(f"broken: {error or type(error).__name__}") from error
-    return None
+
+    @classmethod
+    def open_file(cls, request: bytes, file: BinaryIO) -> bytes:
+        """Return the hash of a file, in a process of the sandbox.
+
+        :param request: the limits as JSON
+        :raises Unopened: the file cannot be read
+        """
+        try:
+            return cls.fingerprint(file, ContentLimits(**json.loads(request))).encode()
+        except Unreadable as error:
+            raise Unopened(str(error)) from error
+
+
+class Container(Detector):
+    """A container, by the names and contents of its members.
+
+    Containers are ZIP archives (also XLSX, ODS, KMZ and zipped shapefiles), tar archives and gzip files, and
+    what of these is in one another. Dates, order, compression, comments and entries for folders do not count,
+    nor do the members that only tell who wrote a document when. dBase files (``.dbf``) are here because their
+    header has the day of writing.
+    """
+
+    name = "members"
+
+    @classmethod
+    def takes(cls, first: bytes) -> bool:
+        return _is_zip(first) or first.startswith(_GZIP) or _is_tar(first) or _is_dbase(first)
+
+    @classmethod
+    def digest(cls, file: BinaryIO, limits: ContentLimits) -> str:
+        return _Contents(limits).of(file.read(FIRST_BYTES), file)
+
+
+DETECTORS: tuple[type[Detector], ...] = (Container,)
+"""The first one that takes a file hashes it; if none does, it is hashed by its bytes."""
+
+
+def _is_zip(first: bytes) -> bool:
+    return first.startswith((b"PK\x03\x04", b"PK\x05\x06"))
+
+
+_GZIP = b"\x1f\x8b\x08"
+
+
+def _is_tar(first: bytes) -> bool:
+    return first[257:262] == b"ustar"
+
+
+def _is_dbase(first: bytes) -> bool:
+    """Decide by the version, month and day of writing, length of the header, and type of the first field."""
+    return (
+        len(first) > 65
+        and first[0] in b"\x02\x03\x04\x05\x30\x31\x32\x43\x63\x83\x8b\x8c\xcb\xf5\xfb"
+        and 1 <= first[2] <= 12
+        and 1 <= first[3] <= 31
+        and int.from_bytes(first[8:10], "little") > 64
+        and first[43] in b"CNLDMFBGPYTI@O+VXQ0"
+    )
+
+
+_WRITING = {"_rels/.rels": "docProps/", "mimetype": "meta.xml"}
+"""Members about the writing of a document, by a member that only such documents have: of Office files and of
+OpenDocument files."""
+
+
+class _Readable(Protocol):
+    def read(self, size: int, /) -> bytes: ...
+
+
+class _Contents:
+    """Hashes one file and the containers in it. The limits hold for all of these together."""
+
+    def __init__(self, limits: ContentLimits) -> None:
+        self._limits = limits
+        self._members = self._read = 0
+
+    def of(self, first: bytes, file: _Readable, depth: int = 0) -> str:
+        """Return the hash of a file's content, in hexadecimal.
+
+        :param first: the bytes that were already read
+        :param depth: the number of containers around it
+        """
+        if depth > self._limits.max_depth:
+            raise Unreadable(f"more than {self._limits.max_depth} containers in one another")
+        if _is_zip(first):
+            whole = io.BytesIO()
+            for piece in self._pieces(first, file):
+                whole.write(piece)
+            return self._of_zip(whole, depth)
+        if first.startswith(_GZIP):
+            with gzip.GzipFile(fileobj=_Stream(self._pieces(first, file))) as inside:
+                return self.of(inside.read(FIRST_BYTES), inside, depth + 1)
+        if _is_tar(first):
+            return self._of_tar(_Stream(self._pieces(first, file)), depth)
+        if _is_dbase(first):
+            first = first[:1] + bytes(3) + first[4:]
+        sha256 = hashlib.sha256()
+        for piece in self._pieces(first, file):
+            sha256.update(piece)
+        return sha256.hexdigest()
+
+    def _of_zip(self, file: BinaryIO, depth: int) -> str:
+        with zipfile.ZipFile(file) as archive:
+            names = {member.filename for member in archive.infolist()}
+            writing = tuple(about for mark, about in _WRITING.items() if mark in names)
+            members = []
+            for member in archive.infolist():
+                self._count_member()
+                if member.flag_bits & 1:
+                    # With AES there is no CRC.
+                    raise Unreadable("the archive is encrypted")
+                is_folder = member.is_dir() and not member.file_size
+                if not is_folder and not member.filename.startswith(writing):
+                    content = self._of_member(archive, member, depth)
+                    members.append((member.orig_filename, content))
+        return _joined(members)
+
+    def _of_member(self, archive: zipfile.ZipFile, member: zipfile.ZipInfo, depth: int) -> str:
+        """Return what identifies the content of a member: its CRC and size, or the hash of a container."""
+        stated = f"{member.CRC} {member.file_size}"
+        # Python inflates other methods without a bound.
+        if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            return stated
+        try:
+            with archive.open(member) as file:
+                first = file.read(FIRST_BYTES)
+                if Container.takes(first):
+                    return self.of(first, file, depth + 1)
+        except (Unreadable, *BROKEN):
+            pass
+        return stated
+
+    def _of_tar(self, file: _Stream, depth: int) -> str:
+        members = []
+        with tarfile.open(fileobj=file, mode="r|") as archive:
+            for member in archive:
+                self._count_member()
+                content = member.linkname
+                if member.isreg() and (inside := archive.extractfile(member)) is not None:
+                    content = self.of(inside.read(FIRST_BYTES), inside, depth + 1)
+                if not member.isdir():
+                    members.append((member.name, content))
+        return _joined(members)
+
+    def _count_member(self) -> None:
+        self._members += 1
+        if self._members > self._limits.max_members:
+            raise Unreadable(f"more than {self._limits.max_members} files in the archive")
+
+    def _pieces(self, first: bytes, file: _Readable) -> Iterator[bytes]:
+        piece = first
+        while piece:
+            self._read += len(piece)
+            if self._read > self._limits.max_read:
+                raise Unreadable(f"more than {self._limits.max_read} bytes when opened")
+            yield piece
+            piece = file.read(_PIECE)
+
+
+class _Stream(io.RawIOBase):
+    """Pieces of a file as a file, for readers that only go forward."""
+
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        self._pieces = pieces
+        self._rest = b""
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        while len(self._rest) < size and (piece := next(self._pieces, b"")):
+            self._rest += piece
+        found, self._rest = self._rest[:size], self._rest[size:]
+        return found
+
+
+def _joined(members: list[tuple[str, str]]) -> str:
+    """Return the hash of an archive with these names and contents."""
+    return hashlib.sha256(json.dumps(sorted(members)).encode()).hexdigest()

@@ -23,9 +23,7 @@ from enum import Enum
 from functools import lru_cache
 
 from ..aging.messages import N_
-
-FIRST_BYTES = 4096
-"""Number of bytes from the beginning of a file that decide its kind."""
+from .content import FIRST_BYTES
 
 SHORT = FIRST_BYTES
 """A text of fewer bytes in place of data is an error text. The first bytes hold all of it."""

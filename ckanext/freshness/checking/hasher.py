@@ -1,45 +1,93 @@
 """Hashes a body as it arrives, with little memory whatever its size, and stages it for a copy.
 
-Every body goes through sha256 piece by piece. A body that begins like a container is also written to a
-temporary file without a name, up to a limit, and opened in the sandbox when it is complete.
+Every body goes through sha256 piece by piece. A body that a detector takes, or whose shape is to be read, is
+also kept up to a limit: in memory if it is small, else in a temporary file without a name. When it is complete,
+it is opened in the sandbox.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
-import io
+import json
 import tempfile
 from collections.abc import Callable, Sequence
-from typing import BinaryIO, NamedTuple
+from dataclasses import asdict
+from typing import NamedTuple
 
 from ..copies.store import StagedBody, StoreError
+from ..sandbox import Unopened
+from ..sandbox.processes import ProcessLimits, Sandbox
 from ..web.exchange import Enough
 from . import shapes
-from .container_sandbox import ContainerSandbox
-from .content import DETECTORS, RawBytes
-from .detectors import MAGIC_BYTES, Detector
-from .formats import FIRST_BYTES
+from .content import DETECTORS, FIRST_BYTES, RAW, ContentLimits, Detector
+from .formats import FileKind, kind
 from .shapes import Shape
-from .workbooks import Xlsx
 
 _SMALL = 16 * 1024
 """A body up to this size is read to its end, so that its connection can be kept."""
+
+_WORKBOOKS = frozenset({FileKind.OFFICE, FileKind.OPEN_DOCUMENT})
+
+_Kept = tempfile.SpooledTemporaryFile  # generic since Python 3.11 only
+
+
+class ContentSandbox(Sandbox):
+    """A sandbox that hashes files by their content, and reads their shapes. No file raises an exception.
+
+    :param detectors: the first one that takes a file hashes it
+    :param workers: the largest number of processes
+    """
+
+    def __init__(
+        self,
+        detectors: Sequence[type[Detector]] = DETECTORS,
+        limits: ContentLimits | None = None,
+        process: ProcessLimits | None = None,
+        workers: int = 2,
+    ) -> None:
+        super().__init__(process, workers)
+        self.limits = limits or ContentLimits()
+        self._detectors = detectors
+
+    def detector_of(self, first: bytes) -> type[Detector] | None:
+        """Return the detector of a file with these first bytes; None if it is hashed by its bytes."""
+        return next((one for one in self._detectors if one.takes(first)), None)
+
+    async def fingerprint(self, detector: type[Detector], file: _Kept[bytes]) -> str | None:
+        """Return the hash of a file; None if it cannot be opened."""
+        function = f"{detector.__module__}:{detector.__qualname__}.open_file"
+        try:
+            return (
+                await self.run(function, json.dumps(asdict(self.limits)).encode(), file)
+            ).decode()
+        except Unopened:
+            return None
+
+    async def shape(self, how: str, file: _Kept[bytes]) -> Shape:
+        """Return the shape of a file; empty if it is uncertain.
+
+        :param how: ``workbook``, or how to read the text, see :func:`.shapes.kind_of_text`
+        """
+        name = "workbooks:open_workbook" if how == "workbook" else "shapes:open_text"
+        try:
+            answer = await self.run(f"{__package__}.{name}", how.encode(), file)
+        except Unopened:
+            return []
+        return shapes.from_json(json.loads(answer))
 
 
 class HashedBody(NamedTuple):
     """A complete body.
 
-    :ivar hash: of the content. It begins with the detector's name: ``xlsx:<hex>``
+    :ivar hash: of the content. It begins with the detector's name: ``members:<hex>``
     :ivar size: in bytes
-    :ivar note: why a file that looks like a container was hashed as plain bytes, in words
-    :ivar first: the first :data:`.formats.FIRST_BYTES` bytes
+    :ivar first: the first :data:`.content.FIRST_BYTES` bytes
     :ivar shape: of its tables, empty if it is uncertain; None if it was not read
     """
 
     hash: str
     size: int
-    note: str | None
     first: bytes
     shape: Shape | None = None
 
@@ -47,7 +95,7 @@ class HashedBody(NamedTuple):
 class FirstBytes:
     """A :class:`ckanext.freshness.web.exchange.Sink` that keeps the first bytes of a body.
 
-    :ivar first: the first :data:`.formats.FIRST_BYTES` bytes
+    :ivar first: the first :data:`.content.FIRST_BYTES` bytes
     :ivar size: of the body in bytes, if it is small; else of the part that was read
     """
 
@@ -76,34 +124,30 @@ class Hasher:
 
     :param staged: also takes the body, for a copy. If the store takes no more, the body is hashed without a
         copy.
-    :param text: how to read the shape of a text, see :func:`.shapes.kind_of`, for which the body is kept; None
-        if no such shape is needed
+    :param text: how to read the shape of a text, see :func:`.shapes.kind_of_text`; None if no such shape is
+        needed
     """
 
     def __init__(
         self,
-        sandbox: ContainerSandbox,
+        sandbox: ContentSandbox,
         *,
-        detectors: Sequence[type[Detector]] = DETECTORS,
         staged: StagedBody | None = None,
         text: str | None = None,
     ) -> None:
         self._sandbox = sandbox
-        self._detectors = detectors
         self._staged = staged
-        self._file: BinaryIO | None = None
         self._text = text
-        self._kept: BinaryIO | None = None
         self._begin()
 
     def _begin(self) -> None:
         self._sha256 = hashlib.sha256()
         self._size = 0
         self._first = b""
-        self._candidates: list[type[Detector]] | None = None
-        self._note: str | None = None
-        if self._text is not None:
-            self._kept = io.BytesIO()
+        self._detector: type[Detector] | None = None
+        self._is_decided = False
+        """Whether the first bytes have decided about the detector."""
+        self._kept: _Kept[bytes] | None = _Kept(max_size=shapes.SMALL)
 
     def __enter__(self) -> Hasher:
         return self
@@ -113,28 +157,21 @@ class Hasher:
 
     def restart(self) -> None:
         """Forget the pieces so far."""
-        self._close_file()
+        self._close_kept()
         self._begin()
         if self._staged is not None:
             self._staged.restart()
 
     def close(self) -> None:
         """Remove the temporary file, and the staged body unless it was taken."""
-        self._close_file()
+        self._close_kept()
         if self._staged is not None:
             self._staged.close()
             self._staged = None
 
-    def _close_file(self) -> None:
-        if self._file is not None:
-            # On a full disk, closing fails once more. The bytes are not needed.
-            with contextlib.suppress(OSError):
-                self._file.close()
-            self._file = None
-        self._close_kept()
-
     def _close_kept(self) -> None:
         if self._kept is not None:
+            # On a full disk, closing fails once more. The bytes are not needed.
             with contextlib.suppress(OSError):
                 self._kept.close()
             self._kept = None
@@ -142,19 +179,13 @@ class Hasher:
     def write(self, data: bytes) -> None:
         """Take the next piece."""
         self._sha256.update(data)
-        before = self._first
         self._size += len(data)
-        if len(before) < FIRST_BYTES:
-            self._first = before + data[: FIRST_BYTES - len(before)]
-        if self._candidates is not None:
-            self._spool(data)
-        elif self._size >= MAGIC_BYTES:
-            self._find_candidates()
-            # The earlier pieces are shorter than the first bytes, so they are all in `before`.
-            self._spool(before)
-            self._spool(data)
         if self._kept is not None:
             self._keep(data)
+        if not self._is_decided:
+            self._first += data[: FIRST_BYTES - len(self._first)]
+            if len(self._first) == FIRST_BYTES:
+                self._decide()
         if self._staged is not None:
             try:
                 self._staged.write(data)
@@ -163,25 +194,20 @@ class Hasher:
                 self._staged = None
 
     def _keep(self, data: bytes) -> None:
-        """Keep a piece of a text, unless the text is too large or a container."""
         assert self._kept is not None
-        if self._candidates or self._size > self._sandbox.limits.max_bytes:
+        if self._size > self._sandbox.limits.max_bytes:
             self._close_kept()
             return
         try:
-            kept = self._kept if self._size <= shapes.SMALL else self._kept_on_disk()
-            kept.write(data)
+            self._kept.write(data)
         except OSError:
             self._close_kept()
 
-    def _kept_on_disk(self) -> BinaryIO:
-        """Return the kept text in a temporary file, to which it is moved from memory."""
-        assert self._kept is not None
-        if isinstance(self._kept, io.BytesIO):
-            pieces = self._kept.getvalue()
-            self._kept = tempfile.TemporaryFile()  # noqa: SIM115
-            self._kept.write(pieces)
-        return self._kept
+    def _decide(self) -> None:
+        self._is_decided = True
+        self._detector = self._sandbox.detector_of(self._first)
+        if self._detector is None and self._text is None:
+            self._close_kept()
 
     def take_staged(self) -> StagedBody | None:
         """Return the staged body if it is whole. The caller closes it."""
@@ -191,72 +217,33 @@ class Hasher:
     async def result(self, wants_shape: Callable[[str], bool] = lambda hash_: False) -> HashedBody:
         """Return the hash of a complete body, and remove the temporary files.
 
-        A container that cannot be opened is hashed as plain bytes: no body raises an exception.
+        A container that cannot be opened is hashed by its bytes: no body raises an exception.
 
         :param wants_shape: decides by the hash whether the shape is read, too
         """
-        if self._candidates is None:
-            self._find_candidates()
-            self._spool(self._first)
+        if not self._is_decided:
+            self._decide()
         try:
-            hash_ = await self._open() or f"{RawBytes.name}:{self._sha256.hexdigest()}"
-            shape = await self._shape(hash_) if wants_shape(hash_) else None
+            hash_ = await self._content() or f"{RAW}:{self._sha256.hexdigest()}"
+            shape = await self._shape() if wants_shape(hash_) else None
         finally:
-            self._close_file()
-        return HashedBody(hash_, self._size, self._note, self._first, shape)
+            self._close_kept()
+        return HashedBody(hash_, self._size, self._first, shape)
 
-    async def _shape(self, hash_: str) -> Shape:
-        if self._file is not None and hash_.startswith(f"{Xlsx.name}:"):
-            return await self._sandbox.shape(self._file, Xlsx.name)
-        if self._kept is None or self._text is None:
+    async def _content(self) -> str | None:
+        if self._kept is None or self._detector is None:
+            return None
+        return await self._sandbox.fingerprint(self._detector, self._kept)
+
+    async def _shape(self) -> Shape:
+        if self._kept is None:
+            return []
+        if self._detector is not None:
+            is_workbook = kind(self._first) in _WORKBOOKS
+            return await self._sandbox.shape("workbook", self._kept) if is_workbook else []
+        if self._text is None:
             return []
         if self._text == "csv" and self._size <= shapes.SMALL:
             self._kept.seek(0)
             return shapes.of_small_csv(self._kept.read())
-        try:
-            kept = self._kept_on_disk()
-            kept.flush()
-        except OSError:
-            return []
-        return await self._sandbox.shape(kept, self._text)
-
-    def _find_candidates(self) -> None:
-        first = self._first[:MAGIC_BYTES]
-        self._candidates = [detector for detector in self._detectors if detector.takes(first)]
-        if self._candidates:
-            try:
-                self._file = tempfile.TemporaryFile()  # noqa: SIM115
-            except OSError as error:
-                self._give_up(f"no temporary file: {error.strerror}")
-
-    def _spool(self, data: bytes) -> None:
-        """Write a piece to the temporary file, if there is one."""
-        if self._file is None:
-            return
-        max_bytes = self._sandbox.limits.max_bytes
-        if self._size > max_bytes:
-            self._give_up(f"more than {max_bytes} bytes")
-            return
-        try:
-            self._file.write(data)
-        except OSError as error:
-            self._give_up(f"no temporary file: {error.strerror}")
-
-    def _give_up(self, reason: str) -> None:
-        """Continue with the hash of the plain bytes."""
-        self._note = f"hashed as plain bytes: {reason}"
-        self._close_file()
-
-    async def _open(self) -> str | None:
-        """Return the hash of the container in the temporary file; None if it is hashed as plain bytes."""
-        if self._file is None or not self._candidates:
-            return None
-        try:
-            self._file.flush()
-        except OSError as error:
-            self._give_up(f"no temporary file: {error.strerror}")
-            return None
-        opened = await self._sandbox.parse(self._file, self._candidates)
-        if opened.reason is not None:
-            self._give_up(opened.reason)
-        return opened.hash
+        return await self._sandbox.shape(self._text, self._kept)

@@ -8,7 +8,7 @@ each resource gets a result of its own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -20,13 +20,10 @@ from ..web.urls import Target, display_url
 from . import decisions, shapes
 from .answer_headers import mimetype_of, outcome_in_words, read_headers, status_in_words
 from .check import NextStep
-from .container_sandbox import ContainerSandbox
-from .content import DETECTORS
 from .decisions import AnswerHeaders, Decision, KnownContent, NextRequest, Outcome
-from .detectors import Detector
 from .engine import EngineOptions, check_all
 from .formats import FormatMismatch, PromisedFormat, is_tabular, promise, verdict
-from .hasher import FirstBytes, HashedBody, Hasher
+from .hasher import ContentSandbox, FirstBytes, HashedBody, Hasher
 from .results import Attempt, CheckResult, ResourceToCheck
 
 if TYPE_CHECKING:
@@ -48,9 +45,8 @@ class HdxTools:
     """
 
     client: Client
-    sandbox: ContainerSandbox
+    sandbox: ContentSandbox
     now: Callable[[], datetime]
-    detectors: Sequence[type[Detector]] = DETECTORS
     stage: Callable[[], StagedBody] | None = None
 
 
@@ -136,7 +132,6 @@ class HdxCheck:
             stage = self._tools.stage if self._resources[0].keep_copy else None
             self._hasher = Hasher(
                 self._tools.sandbox,
-                detectors=self._tools.detectors,
                 staged=None if stage is None else stage(),
                 text=self._text_with_shape(),
             )
@@ -152,7 +147,7 @@ class HdxCheck:
         for resource in self._resources:
             if self._first_hash is not None or _lacks_shape(resource):
                 promised = promise(resource.format, resource.mimetype)
-                if kind := shapes.kind_of(promised.formats):
+                if kind := shapes.kind_of_text(promised.formats):
                     return kind
         return None
 

@@ -3,23 +3,24 @@
 A shape says what is certain, and is empty otherwise: a table needs a header, and a file must be well-formed.
 A shape is stored as JSON, so that it is small: :data:`MOST_COLUMNS` and :data:`MOST_BYTES` at most.
 
-Pure. Large files and all containers are read in the sandbox.
+Pure. Large texts are read in the sandbox, as are workbooks (:mod:`.workbooks`).
 """
 
 from __future__ import annotations
 
 import codecs
 import csv
+import encodings.utf_8_sig
+import encodings.utf_16
+import encodings.utf_32  # noqa: F401 (the codecs would be imported while a file is open)
 import io
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any, BinaryIO, NamedTuple
 
-from .content import BROKEN
-from .detectors import MIB, ContainerLimits, NotThis, Unreadable
+from .content import MIB
 from .formats import TABLES
-from .workbooks import open_workbook
 
 MOST_COLUMNS = 200
 MOST_BYTES = 8192
@@ -56,8 +57,8 @@ Shape = Sequence[TableShape]
 
 
 @lru_cache(maxsize=1024)
-def kind_of(formats: tuple[str, ...]) -> str | None:
-    """Return how to read the shape of a file: ``csv``, ``json``, or None if it has none.
+def kind_of_text(formats: tuple[str, ...]) -> str | None:
+    """Return how to read the shape of a text: ``csv``, ``json``, or None if it has none.
 
     :param formats: that the catalogue promises, see :class:`.formats.PromisedFormat`
     """
@@ -69,25 +70,30 @@ def kind_of(formats: tuple[str, ...]) -> str | None:
     return found.pop() if len(found) == 1 else None
 
 
-def read(kind: str, file: BinaryIO, limits: ContainerLimits) -> Shape:
-    """Return the shape of a file; empty if nothing is certain.
+def open_text(request: bytes, file: BinaryIO) -> bytes:
+    """Return the shape of a text as JSON, in a process of the sandbox.
 
-    :param kind: of :func:`kind_of`, or ``xlsx``
+    :param request: how to read it, see :func:`kind_of_text`
     """
-    file.seek(0)
+    return json.dumps(of_text(request.decode(), file)).encode()
+
+
+def of_text(kind: str, file: BinaryIO) -> Shape:
+    """Return the shape of a text; empty if nothing is certain.
+
+    :param kind: see :func:`kind_of_text`
+    """
     try:
-        if kind == "xlsx":
-            return _bounded(list(_of_workbook(file, limits)))
-        return _bounded([_of_json(file) if kind == "json" else _of_csv(file)])
-    except (NotThis, Unreadable, _Uncertain, csv.Error, *BROKEN):
+        return bounded([_of_json(file) if kind == "json" else _of_csv(file)])
+    except (Uncertain, csv.Error, ValueError):
         return []
 
 
 def of_small_csv(data: bytes) -> Shape:
     """Return the shape of delimited text of at most :data:`SMALL` bytes; empty if nothing is certain."""
     try:
-        return _bounded([_of_small_csv(data)])
-    except (_Uncertain, csv.Error, ValueError):
+        return bounded([_of_small_csv(data)])
+    except (Uncertain, csv.Error, ValueError):
         return []
 
 
@@ -96,21 +102,21 @@ def from_json(stored: Sequence[Sequence[Any]]) -> Shape:
     return [TableShape(*table) for table in stored]
 
 
-class _Uncertain(Exception):
+class Uncertain(Exception):
     """Raised if a shape is not certain."""
 
 
-def _bounded(shape: list[TableShape]) -> Shape:
+def bounded(shape: list[TableShape]) -> Shape:
     """Return a shape that can be stored.
 
-    :raises _Uncertain: it is too large, or has characters that cannot be stored
+    :raises Uncertain: it is too large, or has characters that cannot be stored
     """
     text = json.dumps(shape, ensure_ascii=False)
     # Lone surrogates raise a ValueError. JSON escapes NUL.
     if len(text.encode()) > MOST_BYTES or "\\u0000" in text:
-        raise _Uncertain
+        raise Uncertain
     if any(len(table.columns or ()) > MOST_COLUMNS for table in shape):
-        raise _Uncertain
+        raise Uncertain
     return shape
 
 
@@ -164,10 +170,10 @@ def _header(sample: str, records_by: Callable[[str], list[list[str]]]) -> tuple[
     The delimiter is the one that makes the most columns, as many in each of the first records.
 
     :param records_by: returns the first records by a delimiter; none if the text is malformed then
-    :raises _Uncertain: no delimiter does, or the first record is no header
+    :raises Uncertain: no delimiter does, or the first record is no header
     """
     if "\0" in sample:
-        raise _Uncertain
+        raise Uncertain
     best: list[list[str]] = []
     chosen = ""
     for delimiter in _DELIMITERS:
@@ -176,8 +182,8 @@ def _header(sample: str, records_by: Callable[[str], list[list[str]]]) -> tuple[
             widths = {len(record) for record in records}
             if len(widths) == 1 and (not best or widths.pop() > len(best[0])):
                 best, chosen = records, delimiter
-    if not best or len(best[0]) < 2 or not _names_columns(best[0]):
-        raise _Uncertain
+    if not best or len(best[0]) < 2 or not names_columns(best[0]):
+        raise Uncertain
     return chosen, best[0]
 
 
@@ -199,7 +205,7 @@ def _sample_records(sample: str, delimiter: str, *, is_whole: bool) -> list[list
     return records[:_SAMPLE_RECORDS]
 
 
-def _names_columns(cells: Sequence[str]) -> bool:
+def names_columns(cells: Sequence[str]) -> bool:
     """Decide whether a record is a header: its cells differ, and none is a number."""
     return any(cells) and len(set(cells)) == len(cells) and not any(map(_is_number, cells))
 
@@ -218,17 +224,17 @@ def _is_number(cell: str) -> bool:
 def _of_json(file: BinaryIO) -> TableShape:
     """Return the shape of a list of objects, or of the features of a GeoJSON file.
 
-    :raises _Uncertain: the document is neither, or too large
+    :raises Uncertain: the document is neither, or too large
     """
     data = file.read(_MOST_JSON + 1)
     if len(data) > _MOST_JSON:
-        raise _Uncertain
+        raise Uncertain
     document = json.loads(data)
     of_features = isinstance(document, dict) and document.get("type") == "FeatureCollection"
     if of_features:
         features = document.get("features")
         if not isinstance(features, list):
-            raise _Uncertain
+            raise Uncertain
         rows = [
             feature.get("properties") or {} if isinstance(feature, dict) else None
             for feature in features
@@ -236,53 +242,15 @@ def _of_json(file: BinaryIO) -> TableShape:
     elif isinstance(document, list) and document:
         rows = document
     else:
-        raise _Uncertain
+        raise Uncertain
     columns: dict[str, None] = {}
     for row in rows:
         if not isinstance(row, dict):
-            raise _Uncertain
+            raise Uncertain
         columns |= dict.fromkeys(row)
         if len(columns) > MOST_COLUMNS:
-            raise _Uncertain
+            raise Uncertain
     return TableShape(None, len(rows), list(columns), of_features)
-
-
-# Workbooks.
-
-
-def _of_workbook(file: BinaryIO, limits: ContainerLimits) -> Iterator[TableShape]:
-    book = open_workbook(file, limits)
-    for name, part in book.sheets:
-        sheet = _SheetRows()
-        if part is not None:
-            book.read(part, sheet.add)
-        yield sheet.shape(name)
-
-
-class _SheetRows:
-    """Counts the rows of a sheet that have cells, and keeps the first one as the header."""
-
-    def __init__(self) -> None:
-        self.rows = 0
-        self.width = 0
-        self.header: list[list[str]] = []
-
-    def add(self, row: str) -> None:
-        """Take the next row, as :class:`.workbooks.Xlsx` hashes it."""
-        if not row:
-            return
-        if not self.rows:
-            self.header = [cell.split("\x1f") for cell in row.split("\x1d")[1:]]
-        self.rows += 1
-        self.width = max(self.width, row.count("\x1d"))
-
-    def shape(self, name: str) -> TableShape:
-        """Return the shape; without rows if the first one is no header as wide as the table."""
-        names = [value for _place, _kind, value, _formula in self.header]
-        are_texts = all(kind == "text" for _place, kind, _value, _formula in self.header)
-        if not are_texts or self.width > len(names) or not _names_columns(names):
-            return TableShape(name, None, None)
-        return TableShape(name, self.rows - 1, names)
 
 
 # The difference.

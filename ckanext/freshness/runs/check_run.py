@@ -28,9 +28,9 @@ from ..aging.messages import NN_
 from ..checking import check_rows, dataset_rows, offers, run_records
 from ..checking.background_loop import in_batches
 from ..checking.change_rates import Observations
-from ..checking.container_sandbox import ContainerSandbox
 from ..checking.content import DETECTORS
 from ..checking.engine import EngineOptions
+from ..checking.hasher import ContentSandbox
 from ..checking.hdx_check import HdxTools, check_resources
 from ..checking.learned import REACHABLE, LearnedSelection
 from ..checking.results import CheckResult, ResourceToCheck
@@ -505,9 +505,9 @@ def _checks_of(
     )
 
     async def produce(hand_over: Callable[[CheckResult], None]) -> None:
-        with ContainerSandbox() as sandbox:
+        with ContentSandbox((*detectors, *DETECTORS)) as sandbox:
             async with Client(web, hosts) as client:
-                tools = HdxTools(client, sandbox, clock, (*detectors, *DETECTORS), stage)
+                tools = HdxTools(client, sandbox, clock, stage)
                 await check_resources(resources, tools, options, hand_over)
 
     return produce

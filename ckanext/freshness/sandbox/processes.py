@@ -20,10 +20,9 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, BinaryIO, TypeVar
+from typing import IO, Any, BinaryIO, TypeVar
 
 from . import Exceeded, Unopened
 
@@ -32,12 +31,12 @@ log = logging.getLogger(__name__)
 MIB = 1024 * 1024
 
 _START = (
-    "import sys; sys.path[:] = sys.argv[4:];"
+    "import sys; sys.path[:] = sys.argv[3:];"
     " from ckanext.freshness.sandbox.worker import main;"
-    " main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))"
+    " main(int(sys.argv[1]), int(sys.argv[2]))"
 )
 
-_LONGEST_HEADER = 64 * 1024
+_PIECE = 256 * 1024
 
 _TIME_TO_EXIT = 1.0
 """Seconds that a process gets to exit after it closed its socket: it may be writing a traceback."""
@@ -68,18 +67,15 @@ _Sandbox = TypeVar("_Sandbox", bound="Sandbox")
 
 
 class Sandbox:
-    """A few processes that run one function, started when needed. Belongs to one event loop.
+    """A few processes that open content, started when needed. Belongs to one event loop.
 
     Use it as a context manager, or call :meth:`close`.
 
-    :param function: ``module:name`` of a function ``(request, file) -> answer`` on bytes. It may raise
-        :class:`.Unopened`; any other exception becomes one, and costs the process
     :param workers: the largest number of processes
     """
 
-    def __init__(self, function: str, limits: ProcessLimits, workers: int = 1) -> None:
-        self._function = function
-        self._limits = limits
+    def __init__(self, limits: ProcessLimits | None = None, workers: int = 1) -> None:
+        self._limits = limits or ProcessLimits()
         self._slots = asyncio.Semaphore(workers)
         self._idle: list[_Worker] = []
 
@@ -99,32 +95,30 @@ class Sandbox:
         while self._idle:
             self._idle.pop().end()
 
-    async def run(
-        self, request: bytes, file: BinaryIO | None = None, imports: Sequence[str] = ()
-    ) -> bytes:
-        """Return the function's answer.
+    async def run(self, function: str, request: bytes, file: IO[bytes] | None = None) -> bytes:
+        """Return the answer of a function that runs in a process.
 
-        :param file: a real file, flushed; its position moves
-        :param imports: modules that the function needs: it cannot import any while it runs
+        :param function: ``module:name`` of a function ``(request, file) -> answer`` on bytes and a file in
+            memory. It may raise :class:`.Unopened`; any other exception becomes one, and costs the process. It
+            can import nothing while it runs.
+        :param file: its whole content is passed on; its position changes
         :raises Exceeded: the content exceeds the limits
         :raises Unopened: the content cannot be opened, or crashes the process
         """
-        header = {"size": len(request), "imports": list(imports)}
-        descriptors = [] if file is None else [file.fileno()]
         async with self._slots:
             try:
-                worker = self._worker_for(json.dumps(header).encode() + b"\n", descriptors)
+                worker = await self._worker()
             except OSError as error:
                 words = f"cannot be opened: no process to do it: {error.strerror or error}"
                 raise Unopened(words) from error
             try:
                 reply, answer = await asyncio.wait_for(
-                    worker.ask(request, self._limits.answer), self._limits.seconds
+                    worker.ask(function, request, file, self._limits.answer), self._limits.seconds
                 )
             except asyncio.TimeoutError:
                 worker.end()
                 raise Exceeded(f"takes more than {self._limits.seconds:g} seconds") from None
-            except (ConnectionError, LookupError, TypeError, ValueError) as error:
+            except (EOFError, OSError, LookupError, TypeError, ValueError) as error:
                 raise self._lost(worker) from error
             except BaseException:
                 worker.end()
@@ -141,27 +135,18 @@ class Sandbox:
             raise Unopened(reply["unopened"], reply.get("facts"))
         return answer
 
-    def _worker_for(self, header: bytes, descriptors: list[int]) -> _Worker:
-        """Send a request's header to an idle or new process, and return the process.
+    async def _worker(self) -> _Worker:
+        """Return an idle or new process.
 
         :raises OSError: no process can be started
         """
         while self._idle:
             worker = self._idle.pop()
-            try:
-                worker.begin(header, descriptors)
-            except OSError:
-                # The process was lost while idle, which is not this file's fault.
-                worker.end()
-            else:
+            if worker.process.poll() is None:
                 return worker
-        worker = _Worker(self._function, self._limits)
-        try:
-            worker.begin(header, descriptors)
-        except OSError:
+            # The process was lost while idle, which is not this file's fault.
             worker.end()
-            raise
-        return worker
+        return await _Worker.start(self._limits)
 
     def _lost(self, worker: _Worker) -> Unopened:
         """Return the error of the content during which a process was lost."""
@@ -178,58 +163,64 @@ class Sandbox:
         return Unopened(f"ends the process that opens it (status {status})")
 
 
+@dataclass(frozen=True, slots=True)
 class _Worker:
-    """One process and the socket to it."""
+    """One process and the streams to it.
 
-    def __init__(self, function: str, limits: ProcessLimits) -> None:
-        self._channel, theirs = socket.socketpair()
-        self._channel.setblocking(False)
+    :ivar stderr: the file of its standard error
+    """
+
+    process: subprocess.Popen[bytes]
+    stderr: BinaryIO
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+
+    @classmethod
+    async def start(cls, limits: ProcessLimits) -> _Worker:
+        ours, theirs = socket.socketpair()
         with theirs:
+            reader, writer = await asyncio.open_unix_connection(sock=ours)
+            stderr = tempfile.TemporaryFile()  # noqa: SIM115 (closed in end())
             try:
-                self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 (closed in end())
-                self._process = subprocess.Popen(
+                process = subprocess.Popen(
                     [
-                        *(_interpreter(), "-I", "-c", _START, function),
+                        *(_interpreter(), "-I", "-c", _START),
                         *(str(limits.memory), str(limits.cpu_seconds), *sys.path),
                     ],
                     stdin=theirs.fileno(),
                     stdout=subprocess.DEVNULL,
-                    stderr=self._stderr,
+                    stderr=stderr,
                     # Ctrl-C must only reach the caller's process.
                     start_new_session=True,
                 )
             except OSError:
-                self._channel.close()
+                writer.close()
+                stderr.close()
                 raise
+        return cls(process, stderr, reader, writer)
 
-    def begin(self, header: bytes, descriptors: list[int]) -> None:
-        socket.send_fds(self._channel, [header], descriptors)
+    async def ask(
+        self, function: str, request: bytes, file: IO[bytes] | None, longest: int
+    ) -> tuple[dict[str, Any], bytes]:
+        """Send a request; return the header of the answer, and the answer.
 
-    async def ask(self, request: bytes, longest: int) -> tuple[dict[str, Any], bytes]:
-        """Send the request; return the header of the answer, and the answer.
-
-        :raises ConnectionError: the process has ended
+        :raises EOFError, OSError: the process has ended
         :raises LookupError, TypeError, ValueError: the answer is malformed
         """
-        loop = asyncio.get_running_loop()
-        await loop.sock_sendall(self._channel, request)
-        received = bytearray()
-        while (end := received.find(b"\n")) < 0 and len(received) < _LONGEST_HEADER:
-            received += await self._receive()
-        reply = json.loads(received[:end])
+        size = 0 if file is None else file.seek(0, os.SEEK_END)
+        header = {"function": function, "sizes": [len(request), size]}
+        self.writer.writelines([json.dumps(header).encode(), b"\n", request])
+        if file is not None:
+            file.seek(0)
+            while piece := file.read(_PIECE):
+                self.writer.write(piece)
+                await self.writer.drain()
+        await self.writer.drain()
+        reply = json.loads(await self.reader.readline())
         size = int(reply["size"])
         if not 0 <= size <= longest:
             return {"exceeded": f"gives more than {longest} bytes when opened", "last": True}, b""
-        answer = received[end + 1 :]
-        while len(answer) < size:
-            answer += await self._receive()
-        return reply, bytes(answer)
-
-    async def _receive(self) -> bytes:
-        piece = await asyncio.get_running_loop().sock_recv(self._channel, 1 << 18)
-        if not piece:
-            raise ConnectionResetError
-        return piece
+        return reply, await self.reader.readexactly(size)
 
     def last_words(self) -> tuple[int, bytes]:
         """Return the exit status of a process that closed its socket, and the end of its standard error.
@@ -237,20 +228,20 @@ class _Worker:
         The status is negative for a signal.
         """
         try:
-            status = self._process.wait(_TIME_TO_EXIT)
+            status = self.process.wait(_TIME_TO_EXIT)
         except subprocess.TimeoutExpired:
             status = -signal.SIGKILL
-        size = self._stderr.seek(0, os.SEEK_END)
-        self._stderr.seek(max(0, size - _LAST_WORDS))
-        words = self._stderr.read()
+        size = self.stderr.seek(0, os.SEEK_END)
+        self.stderr.seek(max(0, size - _LAST_WORDS))
+        words = self.stderr.read()
         self.end()
         return status, words
 
     def end(self) -> None:
-        self._channel.close()
-        self._process.kill()
-        self._process.wait()
-        self._stderr.close()
+        self.writer.close()
+        self.process.kill()
+        self.process.wait()
+        self.stderr.close()
 
 
 def _interpreter() -> str:

@@ -1,17 +1,18 @@
 """Runs in the processes of :mod:`.processes`: opens one file after another, and may be lost at any of them.
 
-The process has a socket as its standard input. A request is a line of JSON, the number of bytes that this line
-names, and perhaps an open file. An answer has the same form, without a file.
+The process has a socket as its standard input. A request is a line of JSON, then the request's bytes and the
+file's, as many as this line names. An answer has the same form, without a file.
 
 While content is open, the process can get no further descriptor: no socket, no file, no pipe. The system
 enforces this, whatever a parser attempts. Therefore modules that a parser would import late must be imported
-before.
+by the function's module.
 """
 
 from __future__ import annotations
 
 import contextlib
 import importlib
+import io
 import json
 import logging
 import math
@@ -20,86 +21,71 @@ import resource
 import socket
 import traceback
 from collections.abc import Iterator
-from typing import Any, BinaryIO
+from operator import attrgetter
+from typing import Any
 
 from . import Unopened
 
-_LONGEST_HEADER = 64 * 1024
 _LONGEST_WORDS = 1000
 _MOST_STDERR = 1024 * 1024
 _FRAMES = 20
 
 
-def main(function: str, memory: int, cpu_seconds: int) -> None:
+def main(memory: int, cpu_seconds: int) -> None:
     """Answer requests until the caller closes the socket.
 
     After an exception that is not about the content, such as a bug in the function, the process ends.
     """
     # Parsers log each odd value. The answer is enough.
     logging.disable()
-    open_content = _named(function)
     _limit(resource.RLIMIT_CORE, 0)
     _limit(resource.RLIMIT_AS, memory)
     _limit(resource.RLIMIT_FSIZE, _MOST_STDERR)
     # A new process inherits the peak of its parent.
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    with socket.socket(fileno=0) as channel:
-        while request := _receive(channel):
-            header, body, file = request
-            for module in header["imports"]:
-                importlib.import_module(module)
+    with socket.socket(fileno=0) as channel, channel.makefile("rwb") as stream:
+        while line := stream.readline():
+            header = json.loads(line)
+            request, content = (stream.read(size) for size in header["sizes"])
             usage = resource.getrusage(resource.RUSAGE_SELF)
             _limit(resource.RLIMIT_CPU, math.ceil(usage.ru_utime + usage.ru_stime) + cpu_seconds)
-            reply: dict[str, Any] = {}
-            answer = b""
-            try:
-                with file or contextlib.nullcontext(), _no_descriptors():
-                    answer = open_content(body, file)
-            except Unopened as error:
-                reply |= {"unopened": str(error)[:_LONGEST_WORDS], "facts": error.facts}
-            except RecursionError:
-                reply["unopened"] = "is nested too deeply"
-            except MemoryError:
-                # After a failed allocation, any object may be half initialised.
-                reply |= {"exceeded": f"needs more than {memory} bytes of memory", "last": True}
-            except BaseException as error:  # panics of Rust are no Exceptions
-                words = f"cannot be opened: {error!r}"
-                reply |= {"unopened": words[:_LONGEST_WORDS], "last": True}
-                frames = traceback.format_tb(error.__traceback__, -_FRAMES)
-                reply["traceback"] = "".join([*frames, type(error).__name__])
-            body = b""
+            reply, answer = _answer(header["function"], request, io.BytesIO(content), memory)
+            del request, content
             if resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - peak > memory / 1024 / 2:
                 # Memory that the parser keeps would be missing for the next file.
                 reply["last"] = True
-            channel.sendall(json.dumps({**reply, "size": len(answer)}).encode() + b"\n")
-            channel.sendall(answer)
+            stream.write(json.dumps({**reply, "size": len(answer)}).encode() + b"\n" + answer)
+            stream.flush()
             if reply.get("last"):
                 return
 
 
-def _receive(channel: socket.socket) -> tuple[dict[str, Any], bytes, BinaryIO | None] | None:
-    """Return the next request's header, body and file; None if the caller has closed the socket."""
-    line, descriptors, _, _ = socket.recv_fds(channel, _LONGEST_HEADER, 1)
-    if not line:
-        return None
-    file = os.fdopen(descriptors[0], "rb") if descriptors else None
-    header, _, rest = line.partition(b"\n")
-    fields = json.loads(header)
-    body = bytearray(fields["size"])
-    body[: len(rest)] = rest
-    with memoryview(body) as view:
-        received = len(rest)
-        while received < len(view):
-            size = channel.recv_into(view[received:])
-            if not size:
-                return None
-            received += size
-    return fields, bytes(body), file
+def _answer(
+    function: str, request: bytes, file: io.BytesIO, memory: int
+) -> tuple[dict[str, Any], bytes]:
+    """Return the header of the answer, and the answer.
 
-
-def _named(name: str) -> Any:
-    module, _, attribute = name.partition(":")
-    return getattr(importlib.import_module(module), attribute)
+    :param memory: the limit, for the message
+    """
+    module, _, name = function.partition(":")
+    try:
+        open_content = attrgetter(name)(importlib.import_module(module))
+        with _no_descriptors():
+            return {}, open_content(request, file)
+    except Unopened as error:
+        return {"unopened": str(error)[:_LONGEST_WORDS], "facts": error.facts}, b""
+    except RecursionError:
+        return {"unopened": "is nested too deeply"}, b""
+    except MemoryError:
+        # After a failed allocation, any object may be half initialised.
+        return {"exceeded": f"needs more than {memory} bytes of memory", "last": True}, b""
+    except BaseException as error:  # panics of Rust are no Exceptions
+        frames = traceback.format_tb(error.__traceback__, -_FRAMES)
+        return {
+            "unopened": f"cannot be opened: {error!r}"[:_LONGEST_WORDS],
+            "traceback": "".join([*frames, type(error).__name__]),
+            "last": True,
+        }, b""
 
 
 @contextlib.contextmanager

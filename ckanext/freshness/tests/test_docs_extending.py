@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 
 from ckanext.freshness.aging.frequency import AS_NEEDED, VOCABULARIES, Frequency, Reason, parse
-from ckanext.freshness.checking.content import fingerprint
-from ckanext.freshness.checking.detectors import ContainerLimits
+from ckanext.freshness.checking.content import ContentLimits, Unreadable
 from ckanext.freshness.harvesting.record import CurrentRecords, Sighting
 from ckanext.freshness.harvesting.sources import CrawlEnd
 from ckanext.freshness.iati.registry.registries import RegistryClient, RegistryLimits
@@ -68,15 +67,16 @@ def test_the_vocabulary(text: str, read: int | Reason) -> None:
 def test_the_detector() -> None:
     detector = example("add-detector")["Json"]
 
-    def hashed(content: bytes) -> str | None:
+    def hashed(content: bytes) -> str:
         assert detector.takes(content)
-        return fingerprint(io.BytesIO(content), [detector], ContainerLimits())
+        return str(detector.fingerprint(io.BytesIO(content), ContentLimits()))
 
     one = hashed(b'{"a": 1, "b": [2]}')
-    assert one is not None and one.startswith("json:")
+    assert one.startswith("json:")
     assert hashed(b'{"b":[2],\n"a":1}') == one
     assert hashed(b'{"b":[3],\n"a":1}') != one
-    assert hashed(b'{"b":') is None
+    with pytest.raises(Unreadable):
+        hashed(b'{"b":')
 
 
 def test_the_policy() -> None:

@@ -11,7 +11,7 @@ import pytest
 from ckan.tests import factories, helpers
 
 from ckanext.freshness import interfaces
-from ckanext.freshness.checking.detectors import Detector
+from ckanext.freshness.checking.content import Detector
 from ckanext.freshness.ckan_adapter.ckan_core import model
 from ckanext.freshness.runs import check_run
 from ckanext.freshness.tests.checking.hostile import Hostile

@@ -110,6 +110,9 @@ Path = tuple[URIRef, ...]
 
 ACCEPT = "text/turtle, application/rdf+xml;q=0.8, application/ld+json;q=0.7"
 
+_READ = "ckanext.freshness.harvesting.fdp.triples:read"
+"""The function that reads a document in the sandbox."""
+
 LIMITS = ProcessLimits(seconds=25, cpu_seconds=20, memory=512 * MIB, answer=128 * MIB)
 """Limits of time and memory for one document."""
 
@@ -242,7 +245,7 @@ class RdfParser:
     """
 
     def __init__(self, limits: ProcessLimits = LIMITS) -> None:
-        self._sandbox = Sandbox("ckanext.freshness.harvesting.fdp.triples:read", limits)
+        self._sandbox = Sandbox(limits)
         self._exceeded = 0
 
     def close(self) -> None:
@@ -264,7 +267,7 @@ class RdfParser:
                 "more time or memory than a document may"
             )
         try:
-            answer = await self._sandbox.run(message)
+            answer = await self._sandbox.run(_READ, message)
             del message  # holds another copy of the document
         except Exceeded as error:
             self._exceeded += 1

@@ -9,17 +9,17 @@ import time
 from collections.abc import Callable
 from typing import Any, BinaryIO
 
-from ckanext.freshness.checking.detectors import ContainerLimits, Detector
+from ckanext.freshness.checking.content import MIB, ContentLimits, Detector
 
-DEEDS: dict[bytes, Callable[[ContainerLimits], Any]] = {
-    b"TEST killed": lambda limits: os.kill(os.getpid(), signal.SIGKILL),
-    b"TEST mistake": lambda limits: [][1],
-    b"TEST memory": lambda limits: bytearray(limits.memory),
-    b"TEST asleep": lambda limits: time.sleep(600),
-    b"TEST busy": lambda limits: all(not one for one in iter(int, 1)),
-    b"TEST process": lambda limits: os.getpid(),
-    b"TEST ckan": lambda limits: [it for it in sys.modules if it.split(".")[0] == "ckan"],
-    b"TEST own": lambda limits: "abc",
+DEEDS: dict[bytes, Callable[[], Any]] = {
+    b"TEST killed": lambda: os.kill(os.getpid(), signal.SIGKILL),
+    b"TEST mistake": lambda: [][1],
+    b"TEST memory": lambda: bytearray(512 * MIB),
+    b"TEST asleep": lambda: time.sleep(600),
+    b"TEST busy": lambda: all(not one for one in iter(int, 1)),
+    b"TEST process": lambda: os.getpid(),
+    b"TEST ckan": lambda: [it for it in sys.modules if it.split(".")[0] == "ckan"],
+    b"TEST own": lambda: "abc",
 }
 
 
@@ -30,5 +30,5 @@ class Hostile(Detector):
     magic = (b"TEST ",)
 
     @classmethod
-    def digest(cls, file: BinaryIO, limits: ContainerLimits) -> str:
-        return str(DEEDS[file.read()](limits))
+    def digest(cls, file: BinaryIO, limits: ContentLimits) -> str:
+        return str(DEEDS[file.read()]())

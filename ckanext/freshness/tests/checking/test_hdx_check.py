@@ -17,9 +17,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ckanext.freshness.checking.container_sandbox import ContainerSandbox
 from ckanext.freshness.checking.decisions import Agreement, KnownContent, Outcome
 from ckanext.freshness.checking.engine import EngineOptions
+from ckanext.freshness.checking.hasher import ContentSandbox
 from ckanext.freshness.checking.hdx_check import HdxTools, check_resources
 from ckanext.freshness.checking.results import CheckResult, ResourceToCheck
 from ckanext.freshness.checking.shapes import TableShape
@@ -85,7 +85,7 @@ def run_check(
     async def main() -> None:
         configured = replace(SETTINGS, limits=replace(FAST, **limits))
         hosts = Hosts(UNPACED, policies)
-        with ContainerSandbox() as sandbox:
+        with ContentSandbox() as sandbox:
             async with Client(configured, hosts, names or Names(lookup({}))) as client:
                 tools = HdxTools(client, sandbox, now)
                 await check_resources(visits, tools, options, give)
@@ -428,10 +428,10 @@ def test_who_refuses_conditions_is_asked_without(
     assert "If-None-Match" not in server.requests[-1].headers
 
 
-def test_workbooks_are_hashed_by_their_cells(server: FileServer) -> None:
+def test_workbooks_are_hashed_by_their_members(server: FileServer) -> None:
     server.files["/file.csv"] = Answer(200, workbook({"Data": {"A1": "x"}}))
     finding = one(server)
-    assert (finding.memory.hash or "").startswith("xlsx:")
+    assert (finding.memory.hash or "").startswith("members:")
 
 
 def test_a_compressed_transfer_is_hashed_by_what_it_carries(server: FileServer) -> None:
@@ -718,7 +718,7 @@ def test_a_run_can_be_broken_off(server: FileServer) -> None:
     server.faults[lambda request: True] = faults.Hang()
 
     async def main() -> None:
-        with ContainerSandbox() as sandbox:
+        with ContentSandbox() as sandbox:
             async with Client(SETTINGS, Hosts(UNPACED)) as client:
                 visits = [visit(f"{server.url}/{n}") for n in range(10)]
                 task = asyncio.ensure_future(

@@ -20,9 +20,9 @@ from typing import Any
 
 import pytest
 
-from ckanext.freshness.checking.container_sandbox import ContainerSandbox
 from ckanext.freshness.checking.decisions import KnownContent, Outcome
 from ckanext.freshness.checking.engine import EngineOptions
+from ckanext.freshness.checking.hasher import ContentSandbox
 from ckanext.freshness.checking.hdx_check import HdxTools, check_resources
 from ckanext.freshness.checking.results import CheckResult, ResourceToCheck
 from ckanext.freshness.tests.checking.hostile_cases import ENCRYPTED, GIVEN, KNOWN, SERVED, Case
@@ -140,7 +140,7 @@ def run(
     async def main() -> None:
         hosts = Hosts(POLICY)
         async with Client(settings, hosts, names or Names(asking(lookup))) as client:
-            with ContainerSandbox(workers=1) as sandbox:
+            with ContentSandbox(workers=1) as sandbox:
                 tools = HdxTools(client, sandbox, lambda: NOW)
                 await check_resources(visits, tools, options, sink or done.findings.append)
 

@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ckanext.freshness.checking import shapes
-from ckanext.freshness.checking.container_sandbox import ContainerSandbox
-from ckanext.freshness.checking.detectors import ContainerLimits
 from ckanext.freshness.checking.formats import promise
+from ckanext.freshness.checking.hasher import ContentSandbox
 from ckanext.freshness.checking.shapes import Shape, TableShape, difference
+from ckanext.freshness.checking.workbooks import of_workbook
 from ckanext.freshness.tests.checking.workbooks import workbook
 
 PLAIN = b"id,name\na1,x\na2,y\n"
@@ -74,7 +74,7 @@ CSV: dict[str, tuple[bytes, Shape]] = {
 def test_delimited_text(name: str) -> None:
     data, expected = CSV[name]
     assert shapes.of_small_csv(data) == expected
-    assert shapes.read("csv", io.BytesIO(data), ContainerLimits()) == expected
+    assert shapes.of_text("csv", io.BytesIO(data)) == expected
 
 
 @given(
@@ -97,17 +97,16 @@ def test_what_is_written_is_counted(
     found = shapes.of_small_csv(data)
     # Another delimiter may seem to fit as well. Then nothing is certain; wrong is never said.
     assert found in ([], table(len(rows), "the id", "the name"))
-    assert found == shapes.read("csv", io.BytesIO(data), ContainerLimits())
+    assert found == shapes.of_text("csv", io.BytesIO(data))
 
 
 def test_a_large_text_is_read_in_the_sandbox() -> None:
     lines = b"".join(b'%d,"cell\nwith lines"\n' % number for number in range(20_000))
 
     async def read() -> Shape:
-        with ContainerSandbox(1) as sandbox, tempfile.TemporaryFile() as file:
+        with ContentSandbox() as sandbox, tempfile.SpooledTemporaryFile() as file:
             file.write(b"id,name\n" + lines)
-            file.flush()
-            return await sandbox.shape(file, "csv")
+            return await sandbox.shape("csv", file)
 
     assert asyncio.run(read()) == table(20_000, "id", "name")
 
@@ -123,12 +122,11 @@ HOSTILE = {
 def test_hostile_files_have_no_shape_and_harm_nothing() -> None:
     async def read() -> list[Shape]:
         found = []
-        with ContainerSandbox(1) as sandbox:
+        with ContentSandbox(workers=1) as sandbox:
             for kind, data in (*HOSTILE.values(), ("csv", PLAIN)):
-                with tempfile.TemporaryFile() as file:
+                with tempfile.SpooledTemporaryFile() as file:
                     file.write(data)
-                    file.flush()
-                    found.append(await sandbox.shape(file, kind))
+                    found.append(await sandbox.shape(kind, file))
         return found
 
     assert asyncio.run(read()) == [[]] * len(HOSTILE) + [IDS]
@@ -159,7 +157,7 @@ JSON: dict[str, tuple[bytes, Shape]] = {
 @pytest.mark.parametrize("name", JSON)
 def test_json(name: str) -> None:
     data, expected = JSON[name]
-    assert shapes.read("json", io.BytesIO(data), ContainerLimits()) == expected
+    assert shapes.of_text("json", io.BytesIO(data)) == expected
 
 
 def test_workbooks() -> None:
@@ -171,11 +169,11 @@ def test_workbooks() -> None:
             "Empty": {},
         }
     )
-    assert shapes.read("xlsx", io.BytesIO(file), ContainerLimits()) == [
+    assert of_workbook(io.BytesIO(file)) == [
         TableShape("Data", 2, ["id", "name"]),
         *(TableShape(name, None, None) for name in ("Notes", "Numbers", "Empty")),
     ]
-    assert shapes.read("xlsx", io.BytesIO(b"PK\x03\x04"), ContainerLimits()) == []
+    assert of_workbook(io.BytesIO(b"PK\x03\x04")) == []
 
 
 @pytest.mark.parametrize(
@@ -192,7 +190,7 @@ def test_workbooks() -> None:
 def test_the_promised_format_decides(
     declared: str, media_type: str | None, kind: str | None
 ) -> None:
-    assert shapes.kind_of(promise(declared, media_type).formats) == kind
+    assert shapes.kind_of_text(promise(declared, media_type).formats) == kind
 
 
 def sheets(**named: tuple[int | None, list[str]]) -> Shape:

@@ -27,7 +27,7 @@ class Panic(BaseException):
     """As the panics of extensions in Rust, not an Exception."""
 
 
-def misbehave(request: bytes, file: BinaryIO | None) -> bytes:
+def misbehave(request: bytes, file: BinaryIO) -> bytes:
     """Do what the request names, and return the process's id."""
     name, _, text = request.decode().partition(" ")
     if name == "raise":
@@ -48,9 +48,9 @@ def misbehave(request: bytes, file: BinaryIO | None) -> bytes:
     return str(os.getpid()).encode()
 
 
-def attempt(request: bytes, file: BinaryIO | None) -> bytes:
+def attempt(request: bytes, file: BinaryIO) -> bytes:
     """Return the name of the error that an attempt ends with, and the content of the file."""
-    content = file.read() if file else b""
+    content = file.read()
     try:
         DEEDS[request.decode()]()
     except OSError as error:
@@ -59,7 +59,7 @@ def attempt(request: bytes, file: BinaryIO | None) -> bytes:
     return b"done" + content
 
 
-def repeat(request: bytes, file: BinaryIO | None) -> bytes:
+def repeat(request: bytes, file: BinaryIO) -> bytes:
     """Return the request a thousand times.
 
     :raises Unopened: it is empty

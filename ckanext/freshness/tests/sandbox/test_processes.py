@@ -24,10 +24,10 @@ def answers(
 
     async def run() -> list[bytes | Unopened]:
         found: list[bytes | Unopened] = []
-        with Sandbox(f"{ATTEMPTS}:{function}", ProcessLimits(20, answer=answer)) as sandbox:
+        with Sandbox(ProcessLimits(20, answer=answer)) as sandbox:
             for request in requests:
                 try:
-                    found.append(await sandbox.run(request, file))
+                    found.append(await sandbox.run(f"{ATTEMPTS}:{function}", request, file))
                 except Unopened as error:
                     found.append(error)
         return found
@@ -44,7 +44,6 @@ def test_nothing_can_be_opened(content: bytes | None) -> None:
     with tempfile.TemporaryFile() as file:
         file.write(content)
         for request in requests:
-            file.seek(0)
             assert answers("attempt", request, file=file) == [b"EMFILE" + content]
 
 
