@@ -25,38 +25,36 @@ class FreshnessChange(tk.BaseModel):
         ),
     )
 
-    id = Column(UnicodeText, primary_key=True, comment="UUID; the cursor after this change")
+    id = Column(UnicodeText, primary_key=True, doc="UUID; the cursor after this change")
     position = Column(
         BigInteger,
-        comment="place in the order of commits; empty until the stream is read the next time",
+        doc="place in the order of commits; empty until the stream is read the next time",
     )
-    package_id = Column(UnicodeText, nullable=False, comment="dataset")
+    package_id = Column(UnicodeText, nullable=False, doc="dataset")
     resource_id = Column(
-        UnicodeText, comment="resource; empty if the change is of the dataset as a whole"
+        UnicodeText, doc="resource; empty if the change is of the dataset as a whole"
     )
-    seen_at = Column(DateTime, nullable=False, comment="when the change was noticed")
+    seen_at = Column(DateTime, nullable=False, doc="when the change was noticed")
     changed_after = Column(
-        DateTime, comment="the last moment at which the old data are known; empty if unknown"
+        DateTime, doc="the last moment at which the old data are known; empty if unknown"
     )
     changed_before = Column(
-        DateTime, nullable=False, comment="the first moment at which the new data are known"
+        DateTime, nullable=False, doc="the first moment at which the new data are known"
     )
-    stated_at = Column(
-        DateTime, comment="date of the change as the server, source or editor states it"
-    )
+    stated_at = Column(DateTime, doc="date of the change as the server, source or editor states it")
     evidence = Column(
         UnicodeText,
         nullable=False,
-        comment="how we know: upload, url, harvest, http header, hash or script",
+        doc="how we know: upload, url, harvest, http header, hash or script",
     )
-    hash_before = Column(UnicodeText, comment="hash of the old file; empty if unknown")
-    hash_after = Column(UnicodeText, comment="hash of the new file; empty if it was not read")
-    size_before = Column(BigInteger, comment="bytes of the old file, as the resource had it")
-    size_after = Column(BigInteger, comment="bytes of the new file; empty if it was not read")
+    hash_before = Column(UnicodeText, doc="hash of the old file; empty if unknown")
+    hash_after = Column(UnicodeText, doc="hash of the new file; empty if it was not read")
+    size_before = Column(BigInteger, doc="bytes of the old file, as the resource had it")
+    size_after = Column(BigInteger, doc="bytes of the new file; empty if it was not read")
     media_type_before = Column(
-        UnicodeText, comment="media type of the old file, as the resource had it"
+        UnicodeText, doc="media type of the old file, as the resource had it"
     )
-    media_type_after = Column(UnicodeText, comment="media type of the new file")
+    media_type_after = Column(UnicodeText, doc="media type of the new file")
     summary = Column(
-        JSONB, comment="what changed in the tables of the file; empty if it could not be determined"
+        JSONB, doc="what changed in the tables of the file; empty if it could not be determined"
     )

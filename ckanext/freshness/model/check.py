@@ -57,129 +57,145 @@ class ResourceCheck(tk.BaseModel):
         ),
     )
 
-    resource_id = Column(UnicodeText, primary_key=True, comment="resource")
-    package_id = Column(UnicodeText, nullable=False, index=True, comment="dataset of the resource")
+    resource_id = Column(UnicodeText, primary_key=True, doc="resource")
+    package_id = Column(UnicodeText, nullable=False, index=True, doc="dataset of the resource")
     url = Column(
-        UnicodeText, nullable=False, comment="URL of the resource; all other columns are about it"
+        UnicodeText, nullable=False, doc="URL of the resource; all other columns are about it"
     )
     host = Column(
         UnicodeText,
         nullable=False,
         index=True,
-        comment="host of the URL, normalised; empty if it names none",
+        doc="host of the URL, normalised; empty if it names none",
     )
     first_seen = Column(
-        DateTime, nullable=False, comment="start of the first run that knew the resource"
+        DateTime, nullable=False, doc="start of the first run that knew the resource"
     )
-    etag = Column(UnicodeText, comment="ETag to be sent back; empty if the server gave none")
-    last_modified = Column(
-        UnicodeText, comment="Last-Modified to be sent back, as the server wrote it"
-    )
+    etag = Column(UnicodeText, doc="ETag to be sent back; empty if the server gave none")
+    last_modified = Column(UnicodeText, doc="Last-Modified to be sent back, as the server wrote it")
     hash = Column(
         UnicodeText,
-        comment="hash of the last confirmed content, after its detector's name: sha256:...",
+        doc="hash of the last confirmed content, after its detector's name: sha256:...",
     )
     earlier: Column[list[str]] = Column(
-        ARRAY(UnicodeText), nullable=False, comment="hashes of earlier content, newest first"
+        ARRAY(UnicodeText),
+        nullable=False,
+        server_default="{}",
+        doc="hashes of earlier content, newest first",
     )
     outdated = Column(
-        Boolean, nullable=False, comment="the hash is older than ETag and Last-Modified"
+        Boolean,
+        nullable=False,
+        server_default="false",
+        doc="the hash is older than ETag and Last-Modified",
     )
     tabular = Column(
         Boolean,
         nullable=False,
-        default=False,
-        comment="the last good file was a table of several lines or columns, as promised",
+        server_default="false",
+        doc="the last good file was a table of several lines or columns, as promised",
     )
     promised = Column(
         UnicodeText,
-        comment="format of the resource if the last file was of another kind; empty if it fitted",
+        doc="format of the resource if the last file was of another kind; empty if it fitted",
     )
-    found = Column(UnicodeText, comment="kind of that file; empty if it fitted")
+    found = Column(UnicodeText, doc="kind of that file; empty if it fitted")
     unconfirmed = Column(
         Boolean,
         nullable=False,
-        comment="a new hash could not be confirmed: the next run checks again",
+        server_default="false",
+        doc="a new hash could not be confirmed: the next run checks again",
     )
-    hashed_at = Column(DateTime, comment="when the file was last read and hashed")
+    hashed_at = Column(DateTime, doc="when the file was last read and hashed")
     visited_at = Column(
-        DateTime, comment="start of the run of the last check, from which intervals count"
+        DateTime, doc="start of the run of the last check, from which intervals count"
     )
-    tried_at = Column(DateTime, comment="end of the last check")
-    succeeded_at = Column(DateTime, comment="end of the last check that found the resource")
-    changed_at = Column(DateTime, comment="when the last confirmed new hash was found")
-    failures = Column(Integer, nullable=False, comment="failed checks since the last success")
-    failing_since = Column(DateTime, comment="end of the first of these failed checks")
-    failed_at = Column(DateTime, comment="end of the last of these failed checks")
+    tried_at = Column(DateTime, doc="end of the last check")
+    succeeded_at = Column(DateTime, doc="end of the last check that found the resource")
+    changed_at = Column(DateTime, doc="when the last confirmed new hash was found")
+    failures = Column(
+        Integer, nullable=False, server_default="0", doc="failed checks since the last success"
+    )
+    failing_since = Column(DateTime, doc="end of the first of these failed checks")
+    failed_at = Column(DateTime, doc="end of the last of these failed checks")
     undetermined = Column(
-        UnicodeText, comment="why changes cannot be detected: api, blocked; empty if they can"
+        UnicodeText, doc="why changes cannot be detected: api, blocked; empty if they can"
     )
     handed_to = Column(
         UnicodeText,
-        comment="URL on another worker's host, to which the URL redirects; that worker continues there",
+        doc="URL on another worker's host, to which the URL redirects; that worker continues there",
     )
-    seen_modified = Column(DateTime, comment="the resource's own last_modified at the last run")
+    seen_modified = Column(DateTime, doc="the resource's own last_modified at the last run")
     shape = Column(
         JSONB,
-        comment=(
+        doc=(
             "tables of the last confirmed content: name, number of rows and columns of each; an "
             "empty list if they are uncertain, empty if they were not read"
         ),
     )
-    attempts = Column(JSONB, nullable=False, comment="the last five checks, newest first")
+    attempts = Column(
+        JSONB, nullable=False, server_default="[]", doc="the last five checks, newest first"
+    )
     strip = Column(
         UnicodeText,
         nullable=False,
-        default="",
-        comment="the last 30 checks, oldest first: w worked, f failed, u could not be made",
+        server_default="",
+        doc="the last 30 checks, oldest first: w worked, f failed, u could not be made",
     )
     seen_changes = Column(
         DOUBLE_PRECISION,
         nullable=False,
-        default=0,
-        comment="number of changes that checks found; old ones fade",
+        server_default="0",
+        doc="number of changes that checks found; old ones fade",
     )
     watched_days = Column(
         DOUBLE_PRECISION,
         nullable=False,
-        default=0,
-        comment="days between the checks that found them; old ones fade",
+        server_default="0",
+        doc="days between the checks that found them; old ones fade",
     )
-    change_seen_at = Column(DateTime, comment="start of the run that last found a change")
+    change_seen_at = Column(DateTime, doc="start of the run that last found a change")
     together = Column(
         DOUBLE_PRECISION,
         nullable=False,
-        default=0.5,
-        comment="how often the file changed when others of its dataset had, from 0 to 1",
+        server_default="0.5",
+        doc="how often the file changed when others of its dataset had, from 0 to 1",
     )
     last_change_at = Column(
-        DateTime, comment="when the last change that a check saw happened, as far as known"
+        DateTime, doc="when the last change that a check saw happened, as far as known"
     )
     interval_days = Column(
-        DOUBLE_PRECISION, comment="days between the last changes; empty if fewer than two are known"
+        DOUBLE_PRECISION, doc="days between the last changes; empty if fewer than two are known"
     )
     regularity = Column(
         DOUBLE_PRECISION,
         nullable=False,
-        default=0.1,
-        comment="probability that the file changes at regular intervals",
+        server_default="0.1",
+        doc="probability that the file changes at regular intervals",
     )
     dates_right = Column(
-        Integer, nullable=False, default=0, comment="checks in which the stated date was right"
+        Integer,
+        nullable=False,
+        server_default="0",
+        doc="checks in which the stated date was right",
     )
     dates_wrong = Column(
-        Integer, nullable=False, default=0, comment="checks in which the stated date was wrong"
+        Integer,
+        nullable=False,
+        server_default="0",
+        doc="checks in which the stated date was wrong",
     )
     hides_changes = Column(
         Boolean,
         nullable=False,
-        default=False,
-        comment="whether ETag and Last-Modified stayed the same at the file's last change",
+        server_default="false",
+        doc="whether ETag and Last-Modified stayed the same at the file's last change",
     )
     wrote = Column(
         JSONB,
         nullable=False,
-        comment="values that checks wrote into the resource's fields: last_modified, size, mimetype, hash",
+        server_default="{}",
+        doc="values that checks wrote into the resource's fields: last_modified, size, mimetype, hash",
     )
 
 
@@ -188,20 +204,20 @@ class CheckRun(tk.BaseModel):
 
     __tablename__ = "freshness_run"
 
-    id = Column(UnicodeText, primary_key=True, comment="UUID; also in freshness_transition.run_id")
-    kind = Column(UnicodeText, nullable=False, comment="check, or another part of nightly")
-    started_at = Column(DateTime, nullable=False, index=True, comment="when it started")
+    id = Column(UnicodeText, primary_key=True, doc="UUID; also in freshness_transition.run_id")
+    kind = Column(UnicodeText, nullable=False, doc="check, or another part of nightly")
+    started_at = Column(DateTime, nullable=False, index=True, doc="when it started")
     ended_at = Column(
-        DateTime, comment="when it ended; empty while the run goes on, and if it was killed"
+        DateTime, doc="when it ended; empty while the run goes on, and if it was killed"
     )
-    options = Column(JSONB, nullable=False, comment="options of the call")
-    resources = Column(JSONB, comment="resources by label")
-    datasets = Column(JSONB, comment="datasets by label")
-    frequencies = Column(JSONB, comment="datasets by update frequency live, never, as needed")
+    options = Column(JSONB, nullable=False, server_default="{}", doc="options of the call")
+    resources = Column(JSONB, doc="resources by label")
+    datasets = Column(JSONB, doc="datasets by label")
+    frequencies = Column(JSONB, doc="datasets by update frequency live, never, as needed")
     hosts = Column(
         JSONB,
-        comment="per host: checks (visits), errors, etag, last_modified, agreed, missed, moved, bytes, seconds",
+        doc="per host: checks (visits), errors, etag, last_modified, agreed, missed, moved, bytes, seconds",
     )
-    visited = Column(Integer, comment="number of resources that were checked")
-    error = Column(UnicodeText, comment="why the run ended early; empty if it did not")
-    version = Column(UnicodeText, nullable=False, comment="version of ckanext-freshness")
+    visited = Column(Integer, doc="number of resources that were checked")
+    error = Column(UnicodeText, doc="why the run ended early; empty if it did not")
+    version = Column(UnicodeText, nullable=False, doc="version of ckanext-freshness")

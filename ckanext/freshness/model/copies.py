@@ -15,32 +15,28 @@ class Copy(tk.BaseModel):
 
     __tablename__ = "freshness_copy"
 
-    resource_id = Column(UnicodeText, primary_key=True, comment="resource")
-    package_id = Column(UnicodeText, nullable=False, index=True, comment="dataset of the resource")
+    resource_id = Column(UnicodeText, primary_key=True, doc="resource")
+    package_id = Column(UnicodeText, nullable=False, index=True, doc="dataset of the resource")
     key = Column(
-        UnicodeText, unique=True, comment="key of the copy in the store; empty if it was removed"
+        UnicodeText, unique=True, doc="key of the copy in the store; empty if it was removed"
     )
-    zip_key = Column(
-        UnicodeText, comment="key of the copy's ZIP in the store; empty if there is none"
-    )
-    size = Column(BigInteger, nullable=False, comment="size of the copy in bytes")
-    zip_size = Column(BigInteger, comment="size of the ZIP in bytes")
-    sha256 = Column(UnicodeText, nullable=False, comment="SHA-256 of the copy, hexadecimal")
-    mimetype = Column(UnicodeText, comment="media type by the server")
-    filename = Column(UnicodeText, nullable=False, comment="file name for downloads of the copy")
-    source_url = Column(
-        UnicodeText, nullable=False, comment="URL from which the copy was downloaded"
-    )
-    stored_at = Column(DateTime, nullable=False, comment="when the copy was stored")
+    zip_key = Column(UnicodeText, doc="key of the copy's ZIP in the store; empty if there is none")
+    size = Column(BigInteger, nullable=False, doc="size of the copy in bytes")
+    zip_size = Column(BigInteger, doc="size of the ZIP in bytes")
+    sha256 = Column(UnicodeText, nullable=False, doc="SHA-256 of the copy, hexadecimal")
+    mimetype = Column(UnicodeText, doc="media type by the server")
+    filename = Column(UnicodeText, nullable=False, doc="file name for downloads of the copy")
+    source_url = Column(UnicodeText, nullable=False, doc="URL from which the copy was downloaded")
+    stored_at = Column(DateTime, nullable=False, doc="when the copy was stored")
     verified_at = Column(
         DateTime,
         nullable=False,
-        comment="when the source last had the same content, as far as it says so",
+        doc="when the source last had the same content, as far as it says so",
     )
     expired_at = Column(
         DateTime,
         index=True,
-        comment=(
+        doc=(
             "when the copy was removed from the store because the source failed for too long; "
             "empty while it is there"
         ),
@@ -52,60 +48,59 @@ class IatiDataset(tk.BaseModel):
 
     __tablename__ = "freshness_iati"
 
-    resource_id = Column(UnicodeText, primary_key=True, comment="only resource of the dataset")
-    package_id = Column(UnicodeText, nullable=False, index=True, comment="dataset in CKAN")
+    resource_id = Column(UnicodeText, primary_key=True, doc="only resource of the dataset")
+    package_id = Column(UnicodeText, nullable=False, index=True, doc="dataset in CKAN")
     source_id = Column(
-        UnicodeText, nullable=False, index=True, comment="harvest source that registered it"
+        UnicodeText, nullable=False, index=True, doc="harvest source that registered it"
     )
     organisation_id = Column(
-        UnicodeText, nullable=False, comment="the registry's id of the reporting organisation"
+        UnicodeText, nullable=False, doc="the registry's id of the reporting organisation"
     )
     organisation_name = Column(
-        UnicodeText, nullable=False, comment="short name of the reporting organisation"
+        UnicodeText, nullable=False, doc="short name of the reporting organisation"
     )
-    dataset_id = Column(UnicodeText, nullable=False, comment="the registry's id of the dataset")
-    dataset_name = Column(UnicodeText, nullable=False, comment="short name of the dataset")
-    last_update_check = Column(DateTime, comment="when a cycle last checked the file")
+    dataset_id = Column(UnicodeText, nullable=False, doc="the registry's id of the dataset")
+    dataset_name = Column(UnicodeText, nullable=False, doc="short name of the dataset")
+    last_update_check = Column(DateTime, doc="when a cycle last checked the file")
     head_attempt = Column(
-        JSONB(none_as_null=True), comment="the most recent HEAD; empty if there was none"
+        JSONB(none_as_null=True), doc="the most recent HEAD; empty if there was none"
     )
     get_attempt = Column(
-        JSONB(none_as_null=True), comment="the most recent GET; empty if there was none"
+        JSONB(none_as_null=True), doc="the most recent GET; empty if there was none"
     )
-    hash = Column(UnicodeText, comment="SHA-1 of the last known good file, hexadecimal")
+    hash = Column(UnicodeText, doc="SHA-1 of the last known good file, hexadecimal")
     hash_excluding_generated_timestamp = Column(
-        UnicodeText, comment="SHA-1 of that file without its generated-datetime attributes"
+        UnicodeText, doc="SHA-1 of that file without its generated-datetime attributes"
     )
-    downloaded = Column(DateTime, comment="when the last known good file was downloaded")
-    verified_on_server = Column(DateTime, comment="when the server last confirmed that file")
-    content_length = Column(
-        BigInteger, comment="Content-Length of the last known good file, in bytes"
-    )
-    initial_contents = Column(
-        UnicodeText, comment="first 150 characters of the last known good file"
-    )
-    etag = Column(UnicodeText, comment="ETag of the last known good file")
+    downloaded = Column(DateTime, doc="when the last known good file was downloaded")
+    verified_on_server = Column(DateTime, doc="when the server last confirmed that file")
+    content_length = Column(BigInteger, doc="Content-Length of the last known good file, in bytes")
+    initial_contents = Column(UnicodeText, doc="first 150 characters of the last known good file")
+    etag = Column(UnicodeText, doc="ETag of the last known good file")
     last_modified = Column(
-        UnicodeText, comment="Last-Modified of the last known good file, as the server wrote it"
+        UnicodeText, doc="Last-Modified of the last known good file, as the server wrote it"
     )
-    source_url = Column(
-        UnicodeText, comment="URL from which the last known good file was downloaded"
-    )
-    content_modified = Column(DateTime, comment="when a cycle last found a new hash")
+    source_url = Column(UnicodeText, doc="URL from which the last known good file was downloaded")
+    content_modified = Column(DateTime, doc="when a cycle last found a new hash")
     content_modified_excluding_generated_timestamp = Column(
-        DateTime, comment="when a cycle last found a new hash without generated-datetime attributes"
+        DateTime, doc="when a cycle last found a new hash without generated-datetime attributes"
     )
-    attempts = Column(JSONB, nullable=False, comment="the last five attempts, newest first")
-    failures = Column(Integer, nullable=False, comment="failed checks since the last success")
-    failing_since = Column(DateTime, comment="end of the first of these failed checks")
+    attempts = Column(
+        JSONB, nullable=False, server_default="[]", doc="the last five attempts, newest first"
+    )
+    failures = Column(
+        Integer, nullable=False, server_default="0", doc="failed checks since the last success"
+    )
+    failing_since = Column(DateTime, doc="end of the first of these failed checks")
     postponed_until = Column(
         DateTime,
-        comment="a failing URL is not checked again before this moment; empty if it may be checked",
+        doc="a failing URL is not checked again before this moment; empty if it may be checked",
     )
     published = Column(
         Boolean,
         nullable=False,
-        comment="whether the index files and the bulk ZIPs of its source contain the dataset",
+        server_default="false",
+        doc="whether the index files and the bulk ZIPs of its source contain the dataset",
     )
 
 

@@ -39,51 +39,49 @@ class DatasetFreshness(tk.BaseModel):
         ),
     )
 
-    package_id = Column(UnicodeText, primary_key=True, comment="dataset")
+    package_id = Column(UnicodeText, primary_key=True, doc="dataset")
     status = Column(
         UnicodeText,
         nullable=False,
-        comment="fresh, due, overdue, delinquent or unavailable, when the row was last written",
+        doc="fresh, due, overdue, delinquent or unavailable, when the row was last written",
     )
     last_modified = Column(
-        DateTime, comment="date of the newest change that counts; empty if none is known"
+        DateTime, doc="date of the newest change that counts; empty if none is known"
     )
-    evidence = Column(UnicodeText, comment="why last_modified is believed: upload, url, created...")
+    evidence = Column(UnicodeText, doc="why last_modified is believed: upload, url, created...")
     frequency_days = Column(
         Integer,
-        comment="update frequency in days; 0 live, -1 never, -2 as needed; empty if none is known",
+        doc="update frequency in days; 0 live, -1 never, -2 as needed; empty if none is known",
     )
     frequency_from = Column(
         UnicodeText,
-        comment=(
+        doc=(
             "where the update frequency comes from: dataset, or a default of its source, its "
             "organization or the site; empty if there is none"
         ),
     )
     due = Column(
         DateTime,
-        comment="when the dataset becomes due; empty if its status does not depend on time",
+        doc="when the dataset becomes due; empty if its status does not depend on time",
     )
-    overdue = Column(DateTime, comment="when the dataset becomes overdue")
-    delinquent = Column(DateTime, comment="when the dataset becomes delinquent")
+    overdue = Column(DateTime, doc="when the dataset becomes overdue")
+    delinquent = Column(DateTime, doc="when the dataset becomes delinquent")
     next_boundary = Column(
         DateTime,
         index=True,
-        comment="when the status next changes by itself; empty if it never does",
+        doc="when the status next changes by itself; empty if it never does",
     )
     undetermined = Column(
         UnicodeText,
-        comment="why changes of the deciding resource cannot be detected: api, adhoc, blocked",
+        doc="why changes of the deciding resource cannot be detected: api, adhoc, blocked",
     )
-    stated_date = Column(
-        UnicodeText, comment="value of dataset_date, which is no evidence of a change"
-    )
-    stated_since = Column(DateTime, comment="when this value of dataset_date was first seen")
+    stated_date = Column(UnicodeText, doc="value of dataset_date, which is no evidence of a change")
+    stated_since = Column(DateTime, doc="when this value of dataset_date was first seen")
     judge_anew = Column(
         Boolean,
         nullable=False,
-        default=False,
-        comment=(
+        server_default="false",
+        doc=(
             "whether the next refresh judges the dataset again because rules or defaults "
             "changed; this causes no mail"
         ),
@@ -91,8 +89,8 @@ class DatasetFreshness(tk.BaseModel):
     field_prefix = Column(
         UnicodeText,
         nullable=False,
-        default="",
-        comment="prefix of the names of the dataset's extras; usually empty",
+        server_default="",
+        doc="prefix of the names of the dataset's extras; usually empty",
     )
 
 
@@ -101,22 +99,22 @@ class FreshnessEvidence(tk.BaseModel):
 
     __tablename__ = "freshness_evidence"
 
-    package_id = Column(UnicodeText, primary_key=True, comment="dataset")
+    package_id = Column(UnicodeText, primary_key=True, doc="dataset")
     resource_id = Column(
-        UnicodeText, primary_key=True, comment="resource; empty text for the dataset as a whole"
+        UnicodeText, primary_key=True, doc="resource; empty text for the dataset as a whole"
     )
-    evidence = Column(UnicodeText, primary_key=True, comment="upload, url, created, harvest...")
-    happened_at = Column(DateTime, nullable=False, comment="the date that counts")
+    evidence = Column(UnicodeText, primary_key=True, doc="upload, url, created, harvest...")
+    happened_at = Column(DateTime, nullable=False, doc="the date that counts")
     claimed_at = Column(
         DateTime,
-        comment=(
+        doc=(
             "the stated date if it is in the future, so that happened_at counts instead; "
             "otherwise empty"
         ),
     )
-    author = Column(UnicodeText, comment="name of the user whose edit is the evidence, if known")
+    author = Column(UnicodeText, doc="name of the user whose edit is the evidence, if known")
     previous_at = Column(
-        DateTime, comment="date of the previous review, which counts again if this one is withdrawn"
+        DateTime, doc="date of the previous review, which counts again if this one is withdrawn"
     )
 
 
@@ -125,14 +123,12 @@ class ResourceMemory(tk.BaseModel):
 
     __tablename__ = "freshness_resource"
 
-    resource_id = Column(UnicodeText, primary_key=True, comment="resource")
-    package_id = Column(UnicodeText, nullable=False, index=True, comment="dataset of the resource")
-    url = Column(UnicodeText, nullable=False, comment="URL of the resource")
-    hash = Column(UnicodeText, comment="hash of the resource in CKAN; empty if it has none")
-    hash_writer = Column(
-        UnicodeText, comment="name of the user who wrote this hash; empty if unknown"
-    )
-    first_seen = Column(DateTime, nullable=False, comment="when the resource was first seen")
+    resource_id = Column(UnicodeText, primary_key=True, doc="resource")
+    package_id = Column(UnicodeText, nullable=False, index=True, doc="dataset of the resource")
+    url = Column(UnicodeText, nullable=False, doc="URL of the resource")
+    hash = Column(UnicodeText, doc="hash of the resource in CKAN; empty if it has none")
+    hash_writer = Column(UnicodeText, doc="name of the user who wrote this hash; empty if unknown")
+    first_seen = Column(DateTime, nullable=False, doc="when the resource was first seen")
 
 
 class FreshnessTransition(tk.BaseModel):
@@ -141,41 +137,39 @@ class FreshnessTransition(tk.BaseModel):
     __tablename__ = "freshness_transition"
 
     id = Column(BigInteger, primary_key=True)
-    package_id = Column(UnicodeText, nullable=False, index=True, comment="dataset")
-    from_status = Column(UnicodeText, comment="status before; empty for the first one")
-    to_status = Column(UnicodeText, nullable=False, comment="status after")
+    package_id = Column(UnicodeText, nullable=False, index=True, doc="dataset")
+    from_status = Column(UnicodeText, doc="status before; empty for the first one")
+    to_status = Column(UnicodeText, nullable=False, doc="status after")
     changed_at = Column(
         DateTime,
         nullable=False,
         index=True,
-        comment="when the status changed: at a boundary, or when it was written",
+        doc="when the status changed: at a boundary, or when it was written",
     )
-    evidence = Column(UnicodeText, comment="evidence that counted at this moment")
+    evidence = Column(UnicodeText, doc="evidence that counted at this moment")
     cause = Column(
         UnicodeText,
         nullable=False,
-        comment="why the status changed: edit, frequency, time, check or recompute",
+        doc="why the status changed: edit, frequency, time, check or recompute",
     )
-    run_id = Column(UnicodeText, comment="run that wrote the row; empty outside runs")
+    run_id = Column(UnicodeText, doc="run that wrote the row; empty outside runs")
     action = Column(
-        UnicodeText, comment="CKAN's action that changed the dataset; empty if the cause is no edit"
+        UnicodeText, doc="CKAN's action that changed the dataset; empty if the cause is no edit"
     )
     change = Column(
         UnicodeText,
-        comment="effect of the action on a resource: added, replaced, edited or removed",
+        doc="effect of the action on a resource: added, replaced, edited or removed",
     )
-    resource_id = Column(UnicodeText, comment="resource that the action changed")
-    resource_name = Column(
-        UnicodeText, comment="name of this resource, or its URL if it had no name"
-    )
+    resource_id = Column(UnicodeText, doc="resource that the action changed")
+    resource_name = Column(UnicodeText, doc="name of this resource, or its URL if it had no name")
     author = Column(
-        UnicodeText, comment="name of the user who made the edit; empty if the cause is no edit"
+        UnicodeText, doc="name of the user who made the edit; empty if the cause is no edit"
     )
     frequency_before = Column(
-        Integer, comment="update frequency before the transition, if its change is the cause"
+        Integer, doc="update frequency before the transition, if its change is the cause"
     )
     frequency_after = Column(
-        Integer, comment="update frequency after the transition, if its change is the cause"
+        Integer, doc="update frequency after the transition, if its change is the cause"
     )
 
 
@@ -188,11 +182,11 @@ class Unindexed(tk.BaseModel):
 
     __tablename__ = "freshness_unindexed"
 
-    package_id = Column(UnicodeText, primary_key=True, comment="dataset")
+    package_id = Column(UnicodeText, primary_key=True, doc="dataset")
     since = Column(
         DateTime,
         nullable=False,
-        comment="when a run wrote the extras, before it sent the document to Solr",
+        doc="when a run wrote the extras, before it sent the document to Solr",
     )
 
 
@@ -201,11 +195,11 @@ class Comparison(tk.BaseModel):
 
     __tablename__ = "freshness_comparison"
 
-    id = Column(Integer, primary_key=True, autoincrement=False, comment="always 1")
+    id = Column(Integer, primary_key=True, autoincrement=False, doc="always 1")
     began_at = Column(
         DateTime,
         nullable=False,
-        comment="when a refresh began that compared the extras of all datasets",
+        doc="when a refresh began that compared the extras of all datasets",
     )
 
 
@@ -214,9 +208,9 @@ class ReplacedField(tk.BaseModel):
 
     __tablename__ = "freshness_replaced"
 
-    package_id = Column(UnicodeText, primary_key=True, comment="dataset")
-    key = Column(UnicodeText, primary_key=True, comment="the extra that was replaced")
-    value = Column(UnicodeText, nullable=False, comment="the site's own value")
+    package_id = Column(UnicodeText, primary_key=True, doc="dataset")
+    key = Column(UnicodeText, primary_key=True, doc="the extra that was replaced")
+    value = Column(UnicodeText, nullable=False, doc="the site's own value")
 
 
 class Uninstall(tk.BaseModel):
@@ -227,7 +221,7 @@ class Uninstall(tk.BaseModel):
     began_at = Column(
         DateTime,
         primary_key=True,
-        comment=(
+        doc=(
             "when ckan freshness-uninstall was first called; there is no row before, and none "
             "after --undo"
         ),

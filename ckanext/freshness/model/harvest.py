@@ -12,15 +12,15 @@ class HarvestDocument(tk.BaseModel):
 
     __tablename__ = "freshness_harvest_document"
 
-    source_id = Column(UnicodeText, primary_key=True, comment="harvest source")
-    url = Column(UnicodeText, primary_key=True, comment="URL of the document")
+    source_id = Column(UnicodeText, primary_key=True, doc="harvest source")
+    url = Column(UnicodeText, primary_key=True, doc="URL of the document")
     digest = Column(
         UnicodeText,
         nullable=False,
-        comment="SHA-256 of the document's bytes and of everything else that its outline depends on",
+        doc="SHA-256 of the document's bytes and of everything else that its outline depends on",
     )
     outline = Column(
-        JSONB, nullable=False, comment="what the document lists, and what its records look like"
+        JSONB, nullable=False, doc="what the document lists, and what its records look like"
     )
 
 
@@ -29,23 +29,19 @@ class HarvestHold(tk.BaseModel):
 
     __tablename__ = "freshness_harvest_hold"
 
-    source_id = Column(UnicodeText, primary_key=True, comment="harvest source")
-    job_id = Column(UnicodeText, nullable=False, comment="job whose deletions are held")
-    held_at = Column(
-        DateTime, nullable=False, comment="when the brake stopped the deletions, in UTC"
-    )
+    source_id = Column(UnicodeText, primary_key=True, doc="harvest source")
+    job_id = Column(UnicodeText, nullable=False, doc="job whose deletions are held")
+    held_at = Column(DateTime, nullable=False, doc="when the brake stopped the deletions, in UTC")
     reason = Column(
-        UnicodeText, nullable=False, comment="why the brake stopped the deletions, for people"
+        UnicodeText, nullable=False, doc="why the brake stopped the deletions, for people"
     )
     held = Column(
         JSONB,
         nullable=False,
-        comment="the held deletions: a list of {guid, url, package_id, reason}",
+        doc="the held deletions: a list of {guid, url, package_id, reason}",
     )
-    released_at = Column(
-        DateTime, comment="when the deletions were released, in UTC; empty until then"
-    )
-    released_by = Column(UnicodeText, comment="name of the user who released the deletions")
+    released_at = Column(DateTime, doc="when the deletions were released, in UTC; empty until then")
+    released_by = Column(UnicodeText, doc="name of the user who released the deletions")
 
 
 class HarvestReport(tk.BaseModel):
@@ -53,20 +49,20 @@ class HarvestReport(tk.BaseModel):
 
     __tablename__ = "freshness_harvest_report"
 
-    job_id = Column(UnicodeText, primary_key=True, comment="harvest job")
-    source_id = Column(UnicodeText, nullable=False, comment="harvest source")
+    job_id = Column(UnicodeText, primary_key=True, doc="harvest job")
+    source_id = Column(UnicodeText, nullable=False, doc="harvest source")
     drafts = Column(
         Integer,
         nullable=False,
-        comment="how many records and distributions are listed and were never readable",
+        doc="how many records and distributions are listed and were never readable",
     )
     warnings = Column(
         JSONB,
         nullable=False,
-        comment="warnings about the source that belong to no record: a list of texts",
+        doc="warnings about the source that belong to no record: a list of texts",
     )
     not_harvested = Column(
         JSONB,
         nullable=False,
-        comment="what the source lists and becomes no dataset: a list of {kind, count, examples}",
+        doc="what the source lists and becomes no dataset: a list of {kind, count, examples}",
     )

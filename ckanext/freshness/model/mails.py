@@ -19,38 +19,41 @@ class Mail(tk.BaseModel):
 
     __tablename__ = "freshness_mail"
 
-    kind = Column(UnicodeText, primary_key=True, comment="kind of mail: overdue, broken...")
+    kind = Column(UnicodeText, primary_key=True, doc="kind of mail: overdue, broken...")
     about = Column(
         UnicodeText,
         primary_key=True,
-        comment=(
+        doc=(
             "id of the transition, resource, dataset or organization; for runs the problem and "
             "the id of the run: failed:..."
         ),
     )
     address = Column(
-        UnicodeText, primary_key=True, comment="e-mail address; empty if there is no recipient"
+        UnicodeText, primary_key=True, doc="e-mail address; empty if there is no recipient"
     )
-    package_id = Column(UnicodeText, comment="dataset; empty for runs")
+    package_id = Column(UnicodeText, doc="dataset; empty for runs")
     outcome = Column(
         UnicodeText,
         nullable=False,
-        comment=(
+        doc=(
             "waiting, claimed, sent, refused, unknown, or why there is no mail: fresh again, "
             "opted out, nobody (no recipient), gone"
         ),
     )
     tries = Column(
-        Integer, nullable=False, comment="number of times the mail was handed to the mail server"
+        Integer,
+        nullable=False,
+        server_default="0",
+        doc="number of times the mail was handed to the mail server",
     )
     mail_id = Column(
-        UnicodeText, index=True, comment="UUID of the last mail that contains this piece of news"
+        UnicodeText, index=True, doc="UUID of the last mail that contains this piece of news"
     )
     claimed_at = Column(
-        DateTime, comment="when the row was claimed, before its mail was handed to the mail server"
+        DateTime, doc="when the row was claimed, before its mail was handed to the mail server"
     )
-    ended_at = Column(DateTime, comment="when the outcome became known")
-    error = Column(UnicodeText, comment="error of the last attempt; empty if it did not fail")
+    ended_at = Column(DateTime, doc="when the outcome became known")
+    error = Column(UnicodeText, doc="error of the last attempt; empty if it did not fail")
 
 
 class MailPerson(tk.BaseModel):
@@ -58,22 +61,21 @@ class MailPerson(tk.BaseModel):
 
     __tablename__ = "freshness_mail_person"
 
-    id = Column(
-        Integer, primary_key=True, comment="number in the links of the mails to this address"
-    )
-    address = Column(
-        UnicodeText, nullable=False, unique=True, comment="e-mail address, in lower case"
-    )
+    id = Column(Integer, primary_key=True, doc="number in the links of the mails to this address")
+    address = Column(UnicodeText, nullable=False, unique=True, doc="e-mail address, in lower case")
     opted_out_at = Column(
         DateTime,
-        comment="when the owner of the address switched off all mails; empty if some are wanted",
+        doc="when the owner of the address switched off all mails; empty if some are wanted",
     )
     off: Column[list[str]] = Column(
         ARRAY(UnicodeText),
         nullable=False,
-        comment="kinds of mails that the owner of the address switched off",
+        server_default="{}",
+        doc="kinds of mails that the owner of the address switched off",
     )
-    told_at = Column(JSONB, nullable=False, comment="time of the last mail of each kind")
+    told_at = Column(
+        JSONB, nullable=False, server_default="{}", doc="time of the last mail of each kind"
+    )
 
 
 class MailStart(tk.BaseModel):
@@ -81,10 +83,10 @@ class MailStart(tk.BaseModel):
 
     __tablename__ = "freshness_mail_start"
 
-    id = Column(Integer, primary_key=True, comment="always 1")
+    id = Column(Integer, primary_key=True, doc="always 1")
     transition_id = Column(
-        BigInteger, nullable=False, comment="newest transition that causes no mail; later ones do"
+        BigInteger, nullable=False, doc="newest transition that causes no mail; later ones do"
     )
     started_at = Column(
-        DateTime, nullable=False, comment="runs that failed before this moment cause no mail"
+        DateTime, nullable=False, doc="runs that failed before this moment cause no mail"
     )

@@ -12,10 +12,8 @@ class HistoryDay(tk.BaseModel):
 
     __tablename__ = "freshness_history"
 
-    day = Column(Date, primary_key=True, comment="day in UTC")
-    made_at = Column(DateTime, nullable=False, comment="when it was counted")
-    statuses = Column(JSONB, nullable=False, comment="datasets by status")
-    organizations = Column(
-        JSONB, nullable=False, comment="datasets by status, by id of organization"
-    )
-    hosts = Column(JSONB, nullable=False, comment="resources by host of their URL")
+    day = Column(Date, primary_key=True, doc="day in UTC")
+    made_at = Column(DateTime, nullable=False, doc="when it was counted")
+    statuses = Column(JSONB, nullable=False, doc="datasets by status")
+    organizations = Column(JSONB, nullable=False, doc="datasets by status, by id of organization")
+    hosts = Column(JSONB, nullable=False, doc="resources by host of their URL")

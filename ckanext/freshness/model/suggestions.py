@@ -26,40 +26,38 @@ class FrequencySuggestion(tk.BaseModel):
         ),
     )
 
-    package_id = Column(UnicodeText, primary_key=True, comment="dataset")
+    package_id = Column(UnicodeText, primary_key=True, doc="dataset")
     declared_days = Column(
-        Integer, comment="its update frequency when it was compared; empty if it had none"
+        Integer, doc="its update frequency when it was compared; empty if it had none"
     )
     suggested_days = Column(
-        Integer, nullable=False, comment="the usual update frequency that fits best"
+        Integer, nullable=False, doc="the usual update frequency that fits best"
     )
     certainty = Column(
         DOUBLE_PRECISION,
-        comment="probability that the declared frequency does not fit; empty if none is declared",
+        doc="probability that the declared frequency does not fit; empty if none is declared",
     )
-    days = Column(
-        DOUBLE_PRECISION, nullable=False, comment="observed average time between two updates"
-    )
+    days = Column(DOUBLE_PRECISION, nullable=False, doc="observed average time between two updates")
     lowest_days = Column(
-        DOUBLE_PRECISION, nullable=False, comment="lower end of the range of this average"
+        DOUBLE_PRECISION, nullable=False, doc="lower end of the range of this average"
     )
-    highest_days = Column(DOUBLE_PRECISION, nullable=False, comment="upper end of the range")
+    highest_days = Column(DOUBLE_PRECISION, nullable=False, doc="upper end of the range")
     at_least = Column(
         Boolean,
         nullable=False,
-        comment="each check found a change: the data may change more often",
+        doc="each check found a change: the data may change more often",
     )
-    changes = Column(Integer, nullable=False, comment="number of updates observed")
+    changes = Column(Integer, nullable=False, doc="number of updates observed")
     basis = Column(
         UnicodeText,
         nullable=False,
-        comment="what changed: files, or record (dates of the harvested record)",
+        doc="what changed: files, or record (dates of the harvested record)",
     )
     changed_at: Column[list[object]] = Column(
-        ARRAY(DateTime), nullable=False, comment="the moments of the updates"
+        ARRAY(DateTime), nullable=False, doc="the moments of the updates"
     )
     kept_at = Column(
         DateTime,
-        comment="when an editor decided to keep the declared frequency; empty without such a decision",
+        doc="when an editor decided to keep the declared frequency; empty without such a decision",
     )
-    counted_at = Column(DateTime, nullable=False, comment="when it was computed")
+    counted_at = Column(DateTime, nullable=False, doc="when it was computed")

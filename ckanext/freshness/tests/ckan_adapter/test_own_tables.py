@@ -50,7 +50,7 @@ def with_old_tables() -> Iterator[None]:
         sa.text("SELECT version_num FROM freshness_alembic_version")
     ).scalar()
     try:
-        model.Session.execute(sa.text(version), {"version": "009_lists"})
+        model.Session.execute(sa.text(version), {"version": "000_older"})
         model.Session.execute(sa.text(column.format("action", "elsewhere")))
         model.Session.commit()
         yield

@@ -205,7 +205,7 @@ def test_of_old_tables_one_thing_is_said() -> None:
     version = "freshness_alembic_version"
     before = model.Session.execute(sa.text(f"SELECT version_num FROM {version}")).scalar()
     try:
-        model.Session.execute(sa.text(f"UPDATE {version} SET version_num = '003_unindexed'"))
+        model.Session.execute(sa.text(f"UPDATE {version} SET version_num = '000_older'"))
         model.Session.execute(sa.text("ALTER TABLE freshness_run RENAME TO elsewhere"))
         model.Session.commit()
         found = list(examine(NOW))
