@@ -91,26 +91,17 @@ class Part:
 
 
 def options() -> Iterator[str]:
-    """Every option of config_declaration.yaml, by its groups, and those that were removed."""
+    """Every option of config_declaration.yaml, by its groups."""
     declared = yaml.safe_load(DECLARATION.read_text(encoding="utf-8"))
-    groups = {group["annotation"]: group["options"] for group in declared["groups"]}
-    removed = groups.pop("")
-    for title, declarations in groups.items():
-        yield from heading(title, "-")
-        for option in declarations:
+    for group in declared["groups"]:
+        yield from heading(group["annotation"], "-")
+        for option in group["options"]:
             yield f".. _{option['key']}:"
             yield ""
             yield f"``{option['key']}`` ({default_words(default_of(option))})"
             example = f" Example: ``{option['example']}``." if "example" in option else ""
             yield f"   {description(option)}{example}"
             yield ""
-    yield from heading("Removed options", "-")
-    yield (
-        "They have no effect. The log at start and ``ckan freshness doctor`` name those that are still set."
-    )
-    yield ""
-    cells = [(f"``{option['key']}``", description(option)) for option in removed]
-    yield from table(("Option", "What to do"), cells, "45 55")
 
 
 def default_of(option: dict[str, Any]) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ import yaml
 from . import settings, views
 from .ckan_adapter import own_tables
 from .ckan_adapter.ckan_core import DefaultTranslation
-from .ckan_adapter.declared_options import forget_validators, removed_options_in_use
+from .ckan_adapter.declared_options import forget_validators
 from .ckan_adapter.solr import tolerate_malformed_dates
 from .dates import utc_now
 from .iati import registration
@@ -22,8 +21,6 @@ from .logic.action import chained, chained_harvest
 from .reporting import labels, url_facts
 from .search import fields
 from .status import own_fields
-
-log = logging.getLogger(__name__)
 
 DECLARATION = Path(__file__).parent / "config_declaration.yaml"
 
@@ -69,8 +66,6 @@ class FreshnessPlugin(p.SingletonPlugin, DefaultTranslation):
             config[dcat.OPTION] = dcat.with_profile(config.get(dcat.OPTION))
 
     def configure(self, config: Any) -> None:
-        for key, advice in removed_options_in_use(settings.PREFIX).items():
-            log.warning("The option %s was removed and has no effect: %s", key, advice)
         # Fail at the start and not at each edit: this reads ckan.site_url, which needs a host.
         settings.checks()
         tolerate_malformed_dates()

@@ -13,7 +13,6 @@ from . import Need, SiteCheck, SiteFinding, checks, copies, harvests, note, queu
 
 CHECKS = [
     SiteCheck("plugins", site.plugins),
-    SiteCheck("removed options", site.removed_options),
     SiteCheck("names of options", site.unknown_options),
     SiteCheck("requests", site.request_options),
     SiteCheck("migrations", site.migrations, Need.DATABASE),

@@ -14,7 +14,7 @@ from .. import settings
 from ..ckan_adapter import harvest_tables
 from ..ckan_adapter.ckan_core import model
 from ..ckan_adapter.database import has_newest_migration
-from ..ckan_adapter.declared_options import declared_options, removed_options_in_use
+from ..ckan_adapter.declared_options import declared_options
 from ..ckan_adapter.harvest import registered_source_types
 from ..ckan_adapter.jobs import background_workers, waiting_background_jobs
 from ..ckan_adapter.mailer import mailer_problem
@@ -105,18 +105,11 @@ def request_options(now: datetime) -> Iterator[SiteFinding]:
         )
 
 
-def removed_options(now: datetime) -> Iterator[SiteFinding]:
-    """Report options that are set although they were removed."""
-    for key, advice in removed_options_in_use(PREFIX).items():
-        yield warning(f"The option {key} was removed and has no effect", advice)
-
-
 def unknown_options(now: datetime) -> Iterator[SiteFinding]:
     """Report misspelt options: those with this extension's prefix that it does not declare."""
     known = declared_options(PREFIX)
     names = [key.removeprefix(PREFIX) for key in known]
-    expected = {*known, *removed_options_in_use(PREFIX)}
-    for key in sorted(key for key in tk.config if key.startswith(PREFIX) and key not in expected):
+    for key in sorted(key for key in tk.config if key.startswith(PREFIX) and key not in known):
         nearest = difflib.get_close_matches(key.removeprefix(PREFIX), names, 1)
         suggestion = f"Did you mean {PREFIX}{nearest[0]}? " if nearest else ""
         yield warning(

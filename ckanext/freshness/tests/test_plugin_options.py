@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import contextlib
-import logging
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -29,13 +28,11 @@ from ckanext.freshness.iati.policy.state import IatiPolicy
 from ckanext.freshness.web.hosts import HostPolicy
 
 PACKAGE = Path(__file__).parents[1]
-ALL = {
+DECLARED = {
     option["key"]: option
     for group in yaml.safe_load((PACKAGE / "config_declaration.yaml").read_text())["groups"]
     for option in group["options"]
 }
-DECLARED = {key: option for key, option in ALL.items() if not option.get("ignored")}
-REMOVED = ALL.keys() - DECLARED.keys()
 
 REFUSED = object()
 """Instead of a value: CKAN does not start with it."""
@@ -218,24 +215,21 @@ def test_every_kind_is_used() -> None:
     assert {id(kind(key)) for key in DECLARED} == {id(one) for one in KINDS.values()}
 
 
-@pytest.mark.parametrize("key", ALL)
+@pytest.mark.parametrize("key", DECLARED)
 def test_each_option_says_what_it_is(key: str) -> None:
-    option = ALL[key]
+    option = DECLARED[key]
     assert option["description"].strip().endswith("."), "a sentence for people"
-    if key in REMOVED:
-        assert option.keys() == {"key", "ignored", "description"}
-    else:
-        assert "default" in option or "example" in option
-        known = {
-            "key",
-            "type",
-            "validators",
-            "default",
-            "default_callable",
-            "example",
-            "description",
-        }
-        assert option.keys() <= known
+    assert "default" in option or "example" in option
+    known = {
+        "key",
+        "type",
+        "validators",
+        "default",
+        "default_callable",
+        "example",
+        "description",
+    }
+    assert option.keys() <= known
 
 
 # What is declared is read
@@ -267,29 +261,6 @@ def test_what_is_read_is_declared_and_the_other_way_round() -> None:
         if "tests" not in path.relative_to(PACKAGE).parts
     ]
     assert {key for path in sources for key in keys_in(path)} == DECLARED.keys()
-
-
-# Options that were removed
-
-
-@pytest.mark.usefixtures("with_plugins")
-def test_removed_options_are_logged_at_the_start_and_have_no_effect(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    plugin = p.get_plugin("freshness")
-    before = settings.checks(), settings.harvest_limits(SourceConfig())
-    with contextlib.ExitStack() as stack, caplog.at_level(logging.WARNING):
-        plugin.configure(tk.config)
-        assert caplog.messages == []
-        for key in REMOVED:
-            stack.enter_context(changed_config(key, "7"))
-        assert validated({})[1] == {}
-        plugin.configure(tk.config)
-        assert (settings.checks(), settings.harvest_limits(SourceConfig())) == before
-    assert caplog.messages == [
-        f"The option {key} was removed and has no effect: {ALL[key]['description']}"
-        for key in sorted(REMOVED)
-    ]
 
 
 # What the readers make of them

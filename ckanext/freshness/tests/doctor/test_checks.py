@@ -178,16 +178,6 @@ def test_documents_that_nobody_sends(minutes: int, late: bool) -> None:
         assert "documents of 1 dataset in Solr are older" in found[0].text
 
 
-def test_an_option_that_was_removed() -> None:
-    assert findings(site.removed_options) == []
-    with changed_config("ckanext.freshness.check.max_bytes", "1"):
-        (one,) = findings(site.removed_options)
-        assert findings(site.unknown_options) == []
-    assert one.severity is Severity.WARNING
-    assert one.text == "The option ckanext.freshness.check.max_bytes was removed and has no effect"
-    assert "Use ckanext.freshness.max_bytes, for example" in one.advice
-
-
 def test_an_option_that_is_misspelt() -> None:
     assert findings(site.unknown_options) == []
     with (
