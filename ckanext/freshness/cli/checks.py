@@ -18,7 +18,7 @@ from ..checking.selection import LEARNED, POLICIES
 from ..ckan_adapter.lost_database import DatabaseLostError, telling_of_loss
 from ..ckan_adapter.worker_processes import WorkerError
 from ..dates import utc_now, utc_text
-from ..doctor.queues import duration
+from ..doctor import duration
 from ..iati.cycle import sources
 from ..reporting import metrics
 from ..reporting.labels import counted

@@ -9,8 +9,7 @@ import click
 
 from ..ckan_adapter.lost_database import DatabaseLostError
 from ..dates import utc_now
-from ..doctor import Severity
-from ..doctor.examination import examine
+from ..doctor import Severity, examine
 from ..runs import night, night_parts
 
 

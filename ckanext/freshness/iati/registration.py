@@ -5,8 +5,6 @@ from __future__ import annotations
 import ckan.plugins as p
 
 from ..aging.messages import N_
-from ..doctor import Need, SiteCheck
-from ..doctor.examination import CHECKS
 from ..mails import messages
 from ..reporting import link_words, metadata, run_summary
 from ..reporting.extra_pages import PAGES, ExtraPage
@@ -14,23 +12,20 @@ from ..reporting.prometheus_metrics import COLLECTORS
 from ..runs import night_parts, queued_run
 from ..runs.copies import resource_copies
 from ..runs.night import NightPart
-from . import doctor_checks, gauges, run_words
+from . import gauges, run_words
 from .cycle import cycle, sources
 from .policy.attempts import ErrorType
 from .registry.source_type import SOURCE_TYPE
 
 
 def register() -> None:
-    """Register IATI's part of the nightly run, its doctor check, figures, check of one dataset, words and page.
+    """Register IATI's part of the nightly run, figures, check of one dataset, words and page.
 
     Call it once in a process.
     """
     night_parts.add_after(
         "refresh", NightPart("iati update", sources.update_all, writes=cycle.KIND)
     )
-    needs = Need.DATABASE | Need.HARVEST_TABLES | Need.TABLES
-    CHECKS.append(SiteCheck("cycles", doctor_checks.cycles, needs))
-    CHECKS.append(SiteCheck("retired registry", doctor_checks.retired_registry, needs))
     COLLECTORS.append(gauges.gauges)
     queued_run.DATASET_CHECKS.append(sources.check_dataset)
     resource_copies.KEEPING_TYPES.add(SOURCE_TYPE)

@@ -27,8 +27,8 @@ LAYERS = (
     {"reporting"},
     {"mails"},
     {"runs"},
-    {"doctor"},
     {"iati"},
+    {"doctor"},
     {"logic"},
     {
         *("__init__", "cli", "dcat", "harvesters", "helpers", "migration", "plugin", "tests"),

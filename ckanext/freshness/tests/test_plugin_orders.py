@@ -13,9 +13,9 @@ import pytest
 from ckan.exceptions import CkanConfigurationException
 from ckan.plugins import core
 
+from ckanext.freshness import doctor
 from ckanext.freshness.ckan_adapter.forms import declared_fields
 from ckanext.freshness.ckan_adapter.harvest import registered_source_types
-from ckanext.freshness.doctor import site
 
 Load = Callable[..., None]
 
@@ -76,7 +76,7 @@ def test_an_order(load: Load, order: tuple[str, ...]) -> None:
     """
     load(*order)
     assert works()
-    assert (list(site.plugins(NOW)) == []) == is_right(order)
+    assert (list(doctor.plugins(NOW)) == []) == is_right(order)
 
 
 def test_each_plugin_is_loaded_first_and_last() -> None:

@@ -19,13 +19,13 @@ from ckan.cli import load_config
 from ckan.config.middleware import make_app
 from ckan.lib import search
 
+from ckanext.freshness import doctor
 from ckanext.freshness.ckan_adapter.database import disconnect
 from ckanext.freshness.ckan_adapter.harvest import (
     harvest_queue_connection,
     harvest_routing_keys,
     publish_jobs,
 )
-from ckanext.freshness.doctor import harvests
 from ckanext.freshness.status.refresh import refresh
 from ckanext.freshness.tests.campaign.troubles import Blow
 from ckanext.freshness.tests.processes import CkanProcess
@@ -222,7 +222,7 @@ class Site:
     def _what_it_waits_for(self, job_id: str) -> str:
         states = ", ".join(f"{count} {state}" for state, count in self._states(job_id).items())
         later = datetime.now(timezone.utc) + timedelta(minutes=30)
-        checks = (*harvests.gathers(later), *harvests.imports(later), *harvests.cron(later))
+        checks = doctor.harvest_jobs(later)
         said = "; ".join(one.text for one in checks) or "nothing"
         model.Session.remove()
         return f"its records are {states or 'none'}; the doctor says: {said}"

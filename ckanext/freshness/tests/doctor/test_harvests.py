@@ -17,12 +17,12 @@ from ckan.lib import search
 from ckan.lib.search import common
 from ckan.tests.helpers import call_action
 
+from ckanext.freshness import doctor
 from ckanext.freshness.ckan_adapter.ckan_core import model
 from ckanext.freshness.ckan_adapter.harvest import harvest_queue_connection, harvest_routing_keys
 from ckanext.freshness.ckan_adapter.locks import is_held, locked
 from ckanext.freshness.dates import utc
-from ckanext.freshness.doctor import Severity, SiteFinding, checks, harvests, queues, services, site
-from ckanext.freshness.doctor.examination import CHECKS, examine
+from ckanext.freshness.doctor import CHECKS, Severity, SiteFinding, examine
 from ckanext.freshness.harvesting import sources
 from ckanext.freshness.harvesting.fdp.source_type import FAIR_DATA_POINT
 from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source
@@ -84,11 +84,6 @@ def test_a_healthy_site(wait_on: Callable[..., None], fdp: FdpServer) -> None:
     wait_on("gather", "fetch")
     found = list(examine(datetime.now(timezone.utc)))
     assert [one for one in found if one.severity is Severity.PROBLEM] == []
-    (sizes,) = [one for one in found if one.text.startswith("Tables: ")]
-    for table in ("harvest_object ", "harvest_object_extra ", "freshness_harvest_document "):
-        assert table in sizes.text
-    for table in ("mail", "mail_person", "history", "copy", "iati", "check", "run", "transition"):
-        assert f"freshness_{table} " in sizes.text
 
 
 # Consumers and queues
@@ -101,7 +96,7 @@ def test_consumers_that_are_not_there(
     wait_on: Callable[..., None], alive: tuple[str, ...], words: str
 ) -> None:
     wait_on(*alive)
-    (one,) = problems(queues.consumers)
+    (one,) = problems(doctor.consumers)
     assert words in one.text
     assert all(command in one.advice for command in CONSUMERS)
 
@@ -112,7 +107,7 @@ def test_queues_whose_kind_is_not_set(
     """ckanext-harvest has a default for its connections, and none when it sends messages again."""
     monkeypatch.delitem(tk.config, "ckan.harvest.mq.type")
     wait_on("gather", "fetch")
-    (one,) = problems(queues.consumers)
+    (one,) = problems(doctor.consumers)
     assert "never sends a message again" in one.text
     assert "ckan.harvest.mq.type = redis" in one.advice
 
@@ -122,7 +117,7 @@ def test_documents_that_solr_lost_or_should_not_have(fdp: FdpServer) -> None:
     for number in range(6):
         fdp.add_dataset(catalog, title=f"Dataset {number}")
     add_source(fdp.source_url).run()
-    assert problems(checks.documents) == []
+    assert problems(doctor.documents) == []
     packages = model.Session.query(model.Package).order_by(model.Package.name)
     *lost, gone = packages.filter_by(type="dataset")
     for each in lost:
@@ -130,9 +125,9 @@ def test_documents_that_solr_lost_or_should_not_have(fdp: FdpServer) -> None:
     search.commit()
     gone.state = "deleted"
     model.Session.commit()
-    first, second = problems(checks.documents)
+    first, second = problems(doctor.documents)
     assert "5 active datasets have no document in Solr" in first.text
-    assert first.text.endswith("dataset-0, dataset-1, dataset-2 and 2 more")
+    assert first.text.endswith("for example dataset-0, dataset-1, dataset-2")
     assert "of 1 dataset that is not active" in second.text
     assert first.advice == second.advice == "ckan freshness refresh"
 
@@ -142,29 +137,11 @@ def test_a_queue_that_nobody_serves(wait_on: Callable[..., None], stage: str) ->
     """The other consumer is idle, and is not mistaken for the missing one."""
     wait_on("fetch" if stage == "gather" else "gather")
     put(stage, "some-id")
-    (one,) = problems(queues.consumers)
+    (one,) = problems(doctor.consumers)
     assert one.text == f"1 message waits in the {stage} queue, and no consumer takes any"
     assert f"ckan harvester {stage}-consumer" in one.advice
     take(stage, "another-id", timedelta(seconds=10))
-    assert problems(queues.consumers) == []
-
-
-@pytest.mark.parametrize(
-    ("stage", "age", "old"),
-    [
-        ("gather", timedelta(hours=2), False),
-        ("gather", timedelta(hours=2, minutes=20), True),
-        ("fetch", timedelta(minutes=10), False),
-        ("fetch", timedelta(minutes=20), True),
-    ],
-)
-def test_messages_that_should_have_been_sent_again(stage: str, age: timedelta, old: bool) -> None:
-    take(stage, "some-id", age)
-    found = problems(queues.unacknowledged)
-    assert len(found) == old
-    if old:
-        assert "some-id" in found[0].text
-        assert "ckan harvester run" in found[0].advice
+    assert problems(doctor.consumers) == []
 
 
 def put(stage: str, id: str) -> None:
@@ -191,12 +168,12 @@ def test_a_gather_whose_consumer_was_killed(harvest: Harvest) -> None:
     take("gather", job, timedelta(seconds=90))
     with locked(f"gather {job}"):
         assert is_held(f"gather {job}")
-        assert problems(harvests.gathers) == []
+        assert problems(doctor.harvest_jobs) == []
     assert not is_held(f"gather {job}")
-    (one,) = problems(harvests.gathers)
+    (one,) = problems(doctor.harvest_jobs)
     assert f"Job {job} of the source {harvest.source['name']}" in one.text
     assert "was killed" in one.text
-    assert "ckan harvester run requeues it in 118 min" in one.advice
+    assert one.advice.startswith("ckan harvester run requeues it within two hours; ")
     assert f"ckan harvester job-abort {job}" in one.advice
 
 
@@ -205,25 +182,25 @@ def test_a_gather_of_another_harvester_is_judged_by_its_time(harvest: Harvest) -
     connection().delete(harvest_routing_keys()["gather"])
     change(harvest_model.HarvestSource, harvest.source["id"], type="ckan")
     take("gather", job, timedelta(minutes=119))
-    assert problems(harvests.gathers) == []
-    assert len(problems(harvests.gathers, timedelta(minutes=2))) == 1
+    assert problems(doctor.harvest_jobs) == []
+    assert len(problems(doctor.harvest_jobs, timedelta(minutes=2))) == 1
 
 
 def test_a_job_that_waits_is_not_stuck(harvest: Harvest) -> None:
     harvest.start()
-    assert problems(harvests.gathers, timedelta(hours=1)) == []
+    assert problems(doctor.harvest_jobs, timedelta(hours=1)) == []
 
 
 def test_a_job_that_no_queue_knows(harvest: Harvest) -> None:
     job = harvest.start()
     connection().delete(harvest_routing_keys()["gather"])
-    assert problems(harvests.gathers) == []
-    (one,) = problems(harvests.gathers, timedelta(minutes=10))
-    assert "is in no queue" in one.text
-    assert one.advice.startswith("ckan harvester run requeues it; ")
+    assert problems(doctor.harvest_jobs) == []
+    (one,) = problems(doctor.harvest_jobs, timedelta(minutes=10))
+    assert "Redis was emptied" in one.text
+    assert one.advice.startswith("ckan harvester run requeues it ")
     assert f"ckan harvester job-abort {job}" in one.advice
     call_action("harvest_jobs_run")
-    assert problems(harvests.gathers, timedelta(minutes=10)) == []
+    assert problems(doctor.harvest_jobs, timedelta(minutes=10)) == []
 
 
 def test_a_lost_job_of_another_harvester_is_left_to_it(harvest: Harvest) -> None:
@@ -231,7 +208,7 @@ def test_a_lost_job_of_another_harvester_is_left_to_it(harvest: Harvest) -> None
     connection().delete(harvest_routing_keys()["gather"])
     change(harvest_model.HarvestSource, harvest.source["id"], type="ckan")
     call_action("harvest_jobs_run")
-    (one,) = problems(harvests.gathers, timedelta(minutes=10))
+    (one,) = problems(doctor.harvest_jobs, timedelta(minutes=10))
     assert one.advice.startswith(f"ckan harvester job-abort {job}")
 
 
@@ -250,11 +227,11 @@ def test_records_that_are_not_imported(
     fdp: FdpServer, state: str, minutes: int, stuck: bool
 ) -> None:
     job = gathered(fdp, state)
-    found = problems(harvests.imports, timedelta(minutes=minutes))
+    found = problems(doctor.harvest_jobs, timedelta(minutes=minutes))
     assert len(found) == stuck
     if stuck:
         assert job in found[0].text
-        assert f"2 of its records are not imported (2 {state})" in found[0].text
+        assert "2 of its records are not imported" in found[0].text
         assert "ckan harvester run" in found[0].advice
         assert f"ckan harvester job-abort {job}" in found[0].advice
 
@@ -265,7 +242,7 @@ def test_waiting_for_others_is_not_stuck_but_a_killed_import_is(fdp: FdpServer) 
     later = now() + timedelta(minutes=10)
     (lead, _) = model.Session.query(harvest_model.HarvestObject).filter_by(harvest_job_id=waiting)
     change(harvest_model.HarvestObject, lead.id, state="COMPLETE", import_finished=utc(later))
-    (one,) = problems(harvests.imports, timedelta(minutes=11))
+    (one,) = problems(doctor.harvest_jobs, timedelta(minutes=11))
     assert killed in one.text
 
 
@@ -289,8 +266,8 @@ def test_nobody_marks_jobs_as_finished(fdp: FdpServer) -> None:
     job = harvest.start()
     harvest.gather()
     harvest.fetch()
-    assert problems(harvests.cron, timedelta(minutes=10)) == []
-    (one,) = problems(harvests.cron, timedelta(minutes=30))
+    assert problems(doctor.harvest_jobs, timedelta(minutes=10)) == []
+    (one,) = problems(doctor.harvest_jobs, timedelta(minutes=30))
     assert job in one.text
     assert "ckan harvester run" in one.advice
 
@@ -302,18 +279,18 @@ def test_nobody_begins_the_jobs_that_are_due(harvest: Harvest) -> None:
         frequency="DAILY",
         next_run=utc(now()),
     )
-    assert problems(harvests.cron, timedelta(minutes=10)) == []
-    (one,) = problems(harvests.cron, timedelta(minutes=30))
+    assert problems(doctor.harvest_jobs, timedelta(minutes=10)) == []
+    (one,) = problems(doctor.harvest_jobs, timedelta(minutes=30))
     assert one.text.startswith("1 harvest source is overdue")
     change(harvest_model.HarvestSource, harvest.source["id"], frequency="MANUAL")
-    assert problems(harvests.cron, timedelta(minutes=30)) == []
+    assert problems(doctor.harvest_jobs, timedelta(minutes=30)) == []
 
 
 def test_a_job_that_was_never_sent(harvest: Harvest) -> None:
     job = call_action("harvest_job_create", source_id=harvest.source["id"], run=False)["id"]
-    assert problems(harvests.cron) == []
-    (one,) = problems(harvests.cron, timedelta(hours=1))
-    assert f"ckan harvester job-abort {job}" in one.advice
+    assert problems(doctor.harvest_jobs) == []
+    (one,) = problems(doctor.harvest_jobs, timedelta(hours=1))
+    assert job in one.text and "ckan harvester run" in one.advice
 
 
 def test_held_deletions_are_told_but_are_no_problem(fdp: FdpServer) -> None:
@@ -322,13 +299,13 @@ def test_held_deletions_are_told_but_are_no_problem(fdp: FdpServer) -> None:
     harvest.run()
     fdp.remove(fdp.datasets[0])
     harvest.run()
-    (one,) = findings(harvests.holds)
+    (one,) = findings(doctor.held_deletions)
     assert one.severity is Severity.NOTE
     assert f"1 deletion of the source {harvest.source['name']} held since" in one.text
     assert f"ckan freshness release {harvest.source['name']}" in one.advice
     list_id = call_action("freshness_harvest_hold_show", id=harvest.source["id"])["list_id"]
     call_action("freshness_harvest_release", id=harvest.source["id"], list_id=list_id)
-    assert findings(harvests.holds) == []
+    assert findings(doctor.held_deletions) == []
 
 
 # The site
@@ -346,7 +323,7 @@ def test_the_order_of_plugins(
     monkeypatch: pytest.MonkeyPatch, plugins: str, severity: Severity | None, words: str
 ) -> None:
     monkeypatch.setitem(tk.config, "ckan.plugins", plugins.split())
-    found = findings(site.plugins)
+    found = findings(doctor.plugins)
     assert [one.severity for one in found] == ([severity] if severity else [])
     assert all(words in one.advice for one in found)
 
@@ -357,7 +334,7 @@ def test_every_order_with_harvest_and_scheming(monkeypatch: pytest.MonkeyPatch) 
         monkeypatch.setitem(tk.config, "ckan.plugins", list(order))
         before = order[: order.index("freshness")]
         wrong = [name for name in ("harvest", "scheming_datasets") if name in before]
-        found = findings(site.plugins)
+        found = findings(doctor.plugins)
         assert [one.severity for one in found] == [Severity.PROBLEM] * len(wrong)
         assert [one.advice for one in found] == [
             f"Move freshness before {name} in ckan.plugins, then restart CKAN." for name in wrong
@@ -374,29 +351,29 @@ def test_templates_that_another_plugin_replaces(
     # Plugins behind freshness cannot hide anything.
     for places, hides in (([str(tmp_path), *paths], not tag), ([*paths, str(tmp_path)], False)):
         monkeypatch.setitem(tk.config, "plugin_template_paths", places)
-        found = findings(site.plugins)
+        found = findings(doctor.plugins)
         assert [one.severity for one in found] == [Severity.WARNING] * hides
         assert all(one.text.endswith("that freshness adds to: header.html") for one in found)
 
 
 @pytest.mark.parametrize("plugin", ["freshness", "harvest"])
 def test_tables_that_are_missing_or_old(plugin: str) -> None:
-    assert findings(site.migrations) == []
+    assert findings(doctor.tables) == []
     # Without a commit: the checks look into the same transaction.
     model.Session.execute(sa.text(f"UPDATE {plugin}_alembic_version SET version_num = 'older'"))
-    (one,) = problems(site.migrations)
+    (one,) = problems(doctor.tables)
     assert one.advice == f"ckan db upgrade -p {plugin}"
     model.Session.rollback()
 
 
 def test_sources_that_no_plugin_harvests(harvest: Harvest) -> None:
-    assert findings(site.source_types) == []
+    assert findings(doctor.source_types) == []
     change(harvest_model.HarvestSource, harvest.source["id"], type="waf")
-    (one,) = problems(site.source_types)
+    (one,) = problems(doctor.source_types)
     assert "type waf" in one.text
     assert "A source" in one.text
     change(harvest_model.HarvestSource, harvest.source["id"], active=False)
-    assert findings(site.source_types) == []
+    assert findings(doctor.source_types) == []
 
 
 @pytest.mark.parametrize(
@@ -407,18 +384,18 @@ def test_sources_that_no_plugin_harvests(harvest: Harvest) -> None:
     ],
 )
 def test_options(monkeypatch: pytest.MonkeyPatch, key: str, value: Any, words: str) -> None:
-    assert findings(site.request_options) == []
+    assert findings(doctor.site_options) == []
     monkeypatch.setitem(tk.config, key, value)
-    (one,) = findings(site.request_options)
+    (one,) = findings(doctor.site_options)
     assert one.severity is Severity.NOTE
     assert words in one.text
     assert "secret" not in one.text + one.advice
 
 
 def test_background_jobs_that_nobody_does() -> None:
-    assert [one.severity for one in findings(site.workers)] == [Severity.NOTE]
+    assert [one.severity for one in findings(doctor.workers)] == [Severity.NOTE]
     tk.enqueue_job(print, ["done"], queue="bulk")
-    (one,) = problems(site.workers)
+    (one,) = problems(doctor.workers)
     assert "1 background job waits in the queue bulk" in one.text
     assert "ckan jobs worker bulk" in one.advice
 
@@ -427,7 +404,7 @@ def test_background_jobs_that_nobody_does() -> None:
 
 
 def test_solr_away(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert services.unavailable()[1] == []
+    assert "Solr does not answer" not in [one.text for one in examine(now())]
     away = "http://127.0.0.1:1/solr/ckan"
     monkeypatch.setitem(tk.config, "solr_url", away)
     if hasattr(common, "SolrSettings"):  # CKAN 2.11 reads the option once

@@ -13,11 +13,11 @@ import pytest
 import sqlalchemy as sa
 from ckan.tests.helpers import call_action
 
+from ckanext.freshness import doctor
 from ckanext.freshness.ckan_adapter.ckan_core import model
 from ckanext.freshness.ckan_adapter.harvest import harvest_queue_connection, harvest_routing_keys
 from ckanext.freshness.ckan_adapter.locks import is_held, locked
 from ckanext.freshness.ckan_adapter.solr_queue import DocumentQueue
-from ckanext.freshness.doctor import harvests
 from ckanext.freshness.harvesting import stages
 from ckanext.freshness.harvesting.object_writer import ObjectWriter, discard_attempt
 from ckanext.freshness.tests.harvesting.conftest import Harvest, Job, add_source, sysadmin
@@ -124,7 +124,7 @@ def test_gather(fdp: FdpServer, harvest: Harvest, consumer: Any) -> None:
     until(lambda: not is_held(f"gather {job_id}"))
     fault.release()
 
-    assert f"ckan harvester job-abort {job_id}" in stuck(harvests.gathers, job_id)
+    assert f"ckan harvester job-abort {job_id}" in stuck(doctor.harvest_jobs, job_id)
     send_again("gather")
     harvest.gather()
     harvest.fetch()
@@ -202,7 +202,7 @@ def test_taken_from_the_fetch_queue(fdp: FdpServer, harvest: Harvest, consumer: 
         process = consumer("fetch")
         until(waits_for_a_lock)
         kill(process)
-    assert f"ckan harvester job-abort {job_id}" in stuck(harvests.imports, job_id)
+    assert f"ckan harvester job-abort {job_id}" in stuck(doctor.harvest_jobs, job_id)
     send_again("fetch")
     harvest.fetch()
     complete(harvest, harvest.finish(job_id), fdp)
@@ -228,7 +228,7 @@ def test_import_in_the_middle_of_a_page(fdp: FdpServer, harvest: Harvest, consum
         kill(process)
         transaction.rollback()
     assert len(harvest.current()) == 1
-    assert f"ckan harvester job-abort {job_id}" in stuck(harvests.imports, job_id)
+    assert f"ckan harvester job-abort {job_id}" in stuck(doctor.harvest_jobs, job_id)
     send_again("fetch")
     harvest.fetch()
     complete(harvest, harvest.finish(job_id), fdp)

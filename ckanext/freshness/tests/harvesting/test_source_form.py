@@ -14,8 +14,8 @@ from ckan.tests.helpers import call_action
 
 from ckanext.freshness.ckan_adapter.ckan_core import model
 from ckanext.freshness.dates import utc_now
+from ckanext.freshness.doctor import iati_sources
 from ckanext.freshness.harvesting.fdp.source_type import FAIR_DATA_POINT
-from ckanext.freshness.iati.doctor_checks import retired_registry
 from ckanext.freshness.iati.registry.source_type import IATI_REGISTRY
 from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source
 from ckanext.freshness.tests.servers.base import Request
@@ -146,7 +146,7 @@ def test_a_source_at_the_retired_registry_of_iati(
     )
     assert (status, page.select(".error-explanation")) == (200, [])
     assert "Create a source for https://bulk-data.iatistandard.org" in page.text
-    (found,) = retired_registry(utc_now())
+    found = next(iter(iati_sources(utc_now())))
     assert "IATI source iati gets no more changes" in found.text
     assert "https://bulk-data.iatistandard.org" in found.advice
 

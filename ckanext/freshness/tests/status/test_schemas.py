@@ -15,7 +15,7 @@ from ckan.tests import factories, helpers
 
 from ckanext.freshness.ckan_adapter.extras import write_extras
 from ckanext.freshness.ckan_adapter.version import IS_2_12
-from ckanext.freshness.doctor import Severity, checks
+from ckanext.freshness.doctor import Severity, fields_of_the_site
 from ckanext.freshness.field_names import NAMES
 from ckanext.freshness.status.refresh import count_lost, refresh
 from ckanext.freshness.tests.datasets import stored
@@ -114,7 +114,7 @@ def test_lost_extras_beside_a_declared_field_are_written_again(act: Act) -> None
 
 
 def test_the_doctor_warns_if_the_schema_has_the_field_of_the_status(act: Act) -> None:
-    (found,) = checks.fields_of_the_site(datetime.now(timezone.utc))
+    (found,) = fields_of_the_site(datetime.now(timezone.utc))
     assert found.severity is Severity.WARNING
     assert "declares freshness" in found.text and "field_prefix" in found.advice
 

@@ -1,0 +1,742 @@
+"""Diagnosis of a site: the table `CHECKS` says what is checked, and each check what is wrong and what to do.
+
+A check declares the services and tables it needs. If one of these is missing, the doctor reports it once
+and skips the checks that need it.
+"""
+
+from __future__ import annotations
+
+import difflib
+import enum
+import json
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+import ckan.plugins as p
+import ckan.plugins.toolkit as tk
+import redis
+import sqlalchemy as sa
+
+from . import settings
+from .checking import run_records
+from .ckan_adapter import harvest_tables
+from .ckan_adapter.ckan_core import connect_to_redis, model, solr_answers
+from .ckan_adapter.database import has_newest_migration
+from .ckan_adapter.declared_options import declared_options
+from .ckan_adapter.harvest import (
+    QUEUE_TYPE,
+    harvest_queue_connection,
+    harvest_routing_keys,
+    registered_source_types,
+)
+from .ckan_adapter.jobs import (
+    background_worker_names,
+    background_workers,
+    waiting_background_jobs,
+)
+from .ckan_adapter.locks import is_held
+from .ckan_adapter.mailer import mailer_problem
+from .ckan_adapter.site_names import site_names
+from .ckan_adapter.templates import hidden_templates
+from .copies.store import StoreError
+from .dates import utc, utc_words
+from .harvesting.sources import source_type_named
+from .iati.cycle import cycle
+from .iati.cycle.sources import last_cycle, sources
+from .iati.registry.source_type import is_retired
+from .mails import recipients
+from .model import CheckRun, DatasetFreshness, HarvestHold, Unindexed
+from .reporting import newest_runs
+from .runs import night
+from .runs.copies import copy_rows, options, resource_copies
+from .search import unindexed
+from .status import own_fields, refresh, removal
+from .web.exchange import Limits
+
+
+class Severity(str, enum.Enum):
+    """The severity of a finding."""
+
+    PROBLEM = "problem"
+    """Something does not work."""
+    WARNING = "warning"
+    """Everything works, but probably not as the operator intended."""
+    NOTE = "note"
+    """Good to know, or waiting for a person."""
+
+
+@dataclass(frozen=True, slots=True)
+class SiteFinding:
+    """A fact about the site, with advice.
+
+    :ivar text: the fact and the things it concerns, for people
+    :ivar advice: what to do; the complete command if one helps
+    """
+
+    severity: Severity
+    text: str
+    advice: str = ""
+
+
+def _problem(text: str, advice: str) -> SiteFinding:
+    return SiteFinding(Severity.PROBLEM, text, advice)
+
+
+def _warning(text: str, advice: str) -> SiteFinding:
+    return SiteFinding(Severity.WARNING, text, advice)
+
+
+def _note(text: str, advice: str = "") -> SiteFinding:
+    return SiteFinding(Severity.NOTE, text, advice)
+
+
+def counted(count: int, singular: str, plural: str) -> str:
+    """Return a number and its noun: ``1 dataset``, ``2 datasets``."""
+    return f"{count} {singular if count == 1 else plural}"
+
+
+def duration(age: timedelta) -> str:
+    """Return a duration in hours and minutes."""
+    minutes = int(age.total_seconds() // 60)
+    return f"{minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"{minutes} min"
+
+
+# Plugins, tables and options
+
+_SHOWN_BY_TEMPLATES = {
+    "harvest": "the pages of harvest sources show neither previews nor held deletions",
+    "scheming_datasets": "the forms of datasets do not ask for the update frequency",
+}
+"""What is missing, by plugin, if the plugin stands before ``freshness`` in ckan.plugins."""
+
+
+def plugins(now: datetime) -> Iterator[SiteFinding]:
+    """Report a missing or wrongly ordered plugin."""
+    move = "Move freshness before {} in ckan.plugins, then restart CKAN."
+    enabled = tk.aslist(tk.config["ckan.plugins"])
+    if "harvest" not in enabled:
+        yield _note(
+            "The plugin harvest is not enabled, so this site harvests nothing",
+            "To harvest, add it to ckan.plugins, after freshness.",
+        )
+    before = enabled[: enabled.index("freshness")]
+    for name, effect in _SHOWN_BY_TEMPLATES.items():
+        if name in before:
+            yield _problem(
+                f"ckan.plugins has freshness after {name}, so {effect}", move.format(name)
+            )
+    for name, templates in hidden_templates().items():
+        if name not in _SHOWN_BY_TEMPLATES:
+            yield _warning(
+                f"{name} stands before freshness in ckan.plugins and replaces templates that freshness "
+                f"adds to: {', '.join(templates)}",
+                move.format(name),
+            )
+
+
+def tables(now: datetime) -> Iterator[SiteFinding]:
+    """Report plugins whose tables are not those that the code expects."""
+    for plugin in ("freshness", "harvest"):
+        if p.plugin_loaded(plugin) and not has_newest_migration(plugin):
+            yield _problem(
+                f"The tables of the plugin {plugin} are missing or old",
+                f"ckan db upgrade -p {plugin}",
+            )
+
+
+def site_options(now: datetime) -> Iterator[SiteFinding]:
+    """Report misspelt options of this extension, and options that remove a protection from requests."""
+    known = declared_options(settings.PREFIX)
+    names = [key.removeprefix(settings.PREFIX) for key in known]
+    for key in sorted({key for key in tk.config if key.startswith(settings.PREFIX)} - {*known}):
+        nearest = difflib.get_close_matches(key.removeprefix(settings.PREFIX), names, 1)
+        suggestion = f"Did you mean {settings.PREFIX}{nearest[0]}? " if nearest else ""
+        yield _warning(
+            f"There is no option {key}, so it has no effect",
+            f"{suggestion}Correct the name in the site's ini file, or remove the line.",
+        )
+    web = settings.web(Limits())
+    if web.proxy:
+        yield _note(
+            "Requests go through ckan.download_proxy. CKAN refuses addresses inside your network by its "
+            "own name lookup, but the proxy looks the name up again",
+            "Configure the proxy to refuse addresses inside your network, too.",
+        )
+    if web.insecure_hosts:
+        yield _note(
+            "Certificates of these hosts are not verified (ckanext.freshness.insecure_hosts): "
+            + ", ".join(sorted(web.insecure_hosts))
+        )
+
+
+# Workers and harvests
+
+_KEEP_RUNNING = "Keep this running, under supervisor or systemd: "
+
+
+def workers(now: datetime) -> Iterator[SiteFinding]:
+    """Report queues of background jobs without a worker."""
+    running = background_workers()
+    for queue, count in sorted(waiting_background_jobs().items()):
+        if count and not running.get(queue):
+            waiting = counted(
+                count,
+                f"background job waits in the queue {queue}",
+                f"background jobs wait in the queue {queue}",
+            )
+            yield _problem(
+                f"{waiting}, and no worker serves it",
+                f"{_KEEP_RUNNING}ckan jobs worker {queue}",
+            )
+    if not any(running.values()):
+        yield _note(
+            "No background worker is running: previews and checks that editors start on pages wait for one",
+            f"{_KEEP_RUNNING}ckan jobs worker",
+        )
+
+
+def source_types(now: datetime) -> Iterator[SiteFinding]:
+    """Report active sources without a harvester."""
+    source = harvest_tables.SOURCE.c
+    rows = model.Session.execute(
+        sa.select(source.type, sa.func.count(source.id), sa.func.min(source.title))
+        .where(source.active.is_(True), source.type.not_in(registered_source_types()))
+        .group_by(source.type)
+    )
+    for source_type, count, title in rows:
+        yield _problem(
+            f"No enabled plugin harvests the type {source_type}, which "
+            f"{counted(count, 'active source has', 'active sources have')}, for example {title}",
+            "Enable the plugin in ckan.plugins (fdp_harvester for the type fdp, iati_harvester for "
+            "iati_registry) and restart the consumers, or change the type of the sources.",
+        )
+
+
+def consumers(now: datetime) -> Iterator[SiteFinding]:
+    """Report harvest queues without a consumer, and a missing option.
+
+    An idle consumer is blocked in Redis. If a message waits while no message of its queue is being
+    processed, the queue has no consumer.
+    """
+    if tk.config.get(QUEUE_TYPE) is None:
+        yield _problem(
+            "ckan.harvest.mq.type is not set. ckanext-harvest then uses Redis, but never sends a message again "
+            "that is lost, so that the job of a killed consumer never ends",
+            "Set it in the site's ini file: ckan.harvest.mq.type = redis. Then restart the consumers.",
+        )
+    connection = harvest_queue_connection()
+    if connection is None:
+        yield _note("The harvest queues are in RabbitMQ, which the doctor cannot read")
+        return
+    keys = harvest_routing_keys()
+    busy = {
+        stage for stage, key in keys.items() if _is_busy(connection, key, _RESENT_AFTER[stage], now)
+    }
+    waiting = {stage: connection.llen(key) for stage, key in keys.items()}
+    unserved = [stage for stage, count in waiting.items() if count and stage not in busy]
+    for stage in unserved:
+        yield _problem(
+            f"{counted(waiting[stage], 'message waits', 'messages wait')} in the {stage} queue, "
+            "and no consumer takes any",
+            f"{_KEEP_RUNNING}ckan harvester {stage}-consumer",
+        )
+    idle = _idle_consumers(connection)
+    if not unserved and idle + len(busy) < len(keys):
+        found = "Only one consumer" if idle + len(busy) else "No consumer"
+        yield _problem(
+            f"{found} of the harvest queues is running; gather and fetch need one each",
+            "Keep these running, under supervisor or systemd: ckan harvester gather-consumer and "
+            "ckan harvester fetch-consumer",
+        )
+
+
+_RESENT_AFTER = {"gather": timedelta(hours=2), "fetch": timedelta(minutes=3)}
+"""Time after which ``ckan harvester run`` sends a message again that was taken and not completed.
+The values are ckanext-harvest's."""
+
+
+def _is_busy(connection: Any, routing_key: str, limit: timedelta, now: datetime) -> bool:
+    """Return whether a consumer has taken a message that it has not completed, and is not overdue."""
+    ages = (_age(connection, key, now) for key in connection.scan_iter(f"{routing_key}:*"))
+    return any(age is not None and age <= limit for age in ages)
+
+
+def _idle_consumers(connection: Any) -> int:
+    """Count the connections to the queues' database that wait for a message, without those of RQ's workers."""
+    database = str(connection.connection_pool.connection_kwargs.get("db", 0))
+    rq_workers = background_worker_names()
+    return sum(
+        client["cmd"] == "blpop" and client["db"] == database and client["name"] not in rq_workers
+        for client in connection.client_list()
+    )
+
+
+_BEGINNING = timedelta(seconds=30)
+"""A consumer that took a job holds its lock within this time."""
+_STILL = timedelta(minutes=5)
+"""A consumer without progress for this long is dead."""
+_CRON = timedelta(minutes=20)
+"""Delay at which ``ckan harvester run``, called every few minutes, is late."""
+_CALL_HARVESTER = "Call ckan harvester run by cron, every few minutes."
+
+_job = harvest_tables.JOB.c
+_object = harvest_tables.OBJECT.c
+_source = harvest_tables.SOURCE.c
+_package = model.Package.__table__.c
+
+_PROGRESS = sa.func.max(
+    sa.func.greatest(
+        _object.gathered,
+        _object.fetch_started,
+        _object.fetch_finished,
+        _object.import_started,
+        _object.import_finished,
+    )
+)
+_OPEN = _object.state.not_in(("COMPLETE", "ERROR"))
+_OPEN_JOBS = (
+    sa.select(
+        *(_job.id, _job.status, _job.created, _job.gather_finished),
+        *(_source.type, _package.name),
+        sa.func.count().filter(_OPEN).label("open"),
+        _PROGRESS.filter(_object.state.in_(("FETCH", "IMPORT"))).label("begun"),
+        _PROGRESS.label("progress"),
+    )
+    .select_from(
+        harvest_tables.JOB.join(harvest_tables.SOURCE, _source.id == _job.source_id)
+        .join(model.Package.__table__, _package.id == _source.id)
+        .outerjoin(harvest_tables.OBJECT, _object.harvest_job_id == _job.id)
+    )
+    .where(_job.status.in_(("New", "Running")))
+    .group_by(_job.id, _source.id, _package.id)
+    .order_by(_job.created)
+)
+
+
+def harvest_jobs(now: datetime) -> Iterator[SiteFinding]:
+    """Report jobs that no process works on, and sources whose next job is overdue."""
+    last = model.Session.execute(sa.select(_PROGRESS)).scalar()
+    is_importing = last is not None and utc(now) - last <= _STILL
+    for job in model.Session.execute(_OPEN_JOBS).all():
+        abort = f"ckan harvester job-abort {job.id}, then harvest the source again"
+        words, advice = "", ""
+        if job.status == "New":
+            if utc(now) - job.created > _CRON:
+                words, advice = "was never sent to a consumer", _CALL_HARVESTER
+        elif job.gather_finished is None:
+            if not _is_gathered(job, now):
+                words = "is not gathered: its consumer was killed, or Redis was emptied"
+                # ckanext-harvest requeues what Redis has; our own types are requeued without it, too.
+                ours = "ckan harvester run requeues it within two hours; call it by cron. At once: "
+                advice = f"{ours if source_type_named(job.type) else ''}{abort}"
+        elif job.open:
+            # Records whose turn has not come may wait while a consumer imports others.
+            stuck = utc(now) - job.begun > _STILL if job.begun else not is_importing
+            if stuck and utc(now) - job.gather_finished > _STILL:
+                words = f"makes no progress: {job.open} of its records are not imported"
+                advice = (
+                    "ckan harvester run requeues the records of a killed consumer. If that changes nothing, "
+                    f"start ckan harvester fetch-consumer. To abandon the job: {abort}"
+                )
+        elif utc(now) - max(job.gather_finished, job.progress or job.gather_finished) > _CRON:
+            words, advice = "is complete, but not marked as finished", _CALL_HARVESTER
+        if words:
+            yield _problem(
+                f"Job {job.id} of the source {job.name}, of {utc_words(job.created)}, {words}",
+                advice,
+            )
+    late = model.Session.execute(
+        sa.select(sa.func.count(), sa.func.min(_source.next_run)).where(
+            _source.active.is_(True),
+            _source.frequency != "MANUAL",
+            _source.next_run < utc(now) - _CRON,
+        )
+    ).one()
+    if late[0]:
+        yield _problem(
+            f"{counted(late[0], 'harvest source is', 'harvest sources are')} overdue, the first since "
+            f"{utc_words(late[1])}",
+            _CALL_HARVESTER,
+        )
+
+
+def _is_gathered(job: Any, now: datetime) -> bool:
+    """Return whether a gather consumer has the job, or will take it from the queue."""
+    is_ours = source_type_named(job.type) is not None
+    connection = harvest_queue_connection()
+    # Our gathers hold a lock while they run. Gathers of other harvesters can only be judged by their age.
+    if connection is None or (is_ours and is_held(f"gather {job.id}")):
+        return True
+    key = harvest_routing_keys()["gather"]
+    if job.id in {
+        json.loads(message)["harvest_job_id"] for message in connection.lrange(key, 0, -1)
+    }:
+        return True
+    age = _age(connection, f"{key}:{job.id}", now)
+    if age is None:
+        return bool(utc(now) - job.created <= _STILL)
+    return age <= (_BEGINNING if is_ours else _RESENT_AFTER["gather"])
+
+
+def _age(connection: Any, key: str, now: datetime) -> timedelta | None:
+    """Return the time since a consumer took a message; None if none has it."""
+    taken_at = connection.get(key)
+    # ckanext-harvest stores local times without a zone.
+    local = now.astimezone().replace(tzinfo=None)
+    return None if taken_at is None else local - datetime.fromisoformat(taken_at)
+
+
+def held_deletions(now: datetime) -> Iterator[SiteFinding]:
+    """Report held deletions."""
+    rows = (
+        model.Session.query(HarvestHold, _package.name)
+        .join(model.Package, _package.id == HarvestHold.source_id)
+        .filter(HarvestHold.released_at.is_(None), _package.state == "active")
+    )
+    for hold, name in rows:
+        yield _note(
+            f"{counted(len(hold.held), 'deletion', 'deletions')} of the source {name} held since "
+            f"{utc_words(hold.held_at)}: {hold.reason}",
+            f"Review them on the source's page. If they are right: ckan freshness release {name}",
+        )
+
+
+def iati_sources(now: datetime) -> Iterator[SiteFinding]:
+    """Report IATI sources at the retired registry, or without a recent cycle that succeeded."""
+    for source in sources():
+        name = model.Package.get(source.id).name
+        update = f"ckan iati update {name}"
+        if is_retired(source.url):
+            yield _problem(
+                f"The IATI source {name} gets no more changes: IATI has retired the CKAN of its registry",
+                "Create a source of this type with the URL https://bulk-data.iatistandard.org, and look at its "
+                "preview. Then set the old one to be harvested manually; its datasets stay.",
+            )
+        last = last_cycle(source.id)
+        if last is None:
+            yield _note(
+                f"No update cycle of the IATI source {name} has run yet",
+                f"{update}, and ckan freshness nightly by cron",
+            )
+            continue
+        begun = f"The update cycle of the IATI source {name} of {utc_words(last.started_at)}"
+        if utc(now) - last.started_at > _CYCLE:
+            yield _problem(
+                f"{begun} is the last one, although one is due each night",
+                f"Run ckan freshness nightly by cron, once a night. At once: {update}",
+            )
+        if last.error:
+            yield _problem(f"{begun} failed: {last.error}", f"Correct the cause, then: {update}")
+        elif last.ended_at is None and not is_held(cycle.lock(source.id)):
+            yield _problem(
+                f"{begun} was killed: it has not ended, and no process runs it",
+                f"The next cycle completes its work: {update}",
+            )
+
+
+_CYCLE = timedelta(days=2)
+"""A nightly cycle may be missed once."""
+
+
+# Runs, statuses and copies
+
+_NIGHT = timedelta(hours=36)
+"""Age of the last nightly run at which the next one is overdue: a night and half a day."""
+_SELECTING = timedelta(minutes=10)
+"""A starting run may take this long to select resources before it holds its first lock."""
+
+
+def nightly_run(now: datetime) -> Iterator[SiteFinding]:
+    """Report a missing or killed nightly run, and its failed parts."""
+    by_cron = "Call ckan freshness nightly by cron, once a night."
+    newest = newest_runs.full_checks().first()
+    if newest is None:
+        yield _note("The URLs of this site's resources have never been checked", by_cron)
+    else:
+        begun = utc_words(newest.started_at)
+        if utc(now) - newest.started_at > _NIGHT:
+            yield _problem(
+                f"The last check began on {begun}; no URL has been checked since", by_cron
+            )
+        if newest.error:
+            yield _problem(f"The check of {begun} ended early: {newest.error}", _RESUME)
+        works = run_records.held_shards() or is_held(night.LOCK)
+        if newest.ended_at is None and not works and utc(now) - newest.started_at > _SELECTING:
+            yield _problem(
+                f"The check of {begun} has not ended, and no process works on it: it was killed, or no "
+                "worker takes its background jobs",
+                _RESUME,
+            )
+    failed = model.Session.query(CheckRun).filter(CheckRun.kind == night.KIND)
+    if newest is not None:
+        # A night begins with its check, so earlier rows belong to earlier nights.
+        failed = failed.filter(CheckRun.ended_at >= newest.started_at)
+    last = {row.options.get("part"): row for row in failed.order_by(CheckRun.started_at)}
+    for row in last.values():
+        yield _problem(
+            f"A part of the nightly run of {utc_words(row.started_at)} failed: {row.error}",
+            "Correct the reported cause, then: ckan freshness nightly",
+        )
+
+
+_RESUME = "The next run continues where it stopped: ckan freshness nightly"
+
+_LATE = timedelta(minutes=15)
+"""Age of a passed boundary or an unsent document at which refresh is late: cron runs it every ten minutes."""
+_REFRESH = "ckan freshness refresh"
+
+
+def statuses(now: datetime) -> Iterator[SiteFinding]:
+    """Report statuses and documents that refresh should have written by now, and datasets without a status."""
+    dataset, package = DatasetFreshness, model.Package
+    late = (
+        model.Session.query(sa.func.count(), sa.func.min(dataset.next_boundary))
+        .join(package, package.id == dataset.package_id)
+        .filter(dataset.next_boundary < utc(now) - _LATE, package.state != "deleted")
+        .one()
+    )
+    if late[0]:
+        yield _problem(
+            f"The stored statuses of {counted(late[0], 'dataset', 'datasets')} are out of date, the first "
+            f"since {utc_words(late[1])}: searches and lists show old statuses",
+            "Call ckan freshness refresh by cron, every ten minutes.",
+        )
+    unsent = (
+        model.Session.query(sa.func.count(), sa.func.min(Unindexed.since))
+        .filter(Unindexed.since < utc(now) - _LATE)
+        .one()
+    )
+    if unsent[0]:
+        yield _problem(
+            f"The documents of {counted(unsent[0], 'dataset', 'datasets')} in Solr are older than the stored "
+            f"statuses, the first since {utc_words(unsent[1])}",
+            "This indexes them, and names those that Solr refuses: ckan freshness refresh",
+        )
+    unjudged = (
+        model.Session.query(package.id)
+        .outerjoin(dataset, dataset.package_id == package.id)
+        .filter(package.type.in_(settings.dataset_types()), package.state == "active")
+        .filter(dataset.package_id.is_(None))
+    )
+    # Datasets with fields of the site's own wait for its choice, not for a refresh.
+    count = len({id_ for (id_,) in unjudged} - {field.package_id for field in own_fields.find()})
+    if count:
+        yield _problem(
+            f"{counted(count, 'dataset has', 'datasets have')} no freshness status yet", _REFRESH
+        )
+    if lost := refresh.count_lost():
+        yield _problem(
+            f"{counted(lost, 'dataset has', 'datasets have')} lost the extras, probably by an edit while the "
+            "plugin freshness was not enabled: searches and lists show no status",
+            _REFRESH,
+        )
+
+
+def documents(now: datetime) -> Iterator[SiteFinding]:
+    """Report datasets that Solr has lost, and documents of datasets that are gone."""
+    ids = unindexed.differences()
+    package = model.Package
+    rows = model.Session.query(package.name).filter(package.id.in_(ids), package.state == "active")
+    lost = sorted(name for (name,) in rows)
+    if lost:
+        yield _problem(
+            f"{counted(len(lost), 'active dataset has', 'active datasets have')} no document in Solr, so that "
+            f"searches do not find them, for example {', '.join(lost[:3])}",
+            _REFRESH,
+        )
+    if gone := len(ids) - len(lost):
+        yield _problem(
+            f"Solr has the documents of {counted(gone, 'dataset that is', 'datasets that are')} not active any "
+            "more",
+            _REFRESH,
+        )
+
+
+def fields_of_the_site(now: datetime) -> Iterator[SiteFinding]:
+    """Report fields of the site's own under names that this extension uses, and a begun removal of ours."""
+    if found := own_fields.find():
+        yield _problem(
+            f"{own_fields.in_words(found)}. These datasets have no status", own_fields.CHOICE
+        )
+    for package_type, names in own_fields.declared().items():
+        words = (
+            f"The schema of the type {package_type} declares {', '.join(names)}, so this extension leaves "
+            f"{'this field' if len(names) == 1 else 'these fields'} to the site"
+        )
+        if site_names().status in names:
+            words += ". Searches and reports show no status of these datasets"
+        yield (_warning if site_names().status in names else _note)(
+            words,
+            "If it is to write all of its own fields, set ckanext.freshness.field_prefix, then: "
+            "ckan freshness refresh --all",
+        )
+    if (since := removal.begun_at()) is not None:
+        yield _warning(
+            f"Since {utc_words(since)} this extension is being uninstalled: it writes no extras",
+            "To stay: ckan freshness-uninstall --undo. To leave: remove the plugins from ckan.plugins, restart "
+            "CKAN, then: ckan freshness-uninstall --drop-tables",
+        )
+
+
+SAMPLE = 20
+"""Copies to look up. An unmounted place has none of them, and each one costs a request to a remote store."""
+
+
+def stored_copies(now: datetime) -> Iterator[SiteFinding]:
+    """Report a store that cannot be used, and newest copies that are not at the place that their rows name."""
+    newest = copy_rows.newest(SAMPLE)
+    has_harvest = p.plugin_loaded("harvest") and has_newest_migration("harvest")
+    try:
+        if options.choice().wanted or (has_harvest and resource_copies.is_wanted()):
+            options.store().try_out()
+        if not newest:
+            return
+        place = options.store()
+        gone = [key for key in newest if place.size(key) is None]
+    except (settings.OptionError, StoreError) as error:
+        yield _problem(
+            f"No copies can be kept: {error}",
+            "Correct this cause (free disk space, let CKAN's user write there, mount the disk), or name "
+            "another place in ckanext.freshness.copies.location: the path of a directory, or a URL of fsspec "
+            "whose library is installed (pip install 'ckanext-freshness[s3]' for s3://).",
+        )
+        return
+    # A run may have moved some of them meanwhile.
+    if count := len(copy_rows.owners(gone)):
+        yield _problem(
+            f"{count} of the {counted(len(newest), 'newest copy', 'newest copies')} missing from "
+            f"{place.location}",
+            "Check that the disk or share is mounted, and that ckanext.freshness.copies.location still names "
+            "the same place. Lost copies are downloaded again by the next checks, those of IATI by ckan iati "
+            "update.",
+        )
+
+
+def mails(now: datetime) -> Iterator[SiteFinding]:
+    """Report mails that are switched on but cannot be sent, or have no recipient."""
+    if not settings.flag("notify.enabled"):
+        return
+    if missing := mailer_problem():
+        yield _problem(
+            f"Mails are on but cannot be sent: {missing}",
+            "Set it in the site's ini file, or switch mails off: ckanext.freshness.notify.enabled = false",
+        )
+    if not recipients.operators():
+        yield _problem(
+            "Mails are on but no sysadmin has an address, so no mail reports failed checks and delinquent "
+            "datasets",
+            "Set ckanext.freshness.notify.operators to the addresses of the site's operators, or give a "
+            "sysadmin an address.",
+        )
+
+
+# The examination
+
+
+class Need(enum.Flag):
+    """The services and tables that a check needs."""
+
+    NOTHING = 0
+    DATABASE = enum.auto()
+    REDIS = enum.auto()
+    SOLR = enum.auto()
+    HARVEST_TABLES = enum.auto()
+    """ckanext-harvest's tables, as its installed version expects them."""
+    TABLES = enum.auto()
+    """This extension's tables, as this version expects them."""
+
+
+@dataclass(frozen=True, slots=True)
+class SiteCheck:
+    """A check of one subject.
+
+    :ivar find: takes the current time (aware) and yields findings
+    """
+
+    name: str
+    find: Callable[[datetime], Iterable[SiteFinding]]
+    needs: Need = Need.NOTHING
+
+
+_OURS = Need.DATABASE | Need.TABLES
+_HARVESTS = Need.DATABASE | Need.HARVEST_TABLES
+
+CHECKS = (
+    SiteCheck("plugins", plugins),
+    SiteCheck("options", site_options),
+    SiteCheck("tables", tables, Need.DATABASE),
+    SiteCheck("background workers", workers, Need.REDIS),
+    SiteCheck("source types", source_types, _HARVESTS),
+    SiteCheck("consumers", consumers, Need.REDIS | Need.HARVEST_TABLES),
+    SiteCheck("harvest jobs", harvest_jobs, _HARVESTS | Need.REDIS),
+    SiteCheck("held deletions", held_deletions, _HARVESTS | Need.TABLES),
+    SiteCheck("IATI sources", iati_sources, _HARVESTS | Need.TABLES),
+    SiteCheck("nightly run", nightly_run, _OURS),
+    SiteCheck("statuses", statuses, _OURS),
+    SiteCheck("documents in Solr", documents, Need.DATABASE | Need.SOLR),
+    SiteCheck("fields of the site", fields_of_the_site, _OURS),
+    SiteCheck("copies", stored_copies, _OURS),
+    SiteCheck("mails", mails, Need.DATABASE),
+)
+"""In the order of the report: likely causes before their effects."""
+
+
+def examine(now: datetime) -> Iterator[SiteFinding]:
+    """Run all checks that can run and yield their findings.
+
+    :param now: the current time, aware
+    """
+    missing = Need.NOTHING
+    for need, text, answers, option in _SERVICES:
+        try:
+            is_there = answers()
+        except (redis.exceptions.RedisError, sa.exc.OperationalError):
+            is_there = False
+        if not is_there:
+            missing |= need
+            yield _problem(text, f"Start it, or correct {option}.")
+    for plugin, need in (("freshness", Need.TABLES), ("harvest", Need.HARVEST_TABLES)):
+        is_usable = not missing & Need.DATABASE and p.plugin_loaded(plugin)
+        if not is_usable or not has_newest_migration(plugin):
+            missing |= need
+    for check in CHECKS:
+        if not check.needs & missing:
+            yield from check.find(now)
+        elif p.plugin_loaded("harvest") or not check.needs & Need.HARVEST_TABLES:
+            yield _note(f"Not checked, because a service or table is missing: {check.name}")
+    if not missing & Need.DATABASE:
+        model.Session.rollback()
+
+
+def _database_answers() -> bool:
+    try:
+        model.Session.execute(sa.text("SELECT 1"))
+        return True
+    finally:
+        model.Session.rollback()
+
+
+def _queues_answer() -> bool:
+    connection = harvest_queue_connection()
+    return connection is None or bool(connection.ping())
+
+
+_SERVICES: tuple[tuple[Need, str, Callable[[], bool], str], ...] = (
+    (Need.DATABASE, "PostgreSQL does not answer", _database_answers, "sqlalchemy.url"),
+    (
+        Need.REDIS,
+        "Redis does not answer",
+        lambda: bool(connect_to_redis().ping()),
+        "ckan.redis.url",
+    ),
+    (
+        Need.REDIS,
+        "The Redis of the harvest queues does not answer",
+        _queues_answer,
+        "ckan.harvest.mq.hostname",
+    ),
+    (Need.SOLR, "Solr does not answer", solr_answers, "solr_url"),
+)
+"""What is needed, the problem, whether it answers, and the option with its address."""
