@@ -302,6 +302,11 @@ def _bare(catalogue: Catalogue, target: str) -> Fault:
     return faults.Body(f"<{server.iri_of(record)}> a <{kind}>; {title} .".encode())
 
 
+def _miscount(catalogue: Catalogue) -> Fault:
+    catalogue.server.layout.total_off = 1
+    return faults.Delay(seconds=0)
+
+
 def _other_page(catalogue: Catalogue, target: str, number: int) -> Fault:
     path = target.partition("?")[0]
     first = 0 if "/page/" in target else 1
@@ -326,6 +331,7 @@ FAULTS: Mapping[str, Callable[[Catalogue, str], Fault]] = {
         target=(catalogue._dataset(0) or catalogue.server.root).path
     ),
     "bare": _bare,
+    "wrong total": lambda catalogue, _: _miscount(catalogue),
     "first page again": lambda catalogue, target: _other_page(catalogue, target, 0),
     "past the end": lambda catalogue, target: _other_page(catalogue, target, _PAST_THE_END),
 }
@@ -334,6 +340,7 @@ FEATURES_OF_FAULTS: Mapping[str, Feature] = {
     "to the root": Feature.REDIRECT,
     "another record": Feature.REDIRECT,
     "bare": Feature.BARE,
+    "wrong total": Feature.TOTALS,
     "first page again": Feature.REPEAT,
     "past the end": Feature.REPEAT,
 }

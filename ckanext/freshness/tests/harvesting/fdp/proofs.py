@@ -13,6 +13,7 @@ from urllib.parse import unquote
 from ckanext.freshness.tests.servers.base import Answered
 from ckanext.freshness.tests.servers.fdp import FdpServer
 from ckanext.freshness.tests.servers.fdp_model import Kind, Record, State
+from ckanext.freshness.tests.servers.fdp_paging import Paging
 
 _BELOW = (Kind.CATALOG, Kind.BIOBANK)
 
@@ -45,7 +46,7 @@ class Moment:
 
     :ivar containers: all containers that its source leads to, by identity
     :ivar readable: the identities of all datasets that answer 200
-    :ivar is_honest: its totals are right
+    :ivar is_honest: the totals that it states are right
     """
 
     containers: Mapping[str, Container]
@@ -75,7 +76,9 @@ class Moment:
         readable = {
             identity(one.path, server) for one in server.datasets if one.state is State.PUBLISHED
         }
-        return cls(containers, frozenset(readable), server.layout.total_off == 0)
+        states_total = server.layout.paging in (Paging.NEXT_PAGE, Paging.VIEW)
+        is_honest = not (states_total and server.layout.total_off)
+        return cls(containers, frozenset(readable), is_honest)
 
     def listing(self, dataset: str) -> list[Container]:
         """Return the readable containers that list a dataset."""
