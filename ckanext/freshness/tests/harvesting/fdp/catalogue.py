@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Mapping
+from urllib.parse import unquote
 
 from ckanext.freshness.tests.servers import faults
 from ckanext.freshness.tests.servers.base import Request
@@ -64,10 +65,19 @@ class Catalogue:
 
     # Choosing
 
-    def _dataset(self, number: int) -> Record | None:
-        """One of the datasets, also of those that are gone."""
-        datasets = self.server.datasets
-        return datasets[number % len(datasets)] if datasets else None
+    def _containers(self) -> list[Record]:
+        return [*self.server.catalogs, *self.server.records(Kind.BIOBANK)]
+
+    def _is_there(self, dataset: Record) -> bool:
+        """Whether a dataset is listed and can be read."""
+        return dataset.state is State.PUBLISHED and any(
+            dataset in one.listing(Kind.DATASET) for one in self._containers()
+        )
+
+    def _dataset(self, number: int, *, is_there: bool = True) -> Record | None:
+        """One of the datasets that are there, or of those that are not."""
+        found = [one for one in self.server.datasets if self._is_there(one) is is_there]
+        return found[number % len(found)] if found else None
 
     def _catalog(self, number: int) -> Record:
         catalogs = self.server.catalogs
@@ -75,11 +85,11 @@ class Catalogue:
 
     def _container(self, number: int) -> Record:
         """A catalog or a biobank."""
-        found = [*self.server.catalogs, *self.server.records(Kind.BIOBANK)]
+        found = self._containers()
         return found[number % len(found)]
 
     def _unlist(self, record: Record) -> None:
-        for parent in (self.server.root, *self.server.catalogs, *self.server.records(Kind.BIOBANK)):
+        for parent in (self.server.root, *self._containers()):
             self.server.unlist(record, parent)
 
     # What authors do
@@ -100,27 +110,27 @@ class Catalogue:
 
     def edit(self, dataset: int, _: int) -> None:
         if record := self._dataset(dataset):
-            self.server.change(record, title=f"{record.label[:40].removesuffix(' again')} again")
+            self._made += 1
+            self.server.change(record, title=f"Edition {self._made}")
 
     def delete(self, dataset: int, count: int) -> None:
-        """Delete some datasets that follow each other: they are in no list, and answer 404 or 410."""
-        for number in range(count % 3 + 1):
-            if record := self._dataset(dataset + number):
+        """Delete some datasets: they are in no list, and answer 404 or 410."""
+        for _ in range(3 if count > 8 else 1):
+            if record := self._dataset(dataset):
                 self._unlist(record)
                 self.server.vanish(record, 410 if count % 2 else 404)
 
     def unlist(self, dataset: int, count: int) -> None:
         """Take some datasets out of all lists; they still answer."""
-        for number in range(count % 3 + 1):
-            if record := self._dataset(dataset + number):
+        for _ in range(3 if count > 8 else 1):
+            if record := self._dataset(dataset):
                 self._unlist(record)
 
     def bring_back(self, dataset: int, catalog: int) -> None:
         """Publish a dataset, and list it if no container does."""
-        if record := self._dataset(dataset):
+        if record := self._dataset(dataset, is_there=False):
             self.server.publish(record)
-            parents = (*self.server.catalogs, *self.server.records(Kind.BIOBANK))
-            if not any(record in parent.listing(Kind.DATASET) for parent in parents):
+            if not self._is_there(record):
                 self.server.list_also(record, self._container(catalog))
 
     def withdraw(self, dataset: int, status: int) -> None:
@@ -135,14 +145,17 @@ class Catalogue:
 
     def list_also(self, dataset: int, catalog: int) -> None:
         if record := self._dataset(dataset):
-            container = self._container(catalog)
-            if record not in container.listing(Kind.DATASET):
-                self.server.list_also(record, container)
+            others = [one for one in self._containers() if record not in one.listing(Kind.DATASET)]
+            if others:
+                self.server.list_also(record, others[catalog % len(others)])
 
     def move(self, dataset: int, catalog: int) -> None:
         """Let a dataset name another catalog; the listing follows or not."""
         if record := self._dataset(dataset):
-            self.server.move(record, self._catalog(catalog), listing_follows=catalog >= 6)
+            others = [one for one in self.server.catalogs if one is not record.part_of]
+            if others:
+                to = others[catalog % len(others)]
+                self.server.move(record, to, listing_follows=catalog >= 6)
 
     def rename(self, dataset: int, _: int) -> None:
         """Give a dataset another URL, under which it is another record."""
@@ -150,12 +163,18 @@ class Catalogue:
             self._made += 1
             self.server.respell(record, f"/dataset/d~{self._made}")
 
-    def respell(self, dataset: int, _: int) -> None:
+    def respell(self, dataset: int, how: int) -> None:
         """Write the URL of a dataset in another way."""
         if record := self._dataset(dataset):
-            path = record.path
-            path = path.replace("~", "%7E") if "~" in path else path.replace("%7E", "~")
-            self.server.respell(record, path)
+            plain = unquote(record.path).rstrip("/")
+            ways = (
+                plain,
+                plain.replace("~", "%7E"),
+                plain.replace("~", "%7e"),
+                plain.replace("/d~", "/%64~"),
+                f"{plain}/",
+            )
+            self.server.respell(record, ways[how % len(ways)])
 
     def add_catalog(self, _: int, __: int) -> None:
         self._made += 1
@@ -224,11 +243,7 @@ class Catalogue:
     def containers(self) -> list[str]:
         """The targets of all pages of the containers, and of their page endpoints."""
         found = []
-        for record in (
-            self.server.root,
-            *self.server.catalogs,
-            *self.server.records(Kind.BIOBANK),
-        ):
+        for record in (self.server.root, *self._containers()):
             page, path = self.server.renderer.own_page(record, 1), record.path or "/"
             found.append(path)
             if page is not None:

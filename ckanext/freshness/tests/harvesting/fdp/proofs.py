@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from urllib.parse import unquote
 
 from ckanext.freshness.tests.servers.base import Answered
+from ckanext.freshness.tests.servers.faults import Redirect, Reset, Truncate
 from ckanext.freshness.tests.servers.fdp import FdpServer
 from ckanext.freshness.tests.servers.fdp_model import Kind, Record, State
 from ckanext.freshness.tests.servers.fdp_paging import Paging
@@ -126,15 +127,21 @@ class Evidence:
         """Targets that were answered well."""
         self._statuses: dict[str, int] = {}
         """The last status of each record, by identity."""
+        redirected = []
         for one in self.answers:
             target = one.request.target.removeprefix(self.server.also_below or "\0")
-            is_well = one.status == 200 and (one.fault is None or one.fault.is_honest)
-            if is_well:
-                self._well.add(
-                    target.replace("?page=1", "") if target.endswith("?page=1") else target
-                )
-            if is_well or one.status != 200:
-                self._statuses[identity(target, self.server)] = one.status
+            status = one.status
+            if isinstance(one.fault, Reset | Truncate) and (record := self.server.find(target)):
+                status = record.state.status  # of the healthy answer, whose body was cut off
+            if status == 200 and (one.fault is None or one.fault.is_honest):
+                self._well.add(target.removesuffix("?page=1"))
+            elif status == 200:
+                continue
+            self._statuses[identity(target, self.server)] = status
+            if isinstance(one.fault, Redirect):
+                redirected.append(target)
+        for target in redirected:  # to the root
+            self._statuses[identity(target, self.server)] = self._statuses.get("", 302)
 
     def status(self, dataset: str) -> int | None:
         """Return the last answer of a record's own URL; None if it gave none, or a wrong one."""
@@ -151,31 +158,36 @@ class Evidence:
         return any(
             moment.is_honest
             and not any(dataset in one.members for one in moment.containers.values())
-            and all(self._was_read(own, one, known) for own, one in moment.containers.items())
+            and all(self._was_read(own, moment, known) for own in moment.containers)
             for moment in self.moments
         )
 
-    def _was_read(self, own: str, container: Container, known: Collection[str]) -> bool:
-        first = self.moments[0].containers.get(own)
+    def _was_read(self, own: str, moment: Moment, known: Collection[str]) -> bool:
+        container, first = moment.containers[own], self.moments[0].containers.get(own)
         if first is None:
             return True
+        in_pages = moment.readable if self._were_pages_read(container) else ()
         return container.targets & first.targets <= self._well and (
             not container.members
             or self.junk_proves
-            or any(self.status(member) == 200 or member in known for member in container.members)
+            or any(
+                self.status(member) == 200 or member in known or member in in_pages
+                for member in container.members
+            )
         )
 
     def pages_leave_out(self, dataset: str) -> bool:
-        """Return whether page endpoints of all its containers were read whole, and did not have a dataset."""
-        listing = self.moments[-1].listing(dataset)
-        return bool(listing) and all(
-            any(dataset not in moment.readable for moment in self.moments)
-            and self._has_read_well(f"{one.record.path}/page/dataset?")
-            for one in listing
-        )
+        """Return whether page endpoints were read whole and did not have a dataset.
 
-    def _has_read_well(self, start: str) -> bool:
-        """Return whether targets that begin so were requested, and all answered well."""
+        They are those of all containers that list it and could be read.
+        """
+        listing = [one for one in self.moments[-1].listing(dataset) if one.targets <= self._well]
+        is_left_out = any(dataset not in moment.readable for moment in self.moments)
+        return is_left_out and bool(listing) and all(map(self._were_pages_read, listing))
+
+    def _were_pages_read(self, container: Container) -> bool:
+        """Return whether page endpoints of a container were requested, and all answered well."""
+        start = f"{container.record.path}/page/dataset?"
         targets = {
             one.request.target.removeprefix(self.server.also_below or "\0") for one in self.answers
         }
