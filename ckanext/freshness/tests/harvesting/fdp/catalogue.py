@@ -6,6 +6,7 @@ import enum
 from collections.abc import Callable, Mapping
 from urllib.parse import unquote
 
+from ckanext.freshness.tests.harvesting.fdp.proofs import target_of
 from ckanext.freshness.tests.servers import faults
 from ckanext.freshness.tests.servers.base import Request
 from ckanext.freshness.tests.servers.faults import Fault, FaultKey, Reset
@@ -155,7 +156,8 @@ class Catalogue:
             others = [one for one in self.server.catalogs if one is not record.part_of]
             if others:
                 to = others[catalog % len(others)]
-                self.server.move(record, to, listing_follows=catalog >= 6)
+                follows = catalog >= 6 and record not in to.listing(Kind.DATASET)
+                self.server.move(record, to, listing_follows=follows)
 
     def rename(self, dataset: int, _: int) -> None:
         """Give a dataset another URL, under which it is another record."""
@@ -233,7 +235,7 @@ class Catalogue:
             record.children[Kind.DATASET] = junk
         self.server.version += 1
 
-    def change_prefix(self, _: int, __: int) -> None:
+    def change_prefix(self) -> None:
         """Name all records by URLs below another path, at which they answer too."""
         self.server.also_below = "/new"
         self.server.renderer.base = f"{self.server.url}/new"
@@ -254,10 +256,9 @@ class Catalogue:
 
     def key(self, target: str) -> FaultKey:
         """What a fault of exactly this target is set for, under whatever prefix."""
-        also_below = self.server.also_below or "\0"
 
         def matches(request: Request) -> bool:
-            found = request.target.removeprefix(also_below)
+            found = target_of(request, self.server)
             return found.partition("?")[0] == target if "/page/" in target else found == target
 
         return matches
@@ -302,7 +303,6 @@ CHANGES: Mapping[str, tuple[Change, Feature | None]] = {
     "insert biobank": (Catalogue.insert_biobank, Feature.BIOBANK),
     "name graph": (Catalogue.name_graph, Feature.NAMED_GRAPH),
     "list junk": (Catalogue.list_junk, Feature.JUNK),
-    "change prefix": (Catalogue.change_prefix, Feature.PREFIX),
 }
 
 
@@ -322,10 +322,13 @@ def _miscount(catalogue: Catalogue) -> Fault:
     return faults.Delay(seconds=0)
 
 
-def _other_page(catalogue: Catalogue, target: str, number: int) -> Fault:
-    path = target.partition("?")[0]
-    first = 0 if "/page/" in target else 1
-    return faults.Another(target=f"{path}?page={number + first}&size=2")
+def _other_page(_: Catalogue, target: str, number: int) -> Fault:
+    """The answer to another page of a container; the healthy one if that is the page itself."""
+    path, _mark, query = target.partition("?")
+    if "/page/" in path:
+        return faults.Another(target=f"{path}?page={number - 1}&size=2")
+    is_itself = int(query.removeprefix("page=") or 1) == number
+    return faults.Delay(seconds=0) if is_itself else faults.Another(target=f"{path}?page={number}")
 
 
 FAULTS: Mapping[str, Callable[[Catalogue, str], Fault]] = {
@@ -347,7 +350,7 @@ FAULTS: Mapping[str, Callable[[Catalogue, str], Fault]] = {
     ),
     "bare": _bare,
     "wrong total": lambda catalogue, _: _miscount(catalogue),
-    "first page again": lambda catalogue, target: _other_page(catalogue, target, 0),
+    "first page again": lambda catalogue, target: _other_page(catalogue, target, 1),
     "past the end": lambda catalogue, target: _other_page(catalogue, target, _PAST_THE_END),
 }
 
