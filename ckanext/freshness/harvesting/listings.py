@@ -7,7 +7,8 @@ A record that a list leaves out is absent only if the list was read whole. That 
 - The document was received to its end, which its server has to state (:data:`NO_END`).
 - All its pages were read, however the source links them, none of them repeats others, and each total that
   the source states agrees with what was read (:class:`PagedList`).
-- At least one record that it lists could be read, or is current (:func:`lists_nothing_readable`).
+- At least one record that it lists could be read, is current, or is a draft: its server refuses it with 401 or
+  403 (:func:`lists_nothing_readable`).
 
 Pages shift while they are read: a source that sorts by the last edit moves a dataset from an unread page to a
 read one, and it is on none. If a current record is missing from a list of several pages, the pages are read
@@ -66,16 +67,7 @@ class PagedList:
         :param ends: URLs of other pages that the page names as the last one.
         :raises NotWhole: the page repeats earlier ones, or does not follow the page before.
         """
-        if url in self._urls or (digest and digest in self._digests):
-            raise NotWhole(f"its page {url} repeats an earlier page")
-        if self._overlapping and self._urls and (not members or members[0] != self._last):
-            raise NotWhole("its pages do not meet")
-        if self._urls and members is not None and not self._overlapping:
-            found = {*members, *further}
-            if not found and not others:
-                raise NotWhole(f"its page {url} lists nothing")
-            if found and found <= self._found | self._further:
-                raise NotWhole(f"its page {url} lists only records of earlier pages")
+        doubt = self._doubt(url, members, {*(members or ()), *further}, digest, others)
         self._urls.add(url)
         self._digests.add(digest)
         self._found.update(members or ())
@@ -85,8 +77,28 @@ class PagedList:
         self._others += others
         if total is not None:
             self._totals.add(total)
-        if len(self._totals) > 1:
-            raise NotWhole("the number of its records changes while it is read")
+        if doubt is None and len(self._totals) > 1:
+            doubt = "the number of its records changes while it is read"
+        if doubt is not None:
+            raise NotWhole(doubt)
+
+    def _doubt(
+        self, url: str, members: Sequence[str] | None, found: set[str], digest: str, others: int
+    ) -> str | None:
+        """Return why a page after the first one proves that the list is not read whole; None if it does not."""
+        if not self._urls:
+            return None
+        if digest and digest in self._digests:
+            return f"its page {url} repeats an earlier page"
+        if self._overlapping and (not members or members[0] != self._last):
+            return "its pages do not meet"
+        if self._overlapping or members is None:
+            return None
+        if not found and not others:
+            return f"its page {url} lists nothing"
+        if found and found <= self._found | self._further:
+            return f"its page {url} lists only records of earlier pages"
+        return None
 
     def end(self) -> None:
         """Check the statements of all pages after the last one.
@@ -110,14 +122,14 @@ NO_END = "its server does not say where the document ends, so that a part of it 
 """Why a document proves nothing that is neither of a stated length nor sent in chunks."""
 
 
-def lists_nothing_readable(listed: Collection[str], readable_or_current: Collection[str]) -> bool:
+def lists_nothing_readable(listed: Collection[str], there: Collection[str]) -> bool:
     """Return whether a list proves nothing, because it names only records that nobody knows.
 
     A server that names itself wrongly after an upgrade lists as many records as before, none of which answers.
 
-    :param readable_or_current: records of the source that this job has read or that are current.
+    :param there: records of the source that this job has read, that are current, or that are drafts.
     """
-    return bool(listed) and not any(url in readable_or_current for url in listed)
+    return bool(listed) and not any(url in there for url in listed)
 
 
 def nothing_readable(count: int) -> str:

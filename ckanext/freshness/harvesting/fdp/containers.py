@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -24,7 +25,7 @@ from ..record import (
     loose_spelling,
 )
 from . import documents
-from .documents import DocumentOutline
+from .documents import DocumentOutline, last_segment
 from .linked_documents import ServiceReader
 from .listing import CrawlOptions, DatasetListing
 from .reader import (
@@ -291,6 +292,8 @@ class ContainerCrawl:
         mapper = self._options.catalog_mapper
         try:
             outline, document = await self._read_list(url)
+            if is_root:
+                self._check_same_catalog(url, outline)
             if not is_root and not outline.members and await self._is_draft(url):
                 raise UnreadableDocument(url, ReadOutcome.FORBIDDEN, "it is a draft")
             sighting = None
@@ -311,6 +314,25 @@ class ContainerCrawl:
             self._listing.mark_unproved(url, failure.reason, reported=failure.reported or is_quiet)
         else:
             found[url] = _Container(outline, sighting)
+
+    def _check_same_catalog(self, url: str, outline: DocumentOutline) -> None:
+        """Check that a source whose own URL is that of a catalog still answers with this catalog.
+
+        Servers redirect lost catalogs to the root or to other catalogs.
+
+        :raises UnreadableDocument: it describes another record.
+        """
+        memory, key = self._reader.memory, f"{url}#catalog"
+        before, now = json.loads(memory.recall(key, "subject") or '""'), outline.subject or url
+        if before and last_segment(before) != last_segment(now):
+            words = (
+                f"it describes {display_url(now)} instead of the catalog {display_url(before)}: nothing is "
+                "read from it. If the catalog has moved, correct the source's URL"
+            )
+            reason = HarvestMessage(words, MessageCode.DESCRIBES_ANOTHER)
+            raise UnreadableDocument(url, ReadOutcome.MALFORMED, reason)
+        if outline.is_catalog:
+            memory.remember(key, "subject", json.dumps(now))
 
     async def _is_draft(self, url: str) -> bool:
         return self._known.at(url) is None and await self._reader.is_draft(url)

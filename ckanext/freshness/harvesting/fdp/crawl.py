@@ -220,13 +220,15 @@ class Crawl:
             trusted = [
                 url
                 for url in members
-                if url in self._present or self._known.of(url, self.containers.listed) is not None
+                if url in self._present
+                or url in self._drafts
+                or self._known.of(url, self.containers.listed) is not None
             ]
             if not lists_nothing_readable(members, trusted):
                 continue
             if missing:
                 self._listing.mark_unproved(container, nothing_readable(len(members)))
-            elif not self._drafts.issuperset(members):
+            else:
                 words = f"none of the {len(members)} records that it lists could be read"
                 self.warnings.append(f"{display_url(container)}: {words}")
 

@@ -338,8 +338,11 @@ def _paging(graph: Graph) -> tuple[list[str], list[str], int | None]:
         for name in ("last", "lastPage")
         for page, last in graph.subject_objects(_HYDRA[name])
     ]
-    here = {page for page, _ in lasts}
-    last_pages = sorted({last for _, last in lasts} - here)
+    firsts = {
+        str(first) for name in ("first", "firstPage") for first in graph.objects(None, _HYDRA[name])
+    }
+    # If the last page is the first one, this is the only page, whatever its own URL.
+    last_pages = sorted({last for _, last in lasts} - {page for page, _ in lasts} - firsts)
     return sorted(pages), last_pages, totals.pop() if len(totals) == 1 else None
 
 
@@ -397,12 +400,12 @@ def _alias(candidates: Iterable[Node], *requested: str) -> URIRef | None:
     if len(iris) != 1:
         return None
     fragment = "".join(url.partition("#")[2] for url in requested[:1])
-    segments = {_last_segment(url) for url in requested if url}
-    fits = _last_segment(iris[0]) in segments and fragment in ("", iris[0].partition("#")[2])
+    segments = {last_segment(url) for url in requested if url}
+    fits = last_segment(iris[0]) in segments and fragment in ("", iris[0].partition("#")[2])
     return URIRef(iris[0]) if fits or not requested else None
 
 
-def _last_segment(url: str) -> str:
+def last_segment(url: str) -> str:
     """Return the last path segment of a URL, without its fragment."""
     return url.partition("#")[0].rstrip("/").rpartition("/")[2]
 

@@ -111,8 +111,8 @@ class DistributionReader:
     ) -> UnreadableDocument | None:
         """Read all pages and add them; if there is no page endpoint, return the failure."""
         pages = Pages(first, MOST_PAGES)
-        while (url := pages.next()) is not None:
-            try:
+        try:
+            while (url := pages.next()) is not None:
                 page = await self._reader.get(url)
                 if not parts.pages and page.is_html:
                     self.has_pages = False
@@ -120,13 +120,14 @@ class DistributionReader:
                     return UnreadableDocument(first, ReadOutcome.FAILED, reason)
                 parts.pages.append(page)
                 pages.add(page)
-            except UnreadableDocument as failure:
-                if parts.pages or failure.status not in NO_SUCH_ENDPOINT:
-                    parts.broken_page = failure
-                    return None
-                if failure.outcome is not ReadOutcome.FORBIDDEN:
-                    self.has_pages = False
-                return failure
+            pages.end()
+        except UnreadableDocument as failure:
+            if parts.pages or failure.status not in NO_SUCH_ENDPOINT:
+                parts.broken_page = failure
+                return None
+            if failure.outcome is not ReadOutcome.FORBIDDEN:
+                self.has_pages = False
+            return failure
         parts.all_pages = bool(parts.pages) and parts.pages[-1].is_paged
         return None
 

@@ -40,6 +40,9 @@ PAGE_SIZE = 50
 MOST_PAGES = 1000
 """The most pages of one record's children. A catalog may have one more for each dataset it lists."""
 
+MOST_DOUBTFUL = 3
+"""Pages in a row that repeat others, after which no more are read: the server may invent pages without end."""
+
 NO_SUCH_ENDPOINT = frozenset({400, 401, 403, 404, 405, 406, 410, 501})
 """Statuses of a first page that mean: the server has no page endpoint, or none for us."""
 
@@ -78,7 +81,7 @@ class FetchedDocument:
     next_url: str | None = None
     """URL of the next page (RFC 8288, rel="next")."""
     last_url: str | None = None
-    """URL of the last page (rel="last")."""
+    """URL of the last page (rel="last"), if there are several."""
     is_paged: bool = False
     """It links to the first or the last page, so the server states where pages end."""
     has_end: bool = True
@@ -236,6 +239,8 @@ class DocumentReader:
             raise UnreadableDocument(url, ReadOutcome.FAILED, reason) from error
         document = self.document(url, answer.final_url, answer.headers.get("Content-Type"), body)
         document.next_url, document.last_url = joined.get("next"), joined.get("last")
+        if document.last_url == joined.get("first"):
+            document.last_url = None  # this is the only page, whatever its own URL
         document.has_end = not answer.headers.keys().isdisjoint(
             ("Content-Length", "Transfer-Encoding")
         )
@@ -390,6 +395,9 @@ class Pages:
         self._met = {first}
         self._most = most
         self._list = PagedList()
+        self._doubt: NotWhole | None = None
+        self._doubtful = 0
+        """How many pages in a row make the list doubtful."""
 
     def __len__(self) -> int:
         """Return the number of pages read so far."""
@@ -409,11 +417,20 @@ class Pages:
     ) -> None:
         """Add a page that was read; the other parameters and ``facts`` are those of :meth:`.PagedList.add`.
 
+        A page that repeats others makes the list doubtful, and the pages after it are read all the same.
+
         :param links: further pages that the document names, besides those of its headers.
-        :raises UnreadableDocument: it repeats an earlier page, a link leads back, or there are too many pages.
+        :raises UnreadableDocument: a link leads back, there are too many pages, or too many repeat others.
         """
         try:
-            self._list.add(page.url, members, digest=page.digest, **facts)
+            try:
+                self._list.add(page.url, members, digest=page.digest, **facts)
+                self._doubtful = 0
+            except NotWhole as doubt:
+                self._doubt = self._doubt or doubt
+                self._doubtful += 1
+                if self._doubtful >= MOST_DOUBTFUL:
+                    raise
             following = {*([page.next_url] if page.next_url else []), *links} - {page.url}
             if page.next_url is not None and page.next_url in self._met:
                 raise NotWhole("its link to the next page leads to a page that was read before")
@@ -435,6 +452,8 @@ class Pages:
         :raises UnreadableDocument: see :meth:`.PagedList.end`.
         """
         try:
+            if self._doubt is not None:
+                raise self._doubt
             self._list.end()
         except NotWhole as error:
             raise UnreadableDocument(self._first, ReadOutcome.FAILED, str(error)) from error

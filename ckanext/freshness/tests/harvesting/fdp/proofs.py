@@ -177,7 +177,7 @@ class Evidence:
             not container.members
             or self.junk_proves
             or any(
-                self.status(member) == 200 or member in known or member in in_pages
+                self.status(member) in (200, 401, 403) or member in known or member in in_pages
                 for member in container.members
             )
         )
