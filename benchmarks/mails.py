@@ -40,7 +40,7 @@ def measure(count: int) -> dict[str, Any]:
     import ckan.plugins.toolkit as tk
 
     from benchmarks import _catalogue, _site
-    from ckanext.freshness.mails import delivery
+    from ckanext.freshness.mails import digests
 
     now = datetime.now(timezone.utc)
     site = _site.Site()
@@ -55,12 +55,12 @@ def measure(count: int) -> dict[str, Any]:
         tk.config["ckanext.freshness.notify.enabled"] = True
         tk.config["smtp.server"] = f"127.0.0.1:{int(sink.stdout.readline())}"
         tk.config["smtp.mail_from"] = "site@example.org"
-        delivery.notify_all(lambda: now)
+        digests.notify_all(lambda: now)
         _make_overdue(now)
         before = resource.getrusage(resource.RUSAGE_SELF)
-        report = delivery.notify_all(lambda: now + timedelta(minutes=1))
+        report = digests.notify_all(lambda: now + timedelta(minutes=1))
         after = resource.getrusage(resource.RUSAGE_SELF)
-        again = delivery.notify_all(lambda: now + timedelta(minutes=2))
+        again = digests.notify_all(lambda: now + timedelta(minutes=2))
     finally:
         sink.terminate()
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime

@@ -237,7 +237,6 @@ TABLES = (
     model.IatiDataset,
     model.Mail,
     model.MailPerson,
-    model.MailStart,
     model.HistoryDay,
 )
 """The tables that queries of one's own are about."""

@@ -8,8 +8,8 @@ import ckan.plugins.toolkit as tk
 import click
 
 from ..dates import utc_now
-from ..mails import delivery, summary
-from ..mails.delivery import DeliveryState, MailReport
+from ..mails import digests
+from ..mails.digests import MailReport, NotifyState
 
 
 @click.command()
@@ -21,12 +21,12 @@ def notify(dry_run: bool, as_json: bool) -> None:
     """Mail maintainers about datasets and links that need them, and sysadmins about problems.
 
     Each person gets at most one mail a day, with all news. Each piece of news is sent once. If the mail
-    server refuses a mail, the next notify tries again. The first notify after mails were switched on sends
+    server is away, the next notify tries again. The first notify after mails were switched on sends
     nothing. Exits with 1 if a mail was not sent.
     """
     try:
-        report = delivery.notify_all(utc_now, dry_run=dry_run)
-    except (delivery.MailsRunningError, delivery.MailerNotConfigured) as error:
+        report = digests.notify_all(utc_now, dry_run=dry_run)
+    except digests.NotifyError as error:
         raise click.ClickException(str(error)) from error
     if as_json:
         click.echo(json.dumps(_plain(report), indent=2, ensure_ascii=False))
@@ -38,17 +38,18 @@ def notify(dry_run: bool, as_json: bool) -> None:
 
 def _print(report: MailReport) -> None:
     for mail in report.mails:
-        click.echo(summary.mail_line(mail), err=mail.error is not None)
-        if report.state is DeliveryState.PLANNED:
+        click.echo(digests.mail_line(mail), err=mail.failure is not None)
+        if report.state is NotifyState.PLANNED:
             for kind, lines in mail.about.items():
                 if len(mail.about) > 1:
-                    click.echo(f"  {summary.kind_words(kind, len(lines))}:")
+                    click.echo(f"  {digests.kind_words(kind, len(lines))}:")
                 for line in lines:
                     click.echo(f"  {line}")
-    click.echo(summary.report_line(report))
-    for line in summary.problems(report):
+    done, *left = digests.report_lines(report)
+    click.echo(done)
+    for line in left:
         click.echo(line, err=True)
-    if report.state is DeliveryState.PLANNED:
+    if report.state is NotifyState.PLANNED:
         click.echo(tk._("Nothing was sent."))
     if report.problem:
         click.echo(tk._("Warning: {problem}").format(problem=report.problem), err=True)
@@ -60,15 +61,13 @@ def _plain(report: MailReport) -> dict[str, object]:
         "mails": [
             {
                 "address": mail.address,
-                "about": {kind.value: lines for kind, lines in mail.about.items()},
-                "outcome": None if mail.outcome is None else mail.outcome.value,
+                "about": mail.about,
+                "failure": None if mail.failure is None else mail.failure.value,
                 "error": mail.error,
             }
             for mail in report.mails
         ],
         "waiting": report.waiting,
-        "settled": {outcome.value: count for outcome, count in report.settled.items()},
-        "orphans": report.orphans,
         "left": report.left,
         "problem": report.problem,
     }

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ckan.plugins as p
 
 from ..aging.messages import N_
-from ..mails import messages
 from ..reporting import link_words, metadata, run_summary
 from ..reporting.extra_pages import PAGES, ExtraPage
 from ..reporting.prometheus_metrics import COLLECTORS
@@ -31,9 +30,6 @@ def register() -> None:
     resource_copies.KEEPING_TYPES.add(SOURCE_TYPE)
     run_summary.KINDS[cycle.KIND] = run_words.RUNS
     run_summary.PARTS["iati update"] = N_("IATI cycles of the nightly run")
-    messages.FAILED[cycle.KIND] = N_(
-        "The update cycle of an IATI registry that ended on {at} failed: {error}"
-    )
     link_words.REASONS[ErrorType.NOT_IATI_CONTENT.value] = N_("The file is not IATI XML.")
     metadata.TECHNICAL |= {
         "filetype": N_("Kind of IATI file"),

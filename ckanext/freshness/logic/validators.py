@@ -15,7 +15,7 @@ from ..aging import frequency
 from ..aging.thresholds import Thresholds
 from ..checking.fields import FIELDS
 from ..checking.selection import POLICIES
-from ..mails import addresses
+from ..mails import recipients
 from ..reporting.host_groups import parse_groups
 from ..web.address_guard import Guard
 from ..web.headers import can_be_sent
@@ -72,7 +72,7 @@ def _contact(text: str | None) -> None:
 
 def _addresses(entries: Iterable[str]) -> None:
     for entry in entries:
-        if not addresses.parse(entry):
+        if not recipients.addresses(entry):
             raise ValueError(f"must be addresses, not {entry!r}")
 
 

@@ -1,16 +1,22 @@
-"""Datasets for mails, and the people who may be told about them, read from CKAN and ckanext-harvest."""
+"""The people who receive mails: their addresses, their datasets, and their choice of mails."""
 
 from __future__ import annotations
 
+import base64
+import hmac
 import json
+import re
+import unicodedata
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 import ckan.plugins.toolkit as tk
+import idna
 import sqlalchemy as sa
+from dateutil.parser import isoparse
 
 from .. import settings
 from ..aging.status import Status, status_at
@@ -18,10 +24,72 @@ from ..ckan_adapter import harvest_tables
 from ..ckan_adapter.ckan_core import model
 from ..ckan_adapter.database import hold_packages
 from ..ckan_adapter.extras import ORGANIZATION_EXTRA
-from ..dates import aware_to_second
+from ..dates import aware, aware_to_second
+from ..model import MailPerson
 from ..status.snapshot import boundaries
-from . import addresses
-from .rules import Contacts, MailDataset, keepers
+
+# Addresses and texts
+
+MOST_ADDRESSES = 10
+"""Addresses to read from one field: the field names a dataset's maintainers, not a mailing list."""
+
+_LONGEST_FIELD = 4_000
+_LONGEST_ADDRESS = 254
+_LABEL = r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"
+_ADDRESS = re.compile(rf"[a-z0-9.!#$%&'*+/=?^_`{{|}}~-]{{1,64}}@{_LABEL}(?:\.{_LABEL})*")
+"""HTML's definition of a valid e-mail address. It contains nothing that could end a header."""
+_IN_BRACKETS = re.compile(r"<([^<>]*)>")
+_BIDI = frozenset("\u200e\u200f\u061c\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+
+
+def addresses(field: str | None) -> tuple[str, ...]:
+    """Return the addresses in a field, without repetitions, in order: ``a@b, c@d``, ``Ann <a@b>; mailto:c@d``.
+
+    Addresses are returned in lower case, international domains in Punycode. Entries that are no address
+    are left out, and so are entries with line breaks or other control characters, which could inject a
+    header.
+
+    :returns: at most :data:`MOST_ADDRESSES` addresses
+    """
+    found: dict[str, None] = {}
+    for entry in re.split("[,;]", (field or "")[:_LONGEST_FIELD]):
+        stripped = entry.strip()
+        if any(unicodedata.category(char) == "Cc" for char in stripped):
+            continue
+        for word in _IN_BRACKETS.findall(stripped) or stripped.split():
+            address = _address(word.strip())
+            if address is not None:
+                found[address] = None
+    return tuple(found)[:MOST_ADDRESSES]
+
+
+def _address(word: str) -> str | None:
+    local, at, domain = word.lower().removeprefix("mailto:").rpartition("@")
+    if at and not domain.isascii():
+        try:
+            domain = idna.encode(domain, uts46=True).decode()
+        except idna.IDNAError:
+            return None
+    address = f"{local}{at}{domain}"
+    return address if len(address) <= _LONGEST_ADDRESS and _ADDRESS.fullmatch(address) else None
+
+
+def line(text: str | None, most: int = 200) -> str:
+    """Return a foreign text without line breaks, control characters and direction marks, cut to a length.
+
+    Line breaks in a title could add lines or headers to a mail. Direction marks could reverse the text
+    behind them.
+    """
+    plain = "".join(
+        " " if unicodedata.category(char) in ("Cc", "Zl", "Zp") else char
+        for char in (text or "")[: 4 * most]
+        if char not in _BIDI and unicodedata.category(char) != "Cs"
+    )
+    words = " ".join(plain.split())
+    return words if len(words) <= most else words[: most - 1].rstrip() + "…"
+
+
+# The people of a dataset and of the site
 
 WISH_KEY = "freshness_notify"
 """An organization's extra. ``false`` switches off mails about its datasets."""
@@ -34,14 +102,16 @@ _NO = frozenset({"false", "no", "off", "0", "n", "f"})
 
 @dataclass(frozen=True, slots=True)
 class DatasetFacts:
-    """A dataset as mails present it.
+    """A dataset as mails present it, and as far as its mails depend on it.
 
     :ivar organization: the title of its organization
     :ivar organization_name: the organization's name in URLs
     :ivar maintainer: the name of the maintainer or author, for people who look for a contact
     :ivar named: the addresses in its fields
     :ivar is_harvested: whether its data come from a harvest source, which overwrites edits
-    :ivar for_rules: the facts that decide about its mails
+    :ivar status: its present status
+    :ivar keepers: the addresses of the people who look after it and may see it; none if its organization
+        wants no mails
     """
 
     id: str
@@ -54,21 +124,21 @@ class DatasetFacts:
     last_modified: datetime | None
     frequency_days: int | None
     is_harvested: bool
-    for_rules: MailDataset
+    status: Status
+    keepers: tuple[str, ...]
 
 
 def operators() -> tuple[str, ...]:
     """Return the addresses for mails about the site: the configured operators, else all sysadmins."""
-    given = settings.words("notify.operators")
-    if given:
-        return tuple(dict.fromkeys(address for text in given for address in addresses.parse(text)))
-    user = model.User.__table__
-    rows = model.Session.execute(
-        sa.select(user.c.email)
-        .where(user.c.sysadmin, user.c.state == "active", user.c.email.is_not(None))
-        .order_by(user.c.name)
-    ).scalars()
-    return tuple(dict.fromkeys(address for email in rows for address in addresses.parse(email)))
+    given: Iterable[str] = settings.words("notify.operators")
+    if not given:
+        user = model.User.__table__
+        given = model.Session.execute(
+            sa.select(user.c.email)
+            .where(user.c.sysadmin, user.c.state == "active", user.c.email.is_not(None))
+            .order_by(user.c.name)
+        ).scalars()
+    return tuple(dict.fromkeys(address for text in given for address in addresses(text)))
 
 
 def datasets(package_ids: Iterable[str], now: datetime) -> dict[str, DatasetFacts]:
@@ -83,58 +153,17 @@ def datasets(package_ids: Iterable[str], now: datetime) -> dict[str, DatasetFact
 
 
 def _datasets(ids: list[str], now: datetime) -> dict[str, DatasetFacts]:
-    rows = _rows(ids)
+    statement = sa.text(_DATASETS.format(harvest=harvest_tables.source_configs_sql()))
+    types = sorted(settings.aging().dataset_types)
+    rows = model.Session.execute(statement, {"ids": ids, "key": WISH_KEY, "types": types}).all()
     # The checks of access read each package. Held packages cost them no further queries.
     held = hold_packages([row.id for row in rows])
     admins = admins_of({row.owner_org for row in rows if row.owner_org})
-    contacts = {row.id: _contacts(row, admins.get(row.owner_org, ())) for row in rows}
-    users = _users(
-        {
-            address
-            for contact in contacts.values()
-            for step in (contact.maintainer, contact.author, contact.admins)
-            for address in step
-        }
-    )
-    facts = {row.id: _facts(row, contacts[row.id], users, now) for row in rows}
+    steps = {row.id: _steps(row, admins.get(row.owner_org, ())) for row in rows}
+    users = _users({address for each in steps.values() for step in each for address in step})
+    facts = {row.id: _facts(row, steps[row.id], users, now) for row in rows}
     del held
     return facts
-
-
-def _facts(
-    row: Any, contacts: Contacts, users: Mapping[str, Sequence[Any]], now: datetime
-) -> DatasetFacts:
-    named = tuple(dict.fromkeys((*contacts.maintainer, *contacts.author)))
-    sees = _sees(row.id, {*named, *contacts.admins}, users)
-    bounds = boundaries(row)
-    status = Status(row.status) if bounds is None else status_at(bounds, now)
-    return DatasetFacts(
-        id=row.id,
-        name=row.name,
-        title=addresses.line(row.title) or row.name,
-        organization=addresses.line(row.organization),
-        organization_name=row.organization_name or "",
-        maintainer=addresses.line(row.maintainer or row.author),
-        named=named,
-        last_modified=aware_to_second(row.last_modified),
-        frequency_days=row.frequency_days,
-        is_harvested=row.is_harvested,
-        for_rules=MailDataset(
-            status=status,
-            keepers=keepers(contacts, sees),
-            is_wanted=(row.wish or "").strip().lower() not in _NO,
-        ),
-    )
-
-
-def _rows(ids: list[str]) -> list[Any]:
-    statement = sa.text(_DATASETS.format(harvest=harvest_tables.source_configs_sql()))
-    parameters = {
-        "ids": ids,
-        "key": WISH_KEY,
-        "types": sorted(settings.aging().dataset_types),
-    }
-    return list(model.Session.execute(statement, parameters))
 
 
 _DATASETS = f"""
@@ -149,13 +178,11 @@ WHERE p.id = ANY(:ids) AND p.state = 'active' AND p.type = ANY(:types)
 ORDER BY p.id"""
 
 
-def _contacts(row: Any, admins: tuple[str, ...]) -> Contacts:
-    return Contacts(
-        maintainer=addresses.parse(row.maintainer_email),
-        author=addresses.parse(row.author_email),
-        admins=admins,
-        may_be_used=not row.is_harvested or _has_consent(row.configs),
-    )
+def _steps(row: Any, admins: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
+    """Return the groups of addresses of which the first that may see the dataset receives its mails."""
+    if row.is_harvested and not _has_consent(row.configs):
+        return (admins,)
+    return (addresses(row.maintainer_email), addresses(row.author_email), admins)
 
 
 def _has_consent(configs: Sequence[str | None] | None) -> bool:
@@ -171,12 +198,74 @@ def _permits(config: str | None) -> bool:
     return isinstance(plain, dict) and plain.get(_CONSENT_KEY) is True
 
 
+def _facts(
+    row: Any,
+    steps: Iterable[tuple[str, ...]],
+    users: Mapping[str, Sequence[Any]],
+    now: datetime,
+) -> DatasetFacts:
+    named = (*addresses(row.maintainer_email), *addresses(row.author_email))
+    is_wanted = (row.wish or "").strip().lower() not in _NO
+    bounds = boundaries(row)
+    return DatasetFacts(
+        id=row.id,
+        name=row.name,
+        title=line(row.title) or row.name,
+        organization=line(row.organization),
+        organization_name=row.organization_name or "",
+        maintainer=line(row.maintainer or row.author),
+        named=tuple(dict.fromkeys(named)),
+        last_modified=aware_to_second(row.last_modified),
+        frequency_days=row.frequency_days,
+        is_harvested=row.is_harvested,
+        status=Status(row.status) if bounds is None else status_at(bounds, now),
+        keepers=_keepers(row.id, steps, users) if is_wanted else (),
+    )
+
+
+def _keepers(
+    package_id: str, steps: Iterable[tuple[str, ...]], users: Mapping[str, Sequence[Any]]
+) -> tuple[str, ...]:
+    """Return the addresses of the first group with somebody to whom CKAN would show a dataset."""
+    is_public = _may_see(package_id, None)
+    for step in steps:
+        seeing = dict.fromkeys(
+            address
+            for address in step
+            if is_public or any(_may_see(package_id, user) for user in users.get(address, ()))
+        )
+        if seeing:
+            return tuple(seeing)
+    return ()
+
+
+def _may_see(package_id: str, user: Any | None) -> bool:
+    context = {"user": "" if user is None else user.name, "auth_user_obj": user}
+    try:
+        tk.check_access("package_show", context, {"id": package_id})
+    except tk.NotAuthorized:
+        return False
+    return True
+
+
+def _users(emails: set[str]) -> dict[str, list[Any]]:
+    """Return the active users by their address."""
+    user = model.User
+    query = model.Session.query(user).filter(
+        sa.func.lower(user.email).in_(sorted(emails)), user.state == "active"
+    )
+    found: dict[str, list[Any]] = defaultdict(list)
+    for row in query.order_by(user.name):
+        found[row.email.lower()].append(row)
+    return found
+
+
 def admins_of(organization_ids: set[str]) -> dict[str, tuple[str, ...]]:
     """Return the addresses of the admins of organizations, by the organization's id."""
     rows = model.Session.execute(sa.text(_ADMINS), {"ids": sorted(organization_ids)})
     found: dict[str, dict[str, None]] = defaultdict(dict)
     for row in rows:
-        found[row.group_id].update(dict.fromkeys(addresses.parse(row.email)))
+        found[row.group_id].update(dict.fromkeys(addresses(row.email)))
     return {group_id: tuple(emails) for group_id, emails in found.items()}
 
 
@@ -203,33 +292,93 @@ WHERE u.state = 'active' AND lower(u.email) = ANY(:emails)
 GROUP BY lower(u.email)"""
 
 
-def _users(emails: set[str]) -> dict[str, list[Any]]:
-    """Return the active users by their address."""
-    user = model.User
-    query = model.Session.query(user).filter(
-        sa.func.lower(user.email).in_(sorted(emails)), user.state == "active"
+# The choice of each person
+
+EVERY_KIND = "all"
+"""The entry for all kinds, also those of later versions, in a person's list of kinds that are off."""
+_SIGNATURE_BYTES = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """The choice of an address's owner, and the mails that they had.
+
+    :ivar off: the kinds that they switched off, or :data:`EVERY_KIND`
+    :ivar told: the time of the last mail of each kind
+    """
+
+    address: str
+    off: frozenset[str] = frozenset()
+    told: Mapping[str, datetime] = field(default_factory=dict)
+
+    def wants(self, kind: str) -> bool:
+        """Return whether the person receives mails of a kind."""
+        return kind not in self.off and EVERY_KIND not in self.off
+
+
+def people(emails: Iterable[str]) -> dict[str, Person]:
+    """Return what is known of the owners of addresses."""
+    wanted = sorted(set(emails))
+    rows = model.Session.query(MailPerson).filter(MailPerson.address.in_(wanted))
+    return {address: Person(address) for address in wanted} | {
+        row.address: _person(row) for row in rows
+    }
+
+
+def _person(row: Any) -> Person:
+    told = {kind: aware(isoparse(at)) for kind, at in row.told_at.items()}
+    return Person(row.address, frozenset(row.off), told)
+
+
+def write(address: str, off: Collection[str]) -> None:
+    """Store the choice of an address's owner and commit.
+
+    :param off: the kinds to switch off, or :data:`EVERY_KIND`
+    """
+    model.Session.execute(
+        sa.text(
+            "INSERT INTO freshness_mail_person (address, off) VALUES (:address, CAST(:off AS text[]))"
+            " ON CONFLICT (address) DO UPDATE SET off = excluded.off"
+        ),
+        {"address": address, "off": sorted(off)},
     )
-    found: dict[str, list[Any]] = defaultdict(list)
-    for row in query.order_by(user.name):
-        found[row.email.lower()].append(row)
-    return found
+    model.Session.commit()
 
 
-def _sees(package_id: str, emails: set[str], users: Mapping[str, Sequence[Any]]) -> frozenset[str]:
-    """Return the addresses to whose owners CKAN would show a dataset."""
-    if _may_see(package_id, None):
-        return frozenset(emails)
-    return frozenset(
-        address
-        for address in emails
-        if any(_may_see(package_id, user) for user in users.get(address, ()))
+def number_of(address: str) -> int:
+    """Return the number of an address for the links in its mails; add its row if it is missing."""
+    model.Session.execute(
+        sa.text(
+            "INSERT INTO freshness_mail_person (address) VALUES (:address)"
+            " ON CONFLICT (address) DO NOTHING"
+        ),
+        {"address": address},
     )
+    return int(model.Session.query(MailPerson.id).filter_by(address=address).scalar())
 
 
-def _may_see(package_id: str, user: Any | None) -> bool:
-    context = {"user": "" if user is None else user.name, "auth_user_obj": user}
-    try:
-        tk.check_access("package_show", context, {"id": package_id})
-    except tk.NotAuthorized:
-        return False
-    return True
+def token(person_id: int) -> str:
+    """Return the token for the links in a person's mails. Its holder may choose their mails.
+
+    It is a number with a signature of 96 bits by the site's secret key. It must be short, because Python
+    folds headers of more than 78 characters in a way that mail programs do not recognise as a URL.
+    """
+    return f"{person_id}.{_signature(person_id)}"
+
+
+def holder(text: str) -> Person | None:
+    """Return the owner of a token; None if the token is invalid."""
+    number, _, signature = text.partition(".")
+    # Only ASCII digits, and no more than the column holds.
+    if not (number.isascii() and number.isdigit() and len(number) < 10 and signature.isascii()):
+        return None
+    if not hmac.compare_digest(signature, _signature(int(number))):
+        return None
+    row = model.Session.query(MailPerson).get(int(number))
+    return None if row is None else _person(row)
+
+
+def _signature(person_id: int) -> str:
+    key = str(tk.config["SECRET_KEY"]).encode()
+    digest = hmac.digest(key, f"freshness mails {person_id}".encode(), "sha256")
+    return base64.urlsafe_b64encode(digest[:_SIGNATURE_BYTES]).decode()

@@ -16,7 +16,7 @@ from .freshness import (
     Uninstall,
 )
 from .harvest import HarvestDocument, HarvestHold, HarvestReport
-from .mails import Mail, MailPerson, MailStart
+from .mails import Mail, MailPerson
 from .report import HistoryDay
 from .suggestions import FrequencySuggestion
 
@@ -36,7 +36,6 @@ __all__ = [
     "IatiDataset",
     "Mail",
     "MailPerson",
-    "MailStart",
     "ReplacedField",
     "ResourceCheck",
     "ResourceMemory",

@@ -11,8 +11,7 @@ from ..aging.messages import NN_
 from ..checking import data_changes, run_records
 from ..ckan_adapter.solr import SEARCH_FAULTS
 from ..dates import utc_now
-from ..mails import delivery
-from ..mails import summary as mail_words
+from ..mails import digests
 from ..reporting import daily_counts, history
 from ..reporting.labels import counted, fresh_share, refresh_summary
 from ..search.unindexed import SolrAwayError, solr_away_in_words
@@ -82,11 +81,11 @@ def report(now: datetime) -> PartReport:
 def mails(now: datetime) -> PartReport:
     """Send the mails that are due."""
     try:
-        sent = delivery.notify_all(utc_now)
-    except (delivery.MailsRunningError, delivery.MailerNotConfigured) as error:
+        sent = digests.notify_all(utc_now)
+    except digests.NotifyError as error:
         return PartReport(str(error), complete=False)
-    words = [mail_words.report_line(sent), *mail_words.problems(sent)]
-    words += [mail_words.mail_line(mail) for mail in sent.mails if mail.error]
+    words = [*digests.report_lines(sent)]
+    words += [digests.mail_line(mail) for mail in sent.mails if mail.failure]
     return PartReport("; ".join(words), complete=sent.is_complete)
 
 

@@ -10,9 +10,9 @@ from flask.typing import ResponseReturnValue
 
 from .. import settings
 from ..ckan_adapter.forms import exempt_from_csrf
-from ..dates import utc_now
-from ..mails import opt_outs
-from ..mails.kinds import KINDS, MailKind
+from ..mails import recipients
+from ..mails.kinds import KINDS, offered
+from ..mails.recipients import EVERY_KIND, Person
 from .responses import abort, error_text, redirect_to, render, require_csrf_token
 
 mails = Blueprint("freshness_mails", __name__)
@@ -34,8 +34,8 @@ def read() -> ResponseReturnValue:
 @mails.route("/freshness/mails", methods=["POST"])
 def write() -> ResponseReturnValue:
     """Store the choice of the user."""
-    off = _chosen_off(_user())
-    _call("freshness_opt_out", kinds=sorted(kind.value for kind in off))
+    person = _user()
+    recipients.write(person.address, _chosen_off(person))
     tk.h.flash_success(tk._("Your choice is saved."))
     return redirect_to("freshness_mails.read")
 
@@ -50,40 +50,41 @@ def read_link(token: str) -> ResponseReturnValue:
 def write_link(token: str) -> ResponseReturnValue:
     """Store the choice of a mail's recipient, without a login."""
     person = _holder(token)
-    opt_outs.write(person.address, utc_now(), _chosen_off(person))
+    recipients.write(person.address, _chosen_off(person))
     return _page(_holder(token), is_saved=True)
 
 
-def _chosen_off(person: opt_outs.MailPreference) -> frozenset[MailKind]:
+def _chosen_off(person: Person) -> list[str]:
     """Return the kinds to switch off: those without a check mark in our form, all by one click elsewhere."""
     form = tk.request.form
     if form.get("mails") != "chosen":
-        return opt_outs.ALL
-    offered = frozenset(opt_outs.offered(person.address))
-    wanted = form.getlist("kind")
-    return (person.off - offered) | {kind for kind in offered if kind.value not in wanted}
+        return [EVERY_KIND]
+    kinds, wanted = offered(person.address), form.getlist("kind")
+    # Somebody who becomes a sysadmin later gets no mails that were off as well.
+    chosen = {kind: kind in wanted for kind in kinds}
+    return [kind for kind in KINDS if not chosen.get(kind, person.wants(kind))]
 
 
-def _user() -> opt_outs.MailPreference:
-    return opt_outs.of_address(_call("freshness_opt_out_show")["address"])
+def _user() -> Person:
+    address = _call("freshness_opt_out_show")["address"]
+    return recipients.people([address])[address]
 
 
-def _holder(token: str) -> opt_outs.MailPreference:
-    person = opt_outs.of_token(token)
+def _holder(token: str) -> Person:
+    person = recipients.holder(token)
     if person is not None:
         return person
     abort(404, tk._("This link is not whole: copy all of it from the mail"))
 
 
-def _page(person: opt_outs.MailPreference, *, is_saved: bool = False) -> str:
-    kinds = opt_outs.offered(person.address)
+def _page(person: Person, *, is_saved: bool = False) -> str:
+    kinds = offered(person.address)
     shown = {
         "address": person.address,
         "kinds": [
-            {"value": kind.value, "name": KINDS[kind].name, "is_on": kind not in person.off}
-            for kind in kinds
+            {"value": kind, "name": KINDS[kind].name, "is_on": person.wants(kind)} for kind in kinds
         ],
-        "gets_none": person.off.issuperset(kinds),
+        "gets_none": not any(person.wants(kind) for kind in kinds),
         "is_saved": is_saved,
         "are_mails_on": settings.flag("notify.enabled"),
     }

@@ -7,9 +7,8 @@ from typing import Any
 import ckan.plugins.toolkit as tk
 
 from ...ckan_adapter.ckan_core import model
-from ...dates import utc_now
-from ...mails import addresses, opt_outs
-from ...mails.kinds import MailKind
+from ...mails import recipients
+from ...mails.kinds import KINDS
 from ..arguments import flag
 
 __all__ = ["freshness_opt_out", "freshness_opt_out_show"]
@@ -28,8 +27,8 @@ def freshness_opt_out(context: dict[str, Any], data_dict: dict[str, Any]) -> dic
     tk.check_access("freshness_opt_out", context, data_dict)
     address = _address(context, data_dict)
     opted_out = flag(data_dict, "opted_out", default=True)
-    opt_outs.write(address, utc_now(), _kinds(data_dict) if opted_out else ())
-    return _plain(opt_outs.of_address(address))
+    recipients.write(address, _kinds(data_dict) if opted_out else ())
+    return _plain(address)
 
 
 @tk.side_effect_free
@@ -42,26 +41,23 @@ def freshness_opt_out_show(context: dict[str, Any], data_dict: dict[str, Any]) -
     :raises ValidationError: there is no address
     """
     tk.check_access("freshness_opt_out_show", context, data_dict)
-    return _plain(opt_outs.of_address(_address(context, data_dict)))
+    return _plain(_address(context, data_dict))
 
 
-def _plain(person: opt_outs.MailPreference) -> dict[str, Any]:
-    return {
-        "address": person.address,
-        "opted_out": person.opted_out,
-        "kinds": [kind.value for kind in MailKind if kind in person.off],
-    }
+def _plain(address: str) -> dict[str, Any]:
+    person = recipients.people([address])[address]
+    off = [kind for kind in KINDS if not person.wants(kind)]
+    return {"address": address, "opted_out": len(off) == len(KINDS), "kinds": off}
 
 
-def _kinds(data_dict: dict[str, Any]) -> frozenset[MailKind]:
+def _kinds(data_dict: dict[str, Any]) -> list[str]:
     given = data_dict.get("kinds")
     if given is None:
-        return opt_outs.ALL
-    values = [kind.value for kind in MailKind]
-    if not isinstance(given, list) or any(one not in values for one in given):
+        return [recipients.EVERY_KIND]
+    if not isinstance(given, list) or any(one not in list(KINDS) for one in given):
         words = tk._("must be a list of these: {allowed}")
-        raise tk.ValidationError({"kinds": [words.format(allowed=", ".join(values))]})
-    return frozenset(map(MailKind, given))
+        raise tk.ValidationError({"kinds": [words.format(allowed=", ".join(KINDS))]})
+    return given
 
 
 def _address(context: dict[str, Any], data_dict: dict[str, Any]) -> str:
@@ -72,7 +68,7 @@ def _address(context: dict[str, Any], data_dict: dict[str, Any]) -> str:
         words = tk._("You have no e-mail address here: there is nothing to opt out of")
     else:
         words = tk._("This is no e-mail address")
-    found = addresses.parse(given if isinstance(given, str) else None)
+    found = recipients.addresses(given if isinstance(given, str) else None)
     if len(found) != 1:
         raise tk.ValidationError({"address": [words]})
     return found[0]

@@ -19,8 +19,7 @@ from ckan.tests.helpers import call_action
 from werkzeug.exceptions import HTTPException
 
 from ckanext.freshness.ckan_adapter.ckan_core import model
-from ckanext.freshness.dates import utc_now
-from ckanext.freshness.mails import opt_outs
+from ckanext.freshness.mails import recipients
 from ckanext.freshness.model import CheckRun, MailPerson
 from ckanext.freshness.reporting import observed_frequencies, report_tables
 from ckanext.freshness.tests.browser.conftest import opened_tab, started_chromium
@@ -117,7 +116,7 @@ def make_everything() -> dict[str, Any]:
     harvested = make_harvested_site()
     ocean = harvested.ocean.source
     hold = call_action("freshness_harvest_hold_show", id=ocean["id"])
-    opt_outs.write("somebody@example.org", utc_now(), [])
+    recipients.write("somebody@example.org", [])
     cycles = model.Session.query(CheckRun).filter_by(kind="iati").order_by(CheckRun.started_at)
     person = model.Session.query(MailPerson).filter_by(address="somebody@example.org").one()
     # CKAN's factories name pictures of other hosts.
@@ -135,7 +134,7 @@ def make_everything() -> dict[str, Any]:
         "iati_source": call_action("package_show", id=iati_source)["name"],
         "run": "night",
         "cycle": cycles.first().id,
-        "token": opt_outs.token(person.id),
+        "token": recipients.token(person.id),
     }
     model.Session.commit()
     tokens = {reader: people[reader]["token"] for reader in ("editor", "sysadmin")}

@@ -11,9 +11,8 @@ import sqlalchemy as sa
 from ckan import model
 from ckan.tests import factories, helpers
 
-from ckanext.freshness.mails import delivery, opt_outs
-from ckanext.freshness.mails.delivery import DeliveryState, MailReport
-from ckanext.freshness.mails.kinds import MailKind
+from ckanext.freshness.mails import digests, recipients
+from ckanext.freshness.mails.digests import MailReport, NotifyState
 from ckanext.freshness.status.refresh import refresh
 from ckanext.freshness.tests.servers.smtp import MailHost
 
@@ -43,7 +42,7 @@ def mails_on(clean_db: None, clean_index: None, ckan_config: Any, monkeypatch: A
         "smtp.mail_from": "site@example.org",
     }.items():
         monkeypatch.setitem(ckan_config, key, value)
-    monkeypatch.setattr(delivery, "TIMEOUT", 5.0)
+    monkeypatch.setattr(digests, "TIMEOUT", 5.0)
     model.Session.remove()
 
 
@@ -52,7 +51,7 @@ def host(mails_on: None, ckan_config: Any, monkeypatch: Any) -> Iterator[MailHos
     """A mail server that the site uses, after the first notify."""
     with MailHost() as host:
         monkeypatch.setitem(ckan_config, "smtp.server", f"127.0.0.1:{host.port}")
-        assert delivery.notify_all(later).state is DeliveryState.BEGUN
+        assert digests.notify_all(later).state is NotifyState.BEGUN
         yield host
 
 
@@ -63,7 +62,7 @@ def make(mails_on: None) -> Make:
     The only sysadmin gets neither copies nor mails about faults, which would be in most tests.
     """
     user = factories.Sysadmin(email=ROOT)["name"]
-    opt_outs.write(ROOT, later(), {MailKind.COPY, MailKind.NO_ADDRESS, MailKind.NO_RESOURCES})
+    recipients.write(ROOT, {"copy", "no_address", "no_resources"})
 
     def make(
         name: str,
@@ -101,6 +100,6 @@ def notify() -> Notify:
     """Do the work of ``ckan freshness notify``, the given number of days later."""
 
     def notify(days: float = OVERDUE, **options: Any) -> MailReport:
-        return delivery.notify_all(lambda: later(days), **options)
+        return digests.notify_all(lambda: later(days), **options)
 
     return notify

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ckanext.freshness.mails.addresses import MOST_ADDRESSES, line, parse
+from ckanext.freshness.mails.recipients import MOST_ADDRESSES, addresses, line
 
 
 @pytest.mark.parametrize(
@@ -46,20 +46,20 @@ from ckanext.freshness.mails.addresses import MOST_ADDRESSES, line, parse
     ],
 )
 def test_addresses(field: str | None, found: tuple[str, ...]) -> None:
-    assert parse(field) == found
+    assert addresses(field) == found
 
 
 def test_a_field_is_no_mailing_list() -> None:
-    assert len(parse(", ".join(f"a{number}@b" for number in range(100)))) == MOST_ADDRESSES
+    assert len(addresses(", ".join(f"a{number}@b" for number in range(100)))) == MOST_ADDRESSES
 
 
 @given(st.text() | st.from_regex(r"[a-z.@<>,;: \n\"]{0,40}"))
 def test_what_is_found_makes_one_header_and_one_recipient(field: str) -> None:
-    for address in parse(field):
+    for address in addresses(field):
         message = EmailMessage()
         message["To"] = email.utils.formataddr(("", address))
         assert email.utils.getaddresses([str(message["To"])]) == [("", address)]
-        assert parse(address) == (address,)
+        assert addresses(address) == (address,)
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,10 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from ckan import model
-from ckan.tests import factories
+from ckan.tests import factories, helpers
 
-from ckanext.freshness.mails import opt_outs
-from ckanext.freshness.mails.delivery import DeliveryState, MailReport
-from ckanext.freshness.mails.kinds import MailKind
+from ckanext.freshness.mails import recipients
+from ckanext.freshness.mails.digests import MailReport, NotifyState
 from ckanext.freshness.model import CheckRun
 from ckanext.freshness.reporting import newest_runs
 from ckanext.freshness.runs.night import NightPart, PartReport, nightly
@@ -38,14 +37,14 @@ def night(name: str, days: float, datasets: int = 10, **columns: Any) -> None:
 def test_what_is_wrong_is_told_once(notify: Notify, host: MailHost) -> None:
     factories.Sysadmin(email=ROOT)
     night("one", 0)
-    assert notify(0.5) == MailReport(DeliveryState.DONE)
+    assert notify(0.5) == MailReport(NotifyState.DONE)
     night("two", 1, error="No luck\r\nBcc: x@y", ended_at=later(1.1).replace(tzinfo=None))
     night("three", 2, 0)
     night("four", 3, 5)
     report = notify(3.5)
     (planned,) = report.mails
     assert planned.address == ROOT
-    assert {kind.value: len(lines) for kind, lines in planned.about.items()} == {
+    assert {kind: len(lines) for kind, lines in planned.about.items()} == {
         "fallen": 1,
         "run": 2,
     }
@@ -59,12 +58,12 @@ def test_what_is_wrong_is_told_once(notify: Notify, host: MailHost) -> None:
         assert "failed: No luck Bcc: x@y" in words
         assert "saw no datasets" in words
         assert "saw 5 datasets; the one before saw 10. That is 5 fewer (50%)." in words
-    assert notify(3.6) == MailReport(DeliveryState.DONE)
+    assert notify(3.6) == MailReport(NotifyState.DONE)
     night("five", 4, 1)
     assert len(notify(4.5).mails) == 1
     report = notify(6)
-    assert "No check was begun in time" in report.mails[0].about[MailKind.RUN][0]
-    assert notify(7) == MailReport(DeliveryState.DONE)
+    assert "No check was begun in time" in report.mails[0].about["run"][0]
+    assert notify(7) == MailReport(NotifyState.DONE)
 
 
 def test_other_parts_of_a_night_are_told_of(notify: Notify, host: MailHost) -> None:
@@ -86,20 +85,23 @@ def test_other_parts_of_a_night_are_told_of(notify: Notify, host: MailHost) -> N
         ):
             assert re.search(sentence, " ".join(words.split())), sentence
     # It is no check, so it is neither the last check nor one without datasets.
-    assert notify(0.6) == MailReport(DeliveryState.DONE)
+    assert notify(0.6) == MailReport(NotifyState.DONE)
 
 
 def test_what_was_wrong_before_mails_began_is_no_news(notify: Notify, host: MailHost) -> None:
     factories.Sysadmin(email=ROOT)
+    with helpers.changed_config("ckanext.freshness.notify.enabled", False):
+        notify(0)
     night("old", -1, 0)
     night("one", -0.1)
-    assert notify(0.5) == MailReport(DeliveryState.DONE)
+    assert notify(0.5).state is NotifyState.BEGUN
+    assert notify(0.5) == MailReport(NotifyState.DONE)
 
 
 def test_who_opted_out_is_not_told(notify: Notify, host: MailHost) -> None:
     for address in (ROOT, "other@example.org"):
         factories.Sysadmin(email=address)
-    opt_outs.write(ROOT, later(), opt_outs.ALL)
+    recipients.write(ROOT, [recipients.EVERY_KIND])
     night("one", 0.1, 0)
     assert [one.address for one in notify(0.5).mails] == ["other@example.org"]
 
@@ -107,12 +109,12 @@ def test_who_opted_out_is_not_told(notify: Notify, host: MailHost) -> None:
 def test_who_comes_later_is_not_told_of_what_is_over(notify: Notify, host: MailHost) -> None:
     for address in (ROOT, "other@example.org"):
         factories.Sysadmin(email=address)
-    opt_outs.write("other@example.org", later(), opt_outs.ALL)
+    recipients.write("other@example.org", [recipients.EVERY_KIND])
     night("one", 0.1, 0)
     assert [one.address for one in notify(0.5).mails] == [ROOT]
     factories.Sysadmin(email="new@example.org")
-    opt_outs.write("other@example.org", later(), ())
-    assert notify(0.6) == MailReport(DeliveryState.DONE)
+    recipients.write("other@example.org", ())
+    assert notify(0.6) == MailReport(NotifyState.DONE)
 
 
 def test_what_the_server_refused_is_told_later(notify: Notify, host: MailHost) -> None:
@@ -123,7 +125,7 @@ def test_what_the_server_refused_is_told_later(notify: Notify, host: MailHost) -
     host.refused.clear()
     notify(0.6)
     assert [mail.to for mail in host.mails] == [(ROOT,)]
-    assert notify(0.7) == MailReport(DeliveryState.DONE)
+    assert notify(0.7) == MailReport(NotifyState.DONE)
 
 
 def test_the_last_run(clean_db: None) -> None:

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
-import alembic.command
 import pytest
 import sqlalchemy as sa
 from ckan.lib import search
@@ -24,14 +23,10 @@ from ckanext.freshness.ckan_adapter.version import IS_2_12
 from ckanext.freshness.ckan_adapter.worker_processes import WorkerError
 from ckanext.freshness.cli import freshness
 from ckanext.freshness.field_names import NAMES
-from ckanext.freshness.mails import outbox
 from ckanext.freshness.search.unindexed import SolrAwayError
 from ckanext.freshness.status import refresh as module
-from ckanext.freshness.status.assessment import update_packages
 from ckanext.freshness.status.refresh import RefreshCounts, refresh
-from ckanext.freshness.status.transitions import TransitionCause
 from ckanext.freshness.tests.clock import freeze_time
-from ckanext.freshness.tests.model.heads import alembic_config
 from ckanext.freshness.tests.status.meddling import MeddlingPlugin
 
 pytestmark = pytest.mark.usefixtures("with_plugins", "clean_db", "clean_index")
@@ -143,30 +138,6 @@ def test_only_what_has_passed_a_boundary_is_touched() -> None:
     assert at(first.replace(tzinfo=timezone.utc) + timedelta(hours=1)) == RefreshCounts()
     shown = helpers.call_action("package_show", id="weekly")
     assert {one["key"]: one["value"] for one in shown["extras"]}["freshness_due"]
-
-
-@pytest.mark.parametrize("first", ["refresh", "check"])
-def test_after_the_upgrade_statuses_change_and_nobody_gets_a_mail(first: str) -> None:
-    stated = dataset("stated")
-    dataset("other")
-    model.Session.execute(
-        sa.text("UPDATE resource SET last_modified = :then WHERE package_id = :id"),
-        {"then": later(days=-30), "id": stated},
-    )
-    model.Session.commit()
-    model.Session.remove()
-    config = alembic_config(model.meta.engine.url)
-    alembic.command.downgrade(config, "009_lists")
-    alembic.command.upgrade(config, "head")
-    before = len(transitions())
-    if first == "check":
-        update_packages([stated], later(), cause=TransitionCause.CHECK)
-        model.Session.commit()
-    done = at(later())
-    assert (done.datasets, done.statuses) == {"refresh": (2, 1), "check": (1, 0)}[first]
-    assert [row[:2] for row in transitions()[before:]] == [("fresh", "delinquent")]
-    assert outbox.crossings(outbox.NotifyStart(0, datetime.min)) == []
-    assert at(later()) == RefreshCounts()
 
 
 def test_a_type_that_is_judged_no_more_is_left_alone() -> None:

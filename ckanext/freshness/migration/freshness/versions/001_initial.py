@@ -30,7 +30,6 @@ TABLES = (
     "freshness_iati",
     "freshness_mail",
     "freshness_mail_person",
-    "freshness_mail_start",
     "freshness_replaced",
     "freshness_resource",
     "freshness_run",
@@ -301,32 +300,18 @@ def upgrade() -> None:
         sa.Column("kind", sa.UnicodeText, nullable=False),
         sa.Column("about", sa.UnicodeText, nullable=False),
         sa.Column("address", sa.UnicodeText, nullable=False),
-        sa.Column("package_id", sa.UnicodeText),
-        sa.Column("outcome", sa.UnicodeText, nullable=False),
-        sa.Column("tries", sa.Integer, server_default="0", nullable=False),
-        sa.Column("mail_id", sa.UnicodeText),
-        sa.Column("claimed_at", sa.DateTime),
-        sa.Column("ended_at", sa.DateTime),
+        sa.Column("sent_at", sa.DateTime),
         sa.Column("error", sa.UnicodeText),
         sa.PrimaryKeyConstraint("kind", "about", "address"),
     )
-    op.create_index("ix_freshness_mail_mail_id", "freshness_mail", ["mail_id"])
     op.create_table(
         "freshness_mail_person",
         sa.Column("id", sa.Integer, nullable=False),
         sa.Column("address", sa.UnicodeText, nullable=False),
-        sa.Column("opted_out_at", sa.DateTime),
         sa.Column("off", ARRAY(sa.UnicodeText), server_default="{}", nullable=False),
         sa.Column("told_at", JSONB, server_default="{}", nullable=False),
         sa.PrimaryKeyConstraint("id"),
         sa.UniqueConstraint("address"),
-    )
-    op.create_table(
-        "freshness_mail_start",
-        sa.Column("id", sa.Integer, nullable=False),
-        sa.Column("transition_id", sa.BigInteger, nullable=False),
-        sa.Column("started_at", sa.DateTime, nullable=False),
-        sa.PrimaryKeyConstraint("id"),
     )
     op.create_table(
         "freshness_replaced",

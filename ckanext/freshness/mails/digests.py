@@ -1,0 +1,474 @@
+"""The work of ``ckan freshness notify``: send each person one mail with all their news, each piece once.
+
+When a fact is first seen, each of its recipients gets a row. Before a mail is sent, its rows are marked as
+sent and committed: if the process is killed, the mail is not sent again. Only if the mail server surely has
+not taken it, the rows wait for the next notify.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from enum import Enum
+from typing import Any
+
+import ckan.plugins.toolkit as tk
+import sqlalchemy as sa
+
+from .. import settings
+from ..aging.messages import N_, NN_
+from ..ckan_adapter import mailer
+from ..ckan_adapter.ckan_core import model
+from ..ckan_adapter.locks import locked_if_free
+from ..ckan_adapter.mailer import Letter, MailFailure, MailSendError, page_context
+from ..dates import utc
+from ..reporting.labels import counted
+from . import recipients
+from .kinds import COOLDOWN, KINDS, MailFacts, News, Receivers, Row, url
+from .recipients import Person, line
+
+LOCK = "notify"
+TIMEOUT = 30.0
+"""Seconds within which a mail must be sent."""
+MOST_ROWS = 100
+"""Rows of a section. It gives only the number of the others."""
+_MOST_DOUBTFUL = 3
+"""Mails without a clear answer of the mail server, after which the others are left to the next notify."""
+_LONGEST_HEADER_URL = 70
+
+Key = tuple[str, str]
+"""A kind, and what a piece of news is about."""
+_BEGUN: Key = ("begun", "")
+"""The row that says that mails have begun."""
+
+
+class NotifyError(Exception):
+    """Nothing can be sent: another notify is running, or CKAN is not configured to send mails."""
+
+
+class NotifyState(str, Enum):
+    """The state of a notify at its end."""
+
+    OFF = "off"
+    """Mails are switched off."""
+    BEGUN = "begun"
+    """First notify after mails were switched on: nothing was sent."""
+    DONE = "done"
+    PLANNED = "planned"
+
+
+@dataclass(frozen=True, slots=True)
+class SentMail:
+    """A mail and its outcome.
+
+    :ivar about: a line for each of its rows, by kind
+    :ivar failure: None if the mail was sent, or only planned
+    """
+
+    address: str
+    about: dict[str, list[str]]
+    failure: MailFailure | None = None
+    error: str | None = None
+
+
+@dataclass(slots=True)
+class MailReport:
+    """The results of a notify, or of a dry run.
+
+    :ivar waiting: number of pieces of news, times recipients, that wait for the recipient's next mail
+    :ivar left: number of mails left to the next notify because the mail server does not answer
+    :ivar problem: the reason why CKAN cannot send mails, in a dry run
+    """
+
+    state: NotifyState
+    mails: list[SentMail] = field(default_factory=list)
+    waiting: int = 0
+    left: int = 0
+    problem: str | None = None
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all due mails were sent."""
+        return not self.left and not any(mail.failure for mail in self.mails)
+
+
+@dataclass(slots=True)
+class _Plan:
+    """The mails to send now.
+
+    :ivar digests: the news of each mail, by address
+    :ivar entries: new news with their recipients, of which there may be none
+    :ivar gone: news that does not last any more
+    """
+
+    facts: MailFacts
+    news: dict[Key, News]
+    digests: dict[str, list[Key]] = field(default_factory=dict)
+    waiting: int = 0
+    entries: dict[Key, tuple[str, ...]] = field(default_factory=dict)
+    gone: set[Key] = field(default_factory=set)
+
+
+def notify_all(clock: Callable[[], datetime], *, dry_run: bool = False) -> MailReport:
+    """Send a mail to everybody for whom there is news.
+
+    The first notify after mails were switched on sends nothing, since it would report the site's old state.
+
+    :param clock: returns the current time, aware
+    :param dry_run: only report the mails that would be sent, even if mails are switched off
+    :raises NotifyError: another notify is running, or CKAN cannot send mails
+    """
+    is_on, problem = settings.flag("notify.enabled"), mailer.mailer_problem()
+    if dry_run:
+        report = _planned(clock()) if _has_begun() else MailReport(_not_begun(is_on))
+        return replace(report, problem=problem)
+    with locked_if_free(LOCK) as is_locked:
+        if not is_locked:
+            raise NotifyError("Another notify is running. Nothing was sent. Wait for it to end.")
+        if is_on and problem:
+            raise NotifyError(problem)
+        if is_on and _has_begun():
+            return _sent(clock)
+        # If mails are switched on again, they begin anew.
+        _execute("DELETE FROM freshness_mail WHERE address = ''")
+        if is_on:
+            old = (key for key in _current(clock()) if not KINDS[key[0]].tells_old)
+            _enter(dict.fromkeys([_BEGUN, *old], ()), clock())
+        model.Session.commit()
+        return MailReport(_not_begun(is_on))
+
+
+def _not_begun(is_on: bool) -> NotifyState:
+    return NotifyState.BEGUN if is_on else NotifyState.OFF
+
+
+def _planned(now: datetime) -> MailReport:
+    plan = _plan(now)
+    report = MailReport(NotifyState.PLANNED, waiting=plan.waiting)
+    with page_context():
+        for address, keys in sorted(plan.digests.items()):
+            report.mails.append(SentMail(address, _lines(_sections(keys, plan))))
+    model.Session.rollback()
+    return report
+
+
+def _sent(clock: Callable[[], datetime]) -> MailReport:
+    plan = _plan(clock())
+    _enter(plan.entries, clock())
+    _forget(plan.gone)
+    model.Session.commit()
+    report = MailReport(NotifyState.DONE, waiting=plan.waiting)
+    editors = recipients.editors(plan.digests)
+    digests = sorted(plan.digests.items())
+    for number, (address, keys) in enumerate(digests):
+        # Another notify may have sent some of them, if the database lost this one's lock.
+        taken = _take(address, keys, clock())
+        if not taken:
+            continue
+        mail = _send(address, taken, plan, editors.get(address, frozenset()))
+        _end(mail, taken, clock())
+        report.mails.append(mail)
+        doubtful = sum(sent.failure is MailFailure.UNKNOWN for sent in report.mails)
+        if mail.failure is MailFailure.UNREACHABLE or doubtful >= _MOST_DOUBTFUL:
+            report.left = len(digests) - number - 1
+            break
+    return report
+
+
+# The plan
+
+
+def _current(now: datetime) -> dict[Key, News]:
+    """Return all news that lasts."""
+    return {(kind, one.about): one for kind, rule in KINDS.items() for one in rule.news(now)}
+
+
+def _plan(now: datetime) -> _Plan:
+    current = _current(now)
+    rows = _execute("SELECT kind, about, address, sent_at FROM freshness_mail").all()
+    known = {(row.kind, row.about) for row in rows} - {_BEGUN}
+    waiting = [((row.kind, row.about), row.address) for row in rows if row.sent_at is None]
+    open_keys = (current.keys() - known) | {key for key, _ in waiting if key in current}
+    ids = (current[key].package_id for key in open_keys)
+    datasets = recipients.datasets((id for id in ids if id is not None), now)
+    operators = recipients.operators()
+    concerned = {
+        key: operators
+        if KINDS[key[0]].receivers is Receivers.OPERATORS
+        else datasets[current[key].package_id or ""].keepers
+        for key in open_keys
+        if current[key].package_id is None or current[key].package_id in datasets
+    }
+    emails = {address for found in concerned.values() for address in found}
+    emails |= {address for dataset in datasets.values() for address in dataset.keepers}
+    people = recipients.people(emails)
+    plan = _Plan(MailFacts(datasets, people, now), current, gone=known - current.keys())
+    for key, found in concerned.items():
+        if key not in known:
+            plan.entries[key] = tuple(one for one in found if people[one].wants(key[0]))
+            waiting += [(key, address) for address in plan.entries[key]]
+    for key, address in waiting:
+        # Who looks after a dataset, who may see it and who wants mails may have changed since it was news.
+        if address in concerned.get(key, ()) and people[address].wants(key[0]):
+            if waits(key[0], people[address], now):
+                plan.waiting += 1
+            else:
+                plan.digests.setdefault(address, []).append(key)
+    return plan
+
+
+def waits(kind: str, person: Person, now: datetime) -> bool:
+    """Decide whether a person has had any mail too recently, or one of this kind."""
+    last = person.told.get(kind)
+    return any(now - at < COOLDOWN for at in person.told.values()) or (
+        last is not None and now - last < KINDS[kind].every
+    )
+
+
+# The rows
+
+
+def _enter(entries: Mapping[Key, tuple[str, ...]], now: datetime) -> None:
+    """Write a row for each recipient of new news. News without a recipient is settled: its row is sent."""
+    rows = [(*key, address) for key, found in entries.items() for address in found or ("",)]
+    _execute(
+        "INSERT INTO freshness_mail (kind, about, address, sent_at)"
+        " SELECT k, a, t, CASE WHEN t = '' THEN CAST(:now AS timestamp) END FROM"
+        " unnest(CAST(:kinds AS text[]), CAST(:about AS text[]), CAST(:addresses AS text[])) AS n (k, a, t)"
+        " ON CONFLICT (kind, about, address) DO NOTHING",
+        kinds=[kind for kind, _, _ in rows],
+        about=[about for _, about, _ in rows],
+        addresses=[address for _, _, address in rows],
+        now=utc(now),
+    )
+
+
+def _forget(keys: Collection[Key]) -> None:
+    """Delete the rows of news that does not last any more, so that it is news again if it returns."""
+    _execute(f"DELETE FROM freshness_mail m {_OF_KEYS.format(using='USING')}", **_keys(keys))
+
+
+def _take(address: str, keys: Collection[Key], now: datetime) -> list[Key]:
+    """Mark the waiting news of a person as sent, and commit.
+
+    :returns: the news that is marked, which is all that the mail may contain
+    """
+    rows = _execute(
+        f"UPDATE freshness_mail m SET sent_at = :now, error = NULL {_OF_KEYS.format(using='FROM')}"
+        " AND m.address = :address AND m.sent_at IS NULL RETURNING m.kind, m.about",
+        address=address,
+        now=utc(now),
+        **_keys(keys),
+    )
+    taken = {(row.kind, row.about) for row in rows}
+    model.Session.commit()
+    return [key for key in keys if key in taken]
+
+
+def _end(mail: SentMail, keys: Collection[Key], now: datetime) -> None:
+    """Store the outcome of a mail, and commit. Its news waits again if the mail may be sent again."""
+    if mail.failure is not None:
+        _execute(
+            "UPDATE freshness_mail m SET error = :error, sent_at ="
+            f" CASE WHEN :again THEN NULL ELSE sent_at END {_OF_KEYS.format(using='FROM')}"
+            " AND m.address = :address",
+            address=mail.address,
+            error=mail.error,
+            again=mail.failure in _AGAIN,
+            **_keys(keys),
+        )
+    if mail.failure not in _AGAIN:
+        _execute(
+            "UPDATE freshness_mail_person SET told_at = told_at ||"
+            " (SELECT jsonb_object_agg(k, CAST(:now AS timestamp)) FROM unnest(CAST(:kinds AS text[])) k)"
+            " WHERE address = :address",
+            address=mail.address,
+            now=utc(now),
+            kinds=sorted(mail.about),
+        )
+    model.Session.commit()
+
+
+_AGAIN = (MailFailure.UNREACHABLE, MailFailure.LATER)
+"""Failures after which a mail is sent again."""
+
+_OF_KEYS = """{using} unnest(CAST(:kinds AS text[]), CAST(:about AS text[])) AS n (kind, about)
+WHERE m.kind = n.kind AND m.about = n.about"""
+
+
+def _keys(keys: Collection[Key]) -> dict[str, list[str]]:
+    return {"kinds": [kind for kind, _ in keys], "about": [about for _, about in keys]}
+
+
+def _has_begun() -> bool:
+    begun = "SELECT EXISTS (SELECT FROM freshness_mail WHERE kind = :kind)"
+    return bool(_execute(begun, kind=_BEGUN[0]).scalar())
+
+
+def _execute(statement: str, **parameters: Any) -> Any:
+    return model.Session.execute(sa.text(statement), parameters)
+
+
+# The mail
+
+
+def _send(address: str, keys: list[Key], plan: _Plan, edited: frozenset[str]) -> SentMail:
+    person_id = recipients.number_of(address)
+    with page_context():
+        sections = _sections(keys, plan)
+        letter = _letter(address, sections, keys, plan, edited, recipients.token(person_id))
+    mail = SentMail(address, _lines(sections))
+    # Sending takes long, and needs no open transaction.
+    model.Session.commit()
+    try:
+        mailer.send(letter, TIMEOUT)
+    except MailSendError as error:
+        return replace(mail, failure=error.failure, error=str(error))
+    return mail
+
+
+def _sections(keys: list[Key], plan: _Plan) -> dict[str, list[Row]]:
+    """Return the rows of a mail by kind, in the order of the table of kinds."""
+    found: dict[str, list[Row]] = {}
+    for kind, rule in KINDS.items():
+        rows = [rule.row(plan.news[key], plan.facts) for key in keys if key[0] == kind]
+        if rows:
+            found[kind] = sorted(rows, key=lambda row: str(row["line"]))
+    return found
+
+
+def _lines(sections: Mapping[str, list[Row]]) -> dict[str, list[str]]:
+    return {kind: [row["line"] for row in rows] for kind, rows in sections.items()}
+
+
+def _letter(
+    address: str,
+    sections: Mapping[str, list[Row]],
+    keys: list[Key],
+    plan: _Plan,
+    edited: frozenset[str],
+    token: str,
+) -> Letter:
+    """Render a mail.
+
+    :param edited: the names of the organizations whose datasets the recipient may edit
+    """
+    stop_url = url("freshness_mail_link.read_link", token=token)
+    site_title = line(tk.config.get("ckan.site_title"))
+    shown = [
+        {**_section(kind, rows), "worklist_url": _tasks_url(kind, keys, plan, edited)}
+        for kind, rows in sections.items()
+    ]
+    values: dict[str, Any] = {
+        "site_title": site_title,
+        "site_url": tk.config.get("ckan.site_url"),
+        "stop_url": stop_url,
+        "sections": shown,
+        "is_for_operators": any(KINDS[kind].receivers is Receivers.OPERATORS for kind in sections),
+    }
+    subjects = "; ".join(section["subject"] for section in shown)
+    return Letter(
+        address=address,
+        subject=line(f"{site_title}: {subjects}"),
+        # Sections and rows end with any number of blank lines.
+        text=re.sub(r"\n{3,}", "\n\n", tk.render("freshness/mails/digest.txt", values)),
+        html=tk.render("freshness/mails/digest.html", values),
+        headers={
+            "Auto-Submitted": "auto-generated",
+            "List-Unsubscribe": _header_url(stop_url),
+            "List-Unsubscribe-Post": "List-Unsubscribe=One-Click",
+        },
+    )
+
+
+def _section(kind: str, rows: list[Row]) -> dict[str, Any]:
+    subject = counted(KINDS[kind].subject, len(rows))
+    return {
+        "template": f"freshness/mails/sections/{kind}",
+        "subject": subject,
+        "heading": subject[:1].upper() + subject[1:],
+        "rows": rows[:MOST_ROWS],
+        "more": max(0, len(rows) - MOST_ROWS),
+    }
+
+
+def _tasks_url(kind: str, keys: list[Key], plan: _Plan, edited: frozenset[str]) -> str | None:
+    """Return the URL of the recipient's tasks; None if the recipient has no worklist."""
+    group = KINDS[kind].tasks
+    if group is None or not edited:
+        return None
+    ids = {plan.news[key].package_id or "" for key in keys if key[0] == kind}
+    names = {plan.facts.datasets[id].organization_name for id in ids}
+    one = len(edited) > 1 and len(names) == 1 and names <= edited
+    values = {"group": group, **({"organization": names.pop()} if one else {})}
+    return url("freshness_worklist.read", **values)
+
+
+def _header_url(address: str) -> str:
+    """Return a URL in brackets for a header, with a space in it if it is long.
+
+    Python folds headers only at spaces, and encodes longer words in a way that mail programs do not
+    recognise as a URL. A space between the brackets has no meaning (RFC 2369, section 2).
+    """
+    if len(address) > _LONGEST_HEADER_URL:
+        host, slash, path = address.rpartition("/freshness/")
+        address = f"{host} {slash}{path}"
+    return f"<{address}>"
+
+
+# The report in words
+
+_STATES = {
+    NotifyState.OFF: N_(
+        "Mails are off. To switch them on, set ckanext.freshness.notify.enabled = true."
+    ),
+    NotifyState.BEGUN: N_("Mails begin now. Datasets that already need an update cause no mail."),
+}
+_FAILED = {
+    MailFailure.UNREACHABLE: N_("not sent, the next notify tries again: {error}"),
+    MailFailure.LATER: N_("not sent, the next notify tries again: {error}"),
+    MailFailure.REFUSED: N_("not sent, and not tried again: {error}"),
+    MailFailure.UNKNOWN: N_("possibly sent, and not sent again: {error}"),
+}
+
+
+def mail_line(mail: SentMail) -> str:
+    """Return a line about a mail: its recipient, its contents and its failure."""
+    contents = (kind_words(kind, len(lines)) for kind, lines in mail.about.items())
+    text = f"{mail.address}: {', '.join(contents)}"
+    if mail.failure is not None:
+        return f"{text}; {tk._(_FAILED[mail.failure]).format(error=mail.error)}"
+    return text
+
+
+def kind_words(kind: str, count: int) -> str:
+    """Return the contents of a section of a mail in words."""
+    return counted(KINDS[kind].counted or KINDS[kind].subject, count)
+
+
+def report_lines(report: MailReport) -> Iterator[str]:
+    """Yield a line about everything that a notify did, and one about what it could not do."""
+    if report.state in _STATES:
+        yield str(tk._(_STATES[report.state]))
+        return
+    if report.state is NotifyState.PLANNED:
+        forms = NN_("{count} mail would be sent", "{count} mails would be sent")
+        text = counted(forms, len(report.mails))
+    else:
+        sent = sum(mail.failure is None for mail in report.mails)
+        text = counted(NN_("{count} mail sent", "{count} mails sent"), sent)
+    if report.waiting:
+        forms = NN_(
+            "{count} message waits for its recipient's next mail",
+            "{count} messages wait for their recipients' next mails",
+        )
+        text = f"{text}; {counted(forms, report.waiting)}"
+    yield text
+    if report.left:
+        forms = NN_(
+            "The mail server does not answer. The next notify sends {count} more mail. Check smtp.server.",
+            "The mail server does not answer. The next notify sends {count} more mails. Check smtp.server.",
+        )
+        yield counted(forms, report.left)
