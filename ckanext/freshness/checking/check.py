@@ -31,16 +31,10 @@ class NextStep(Enum):
 
 
 class CheckInput(Protocol):
-    """A URL to be checked.
-
-    :ivar start_at: URL to ask, if it is not ``url``: see :meth:`Check.handed`
-    """
+    """A URL to be checked."""
 
     @property
     def url(self) -> str: ...
-
-    @property
-    def start_at(self) -> str | None: ...
 
 
 InputT = TypeVar("InputT", bound=CheckInput)
@@ -71,12 +65,6 @@ class Check(Protocol[InputT_contra, ResultT_co]):
         """Evaluate the error of the last attempt.
 
         If the URL is invalid, this is called in place of :meth:`begin`, and the check ends.
-        """
-
-    def handed(self, sink: Callable[[ResultT_co], None], /) -> None:
-        """End the check, since the URL redirects to another worker's host.
-
-        That worker continues at ``begin().target``.
         """
 
     def close(self) -> None:

@@ -1,8 +1,7 @@
 """The stored facts about each resource's URL, read for a run.
 
 1. :func:`sync` gives each resource a row in ``freshness_check``, and removes all other rows.
-2. :func:`stream` reads all resources as the candidates of :mod:`.selection`; :mod:`.offers` reads only those
-   that a run by the policy ``hdx`` may choose.
+2. :func:`stream` reads all resources as the candidates of :mod:`.selection`.
 3. :func:`resources_to_check` reads the rest of what a check needs, for the chosen candidates alone.
 
 :mod:`.result_writer` writes the results. Moments in rows are naive and in UTC.
@@ -10,14 +9,11 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
-from itertools import islice
+from itertools import chain, islice
 from sys import intern
 from typing import Any
 
@@ -108,37 +104,6 @@ def _fetched(connection: Any, statement: str, values: Mapping[str, Any]) -> Iter
     connection.execute(sa.text("CLOSE freshness_rows"))
 
 
-def fetched_ahead(
-    connection: sa.engine.Connection, statement: str, values: Mapping[str, Any]
-) -> Iterator[Any]:
-    """Yield the rows of a query, within a transaction. PostgreSQL makes some while the caller works on others.
-
-    :param connection: nothing else may use it until the end
-    """
-    batches = _fetched(connection, statement, values)
-    with ThreadPoolExecutor(1) as thread:
-        following = thread.submit(next, batches, ())
-        while rows := following.result():
-            following = thread.submit(next, batches, ())
-            yield from rows
-
-
-@contextmanager
-def without_garbage_collection() -> Iterator[None]:
-    """Keep Python from searching the many objects of a choice for cycles: it has none.
-
-    Among a million resources, the search takes a tenth of a choice, and a third by the policy ``learned``
-    (``./dev bench scale``).
-    """
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
-
-
 def unassessed(package_types: Collection[str]) -> list[str]:
     """Return the ids of active packages of some types whose freshness was never assessed."""
     rows = model.Session.execute(sa.text(_UNASSESSED), {"types": sorted(package_types)}).scalars()
@@ -172,7 +137,6 @@ def stream(
     *,
     package_ids: Collection[str] | None = None,
     host: str | None = None,
-    handed_on: bool = False,
     hosts: Mapping[str, Observations] | None = None,
 ) -> Generator[Candidate, None, None]:
     """Yield all resources that have a row as candidates, in no order. Memory stays flat.
@@ -182,26 +146,27 @@ def stream(
     :param now: start of the run, aware
     :param package_ids: only of these packages
     :param host: only on this normalised host
-    :param handed_on: only resources whose checks were handed on, as resources of the host to continue at.
-        Without it, each resource belongs to its own URL's host. Therefore no part of a run takes a check
-        that another part has just handed on.
     :param hosts: :func:`observed_on_hosts`, to read :attr:`.selection.Candidate.history`, too
     """
-    values = {**parameters(now, checks), "ids": list(package_ids or ()), "host": host}
+    values = {
+        "now": utc(now),
+        "archived": list(checks.archived_keys),
+        "requestable": list(REQUESTABLE_KEYS),
+        "ids": list(package_ids or ()),
+        "host": host,
+    }
     which = ""
     if package_ids is not None:
         which += " AND c.package_id = ANY(:ids)"
     if host is not None:
         which += " AND c.host = :host"
-    if handed_on:
-        which += " AND c.handed_to IS NOT NULL"
     history = window = ""
     if hosts is not None:
         history = ", " + ", ".join(_HISTORY.values())
         window = " WINDOW dataset AS (PARTITION BY c.package_id)"
     statement = _STREAM.format(history=history, which=which, window=window)
     with model.Session.get_bind().connect() as connection, connection.begin():
-        for row in fetched_ahead(connection, statement, values):
+        for row in chain.from_iterable(_fetched(connection, statement, values)):
             # The SELECT list is made from the class: by name, 149,308 candidates took a second more.
             if hosts is None:
                 candidate = Candidate(*row)
@@ -209,23 +174,7 @@ def stream(
                 of_host = hosts.get(row[_HOST], NONE)
                 past = _history(row[_FREQUENCY], of_host, *row[_NUMBER_OF_FACTS:])
                 candidate = Candidate(*(*row[:_NUMBER_OF_FACTS], past))
-            yield (
-                candidate._replace(host=host_of(candidate.handed_to or ""))
-                if handed_on
-                else candidate
-            )
-
-
-def parameters(now: datetime, checks: Checks) -> dict[str, Any]:
-    """Return the values of the parameters in :data:`CANDIDATE` and :data:`OFFERED`.
-
-    :param now: start of the run, aware
-    """
-    return {
-        "now": utc(now),
-        "archived": list(checks.archived_keys),
-        "requestable": list(REQUESTABLE_KEYS),
-    }
+            yield candidate
 
 
 def _history(
@@ -251,21 +200,12 @@ def observed_on_hosts() -> dict[str, Observations]:
     return {row.host: Observations(row.changes, row.days) for row in rows}
 
 
-def any_handed_on() -> bool:
-    """Return whether a check was handed on and not continued yet."""
-    statement = "SELECT EXISTS (SELECT FROM freshness_check WHERE handed_to IS NOT NULL)"
-    found = bool(model.Session.execute(sa.text(statement)).scalar())
-    model.Session.commit()
-    return found
-
-
 def resources_to_check(
     candidates: Sequence[Candidate | Chosen],
     rotation: Collection[str],
     now: datetime,
     aging: Aging,
     *,
-    handed_on: bool = False,
     why: Mapping[str, SelectionReason] | None = None,
 ) -> Iterator[ResourceToCheck]:
     """Read what the checks of the chosen candidates need, in batches.
@@ -274,7 +214,6 @@ def resources_to_check(
 
     :param rotation: ids of the resources whose files are read even if the server reports no change
     :param now: start of the run, aware
-    :param handed_on: continue where the checks were handed on to; else begin at the resource's URL
     :param why: why each of them was chosen, by its id
     """
     with model.Session.get_bind().connect() as connection:
@@ -315,7 +254,6 @@ def resources_to_check(
                 # Texts that many resources have are kept once.
                 format=intern(row.format) if row.format else None,
                 mimetype=intern(row.mimetype) if row.mimetype else None,
-                start_at=row.handed_to if handed_on else None,
                 has_shape=row.has_shape,
                 is_new=is_new,
                 is_touched=is_touched,
@@ -327,7 +265,7 @@ def resources_to_check(
 def _known_changes(row: Any, of_host: Any) -> Known:
     """Return what is known of a resource's changes.
 
-    :param of_host: the row of its host; None for a host that a check was handed on to
+    :param of_host: the row of its host
     """
     own = Observations(row.seen_changes, row.watched_days)
     host, dates = NONE, (0, 0)
@@ -434,7 +372,7 @@ _ANEW = (
         "failing_since",
         "failed_at",
     ),
-    *("undetermined", "handed_to", "attempts", "strip", "tabular", "promised", "found", "shape"),
+    *("undetermined", "attempts", "strip", "tabular", "promised", "found", "shape"),
     *("seen_changes", "watched_days", "change_seen_at", "together", "dates_right", "dates_wrong"),
     *("hides_changes", "last_change_at", "interval_days", "regularity"),
 )
@@ -485,7 +423,6 @@ CANDIDATE = {
     "unconfirmed": "c.unconfirmed",
     "is_new": "c.first_seen >= :now",
     "is_touched": _IS_TOUCHED,
-    "handed_to": "c.handed_to",
     "failed_at": "c.failed_at",
 }
 """SQL of each field of :class:`.selection.Candidate`."""
@@ -517,20 +454,13 @@ FACTS = Candidate._fields[:-1]
 _NUMBER_OF_FACTS = len(FACTS)
 _HOST, _FREQUENCY = FACTS.index("host"), FACTS.index("frequency_days")
 
-OFFERED = f"""
-FROM freshness_check c JOIN resource r ON r.id = c.resource_id
-LEFT JOIN freshness_dataset d ON d.package_id = c.package_id
-LEFT JOIN {{flags}} f ON f.package_id = c.package_id
-WHERE r.state = 'active'
-    AND NOT {IS_CHECKED_BY_CYCLES.format(resource="c.resource_id")}"""
-"""SQL of the resources that runs choose from; ``{flags}`` is :data:`FLAGS` or a table of its rows."""
-
-FLAGS = f"({packages_with_true_extras('archived', 'requestable')})"
-"""SQL of the extras of datasets that decide about checks."""
-
 _STREAM = f"""
 SELECT {", ".join(CANDIDATE[name] for name in FACTS)}{{history}}
-{OFFERED.format(flags=FLAGS)}{{which}}{{window}}"""
+FROM freshness_check c JOIN resource r ON r.id = c.resource_id
+LEFT JOIN freshness_dataset d ON d.package_id = c.package_id
+LEFT JOIN ({packages_with_true_extras("archived", "requestable")}) f ON f.package_id = c.package_id
+WHERE r.state = 'active'
+    AND NOT {IS_CHECKED_BY_CYCLES.format(resource="c.resource_id")}{{which}}{{window}}"""
 
 _HOSTS = """
 SELECT k.host,
@@ -555,7 +485,7 @@ datasets AS (
 )
 SELECT r.id, r.package_id, r.url, r.format,
     CASE WHEN r.mimetype IS DISTINCT FROM {OURS.format("mimetype")} THEN r.mimetype END AS mimetype,
-    c.etag, c.last_modified, c.hash, c.earlier, c.outdated, c.tabular, c.promised, c.found, c.handed_to,
+    c.etag, c.last_modified, c.hash, c.earlier, c.outdated, c.tabular, c.promised, c.found,
     c.shape IS NOT NULL AS has_shape,
     c.seen_changes, c.watched_days, c.together, c.visited_at, c.succeeded_at,
     c.last_change_at, c.interval_days, c.regularity,

@@ -63,8 +63,6 @@ def evidence_of(result: CheckResult) -> Evidence | None:
     The first look at a file shows no change, nor does a newer date of a file with the same hash. A file that
     could not be confirmed is checked again, and shows its change then.
     """
-    if result.handed_to is not None:
-        return None
     if result.outcome is Outcome.CHANGED:
         return Evidence.HASH
     known = result.resource.memory.hash is not None

@@ -41,23 +41,16 @@ _RETRY_BUSY = 0.05
 """Seconds until a host is tried again if other users of the client occupy all its connections."""
 
 
-def _all_hosts(_: str) -> bool:
-    return True
-
-
 @dataclass(frozen=True, slots=True)
 class EngineOptions:
     """The options of the engine. The client has the limits on time, size and attempts.
 
     :ivar runners: number of requests at the same time, at all hosts together
     :ivar confirm_after: seconds between the two downloads that prove a change
-    :ivar mine: whether this worker checks a host, by its normalised name. A check that is redirected to another
-        host is handed on with the URL to continue at.
     """
 
     runners: int = 200
     confirm_after: float = 30.0
-    mine: Callable[[str], bool] = _all_hosts
 
 
 async def check_all(
@@ -165,15 +158,13 @@ class _Engine(Generic[InputT, ResultT]):
             if check is not None and check.takes(item):
                 continue
             try:
-                target = first = parse_url(item.url)
-                if item.start_at is not None:
-                    first = parse_url(item.start_at)
+                target = parse_url(item.url)
             except FetchError as error:
                 self._begin(item, "", None).failed(error, self._sink)
                 continue
             host = target.host.rstrip(".")
-            check = of_url[item.url] = self._begin(item, host, first)
-            self._queue(first.host).waiting.append(check)
+            check = of_url[item.url] = self._begin(item, host, target)
+            self._queue(target.host).waiting.append(check)
             self._open += 1
 
     def _queue(self, name: str) -> _Queue[InputT, ResultT]:
@@ -358,10 +349,6 @@ class _Engine(Generic[InputT, ResultT]):
         queue = self._queue(check.begin().target.host)
         if self._delayed.pop(check, None) is not None:
             queue.delayed -= 1
-        if not self._options.mine(queue.host.name):
-            check.handed(self._sink)
-            self._end()
-            return
         queue.waiting.appendleft(check)
         self._offer(queue)
         self._wake()

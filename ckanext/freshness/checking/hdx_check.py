@@ -87,7 +87,6 @@ class HdxCheck:
         is_same = (
             resource.url == first.url
             and not (resource.keep_copy or first.keep_copy)
-            and resource.start_at == first.start_at
             and _conditions(resource) == _conditions(first)
         )
         if is_same:
@@ -102,8 +101,7 @@ class HdxCheck:
         return self._request
 
     def _ask(self, etag: str | None = None, last_modified: str | None = None) -> RequestAttempts:
-        url = self._resources[0].start_at or self._resources[0].url
-        request = Request(url, etag=etag, last_modified=last_modified)
+        request = Request(self._resources[0].url, etag=etag, last_modified=last_modified)
         return self._tools.client.begin(request, self._choose_sink, self._target)
 
     def _choose_sink(self, answer: Answer) -> Sink | Body:
@@ -290,15 +288,6 @@ class HdxCheck:
             sink(result)
         return NextStep.END
 
-    def handed(self, sink: _Sink) -> None:
-        at, target = self._tools.now(), self.begin().target.url
-        for resource in self._resources:
-            # Not stored: only handed_to counts.
-            outcome = Outcome.UNCONFIRMED
-            attempt = Attempt(at, "GET", outcome, final_url=self._redirected_to(target))
-            memory = resource.memory
-            sink(CheckResult(resource, self._host, outcome, memory, attempt, handed_to=target))
-
     def close(self) -> None:
         if self._hasher is not None:
             self._hasher.close()
@@ -366,8 +355,7 @@ class HdxCheck:
         """Return the URL that answered, without secrets; None if it is the resource's URL."""
         if url is None or self._request is None:
             return None
-        moved = url != self._request.start.url or self._resources[0].start_at is not None
-        return display_url(url) if moved else None
+        return display_url(url) if url != self._request.start.url else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -107,40 +107,39 @@ def write(results: Sequence[CheckResult], run_start: datetime) -> list[tuple[Che
 def _row(result: CheckResult) -> dict[str, Any]:
     """Return the columns of :data:`_COLUMNS` for a result. Missing columns become NULL."""
     memory, attempt = result.memory, result.attempt
-    row: dict[str, Any] = {"resource_id": result.resource.resource_id, "url": result.resource.url}
-    if result.handed_to is not None:
-        row["handed_to"] = result.handed_to
-    else:
-        row |= _EFFECT_COLUMNS[result.outcome] | {
-            "etag": memory.etag,
-            "last_modified": memory.last_modified,
-            "hash": memory.hash,
-            "earlier": memory.earlier,
-            "outdated": memory.outdated,
-            "tabular": memory.tabular,
-            "promised": memory.promised,
-            "found_kind": memory.found,
-            "visited": attempt.reason not in _NOT_ASKED,
-            "failed": result.counts_as_failure,
-            "changes": data_changes.evidence_of(result) is not None or None,
-            "outcome": result.outcome.value,
-            "at": utc(attempt.at).isoformat(),
-            "changed_at": utc_text(result.changed_at),
-            "method": attempt.method,
-            "status": attempt.status,
-            "reason": attempt.reason,
-            "words": attempt.words,
-            "received": attempt.received,
-            "seconds": round(attempt.seconds, 3),
-            "shape": result.shape,
-            "final_url": attempt.final_url,
-            "sent_etag": attempt.etag,
-            "sent_modified": attempt.last_modified,
-            "modified": utc_text(attempt.modified),
-            "hides_changes": result.hides_changes,
-            **_why(result),
-            **_learned(result),
-        }
+    row = {
+        "resource_id": result.resource.resource_id,
+        "url": result.resource.url,
+        **_EFFECT_COLUMNS[result.outcome],
+        "etag": memory.etag,
+        "last_modified": memory.last_modified,
+        "hash": memory.hash,
+        "earlier": memory.earlier,
+        "outdated": memory.outdated,
+        "tabular": memory.tabular,
+        "promised": memory.promised,
+        "found_kind": memory.found,
+        "visited": attempt.reason not in _NOT_ASKED,
+        "failed": result.counts_as_failure,
+        "changes": data_changes.evidence_of(result) is not None or None,
+        "outcome": result.outcome.value,
+        "at": utc(attempt.at).isoformat(),
+        "changed_at": utc_text(result.changed_at),
+        "method": attempt.method,
+        "status": attempt.status,
+        "reason": attempt.reason,
+        "words": attempt.words,
+        "received": attempt.received,
+        "seconds": round(attempt.seconds, 3),
+        "shape": result.shape,
+        "final_url": attempt.final_url,
+        "sent_etag": attempt.etag,
+        "sent_modified": attempt.last_modified,
+        "modified": utc_text(attempt.modified),
+        "hides_changes": result.hides_changes,
+        **_why(result),
+        **_learned(result),
+    }
     return {
         name: storable(value) if isinstance(value, str) else value
         for name, value in row.items()
@@ -194,7 +193,7 @@ def _learned(result: CheckResult) -> dict[str, Any]:
 
 
 _COLUMNS = """
-    resource_id text, url text, handed_to text, etag text, last_modified text, hash text,
+    resource_id text, url text, etag text, last_modified text, hash text,
     earlier text[], outdated boolean, tabular boolean, promised text, found_kind text,
     visited boolean, failed boolean, changes boolean, outcome text, found boolean,
     hashed boolean, tells boolean, unconfirmed boolean, undetermined text, at timestamp,
@@ -222,15 +221,14 @@ _NEW_CONTENT = ", ".join(
 
 _WRITE = f"""
 UPDATE freshness_check c SET
-    handed_to = f.handed_to,
-    etag = CASE WHEN f.handed_to IS NULL THEN f.etag ELSE c.etag END,
-    last_modified = CASE WHEN f.handed_to IS NULL THEN f.last_modified ELSE c.last_modified END,
-    hash = CASE WHEN f.handed_to IS NULL THEN f.hash ELSE c.hash END,
+    etag = f.etag,
+    last_modified = f.last_modified,
+    hash = f.hash,
     earlier = coalesce(f.earlier, c.earlier),
     outdated = coalesce(f.outdated, c.outdated),
     tabular = coalesce(f.tabular, c.tabular),
-    promised = CASE WHEN f.handed_to IS NULL THEN f.promised ELSE c.promised END,
-    found = CASE WHEN f.handed_to IS NULL THEN f.found_kind ELSE c.found END,
+    promised = f.promised,
+    found = f.found_kind,
     unconfirmed = coalesce(f.unconfirmed, c.unconfirmed),
     hashed_at = CASE WHEN f.hashed THEN f.at ELSE c.hashed_at END,
     visited_at = CASE WHEN f.visited THEN :run_start ELSE c.visited_at END,
@@ -258,12 +256,8 @@ UPDATE freshness_check c SET
     dates_right = c.dates_right + CASE WHEN f.date_right THEN 1 ELSE 0 END,
     dates_wrong = c.dates_wrong + CASE WHEN f.date_wrong THEN 1 ELSE 0 END,
     hides_changes = coalesce(f.hides_changes, c.hides_changes),
-    attempts = CASE WHEN f.handed_to IS NOT NULL THEN c.attempts
-        ELSE jsonb_path_query_array({_ATTEMPT} || c.attempts, '$[0 to {ATTEMPTS - 1}]') END,
-    strip = CASE WHEN f.handed_to IS NOT NULL THEN c.strip
-        ELSE right(
-            c.strip || CASE WHEN f.failed THEN 'f' WHEN f.found THEN 'w' ELSE 'u' END, {STRIP}
-        ) END
+    attempts = jsonb_path_query_array({_ATTEMPT} || c.attempts, '$[0 to {ATTEMPTS - 1}]'),
+    strip = right(c.strip || CASE WHEN f.failed THEN 'f' WHEN f.found THEN 'w' ELSE 'u' END, {STRIP})
 FROM jsonb_to_recordset(CAST(:rows AS jsonb)) AS f ({_COLUMNS})
 JOIN resource r ON r.id = f.resource_id AND r.url = f.url AND r.state = 'active'
 JOIN freshness_check before ON before.resource_id = f.resource_id

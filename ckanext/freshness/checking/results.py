@@ -20,14 +20,12 @@ class ResourceToCheck(NamedTuple):
     :ivar hash_anyway: whether the file is read even if the server reports no change
     :ivar format: as the catalogue declares it
     :ivar mimetype: as the catalogue declares it; None if a check has written it into the resource
-    :ivar start_at: URL to continue at, if another worker was redirected from ``url`` to it and handed the
-        check on
     :ivar keep_copy: whether a good file is staged for a copy
     :ivar has_shape: whether the shape of the stored content was read
     :ivar is_new: whether this run is the first to see the resource
     :ivar is_touched: whether the resource's own date is later than at the previous run
     :ivar changes: how often the file has changed so far
-    :ivar why: why the run chose the resource; None if another worker chose it
+    :ivar why: why the run chose the resource; None if nothing was chosen
     """
 
     resource_id: str
@@ -39,7 +37,6 @@ class ResourceToCheck(NamedTuple):
     hash_anyway: bool = False
     format: str | None = None
     mimetype: str | None = None
-    start_at: str | None = None
     keep_copy: bool = False
     has_shape: bool = False
     is_new: bool = False
@@ -93,7 +90,6 @@ class CheckResult(NamedTuple):
         not changed
     :ivar put_off: whether no request was sent because the host gives no answers. Ignore ``outcome``: the next
         run checks the URL.
-    :ivar handed_to: URL to continue at, if the URL redirects to another worker's host. Ignore ``outcome``.
     :ivar staged: a good file, staged for a copy; the receiver closes it
     """
 
@@ -113,6 +109,5 @@ class CheckResult(NamedTuple):
     has_last_modified: bool = False
     agreement: Agreement | None = None
     hides_changes: bool | None = None
-    handed_to: str | None = None
     put_off: bool = False
     staged: StagedBody | None = None

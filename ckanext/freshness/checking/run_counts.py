@@ -10,7 +10,7 @@ Memory grows with the number of datasets and of checked hosts, not with the numb
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from enum import Enum, Flag, auto
 from typing import Any, NamedTuple
@@ -292,33 +292,13 @@ class RunCounts:
             place = _PLACES.get(reason, ResourcePlace.EXTERNAL)
             self.seen(candidate.package_id, place, metadata_change(candidate))
 
-    def unchosen(self, reason: SelectionReason, number: int) -> None:
-        """Count resources as not checked that are neither new nor touched.
-
-        :meth:`known` counts their datasets.
-        """
-        place = _PLACES.get(reason, ResourcePlace.EXTERNAL)
-        self._resources[_ResourceLabel(place, MetadataChange.NOTHING)] += number
-
-    def known(self, package_ids: Iterable[str]) -> None:
-        """Note datasets with resources that are not new."""
-        for package_id in package_ids:
-            # A Flag's own operators take most of the time of a large catalogue.
-            if self._facts.setdefault(package_id, DatasetFact.KNOWN) is not DatasetFact.KNOWN:
-                self._note(package_id, DatasetFact.KNOWN)
-
     def seen(self, package_id: str, place: ResourcePlace, metadata: MetadataChange) -> None:
         """Count a resource as not checked."""
         self._resources[_ResourceLabel(place, metadata)] += 1
         self._note(package_id, _OF_METADATA[metadata])
 
     def checked(self, result: CheckResult) -> None:
-        """Count a resource as checked that was counted as not checked.
-
-        A check that was handed on to another worker is not counted yet.
-        """
-        if result.handed_to is not None:
-            return
+        """Count a resource as checked that was counted as not checked."""
         if result.put_off:
             self._hosts[result.host].put_off += 1
             self._all.put_off += 1

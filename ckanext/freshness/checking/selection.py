@@ -201,7 +201,7 @@ class Candidate(NamedTuple):
 
     A NamedTuple, since a run makes one for each resource of the catalogue (``./dev bench check full_size``).
 
-    :ivar host: of the URL, normalised; if another worker handed the check on, of the URL to continue at
+    :ivar host: of the URL, normalised
     :ivar assessed: whether the dataset's freshness is known
     :ivar frequency_days: the dataset's update frequency; None if it has none
     :ivar due: when the dataset becomes due; None if its status never changes, or no date is known
@@ -218,7 +218,6 @@ class Candidate(NamedTuple):
     :ivar unconfirmed: whether the last check found another hash and could not confirm it
     :ivar is_new: whether this run is the first to see the resource
     :ivar is_touched: whether the resource's own date is later than at the previous run
-    :ivar handed_to: URL to continue at, if another worker handed the check on
     :ivar history: for the policy ``learned``
     """
 
@@ -241,7 +240,6 @@ class Candidate(NamedTuple):
     unconfirmed: bool
     is_new: bool
     is_touched: bool
-    handed_to: str | None = None
     failed_at: datetime | None = None
     history: History = NO_HISTORY
 
@@ -324,16 +322,6 @@ class Selection:
             elif self._oldest and (age, -self._offered) > self._oldest[0][:2]:
                 entry = (age, -self._offered, kept or candidate.chosen())
                 heapq.heappushpop(self._oldest, entry)
-        return reason
-
-    def count(self, candidate: Candidate, number: int) -> SelectionReason:
-        """Count resources that are not chosen, and return the reason.
-
-        :param candidate: one of them; the others have equal facts
-        :param number: how many there are
-        """
-        reason = choose(candidate, self._now, self._rules)
-        self.reasons[reason] += number
         return reason
 
     def chosen(self) -> list[Chosen]:

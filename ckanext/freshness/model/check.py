@@ -121,10 +121,6 @@ class ResourceCheck(tk.BaseModel):
     undetermined = Column(
         UnicodeText, doc="why changes cannot be detected: api, blocked; empty if they can"
     )
-    handed_to = Column(
-        UnicodeText,
-        doc="URL on another worker's host, to which the URL redirects; that worker continues there",
-    )
     seen_modified = Column(DateTime, doc="the resource's own last_modified at the last run")
     shape = Column(
         JSONB,

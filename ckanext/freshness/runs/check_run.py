@@ -25,7 +25,7 @@ import sqlalchemy as sa
 
 from .. import settings
 from ..aging.messages import NN_
-from ..checking import check_rows, dataset_rows, offers, run_records
+from ..checking import check_rows, dataset_rows, run_records
 from ..checking.background_loop import in_batches
 from ..checking.change_rates import Observations
 from ..checking.content import DETECTORS
@@ -224,17 +224,12 @@ def run_part(
     shards: Collection[int],
     clock: Clock,
     progress: Progress = lambda numbers: None,
-    *,
-    handed_on: bool = False,
 ) -> RunResult:
-    """Check the hosts of some shards, except those that another run is checking.
-
-    :param handed_on: only continue the checks that other parts were redirected from
-    """
+    """Check the hosts of some shards, except those that another run is checking."""
     result = RunResult()
     with telling_of_loss(), run_records.shards(shards) as locks:
         result.shards_left = len(set(shards) - locks.held)
-        resources = _select(run, shards, locks.held, result.counts, handed_on=handed_on)
+        resources = _select(run, shards, locks.held, result.counts)
         _check(run, resources, locks, clock, progress, result)
     return result
 
@@ -242,17 +237,13 @@ def run_part(
 def finish(
     run: RunContext, parts: Iterable[RunResult], clock: Clock, *, error: str | None = None
 ) -> RunResult:
-    """End a run: continue the checks that were handed on, count the datasets, and store the counts.
+    """End a run: count the datasets, and store the counts.
 
     :param error: why parts are missing, in words for people
     """
     whole = RunResult()
     for part in parts:
         whole.merge(part)
-    if check_rows.any_handed_on():
-        rest = run_part(run, ALL_SHARDS, clock, handed_on=True)
-        rest.shards_left = 0
-        whole.merge(rest)
     types = settings.aging().dataset_types
     counts = whole.counts
     for package_id, newer in dataset_rows.with_newer_review_or_script(run.id):
@@ -345,7 +336,7 @@ def _selection(
         budget = -(-checks.per_run * total // max(check_rows.total(), 1))
     else:
         as_hdx = Selection(utc(now), rules, rotation)
-        offers.offer_all(as_hdx, now, checks, rules)
+        _offer(as_hdx, scope, now, checks, rules)
         budget = len(as_hdx.chosen())
     return LearnedSelection(utc(now), rules, budget, rotation)
 
@@ -373,34 +364,27 @@ def _offer(
     *,
     own: frozenset[int] | None = None,
     counts: RunCounts | None = None,
-    handed_on: bool = False,
 ) -> None:
     """Offer the resources of a scope to a selection.
 
     :param own: the shards whose resources are counted; None for all
     :param counts: count the resources here, too
-    :param handed_on: offer only those that another part has handed on
     """
-    if scope.is_whole and isinstance(selection, Selection) and not handed_on:
-        offers.offer_all(selection, now, checks, rules, own, counts)
-        return
     candidates = check_rows.stream(
         now,
         checks,
         package_ids=scope.package_ids,
         host=scope.host,
-        handed_on=handed_on,
         hosts=_hosts(selection),
     )
-    with check_rows.without_garbage_collection():
-        for candidate in candidates:
-            reason = selection.add(candidate)
-            if counts is not None and (
-                reason is not SelectionReason.ELSEWHERE
-                or own is None
-                or shard_of(candidate.host) in own
-            ):
-                counts.chosen(candidate, reason)
+    for candidate in candidates:
+        reason = selection.add(candidate)
+        if counts is not None and (
+            reason is not SelectionReason.ELSEWHERE
+            or own is None
+            or shard_of(candidate.host) in own
+        ):
+            counts.chosen(candidate, reason)
 
 
 def _select(
@@ -408,8 +392,6 @@ def _select(
     shards: Collection[int],
     held: Collection[int],
     counts: RunCounts,
-    *,
-    handed_on: bool,
 ) -> list[ResourceToCheck]:
     """Return the resources that a part checks, and count all resources of its shards.
 
@@ -418,11 +400,7 @@ def _select(
     checks = settings.checks()
     scope = run.scope
     rules = _rules(scope, checks.rules, None if len(held) == SHARDS else held)
-    if handed_on:
-        rules = replace(rules, everything=True, at_once=True)
-        selection: AnySelection = Selection(utc(run.now), rules, 0)
-    else:
-        selection = _selection(scope, run.now, checks, rules)
+    selection = _selection(scope, run.now, checks, rules)
     own = frozenset(shards)
     _offer(
         selection,
@@ -431,10 +409,9 @@ def _select(
         checks,
         rules,
         own=own if len(own) < SHARDS else None,
-        counts=None if handed_on else counts,
-        handed_on=handed_on,
+        counts=counts,
     )
-    why = {} if handed_on else selection.why()
+    why = selection.why()
     if isinstance(selection, LearnedSelection):
         counts.longest_days = stretched_days(selection)
     counts.reasons.update(reason.value for reason in why.values())
@@ -443,7 +420,6 @@ def _select(
         selection.rotation(),
         run.now,
         settings.aging(),
-        handed_on=handed_on,
         why=why,
     )
     # The candidates take as much memory as the resources that are read now.
@@ -468,7 +444,7 @@ def _check(
     if not resources:
         return
     documents = DocumentBatch(resource.package_id for resource in resources)
-    produced = in_batches(_checks_of(resources, locks.held, clock), most=RESULT_BATCH)
+    produced = in_batches(_checks_of(resources, clock), most=RESULT_BATCH)
     with closing(produced) as batches:
         for batch in batches:
             locks.check()
@@ -481,7 +457,7 @@ def _check(
 
 
 def _checks_of(
-    resources: Sequence[ResourceToCheck], held: frozenset[int], clock: Clock
+    resources: Sequence[ResourceToCheck], clock: Clock
 ) -> Callable[[Callable[[CheckResult], None]], Any]:
     """Return the coroutine that checks resources and hands over their results.
 
@@ -501,7 +477,6 @@ def _checks_of(
     options = EngineOptions(
         runners=checks.concurrency,
         confirm_after=checks.confirm_after,
-        mine=lambda host: shard_of(host) in held,
     )
 
     async def produce(hand_over: Callable[[CheckResult], None]) -> None:
@@ -530,7 +505,7 @@ def _write(
     concluded = conclusions.write(checked, run.id, run.now, clock())
     result.counts.newly_broken += concluded.newly_broken
     result.counts.repaired += concluded.repaired
-    run_records.count_checks(run.id, sum(one.handed_to is None for one in checked))
+    run_records.count_checks(run.id, len(checked))
     documents.add(concluded.marks)
     documents.ended(check_result.resource.package_id for check_result in batch)
     if any(check_result.staged for check_result in batch):

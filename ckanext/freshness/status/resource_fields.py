@@ -27,7 +27,7 @@ def write_found(written: Iterable[tuple[CheckResult, Any]], allowed: Collection[
     changes: dict[str, dict[str, Any]] = {}
     packages = set()
     for result, row in written:
-        if result.handed_to is not None or row.url_type == "upload":
+        if row.url_type == "upload":
             continue
         has = fields.stored(row.last_modified, row.size, row.mimetype, row.hash)
         if wanted := fields.after_check(has, row.wrote, fields.found(result), allowed):

@@ -233,7 +233,7 @@ class _Cycle:
                 with closing(in_batches(self._checks(inputs, results), most=BATCH)) as batches:
                     for batch in batches:
                         if batch:
-                            results.settle([each for each in batch if each.handed_to is None])
+                            results.settle(batch)
                             figures = self.report.figures
                             numbers = (figures.visited, figures.failed, len(inputs))
                             self.show_progress(FILES, numbers)

@@ -31,7 +31,6 @@ class IatiCheckInput(NamedTuple):
     """A dataset whose URL is to be checked.
 
     :ivar lost: the copy is missing from the store
-    :ivar start_at: where to begin, if another worker was redirected there from ``url``
     """
 
     resource_id: str
@@ -39,7 +38,6 @@ class IatiCheckInput(NamedTuple):
     url: str
     state: FileState
     lost: bool = False
-    start_at: str | None = None
 
 
 @dataclass(slots=True)
@@ -54,7 +52,6 @@ class IatiCheckResult:
     :ivar final_url: URL after redirects, without secrets; None if it is the dataset's URL
     :ivar received: bytes of bodies on the wire, in all requests
     :ivar seconds: of all requests, without waiting in our own queues
-    :ivar handed_to: where another worker must continue, because the URL redirects to its host
     """
 
     input: IatiCheckInput
@@ -65,7 +62,6 @@ class IatiCheckResult:
     final_url: str | None = None
     received: int = 0
     seconds: float = 0.0
-    handed_to: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,10 +115,6 @@ class _BegunCheck(NamedTuple):
     def url(self) -> str:
         return self.input.url
 
-    @property
-    def start_at(self) -> str | None:
-        return self.input.start_at
-
 
 class IatiCheck:
     """A check of one dataset's URL, as the engine runs it."""
@@ -156,7 +148,7 @@ class IatiCheck:
             assert good is not None
             etag, last_modified = good.etag, good.last_modified
         request = Request(
-            check_input.start_at or check_input.url,
+            check_input.url,
             decision.next_method.http_method,
             etag=etag,
             last_modified=last_modified,
@@ -211,7 +203,7 @@ class IatiCheck:
         )
         if file is not None:
             result.mimetype = mimetype_of(answer)
-        if answer.final_url != answer.url or result.input.start_at is not None:
+        if answer.final_url != answer.url:
             result.final_url = display_url(answer.final_url)
         return self._go_on(response, sink)
 
@@ -241,14 +233,6 @@ class IatiCheck:
         self.close()
         sink(result)
         return NextStep.END
-
-    def handed(self, sink: Callable[[IatiCheckResult], None], /) -> None:
-        """Hand the check to another worker, which begins it anew at the redirect's target."""
-        result = self._result
-        result.decision = IatiDecision(NextMethod.NOTHING, result.input.state)
-        result.handed_to = self.begin().target.url
-        self.close()
-        sink(result)
 
     def close(self) -> None:
         """Delete the staged bytes of the current answer."""

@@ -387,7 +387,7 @@ def test_a_visit_starts_from_what_was_remembered() -> None:
     write(finding(memory=memory))
     changes = Known(expected=1 / 7, found_at=NOW)
     assert start() == ResourceToCheck(
-        *("r", "p", URL, memory, None, NOW - 7 * DAY, False, "CSV", "text/csv", None),
+        *("r", "p", URL, memory, None, NOW - 7 * DAY, False, "CSV", "text/csv"),
         changes=changes,
     )
 

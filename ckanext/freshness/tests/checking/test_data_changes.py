@@ -40,7 +40,3 @@ def test_results_that_show_a_change(
     assert expected is data_changes.evidence_of(
         CheckResult(resource, "x.org", outcome, KNOWN, attempt, **more)
     )
-    handed_on = CheckResult(
-        resource, "x.org", outcome, KNOWN, attempt, handed_to="http://y.org/", **more
-    )
-    assert data_changes.evidence_of(handed_on) is None

@@ -27,7 +27,6 @@ class Wanted:
     """A URL to check, with a name."""
 
     url: str
-    start_at: str | None = None
     name: str = ""
 
 
@@ -58,7 +57,7 @@ class HeadThenGet:
         return self.asking
 
     def _ask(self, method: str) -> None:
-        url = self.wanted[0].start_at or self.wanted[0].url
+        url = self.wanted[0].url
         request = Request(url, method, limits=Limits(read=0.2, attempts=1))
         self.asking = self.client.begin(request, lambda answer: Body.COLLECT, self.target)
 
@@ -74,9 +73,6 @@ class HeadThenGet:
             self._ask("GET")
             return NextStep.ASK_NOW
         return self._end(error.reason.value, sink)
-
-    def handed(self, sink: Sink, /) -> None:
-        self._end(f"handed {self.begin().target.url}", sink)
 
     def close(self) -> None:
         self.closed = True
@@ -134,14 +130,6 @@ def test_each_visit_gets_what_its_url_gave() -> None:
 
 def test_a_url_that_is_none_is_not_asked() -> None:
     assert run([Wanted("no URL", name="one")]) == [("one", "invalid url")]
-
-
-def test_a_redirect_to_a_host_of_another_worker_is_handed_over() -> None:
-    with FileServer() as server:
-        there = f"http://127.0.0.2:{server.port}/y"
-        server.files["/x"] = Served(302, b"", {"Location": there})
-        options = EngineOptions(mine=lambda host: host == "127.0.0.1")
-        assert run([Wanted(f"{server.url}/x", name="one")], options) == [("one", f"handed {there}")]
 
 
 def test_what_is_on_its_way_when_everything_ends_is_closed() -> None:

@@ -489,23 +489,6 @@ def test_a_redirect_is_followed_to_another_host(server: FileServer) -> None:
     assert finding.host == "127.0.0.1"
 
 
-def test_a_redirect_to_another_workers_host_is_handed_on(server: FileServer) -> None:
-    other = server.url_at("127.0.0.2")
-    server.faults["/moved"] = faults.Redirect(f"{other}/file.csv")
-    asked = visit(f"{server.url}/moved")
-    (finding,) = run_check([asked], replace(QUICK, mine=lambda host: host == "127.0.0.1"))
-    assert finding.handed_to == f"{other}/file.csv"
-    assert finding.memory == asked.memory and not finding.counts_as_failure
-    assert [request.target for request in server.requests] == ["/moved"]
-    (finding,) = run_check(
-        [asked._replace(start_at=finding.handed_to)],
-        replace(QUICK, mine=lambda host: host == "127.0.0.2"),
-    )
-    assert finding.outcome is Outcome.FIRST_HASH and finding.handed_to is None
-    assert finding.host == "127.0.0.1"
-    assert finding.attempt.final_url == f"{other}/file.csv"
-
-
 def test_a_host_that_wants_to_be_left_alone_is(server: FileServer) -> None:
     server.faults[lambda request: True] = faults.Status(429, headers={"Retry-After": "86400"})
     found = run_check([visit(f"{server.url}/{n}") for n in range(20)])

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import settings as sized
 from hypothesis import strategies as st
 
-from ckanext.freshness import settings
 from ckanext.freshness.checking import check_rows, result_writer
 from ckanext.freshness.checking.change_rates import Observations
 from ckanext.freshness.checking.decisions import Agreement, KnownContent, Outcome
@@ -33,7 +32,6 @@ from ckanext.freshness.tests.checking.tables import (
     one_resource,
     package,
     resource,
-    rows,
     sql,
     start,
     visit,
@@ -140,28 +138,6 @@ def test_what_was_never_asked_is_asked_by_the_next_run(reason: FailureReason) ->
     assert known("visited_at") == {"visited_at": None if reason in ours else BEFORE}
 
 
-def test_a_visit_that_was_handed_on_has_found_nothing_yet() -> None:
-    one_resource()
-    write(finding())
-    before = known()
-    write(
-        finding(Outcome.ERROR, LATER, handed_to="http://other.example.org/", memory=KnownContent())
-    )
-    assert known() == before | {"handed_to": "http://other.example.org/"}
-    assert check_rows.any_handed_on()
-    # Whoever reads now does not take it for a resource of the other host, unless that is what it is for.
-    (plain,), (handed,) = rows(), rows(handed_on=True)
-    assert (plain.host, handed.host) == ("files.example.org", "other.example.org")
-    for handed_on, start_at in ((False, None), (True, "http://other.example.org/")):
-        (resource,) = check_rows.resources_to_check(
-            [plain], set(), NOW, settings.aging(), handed_on=handed_on
-        )
-        assert resource.start_at == start_at
-    write(finding(Outcome.SAME_HASH, LATER))
-    assert known("handed_to") == {"handed_to": None}
-    assert not check_rows.any_handed_on()
-
-
 def test_the_last_five_attempts_are_kept() -> None:
     one_resource()
     for number in range(7):
@@ -186,15 +162,12 @@ def test_the_strip_has_a_character_for_each_of_the_last_30_checks() -> None:
     @given(
         st.text("wfu", max_size=29) | st.text("wfu", min_size=30, max_size=30),
         st.sampled_from(LETTERS),
-        st.booleans(),
     )
-    def written(strip: str, check: tuple[Outcome, bool, str], handed_on: bool) -> None:
+    def written(strip: str, check: tuple[Outcome, bool, str]) -> None:
         sql("UPDATE freshness_check SET strip = :strip", strip=strip)
         outcome, failed, letter = check
-        target = "http://other.example.org/" if handed_on else None
-        write(finding(outcome, counts_as_failure=failed, handed_to=target))
-        expected = strip if handed_on else (strip + letter)[-30:]
-        assert known("strip") == {"strip": expected}
+        write(finding(outcome, counts_as_failure=failed))
+        assert known("strip") == {"strip": (strip + letter)[-30:]}
 
     written()
 

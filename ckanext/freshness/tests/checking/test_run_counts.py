@@ -37,7 +37,6 @@ def found(
     *,
     host: str = "example.org",
     modified: datetime | None = None,
-    handed_to: str | None = None,
     agreement: Agreement | None = None,
     etag: bool = False,
     last_modified: bool = False,
@@ -65,7 +64,6 @@ def found(
         agreement=agreement,
         has_etag=etag,
         has_last_modified=last_modified,
-        handed_to=handed_to,
     )
 
 
@@ -165,13 +163,6 @@ def test_every_outcome_has_a_label_of_its_own() -> None:
     for outcome in Outcome:
         check(counts, found(outcome))
     assert len(counts.resources()) == len(Outcome)
-
-
-def test_what_was_handed_on_is_not_visited() -> None:
-    counts = RunCounts()
-    check(counts, found(Outcome.ERROR, handed_to="http://other.org/"))
-    assert counts.resources() == {"nothing": 1}
-    assert (counts.checks, counts.errors, counts.hosts()) == (0, 0, {})
 
 
 # Datasets

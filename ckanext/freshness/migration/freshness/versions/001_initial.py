@@ -95,7 +95,6 @@ def upgrade() -> None:
         sa.Column("failing_since", sa.DateTime),
         sa.Column("failed_at", sa.DateTime),
         sa.Column("undetermined", sa.UnicodeText),
-        sa.Column("handed_to", sa.UnicodeText),
         sa.Column("seen_modified", sa.DateTime),
         sa.Column("shape", JSONB),
         sa.Column("attempts", JSONB, server_default="[]", nullable=False),

@@ -493,26 +493,6 @@ def test_many_at_once(server: IatiFiles, store: Store) -> None:
     assert server.peak > 20
 
 
-def test_what_is_redirected_to_another_workers_host_is_handed_over(
-    server: IatiFiles, store: Store
-) -> None:
-    there = f"{server.url_at('127.0.0.2')}/there.xml"
-    server.faults["/file.xml"] = faults.Redirect(there)
-    check_input = IatiCheckInput("a", "a", f"{server.url}/file.xml", FileState())
-    options = EngineOptions(mine=lambda host: host == "127.0.0.1")
-    (result,) = run([check_input], store.stage, options=options)
-    assert (result.handed_to, result.decision.state, result.decision.outcome) == (
-        there,
-        FileState(),
-        None,
-    )
-    (result,) = run([check_input._replace(start_at=there)], store.stage)
-    assert result.decision.outcome is IatiOutcome.DOWNLOADED
-    assert result.final_url == there
-    assert result.decision.state.good is not None
-    assert result.decision.state.good.source_url == check_input.url
-
-
 def test_certificates_are_verified_and_exceptions_recorded(store: Store, tmp_path: Path) -> None:
     host = "files.example"
     with tls_servers(host, tmp_path, "127.0.0.1") as urls:
