@@ -40,6 +40,12 @@ from .reader import (
 from .record_graph import Mapper, mapped
 from .task_group import TaskGroup
 
+ONLY_ABOVE = (
+    "the catalog that lists it describes it, but records are read from documents of their own: ask the "
+    "publisher to let its URL answer"
+)
+"""What to do about a catalog that cannot be read, and that the document of another one describes."""
+
 
 @dataclass(frozen=True, slots=True)
 class Place:
@@ -63,6 +69,7 @@ class _Container:
 class ContainerCrawl:
     """The first part of a crawl: the root, its catalogs, and records of other types between them and datasets.
 
+    :ivar described: listed catalogs and datasets that the document of their container describes itself
     :ivar aliases: the listed URL of each container, by its URL in its document
     :ivar by_containers: containers whose datasets only the LDP containers in their documents name
     :ivar warnings: one line for people for each oddity that costs nothing
@@ -99,6 +106,7 @@ class ContainerCrawl:
         self._paged: set[str] = set()
         """Containers whose lists have several pages."""
         self.by_containers: set[str] = set()
+        self.described: set[str] = set()
         self.aliases: dict[str, str] = {}
         self.warnings: list[str] = []
         self.not_harvested: dict[str, NotHarvested] = {}
@@ -156,8 +164,13 @@ class ContainerCrawl:
             return
         for dataset in outline.datasets:
             self._listing.add(dataset, url)
-        if not self._places.keys() | self.aliases.keys() >= {*outline.catalogs, *outline.parts}:
+        if not self.met >= {*outline.catalogs, *outline.parts}:
             self._listing.mark_unproved(url, "its list of catalogs changed while it was read")
+
+    @property
+    def met(self) -> set[str]:
+        """The URLs of all containers, as listed and as their documents name them."""
+        return {*self._places, *self.aliases}
 
     def containers_not_read(self) -> set[str]:
         """Return the containers that could not be read."""
@@ -194,6 +207,7 @@ class ContainerCrawl:
             self._sink(container.sighting, self._containers)
         for dataset in outline.datasets:
             self._listing.add(dataset, url)
+        self.described.update(outline.described)
         self._count_others(url, outline, is_counted=not is_catalog and not is_root)
         self._prove_list(url, outline)
         self._add_children(url, outline, url if is_catalog else place.catalog, below)
@@ -214,7 +228,7 @@ class ContainerCrawl:
     def _add_children(
         self, url: str, outline: DocumentOutline, catalog: str | None, below: dict[str, Place]
     ) -> None:
-        known = {*self._places, *self.aliases}
+        known = self.met
         children = {
             **{part: Place(catalog, is_catalog=False) for part in outline.parts},
             **{child: Place(catalog) for child in outline.catalogs},
@@ -304,8 +318,11 @@ class ContainerCrawl:
                 is_forbidden = failure.outcome is ReadOutcome.FORBIDDEN and not is_root
                 if is_forbidden:
                     self._forbidden[url] = failure
+                reason = failure.reason
+                if url in self.described:
+                    reason = f"{reason}; {ONLY_ABOVE}"
                 self._listing.mark_unreadable(
-                    url, failure.reason, reported=failure.reported or is_forbidden
+                    url, reason, reported=failure.reported or is_forbidden
                 )
                 return
             # It may have been a container, so it proves nothing. Drafts of any type are listed, too.
@@ -482,7 +499,7 @@ def _together(pages: DocumentOutline | None, page: DocumentOutline) -> DocumentO
 
 def _united(first: DocumentOutline, second: DocumentOutline) -> DocumentOutline:
     """Return the first outline with what the second one lists besides."""
-    names = ("catalogs", "datasets", "parts", "refused", "refused_catalogs")
+    names = ("catalogs", "datasets", "parts", "described", "refused", "refused_catalogs")
     united: dict[str, Any] = {
         name: sorted({*getattr(first, name), *getattr(second, name)}) for name in names
     }

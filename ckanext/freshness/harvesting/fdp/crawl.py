@@ -23,6 +23,7 @@ from ..record import (
     SeenRecord,
     Sighting,
     Sink,
+    loose_spelling,
 )
 from ..strategy import must_ask
 from . import documents
@@ -119,6 +120,8 @@ class Crawl:
         """Listed URLs that answer 401 or 403 and were never harvested."""
         self._below: dict[str, Place] = {}
         """Records that datasets list, and that are not read yet."""
+        self._parents: dict[str, set[str]] = {}
+        """By what the dct:isPartOf of datasets names besides catalogs: these datasets."""
         self._answers: dict[str, ReadOutcome] = {}
         """What the own URLs of current records answer that no list has."""
         self._options = options
@@ -160,6 +163,7 @@ class Crawl:
                 self._sink(self._as_left_out(sighting), self.containers)
             # A malformed record makes its page malformed: the record's own error is enough.
             self.warnings += self._pages.warnings(self._with_malformed_record)
+            self._warn_of_parents()
             missing = self._missing()
             self._doubt_unknown_lists(missing)
             if self.containers.unreadable or self.containers.unproved:
@@ -214,7 +218,8 @@ class Crawl:
     def _doubt_unknown_lists(self, missing: Collection[KnownRecord]) -> None:
         """Mark containers as unproved whose lists name only records that are neither readable nor current.
 
-        :param missing: current records that no list has; if there are none, a warning is enough.
+        :param missing: current records that no list has; if there are none, a warning is enough, unless the
+            container describes its records itself.
         """
         for container, members in self._listing.members().items():
             trusted = [
@@ -226,8 +231,10 @@ class Crawl:
             ]
             if not lists_nothing_readable(members, trusted):
                 continue
-            if missing:
-                self._listing.mark_unproved(container, nothing_readable(len(members)))
+            described = self._catalogs.described.intersection(members)
+            if missing or described:
+                words = nothing_readable(len(members), len(described))
+                self._listing.mark_unproved(container, words)
             else:
                 words = f"none of the {len(members)} records that it lists could be read"
                 self.warnings.append(f"{display_url(container)}: {words}")
@@ -409,6 +416,9 @@ class Crawl:
             adoptable = self._known.adoptable
             adopted = adoptable.of(url, listed) or adoptable.of(member.subject, listed)
         part_of = self._catalog_named(member.part_of)
+        if part_of is None:
+            for one in member.part_of:
+                self._parents.setdefault(one, set()).add(url)
         dataset = await self._datasets.read(
             url,
             document,
@@ -455,6 +465,18 @@ class Crawl:
             if catalog:
                 return catalog
         return None
+
+    def _warn_of_parents(self) -> None:
+        """Warn of each dct:isPartOf that names no record of this source."""
+        there = {*self._catalogs.met, *self._listing.urls(), *self._subjects}
+        spelled = set(map(loose_spelling, there)) if self._parents else set()
+        for parent, datasets in sorted(self._parents.items()):
+            if loose_spelling(parent) not in spelled:
+                example = display_url(min(datasets))
+                self.warnings.append(
+                    f"{display_url(parent)}: {len(datasets)} datasets, such as {example}, name it by "
+                    "dct:isPartOf, but it is no record of this source; they are in the catalogs that list them"
+                )
 
     def _dataset_of(self, url: str) -> str | None:
         """Return the listed URL of the dataset that a URL identifies."""
