@@ -23,7 +23,6 @@ from ..record import (
     SeenRecord,
     Sighting,
     Sink,
-    loose_spelling,
 )
 from ..strategy import must_ask
 from . import documents
@@ -163,7 +162,7 @@ class Crawl:
                 self._sink(self._as_left_out(sighting), self.containers)
             # A malformed record makes its page malformed: the record's own error is enough.
             self.warnings += self._pages.warnings(self._with_malformed_record)
-            self._warn_of_parents()
+            self._catalogs.warn_of_parents(self._parents, self._subjects)
             missing = self._missing()
             self._doubt_unknown_lists(missing)
             if self.containers.unreadable or self.containers.unproved:
@@ -465,18 +464,6 @@ class Crawl:
             if catalog:
                 return catalog
         return None
-
-    def _warn_of_parents(self) -> None:
-        """Warn of each dct:isPartOf that names no record of this source."""
-        there = {*self._catalogs.met, *self._listing.urls(), *self._subjects}
-        spelled = set(map(loose_spelling, there)) if self._parents else set()
-        for parent, datasets in sorted(self._parents.items()):
-            if loose_spelling(parent) not in spelled:
-                example = display_url(min(datasets))
-                self.warnings.append(
-                    f"{display_url(parent)}: {len(datasets)} datasets, such as {example}, name it by "
-                    "dct:isPartOf, but it is no record of this source; they are in the catalogs that list them"
-                )
 
     def _dataset_of(self, url: str) -> str | None:
         """Return the listed URL of the dataset that a URL identifies."""
