@@ -17,10 +17,8 @@ from ckanext.freshness.tests.servers.fdp_model import Kind
 from ckanext.freshness.tests.servers.fdp_paging import Paging
 from ckanext.freshness.tests.servers.fdp_render import Layout
 
-PAGINGS = [*Paging]
 
-
-@pytest.mark.parametrize("paging", PAGINGS)
+@pytest.mark.parametrize("paging", Paging)
 def test_a_list_of_one_page_is_proved(fdp: FdpServer, paging: Paging) -> None:
     """Its links call its only page ``?page=1``, as the first and as the last one."""
     fdp.layout = Layout(pages=False, containers=False, paging=paging, page_size=9)
@@ -34,7 +32,7 @@ def test_a_list_of_one_page_is_proved(fdp: FdpServer, paging: Paging) -> None:
     assert (job.errors, job.of(RecordClass.DELETED)) == ([], unlisted)
 
 
-@pytest.mark.parametrize("paging", PAGINGS)
+@pytest.mark.parametrize("paging", Paging)
 def test_pages_after_one_that_repeats_records_are_read(fdp: FdpServer, paging: Paging) -> None:
     """Nothing that is not listed is deleted."""
     fdp.layout = Layout(pages=False, containers=False, paging=paging, page_size=1)
