@@ -69,7 +69,7 @@ class FreshnessPlugin(p.SingletonPlugin, DefaultTranslation):
         # Fail at the start and not at each edit: this reads ckan.site_url, which needs a host.
         settings.checks()
         tolerate_malformed_dates()
-        own_tables.forget_missing()
+        own_tables.look_again()
         own_fields.warn_at_first_start()
         if p.plugin_loaded("harvest"):
             # Imported only where ckanext-harvest is installed.

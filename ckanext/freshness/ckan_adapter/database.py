@@ -39,14 +39,6 @@ def hold_packages(package_ids: Sequence[str]) -> list[Any]:
     return list(model.Session.query(package).filter(package.id.in_(package_ids)))
 
 
-def has_written() -> bool:
-    """Decide whether the session has written objects in this transaction, or will on its next flush."""
-    session = model.Session()
-    # CKAN keeps the flushed objects until the transaction ends.
-    waiting = session.new or session.dirty or session.deleted
-    return bool(waiting) or hasattr(session, "_object_cache")
-
-
 def has_newest_migration(plugin: str) -> bool:
     """Decide whether the newest migration of a plugin has been applied."""
     source = inspect.getsourcefile(type(p.get_plugin(plugin)))

@@ -8,8 +8,6 @@ from collections.abc import Iterator
 import ckan.plugins.toolkit as tk
 import sqlalchemy as sa
 
-from . import own_tables
-
 _INVALID_TRANSACTION = "8s2b"
 """SQLAlchemy's error code for statements in a session whose connection was lost."""
 
@@ -36,15 +34,13 @@ def is_loss(error: BaseException) -> bool:
 
 @contextlib.contextmanager
 def telling_of_loss() -> Iterator[None]:
-    """Raise errors with clear messages if the database is lost or read-only, or its tables are missing.
+    """Raise errors with clear messages if the database is lost or read-only.
 
     :raises DatabaseLostError: the connection was lost
     :raises DatabaseReadOnlyError: the database accepts no changes
-    :raises TablesMissingError: tables are missing or old
     """
     try:
-        with own_tables.detect_missing():
-            yield
+        yield
     except sa.exc.SQLAlchemyError as error:
         if getattr(getattr(error, "orig", None), "pgcode", None) == _READ_ONLY:
             words = tk._(

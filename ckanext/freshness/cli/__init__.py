@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from ..uninstall import command as uninstall
+from ..ckan_adapter.own_tables import required
 from .checks import check
 from .commands import ReportingGroup
 from .data_changes import changes
@@ -30,5 +30,6 @@ def freshness() -> None:
 
 
 for command in COMMANDS:
+    if command is not doctor and command.callback is not None:
+        command.callback = required(command.callback)
     freshness.add_command(command)
-freshness.add_command(uninstall, "uninstall")

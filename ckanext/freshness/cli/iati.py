@@ -14,6 +14,7 @@ import click
 
 from ..checking import run_records
 from ..ckan_adapter.lost_database import DatabaseLostError
+from ..ckan_adapter.own_tables import required
 from ..dates import utc_now
 from ..iati.cycle import cycle
 from ..iati.cycle.report import CycleReport
@@ -32,6 +33,7 @@ def iati() -> None:
 @click.argument("source")
 @click.option("--strict", is_flag=True, help="Check failing files without a pause.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
+@required
 def update(source: str, strict: bool, as_json: bool) -> None:
     """Run an update cycle of SOURCE (id or name).
 

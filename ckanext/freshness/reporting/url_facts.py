@@ -21,9 +21,6 @@ from . import copy_urls, link_checks
 
 KEY = "freshness_check"
 
-_KEYS = (KEY, copy_urls.CACHED_URL, copy_urls.CACHED_ZIP_URL)
-"""Keys of a resource that are never stored. Earlier versions showed the URLs of copies as separate keys."""
-
 _is_writing: ContextVar[bool] = ContextVar("freshness_is_writing", default=False)
 
 
@@ -54,15 +51,13 @@ def show(packages: Sequence[dict[str, Any]], context: Mapping[str, Any] | None =
         for resource in package.get("resources") or ()
         if isinstance(resource, dict) and "id" in resource
     }
-    # Documents that earlier versions indexed contain the keys.
     for resource in resources.values():
-        for key in _KEYS:
-            resource.pop(key, None)
+        resource.pop(KEY, None)
     if resources and not _is_writing.get() and _is_for_reading(context or {}):
         _add_facts([package.get("id") for package in packages], resources)
 
 
-@own_tables.optional_reading
+@own_tables.optional
 def _add_facts(package_ids: Sequence[str | None], resources: Mapping[str, dict[str, Any]]) -> None:
     for resource_id, facts in _facts(package_ids, resources).items():
         resources[resource_id][KEY] = facts
@@ -83,8 +78,8 @@ def without(data_dict: Mapping[str, Any]) -> dict[str, Any]:
 
 def _without(resources: Iterable[Any]) -> Iterator[Any]:
     for resource in resources:
-        if isinstance(resource, dict) and not resource.keys().isdisjoint(_KEYS):
-            yield {key: value for key, value in resource.items() if key not in _KEYS}
+        if isinstance(resource, dict) and KEY in resource:
+            yield {key: value for key, value in resource.items() if key != KEY}
         else:
             yield resource
 

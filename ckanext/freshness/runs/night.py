@@ -14,7 +14,6 @@ from ..checking.run_records import LocksLostError
 from ..ckan_adapter.ckan_core import model
 from ..ckan_adapter.locks import locked_if_free
 from ..ckan_adapter.lost_database import DatabaseLostError, telling_of_loss
-from ..ckan_adapter.own_tables import TablesMissingError
 from ..copies.store import StoreError
 from ..dates import utc
 from ..model import CheckRun
@@ -29,7 +28,7 @@ KIND = "nightly"
 """Kind of the rows of runs that record parts which failed."""
 
 _EXPECTED_ERRORS = (
-    *(DatabaseLostError, TablesMissingError, LocksLostError),
+    *(DatabaseLostError, LocksLostError),
     *(OptionError, StoreError),
 )
 """Errors whose message says all: the log needs no traceback."""
@@ -84,7 +83,6 @@ def nightly(parts: Sequence[NightPart], clock: Callable[[], datetime]) -> Iterat
 
     :raises NightRunningError: another nightly run is in progress
     :raises DatabaseLostError: the database cannot be reached at the beginning
-    :raises TablesMissingError: this extension's tables are missing or outdated
     """
     with telling_of_loss(), locked_if_free(LOCK) as is_ours:
         if not is_ours:
@@ -102,9 +100,6 @@ def _report(part: NightPart, now: datetime) -> PartReport:
         with telling_of_loss():
             return part.work(now)
     except _EXPECTED_ERRORS as error:
-        if isinstance(error, TablesMissingError) and "freshness" in error.plugins:
-            # Without our tables, no part can work, and no failure can be stored.
-            raise
         log.error("The nightly %s failed: %s", part.name, error)
         model.Session.remove()
         return PartReport(str(error), complete=False)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ckan.plugins as p
 import ckan.plugins.toolkit as tk
-import sqlalchemy as sa
 from flask import Blueprint
 from flask.typing import ResponseReturnValue
 from flask_wtf.csrf import CSRFError
@@ -22,24 +21,18 @@ from .responses import refuse_expired
 from .worklist import worklist
 
 
-def _without_tables(
-    error: own_tables.TablesMissingError | sa.exc.ProgrammingError,
-) -> ResponseReturnValue:
+def _without_tables(error: own_tables.TablesMissingError) -> ResponseReturnValue:
     """Return an error page (503) that says what to do about missing tables."""
-    try:
-        with own_tables.detect_missing():
-            raise error
-    except own_tables.TablesMissingError as missing:
-        values = {"code": 503, "name": tk._("Service Unavailable"), "content": str(missing)}
-        return tk.render("error_document_template.html", values), 503
+    values = {"code": 503, "name": tk._("Service Unavailable"), "content": str(error)}
+    return tk.render("error_document_template.html", values), 503
 
 
 for _pages in (
     *(badges, copies, dataset, harvest, iati, iati_page, mail_link, mails, report_pages, worklist),
 ):
+    _pages.before_request(own_tables.refuse_missing)
     _pages.before_request(arguments.refuse_unusable)
     _pages.register_error_handler(own_tables.TablesMissingError, _without_tables)
-    _pages.register_error_handler(sa.exc.ProgrammingError, _without_tables)
     _pages.register_error_handler(CSRFError, refuse_expired)
 
 
