@@ -52,7 +52,7 @@ from .reporting import newest_runs
 from .runs import night
 from .runs.copies import copy_rows, options, resource_copies
 from .search import unindexed
-from .status import own_fields, refresh, removal
+from .status import own_fields, refresh
 from .web.exchange import Limits
 
 
@@ -555,7 +555,7 @@ def documents(now: datetime) -> Iterator[SiteFinding]:
 
 
 def fields_of_the_site(now: datetime) -> Iterator[SiteFinding]:
-    """Report fields of the site's own under names that this extension uses, and a begun removal of ours."""
+    """Report fields of the site's own under names that this extension uses."""
     if found := own_fields.find():
         yield _problem(
             f"{own_fields.in_words(found)}. These datasets have no status", own_fields.CHOICE
@@ -571,12 +571,6 @@ def fields_of_the_site(now: datetime) -> Iterator[SiteFinding]:
             words,
             "If it is to write all of its own fields, set ckanext.freshness.field_prefix, then: "
             "ckan freshness refresh --all",
-        )
-    if (since := removal.begun_at()) is not None:
-        yield _warning(
-            f"Since {utc_words(since)} this extension is being uninstalled: it writes no extras",
-            "To stay: ckan freshness-uninstall --undo. To leave: remove the plugins from ckan.plugins, restart "
-            "CKAN, then: ckan freshness-uninstall --drop-tables",
         )
 
 

@@ -77,11 +77,6 @@ def dataset_types() -> frozenset[str]:
     return frozenset(words("dataset_types")) - {"harvest"}
 
 
-def replaces_fields() -> bool:
-    """Decide whether this extension's extras replace the site's own of the same names."""
-    return flag("replace_fields")
-
-
 def is_judged(package_type: str | None) -> bool:
     """Decide whether packages of a type are judged.
 

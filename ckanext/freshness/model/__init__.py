@@ -10,10 +10,8 @@ from .freshness import (
     DatasetFreshness,
     FreshnessEvidence,
     FreshnessTransition,
-    ReplacedField,
     ResourceMemory,
     Unindexed,
-    Uninstall,
 )
 from .harvest import HarvestDocument, HarvestHold, HarvestReport
 from .mails import Mail, MailPerson
@@ -36,9 +34,7 @@ __all__ = [
     "IatiDataset",
     "Mail",
     "MailPerson",
-    "ReplacedField",
     "ResourceCheck",
     "ResourceMemory",
     "Unindexed",
-    "Uninstall",
 ]

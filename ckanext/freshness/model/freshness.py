@@ -201,28 +201,3 @@ class Comparison(tk.BaseModel):
         nullable=False,
         doc="when a refresh began that compared the extras of all datasets",
     )
-
-
-class ReplacedField(tk.BaseModel):
-    """An extra of a site's own that ours has replaced."""
-
-    __tablename__ = "freshness_replaced"
-
-    package_id = Column(UnicodeText, primary_key=True, doc="dataset")
-    key = Column(UnicodeText, primary_key=True, doc="the extra that was replaced")
-    value = Column(UnicodeText, nullable=False, doc="the site's own value")
-
-
-class Uninstall(tk.BaseModel):
-    """A mark that the extension is being uninstalled. Processes that still run write no extras."""
-
-    __tablename__ = "freshness_uninstall"
-
-    began_at = Column(
-        DateTime,
-        primary_key=True,
-        doc=(
-            "when ckan freshness-uninstall was first called; there is no row before, and none "
-            "after --undo"
-        ),
-    )

@@ -127,14 +127,9 @@ def assess_packages(
     assessed = []
     names = _NamesOfTypes()
     for dataset in snapshot.take(package_ids, rules.aging.dataset_types):
-        own_fields = names.own_fields(dataset)
-        if own_fields and not settings.replaces_fields():
-            # The site has not chosen yet what becomes of them.
+        if names.own_fields(dataset):
+            # They are the site's, which sets a prefix for ours.
             continue
-        changes.replaced += [
-            {"package_id": dataset.id, "key": key, "value": value}
-            for key, value in own_fields.items()
-        ]
         own_edit = None if edit is None else completed(edit, dataset)
         found_pieces = (found or {}).get(dataset.id, ())
         judgement = judge(
@@ -160,14 +155,14 @@ def assess_packages(
             edit=own_edit,
             run_id=run_id,
         )
-        keys = () if dataset.is_uninstalled else names.to_write(dataset)
+        keys = names.to_write(dataset)
         assessed.append(
             AssessedDataset(
                 dataset.id,
                 stored=dataset.extras,
                 wanted={key: value for key, value in row.extras().items() if key in keys},
                 keys=keys,
-                resources=() if dataset.is_uninstalled else dataset.resources,
+                resources=dataset.resources,
                 changes_status=dataset.row is not None and dataset.row.status != row.status,
             )
         )

@@ -17,7 +17,7 @@ from ..checking.results import CheckResult
 from ..checking.selection import is_broken
 from ..ckan_adapter.ckan_core import model
 from ..search import unindexed
-from . import removal, resource_fields
+from . import resource_fields
 from .assessment import update_packages
 from .transitions import TransitionCause
 
@@ -68,8 +68,7 @@ def write(
         concerned.update(dataset_rows.with_passed_boundary(sorted(doubted), now))
     changes = (data_changes.of_check(result, row) for result, row in written)
     data_changes.write([change for change in changes if change is not None])
-    allowed = settings.resource_fields() if removal.begun_at() is None else frozenset[str]()
-    touched = resource_fields.write_found(written, allowed)
+    touched = resource_fields.write_found(written, settings.resource_fields())
     marks = assess_and_commit(sorted(concerned), now, run_id, found, touched)
     turns = _turns([row for _, row in written])
     return Conclusions(marks, turns.count((False, True)), turns.count((True, False)))

@@ -1,4 +1,4 @@
-"""Finds a site's own fields under the names of ours, which are not overwritten until the site chooses."""
+"""Finds a site's own fields under the names of ours, which are never overwritten."""
 
 from __future__ import annotations
 
@@ -18,9 +18,8 @@ from ..own_values import foreign
 log = logging.getLogger(__name__)
 
 CHOICE = (
-    "Choose in the ini file: ckanext.freshness.field_prefix = PREFIX_ keeps these fields (the extension's own "
-    "names then begin with the prefix), or ckanext.freshness.replace_fields = true replaces them "
-    "(uninstalling restores the values). Restart CKAN, then: ckan freshness refresh --all"
+    "Set ckanext.freshness.field_prefix = PREFIX_ in the ini file, so that the names of this extension begin "
+    "with PREFIX_. Restart CKAN, then: ckan freshness refresh --all"
 )
 
 
@@ -39,7 +38,7 @@ _DECLARED = (
 
 
 class OwnFieldsError(Exception):
-    """Fields of the site's own that this extension would overwrite. The text says how to choose."""
+    """Fields of the site's own that this extension would overwrite. The text says what to do."""
 
     def __init__(self, found: Sequence[OwnField]) -> None:
         super().__init__(f"{in_words(found)}. Nothing was written. {CHOICE}")
@@ -61,14 +60,12 @@ def in_words(found: Sequence[OwnField]) -> str:
 def find(
     ids: Sequence[str] | None = None, *, has_tables: bool = True, has_schemas: bool = True
 ) -> list[OwnField]:
-    """Return the site's own fields that would be overwritten; none if the site has chosen to replace them.
+    """Return the site's own fields that have names of ours.
 
     :param ids: look only at these datasets
     :param has_tables: whether this extension's tables exist; without them, it has not written anything yet
     :param has_schemas: whether to leave out fields that a schema declares, which are never overwritten
     """
-    if settings.replaces_fields():
-        return []
     names = site_names()
     # At a start, schemas cannot be asked for yet.
     keys = {
@@ -103,7 +100,7 @@ def warn_at_first_start() -> None:
         inspector = sa.inspect(model.Session.get_bind())
         if not inspector.has_table("package"):
             return
-        has_tables = inspector.has_table("freshness_replaced")
+        has_tables = inspector.has_table("freshness_dataset")
         dataset = "SELECT 1 FROM freshness_dataset LIMIT 1"
         if has_tables and model.Session.execute(sa.text(dataset)).first():
             return

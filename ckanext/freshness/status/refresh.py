@@ -57,7 +57,7 @@ class RefreshCounts:
     """Purged datasets whose rows were removed."""
     failures: list[IndexFailure] = field(default_factory=list)
     own_fields: list[OwnField] = field(default_factory=list)
-    """Fields of the site's own that would be overwritten. Datasets without a status wait for its choice."""
+    """Fields of the site's own with names of ours. These datasets have no status."""
 
 
 Progress = Callable[[int, int], None]
@@ -242,7 +242,6 @@ _IS_LOST = f"""(
     CASE WHEN p.type = ANY(:with_status) THEN {_EXTRA} IS DISTINCT FROM d.status
         WHEN p.type = ANY(:with_date) THEN {_EXTRA} IS NULL AND d.last_modified IS NOT NULL
         ELSE false END
-    AND NOT EXISTS (SELECT 1 FROM freshness_uninstall)
 )"""
 _IS_NEW_OR_LOST = f"(d.package_id IS NULL OR {_IS_LOST})"
 _IS_DUE = "(d.field_prefix <> :prefix OR d.next_boundary <= :now OR d.judge_anew)"
@@ -269,7 +268,7 @@ def _reap(*, everything: bool) -> int:
     """
     gone = _ids(_GONE.format(table="freshness_dataset"))
     others = (
-        *("freshness_evidence", "freshness_replaced", "freshness_resource"),
+        *("freshness_evidence", "freshness_resource"),
         *("freshness_suggestion", "freshness_transition"),
     )
     if everything:

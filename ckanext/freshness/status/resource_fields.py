@@ -80,19 +80,6 @@ def take_out(package_ids: Iterable[str]) -> None:
     model.Session.execute(sa.text(statement), {"ids": list(package_ids)})
 
 
-def put_back() -> int:
-    """Write the values of checks into empty fields of links again, and return the number of resources."""
-    filled = f"""
-    UPDATE resource SET
-        last_modified = coalesce(r.last_modified, CAST(c.wrote ->> 'last_modified' AS timestamp)),
-        size = coalesce(r.size, CAST(c.wrote ->> 'size' AS bigint)),
-        mimetype = coalesce(nullif(r.mimetype, ''), c.wrote ->> 'mimetype'),
-        hash = coalesce(nullif(r.hash, ''), c.wrote ->> 'hash', '')
-    FROM {_WITH_FOUND} AND resource.id = r.id AND c.url = r.url
-    RETURNING r.id"""
-    return len(model.Session.execute(sa.text(filled)).all())
-
-
 def _write(changes: Mapping[str, Mapping[str, Any]]) -> None:
     model.Session.execute(sa.text(_WRITE), {"rows": _rows(changes)})
 

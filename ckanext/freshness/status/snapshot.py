@@ -78,8 +78,6 @@ class DatasetSnapshot:
     """The ids of remembered resources that were deleted."""
     pieces: Sequence[DatedEvidence]
     """The remembered evidence."""
-    is_uninstalled: bool = False
-    """Whether ``ckan freshness-uninstall`` was called, so that no extras are to be written."""
 
 
 def take(package_ids: Iterable[str], package_types: Iterable[str]) -> list[DatasetSnapshot]:
@@ -123,7 +121,6 @@ def take(package_ids: Iterable[str], package_types: Iterable[str]) -> list[Datas
             resources=list(_resources(resources[row.id], gone[row.id])),
             gone=[one.known_id for one in gone[row.id]],
             pieces=pieces[row.id],
-            is_uninstalled=row.is_uninstalled,
         )
         for row in packages
     ]
@@ -185,7 +182,7 @@ _PACKAGES = f"""
 SELECT p.id, p.type, p.metadata_modified, {PACKAGE_EXTRAS} AS extras,
     h.id AS harvest_object_id, h.config AS source_config,
     {ORGANIZATION_EXTRA} AS organization_frequency,
-    EXISTS (SELECT 1 FROM freshness_uninstall) AS is_uninstalled, d.*
+    d.*
 FROM package p
 LEFT JOIN freshness_dataset d ON d.package_id = p.id
 LEFT JOIN LATERAL ({{harvest}}) h ON true

@@ -29,7 +29,6 @@ class TableChanges:
         self.resources: list[dict[str, Any]] = []
         self.gone: list[str] = []
         self.transitions: list[dict[str, Any]] = []
-        self.replaced: list[dict[str, Any]] = []
         self.of_data: list[DataChange] = []
 
     def add(
@@ -74,8 +73,6 @@ class TableChanges:
     def write(self) -> None:
         """Write all rows: changes of data by a statement of their own, since they are few."""
         data_changes.write(self.of_data)
-        if self.replaced:
-            model.Session.execute(sa.text(_REPLACED), {"replaced": json.dumps(self.replaced)})
         tables = {
             "datasets": self.datasets,
             "evidence": self.evidence,
@@ -137,7 +134,6 @@ _RESOURCES = _upsert(
     ("package_id", "url", "hash", "hash_writer"),
     ("first_seen",),
 )
-_REPLACED = _upsert("freshness_replaced", "replaced", ("package_id", "key"), ("value",))
 _TRANSITION = (
     "package_id, from_status, to_status, changed_at, evidence, cause, run_id"
     ", action, change, resource_id, resource_name, author, frequency_before, frequency_after"

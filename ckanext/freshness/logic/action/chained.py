@@ -16,9 +16,9 @@ from ...ckan_adapter.extras import package_extras
 from ...ckan_adapter.forms import own_extras
 from ...ckan_adapter.site_names import site_names
 from ...dates import utc_now
+from ...model import DatasetFreshness
 from ...own_values import as_mapping, claimed, foreign
 from ...reporting import url_facts
-from ...status import removal
 from ...status.assessment import assess_packages
 from ...status.transitions import TransitionCause
 from .. import frequency_form
@@ -96,14 +96,12 @@ def _are_own(
 
 def _is_judged(package_id: str) -> bool:
     """Decide whether a dataset has extras of ours under the names of today."""
-    if not removal.has_table("freshness_dataset"):
+    if own_tables.missing():
         return False
-    # Read as JSON because the newest migration may be missing.
-    statement = """
-    SELECT 1 FROM freshness_dataset d
-    WHERE package_id = :id AND coalesce(to_jsonb(d) ->> 'field_prefix', '') = :prefix"""
-    values = {"id": package_id, "prefix": site_names().prefix}
-    return model.Session.execute(sa.text(statement), values).first() is not None
+    prefix = sa.select(DatasetFreshness.field_prefix).where(
+        DatasetFreshness.package_id == package_id
+    )
+    return bool(model.Session.execute(prefix).scalar() == site_names().prefix)
 
 
 @own_tables.optional

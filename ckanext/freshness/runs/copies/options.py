@@ -9,6 +9,7 @@ from pathlib import Path
 import ckan.plugins.toolkit as tk
 
 from ... import settings
+from ...copies.location import open_store
 from ...copies.store import Store
 
 
@@ -75,7 +76,7 @@ def store(options: CopyOptions | None = None) -> Store:
     :raises StoreError: the location cannot be used
     """
     options = options or copies()
-    return Store(options.location, options.quota)
+    return open_store(options.location, quota=options.quota)
 
 
 def _location() -> str:

@@ -10,9 +10,8 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from ckan.lib import webassets_tools
 from werkzeug.serving import make_server
-
-from ckanext.freshness.tests.two_workers import build_assets
 
 playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
 
@@ -59,7 +58,9 @@ def site(
 
     The plugins are loaded before the address is an option that differs from test.ini's.
     """
-    build_assets()
+    # Of two first requests at once, one fails to make the same folder.
+    for bundle in webassets_tools.env:
+        bundle.urls()
     server = make_server("127.0.0.1", 0, let_files_be_kept(app.app), threaded=True)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
     address = f"http://127.0.0.1:{server.server_port}"

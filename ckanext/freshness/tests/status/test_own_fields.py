@@ -1,9 +1,9 @@
-"""A site's own fields under our names: they stay until the site chooses to keep or replace them."""
+"""A site's own fields under our names stay as they are; a prefix makes place for ours."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import datetime, timezone
 from typing import Any
 from uuid import uuid4
@@ -31,9 +31,8 @@ RIPE = {"freshness": "ripe", "freshness_due": "on Sunday"}
 
 @pytest.fixture
 def usual_names(ckan_config: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each test begins on a site that has not chosen."""
-    for key, value in {"field_prefix": "", "replace_fields": False}.items():
-        monkeypatch.setitem(ckan_config, f"ckanext.freshness.{key}", value)
+    """Each test begins on a site without a prefix."""
+    monkeypatch.setitem(ckan_config, "ckanext.freshness.field_prefix", "")
 
 
 @pytest.fixture
@@ -103,7 +102,6 @@ def test_nothing_is_written_before_the_site_chooses(
     assert "1 dataset has fields of their own" in done.output
     assert f"freshness = 'ripe' in {own}" in done.output
     assert "ckanext.freshness.field_prefix" in done.output
-    assert "ckanext.freshness.replace_fields" in done.output
     done = cli.invoke(ckan, ["freshness", "refresh"])
     assert (done.exit_code, "were left alone" in done.output) == (0, True)
     done = cli.invoke(ckan, ["freshness", "doctor"])
@@ -162,7 +160,8 @@ def test_kept_beside_ours(
     assert stored(own)["freshness"] == "green", "an editor may change the site's own field"
     assert refresh(now()) == RefreshCounts()
     assert own_fields.find() == []
-    assert cli.invoke(ckan, ["freshness-uninstall", "--yes", "--skip-server-check"]).exit_code == 0
+    for _ in removal.take_out(removal.find()):
+        pass
     assert stored(own) == {"freshness": "green"}
     assert stored(ours) == {"frequency": "7"}
 
@@ -193,39 +192,6 @@ def test_a_prefix_that_is_chosen_later(
     done = refresh(now())
     assert {one.package_id for one in done.own_fields} == {own}
     assert "hdx_freshness" in stored(ours), "all wait for the choice"
-    choose(replace_fields=True)
-    refresh(now())
-    assert stored(ours)["freshness"] == "fresh"
-    assert not [key for key in (*stored(ours), *stored(own)) if key.startswith("hdx_")]
-
-
-@pytest.mark.parametrize("by_edit", [True, False])
-def test_replaced_and_restored(
-    act: Act, cli: Any, catalogue: dict[str, str], choose: Callable[..., None], by_edit: bool
-) -> None:
-    own = catalogue["own"]
-    choose(replace_fields=True)
-    if by_edit:
-        act("package_patch", id=own, notes="An edit")
-    else:
-        assert refresh(now(), everything=True).changed == 2
-    assert stored(own)["freshness"] == "fresh"
-    assert stored(own)["freshness_due"].endswith("Z")
-    act("package_patch", id=own, notes="Another edit")
-    refresh(now(), everything=True)
-    assert found(act, "freshness:fresh") >= {own}
-    for arguments in (("--yes",), ("--yes",)):
-        done = cli.invoke(ckan, ["freshness-uninstall", "--skip-server-check", *arguments])
-        assert done.exit_code == 0, done.output
-        assert stored(own) == {"frequency": "7", **RIPE}
-    assert "0 datasets" in done.output
-    model.Session.remove()
-    assert found(act, "freshness:ripe") == {own}
-    removal.undo()
-    refresh(now())
-    assert stored(own)["freshness"] == "fresh"
-    cli.invoke(ckan, ["freshness-uninstall", "--skip-server-check", "--yes"])
-    assert stored(own) == {"frequency": "7", **RIPE}
 
 
 def test_values_of_another_portal_with_this_extension_are_ours(act: Act) -> None:
@@ -272,10 +238,3 @@ def test_it_is_told_in_words() -> None:
     words = own_fields.in_words([*values, OwnField("b", "freshness", "z")])
     assert words.startswith("2 datasets have fields of their own")
     assert "(freshness, freshness_due)" in words and "x" * 61 not in words
-
-
-@pytest.fixture(autouse=True)
-def undone() -> Iterator[None]:
-    yield
-    model.Session.rollback()
-    removal.undo()

@@ -30,13 +30,11 @@ TABLES = (
     "freshness_iati",
     "freshness_mail",
     "freshness_mail_person",
-    "freshness_replaced",
     "freshness_resource",
     "freshness_run",
     "freshness_suggestion",
     "freshness_transition",
     "freshness_unindexed",
-    "freshness_uninstall",
 )
 
 
@@ -313,13 +311,6 @@ def upgrade() -> None:
         sa.UniqueConstraint("address"),
     )
     op.create_table(
-        "freshness_replaced",
-        sa.Column("package_id", sa.UnicodeText, nullable=False),
-        sa.Column("key", sa.UnicodeText, nullable=False),
-        sa.Column("value", sa.UnicodeText, nullable=False),
-        sa.PrimaryKeyConstraint("package_id", "key"),
-    )
-    op.create_table(
         "freshness_resource",
         sa.Column("resource_id", sa.UnicodeText, nullable=False),
         sa.Column("package_id", sa.UnicodeText, nullable=False),
@@ -396,11 +387,6 @@ def upgrade() -> None:
         sa.Column("package_id", sa.UnicodeText, nullable=False),
         sa.Column("since", sa.DateTime, nullable=False),
         sa.PrimaryKeyConstraint("package_id"),
-    )
-    op.create_table(
-        "freshness_uninstall",
-        sa.Column("began_at", sa.DateTime, nullable=False),
-        sa.PrimaryKeyConstraint("began_at"),
     )
 
 
