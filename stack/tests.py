@@ -45,6 +45,7 @@ def plan(arguments: Sequence[str], root: Path) -> Plan:
     parser.add_argument("-n", "--numprocesses")
     parser.add_argument("--cov", action="store_true")
     parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--contract", action="store_true")
     ours, theirs = parser.parse_known_args(list(arguments))
     tests = Path("ckanext", "freshness", "tests")
     subsets = runpy.run_path(str(root / tests / "subsets.py"))
@@ -54,6 +55,9 @@ def plan(arguments: Sequence[str], root: Path) -> Plan:
             quick = [*subsets["PURE"], *subsets["SAMPLES"]]
             theirs += [str(tests / one) for one in quick]
             theirs += [f"--ignore={tests / one}" for one in subsets["IMPURE"]]
+    if ours.contract:
+        promises = runpy.run_path(str(root / tests / "contract.py"))["CONTRACT"]
+        theirs += [str(tests / one) for places in promises.values() for one in places]
     paths = named(theirs, root)
     below = [os.path.relpath(path, root / tests) for path in paths]
     return Plan(

@@ -49,6 +49,12 @@ def test_the_plan(
     assert (plan.workers, plan.arguments) == (workers, passed_on)
 
 
+def test_the_contract_names_tests_that_are_there() -> None:
+    named = tests.plan(["--contract"], ROOT).arguments
+    assert len(named) == len(set(named)) > 40
+    assert not [path for path in named if not (ROOT / path).is_file()]
+
+
 @pytest.mark.parametrize(
     ("arguments", "services"),
     [

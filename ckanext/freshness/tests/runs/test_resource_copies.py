@@ -184,9 +184,10 @@ def test_what_a_killed_run_has_left_is_pruned(
     left = store_folder / ".staging" / "left"
     left.parent.mkdir(parents=True, exist_ok=True)
     left.write_bytes(b"a,b")
-    resource_copies.prune(START + timedelta(hours=23))
+    written = datetime.now(timezone.utc)
+    resource_copies.prune(written + timedelta(hours=23))
     assert left.exists()
-    resource_copies.prune(START + timedelta(hours=25))
+    resource_copies.prune(written + timedelta(hours=25))
     assert not left.exists()
 
 

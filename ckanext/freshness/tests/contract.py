@@ -1,0 +1,110 @@
+"""The promises that every change keeps, each with the tests that hold it: ``./dev test --contract``.
+
+A test may move or change its form. A promise changes only with the product's purpose.
+"""
+
+from __future__ import annotations
+
+CONTRACT = {
+    "Nothing is deleted without a proof that it is gone: an error is never an absence": (
+        "harvesting/test_strategy.py",
+        "harvesting/fdp/test_proof.py",
+        "harvesting/fdp/test_faults.py",
+        "harvesting/fdp/test_lists_in_the_field.py",
+        "harvesting/fdp/test_containers.py",
+    ),
+    "The brake holds deletions, a preview shows them, and an editor releases exactly these": (
+        "harvesting/test_release.py",
+        "harvesting/test_preview.py",
+        "iati/registry/test_brakes.py",
+    ),
+    "Packages and resources keep their ids, whatever changes at the source or which harvester reads it": (
+        "harvesting/test_takeover.py",
+        "harvesting/test_record_identity.py",
+        "harvesting/test_resource_identity.py",
+        "harvesting/test_url_spelling.py",
+    ),
+    "An unchanged record causes no import, no package write and no index write": (
+        "harvesting/test_recording.py",
+        "harvesting/test_object_writer.py",
+    ),
+    "What editors and other extensions wrote into a package stays": (
+        "harvesting/test_package_merge.py",
+    ),
+    "Imports can be repeated, and only the transaction that deletes clears the current object": (
+        "harvesting/test_import.py",
+        "harvesting/test_killed.py",
+        "harvesting/test_meanwhile.py",
+    ),
+    "Whatever goes wrong in a harvest is told, ends no consumer and costs nothing but itself": (
+        "harvesting/test_unforeseen.py",
+        "harvesting/test_away.py",
+        "harvesting/test_values.py",
+        "harvesting/fdp/test_any_document.py",
+        "harvesting/fdp/test_document_text.py",
+        "harvesting/fdp/test_reports.py",
+        "harvesting/test_reports.py",
+    ),
+    "Nothing that a source publishes is lost silently": (
+        "harvesting/fdp/test_nothing_lost.py",
+        "harvesting/fdp/test_mapping_recording.py",
+    ),
+    "One table decides what an answer means; a link is broken only after failures spread over time": (
+        "checking/test_decisions.py",
+        "checking/test_hdx_check.py",
+    ),
+    "Nothing is stored as seen before it is confirmed, and a killed run continues where it stopped": (
+        "checking/test_result_writer.py",
+        "runs/test_checks.py",
+        "runs/test_checks_lost.py",
+        "runs/test_night.py",
+    ),
+    "No address inside the network is contacted, at any hop": (
+        "web/test_address_guard.py",
+        "web/test_redirects.py",
+    ),
+    "Untrusted content is opened where it can do no harm": (
+        "sandbox/test_processes.py",
+        "harvesting/fdp/test_hostile.py",
+        "checking/test_hostile.py",
+    ),
+    "Secrets are stored in no source and shown nowhere": (
+        "harvesting/test_source_config.py",
+        "web/test_faults.py",
+    ),
+    "A status is judged in the transaction of the edit, and storing it has no other effect": (
+        "status/test_extras.py",
+        "status/test_resource_hooks.py",
+        "status/test_side_effects.py",
+    ),
+    "Statuses that change because time passes are written, also after a kill": (
+        "status/test_refresh.py",
+    ),
+    "Extras, Solr fields and facets have their names, and searches agree with counts": (
+        "search/test_fields.py",
+    ),
+    "HDX's thresholds and process are exact": (
+        "aging/test_thresholds.py",
+        "aging/test_status.py",
+        "status/test_replay.py",
+    ),
+    "IATI's rules, cycle, index files and ZIPs are exact, and only stored copies are published": (
+        "iati/policy/test_rules.py",
+        "iati/cycle/test_cycle.py",
+        "iati/cycle/test_killed.py",
+        "iati/files/test_index.py",
+        "iati/files/test_archive.py",
+    ),
+    "The last good copy stays, and no incomplete copy is ever visible": (
+        "copies/test_faults.py",
+        "runs/test_resource_copies.py",
+    ),
+    "Pages, tables, feeds, metrics, CSV and JSON agree, and show nobody what they may not see": (
+        "pages/test_dashboard.py",
+        "pages/test_worklist.py",
+        "pages/test_report.py",
+        "pages/test_lists.py",
+        "pages/test_badge.py",
+        "pages/test_data_changes.py",
+    ),
+}
