@@ -5,7 +5,7 @@ from __future__ import annotations
 PURE = (
     *("aging", "checking", "copies", "reporting", "sandbox", "web"),
     "campaign/test_catalogue.py",
-    *("iati/files", "iati/policy", "mails/test_addresses.py", "mails/test_rules.py"),
+    *("iati/files", "iati/policy", "mails/test_addresses.py"),
     *("harvesting/fdp/test_documents.py", "harvesting/fdp/test_mapping.py"),
     *("harvesting/fdp/test_mapping_recording.py", "harvesting/fdp/test_mapping_values.py"),
     *("harvesting/fdp/test_nothing_lost.py", "harvesting/fdp/test_rdflib_log.py"),
@@ -20,7 +20,6 @@ PURE = (
 
 IMPURE = (
     "checking/test_result_writer.py",
-    "checking/test_offers.py",
     "checking/test_run_records.py",
     "checking/test_check_rows.py",
     "reporting/test_url_facts.py",
