@@ -70,12 +70,14 @@ class DistributionDocuments:
 class DistributionReader:
     """A reader of the documents of datasets' distributions.
 
-    :ivar has_pages: False as soon as the server turns out to have no page endpoints
+    :ivar has_pages: False as soon as the server turns out to have no page endpoints. It may have some for
+        datasets, and none for series of datasets.
     """
 
     def __init__(self, reader: DocumentReader) -> None:
         self._reader = reader
         self.has_pages = True
+        self._were_read = False
 
     async def read(
         self, dataset: str, member: ListedDataset, *, had_pages: bool = False
@@ -115,10 +117,11 @@ class DistributionReader:
             while (url := pages.next()) is not None:
                 page = await self._reader.get(url)
                 if not parts.pages and page.is_html:
-                    self.has_pages = False
+                    self.has_pages = self._were_read
                     reason = "it answers with a user interface"
                     return UnreadableDocument(first, ReadOutcome.FAILED, reason)
                 parts.pages.append(page)
+                self._were_read = self.has_pages = True
                 pages.add(page)
             pages.end()
         except UnreadableDocument as failure:
@@ -126,7 +129,7 @@ class DistributionReader:
                 parts.broken_page = failure
                 return None
             if failure.outcome is not ReadOutcome.FORBIDDEN:
-                self.has_pages = False
+                self.has_pages = self._were_read
             return failure
         parts.all_pages = bool(parts.pages) and parts.pages[-1].is_paged
         return None
