@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from ckanext.freshness.harvesting.fdp.reader import FetchedDocument, Pages, UnreadableDocument
 from ckanext.freshness.harvesting.record import KnownRecord
 from ckanext.freshness.harvesting.strategy import RecordClass
 from ckanext.freshness.tests.harvesting.fdp.crawling import (
@@ -17,6 +18,7 @@ from ckanext.freshness.tests.harvesting.fdp.crawling import (
     urls,
     with_and_without_pages,
 )
+from ckanext.freshness.tests.harvesting.fdp.parsed import InProcessParser
 from ckanext.freshness.tests.servers import faults
 from ckanext.freshness.tests.servers.base import Answer, Request
 from ckanext.freshness.tests.servers.fdp import FdpServer
@@ -273,3 +275,19 @@ def test_pages_without_an_end(fdp: FdpServer, following: str, kind: str) -> None
     assert re.search("leads to a page that was read before|repeats an earlier page", warning)
     assert job.requests < 12
     assert job.of(RecordClass.NEW) == urls(fdp, dataset)
+
+
+def test_as_many_pages_as_the_limit_says() -> None:
+    """The server invents new records for each page."""
+    pages, parser = Pages(pages_url(1), 4), InProcessParser()
+    for number in (1, 2, 3):
+        assert pages.next() == pages_url(number)
+        page = FetchedDocument(pages_url(number), "", b"", None, str(number), parser)
+        pages.add(page, [str(number)], links=[pages_url(number + 1)])
+    page = FetchedDocument(pages_url(4), "", b"", None, "4", parser)
+    with pytest.raises(UnreadableDocument, match="there is another page after 4 pages"):
+        pages.add(page, ["4"], links=[pages_url(5)])
+
+
+def pages_url(number: int) -> str:
+    return f"http://a/{number}"
