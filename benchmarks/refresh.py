@@ -110,24 +110,20 @@ class Bench:
             search.rebuild(defer_commit=True, quiet=True)
             search.commit()
         self.say("refresh --all")
-        one = self._filled(workers=1)
-        self.say("refresh --all --workers 2")
-        two = self._filled(workers=2)
+        one = self._filled()
         return {
             "rebuild_s": rebuild[0],
             "all_s": one,
             "all_ratio": rebuild[0] / one,
-            "all_two_workers_s": two,
-            "all_two_workers_ratio": rebuild[0] / two,
         }
 
-    def _filled(self, *, workers: int) -> float:
+    def _filled(self) -> float:
         from ckanext.freshness.status.refresh import refresh
 
         self.catalogue.forget()
         self.catalogue.settle()
         with stopwatch() as taken:
-            done = refresh(self.now, everything=True, workers=workers)
+            done = refresh(self.now, everything=True)
         if done.changed != self.datasets or done.failures:
             raise SystemExit(f"The refresh did not do what was to be measured: {done}")
         return taken[0]
@@ -230,11 +226,6 @@ def _print(result: dict[str, Any]) -> None:
         "refresh --all",
         f"{result['all_s']:.1f} s; {result['all_ratio']:.2f} times as fast as a rebuild "
         f"({result['rebuild_s']:.1f} s)",
-    )
-    line(
-        "refresh --all --workers 2",
-        f"{result['all_two_workers_s']:.1f} s; "
-        f"{result['all_two_workers_ratio']:.2f} times as fast as a rebuild",
     )
     for action, times in result["hooks"].items():
         line(

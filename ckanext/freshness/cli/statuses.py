@@ -10,7 +10,6 @@ import click
 
 from ..aging.messages import NN_
 from ..ckan_adapter.solr import solr_commit, without_solr_commits
-from ..ckan_adapter.worker_processes import WorkerError
 from ..dates import utc_now
 from ..reporting.labels import counted, refresh_summary
 from ..search.unindexed import SolrAwayError, solr_away_in_words
@@ -32,14 +31,7 @@ _VALID = NN_("The file has {count} line and no error", "The file has {count} lin
 
 @click.command()
 @click.option("--all", "everything", is_flag=True, help="Compute the status of every dataset anew.")
-@click.option(
-    "--workers",
-    type=click.IntRange(1, 64),
-    default=1,
-    show_default=True,
-    help="Number of processes.",
-)
-def refresh(everything: bool, workers: int) -> None:
+def refresh(everything: bool) -> None:
     """Write the statuses that changed because time passed; call this every ten minutes by cron.
 
     Use --all once after installing this extension, and after changing its options. Two refreshes may run at
@@ -51,12 +43,11 @@ def refresh(everything: bool, workers: int) -> None:
                 utc_now(),
                 run_id=str(uuid4()),
                 everything=everything,
-                workers=workers,
                 progress=progress,
             )
     except SolrAwayError as error:
         raise click.ClickException(solr_away_in_words(error)) from error
-    except (WorkerError, OwnFieldsError) as error:
+    except OwnFieldsError as error:
         raise click.ClickException(str(error)) from error
     click.echo(refresh_summary(done.datasets, done.changed, done.statuses))
     for forms, count in ((_HEALED, done.healed), (_REAPED, done.reaped)):

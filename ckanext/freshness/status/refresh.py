@@ -11,7 +11,7 @@ The others only compare datasets that were written since: each edit moves ``meta
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -24,11 +24,10 @@ from ..ckan_adapter.ckan_core import model
 from ..ckan_adapter.extras import EXTRA, WITH_EXTRA
 from ..ckan_adapter.forms import own_extras
 from ..ckan_adapter.site_names import site_names
-from ..ckan_adapter.worker_processes import Tell, share
 from ..dates import utc
 from ..model import Comparison
 from ..search import unindexed
-from ..search.unindexed import BATCH, IndexFailure, SolrAwayError
+from ..search.unindexed import BATCH, IndexFailure
 from . import defaults, own_fields
 from .assessment import update_packages
 from .own_fields import OwnField, OwnFieldsError
@@ -70,7 +69,6 @@ def refresh(
     run_id: str | None = None,
     everything: bool = False,
     compares_all: bool = False,
-    workers: int = 1,
     progress: Progress = lambda done, total: None,
 ) -> RefreshCounts:
     """Update the stored statuses, in extras and in Solr.
@@ -85,11 +83,8 @@ def refresh(
         created or edited while the plugin was not enabled. See :data:`COMPARED_EVERY`
     :param compares_all: look at all datasets for such ones, and remove the rows of purged datasets, although
         that was done less than :data:`COMPARED_EVERY` ago
-    :param workers: the number of processes that share the datasets. More than 1 only where forking is safe,
-        as in commands
     :raises OwnFieldsError: all datasets are to be assessed, but this would overwrite fields of the site's own
     :raises SolrAwayError: Solr does not answer
-    :raises WorkerError: a worker process ended early
     """
     model.Session.rollback()
     if everything and (found := own_fields.find()):
@@ -107,20 +102,17 @@ def refresh(
         if result.own_fields:
             ids = _judged_among(ids)
     model.Session.commit()
-    job = _Job(now, run_id, everything)
-    if workers > 1 and len(ids) > BATCH:
-        # Dealt out in turn, because new datasets, which cost most, are adjacent.
-        parts = [ids[number::workers] for number in range(workers)]
-        for counts in share(
-            parts, job.part, lambda done: progress(done[0], len(ids)), (SolrAwayError,)
-        ):
-            result.datasets += counts.datasets
-            result.changed += counts.changed
-            result.statuses += counts.statuses
-            result.failures += counts.failures
-    else:
-        for done in job.work(ids, result):
-            progress(done, len(ids))
+    for start in range(0, len(ids), BATCH):
+        batch = ids[start : start + BATCH]
+        due = batch if everything else _claimed(batch, now)
+        changed = update_packages(due, now, cause=TransitionCause.RECOMPUTE, run_id=run_id)
+        marks = unindexed.mark([dataset.package_id for dataset in changed]) if changed else {}
+        model.Session.commit()
+        result.failures += unindexed.index(marks)
+        result.datasets += len(batch)
+        result.changed += len(changed)
+        result.statuses += sum(dataset.changes_status for dataset in changed)
+        progress(result.datasets, len(ids))
     healed, failures = unindexed.heal_differences(compares_all=since is None)
     result.healed += healed
     result.failures += failures
@@ -129,41 +121,6 @@ def refresh(
         model.Session.execute(sa.text(_COMPARED), {"now": utc(now)})
         model.Session.commit()
     return result
-
-
-@dataclass(frozen=True, slots=True)
-class _Job:
-    """The arguments that all batches of a refresh share."""
-
-    now: datetime
-    run_id: str | None
-    everything: bool
-
-    def work(self, ids: Sequence[str], result: RefreshCounts) -> Iterator[int]:
-        """Assess datasets batch by batch; yield the number done after each batch."""
-        for start in range(0, len(ids), BATCH):
-            batch = ids[start : start + BATCH]
-            self._batch(batch, result)
-            result.datasets += len(batch)
-            yield result.datasets
-
-    def part(self, ids: Sequence[str], tell: Tell) -> RefreshCounts:
-        """Assess the datasets of one worker process."""
-        result = RefreshCounts()
-        for done in self.work(ids, result):
-            tell((done,))
-        return result
-
-    def _batch(self, batch: Sequence[str], result: RefreshCounts) -> None:
-        ids = batch if self.everything else _claimed(batch, self.now)
-        changed = update_packages(
-            ids, self.now, cause=TransitionCause.RECOMPUTE, run_id=self.run_id
-        )
-        marks = unindexed.mark([dataset.package_id for dataset in changed]) if changed else {}
-        model.Session.commit()
-        result.failures += unindexed.index(marks)
-        result.changed += len(changed)
-        result.statuses += sum(dataset.changes_status for dataset in changed)
 
 
 def _all_ids() -> list[str]:

@@ -20,7 +20,6 @@ from ckanext.freshness.ckan_adapter.ckan_core import model
 from ckanext.freshness.ckan_adapter.database import disconnect
 from ckanext.freshness.ckan_adapter.extras import write_extras
 from ckanext.freshness.ckan_adapter.version import IS_2_12
-from ckanext.freshness.ckan_adapter.worker_processes import WorkerError
 from ckanext.freshness.cli import freshness
 from ckanext.freshness.field_names import NAMES
 from ckanext.freshness.search.unindexed import SolrAwayError
@@ -385,10 +384,9 @@ def forget(ids: list[str]) -> None:
     search.commit()
 
 
-@pytest.mark.parametrize("workers", [1, 2])
 @pytest.mark.parametrize("everything", [True, False])
 def test_a_catalogue_that_existed_before_is_filled(
-    monkeypatch: pytest.MonkeyPatch, workers: int, everything: bool
+    monkeypatch: pytest.MonkeyPatch, everything: bool
 ) -> None:
     monkeypatch.setattr(module, "BATCH", 2)
     ids = many(5)
@@ -401,7 +399,6 @@ def test_a_catalogue_that_existed_before_is_filled(
     result = refresh(
         datetime.now(timezone.utc),
         everything=everything,
-        workers=workers,
         progress=lambda done, total: told.append((done, total)),
     )
     assert result == RefreshCounts(datasets=5, changed=5)
@@ -413,7 +410,7 @@ def test_a_catalogue_that_existed_before_is_filled(
     }
     assert rows("package", "id, metadata_modified") == modified
     assert rows("activity", "id") == done
-    again = refresh(datetime.now(timezone.utc), everything=True, workers=workers)
+    again = refresh(datetime.now(timezone.utc), everything=True)
     assert again == RefreshCounts(datasets=5)
 
 
@@ -453,37 +450,6 @@ def forget_one(package_id: str) -> None:
         model.Session.execute(
             sa.text(f"DELETE FROM freshness_{table} WHERE package_id = :id"), {"id": package_id}
         )
-
-
-def test_a_worker_that_dies_is_told_and_made_good(
-    meddling: MeddlingPlugin, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "BATCH", 2)
-    ids = many(6)
-    mine = os.getpid()
-
-    def kill(document: dict[str, Any]) -> None:
-        if document["id"] == ids[-1] and os.getpid() != mine:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    meddling.meddle = kill
-    with pytest.raises(WorkerError):
-        at(later(days=8), workers=2)
-    meddling.meddle = lambda document: None
-    assert at(later(days=8)).healed >= 1
-    assert facet() == {"due": 6}
-
-
-def test_workers_tell_that_solr_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "BATCH", 1)
-    many(2)
-    with solr_away(), pytest.raises(SolrAwayError):
-        at(later(days=8), workers=2)
-    # The first worker that fails ends the refresh. A command ends the others; here they go on.
-    for worker in multiprocessing.active_children():
-        worker.join()
-    at(later(days=8))
-    assert facet() == {"due": 2}
 
 
 def test_between_two_comparisons_only_written_datasets_are_compared() -> None:
