@@ -132,8 +132,17 @@ def lists_nothing_readable(listed: Collection[str], there: Collection[str]) -> b
     return bool(listed) and not any(url in there for url in listed)
 
 
-def nothing_readable(count: int) -> str:
-    """Return, for people, why a list of unknown and unreadable records proves nothing."""
+def nothing_readable(count: int, described: int = 0) -> str:
+    """Return, for people, why a list of unknown and unreadable records proves nothing.
+
+    :param described: how many of the records the document with the list describes itself.
+    """
+    if described:
+        return (
+            f"none of the {count} records that it lists answers at its own URL. It describes {described} of "
+            "them itself, but records are read from documents of their own: ask the publisher to let their "
+            "URLs answer"
+        )
     return (
         f"none of the {count} records that it lists could be read, and none of them is known here: nothing is "
         "deleted for that"

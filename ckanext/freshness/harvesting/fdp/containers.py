@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any
-from urllib.parse import urljoin
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
 
-from rdflib import Graph, URIRef
+from rdflib import URIRef
 
 from ...web.urls import display_url
-from ..listings import LOST_LIST, NO_END, nothing_readable
+from ..listings import LOST_LIST, nothing_readable
 from ..messages import HarvestMessage, MessageCode
 from ..record import (
     CurrentRecords,
@@ -24,7 +21,7 @@ from ..record import (
     Sink,
     loose_spelling,
 )
-from . import documents
+from .container_lists import ListReader
 from .documents import DocumentOutline, last_segment
 from .linked_documents import ServiceReader
 from .listing import CrawlOptions, DatasetListing
@@ -32,13 +29,18 @@ from .reader import (
     MOST_PAGES,
     DocumentReader,
     FetchedDocument,
-    Pages,
     UnreadableDocument,
     first_page,
     understood,
 )
 from .record_graph import Mapper, mapped
 from .task_group import TaskGroup
+
+ONLY_ABOVE = (
+    "the catalog that lists it describes it, but records are read from documents of their own: ask the "
+    "publisher to let its URL answer"
+)
+"""What to do about a catalog that cannot be read, and that the document of another one describes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,7 @@ class _Container:
 class ContainerCrawl:
     """The first part of a crawl: the root, its catalogs, and records of other types between them and datasets.
 
+    :ivar described: listed catalogs and datasets that the document of their container describes itself
     :ivar aliases: the listed URL of each container, by its URL in its document
     :ivar by_containers: containers whose datasets only the LDP containers in their documents name
     :ivar warnings: one line for people for each oddity that costs nothing
@@ -96,9 +99,9 @@ class ContainerCrawl:
         """Where each container stands that was requested."""
         self._lists: set[str] = set()
         """The root and the catalogs that were read."""
-        self._paged: set[str] = set()
-        """Containers whose lists have several pages."""
+        self._list_reader = ListReader(reader, listing, most_pages=MOST_PAGES + len(known))
         self.by_containers: set[str] = set()
+        self.described: set[str] = set()
         self.aliases: dict[str, str] = {}
         self.warnings: list[str] = []
         self.not_harvested: dict[str, NotHarvested] = {}
@@ -144,20 +147,42 @@ class ContainerCrawl:
         document cannot shift.
         """
         read = self._places.keys() - self.containers_not_read()
-        if not self._paged and len(read - {self._containers.root}) < 2:
+        if not self._list_reader.paged and len(read - {self._containers.root}) < 2:
             return
         await asyncio.gather(*(self._read_again(url) for url in sorted(read)))
 
     async def _read_again(self, url: str) -> None:
         try:
-            outline, _ = await self._read_list(url)
+            outline, _ = await self._list_reader.read(url, is_catalog=self._places[url].is_catalog)
         except UnreadableDocument as failure:
             self._listing.mark_unproved(url, failure.reason)
             return
         for dataset in outline.datasets:
             self._listing.add(dataset, url)
-        if not self._places.keys() | self.aliases.keys() >= {*outline.catalogs, *outline.parts}:
+        if not self.met >= {*outline.catalogs, *outline.parts}:
             self._listing.mark_unproved(url, "its list of catalogs changed while it was read")
+
+    @property
+    def met(self) -> set[str]:
+        """The URLs of all containers, as listed and as their documents name them."""
+        return {*self._places, *self.aliases}
+
+    def warn_of_parents(
+        self, parents: Mapping[str, Collection[str]], subjects: Iterable[str]
+    ) -> None:
+        """Warn of each URL that datasets name by dct:isPartOf, and that is no record of this source.
+
+        :param parents: the datasets by this URL.
+        :param subjects: URLs of datasets in their documents, besides those of the listing.
+        """
+        there = set(map(loose_spelling, {*self.met, *self._listing.urls(), *subjects}))
+        for parent, datasets in sorted(parents.items()):
+            if loose_spelling(parent) not in there:
+                example = display_url(min(datasets))
+                self.warnings.append(
+                    f"{display_url(parent)}: {len(datasets)} datasets, such as {example}, name it by "
+                    "dct:isPartOf, but it is no record of this source; they are in the catalogs that list them"
+                )
 
     def containers_not_read(self) -> set[str]:
         """Return the containers that could not be read."""
@@ -194,6 +219,7 @@ class ContainerCrawl:
             self._sink(container.sighting, self._containers)
         for dataset in outline.datasets:
             self._listing.add(dataset, url)
+        self.described.update(outline.described)
         self._count_others(url, outline, is_counted=not is_catalog and not is_root)
         self._prove_list(url, outline)
         self._add_children(url, outline, url if is_catalog else place.catalog, below)
@@ -214,7 +240,7 @@ class ContainerCrawl:
     def _add_children(
         self, url: str, outline: DocumentOutline, catalog: str | None, below: dict[str, Place]
     ) -> None:
-        known = {*self._places, *self.aliases}
+        known = self.met
         children = {
             **{part: Place(catalog, is_catalog=False) for part in outline.parts},
             **{child: Place(catalog) for child in outline.catalogs},
@@ -291,7 +317,7 @@ class ContainerCrawl:
         is_root, place = url == self._containers.root, self._places[url]
         mapper = self._options.catalog_mapper
         try:
-            outline, document = await self._read_list(url)
+            outline, document = await self._list_reader.read(url, is_catalog=place.is_catalog)
             if is_root:
                 self._check_same_catalog(url, outline)
             if not is_root and not outline.members and await self._is_draft(url):
@@ -304,8 +330,11 @@ class ContainerCrawl:
                 is_forbidden = failure.outcome is ReadOutcome.FORBIDDEN and not is_root
                 if is_forbidden:
                     self._forbidden[url] = failure
+                reason = failure.reason
+                if url in self.described:
+                    reason = f"{reason}; {ONLY_ABOVE}"
                 self._listing.mark_unreadable(
-                    url, failure.reason, reported=failure.reported or is_forbidden
+                    url, reason, reported=failure.reported or is_forbidden
                 )
                 return
             # It may have been a container, so it proves nothing. Drafts of any type are listed, too.
@@ -336,68 +365,6 @@ class ContainerCrawl:
 
     async def _is_draft(self, url: str) -> bool:
         return self._known.at(url) is None and await self._reader.is_draft(url)
-
-    async def _read_list(self, url: str) -> tuple[DocumentOutline, FetchedDocument]:
-        """Read a container's document and the further pages of its list.
-
-        If the pages do not fit each other, because the list changed, they are read once more. What either
-        reading lists is listed; if the second one does not fit either, the container is not proved.
-
-        :returns: what all pages list, and the first page.
-        :raises UnreadableDocument: the first page cannot be read.
-        """
-        whole, document, why = await self._read_pages(url)
-        if why:
-            again, document, why = await self._read_pages(url)
-            whole = _united(again, whole)
-        if why:
-            self._listing.mark_unproved(url, f"its list was not read whole: {why}")
-        return whole, document
-
-    async def _read_pages(self, url: str) -> tuple[DocumentOutline, FetchedDocument, str]:
-        """Read a container's pages once; the text says why they do not make a whole list, if so."""
-        role = "container" if self._places[url].is_catalog else "part"
-        pages = Pages(url, MOST_PAGES + len(self._known))
-        whole: DocumentOutline | None = None
-        first: FetchedDocument | None = None
-        try:
-            while (page_url := pages.next()) is not None:
-                page = await self._reader.get(page_url)
-                outline = await self._reader.outline(
-                    page, role, partial(self._outline, url=url, final_url=page.base)
-                )
-                whole, first = _together(whole, outline), first or page
-                if not page.has_end:
-                    self._listing.mark_unproved(page_url, NO_END, reported=True)
-                members = outline.datasets + [f"{page_url} {n}" for n in range(outline.blank)]
-                pages.add(
-                    page,
-                    members,
-                    links=[urljoin(page.base, link) for link in outline.next_pages],
-                    further=[*outline.catalogs, *outline.parts],
-                    total=outline.total,
-                    others=outline.services,
-                    ends=_ends(page, outline),
-                )
-            pages.end()
-        except UnreadableDocument as failure:
-            if whole is None or first is None:
-                raise
-            return whole, first, failure.message
-        finally:
-            if len(pages) > 1:
-                self._paged.add(url)
-        assert whole is not None and first is not None
-        return whole, first, ""
-
-    def _outline(self, graph: Graph, *, url: str, final_url: str) -> DocumentOutline:
-        return documents.outline_of_container(
-            graph,
-            url,
-            is_root=url == self._containers.root,
-            is_part=not self._places[url].is_catalog,
-            final_url=final_url,
-        )
 
     def _without_aliases(self, found: dict[str, _Container]) -> list[tuple[str, _Container]]:
         """Return the containers of one level, each under one URL.
@@ -466,32 +433,3 @@ class ContainerCrawl:
 def _list_key(url: str) -> str:
     """Return the key in the memory by which a container is known to have listed records."""
     return f"{url}#list"
-
-
-def _together(pages: DocumentOutline | None, page: DocumentOutline) -> DocumentOutline:
-    """Return one outline of the pages of a list."""
-    if pages is None:
-        return page
-    return replace(
-        _united(pages, page),
-        states_list=pages.states_list or page.states_list,
-        services=pages.services + page.services,
-        blank=pages.blank + page.blank,
-    )
-
-
-def _united(first: DocumentOutline, second: DocumentOutline) -> DocumentOutline:
-    """Return the first outline with what the second one lists besides."""
-    names = ("catalogs", "datasets", "parts", "refused", "refused_catalogs")
-    united: dict[str, Any] = {
-        name: sorted({*getattr(first, name), *getattr(second, name)}) for name in names
-    }
-    return replace(first, **united)
-
-
-def _ends(page: FetchedDocument, outline: DocumentOutline) -> list[str]:
-    """Return the URLs of other pages that a page names as the last one."""
-    ends = {urljoin(page.base, link) for link in outline.last_pages}
-    if page.last_url is not None:
-        ends.add(page.last_url)
-    return sorted(ends - {page.url, page.base})

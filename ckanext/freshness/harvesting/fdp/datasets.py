@@ -6,7 +6,7 @@ resource of a distribution that cannot be read (``fate_of_distribution``).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
@@ -279,7 +279,7 @@ class _DatasetAssembly:
     def _claim(
         self,
         node: Node,
-        part_of: Iterable[str],
+        part_of: Sequence[str],
         document: FetchedDocument,
         *,
         listed_as: str | None = None,
@@ -298,6 +298,9 @@ class _DatasetAssembly:
         is_new = isinstance(node, URIRef) and spelled not in self._described
         named = node in self._named_nodes or not self._named.keys().isdisjoint({spelled, requested})
         owners = datasets_of(part_of, [self._url] if named else [], self._dataset_of)
+        if named and part_of and not any(map(self._dataset_of, part_of)):
+            # The dataset that it names may be read in a later job, and then owns it.
+            self.without_fingerprint = True
         if isinstance(node, URIRef):
             self._described |= {spelled, requested}
         if note_others:

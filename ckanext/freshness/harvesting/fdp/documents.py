@@ -99,6 +99,8 @@ class DocumentOutline:
     """Number of listed datasets that are blank nodes."""
     states_list: bool = False
     """The document has a list of records, which may be empty."""
+    described: list[str] = field(default_factory=list)
+    """Listed catalogs and datasets that the container's document describes itself."""
     by_containers: bool = False
     """Only the container in the document names the datasets; pages have no such container."""
     refused: list[str] = field(default_factory=list)
@@ -191,6 +193,9 @@ def outline_of_container(
             for node in graph.objects(subject, DCAT.dataset)
         ),
         states_list=bool(_relations(graph, subject) - _PARTS_OF_RECORDS) or total is not None,
+        described=[
+            one for one in (*below, *datasets_) if (URIRef(one), DCTERMS.title, None) in graph
+        ],
         by_containers=bool(datasets_) and (subject, DCAT.dataset, None) not in graph,
         refused=_refused(datasets_),
         refused_catalogs=_refused(below),

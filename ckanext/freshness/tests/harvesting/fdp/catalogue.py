@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Callable, Mapping
 from urllib.parse import unquote
 
@@ -12,39 +11,9 @@ from ckanext.freshness.tests.servers.base import Request
 from ckanext.freshness.tests.servers.faults import Fault, FaultKey, Reset
 from ckanext.freshness.tests.servers.fdp import FdpServer
 from ckanext.freshness.tests.servers.fdp_model import Kind, Record, State
-from ckanext.freshness.tests.servers.fdp_paging import Paging
 from ckanext.freshness.tests.servers.fdp_render import Layout
 
 _PAST_THE_END = 99
-
-
-class Feature(enum.Enum):
-    """What catalogues have and do besides the usual."""
-
-    HYDRA = "catalogs with pages by Hydra"
-    LINK = "catalogs with pages by an HTTP Link"
-    SHIFT = "lists whose records move from what is not read yet to what was read"
-    TOTALS = "totals that disagree with the pages"
-    REPEAT = "pages that repeat another one, or are past the end"
-    NAMED_GRAPH = "lists in a named graph"
-    BARE = "documents that describe a container without a list"
-    JUNK = "lists of which nothing can be read"
-    NEARLY_ALL = "all records, or all but one, are gone"
-    BIOBANK = "records of another type between catalog and dataset"
-    PART_OF = "a record names a catalog that leaves the root"
-    SPELLING = "URLs in another spelling"
-    PREFIX = "another prefix for all records"
-    REDIRECT = "a source that redirects to another container"
-
-
-PAGINGS: Mapping[Paging | None, Feature | None] = {
-    None: None,
-    Paging.NEXT_PAGE: Feature.HYDRA,
-    Paging.VIEW: Feature.HYDRA,
-    Paging.PARTIAL: Feature.HYDRA,
-    Paging.LINK: Feature.LINK,
-    Paging.BARE_LINK: Feature.LINK,
-}
 
 
 class Catalogue:
@@ -281,28 +250,28 @@ class Catalogue:
 
 Change = Callable[[Catalogue, int, int], None]
 
-CHANGES: Mapping[str, tuple[Change, Feature | None]] = {
-    "publish": (Catalogue.publish, None),
-    "draft": (Catalogue.draft, None),
-    "edit": (Catalogue.edit, None),
-    "delete": (Catalogue.delete, None),
-    "unlist": (Catalogue.unlist, None),
-    "bring back": (Catalogue.bring_back, None),
-    "withdraw": (Catalogue.withdraw, None),
-    "vanish": (Catalogue.vanish, None),
-    "list also": (Catalogue.list_also, None),
-    "move": (Catalogue.move, None),
-    "rename": (Catalogue.rename, None),
-    "respell": (Catalogue.respell, Feature.SPELLING),
-    "add catalog": (Catalogue.add_catalog, None),
-    "drop catalog": (Catalogue.drop_catalog, Feature.PART_OF),
-    "restore catalog": (Catalogue.restore_catalog, None),
-    "refuse catalog": (Catalogue.refuse_catalog, None),
-    "publish container": (Catalogue.publish_container, None),
-    "resize": (Catalogue.resize, None),
-    "insert biobank": (Catalogue.insert_biobank, Feature.BIOBANK),
-    "name graph": (Catalogue.name_graph, Feature.NAMED_GRAPH),
-    "list junk": (Catalogue.list_junk, Feature.JUNK),
+CHANGES: Mapping[str, Change] = {
+    "publish": Catalogue.publish,
+    "draft": Catalogue.draft,
+    "edit": Catalogue.edit,
+    "delete": Catalogue.delete,
+    "unlist": Catalogue.unlist,
+    "bring back": Catalogue.bring_back,
+    "withdraw": Catalogue.withdraw,
+    "vanish": Catalogue.vanish,
+    "list also": Catalogue.list_also,
+    "move": Catalogue.move,
+    "rename": Catalogue.rename,
+    "respell": Catalogue.respell,
+    "add catalog": Catalogue.add_catalog,
+    "drop catalog": Catalogue.drop_catalog,
+    "restore catalog": Catalogue.restore_catalog,
+    "refuse catalog": Catalogue.refuse_catalog,
+    "publish container": Catalogue.publish_container,
+    "resize": Catalogue.resize,
+    "insert biobank": Catalogue.insert_biobank,
+    "name graph": Catalogue.name_graph,
+    "list junk": Catalogue.list_junk,
 }
 
 
@@ -352,13 +321,4 @@ FAULTS: Mapping[str, Callable[[Catalogue, str], Fault]] = {
     "wrong total": lambda catalogue, _: _miscount(catalogue),
     "first page again": lambda catalogue, target: _other_page(catalogue, target, 1),
     "past the end": lambda catalogue, target: _other_page(catalogue, target, _PAST_THE_END),
-}
-
-FEATURES_OF_FAULTS: Mapping[str, Feature] = {
-    "to the root": Feature.REDIRECT,
-    "another record": Feature.REDIRECT,
-    "bare": Feature.BARE,
-    "wrong total": Feature.TOTALS,
-    "first page again": Feature.REPEAT,
-    "past the end": Feature.REPEAT,
 }

@@ -125,8 +125,6 @@ class Evidence:
     server: FdpServer
     moments: list[Moment]
     answers: list[Answered]
-    junk_proves: bool = False
-    """Lists of which nothing can be read count."""
 
     def __post_init__(self) -> None:
         self._well: set[str] = set()
@@ -175,7 +173,6 @@ class Evidence:
         in_pages = moment.readable if self._were_pages_read(container) else ()
         return container.targets & first.targets <= self._well and (
             not container.members
-            or self.junk_proves
             or any(
                 self.status(member) in (200, 401, 403) or member in known or member in in_pages
                 for member in container.members

@@ -241,6 +241,13 @@ PAGES: dict[str, tuple[list[str], bool]] = {
         ],
         True,
     ),
+    "a total that changes": (
+        [
+            "; dcat:catalog {3} ; dcat:dataset {0} . <?p=1> hydra:next <?p=2> ; hydra:totalItems 4",
+            "; dcat:dataset {1}, {2} . <?p=2> hydra:totalItems 3",
+        ],
+        False,
+    ),
 }
 
 

@@ -13,14 +13,14 @@ from collections.abc import Iterable, Iterator
 import pytest
 
 from ckanext.freshness.harvesting.strategy import RecordClass
-from ckanext.freshness.tests.harvesting.fdp.catalogue import FAULTS, PAGINGS, Catalogue
+from ckanext.freshness.tests.harvesting.fdp.catalogue import FAULTS, Catalogue
 from ckanext.freshness.tests.harvesting.fdp.crawling import HURRIED, LIMITS, Site
 from ckanext.freshness.tests.servers import faults
 from ckanext.freshness.tests.servers.fdp import FdpServer
 from ckanext.freshness.tests.servers.fdp_paging import Paging
 from ckanext.freshness.tests.servers.fdp_render import Layout
 
-STYLES = {paging.name.lower(): paging for paging in PAGINGS if paging is not None}
+STYLES = {paging.name.lower(): paging for paging in Paging}
 PLACES = ("/", "/?page=2", "/catalog/c0", "/catalog/c0?page=2", "/catalog/c0?page=3", "/catalog/c1")
 
 

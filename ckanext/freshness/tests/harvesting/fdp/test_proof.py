@@ -4,15 +4,15 @@ The machine runs real surveys against a real server. What proves that a record i
 the server had and answered (:mod:`.proofs`), never by the strategy.
 
 To see that it finds a fault, take its repair out of the harvester (revert the commit, or change the line that
-decides) and run this file. Hypothesis prints the shortest steps that it found. A feature in :data:`MISSING`
-is left out until its repair is there.
+decides) and run this file. Hypothesis prints the shortest steps that it found. To look for new faults, let it
+run more examples that are not derandomized.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 from datetime import timedelta
-from typing import ClassVar, TypeVar
+from typing import ClassVar
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -31,10 +31,7 @@ from ckanext.freshness.harvesting.survey import RecordChange
 from ckanext.freshness.tests.harvesting.fdp.catalogue import (
     CHANGES,
     FAULTS,
-    FEATURES_OF_FAULTS,
-    PAGINGS,
     Catalogue,
-    Feature,
 )
 from ckanext.freshness.tests.harvesting.fdp.crawling import HURRIED, LIMITS, NOW, Job, Site
 from ckanext.freshness.tests.harvesting.fdp.proofs import (
@@ -50,11 +47,6 @@ from ckanext.freshness.tests.servers.fdp_model import Kind
 from ckanext.freshness.tests.servers.fdp_paging import Paging
 from ckanext.freshness.tests.servers.fdp_render import Layout
 
-T = TypeVar("T")
-
-MISSING: frozenset[Feature] = frozenset()
-"""Features of sources that cost records without proof until the harvester has repairs for them."""
-
 BRAKE = BrakeLimits()
 
 NUMBERS = st.integers(0, 11)
@@ -65,9 +57,9 @@ def changes(
     *, least: int = 0, most: int = 2, among: Collection[str] = CHANGES.keys()
 ) -> st.SearchStrategy[list[tuple[str, int, int]]]:
     """Return a strategy for changes of a catalogue: names, and two numbers for each."""
-    names = [name for name in among if CHANGES[name][1] not in MISSING]
     # Otherwise, more would go than come.
-    names += [name for name in ("publish", "bring back", "publish container") if name in names] * 2
+    frequent = [one for one in ("publish", "bring back", "publish container") if one in among]
+    names = [*among, *frequent, *frequent]
     return st.lists(
         st.tuples(st.sampled_from(names), NUMBERS, NUMBERS), min_size=least, max_size=most
     )
@@ -75,17 +67,10 @@ def changes(
 
 def breakages() -> st.SearchStrategy[list[tuple[str, bool, int]]]:
     """Return a strategy for faults: names, whether a container fails, and a number for the place."""
-    names = [name for name in FAULTS if FEATURES_OF_FAULTS.get(name) not in MISSING]
     is_container = st.sampled_from([True, True, False])
     return st.lists(
-        st.tuples(st.sampled_from(names), is_container, NUMBERS), min_size=1, max_size=2
+        st.tuples(st.sampled_from(list(FAULTS)), is_container, NUMBERS), min_size=1, max_size=2
     )
-
-
-def if_there(
-    feature: Feature, strategy: st.SearchStrategy[T], otherwise: T
-) -> st.SearchStrategy[T]:
-    return st.just(otherwise) if feature in MISSING else strategy
 
 
 class Killed(Exception):
@@ -114,10 +99,10 @@ class Machine(RuleBasedStateMachine):
         """A job has not passed its checks."""
 
     @initialize(
-        paging=st.sampled_from([paging for paging in PAGINGS if PAGINGS[paging] not in MISSING]),
+        paging=st.sampled_from([None, *Paging]),
         pages=st.booleans(),
         containers=st.booleans(),
-        newest_first=if_there(Feature.SHIFT, st.booleans(), False),
+        newest_first=st.booleans(),
         is_root=st.sampled_from([True, True, False]),
         size=st.integers(1, 4),
         datasets=st.sampled_from(
@@ -179,11 +164,9 @@ class Machine(RuleBasedStateMachine):
         place=NUMBERS,
         changes=changes(
             least=1,
-            among=("edit", "delete", "bring back", "withdraw", "publish", "refuse catalog")
-            + (
-                ()
-                if Feature.SHIFT in MISSING
-                else ("move", "unlist", "insert biobank", "list also")
+            among=(
+                *("edit", "delete", "bring back", "withdraw", "publish", "refuse catalog"),
+                *("move", "unlist", "insert biobank", "list also"),
             ),
         ),
     )
@@ -235,7 +218,7 @@ class Machine(RuleBasedStateMachine):
         moment = self._moment()
         known = self.site.known
         is_as_there = all(moment.is_visible(self._identity(url)) for url in known)
-        if Feature.PREFIX not in MISSING and is_as_there and len(known) > 1:
+        if is_as_there and len(known) > 1:
             self.catalogue.change_prefix()
             # A deleted record that comes back elsewhere is another one.
             current = set(map(self._identity, known))
@@ -265,7 +248,7 @@ class Machine(RuleBasedStateMachine):
 
     def _change(self, changes: list[tuple[str, int, int]]) -> None:
         for name, first, second in changes:
-            CHANGES[name][0](self.catalogue, first, second)
+            CHANGES[name](self.catalogue, first, second)
 
     def _moment(self) -> Moment:
         return Moment.of(self.server, self.catalogue.source_url)
@@ -289,9 +272,7 @@ class Machine(RuleBasedStateMachine):
         job = self.site.gather(self.now)
         self.server.wait_until_idle()
         self.moments.append(self._moment())
-        evidence = Evidence(
-            self.server, self.moments, self.server.answers, junk_proves=Feature.JUNK in MISSING
-        )
+        evidence = Evidence(self.server, self.moments, self.server.answers)
         deleted = [one for one in job.changes.values() if one.kind is RecordClass.DELETED]
         self.refusals.note(evidence, map(self._identity, known), self.now)
         self._check_proofs(deleted, job, evidence, known)
@@ -331,12 +312,9 @@ class Machine(RuleBasedStateMachine):
         if not doomed:
             return
         words = f"{len(doomed)} of {left} records are deleted without approval"
-        if Feature.NEARLY_ALL not in MISSING:
-            assert len(doomed) < left - 1, words
+        assert len(doomed) < left - 1, words
         if len(known) >= BRAKE.min_records:
             assert len(doomed) <= BRAKE.max_delete_fraction * left, words
-        if Feature.JUNK in MISSING:
-            return
         end = evidence.moments[-1]
         answering = [one for one in doomed if self._identity(one.url) in end.readable]
         assert len(answering) < 2 or any(end.listing(self._identity(url)) for url in known), (
