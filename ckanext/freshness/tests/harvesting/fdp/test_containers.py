@@ -241,6 +241,10 @@ PAGES: dict[str, tuple[list[str], bool]] = {
         ],
         True,
     ),
+    "the only page, by another name": (
+        ["; dcat:dataset {0}, {1}, {2} . <> hydra:first <?p=1> ; hydra:last <?p=1>"],
+        True,
+    ),
     "a total that changes": (
         [
             "; dcat:catalog {3} ; dcat:dataset {0} . <?p=1> hydra:next <?p=2> ; hydra:totalItems 4",
