@@ -42,6 +42,7 @@ from .ckan_adapter.site_names import site_names
 from .ckan_adapter.templates import hidden_templates
 from .copies.store import StoreError
 from .dates import utc, utc_words
+from .harvesting.progress import BEGINNING, CRON, LAST, STILL, is_importing
 from .harvesting.sources import source_type_named
 from .iati.cycle import cycle
 from .iati.cycle.sources import last_cycle, sources
@@ -273,12 +274,6 @@ def _idle_consumers(connection: Any) -> int:
     )
 
 
-_BEGINNING = timedelta(seconds=30)
-"""A consumer that took a job holds its lock within this time."""
-_STILL = timedelta(minutes=5)
-"""A consumer without progress for this long is dead."""
-_CRON = timedelta(minutes=20)
-"""Delay at which ``ckan harvester run``, called every few minutes, is late."""
 _CALL_HARVESTER = "Call ckan harvester run by cron, every few minutes."
 
 _job = harvest_tables.JOB.c
@@ -286,23 +281,14 @@ _object = harvest_tables.OBJECT.c
 _source = harvest_tables.SOURCE.c
 _package = model.Package.__table__.c
 
-_PROGRESS = sa.func.max(
-    sa.func.greatest(
-        _object.gathered,
-        _object.fetch_started,
-        _object.fetch_finished,
-        _object.import_started,
-        _object.import_finished,
-    )
-)
 _OPEN = _object.state.not_in(("COMPLETE", "ERROR"))
 _OPEN_JOBS = (
     sa.select(
         *(_job.id, _job.status, _job.created, _job.gather_finished),
         *(_source.type, _package.name),
         sa.func.count().filter(_OPEN).label("open"),
-        _PROGRESS.filter(_object.state.in_(("FETCH", "IMPORT"))).label("begun"),
-        _PROGRESS.label("progress"),
+        LAST.filter(_object.state.in_(("FETCH", "IMPORT"))).label("begun"),
+        LAST.label("progress"),
     )
     .select_from(
         harvest_tables.JOB.join(harvest_tables.SOURCE, _source.id == _job.source_id)
@@ -317,13 +303,12 @@ _OPEN_JOBS = (
 
 def harvest_jobs(now: datetime) -> Iterator[SiteFinding]:
     """Report jobs that no process works on, and sources whose next job is overdue."""
-    last = model.Session.execute(sa.select(_PROGRESS)).scalar()
-    is_importing = last is not None and utc(now) - last <= _STILL
+    some_are_imported = is_importing(now)
     for job in model.Session.execute(_OPEN_JOBS).all():
         abort = f"ckan harvester job-abort {job.id}, then harvest the source again"
         words, advice = "", ""
         if job.status == "New":
-            if utc(now) - job.created > _CRON:
+            if utc(now) - job.created > CRON:
                 words, advice = "was never sent to a consumer", _CALL_HARVESTER
         elif job.gather_finished is None:
             if not _is_gathered(job, now):
@@ -333,14 +318,14 @@ def harvest_jobs(now: datetime) -> Iterator[SiteFinding]:
                 advice = f"{ours if source_type_named(job.type) else ''}{abort}"
         elif job.open:
             # Records whose turn has not come may wait while a consumer imports others.
-            stuck = utc(now) - job.begun > _STILL if job.begun else not is_importing
-            if stuck and utc(now) - job.gather_finished > _STILL:
+            stuck = utc(now) - job.begun > STILL if job.begun else not some_are_imported
+            if stuck and utc(now) - job.gather_finished > STILL:
                 words = f"makes no progress: {job.open} of its records are not imported"
                 advice = (
                     "ckan harvester run requeues the records of a killed consumer. If that changes nothing, "
                     f"start ckan harvester fetch-consumer. To abandon the job: {abort}"
                 )
-        elif utc(now) - max(job.gather_finished, job.progress or job.gather_finished) > _CRON:
+        elif utc(now) - max(job.gather_finished, job.progress or job.gather_finished) > CRON:
             words, advice = "is complete, but not marked as finished", _CALL_HARVESTER
         if words:
             yield _problem(
@@ -351,7 +336,7 @@ def harvest_jobs(now: datetime) -> Iterator[SiteFinding]:
         sa.select(sa.func.count(), sa.func.min(_source.next_run)).where(
             _source.active.is_(True),
             _source.frequency != "MANUAL",
-            _source.next_run < utc(now) - _CRON,
+            _source.next_run < utc(now) - CRON,
         )
     ).one()
     if late[0]:
@@ -376,8 +361,8 @@ def _is_gathered(job: Any, now: datetime) -> bool:
         return True
     age = _age(connection, f"{key}:{job.id}", now)
     if age is None:
-        return bool(utc(now) - job.created <= _STILL)
-    return age <= (_BEGINNING if is_ours else _RESENT_AFTER["gather"])
+        return bool(utc(now) - job.created <= STILL)
+    return age <= (BEGINNING if is_ours else _RESENT_AFTER["gather"])
 
 
 def _age(connection: Any, key: str, now: datetime) -> timedelta | None:

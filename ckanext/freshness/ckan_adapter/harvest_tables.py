@@ -129,7 +129,8 @@ CROSS JOIN LATERAL (
         count(*) FILTER (WHERE report_status = 'not modified') AS "not modified",
         count(*) FILTER (WHERE state = 'ERROR') AS "errored",
         count(*) FILTER (WHERE state NOT IN ('COMPLETE', 'ERROR')) AS "waiting",
-        max(greatest(gathered, import_started, import_finished)) AS progress
+        count(*) FILTER (WHERE state IN ('FETCH', 'IMPORT')) AS "taken",
+        max(greatest(gathered, fetch_started, fetch_finished, import_started, import_finished)) AS progress
     FROM harvest_object WHERE harvest_job_id = j.id
 ) c
 LEFT JOIN freshness_harvest_hold h ON h.source_id = source.id AND h.job_id = j.id AND h.released_at IS NULL

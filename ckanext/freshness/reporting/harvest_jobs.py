@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
@@ -16,17 +16,11 @@ from ..ckan_adapter.locks import is_held
 from ..dates import aware, utc, utc_now
 from ..harvesting.holds import gather_lock
 from ..harvesting.messages import from_column
+from ..harvesting.progress import BEGINNING, CRON, STILL, is_importing
 from ..harvesting.record import Record
 from ..harvesting.sources import our_names
 from . import harvest_words
 from .display import JOBS, State
-
-BEGINNING = timedelta(seconds=30)
-"""Within this time a consumer that took a job holds its lock."""
-STILL = timedelta(minutes=5)
-"""An import without progress for so long has no consumer, or a dead one."""
-CRON = timedelta(minutes=20)
-"""``ckan harvester run``, called every few minutes, marks a job as finished within this time."""
 
 _COUNTED = ("added", "updated", "deleted", "not modified", "errored", "held")
 
@@ -154,13 +148,16 @@ def _progress(row: Mapping[str, Any]) -> JobProgress | None:
         return None
     gathered, now = row["gather_finished"], utc(utc_now())
     if gathered is None:
-        # Our gathers hold a lock; those of killed consumers do not.
         began = row["gather_started"]
+        # Our gathers hold a lock while they run. Those of killed consumers do not.
         is_idle = now - began > BEGINNING and not is_held(gather_lock(row["id"]))
         return JobProgress(False, 0, aware(began) if is_idle else None)
     last = max(gathered, row["progress"] or gathered)
-    patience = STILL if row["waiting"] else CRON
-    return JobProgress(True, row["waiting"], aware(last) if now - last > patience else None)
+    is_idle = now - last > (STILL if row["waiting"] else CRON)
+    if is_idle and row["waiting"] and not row["taken"]:
+        # While a consumer imports other records, those of this job wait for their turn.
+        is_idle = not is_importing(utc_now())
+    return JobProgress(True, row["waiting"], aware(last) if is_idle else None)
 
 
 def _errors(

@@ -16,8 +16,11 @@ from ckan.tests.helpers import call_action
 
 from ckanext.freshness.ckan_adapter.ckan_core import model
 from ckanext.freshness.ckan_adapter.locks import locked
+from ckanext.freshness.dates import utc_now
+from ckanext.freshness.doctor import harvest_jobs
 from ckanext.freshness.harvesting.preview import Preview, preview
 from ckanext.freshness.harvesting.strategy import RecordClass
+from ckanext.freshness.tests.clock import freeze_time
 from ckanext.freshness.tests.harvesting.conftest import Harvest, Job, add_source, sysadmin
 from ckanext.freshness.tests.harvesting.harvested_site import preview as make_preview
 from ckanext.freshness.tests.servers.faults import Status
@@ -337,7 +340,8 @@ def test_a_job_says_what_it_waits_for(
 
     def told(words: str, *, after: timedelta) -> None:
         columns = ["gather_started", "gather_finished"]
-        objects = ["gathered", "import_started", "import_finished"]
+        steps = ("fetch_started", "fetch_finished", "import_started", "import_finished")
+        objects = ["gathered", *steps]
         for table, names in (("harvest_job", columns), ("harvest_object", objects)):
             sets = ", ".join(f"{name} = {name} - CAST(:age AS interval)" for name in names)
             model.Session.execute(sa.text(f"UPDATE {table} SET {sets}"), {"age": after})
@@ -364,3 +368,30 @@ def test_a_job_says_what_it_waits_for(
     told(idle, after=timedelta(minutes=30))
     harvest.finish(job_id)
     assert idle not in read(pages[0])
+
+
+def test_a_job_behind_another_one_has_not_stopped(
+    fdp: FdpServer, read: Callable[[str], str]
+) -> None:
+    """Its page tells of a stop only if the doctor does."""
+    fdp.add_dataset(fdp.add_catalog())
+    busy, behind = add_source(fdp.source_url), add_source(fdp.source_url, language="de")
+    jobs = [harvest.start() for harvest in (busy, behind)]
+    for harvest in (busy, behind):
+        harvest.gather()
+    statement = """
+    UPDATE harvest_job SET gather_started = gather_started - interval '1 hour',
+        gather_finished = gather_finished - interval '1 hour';
+    UPDATE harvest_object SET gathered = gathered - interval '1 hour';
+    UPDATE harvest_object SET state = 'IMPORT', import_started = now() AT TIME ZONE 'utc'
+    WHERE harvest_job_id = :busy"""
+    model.Session.execute(sa.text(statement), {"busy": jobs[0]})
+    model.Session.commit()
+    page, idle = page_of(jobs[1], behind), "Ask the operator of this portal to call"
+    assert "1 record is still to be imported" in read(page)
+    assert idle not in read(page)
+    assert list(harvest_jobs(utc_now())) == []
+    later = utc_now() + timedelta(minutes=6)
+    with freeze_time(later):
+        assert idle in read(page)
+        assert len(list(harvest_jobs(later))) == 2
