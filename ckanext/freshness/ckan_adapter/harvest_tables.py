@@ -197,6 +197,7 @@ URLS_OF_OTHER_SOURCES = f"""
 WITH other AS (
     SELECT o.id, o.package_id, k.name, coalesce(nullif(s.title, ''), s.url) AS title
     FROM harvest_object o JOIN harvest_source s ON s.id = o.harvest_source_id JOIN package k ON k.id = s.id
+    JOIN package p ON p.id = o.package_id AND p.state = 'active'
     WHERE o.current AND s.active AND s.id <> :source
 ), every_url AS (
     SELECT other.name, other.title, x.value AS url

@@ -226,6 +226,13 @@ def test_records_of_a_deleted_source_are_taken_over(twice: tuple[Harvest, Harves
     assert warnings(other.run()) == []
 
 
+def test_datasets_that_an_editor_has_deleted_are_not_here(twice: tuple[Harvest, Harvest]) -> None:
+    one, other = twice
+    for package in one.datasets().values():
+        call_action("package_delete", {"user": sysadmin()}, id=package["id"])
+    assert look(other).source_warnings == []
+
+
 # Records that would be deleted
 
 
