@@ -65,6 +65,14 @@ class DocumentQueue:
         """Add the documents of packages whose transaction is still open."""
         self._unsettled.update((document["id"], document) for document in documents)
 
+    def may_lack(self) -> bool:
+        """Return whether the document of a package that was just written may be missing.
+
+        CKAN 2.11 only logs the errors of hooks that it calls to index a package. It does not index a package
+        either if only its time of modification has changed.
+        """
+        return not IS_2_12 and not self._unsettled
+
     def settle(self) -> None:
         """Release the added documents for sending, because their transaction was committed."""
         self._documents.update(self._unsettled)

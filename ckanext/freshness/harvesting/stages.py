@@ -24,7 +24,7 @@ from ..ckan_adapter.harvest import publish_objects
 from ..ckan_adapter.harvest_metadata import read_together
 from ..ckan_adapter.locks import locked, locked_if_free
 from ..ckan_adapter.lost_database import is_loss
-from ..ckan_adapter.solr import solr_commit, without_solr_commits
+from ..ckan_adapter.solr import rebuild, solr_commit, without_solr_commits
 from ..ckan_adapter.solr_queue import DocumentQueue, queued
 from ..dates import utc_now
 from ..search import unindexed
@@ -279,17 +279,20 @@ def import_(lead: Any) -> bool | Literal["unchanged"]:
                 failed, rest = _import_page(source_id, ids)
                 done = set(ids) - failed - set(rest) - {lead_id}
                 object_states.finish(sorted(done), sorted(failed - {lead_id}))
-                is_there = object_states.read_again(lead, lead_id, source_id)
     except BaseException as error:
         if _ends_consumer(error):
             raise
         failed, rest = _fail(error, ids), []
         object_states.finish([], ids[1:])
-        is_there = object_states.read_again(lead, lead_id, source_id)
     if rest:
         _hand_on(rest)
-    if not is_there:
-        log.info("Harvest object %s is gone, because its source was cleared", lead_id)
+    try:
+        if not object_states.read_again(lead, lead_id, source_id):
+            log.info("Harvest object %s is gone, because its source was cleared", lead_id)
+    except BaseException as error:
+        if _ends_consumer(error):
+            raise
+        failed |= _fail(error, [lead_id])
     return lead_id not in failed
 
 
@@ -400,6 +403,10 @@ def _import_each(
             return failed, [left.id for left in pending[position:]]
         try:
             warnings = writer.write(item)
+            if queue.may_lack() and not item.is_deletion:
+                # An error is then raised here, and becomes one of this record.
+                for package_id in object_states.packages_of([item.id]):
+                    rebuild([package_id])
         except BaseException as error:
             if _ends_consumer(error):
                 queue.discard()

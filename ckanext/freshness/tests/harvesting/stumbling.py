@@ -11,7 +11,7 @@ from ckan import model
 
 
 class StumblingPlugin(p.SingletonPlugin):
-    """A plugin whose hooks fail as often for each title as :attr:`writes` and :attr:`deletions` say."""
+    """A plugin whose hooks fail as often for each title as its counters say."""
 
     p.implements(p.IPackageController, inherit=True)
 
@@ -19,6 +19,7 @@ class StumblingPlugin(p.SingletonPlugin):
         super().__init__(**keywords)
         self.writes: Counter[str] = Counter()
         self.deletions: Counter[str] = Counter()
+        self.documents: Counter[str] = Counter()
         self.unindexable: set[str] = set()
         """Titles of datasets whose documents Solr is to refuse."""
         self.cancels_statement = False
@@ -34,6 +35,7 @@ class StumblingPlugin(p.SingletonPlugin):
         self._stumble(self.deletions, context["package"].title)
 
     def before_dataset_index(self, pkg_dict: dict[str, Any]) -> dict[str, Any]:
+        self._stumble(self.documents, pkg_dict["title"])
         if pkg_dict["title"] in self.unindexable:
             pkg_dict["metadata_created"] = "no date at all"
         return pkg_dict

@@ -450,6 +450,28 @@ def test_a_failing_hook_is_the_error_of_one_record(
     assert len(harvest.current()) == 2
 
 
+@pytest.mark.parametrize("first", [True, False], ids=["created", "updated"])
+def test_a_hook_that_fails_while_a_dataset_is_indexed(
+    fdp: FdpServer, three: tuple[Record, ...], stumbling: StumblingPlugin, first: bool
+) -> None:
+    """CKAN 2.11 hides such an error. The record's error tells of it, and the next job indexes the dataset."""
+    harvest = add_source(fdp.source_url)
+    if not first:
+        harvest.run()
+        fdp.change(three[-1], title="Goes on")
+    title = "Goes" if first else "Goes on"
+    stumbling.documents[title] = 100
+    job = harvest.run()
+    assert job.stats["errored"] == 1
+    (words,) = job.errors
+    assert words.startswith("An unexpected error of CKAN or of one of its extensions (LookupError)")
+
+    stumbling.documents.clear()
+    assert harvest.run().errors == []
+    found = call_action("package_search", q=f'title:"{title}"')["results"]
+    assert [package["title"] for package in found] == [title]
+
+
 def test_what_could_not_be_used_is_said_on_the_object(fdp: FdpServer) -> None:
     record = fdp.add_dataset(fdp.add_catalog(), keyword=["x", "fine"], provenance="é" * 20_000)
     harvest = add_source(fdp.source_url)
