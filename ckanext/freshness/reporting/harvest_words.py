@@ -182,13 +182,14 @@ FIELDS = {
 
 
 def error(message: str) -> PlainError:
-    """Return an error of a harvest in words. The URL of its record or container is left out."""
+    """Return an error of a harvest in words. Only its details name the URL of its record or container."""
     words = sentence(message)
     if words is not None:
         return PlainError(words, str(message))
     url, _, rest = message.partition(": ")
-    plain = rest if url.startswith(("http://", "https://")) and rest else str(message)
-    return PlainError(plain[:1].upper() + plain[1:])
+    names_url = url.startswith(("http://", "https://")) and rest
+    plain, details = (rest, str(message)) if names_url else (str(message), None)
+    return PlainError(plain[:1].upper() + plain[1:], details)
 
 
 def reason(message: str) -> str:

@@ -59,8 +59,9 @@ def test_each_code_has_a_sentence() -> None:
         assert harvest_words.sentence(message)
 
 
-def test_an_unknown_error_is_shown_without_its_url() -> None:
-    assert harvest_words.error(f"{URL}: something odd") == harvest_words.PlainError("Something odd")
+def test_only_the_details_of_an_unknown_error_name_its_url() -> None:
+    message = f"{URL}: something odd"
+    assert harvest_words.error(message) == harvest_words.PlainError("Something odd", message)
     assert harvest_words.error("Something: odd") == harvest_words.PlainError("Something: odd")
 
 
