@@ -1,35 +1,29 @@
-"""The interface of a store of copies, and what all stores share.
+"""The store of copies, in a directory or in any file system of fsspec: S3, Azure, Google, SFTP, memory.
 
-A copy becomes visible when it is complete: readers find the earlier copy or the new one, never a part of
-one. Several threads may use a :class:`Store`, and several processes may use one location.
-:func:`.location.open_store` opens a store.
+A copy becomes visible when it is complete: it is written beside its place and then moved there. Readers find
+the earlier copy or the new one, never a part of one. Several threads may use a :class:`Store`, and several
+processes may use one location.
+
+The store does not use file-keeper, which comes with CKAN 2.12: CKAN 2.11 does not have it, and it supports far
+fewer storages.
 """
 
 from __future__ import annotations
 
 import contextlib
+import re
+import secrets
 import threading
-import time
-from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime, timedelta
-from pathlib import Path
-from typing import BinaryIO, NamedTuple, Protocol
+import zipfile
+from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime, timedelta, timezone
+from typing import Any, NamedTuple
 
-from . import store_keys, zip_format
-from .errors import MissingCopy, StoreError
-from .staging import StagedBody
+from ..dates import aware
+from . import store_keys
+from .staging import PIECE, StagedBody, StoreError
 
-__all__ = [
-    "CopyReader",
-    "KeepRequest",
-    "MissingCopy",
-    "StagedBody",
-    "Store",
-    "StoreError",
-    "StoredCopy",
-]
+__all__ = ["CopyReader", "MissingCopy", "StagedBody", "Store", "StoreError", "StoredCopy"]
 
 STAGING = ".staging"
 """The folder of incomplete files. No key begins with a dot."""
@@ -37,9 +31,16 @@ STAGING = ".staging"
 LEFT_OVER_AFTER = timedelta(days=1)
 """The age at which an incomplete file is deleted: no download takes that long."""
 
-COUNT_AGAIN_AFTER = 600.0
-"""Seconds after which the used bytes are counted again, because other processes also add and remove
-copies."""
+ZIP_LEVEL = 3
+"""Files are at most an eighth larger than by zlib's default, 6, and take half the time."""
+_LARGE_MEMBER = 2_000_000_000
+"""From this size on, a member of a ZIP needs 64-bit sizes, perhaps."""
+
+_CREDENTIALS = re.compile(r"(?<=://)[^/@]*@")
+
+
+class MissingCopy(StoreError):
+    """A key without a copy in the store."""
 
 
 class StoredCopy(NamedTuple):
@@ -58,117 +59,83 @@ class StoredCopy(NamedTuple):
     zip_size: int | None = None
 
 
-class KeepRequest(NamedTuple):
-    """A body to keep, with the parameters of :meth:`Store.keep`."""
-
-    key: str
-    staged: StagedBody
-    zip_member: str | None
-
-
-class CopyReader(Protocol):
-    """An iterator over the bytes of a copy or of a part of it. Close it after use.
-
-    :ivar size: the size of the whole copy in bytes
-    """
-
-    size: int
-
-    def __iter__(self) -> Iterator[bytes]: ...
-
-    def __next__(self) -> bytes: ...
-
-    def close(self) -> None:
-        """Close the file."""
-
-
-class PendingCopy(NamedTuple):
-    """A complete and verified file that is not visible to readers yet.
-
-    :ivar name: its path at the location
-    """
-
-    name: str
-    size: int
-
-
-@dataclass(slots=True)
-class _Prepared:
-    """A copy whose files are complete but not all visible yet.
-
-    :ivar files: the files that are not visible yet, by key: first the copy, then its ZIP
-    :ivar reserved: the bytes that it has reserved of the quota
-    """
-
-    kept: StoredCopy
-    files: dict[str, PendingCopy]
-    reserved: int
-
-
-class Store(ABC):
+class Store:
     """A store of copies by key.
 
-    Every method raises :class:`.errors.StoreError` if the location cannot be reached or refuses, and
-    ValueError if a key is invalid by :func:`.store_keys.check`.
+    Every method raises :class:`StoreError` if the location cannot be reached or refuses, and ValueError if a
+    key is invalid by :func:`.store_keys.check`.
 
+    :param location: the path of a directory, which is created if it does not exist; or a URL for fsspec,
+        such as ``s3://bucket/folder``, whose library must be installed (``ckanext-freshness[s3]``).
+        Credentials and endpoints do not belong in the URL: configure them for that library or for fsspec
+        (``AWS_ACCESS_KEY_ID``, ``FSSPEC_S3_ENDPOINT_URL``).
     :param quota: the most bytes that all copies together may have; None for no limit
     """
 
-    def __init__(self, location: str, quota: int | None) -> None:
-        self.location = location
+    def __init__(self, location: str, quota: int | None = None) -> None:
+        self.location = _CREDENTIALS.sub("", location)
         self.quota = quota
         self._counting = threading.Lock()
         self._used: int | None = None
-        self._used_at = 0.0
+        with self._errors("be opened"):
+            # Imported here, since fsspec takes long to import, and web workers rarely need it.
+            import fsspec
+            from fsspec.implementations.local import LocalFileSystem
+
+            self._system, root = fsspec.core.url_to_fs(location, skip_instance_cache=True)
+            self._root = root.rstrip("/")
+            self._top = self._root.partition("/")[0]
+            if isinstance(self._system, LocalFileSystem):
+                self._top = self._root
+                self._system.makedirs(self._root, exist_ok=True)
 
     def stage(self) -> StagedBody:
         """Return an empty body to write to."""
-        return StagedBody(self._spool)
+        return StagedBody()
 
     def keep(self, key: str, staged: StagedBody, *, zip_member: str | None) -> StoredCopy:
         """Keep a body and a ZIP of it, and replace the earlier copy.
 
-        Both files are written and verified first. Then the copy is replaced, and then its ZIP. If the
-        process is killed or the store vanishes between the two, the new copy stands beside the earlier
-        ZIP until the next :meth:`keep`.
+        Both files are complete before the copy is replaced, and then its ZIP. If the process is killed
+        between the two, the new copy stands beside the earlier ZIP until the next :meth:`keep`.
 
         :param staged: the whole body, which this method closes
         :param zip_member: the file's name in the ZIP, see :func:`.store_keys.member`; None to write no
             ZIP and to leave an earlier one as it is
         :raises StoreError: the copy could not be kept; the earlier copy is unchanged
         """
-        (result,) = self.keep_all([KeepRequest(key, staged, zip_member)])
-        if isinstance(result, StoreError):
-            raise result
-        return result
-
-    def keep_all(self, wanted: Sequence[KeepRequest]) -> list[StoredCopy | StoreError]:
-        """Keep many bodies as :meth:`keep` does, but wait for the disk only once.
-
-        :returns: the kept copy or the error of each request, in the order of ``wanted``
-        """
+        bodies = {store_keys.check(key): staged}
+        zip_key = None if zip_member is None else store_keys.zip_key(key)
+        pending: dict[str, str] = {}
         with contextlib.ExitStack() as stack:
-            for one in wanted:
-                stack.enter_context(one.staged)
-                store_keys.check(one.key)
-            prepared: list[_Prepared | StoreError] = []
-            for one in wanted:
-                try:
-                    files = self._prepare(one)
-                except StoreError as error:
-                    prepared.append(error)
-                else:
-                    prepared.append(files)
-                    stack.callback(self._drop, files)
-                one.staged.close()
-            complete = [one for one in prepared if isinstance(one, _Prepared)]
+            stack.enter_context(staged)
+            if zip_key is not None and zip_member is not None:
+                bodies[zip_key] = stack.enter_context(_zipped(staged, zip_member))
+            kept = StoredCopy(
+                *(key, staged.size, staged.sha256, zip_key),
+                None if zip_key is None else bodies[zip_key].size,
+            )
+            more = self._make_room(bodies)
             try:
-                self._settle([pending for one in complete for pending in one.files.values()])
-            except StoreError as error:
-                return [one if isinstance(one, StoreError) else error for one in prepared]
-            results = [one if isinstance(one, StoreError) else self._place(one) for one in prepared]
-            self._settle_places([key for one in complete for key in one.files])
-            return results
+                for place, body in bodies.items():
+                    pending[place] = self._write(body)
+                for place in bodies:
+                    with self._errors("be put in its place", place):
+                        target = self._path(place)
+                        self._in_folder(target, self._system.mv, pending[place], target)
+                    del pending[place]
+            finally:
+                for name in pending.values():
+                    self._discard(name)
+                if pending:
+                    self._count(-more)
+        return kept
+
+    def write_bytes(self, key: str, data: bytes) -> None:
+        """Keep a small file, and replace an earlier one."""
+        with self.stage() as staged:
+            staged.write(data)
+            self.keep(key, staged, zip_member=None)
 
     def try_out(self) -> None:
         """Write a file of one byte and remove it again.
@@ -177,122 +144,91 @@ class Store(ABC):
         """
         with self.stage() as staged:
             staged.write(b"-")
-            self._discard(self._put_aside(staged))
+            self._discard(self._write(staged))
 
-    def write_bytes(self, key: str, data: bytes) -> None:
-        """Keep a small file, and replace an earlier one."""
-        with self.stage() as staged:
-            staged.write(data)
-            self.keep(key, staged, zip_member=None)
-
-    @abstractmethod
     def open(self, key: str, start: int = 0, end: int | None = None) -> CopyReader:
         """Open a copy to read the bytes from ``start`` to before ``end``.
 
-        If the copy is replaced meanwhile, the reader returns the earlier bytes.
-
         :raises MissingCopy: there is no copy with this key
         """
+        with self._errors("be read", key):
+            try:
+                file = self._fresh().open(self._path(key), "rb", block_size=4 * PIECE)
+            except FileNotFoundError:
+                self._look()
+                raise MissingCopy(f"There is no copy {key} in {self.location}.") from None
+            return CopyReader(self, key, file, start, end)
 
-    @abstractmethod
     def size(self, key: str) -> int | None:
         """Return the size of a copy in bytes; None if there is no copy.
 
         :raises StoreError: the store itself is gone, which is not the absence of a copy
         """
+        with self._errors("be read", key):
+            try:
+                found = self._fresh().info(self._path(key))
+            except FileNotFoundError:
+                self._look()
+                return None
+            return int(found["size"]) if found["type"] == "file" else None
 
-    @abstractmethod
     def remove(self, key: str) -> None:
         """Remove a copy if it exists. Its ZIP has a key of its own and stays."""
-
-    @abstractmethod
-    def move(self, old: str, new: str) -> bool:
-        """Change the key of a copy, and replace an earlier copy of the new key.
-
-        :returns: whether there was a copy to move
-        """
+        before = self.size(key)
+        if before is None:
+            return
+        with self._errors("be removed", key), contextlib.suppress(FileNotFoundError):
+            self._system.rm_file(self._path(key))
+        self._count(-before)
 
     def keys(self, prefix: str = "") -> Iterator[str]:
         """Iterate over all keys with a prefix, in any order."""
         return (key for key, _ in self.sizes(prefix))
 
-    @abstractmethod
     def sizes(self, prefix: str = "") -> Iterator[tuple[str, int]]:
         """Iterate over all keys with a prefix and the sizes of their copies in bytes, in any order."""
+        hidden = f"{self._root}/{STAGING}/"
+        for path, found in self._find(prefix.rpartition("/")[0]).items():
+            key = path[len(self._root) :].lstrip("/")
+            if key.startswith(prefix) and not path.startswith(hidden):
+                yield key, int(found["size"])
 
-    @abstractmethod
     def used(self) -> int:
         """Count the bytes of all copies."""
+        return sum(size for _, size in self.sizes())
 
-    @abstractmethod
     def sweep(self, now: datetime) -> int:
         """Remove incomplete files older than :data:`LEFT_OVER_AFTER`, and return their number."""
+        swept = 0
+        for path, found in self._find(STAGING).items():
+            written = _written(found)
+            if written is not None and now - written > LEFT_OVER_AFTER:
+                self._discard(path)
+                swept += 1
+        return swept
 
-    def _prepare(self, wanted: KeepRequest) -> _Prepared:
-        """Write a body and its ZIP to the location, still invisible to readers."""
-        staged, key = wanted.staged, wanted.key
-        bodies, zip_key, packed = {key: staged}, None, None
-        if wanted.zip_member is not None:
-            zip_key, packed = store_keys.zip_key(key), self._packed(staged, wanted.zip_member)
-            bodies[zip_key] = packed
-        else:
-            staged.verify()
-        with packed or contextlib.nullcontext():
-            zip_size = None if packed is None else packed.size
-            kept = StoredCopy(key, staged.size, staged.sha256, zip_key, zip_size)
-            prepared = _Prepared(kept, {}, self._make_room(bodies))
-            try:
-                for place, body in bodies.items():
-                    prepared.files[place] = self._put_aside(body)
-            except BaseException:
-                self._drop(prepared)
-                raise
-        return prepared
-
-    def _place(self, prepared: _Prepared) -> StoredCopy | StoreError:
+    def _write(self, staged: StagedBody) -> str:
+        """Write a body beside all copies, and return the path of its file."""
+        name = f"{self._root}/{STAGING}/{secrets.token_hex(12)}"
         try:
-            for key in list(prepared.files):
-                self._replace(prepared.files[key], key)
-                del prepared.files[key]
-        except StoreError as error:
-            return error
-        prepared.reserved = 0
-        return prepared.kept
-
-    def _drop(self, prepared: _Prepared) -> None:
-        """Delete the files that are not visible yet, and release the reserved bytes."""
-        for pending in prepared.files.values():
-            self._discard(pending)
-        self._count(-prepared.reserved)
-
-    def _packed(self, staged: StagedBody, member: str) -> StagedBody:
-        """Pack a body into a ZIP.
-
-        The header before the deflated bytes has their size, so the deflated bytes of a large body are
-        staged first.
-        """
-        packed = self.stage()
-        try:
-            content = staged.complete()
-            if isinstance(content, bytes):
-                pieces: list[bytes] = []
-                crc, _ = zip_format.deflate((content,), pieces.append)
-                entry = zip_format.ZipEntry(member, crc, sum(map(len, pieces)), staged.size)
-                head, tail = zip_format.around(entry)
-                packed.write(b"".join((head, *pieces, tail)))
-                return packed
-            with self.stage() as deflated:
-                crc, _ = zip_format.deflate(staged.pieces(), deflated.write)
-                entry = zip_format.ZipEntry(member, crc, deflated.size, staged.size)
-                head, tail = zip_format.around(entry)
-                packed.write(head)
-                for piece in deflated.pieces():
-                    packed.write(piece)
-                packed.write(tail)
+            with self._errors("take anything more"):
+                with self._in_folder(name, self._system.open, name, "wb") as file:
+                    for piece in staged.pieces():
+                        file.write(piece)
+                found = self._fresh().info(name)["size"]
+            if found != staged.size:
+                raise StoreError(
+                    f"Of {staged.size:,} bytes {found:,} arrived in {self.location}. Is it in order?"
+                )
         except BaseException:
-            packed.close()
+            self._discard(name)
             raise
-        return packed
+        return name
+
+    def _discard(self, path: str) -> None:
+        """Delete a file that may not exist. Never raises."""
+        with contextlib.suppress(StoreError), self._errors("be removed"):
+            self._system.rm_file(path)
 
     def _make_room(self, bodies: Mapping[str, StagedBody]) -> int:
         """Reserve the bytes by which the new files are larger than the replaced ones, and return their
@@ -303,10 +239,9 @@ class Store(ABC):
         if self.quota is None:
             return 0
         more = sum(body.size - (self.size(key) or 0) for key, body in bodies.items())
-        fresh = time.monotonic() - self._used_at < COUNT_AGAIN_AFTER
-        if self._used is None or not fresh or (more > 0 and self._used + more > self.quota):
-            self._recount()
-        assert self._used is not None
+        if self._used is None or self._used + more > self.quota:
+            # Other processes may have removed copies meanwhile.
+            self._used = self.used()
         if more > 0 and self._used + more > self.quota:
             raise StoreError(
                 f"{next(iter(bodies))} is not kept: with {more:,} bytes more the copies would have "
@@ -315,37 +250,123 @@ class Store(ABC):
         self._count(more)
         return more
 
-    def _recount(self) -> None:
-        used = self.used()
-        with self._counting:
-            self._used, self._used_at = used, time.monotonic()
-
     def _count(self, more: int) -> None:
         with self._counting:
             if self._used is not None:
                 self._used += more
 
-    @abstractmethod
-    def _spool(self) -> tuple[BinaryIO, Path]:
-        """Create a local file for a body that is too large for memory."""
+    def _in_folder(self, path: str, act: Callable[..., Any], *arguments: Any) -> Any:
+        """Call a function. If it fails because the folder of a path is missing, create the folder, but never
+        the root, which may be a disk that is not mounted; and call it again."""
+        try:
+            return act(*arguments)
+        except FileNotFoundError:
+            self._look()
+            self._system.makedirs(path.rpartition("/")[0], exist_ok=True)
+            return act(*arguments)
 
-    @abstractmethod
-    def _put_aside(self, staged: StagedBody) -> PendingCopy:
-        """Write a body to the location and verify it."""
+    def _look(self) -> None:
+        """Raise a StoreError if the directory or bucket is gone, since then no copy is missing by itself."""
+        if self._top and not self._system.exists(self._top):
+            raise StoreError(
+                f"The copies cannot be reached: {self.location} is gone. Is the disk mounted?"
+            )
 
-    @abstractmethod
-    def _settle(self, pending: Sequence[PendingCopy]) -> None:
-        """Make sure that pending files survive a power failure."""
+    def _find(self, folder: str) -> dict[str, dict[str, Any]]:
+        with self._errors("be listed"):
+            found = self._fresh().find(f"{self._root}/{folder}".rstrip("/"), detail=True)
+            if not found:
+                self._look()
+        return dict(found)
 
-    @abstractmethod
-    def _settle_places(self, keys: Sequence[str]) -> None:
-        """Make sure that the new names survive a power failure, as far as the file system allows. Never
-        raises."""
+    def _fresh(self) -> Any:
+        """Return the file system without its cache of listings, since other processes change the files."""
+        self._system.invalidate_cache()
+        return self._system
 
-    @abstractmethod
-    def _replace(self, pending: PendingCopy, key: str) -> None:
-        """Make a pending file visible under its key, atomically."""
+    def _path(self, key: str) -> str:
+        return f"{self._root}/{store_keys.check(key)}"
 
-    @abstractmethod
-    def _discard(self, pending: PendingCopy) -> None:
-        """Delete a pending file if it still exists. Never raises."""
+    @contextlib.contextmanager
+    def _errors(self, what: str, key: str | None = None) -> Iterator[None]:
+        """Turn any exception into a StoreError: every backend has exceptions of its own."""
+        if key is not None:
+            store_keys.check(key)
+        try:
+            yield
+        except StoreError:
+            raise
+        except Exception as error:
+            copy = "The copies" if key is None else f"The copy {key}"
+            reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
+            reason = _CREDENTIALS.sub("", reason).rstrip(".") or type(error).__name__
+            raise StoreError(f"{copy} in {self.location} cannot {what}: {reason}.") from error
+
+
+class CopyReader:
+    """An iterator over the bytes of a copy or of a part of it. Close it after use.
+
+    :ivar size: the size of the whole copy in bytes
+    """
+
+    def __init__(self, store: Store, key: str, file: Any, start: int, end: int | None) -> None:
+        self._store = store
+        self._key = key
+        self._file = file
+        file.seek(0, 2)
+        self.size = int(file.tell())
+        self._left = max(0, min(self.size if end is None else end, self.size) - start)
+        file.seek(min(start, self.size))
+
+    def __iter__(self) -> CopyReader:
+        return self
+
+    def __next__(self) -> bytes:
+        if not self._left:
+            raise StopIteration
+        with self._store._errors("be read", self._key):
+            piece = bytes(self._file.read(min(PIECE, self._left)))
+        if not piece:
+            raise StoreError(f"The copy {self._key} ends {self._left:,} bytes too early.")
+        self._left -= len(piece)
+        return piece
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+def _zipped(staged: StagedBody, member: str) -> StagedBody:
+    packed = StagedBody()
+    try:
+        with new_zip(packed) as archive, new_member(archive, member, staged.size) as file:
+            for piece in staged.pieces():
+                file.write(piece)
+    except BaseException:
+        packed.close()
+        raise
+    return packed
+
+
+def new_zip(staged: StagedBody) -> zipfile.ZipFile:
+    """Return a ZIP that is written to a body. The same members give the same bytes: they have no dates."""
+    return zipfile.ZipFile(staged, "w", zipfile.ZIP_DEFLATED, compresslevel=ZIP_LEVEL)
+
+
+def new_member(archive: zipfile.ZipFile, name: str, size: int = 0) -> Any:
+    """Return a file to write a member of a ZIP to.
+
+    :param size: its bytes, if they are known
+    """
+    return archive.open(name, "w", force_zip64=size >= _LARGE_MEMBER)
+
+
+def _written(found: Mapping[str, Any]) -> datetime | None:
+    """Return when a file was written, from the field that its file system uses; None if it has none."""
+    for field in ("LastModified", "last_modified", "mtime", "created", "updated"):
+        value = found.get(field)
+        if isinstance(value, datetime):
+            return value if value.tzinfo else aware(value)
+        if isinstance(value, (int, float)):
+            return datetime.fromtimestamp(value, timezone.utc)
+    return None

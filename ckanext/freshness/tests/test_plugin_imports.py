@@ -10,7 +10,7 @@ import sys
 import ckanext.freshness.plugin, ckanext.freshness.harvesters
 print(*sys.modules)
 """
-HEAVY = {"aiohttp", "isal", "pyoxigraph", "python_calamine", "rdflib", "ckanext.freshness.cli"}
+HEAVY = {"aiohttp", "fsspec", "pyoxigraph", "python_calamine", "rdflib", "ckanext.freshness.cli"}
 """What only checks, harvests and commands need: some 20 MB of each worker, and the commands 3 MB."""
 
 

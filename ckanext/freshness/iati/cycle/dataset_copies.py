@@ -21,7 +21,7 @@ from ...checking import data_changes, run_records
 from ...checking.data_changes import DataChange
 from ...ckan_adapter.ckan_core import model
 from ...copies import store_keys
-from ...copies.store import KeepRequest, StagedBody, Store, StoredCopy, StoreError
+from ...copies.store import StagedBody, Store, StoredCopy, StoreError
 from ...runs.copies import copy_rows
 from ...runs.copies.copy_rows import CopyRow, StoredFiles
 from ...status import conclusions
@@ -202,7 +202,7 @@ class StagedBytesLimit:
 
 def _held_bytes(result: IatiCheckResult) -> int:
     staged = result.staged
-    return staged.size if isinstance(staged, StagedBody) and staged.path is None else 0
+    return staged.in_memory if isinstance(staged, StagedBody) else 0
 
 
 class SettledResult(NamedTuple):
@@ -298,19 +298,19 @@ class ResultStore:
     def _keep(self, results: Sequence[IatiCheckResult]) -> list[SettledResult]:
         """Store files. Runs in a thread, so it uses neither the session nor the figures."""
         held = sum(map(_held_bytes, results))
-        requests = []
-        for result in results:
-            place = self.places[result.input.resource_id]
-            assert result.staged is not None
-            requests.append(KeepRequest(place.key, result.staged, place.filename))
-            result.staged = None
         try:
-            kept = self.store.keep_all(requests)
+            return [self._settled(each, self._kept(each)) for each in results]
         finally:
-            for request in requests:
-                request.staged.close()
             self.bytes_limit.leave(held)
-        return [self._settled(*pair) for pair in zip(results, kept, strict=True)]
+
+    def _kept(self, result: IatiCheckResult) -> StoredCopy | StoreError:
+        place = self.places[result.input.resource_id]
+        staged, result.staged = result.staged, None
+        assert staged is not None
+        try:
+            return self.store.keep(place.key, staged, zip_member=place.filename)
+        except StoreError as error:
+            return error
 
     def _settled(self, result: IatiCheckResult, kept: StoredCopy | StoreError) -> SettledResult:
         if isinstance(kept, StoredCopy):

@@ -36,8 +36,6 @@ LEGACY_ZIP = "code-for-iati-data-download.zip"
 """In Code for IATI's layout; the name is the Bulk Data Service's."""
 _MANIFEST = "manifest.json"
 """Sizes, hashes and dates of the published files."""
-_MEMBERS = "members.json"
-"""The members of the bulk ZIPs and their hashes."""
 _INDICES = (index.MINIMAL, index.FULL, index.ORGANISATIONS)
 
 STALE_AFTER = timedelta(hours=24)
@@ -132,9 +130,9 @@ def publish(source_id: str, store: Store, now: datetime, *, force: bool = True) 
                 _mark(source_id, entries.resource_ids, exactly=False)
                 wrote_zips = _write(source_id, store, entries, files, now)
         except MembersLost as error:
-            # A copy without its ZIP counts as lost, so the next cycle downloads it again.
+            # The next cycle downloads them again.
             for member in error.members:
-                store.remove(member.zip_key)
+                store.remove(member.key)
             continue
         _mark(source_id, entries.resource_ids, exactly=True)
         dataset_rows.forget_gone(source_id)
@@ -188,16 +186,13 @@ def _write_zips(
     indices: Sequence[index.GeneratedFile],
     now: datetime,
 ) -> list[StoredCopy]:
-    key = published_key(source_id, _MEMBERS)
     bulk = Archive(published_key(source_id, BULK_ZIP), f"{index.BULK_FOLDER}/datasets", indices)
     legacy = Archive(
         published_key(source_id, LEGACY_ZIP),
         f"{index.LEGACY_FOLDER}/data",
         index.legacy_files(entries.outlines, entries.organisations, now),
     )
-    kept = build(store, [bulk, legacy], entries.archived(_read_json(store, key)))
-    store.write_bytes(key, json.dumps(entries.sha256, sort_keys=True).encode())
-    return kept
+    return build(store, [bulk, legacy], entries.members.values())
 
 
 def _manifest(store: Store, source_id: str) -> Mapping[str, Any]:

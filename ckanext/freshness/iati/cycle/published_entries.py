@@ -46,8 +46,7 @@ class PublishedEntries:
     :ivar digest: of :class:`SourceSummary`
     :ivar outlines: of all datasets
     :ivar resource_ids: of all datasets
-    :ivar members: keys of the ZIPs of all stored copies, by path
-    :ivar sha256: of all stored copies, by path
+    :ivar members: all stored copies, by path
     """
 
     digest: str
@@ -56,8 +55,7 @@ class PublishedEntries:
     _keys: Collection[str]
     outlines: list[DatasetOutline] = field(default_factory=list)
     resource_ids: list[str] = field(default_factory=list)
-    members: dict[str, str] = field(default_factory=dict)
-    sha256: dict[str, str] = field(default_factory=dict)
+    members: dict[str, ArchiveMember] = field(default_factory=dict)
     _datasets_hash: hashlib._Hash = field(default_factory=hashlib.sha256)
 
     def datasets(self) -> Iterator[DatasetEntry]:
@@ -79,21 +77,10 @@ class PublishedEntries:
             entry = _dataset(row, path, has_copy, site)
             yield entry
             if has_copy:
-                self.members[path] = row.zip_key
-                self.sha256[path] = row.sha256
+                self.members[path] = ArchiveMember(row.key, path, row.sha256)
             self.outlines.append(outline(entry))
             self.resource_ids.append(row.resource_id)
             self._add_to_fingerprint(entry, path)
-
-    def archived(self, before: Mapping[str, str]) -> list[ArchiveMember]:
-        """Return the members of the bulk ZIPs.
-
-        :param before: :attr:`sha256` of the present bulk ZIPs
-        """
-        return [
-            ArchiveMember(zip_key, path, changed=before.get(path) != self.sha256[path])
-            for path, zip_key in self.members.items()
-        ]
 
     @property
     def fingerprint(self) -> str:
@@ -112,7 +99,9 @@ class PublishedEntries:
     def _add_to_fingerprint(self, entry: DatasetEntry, path: str) -> None:
         good = entry.good and (entry.good["hash"], entry.good["source_url"])
         ids = (entry.id, entry.short_name, entry.reporting_org_id, entry.reporting_org_short_name)
-        values = (entry.licence_id, entry.source_url, entry.path, self.sha256.get(path), good)
+        member = self.members.get(path)
+        sha256 = None if member is None else member.sha256
+        values = (entry.licence_id, entry.source_url, entry.path, sha256, good)
         self._datasets_hash.update(repr((ids, values)).encode("utf-8", "surrogatepass"))
 
 

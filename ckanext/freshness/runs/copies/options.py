@@ -9,7 +9,6 @@ from pathlib import Path
 import ckan.plugins.toolkit as tk
 
 from ... import settings
-from ...copies.location import open_store
 from ...copies.store import Store
 
 
@@ -76,7 +75,7 @@ def store(options: CopyOptions | None = None) -> Store:
     :raises StoreError: the location cannot be used
     """
     options = options or copies()
-    return open_store(options.location, quota=options.quota)
+    return Store(options.location, options.quota)
 
 
 def _location() -> str:

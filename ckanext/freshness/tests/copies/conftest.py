@@ -1,4 +1,4 @@
-"""A store of each kind: a directory, and fsspec over memory, a file system with folders, and S3."""
+"""A store of each kind: a directory, memory, and S3."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ from uuid import uuid4
 import pytest
 from moto.server import ThreadedMotoServer
 
-from ckanext.freshness.copies.location import open_store
 from ckanext.freshness.copies.store import Store
 
-KINDS = ("directory", "memory", "folders", "s3")
+KINDS = ("directory", "memory", "s3")
 
 
 @pytest.fixture(scope="session")
@@ -49,16 +48,16 @@ def location(request: pytest.FixtureRequest, tmp_path: Path) -> str:
         return f"s3://{request.getfixturevalue('s3_bucket')}/below"
     if request.param == "memory":
         return f"memory://{uuid4().hex}"
-    return str(tmp_path / "copies") if request.param == "directory" else f"file://{tmp_path}"
+    return str(tmp_path / "copies")
 
 
 @pytest.fixture
 def store(location: str) -> Store:
     """An empty store of each kind."""
-    return open_store(location)
+    return Store(location)
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Store:
     """An empty store in a directory."""
-    return open_store(str(tmp_path / "copies"))
+    return Store(str(tmp_path / "copies"))

@@ -14,7 +14,7 @@ from ckan.tests.helpers import changed_config
 
 from ckanext.freshness import doctor
 from ckanext.freshness.ckan_adapter.locks import locked
-from ckanext.freshness.copies.location import open_store
+from ckanext.freshness.copies.store import Store
 from ckanext.freshness.doctor import Severity, SiteFinding
 from ckanext.freshness.iati.cycle import cycle
 from ckanext.freshness.model import CheckRun, Copy
@@ -127,7 +127,7 @@ def shelved(tmp_path: Path) -> Iterator[Path]:
     """A directory with the copies of 21 resources, an old one first."""
     folder = tmp_path / "copies"
     with changed_config(LOCATION, str(folder)):
-        place = open_store(str(folder))
+        place = Store(str(folder))
         for number in range(doctor.SAMPLE + 1):
             key = f"resources.d/{number}"
             place.write_bytes(key, b"a")

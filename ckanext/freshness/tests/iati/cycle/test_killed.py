@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 from ckan import model
+from fsspec.implementations.local import LocalFileSystem
 
 from ckanext.freshness.ckan_adapter.database import disconnect
 from ckanext.freshness.ckan_adapter.locks import is_held
-from ckanext.freshness.copies.directory import DirectoryStore
 from ckanext.freshness.iati.cycle import dataset_rows, publication
 from ckanext.freshness.iati.cycle.cycle import lock
 from ckanext.freshness.model import Copy
@@ -66,8 +66,8 @@ def killed_in(site: Site, patch: Callable[[], None]) -> None:
 
 
 POINTS = {
-    "before the first bytes": at_call(DirectoryStore, "_replace", 1),
-    "between bytes and zip": at_call(DirectoryStore, "_replace", 2),
+    "before the first bytes": at_call(LocalFileSystem, "mv", 1),
+    "between bytes and zip": at_call(LocalFileSystem, "mv", 2),
     "between zip and row": at_call(dataset_rows, "write", 1),
     "before the commit": at_call(conclusions, "assess_and_commit", 1),
     "before a copy goes": at_call(copy_rows, "delete_files", 1),

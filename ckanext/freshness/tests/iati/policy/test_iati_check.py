@@ -9,12 +9,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
 from ckanext.freshness.checking.engine import EngineOptions
-from ckanext.freshness.copies.location import open_store
 from ckanext.freshness.copies.store import StagedBody, Store, StoreError
 from ckanext.freshness.iati.policy.attempts import ErrorType, IatiAttempt
 from ckanext.freshness.iati.policy.iati_check import (
@@ -58,7 +57,7 @@ def server(module_server: IatiFiles) -> Iterator[IatiFiles]:
 
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
-    return open_store(str(tmp_path / "copies"))
+    return Store(str(tmp_path / "copies"))
 
 
 class Cycle:
@@ -435,12 +434,16 @@ def test_a_body_that_cannot_be_put_aside(
     before = cycle.state
     server.body = OTHER + b" " * 1_000_000
 
-    def full() -> Any:
+    def full() -> NoReturn:
         raise StoreError("The disk is full.")
+
+    class FullBody(StagedBody):
+        def write(self, data: bytes, /) -> int:
+            return full()
 
     (result,) = run(
         [IatiCheckInput("resource", "package", cycle.url, before)],
-        full if when == "opened" else lambda: StagedBody(full),
+        full if when == "opened" else FullBody,
         NOW + 30 * HOUR,
     )
     assert result.decision.outcome is IatiOutcome.NOT_STORED and result.staged is None
