@@ -12,6 +12,8 @@ from collections.abc import Collection, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from rdflib import Graph
+
 from ...web.urls import display_url
 from ..listings import lists_nothing_readable, nothing_readable
 from ..messages import HarvestMessage, MessageCode, about
@@ -33,12 +35,7 @@ from .documents import DocumentOutline, ListedDataset
 from .linked_documents import ServiceReader
 from .listing import CrawlOptions, DatasetListing
 from .rdf import RdfParser
-from .reader import (
-    DocumentReader,
-    FetchedDocument,
-    UnreadableDocument,
-    understood,
-)
+from .reader import DocumentReader, FetchedDocument, UnreadableDocument, understood
 from .task_group import TaskGroup
 
 if TYPE_CHECKING:
@@ -196,10 +193,10 @@ class Crawl:
 
     async def _read_unread_datasets(self) -> None:
         """Read each listed dataset that was in no page from its own URL."""
-        for url in self._listing.urls():
-            if self._listing.claim(url):
+        while unread := [url for url in self._listing.urls() if self._listing.claim(url)]:
+            for url in unread:
                 await self._record_tasks.start(self._read_record(url))
-        await self._record_tasks.join()
+            await self._record_tasks.join()
 
     # Current records that no list has
 
@@ -363,12 +360,24 @@ class Crawl:
         :raises UnreadableDocument: it cannot be read or describes another dataset.
         """
         document = await self._reader.get(url)
-        outline = await self._reader.outline(
-            document,
-            "dataset",
-            lambda graph: documents.outline_of_dataset(graph, url, final_url=document.base),
-        )
+        try:
+            outline = await self._reader.outline(
+                document,
+                "dataset",
+                lambda graph: documents.outline_of_dataset(graph, url, final_url=document.base),
+            )
+        except UnreadableDocument:
+            if url in self._listing:
+                self._list_instead(url, await document.parsed())
+            raise
         return document, outline
+
+    def _list_instead(self, url: str, graph: Graph) -> None:
+        """List the only dataset of a listed URL's document, if it is current: the source still has it."""
+        described = list(documents.outline_of_page(graph).members)
+        if len(described) == 1 and self._known.at(described[0]) is not None:
+            for container in self._listing.containers_of(url):
+                self._listing.add(described[0], container)
 
     async def _read_document(self, url: str) -> tuple[FetchedDocument, DocumentOutline]:
         """Return a dataset's own document and its outline.
