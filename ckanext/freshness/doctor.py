@@ -49,9 +49,8 @@ from .iati.cycle.sources import last_cycle, sources
 from .iati.registry.source_type import is_retired
 from .mails import recipients
 from .model import CheckRun, DatasetFreshness, HarvestHold, Unindexed
-from .reporting import newest_runs
-from .runs import night
-from .runs.copies import copy_rows, options, resource_copies
+from .reporting import run_problems
+from .runs import copies, night
 from .search import unindexed
 from .status import own_fields, refresh
 from .web.exchange import Limits
@@ -436,7 +435,7 @@ _SELECTING = timedelta(minutes=10)
 def nightly_run(now: datetime) -> Iterator[SiteFinding]:
     """Report a missing or killed nightly run, and its failed parts."""
     by_cron = "Call ckan freshness nightly by cron, once a night."
-    newest = newest_runs.full_checks().first()
+    newest = run_problems.full_checks().first()
     if newest is None:
         yield _note("The URLs of this site's resources have never been checked", by_cron)
     else:
@@ -565,14 +564,14 @@ SAMPLE = 20
 
 def stored_copies(now: datetime) -> Iterator[SiteFinding]:
     """Report a store that cannot be used, and newest copies that are not at the place that their rows name."""
-    newest = copy_rows.newest(SAMPLE)
+    newest = copies.newest(SAMPLE)
     has_harvest = p.plugin_loaded("harvest") and has_newest_migration("harvest")
     try:
-        if options.choice().wanted or (has_harvest and resource_copies.is_wanted()):
-            options.store().try_out()
+        if copies.is_wanted() or (has_harvest and sources()):
+            copies.store().try_out()
         if not newest:
             return
-        place = options.store()
+        place = copies.store()
         gone = [key for key in newest if place.size(key) is None]
     except (settings.OptionError, StoreError) as error:
         yield _problem(
@@ -583,7 +582,7 @@ def stored_copies(now: datetime) -> Iterator[SiteFinding]:
         )
         return
     # A run may have moved some of them meanwhile.
-    if count := len(copy_rows.owners(gone)):
+    if count := len(copies.owners(gone)):
         yield _problem(
             f"{count} of the {counted(len(newest), 'newest copy', 'newest copies')} missing from "
             f"{place.location}",

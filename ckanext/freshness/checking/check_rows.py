@@ -21,7 +21,7 @@ import sqlalchemy as sa
 
 from ..ckan_adapter.ckan_core import model
 from ..ckan_adapter.extras import packages_with_true_extras
-from ..ckan_adapter.locks import lock_checks
+from ..ckan_adapter.locks import lock_checks, lock_checks_shared
 from ..dates import aware, shifted, utc
 from ..model.copies import IS_CHECKED_BY_CYCLES
 from ..settings import Aging, Checks
@@ -58,7 +58,9 @@ class SyncedRows:
     removed: int
 
 
-def sync(now: datetime, package_types: Collection[str]) -> SyncedRows:
+def sync(
+    now: datetime, package_types: Collection[str], package_ids: Sequence[str] | None = None
+) -> SyncedRows:
     """Give each active resource of active packages of some types a row, remove all other rows, and commit.
 
     If a resource is gone and a new resource of the same dataset has the same URL, the new one takes over the
@@ -66,11 +68,21 @@ def sync(now: datetime, package_types: Collection[str]) -> SyncedRows:
     row is reset. Only the values that a check wrote into the resource are kept, to recognise them as ours.
 
     :param now: start of the run, aware
+    :param package_ids: compare only these packages, while others may be written; None for all
     """
     session = model.Session
-    lock_checks(session)
-    values = {"types": sorted(package_types), "now": utc(now)}
-    session.execute(sa.text(_COMPARE), values)
+    values: dict[str, Any] = {"types": sorted(package_types), "now": utc(now)}
+    compare = _COMPARE.format(of_resource="", of_check="")
+    if package_ids is None:
+        lock_checks(session)
+    else:
+        lock_checks_shared(session)
+        values["packages"] = list(package_ids)
+        compare = _COMPARE.format(
+            of_resource=" AND p.id = ANY(:packages)",
+            of_check=" WHERE package_id = ANY(:packages)",
+        )
+    session.execute(sa.text(compare), values)
     session.execute(sa.text(_REPLACE_COPIES))
     replaced = session.execute(sa.text(_REPLACE)).rowcount
     removed = session.execute(sa.text(_REMOVE)).rowcount
@@ -104,9 +116,19 @@ def _fetched(connection: Any, statement: str, values: Mapping[str, Any]) -> Iter
     connection.execute(sa.text("CLOSE freshness_rows"))
 
 
-def unassessed(package_types: Collection[str]) -> list[str]:
-    """Return the ids of active packages of some types whose freshness was never assessed."""
-    rows = model.Session.execute(sa.text(_UNASSESSED), {"types": sorted(package_types)}).scalars()
+def unassessed(
+    package_types: Collection[str], package_ids: Sequence[str] | None = None
+) -> list[str]:
+    """Return the ids of active packages of some types whose freshness was never assessed.
+
+    :param package_ids: ask only for these packages; None for all
+    """
+    values = {
+        "types": sorted(package_types),
+        "all": package_ids is None,
+        "packages": list(package_ids or ()),
+    }
+    rows = model.Session.execute(sa.text(_UNASSESSED), values).scalars()
     found = list(rows)
     model.Session.commit()
     return found
@@ -305,7 +327,8 @@ def remember_dates(
     of_packages = "" if package_ids is None else "AND p.id = ANY(:ids)"
     on_host = "" if host is None else "AND c.host = :host"
     statement = _REMEMBER.format(of_packages=of_packages, on_host=on_host)
-    lock_checks(model.Session)
+    lock = lock_checks if package_ids is None else lock_checks_shared
+    lock(model.Session)
     rows = model.Session.execute(sa.text(statement), values).rowcount
     model.Session.commit()
     return int(rows)
@@ -326,7 +349,8 @@ _COMPARE = f"""
 CREATE TEMPORARY TABLE freshness_difference ON COMMIT DROP AS
 SELECT k.id, k.url, c.resource_id AS known_id, coalesce(k.package_id, c.package_id) AS package_id,
     CASE WHEN k.id IS NULL THEN c.url END AS gone_url, k.last_modified
-FROM ({_CHECKED}) k FULL JOIN freshness_check c ON c.resource_id = k.id
+FROM ({_CHECKED}{{of_resource}}) k
+FULL JOIN (SELECT resource_id, package_id, url FROM freshness_check{{of_check}}) c ON c.resource_id = k.id
 WHERE k.id IS NULL OR c.resource_id IS NULL OR c.url <> k.url OR c.package_id <> k.package_id"""
 
 _PAIRS = """
@@ -394,7 +418,9 @@ ON CONFLICT (resource_id) DO UPDATE SET package_id = excluded.package_id, url = 
 
 _UNASSESSED = """
 SELECT p.id FROM package p LEFT JOIN freshness_dataset d ON d.package_id = p.id
-WHERE d.package_id IS NULL AND p.state = 'active' AND p.type = ANY(:types) ORDER BY p.id"""
+WHERE d.package_id IS NULL AND p.state = 'active' AND p.type = ANY(:types)
+    AND (:all OR p.id = ANY(:packages))
+ORDER BY p.id"""
 
 # A clock that was ahead must not keep files from being checked until the date that it showed.
 _NOT_AHEAD = "CASE WHEN c.{0} <= CAST(:now AS timestamp) + interval '1 day' THEN c.{0} END"

@@ -16,7 +16,6 @@ from ..checking.learned import LearnedSelection
 from ..checking.run_records import LocksLostError
 from ..checking.selection import LEARNED, POLICIES
 from ..ckan_adapter.lost_database import DatabaseLostError, telling_of_loss
-from ..ckan_adapter.worker_processes import WorkerError
 from ..dates import utc_now, utc_text
 from ..doctor import duration
 from ..iati.cycle import sources
@@ -47,13 +46,6 @@ from .progress import check_progress
     help="Also check fresh datasets and recently checked URLs.",
 )
 @click.option(
-    "--workers",
-    type=click.IntRange(1, 64),
-    default=1,
-    show_default=True,
-    help="Number of processes, which share the hosts.",
-)
-@click.option(
     "--queue", is_flag=True, help="Queue the checks for 'ckan jobs worker', on any machine."
 )
 @click.option(
@@ -78,7 +70,6 @@ def check(
     policy: str | None,
     host: str | None,
     everything: bool,
-    workers: int,
     queue: bool,
     strict: bool,
     dry_run: bool,
@@ -91,7 +82,7 @@ def check(
     work.
     """
     if policy == "iati":
-        if host or everything or workers > 1 or queue or dry_run or only_estimate:
+        if host or everything or queue or dry_run or only_estimate:
             raise click.UsageError(
                 "--policy iati can only be combined with DATASET, --strict and --json."
             )
@@ -102,10 +93,10 @@ def check(
             "--policy learned chooses from the whole catalogue. It cannot be combined with DATASET, --host or "
             "--all."
         )
-    if queue and (workers > 1 or strict or dry_run or only_estimate):
+    if queue and (strict or dry_run or only_estimate):
         raise click.UsageError(
-            "--queue leaves the checks to other processes. It cannot be combined with --workers, --strict, "
-            "--dry-run or --estimate."
+            "--queue leaves the checks to other processes. It cannot be combined with --strict, --dry-run or "
+            "--estimate."
         )
     try:
         with telling_of_loss():
@@ -118,18 +109,18 @@ def check(
             if dry_run:
                 _print_plan(check_run.plan(scope, utc_now()), as_json)
             elif only_estimate:
-                _print_estimate(_estimate(scope, workers), as_json)
+                _print_estimate(_estimate(scope), as_json)
             elif queue:
                 _print_queued(queued_run.enqueue(scope, utc_now()), as_json)
             else:
                 with check_progress() as show:
-                    run, done = check_run.check(scope, utc_now, workers=workers, progress=show)
+                    run, done = check_run.check(scope, utc_now, progress=show)
                 _print_result(run.id, done, as_json, strict)
     except _ERRORS as error:
         raise click.ClickException(str(error)) from error
 
 
-_ERRORS = (WorkerError, LocksLostError, DatabaseLostError, queued_run.RedisAwayError)
+_ERRORS = (LocksLostError, DatabaseLostError, queued_run.RedisAwayError)
 """Errors of a run whose text says all that an operator needs, besides those of any command."""
 
 
@@ -215,12 +206,12 @@ SLOWEST_HOSTS = 10
 """Hosts that an estimate names."""
 
 
-def _estimate(scope: check_run.CheckScope, workers: int) -> RunEstimate:
+def _estimate(scope: check_run.CheckScope) -> RunEstimate:
     options = check_options()
     chosen = check_run.plan(scope, utc_now()).chosen()
     return estimate(
         (candidate.host for candidate in chosen),
-        RunLimits(options.policy, options.policies, options.concurrency, workers),
+        RunLimits(options.policy, options.policies, options.concurrency),
         past_runs(),
     )
 
@@ -233,10 +224,9 @@ def _print_estimate(found: RunEstimate, as_json: bool) -> None:
             del run["request_seconds"]
         click.echo(json.dumps(plain))
         return
-    words = tk._("{checks}. Hosts: {hosts}. Processes: {workers}. Expected time: {time}.")
+    words = tk._("{checks}. Hosts: {hosts}. Expected time: {time}.")
     time = _time(found.seconds)
-    numbers = {"hosts": len(found.hosts), "workers": found.workers}
-    click.echo(words.format(checks=_checks(found.checks), time=time, **numbers))
+    click.echo(words.format(checks=_checks(found.checks), hosts=len(found.hosts), time=time))
     if found.hosts:
         click.echo(tk._("The slowest hosts:"))
     for one in found.hosts[:SLOWEST_HOSTS]:

@@ -10,7 +10,7 @@ import click
 from ..ckan_adapter.lost_database import DatabaseLostError
 from ..dates import utc_now
 from ..doctor import Severity, examine
-from ..runs import night, night_parts
+from ..runs import night
 
 
 @click.command()
@@ -54,7 +54,7 @@ def nightly() -> None:
     """
     failed = []
     try:
-        for done in night.nightly(night_parts.PARTS, utc_now):
+        for done in night.nightly(night.PARTS, utc_now):
             report = done.report
             click.echo(f"{done.name}: {report.words}", err=not report.complete)
             if not report.complete:
@@ -69,4 +69,4 @@ def nightly() -> None:
 @click.command()
 def prune() -> None:
     """Delete runs, status changes and data changes whose retention has ended."""
-    click.echo(night_parts.prune(utc_now()).words)
+    click.echo(night.prune(utc_now()).words)

@@ -8,8 +8,7 @@ from ..aging.messages import N_
 from ..reporting import link_words, metadata, run_summary
 from ..reporting.extra_pages import PAGES, ExtraPage
 from ..reporting.prometheus_metrics import COLLECTORS
-from ..runs import night_parts, queued_run
-from ..runs.copies import resource_copies
+from ..runs import night, queued_run
 from ..runs.night import NightPart
 from . import gauges, run_words
 from .cycle import cycle, sources
@@ -22,12 +21,9 @@ def register() -> None:
 
     Call it once in a process.
     """
-    night_parts.add_after(
-        "refresh", NightPart("iati update", sources.update_all, writes=cycle.KIND)
-    )
+    night.add_after("refresh", NightPart("iati update", sources.update_all, writes=cycle.KIND))
     COLLECTORS.append(gauges.gauges)
     queued_run.DATASET_CHECKS.append(sources.check_dataset)
-    resource_copies.KEEPING_TYPES.add(SOURCE_TYPE)
     run_summary.KINDS[cycle.KIND] = run_words.RUNS
     run_summary.PARTS["iati update"] = N_("IATI cycles of the nightly run")
     link_words.REASONS[ErrorType.NOT_IATI_CONTENT.value] = N_("The file is not IATI XML.")

@@ -23,7 +23,7 @@ from ..ckan_adapter import harvest_tables
 from ..ckan_adapter.ckan_core import model
 from ..ckan_adapter.extras import packages_with_true_extra
 from ..dates import utc, utc_words
-from ..reporting import dataset_tables, display, frequency_words, labels, newest_runs, run_problems
+from ..reporting import dataset_tables, display, frequency_words, labels, run_problems
 from ..reporting.run_problems import ProblemKind, RunProblem
 from ..reporting.tables import TableRequest
 from ..reporting.visibility import SITE
@@ -163,7 +163,7 @@ WHERE p.state = 'active' AND p.type = ANY(:types) AND p.metadata_created < :befo
 
 
 def _problems_of_runs(kinds: frozenset[ProblemKind], now: datetime) -> Iterator[News]:
-    for problem in run_problems.problems(newest_runs.newest(), now):
+    for problem in run_problems.problems(run_problems.newest(), now):
         if problem.kind in kinds:
             yield News(problem.key, details={"problem": problem})
 

@@ -16,7 +16,6 @@ from . import (
     counts,
     history,
     link_summary,
-    newest_runs,
     report_tables,
     run_problems,
     run_summary,
@@ -194,7 +193,7 @@ def trend(
 
 
 def _last_run(now: datetime) -> LastRun | None:
-    run = newest_runs.newest_check()
+    run = run_problems.newest_check()
     if run is None:
         return None
     is_alive = run.ended_at is None and run_summary.is_alive(run.id, now)

@@ -13,7 +13,7 @@ from ..checking.run_counts import ALL_HOSTS
 from ..checking.selection import SelectionReason
 from ..ckan_adapter.ckan_core import model
 from ..model import CheckRun
-from . import counts, dataset_tables, newest_runs
+from . import counts, dataset_tables, run_problems
 from .tables import Context, TableRequest
 
 COLLECTORS: list[Callable[[], Iterator[GaugeMetricFamily]]] = []
@@ -64,7 +64,7 @@ class _SiteCollector:
             yield from collect()
 
     def _last_run(self) -> Iterator[GaugeMetricFamily]:
-        last = newest_runs.last()
+        last = run_problems.last()
         yield GaugeMetricFamily(
             "freshness_last_run_timestamp_seconds",
             "Start of the last check of all datasets; 0 if there was none",
@@ -73,9 +73,9 @@ class _SiteCollector:
         yield GaugeMetricFamily(
             "freshness_run_missing",
             "1 if there was no check of all datasets for a day",
-            value=int(newest_runs.is_missing(self._now)),
+            value=int(run_problems.is_missing(self._now)),
         )
-        ended = newest_runs.full_checks().filter(CheckRun.ended_at.is_not(None)).first()
+        ended = run_problems.full_checks().filter(CheckRun.ended_at.is_not(None)).first()
         if ended is not None:
             yield GaugeMetricFamily(
                 "freshness_run_duration_seconds",

@@ -1,9 +1,9 @@
 """A run of checks: it chooses resources, checks their URLs, writes the results and updates the index.
 
-A run has parts, each with its own shards of hosts: one part in this process, one in each of several worker
-processes, or one in each background job. A part takes the locks of its shards, chooses, checks, and writes
-results in batches. :func:`finish` adds up the counts when all parts have ended. If a run is killed, whole
-batches remain and its locks are released. The next run continues from there.
+A run has one part in this process, or a part in each of several background jobs, which share the hosts by their
+shards. A part takes the locks of its shards, chooses, checks, and writes results in batches. :func:`finish`
+adds up the counts when all parts have ended. If a run is killed, whole batches remain and its locks are
+released. The next run continues from there.
 
 The network has a thread of its own (:mod:`..checking.background_loop`). CKAN, the database and Solr are used in
 the caller's thread.
@@ -46,9 +46,8 @@ from ..checking.selection import (
 )
 from ..ckan_adapter.ckan_core import model
 from ..ckan_adapter.locks import locked_if_free
-from ..ckan_adapter.lost_database import DatabaseLostError, telling_of_loss
-from ..ckan_adapter.worker_processes import share
-from ..copies.store import StoreError
+from ..ckan_adapter.lost_database import telling_of_loss
+from ..copies.store import StagedBody
 from ..dates import utc
 from ..interfaces import IFreshnessDetectors
 from ..reporting.labels import counted
@@ -57,8 +56,7 @@ from ..search.documents import DocumentBatch
 from ..search.unindexed import BATCH, IndexFailure, SolrAwayError
 from ..status import conclusions
 from ..web.hosts import Hosts
-from .copies import options as copy_options
-from .copies import resource_copies
+from . import copies
 
 Clock = Callable[[], datetime]
 Progress = Callable[[tuple[int, ...]], None]
@@ -135,53 +133,29 @@ class RunResult:
 
 
 def check(
-    scope: CheckScope,
-    clock: Clock,
-    *,
-    workers: int = 1,
-    progress: Progress = lambda numbers: None,
+    scope: CheckScope, clock: Clock, *, progress: Progress = lambda numbers: None
 ) -> tuple[RunContext, RunResult]:
-    """Do a whole run, in this process or in several.
+    """Do a whole run in this process.
 
     :param clock: returns the time, aware
-    :param workers: number of processes, each with hosts of its own. Use more than one only in commands: the web
-        server must not fork.
     :raises settings.OptionError: copies are to be made, and the site has no place for them
-    :raises StoreError: the store of copies cannot be used
-    :raises WorkerError: a worker process ended early
     :raises run_records.LocksLostError: the database closed the connection that held the locks
     :raises DatabaseLostError: the database cannot be reached any more
     """
     run_id = str(uuid4())
     with telling_of_loss(), locked_if_free(run_records.lock(run_id)):
-        return _check_all(scope, clock, workers, progress, run_id)
-
-
-def _check_all(
-    scope: CheckScope, clock: Clock, workers: int, progress: Progress, run_id: str
-) -> tuple[RunContext, RunResult]:
-    run = begin(scope, clock(), run_id=run_id)
-    try:
-        if workers > 1:
-            parts = share(
-                [ALL_SHARDS[number::workers] for number in range(workers)],
-                lambda shards, progress: run_part(run, shards, clock, progress),
-                progress,
-                (run_records.LocksLostError, DatabaseLostError, settings.OptionError, StoreError),
-            )
-        else:
-            parts = [run_part(run, ALL_SHARDS, clock, progress)]
-        with telling_of_loss():
-            return run, finish(run, parts, clock)
-    except BaseException as error:
-        _record_failure(run, clock(), error)
-        raise
+        run = begin(scope, clock(), run_id=run_id)
+        try:
+            return run, finish(run, [run_part(run, ALL_SHARDS, clock, progress)], clock)
+        except BaseException as error:
+            _record_failure(run, clock(), error)
+            raise
 
 
 def has_resources(scope: CheckScope, now: datetime) -> bool:
     """Return whether there are resources in a scope, due or not."""
     model.Session.rollback()
-    check_rows.sync(now, settings.aging().dataset_types)
+    check_rows.sync(now, settings.aging().dataset_types, scope.package_ids)
     candidates = check_rows.stream(
         now, settings.checks(), package_ids=scope.package_ids, host=scope.host
     )
@@ -201,8 +175,8 @@ def begin(
     model.Session.rollback()
     options = asdict(scope) | ({"queued": True} if queued else {})
     run = RunContext(run_records.begin_run(now, options, run_id=run_id), now, scope)
-    check_rows.sync(now, aging.dataset_types)
-    new = iter(check_rows.unassessed(aging.dataset_types))
+    check_rows.sync(now, aging.dataset_types, scope.package_ids)
+    new = iter(check_rows.unassessed(aging.dataset_types, scope.package_ids))
     while batch := list(islice(new, BATCH)):
         _index(conclusions.assess_and_commit(batch, now, run.id), RunResult())
     return run
@@ -211,7 +185,7 @@ def begin(
 def plan(scope: CheckScope, now: datetime) -> AnySelection:
     """Return the selection of a run that would start now, and check nothing."""
     model.Session.rollback()
-    check_rows.sync(now, settings.aging().dataset_types)
+    check_rows.sync(now, settings.aging().dataset_types, scope.package_ids)
     checks = settings.checks()
     rules = _rules(scope, checks.rules, None)
     selection = _selection(scope, now, checks, rules)
@@ -424,7 +398,7 @@ def _select(
     )
     # The candidates take as much memory as the resources that are read now.
     del selection
-    return resource_copies.marked(list(resources))
+    return copies.marked(list(resources))
 
 
 # Checking
@@ -451,7 +425,6 @@ def _check(
             if batch:
                 _write(run, batch, documents, clock, result)
             _index(documents.take(), result)
-            # Also without results: a worker notices here that its parent process has ended.
             progress((counts.checks + counts.put_off, counts.errors, len(resources)))
     _index(documents.rest(), result)
 
@@ -469,8 +442,7 @@ def _checks_of(
     checks = settings.checks()
     web = settings.web(checks.limits)
     hosts = Hosts(checks.policy, checks.policies)
-    keeps_copies = any(resource.keep_copy for resource in resources)
-    stage = copy_options.store().stage if keeps_copies else None
+    stage = StagedBody if any(resource.keep_copy for resource in resources) else None
     # Detectors of other plugins come first.
     plugins = p.PluginImplementations(IFreshnessDetectors)
     detectors = [detector for plugin in plugins for detector in plugin.content_detectors()]
@@ -508,8 +480,7 @@ def _write(
     run_records.count_checks(run.id, len(checked))
     documents.add(concluded.marks)
     documents.ended(check_result.resource.package_id for check_result in batch)
-    if any(check_result.staged for check_result in batch):
-        result.copy_errors += resource_copies.keep(copy_options.store(), batch, clock())
+    result.copy_errors += copies.keep(batch, clock())
 
 
 def _index(marks: Mapping[str, datetime], result: RunResult) -> None:

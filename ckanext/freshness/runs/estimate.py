@@ -10,7 +10,6 @@ from datetime import datetime
 import sqlalchemy as sa
 
 from ..checking.run_counts import ALL_HOSTS
-from ..checking.selection import shard_of
 from ..ckan_adapter.ckan_core import model
 from ..web.hosts import HostPolicy
 
@@ -59,7 +58,6 @@ class RunEstimate:
 
     checks: int
     seconds: float
-    workers: int
     hosts: Sequence[HostEstimate]
     past: Sequence[PastRun]
 
@@ -69,20 +67,18 @@ class RunLimits:
     """The limits of a run.
 
     :ivar policies: limits of hosts that have their own
-    :ivar concurrency: checks at a time in each process
-    :ivar workers: number of processes, which share the hosts by their shards
+    :ivar concurrency: checks at a time
     """
 
     policy: HostPolicy
     policies: Mapping[str, HostPolicy]
     concurrency: int
-    workers: int = 1
 
 
 def estimate(hosts: Iterable[str], limits: RunLimits, past: Sequence[PastRun]) -> RunEstimate:
     """Estimate how long a run takes. Pure.
 
-    Each process ends when the last of three is done: its slowest host, bound by that host's limits; all
+    A run ends when the last of three is done: its slowest host, bound by that host's limits; all
     requests, bound by the number of checks at a time; and its own computations. Second downloads, redirects
     and repeated requests are left out: compare the estimate with the past runs.
 
@@ -92,22 +88,17 @@ def estimate(hosts: Iterable[str], limits: RunLimits, past: Sequence[PastRun]) -
     usual = known.get(ALL_HOSTS, USUAL_SECONDS)
     counts = Counter(hosts)
     found = []
-    waiting = [0.0] * limits.workers
-    computing = [0.0] * limits.workers
-    longest = [0.0] * limits.workers
+    waiting = 0.0
     for host, checks in counts.items():
         policy = limits.policies.get(host, limits.policy)
         request = known.get(host, usual)
         per_second = min(policy.per_second, policy.connections / request)
-        one = HostEstimate(host, checks, per_second, checks / per_second)
-        worker = shard_of(host) % limits.workers
-        longest[worker] = max(longest[worker], one.seconds)
-        waiting[worker] += checks * request / limits.concurrency
-        computing[worker] += checks * CPU_SECONDS
-        found.append(one)
+        waiting += checks * request / limits.concurrency
+        found.append(HostEstimate(host, checks, per_second, checks / per_second))
     found.sort(key=lambda one: (-one.seconds, one.host))
-    seconds = max((*longest, *waiting, *computing), default=0.0)
-    return RunEstimate(counts.total(), seconds, limits.workers, found, past)
+    slowest = found[0].seconds if found else 0.0
+    seconds = max(slowest, waiting, counts.total() * CPU_SECONDS)
+    return RunEstimate(counts.total(), seconds, found, past)
 
 
 def past_runs() -> list[PastRun]:

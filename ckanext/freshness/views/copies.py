@@ -16,7 +16,7 @@ from werkzeug.http import http_date, is_resource_modified, quote_etag
 from ..copies.store import MissingCopy, Store, StoreError
 from ..dates import aware
 from ..iati.cycle import publication
-from ..runs.copies import copy_rows, options
+from ..runs import copies as kept_copies
 from ..settings import OptionError
 from .responses import abort, mark_private
 
@@ -55,7 +55,7 @@ def copy_zip(id: str, resource_id: str) -> ResponseReturnValue:
     row = _row(id, resource_id)
     if row.zip_key is None:
         abort(404, tk._("There is no ZIP of this copy"))
-    name = copy_rows.zip_name(row.filename)
+    name = kept_copies.zip_name(row.filename)
     etag = f"{row.sha256}-zip"
     return _download(row.zip_key, row.zip_size, name, "application/zip", etag, aware(row.stored_at))
 
@@ -82,7 +82,7 @@ def _row(package: str, resource_id: str) -> Any:
         abort(404, tk._("Resource not found"))
     if resource["package_id"] != shown["id"]:
         abort(404, tk._("Resource not found"))
-    row = copy_rows.of_resource(resource["id"])
+    row = kept_copies.of_resource(resource["id"])
     if row is None:
         abort(404, tk._("No copy of this resource is kept"))
     if tk.current_user.is_authenticated:
@@ -108,7 +108,7 @@ def _download(
     key: str, size: int, filename: str, mimetype: str, etag: str | None, modified: datetime
 ) -> ResponseReturnValue:
     try:
-        store = options.store()
+        store = kept_copies.store()
         stored_size = store.size(key)
         if stored_size is None:
             raise MissingCopy(key)

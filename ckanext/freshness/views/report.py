@@ -23,10 +23,10 @@ from ..reporting import (
     prometheus_metrics,
     report_tables,
     run_summary,
-    run_tables,
     table_access,
     visibility,
 )
+from ..reporting import metrics as run_metrics
 from ..reporting.dashboard import overview
 from ..reporting.tables import MOST_COUNTED, Table, TableRequest
 from ..status.package_fields import same_user
@@ -277,7 +277,7 @@ def _run_page(template: str, id: str) -> str:
         {
             "run": run,
             "shown": run_summary.page(run["id"], utc_now()),
-            "tables": {part.name: part for part in run_tables.tables(run)},
+            "tables": {part.name: part for part in run_metrics.tables(run)},
         },
     )
 
@@ -288,7 +288,7 @@ def run_file(id: str, ending: str) -> ResponseReturnValue:
     """Download the counts of a run."""
     shown = tk.get_action("freshness_run_show")(dict(user_context()), {"id": id})
     return file_of(
-        run_tables.flat(shown), run_tables.FIELDS, f"freshness-run-{shown['id']}", ending
+        run_metrics.flat(shown), run_metrics.FIELDS, f"freshness-run-{shown['id']}", ending
     )
 
 

@@ -24,8 +24,7 @@ from ...ckan_adapter.locks import locked_if_free
 from ...ckan_adapter.lost_database import telling_of_loss
 from ...copies.store import Store, StoreError
 from ...harvesting.immediate_harvest import HarvestProgress, HarvestRefused, harvest_now
-from ...runs.copies import copy_rows
-from ...runs.copies import options as copy_options
+from ...runs import copies
 from ...search import unindexed
 from ...search.unindexed import SolrAwayError
 from ...web.hosts import Hosts
@@ -97,7 +96,7 @@ def run_cycle(
     :raises DatabaseLostError: the database was lost
     """
     policy = policy_options(strict=strict)
-    store = copy_options.store()
+    store = copies.store()
     source_id, title = source.id, source.title or source.url
     with telling_of_loss(), locked_if_free(lock(source_id)) as is_ours:
         if not is_ours:
@@ -166,8 +165,8 @@ class _Cycle:
         figures.datasets_added = synced.added
         figures.datasets_unregistered = len(synced.removed)
         with self._reporting_store_errors():
-            gone = [*copy_rows.forget(synced.removed), *copy_rows.forget_gone(prefix)]
-            copy_rows.delete_files(self.store, gone)
+            gone = [*copies.forget(synced.removed), *copies.forget_gone(prefix)]
+            copies.delete_files(self.store, gone)
         datasets, sizes, places = self._copies()
         if dataset_copies.move(self.store, datasets, places, sizes, self.report):
             datasets, sizes, places = self._copies()
@@ -185,7 +184,7 @@ class _Cycle:
         self._expire(expired)
         with self._reporting_store_errors():
             # Killed cycles leave bytes without rows.
-            copy_rows.sweep(self.store, prefix, strays)
+            copies.sweep(self.store, prefix, strays)
             self.store.sweep(self.clock())
         has_changed = figures.moved or synced.added or synced.removed or not unchanged
         self._publish(force=bool(has_changed))
@@ -267,7 +266,7 @@ class _Cycle:
 
     def _expire(self, resource_ids: Sequence[str]) -> None:
         """Delete the copies of files that have failed for too long, unless the brake keeps them."""
-        expiring = len(copy_rows.stored_files(resource_ids))
+        expiring = len(copies.stored_files(resource_ids))
         values = {"source": self.source_id}
         count = int(model.Session.execute(sa.text(_COPIES), values).scalar_one())
         report = self.report
@@ -278,11 +277,11 @@ class _Cycle:
             )
             report.errors.append(words.format(expiring=expiring, count=count))
             return
-        expired = copy_rows.expire(resource_ids, self.clock())
+        expired = copies.expire(resource_ids, self.clock())
         report.figures.datasets_expired = len(expired)
         with self._reporting_store_errors():
             # If this fails, no row names the bytes any more, so the next cycle sweeps them.
-            copy_rows.delete_files(self.store, expired)
+            copies.delete_files(self.store, expired)
 
     def _publish(self, *, force: bool) -> None:
         self.show_progress("publish", (0, 0, 0))

@@ -22,8 +22,8 @@ from ...checking.data_changes import DataChange
 from ...ckan_adapter.ckan_core import model
 from ...copies import store_keys
 from ...copies.store import StagedBody, Store, StoredCopy, StoreError
-from ...runs.copies import copy_rows
-from ...runs.copies.copy_rows import CopyRow, StoredFiles
+from ...runs import copies
+from ...runs.copies import CopyRow, StoredFiles
 from ...status import conclusions
 from ...web.urls import display_url
 from ..policy import rules
@@ -139,9 +139,9 @@ def move(
         found = True
         try:
             kept = _store_again(store, dataset, place)
-            copy_rows.move(dataset.resource_id, kept, place.filename)
+            copies.move(dataset.resource_id, kept, place.filename)
             if kept.key != dataset.key:
-                copy_rows.delete_files(store, [_stored_copy(dataset)])
+                copies.delete_files(store, [_stored_copy(dataset)])
         except StoreError as error:
             report.errors.append(f"{dataset.dataset_name}: {error}")
         else:
@@ -273,7 +273,7 @@ class ResultStore:
         states = {each.resource_id: each.decision.state for each in settled}
         written = set(dataset_rows.write(states, self.known))
         settled = [each for each in settled if each.resource_id in written]
-        copy_rows.remember(
+        copies.remember(
             [self._row_of_copy(each.result, each.kept) for each in settled if each.kept]
         )
         verified = [
@@ -282,7 +282,7 @@ class ResultStore:
             if each.kept is None
             and each.decision.outcome in (IatiOutcome.VERIFIED, IatiOutcome.DOWNLOADED)
         ]
-        copy_rows.verified(verified, now)
+        copies.verified(verified, now)
         evidence = _evidence(settled)
         data_changes.write([_change(each) for each in settled if _has_changed(each)])
         marks = conclusions.assess_and_commit(sorted(evidence), now, self.run_id, evidence)
@@ -361,7 +361,7 @@ class ResultStore:
             if each.kept is not None and before.key not in (None, each.kept.key):
                 replaced.append(_stored_copy(before))
         try:
-            copy_rows.delete_files(self.store, replaced)
+            copies.delete_files(self.store, replaced)
         except StoreError as error:
             self.errors.append(str(error))
 

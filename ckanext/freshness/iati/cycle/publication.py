@@ -20,7 +20,7 @@ from ...ckan_adapter import harvest_tables
 from ...ckan_adapter.ckan_core import model
 from ...copies import store_keys
 from ...copies.store import MissingCopy, StagedBody, Store, StoredCopy
-from ...runs.copies import options
+from ...runs import copies
 from ..files import index
 from ..files.archive import Archive, MembersLost, build
 from ..registry.source_type import SOURCE_TYPE
@@ -91,7 +91,7 @@ def published_files(source_id: str) -> dict[str, PublishedFile]:
 
     :raises StoreError: the store cannot be read
     """
-    entries = _manifest(options.store(), source_id).get("files", {})
+    entries = _manifest(copies.store(), source_id).get("files", {})
     if not entries:
         return {}
     is_hidden = model.Session.execute(sa.text(_NAMES_HIDDEN), {"source": source_id}).scalar()

@@ -27,7 +27,7 @@ from ckanext.freshness.mails.digests import MailReport, NotifyState
 from ckanext.freshness.mails.kinds import KINDS
 from ckanext.freshness.mails.recipients import Person
 from ckanext.freshness.model import ResourceCheck
-from ckanext.freshness.runs import night_parts
+from ckanext.freshness.runs import night
 from ckanext.freshness.status.refresh import refresh
 from ckanext.freshness.tests.mails.conftest import DELINQUENT, OVERDUE, Make, Notify, age, later
 from ckanext.freshness.tests.processes import until
@@ -335,7 +335,7 @@ def test_mails_are_off_until_they_are_switched_on(
         assert notify() == MailReport(NotifyState.OFF)
         age(OVERDUE)
         assert notify(dry_run=True) == MailReport(NotifyState.OFF)
-        told = night_parts.mails(later(OVERDUE))
+        told = night.mails(later(OVERDUE))
         assert told.complete and "Mails are off" in told.words
         done = CliRunner().invoke(freshness, ["notify"])
         assert done.exit_code == 0 and "Mails are off" in done.output
@@ -346,8 +346,8 @@ def test_mails_are_off_until_they_are_switched_on(
 
 
 def test_mails_are_a_part_of_the_night(make: Make, host: MailHost) -> None:
-    assert night_parts.PARTS[-1].name == "notify"
-    told = night_parts.PARTS[-1].work(later())
+    assert night.PARTS[-1].name == "notify"
+    told = night.PARTS[-1].work(later())
     assert (told.complete, told.words) == (True, "0 mails sent")
 
 
@@ -362,7 +362,7 @@ def test_a_site_that_cannot_send(host: MailHost, key: str, value: str | None, wo
     with helpers.changed_config(key, value):
         done = CliRunner().invoke(freshness, ["notify"])
         assert done.exit_code == 1 and words in done.output
-        told = night_parts.mails(later())
+        told = night.mails(later())
         assert not told.complete and words in told.words
 
 

@@ -29,7 +29,7 @@ from ckanext.freshness.reporting import (
     visibility,
 )
 from ckanext.freshness.reporting.tables import TableRequest
-from ckanext.freshness.runs import night_parts
+from ckanext.freshness.runs import night
 from ckanext.freshness.tests.pages.conftest import Read
 from ckanext.freshness.tests.pages.reports import (
     DAY,
@@ -546,7 +546,7 @@ def test_how_many_are_fresh_is_the_same_everywhere(cli: Any, read: Read, clean_s
     judge()
     share = "1 of 4 datasets with known freshness are up to date (25.0 percent)"
     assert share in cli.invoke(ckan, ["freshness", "report"]).output.splitlines()
-    assert night_parts.report(NOW).words == f"Public datasets: {share}"
+    assert night.report(NOW).words == f"Public datasets: {share}"
     page = text_of(read("/freshness"))
     assert "25% of 4 datasets with known freshness are up to date." in page
 

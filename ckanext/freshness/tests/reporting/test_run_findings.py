@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ckanext.freshness.checking.decisions import Outcome
-from ckanext.freshness.reporting.run_findings import (
+from ckanext.freshness.reporting.run_summary import (
     OUTCOMES,
     changed_datasets,
     outcomes,

@@ -16,7 +16,7 @@ from ckanext.freshness.checking import run_records
 from ckanext.freshness.checking.selection import shard_of
 from ckanext.freshness.ckan_adapter.ckan_core import model
 from ckanext.freshness.ckan_adapter.extras import package_extras, write_extras
-from ckanext.freshness.model import FreshnessChange, ResourceCheck
+from ckanext.freshness.model import DatasetFreshness, FreshnessChange, ResourceCheck
 from ckanext.freshness.runs import check_run
 from ckanext.freshness.runs.check_run import CheckScope, RunResult
 from ckanext.freshness.search import unindexed
@@ -71,9 +71,9 @@ def make(host: Host) -> Make:
     return dataset
 
 
-def run(after: timedelta, scope: CheckScope | None = None, workers: int = 1) -> RunResult:
+def run(after: timedelta, scope: CheckScope | None = None) -> RunResult:
     """Do a run and a refresh at a time after the start."""
-    _, done = check_run.check(scope or CheckScope(), lambda: START + after, workers=workers)
+    _, done = check_run.check(scope or CheckScope(), lambda: START + after)
     refresh(START + after)
     model.Session.remove()
     return done
@@ -236,11 +236,8 @@ def test_a_run_beside_another_leaves_its_hosts_to_it(host: Host, make: Make) -> 
     assert run(10 * DAY).counts.checks == 1
 
 
-@pytest.mark.parametrize("workers", [1, 2])
-def test_redirects_to_hosts_of_other_workers(
-    host: Host, make: Make, ckan_config: Any, workers: int
-) -> None:
-    """The part that checks the other host continues the check."""
+def test_a_redirect_is_followed_where_it_happens(host: Host, make: Make) -> None:
+    """Also if another part of the run checks the other host."""
     assert len({shard_of(one) % 2 for one in ("127.0.0.1", "127.0.0.5")}) == 2
     with FileHost(now=START, address="127.0.0.5") as elsewhere:
         host.elsewhere = elsewhere.url_of(WHAT["/stocks.csv"])
@@ -248,11 +245,17 @@ def test_redirects_to_hosts_of_other_workers(
             resources=[{"url": f"{host.url}/elsewhere", "format": "CSV"}],
             extras=[{"key": "frequency", "value": "7"}],
         )
-        done = run(10 * DAY, workers=workers)
-        assert done.counts.resources() == {"first hash": 1}
+
+        def run_in_parts(after: timedelta) -> RunResult:
+            begun = check_run.begin(CheckScope(), START + after)
+            shards = [check_run.ALL_SHARDS[number::2] for number in range(2)]
+            parts = [check_run.run_part(begun, each, lambda: START + after) for each in shards]
+            return check_run.finish(begun, parts, lambda: START + after)
+
+        assert run_in_parts(10 * DAY).counts.resources() == {"first hash": 1}
         assert (host.count("/elsewhere"), elsewhere.count("/stocks.csv")) == (1, 1)
         elsewhere.publish()
-        run(11 * DAY, workers=workers)
+        run_in_parts(11 * DAY)
         assert stored(dataset)["freshness_evidence"] == "hash"
 
 
@@ -284,6 +287,23 @@ def test_who_asks_for_a_dataset_gets_it_visited(host: Host, make: Make) -> None:
         assert sum(done.counts.resources().values()) == 1
     assert host.count("/boundaries.csv") == 0
     assert run(2 * DAY, CheckScope(everything=True)).counts.checks == 2
+
+
+def test_a_check_of_one_dataset_leaves_all_others_alone(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It compares its own resources only, and other runs may write meanwhile."""
+    asked, other = make(WHAT["/stocks.csv"]), make(WHAT["/boundaries.csv"])
+    model.Session.execute(
+        sa.text("DELETE FROM freshness_dataset WHERE package_id = :id"), {"id": other["id"]}
+    )
+    model.Session.commit()
+    with measured(monkeypatch) as found:
+        check_run.check(CheckScope(package_ids=(asked["id"],)), lambda: START + DAY)
+    assert not [one for one in found.statements if "pg_advisory_xact_lock(" in one]
+    known = model.Session.query(ResourceCheck.package_id).all()
+    assert [row.package_id for row in known] == [asked["id"]]
+    assert model.Session.query(DatasetFreshness).get(other["id"]) is None
 
 
 def test_a_date_is_newer_once_whatever_a_run_looks_at(host: Host, make: Make) -> None:

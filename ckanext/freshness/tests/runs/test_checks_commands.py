@@ -135,7 +135,7 @@ def test_the_policy_learned_makes_as_many_checks_as_are_wanted(
     assert [run["visited"] for run in runs] == [1, 2]
 
 
-@pytest.mark.parametrize("arguments", ["check files", "check files --workers 2", "nightly"])
+@pytest.mark.parametrize("arguments", ["check files", "nightly"])
 def test_copies_are_to_be_where_nothing_can_be_kept(
     dataset: dict[str, Any],
     cli: Any,
@@ -207,8 +207,6 @@ def test_an_editor_asks_for_visits(dataset: dict[str, Any]) -> None:
     [
         (("--host", "a host"), "Invalid value for --host: 'a host' is not the name of a host"),
         (("--host", ""), "Invalid value for --host"),
-        (("--workers", "0"), "Invalid value for '--workers': 0 is not in the range 1<=x<=64"),
-        (("--queue", "--workers", "2"), "--queue leaves the checks to other processes."),
         (("--queue", "--strict"), "--queue leaves the checks to other processes."),
         (("--queue", "--dry-run"), "--queue leaves the checks to other processes."),
         (("--policy", "other"), "'other' is not"),

@@ -22,7 +22,7 @@ from ckanext.freshness.checking.rhythms import UNKNOWN
 from ckanext.freshness.ckan_adapter.ckan_core import model
 from ckanext.freshness.ckan_adapter.database import disconnect
 from ckanext.freshness.ckan_adapter.locks import is_held
-from ckanext.freshness.runs import night_parts, queued_run
+from ckanext.freshness.runs import night, queued_run
 from ckanext.freshness.tests import processes
 from ckanext.freshness.tests.harvesting.test_away import before
 from ckanext.freshness.tests.processes import CkanProcess, write_ini
@@ -167,9 +167,7 @@ def terminate(proxy: TcpProxy) -> None:
         )
 
 
-@pytest.mark.parametrize(
-    ("lose", "workers"), [(TcpProxy.away, "1"), (terminate, "2")], ids=["away", "terminated"]
-)
+@pytest.mark.parametrize("lose", [TcpProxy.away, terminate], ids=["away", "terminated"])
 @pytest.mark.usefixtures("dataset")
 def test_the_database_is_lost(
     server: FileServer,
@@ -177,11 +175,10 @@ def test_the_database_is_lost(
     command: Command,
     database: tuple[TcpProxy, str],
     lose: Callable[[TcpProxy], None],
-    workers: str,
     cli: Any,
 ) -> None:
     proxy, url = database
-    process = command("freshness", "check", "--workers", workers, CKAN_SQLALCHEMY_URL=url)
+    process = command("freshness", "check", CKAN_SQLALCHEMY_URL=url)
     halfway(server, process)
     model.Session.remove()
     lose(proxy)
@@ -206,7 +203,7 @@ def test_the_database_is_lost_at_night(
     assert process.returncode == 1, (output, errors)
     assert output == "" and "Traceback" not in errors and "pass@" not in errors, errors
     *told, last = [line for line in errors.splitlines() if not line.startswith("20")]
-    parts = [part.name for part in night_parts.PARTS]
+    parts = [part.name for part in night.PARTS]
     assert [line.partition(": The database ")[0] for line in told] == parts
     assert all("next run goes on" in line for line in told), told
     assert last.startswith(f"Error: These parts of the nightly run failed: {', '.join(parts)}.")
@@ -223,18 +220,15 @@ def test_the_database_is_lost_before_anything_is_done(
     assert told.startswith("Error: The database was lost")
 
 
-@pytest.mark.parametrize("arguments", [(), ("--workers", "2")], ids=["alone", "workers"])
 @pytest.mark.usefixtures("dataset")
-def test_a_run_is_killed(
-    server: FileServer, hold: Hold, command: Command, arguments: tuple[str, ...], cli: Any
-) -> None:
-    process = command("freshness", "check", *arguments)
+def test_a_run_is_killed(server: FileServer, hold: Hold, command: Command, cli: Any) -> None:
+    process = command("freshness", "check")
     halfway(server, process)
     (run,) = helpers.call_action("freshness_run_list")
     assert is_held(run_records.lock(run["id"]))
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
-    # Workers see within seconds that they are orphans.
+    # PostgreSQL may notice a little later that its client is gone.
     until(lambda: not run_records.held_shards())
     hold.release()
     model.Session.remove()

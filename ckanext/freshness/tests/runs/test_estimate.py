@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import json
-import math
 from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 from ckan.cli.cli import ckan
 from ckan.tests import factories
-from hypothesis import given
-from hypothesis import strategies as st
 
 from ckanext.freshness.checking import run_records
-from ckanext.freshness.checking.selection import shard_of
 from ckanext.freshness.ckan_adapter.ckan_core import model
 from ckanext.freshness.runs.estimate import PastRun, RunLimits, estimate, past_runs
 from ckanext.freshness.tests.runs.test_checks import START
@@ -56,24 +52,6 @@ def test_what_takes_longest(hosts: dict[str, int], past: list[PastRun], seconds:
     )
 
 
-@given(st.lists(st.sampled_from([f"{letter}.example" for letter in "abcdefgh"]), max_size=200))
-def test_more_processes_never_take_longer(hosts: list[str]) -> None:
-    seconds = [
-        estimate(hosts, RunLimits(LIMITS.policy, {}, 100, workers), []).seconds
-        for workers in (1, 2, 4, 64)
-    ]
-    assert seconds == sorted(seconds, reverse=True)
-    assert all(map(math.isfinite, seconds))
-
-
-def test_processes_share_hosts_by_shard() -> None:
-    even = next(f"{n}.example" for n in range(99) if shard_of(f"{n}.example") % 2 == 0)
-    odd = next(f"{n}.example" for n in range(99) if shard_of(f"{n}.example") % 2 == 1)
-    limits = RunLimits(HostPolicy(2, math.inf), {}, concurrency=1, workers=2)
-    assert estimate([even, odd] * 100, limits, []).seconds == pytest.approx(50.0)
-    assert estimate([even, even] * 100, limits, []).seconds == pytest.approx(100.0)
-
-
 @pytest.mark.usefixtures("with_plugins", "clean_db", "clean_index")
 def test_only_complete_runs_of_all_due_checks_are_compared() -> None:
     hosts = {"*": {"visits": 4, "seconds": 2.0}, "a.example": {"visits": 0, "seconds": 0.0}}
@@ -97,10 +75,10 @@ def test_the_command(cli: Any) -> None:
     figures = run_records.RunFigures(visited=5000)
     run_id = run_records.begin_run(START, {})
     run_records.end_run(run_id, START + timedelta(minutes=30), figures)
-    done = cli.invoke(ckan, ["freshness", "check", "--estimate", "--workers", "2"])
+    done = cli.invoke(ckan, ["freshness", "check", "--estimate"])
     assert done.exit_code == 0, done.output
     assert done.output.splitlines()[-6:] == [
-        "6 checks. Hosts: 2. Processes: 2. Expected time: less than a minute.",
+        "6 checks. Hosts: 2. Expected time: less than a minute.",
         "The slowest hosts:",
         "  a.example: 4 checks at 4 a second, less than a minute",
         "  b.example: 2 checks at 4 a second, less than a minute",

@@ -16,7 +16,7 @@ from ckan.tests.helpers import changed_config
 from ckanext.freshness.checking import run_records
 from ckanext.freshness.ckan_adapter.locks import is_held, locked, locked_if_free
 from ckanext.freshness.model import CheckRun, FreshnessTransition
-from ckanext.freshness.runs import night_parts
+from ckanext.freshness.runs import night
 from ckanext.freshness.runs.night import (
     LOCK,
     FinishedPart,
@@ -167,7 +167,7 @@ def test_the_nightly_command(act: Act, cli: Any, monkeypatch: pytest.MonkeyPatch
     assert done.exit_code == 1
     assert "Another nightly run is under way" in done.output
     failing = NightPart("extra", lambda now: PartReport("no luck", complete=False))
-    monkeypatch.setattr(night_parts, "PARTS", (failing, *night_parts.PARTS))
+    monkeypatch.setattr(night, "PARTS", (failing, *night.PARTS))
     done = cli.invoke(ckan, ["freshness", "nightly"])
     assert done.exit_code == 1
     assert "extra: no luck" in done.output
@@ -195,7 +195,7 @@ def test_prune_forgets_what_is_older_than_the_options_say(
         for name, days in ages.items()
     )
     model.Session.commit()
-    monkeypatch.setattr(night_parts, "KEEP_RUNS", timedelta(days=10))
+    monkeypatch.setattr(night, "KEEP_RUNS", timedelta(days=10))
     with changed_config("ckanext.freshness.report.keep_days", 20):
         done = cli.invoke(ckan, ["freshness", "prune"])
     assert done.exit_code == 0, done.output

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta, timezone
 from email.utils import format_datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
+import fsspec
 import pytest
 from ckan import model
 from ckan.tests import factories, helpers
+from fsspec.implementations.memory import MemoryFileSystem
 
 from ckanext.freshness.model import Copy
-from ckanext.freshness.runs import check_run
+from ckanext.freshness.runs import check_run, copies
 from ckanext.freshness.runs.check_run import CheckScope, RunResult
-from ckanext.freshness.runs.copies import copy_rows, options, resource_copies
+from ckanext.freshness.tests.processes import until
+from ckanext.freshness.tests.servers.faults import Hold
 from ckanext.freshness.tests.servers.iati_files import IatiFiles
 
 pytestmark = pytest.mark.usefixtures("kept_db", "impatient_checks")
@@ -58,10 +63,10 @@ def run(resource: dict[str, Any], days: int) -> RunResult:
 
 
 def bytes_of(resource: dict[str, Any]) -> bytes | None:
-    row = copy_rows.of_resource(resource["id"])
+    row = copies.of_resource(resource["id"])
     if row is None:
         return None
-    reader = options.store().open(row.key)
+    reader = copies.store().open(row.key)
     try:
         return b"".join(reader)
     finally:
@@ -72,7 +77,7 @@ def test_the_first_bytes_and_then_confirmed_ones(csvs: None, server: IatiFiles) 
     resource = link(server)
     assert not check_run.missing_in_words(run(resource, 1))
     assert bytes_of(resource) == b"a,b\n1,2\n"
-    row = copy_rows.of_resource(resource["id"])
+    row = copies.of_resource(resource["id"])
     assert (row.filename, row.mimetype) == ("table.csv", "text/csv")
     server.body, server.etag, server.last_modified = b"a,b\n3,4\n", '"v2"', None
     run(resource, 2)
@@ -158,6 +163,46 @@ def test_a_full_store_is_said_and_stops_nothing(
     assert helpers.call_action("freshness_resource_history", id=resource["id"])["hash"]
 
 
+def test_a_store_that_cannot_be_used_is_said_and_stops_nothing(
+    csvs: None, server: IatiFiles, store_folder: Path
+) -> None:
+    store_folder.write_text("a file")
+    resource = link(server)
+    done = run(resource, 1)
+    assert len(check_run.missing_in_words(done)) == 1
+    assert helpers.call_action("freshness_resource_history", id=resource["id"])["hash"]
+
+
+class Keeping(MemoryFileSystem):
+    """A store that lets nobody delete copies."""
+
+    protocol = "keeping"
+    store: ClassVar[dict[str, object]] = {}
+
+    def rm_file(self, path: str) -> None:
+        if ".staging" not in path:
+            raise PermissionError(errno.EPERM, "Not permitted")
+        super().rm_file(path)
+
+
+def test_a_copy_that_cannot_be_deleted_is_said_and_stops_nothing(
+    csvs: None, server: IatiFiles, ckan_config: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The resource is deleted while its file is read."""
+    fsspec.register_implementation("keeping", Keeping, clobber=True)
+    monkeypatch.setitem(ckan_config, "ckanext.freshness.copies.location", "keeping://x")
+    resource = link(server)
+    hold = server.faults[lambda request: True] = Hold()
+    with ThreadPoolExecutor(1) as other:
+        running = other.submit(run, resource, 1)
+        until(lambda: bool(server.requests))
+        user = {"user": factories.Sysadmin()["name"]}
+        helpers.call_action("resource_delete", user, id=resource["id"])
+        hold.release()
+        (said,) = check_run.missing_in_words(running.result(60))
+    assert "cannot be removed: Not permitted" in said
+
+
 def test_what_is_gone_or_fails_for_long_is_pruned(
     csvs: None, server: IatiFiles, ckan_config: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -169,9 +214,9 @@ def test_what_is_gone_or_fails_for_long_is_pruned(
     run(failing, 2)
     user = {"user": factories.Sysadmin()["name"]}
     helpers.call_action("package_delete", user, id=gone["package_id"])
-    resource_copies.prune(START + timedelta(days=4))
+    copies.prune(START + timedelta(days=4))
     assert (bytes_of(gone), bytes_of(failing)) == (None, b"a,b\n1,2\n")
-    resource_copies.prune(START + timedelta(days=6))
+    copies.prune(START + timedelta(days=6))
     assert bytes_of(failing) is None
     row = model.Session.query(Copy).get(failing["id"])
     assert row.expired_at is not None
@@ -185,9 +230,9 @@ def test_what_a_killed_run_has_left_is_pruned(
     left.parent.mkdir(parents=True, exist_ok=True)
     left.write_bytes(b"a,b")
     written = datetime.now(timezone.utc)
-    resource_copies.prune(written + timedelta(hours=23))
+    copies.prune(written + timedelta(hours=23))
     assert left.exists()
-    resource_copies.prune(written + timedelta(hours=25))
+    copies.prune(written + timedelta(hours=25))
     assert not left.exists()
 
 
@@ -195,7 +240,7 @@ def test_nothing_is_pruned_where_no_copies_are_kept(tmp_path: Path) -> None:
     model.Session.query(Copy).delete()
     model.Session.commit()
     with helpers.changed_config("ckanext.freshness.copies.location", str(tmp_path / "none")):
-        assert resource_copies.prune(START) == 0
+        assert copies.prune(START) == 0
     assert not (tmp_path / "none").exists()
 
 
@@ -204,7 +249,7 @@ def test_a_lost_copy_is_fetched_again(
     csvs: None, server: IatiFiles, store_folder: Path, monkeypatch: pytest.MonkeyPatch, few: int
 ) -> None:
     """The file is read whatever the server says of changes."""
-    monkeypatch.setattr(resource_copies, "_FEW", few)
+    monkeypatch.setattr(copies, "_FEW", few)
     resource = link(server)
     run(resource, 1)
     (store_folder / model.Session.query(Copy).get(resource["id"]).key).unlink()
@@ -226,7 +271,7 @@ def test_a_copy_follows_its_url_to_another_id(
     )
     (again,) = package["resources"]
     assert again["id"] != resource["id"]
-    assert resource_copies.prune(START + timedelta(days=2)) == 0
+    assert copies.prune(START + timedelta(days=2)) == 0
     assert bytes_of(again) == b"a,b\n1,2\n"
     run(again, 2)
     assert bytes_of(again) == b"a,b\n1,2\n"

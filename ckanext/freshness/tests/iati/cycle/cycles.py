@@ -16,7 +16,7 @@ from ckanext.freshness.iati.cycle import cycle, publication
 from ckanext.freshness.iati.cycle.dataset_copies import copies_prefix
 from ckanext.freshness.iati.cycle.report import CycleReport
 from ckanext.freshness.model import Copy, IatiDataset
-from ckanext.freshness.runs.copies import options
+from ckanext.freshness.runs import copies
 from ckanext.freshness.tests.harvesting.conftest import add_source
 from ckanext.freshness.tests.servers.registry import RegistryServer
 from ckanext.freshness.tests.servers.registry_model import Dataset
@@ -56,7 +56,7 @@ class Site:
 
     @property
     def store(self) -> Store:
-        return options.store()
+        return copies.store()
 
     def row(self, dataset: Dataset) -> Any:
         """Return the row of a dataset."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from ckanext.freshness.ckan_adapter.ckan_core import model
 from ckanext.freshness.copies import store_keys
-from ckanext.freshness.runs.copies import copy_rows, options
+from ckanext.freshness.runs import copies
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=timezone.utc)
 
@@ -20,14 +20,14 @@ def put(
     mimetype: str | None = "application/xml",
     at: datetime = NOON,
     zipped: bool = True,
-) -> copy_rows.CopyRow:
+) -> copies.CopyRow:
     """Store a copy of a resource, as a run does."""
-    with options.store().stage() as staged:
+    with copies.store().stage() as staged:
         staged.write(body)
-        kept = options.store().keep(
+        kept = copies.store().keep(
             store_keys.resource_key(resource["id"]), staged, zip_member=filename if zipped else None
         )
-    one = copy_rows.CopyRow(
+    one = copies.CopyRow(
         resource_id=resource["id"],
         package_id=resource["package_id"],
         kept=kept,
@@ -36,6 +36,6 @@ def put(
         source_url=resource["url"],
         at=at,
     )
-    copy_rows.remember([one])
+    copies.remember([one])
     model.Session.commit()
     return one

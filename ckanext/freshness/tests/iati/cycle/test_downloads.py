@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from ckan.tests import factories, helpers
 
-from ckanext.freshness.runs.copies import copy_rows
+from ckanext.freshness.runs import copies
 from ckanext.freshness.views.copies import disposition
 
 from .stored_copies import NOON, put
@@ -253,7 +253,7 @@ def test_searches_show_it_as_well(resource: dict[str, Any]) -> None:
 
 def test_an_expired_copy_is_neither_shown_nor_given(app: Any, resource: dict[str, Any]) -> None:
     put(resource, BODY)
-    copy_rows.expire([resource["id"]], datetime(2026, 11, 24, tzinfo=timezone.utc))
+    copies.expire([resource["id"]], datetime(2026, 11, 24, tzinfo=timezone.utc))
     assert not shown(resource)
     get(app, address(resource), 404)
     put(resource, BODY, at=NOON)

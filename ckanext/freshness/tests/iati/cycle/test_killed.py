@@ -18,7 +18,7 @@ from ckanext.freshness.ckan_adapter.locks import is_held
 from ckanext.freshness.iati.cycle import dataset_rows, publication
 from ckanext.freshness.iati.cycle.cycle import lock
 from ckanext.freshness.model import Copy
-from ckanext.freshness.runs.copies import copy_rows
+from ckanext.freshness.runs import copies
 from ckanext.freshness.status import conclusions
 from ckanext.freshness.tests.processes import until
 
@@ -70,7 +70,7 @@ POINTS = {
     "between bytes and zip": at_call(LocalFileSystem, "mv", 2),
     "between zip and row": at_call(dataset_rows, "write", 1),
     "before the commit": at_call(conclusions, "assess_and_commit", 1),
-    "before a copy goes": at_call(copy_rows, "delete_files", 1),
+    "before a copy goes": at_call(copies, "delete_files", 1),
     "before what is named is marked": at_call(publication, "_mark", 1),
     "before the bulk zips": at_call(publication, "build", 1),
     "before it is unmarked": at_call(publication, "_mark", 2),

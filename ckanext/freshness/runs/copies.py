@@ -1,0 +1,437 @@
+"""Last known good copies in CKAN: which resources have one, where it is, and how they are stored.
+
+A row is written after the store has the file. To remove a copy, its row is removed first. A process that is
+killed in between leaves a file without a row, which :func:`sweep` removes, but never a row without a file.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
+from posixpath import basename
+from typing import Any, NamedTuple
+from urllib.parse import unquote, urlsplit
+
+import ckan.plugins as p
+import ckan.plugins.toolkit as tk
+import sqlalchemy as sa
+
+from .. import settings
+from ..checking import check_rows
+from ..checking.results import CheckResult, ResourceToCheck
+from ..ckan_adapter import harvest_tables
+from ..ckan_adapter.ckan_core import model
+from ..copies import store_keys
+from ..copies.store import Store, StoredCopy, StoreError
+from ..dates import utc
+from ..model import Copy
+from ..model.copies import IS_CHECKED_BY_CYCLES
+from ..web.urls import display_url
+
+# The site's options
+
+
+def store() -> Store:
+    """Return the store of the site's copies.
+
+    :raises OptionError: the site has no place for copies
+    :raises StoreError: the location cannot be used
+    """
+    location = settings.option("copies.location")
+    if not location:
+        storage = tk.config.get("ckan.storage_path")
+        if not storage:
+            raise settings.OptionError(
+                "ckanext.freshness.copies.location must name a directory or a store for copies, since the "
+                "site has no ckan.storage_path"
+            )
+        location = str(Path(storage) / "freshness")
+    return Store(str(location), int(settings.option("copies.quota_bytes")) or None)
+
+
+def is_wanted() -> bool:
+    """Decide whether the site keeps copies of any checked resources."""
+    return _choice() is not None or bool(_sources())
+
+
+def _choice() -> dict[str, Any] | None:
+    """Return the resources whose copies the site's options ask for; None if they ask for none."""
+    everything = settings.flag("copies.all")
+    formats = sorted(name.lower() for name in settings.words("copies.formats"))
+    organizations = sorted(settings.words("copies.organizations"))
+    if not (everything or formats or organizations):
+        return None
+    return {"all": everything, "formats": formats, "organizations": organizations}
+
+
+def _sources() -> list[str]:
+    """Return the harvest sources whose configuration has ``keep_copies``."""
+    if not p.plugin_loaded("harvest"):
+        return []
+    source = harvest_tables.SOURCE.c
+    rows = model.Session.execute(
+        sa.select(source.id, source.config).where(
+            source.active.is_(True), source.config.contains('"keep_copies"')
+        )
+    )
+    return [source_id for source_id, config in rows if _keeps_copies(config)]
+
+
+def _keeps_copies(config: str) -> bool:
+    try:
+        plain = json.loads(config)
+    except ValueError:
+        return False
+    return isinstance(plain, dict) and plain.get("keep_copies") is True
+
+
+# The rows of copies
+
+
+class CopyRow(NamedTuple):
+    """A row to write for a copy that the store has now.
+
+    :ivar source_url: without secrets
+    :ivar at: when it was stored, aware
+    """
+
+    resource_id: str
+    package_id: str
+    kept: StoredCopy
+    filename: str
+    mimetype: str | None
+    source_url: str
+    at: datetime
+
+
+class StoredFiles(NamedTuple):
+    """The files of a copy in the store, to be deleted once no row names them."""
+
+    resource_id: str
+    keys: tuple[str, ...]
+
+
+def of_resource(resource_id: str) -> Any:
+    """Return the row of a resource's copy; None if there is no copy."""
+    return (
+        model.Session.query(Copy)
+        .filter(Copy.resource_id == resource_id, Copy.key.isnot(None))
+        .one_or_none()
+    )
+
+
+def zip_name(filename: str) -> str:
+    """Return the name of a file's ZIP in downloads: ``a.zip`` for ``a.xml``, ``a.csv.zip`` for ``a.csv``."""
+    return f"{filename.removesuffix('.xml')}.zip"
+
+
+def remember(copies: Sequence[CopyRow]) -> None:
+    """Write the rows of copies; nothing is committed."""
+    if not copies:
+        return
+    rows = [
+        {
+            "resource_id": one.resource_id,
+            "package_id": one.package_id,
+            "key": one.kept.key,
+            "zip_key": one.kept.zip_key,
+            "size": one.kept.size,
+            "zip_size": one.kept.zip_size,
+            "sha256": one.kept.sha256,
+            "filename": one.filename,
+            "mimetype": one.mimetype,
+            "source_url": one.source_url,
+            "at": utc(one.at).isoformat(),
+        }
+        for one in copies
+    ]
+    model.Session.execute(sa.text(_REMEMBER), {"rows": json.dumps(rows)})
+
+
+def stored_files(resource_ids: Sequence[str]) -> list[StoredFiles]:
+    """Return the files of the copies of some resources."""
+    rows = model.Session.query(Copy.resource_id, Copy.key, Copy.zip_key).filter(
+        Copy.resource_id.in_(resource_ids), Copy.key.isnot(None)
+    )
+    return [_files(row) for row in rows]
+
+
+def move(resource_id: str, kept: StoredCopy, filename: str) -> None:
+    """Change the keys and file name of a copy, and commit."""
+    model.Session.query(Copy).filter_by(resource_id=resource_id).update(
+        {
+            "key": kept.key,
+            "zip_key": kept.zip_key,
+            "zip_size": kept.zip_size,
+            "filename": filename,
+        }
+    )
+    model.Session.commit()
+
+
+def verified(resource_ids: Collection[str], at: datetime) -> None:
+    """Store that the sources still have the copied files; nothing is committed."""
+    rows = model.Session.query(Copy).filter(Copy.resource_id.in_(list(resource_ids)))
+    rows.update({"verified_at": utc(at)}, synchronize_session=False)
+
+
+def owners(keys: Collection[str]) -> set[str]:
+    """Return those of some keys that rows have."""
+    rows = model.Session.query(Copy.key).filter(Copy.key.in_(list(keys)))
+    return {row.key for row in rows}
+
+
+def newest(count: int) -> list[str]:
+    """Return the keys of the copies that were stored last."""
+    rows = model.Session.query(Copy.key).filter(Copy.key.isnot(None))
+    return [row.key for row in rows.order_by(Copy.stored_at.desc(), Copy.key).limit(count)]
+
+
+def expire(resource_ids: Sequence[str], now: datetime) -> list[StoredFiles]:
+    """Expire copies and commit: their rows stay without keys. Delete the result with :func:`delete_files`."""
+    return _deleted(_EXPIRE, {"ids": list(resource_ids), "now": utc(now)}) if resource_ids else []
+
+
+def forget(resource_ids: Sequence[str]) -> list[StoredFiles]:
+    """Delete the rows of copies and commit. Delete the result with :func:`delete_files`."""
+    return _deleted(_FORGET, {"ids": list(resource_ids)}) if resource_ids else []
+
+
+def forget_gone(prefix: str = "") -> list[StoredFiles]:
+    """Delete the rows of copies whose resource or dataset is gone, and commit. Delete the result with
+    :func:`delete_files`.
+
+    :param prefix: only rows whose keys have this prefix
+    """
+    return _deleted(_FORGET_GONE, {"prefix": prefix})
+
+
+def delete_files(place: Store, files: Iterable[StoredFiles]) -> int:
+    """Delete the files of copies, unless another copy has the key by now, and return the number of copies.
+
+    :raises StoreError: the store refuses; :func:`sweep` removes the rest later
+    """
+    count = 0
+    for one in files:
+        if not owners(one.keys[:1]):
+            for key in one.keys:
+                place.remove(key)
+        count += 1
+    return count
+
+
+def sweep(place: Store, prefix: str, keys: Iterable[str]) -> int:
+    """Remove files that no row names, and return their number.
+
+    A file is stored before its row is written. Therefore no other process may write below the prefix meanwhile.
+
+    :param keys: keys of the store below the prefix: all, or those in question
+    :raises StoreError: the store refuses
+    """
+    there = set(keys)
+    if not there:
+        return 0
+    named = model.Session.execute(sa.text(_NAMED), {"prefix": prefix}).all()
+    stray = there - {row.key for row in named} - {row.zip_key for row in named}
+    for key in stray:
+        place.remove(key)
+    return len(stray)
+
+
+def _deleted(statement: str, values: dict[str, Any]) -> list[StoredFiles]:
+    rows = model.Session.execute(sa.text(statement), values).all()
+    model.Session.commit()
+    return [_files(row) for row in rows if row.key is not None]
+
+
+def _files(row: Any) -> StoredFiles:
+    return StoredFiles(row.resource_id, tuple(filter(None, (row.key, row.zip_key))))
+
+
+# Copies of checked resources
+
+_FEW = 100
+"""Up to this number, the store is asked for each copy; beyond it, for a list of all."""
+
+
+def marked(resources: Sequence[ResourceToCheck]) -> list[ResourceToCheck]:
+    """Return resources, with ``keep_copy`` set if the site keeps copies of them.
+
+    If there is no copy of the latest file in the store, ``hash_anyway`` is set, too.
+
+    :raises OptionError: the site has no place for copies
+    """
+    wanted = _wanted([resource.resource_id for resource in resources])
+    wanted |= dict.fromkeys(_lost([id_ for id_, has_copy in wanted.items() if has_copy]), False)
+    return [
+        resource._replace(
+            keep_copy=True,
+            hash_anyway=resource.hash_anyway or not wanted[resource.resource_id],
+        )
+        if resource.resource_id in wanted
+        else resource
+        for resource in resources
+    ]
+
+
+def keep(results: Iterable[CheckResult], now: datetime) -> list[str]:
+    """Store the staged files of results as copies, and commit. Return why copies could not be stored.
+
+    If a copy cannot be stored, the earlier copy remains.
+    """
+    staged = [result for result in results if result.staged is not None]
+    if not staged:
+        return []
+    errors: list[str] = []
+    try:
+        place = store()
+        stored = [copy for result in staged if (copy := _kept(place, result, now, errors))]
+        before = stored_files([copy.resource_id for copy in stored])
+        remember(stored)
+        model.Session.commit()
+        new = {copy.kept.key for copy in stored}
+        # If a resource was deleted during its check, its copy has no row.
+        gone = new - owners(new)
+        unnamed = [_files_of(copy) for copy in stored if copy.kept.key in gone]
+        delete_files(place, [*(copy for copy in before if copy.keys[0] not in new), *unnamed])
+    except StoreError as error:
+        errors.append(str(error))
+    finally:
+        for result in staged:
+            if result.staged is not None:
+                result.staged.close()
+    return errors
+
+
+def _kept(place: Store, result: CheckResult, now: datetime, errors: list[str]) -> CopyRow | None:
+    resource, staged = result.resource, result.staged
+    assert staged is not None
+    filename, url = _filename(resource), display_url(resource.url)
+    key = store_keys.resource_key(resource.resource_id)
+    try:
+        kept = place.keep(key, staged, zip_member=filename)
+    except StoreError as error:
+        errors.append(f"{url}: {error}")
+        return None
+    return CopyRow(
+        resource.resource_id, resource.package_id, kept, filename, result.mimetype, url, now
+    )
+
+
+def _files_of(copy: CopyRow) -> StoredFiles:
+    keys = tuple(filter(None, (copy.kept.key, copy.kept.zip_key)))
+    return StoredFiles(copy.resource_id, keys)
+
+
+def _filename(resource: ResourceToCheck) -> str:
+    name = unquote(basename(urlsplit(resource.url).path), errors="replace")
+    if "." not in name and resource.format and resource.format.isalnum():
+        name = f"{name or 'data'}.{resource.format.lower()}"
+    return store_keys.member(name)
+
+
+def prune(now: datetime) -> int:
+    """Remove the copies of resources that are gone or have failed for too long, and unfinished files.
+
+    :returns: number of copies removed
+    :raises OptionError: the site has no place for copies
+    :raises StoreError: the store refuses
+    """
+    # A resource with a new id takes over its copy here.
+    check_rows.sync(now, settings.aging().dataset_types)
+    gone = forget_gone()
+    if days := float(settings.option("copies.expire_days")):
+        before = utc(now - timedelta(days=days))
+        failing = model.Session.execute(sa.text(_FAILING), {"before": before}).scalars()
+        gone += expire(list(failing), now)
+    if not gone and not newest(1):
+        # Without copies, the store need not exist.
+        return 0
+    place = store()
+    count = delete_files(place, gone)
+    place.sweep(now)
+    return count
+
+
+def _wanted(resource_ids: list[str]) -> dict[str, bool]:
+    """Return the resources with copies, and whether there is a copy of the latest file."""
+    choice, sources = _choice(), _sources()
+    if choice is None and not sources:
+        return {}
+    values = choice or {"all": False, "formats": [], "organizations": []}
+    of_source = "false"
+    if sources:
+        of_source, values = harvest_tables.IS_OF_SOURCES, {**values, "sources": sources}
+    statement = sa.text(_WANTED.format(of_source=of_source))
+    rows = model.Session.execute(statement, {**values, "ids": resource_ids})
+    return {row.id: row.has_copy for row in rows}
+
+
+def _lost(resource_ids: list[str]) -> list[str]:
+    """Return the resources whose copies the store lacks or has in part; none if it cannot be reached."""
+    rows = model.Session.query(Copy.resource_id, Copy.key, Copy.size).filter(
+        Copy.resource_id.in_(resource_ids), Copy.key.isnot(None)
+    )
+    named = rows.all()
+    if not named:
+        return []
+    try:
+        place = store()
+        if len(named) <= _FEW:
+            return [row.resource_id for row in named if place.size(row.key) != row.size]
+        sizes = dict(place.sizes())
+    except StoreError:
+        return []
+    return [row.resource_id for row in named if sizes.get(row.key) != row.size]
+
+
+_WANTED = """
+SELECT r.id, (
+    c.key IS NOT NULL AND c.stored_at >= coalesce(k.changed_at, '-infinity')
+    AND NOT coalesce(k.outdated, false)
+) AS has_copy
+FROM resource r JOIN package p ON p.id = r.package_id
+LEFT JOIN "group" g ON g.id = p.owner_org
+LEFT JOIN freshness_copy c ON c.resource_id = r.id
+LEFT JOIN freshness_check k ON k.resource_id = r.id
+WHERE r.id = ANY(:ids) AND r.state = 'active' AND coalesce(r.url_type, '') <> 'upload' AND (
+    :all OR lower(r.format) = ANY(:formats) OR g.name = ANY(:organizations) OR {of_source}
+)"""
+_FAILING = f"""
+SELECT c.resource_id FROM freshness_copy c JOIN freshness_check k ON k.resource_id = c.resource_id
+WHERE c.key IS NOT NULL AND k.failing_since < :before
+    AND NOT {IS_CHECKED_BY_CYCLES.format(resource="c.resource_id")}"""
+
+_REMEMBER = """
+INSERT INTO freshness_copy (resource_id, package_id, key, zip_key, size, zip_size, sha256, filename,
+    mimetype, source_url, stored_at, verified_at)
+SELECT f.resource_id, f.package_id, f.key, f.zip_key, f.size, f.zip_size, f.sha256, f.filename,
+    f.mimetype, f.source_url, f.at, f.at
+FROM jsonb_to_recordset(CAST(:rows AS jsonb)) AS f (
+    resource_id text, package_id text, key text, zip_key text, size bigint, zip_size bigint,
+    sha256 text, filename text, mimetype text, source_url text, at timestamp
+)
+WHERE EXISTS (SELECT FROM resource r WHERE r.id = f.resource_id AND r.state = 'active')
+ON CONFLICT (resource_id) DO UPDATE SET package_id = excluded.package_id, key = excluded.key,
+    zip_key = excluded.zip_key, size = excluded.size, zip_size = excluded.zip_size,
+    sha256 = excluded.sha256, filename = excluded.filename, mimetype = excluded.mimetype,
+    source_url = excluded.source_url, stored_at = excluded.stored_at,
+    verified_at = excluded.verified_at, expired_at = NULL"""
+
+# The second table has the rows as they were when the statement began, with their keys.
+_EXPIRE = """
+UPDATE freshness_copy c SET key = NULL, zip_key = NULL, expired_at = :now
+FROM freshness_copy b
+WHERE b.resource_id = c.resource_id AND c.resource_id = ANY(:ids) AND c.key IS NOT NULL
+RETURNING b.resource_id, b.key, b.zip_key"""
+_FORGET = """
+DELETE FROM freshness_copy WHERE resource_id = ANY(:ids) RETURNING resource_id, key, zip_key"""
+_FORGET_GONE = """
+DELETE FROM freshness_copy c WHERE NOT EXISTS (
+    SELECT FROM resource r JOIN package p ON p.id = r.package_id
+    WHERE r.id = c.resource_id AND r.state = 'active' AND p.state = 'active'
+) AND starts_with(coalesce(c.key, ''), :prefix) RETURNING resource_id, key, zip_key"""
+_NAMED = """
+SELECT key, zip_key FROM freshness_copy WHERE starts_with(key, :prefix)"""
