@@ -26,7 +26,6 @@ from ckanext.freshness import settings
 from ckanext.freshness.ckan_adapter.solr import index_present, without_solr_commits
 from ckanext.freshness.ckan_adapter.solr_queue import queued
 from ckanext.freshness.ckan_adapter.version import IS_2_12
-from ckanext.freshness.ckan_adapter.worker_processes import Tell, share
 from ckanext.freshness.search import fields as search_fields
 from ckanext.freshness.status.assessment import update_packages
 from ckanext.freshness.status.transitions import TransitionCause
@@ -184,11 +183,12 @@ def _index() -> None:
 
     CKAN's own way takes hours: it reads each package again by many statements, and validates it twice.
     """
-    share([0, 1], _index_part, lambda done: None)
+    for part in (0, 1):
+        _index_part(part)
     make_connection().commit()
 
 
-def _index_part(part: int, tell: Tell) -> None:
+def _index_part(part: int) -> None:
     solr = make_connection()
     documents = _documents_of(part)
     while batch := list(islice(documents, 250)):

@@ -24,6 +24,5 @@ Import from the modules: this package itself has no names.
 ``stored_documents``  Packages as Solr has stored them
 ``templates``         Templates of plugins, and which of ours others hide
 ``version``           The installed CKAN version
-``worker_processes``  Worker processes of a command
 ====================  =======================================================================
 """
