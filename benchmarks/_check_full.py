@@ -351,8 +351,8 @@ def _memory(site: Any, count: int, port: int) -> dict[str, Any]:
 def _judge(done: Any, count: int) -> None:
     """Raise SystemExit if the run left out a resource, since its figures would be too small."""
     counted = sum(done.counts.resources().values())
-    if counted != count or done.shards_left:
-        raise SystemExit(f"{counted} resources were counted, {done.shards_left} shards left")
+    if counted != count or done.refused:
+        raise SystemExit(f"{counted} resources were counted")
 
 
 def _status(name: str) -> float:

@@ -110,7 +110,7 @@ class _Whole:
             check_run.CheckScope(), lambda: datetime.now(timezone.utc) + later
         )
         seconds = _cpu_seconds() - before
-        if done.index_failures or done.shards_left or done.solr_away:
+        if done.index_failures or done.refused or done.solr_away:
             raise SystemExit(
                 f"The run did not do what was to be measured: {check_run.missing_in_words(done)}"
             )

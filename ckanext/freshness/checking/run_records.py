@@ -1,11 +1,11 @@
-"""Runs in the database: their rows, and the locks that keep two runs off the same hosts."""
+"""Runs in the database: their rows, and the lock that keeps two runs off the same hosts."""
 
 from __future__ import annotations
 
 import contextlib
 import json
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from importlib.metadata import version
@@ -16,10 +16,9 @@ import sqlalchemy as sa
 from ..ckan_adapter.ckan_core import model
 from ..ckan_adapter.locks import LOCK_CLASS
 from ..dates import utc
-from .selection import SHARDS
 
 _LOCKS_LOST = (
-    "The database closed the connection that held this run's locks: the run stops, because another run may "
+    "The database closed the connection that held this run's lock: the run stops, because another run may "
     "check the same hosts now. The next run goes on."
 )
 _CONNECTION_ERRORS = (sa.exc.DBAPIError, sa.exc.PendingRollbackError)
@@ -27,7 +26,7 @@ _CONNECTION_ERRORS = (sa.exc.DBAPIError, sa.exc.PendingRollbackError)
 
 
 class LocksLostError(Exception):
-    """The connection that held a run's locks is lost: the run must not check hosts any more."""
+    """The connection that held a run's lock is lost: the run must not check hosts any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,26 +48,22 @@ class Pruned:
     transitions: int
 
 
-class Shards:
-    """The shards whose locks this process holds while their connection lives.
+class ChecksLock:
+    """The right to check hosts, which a process holds while its connection lives."""
 
-    :ivar held: their numbers
-    """
-
-    def __init__(self, connection: sa.engine.Connection, held: frozenset[int]) -> None:
-        self.held = held
+    def __init__(self, connection: sa.engine.Connection) -> None:
         self._connection = connection
         self._is_lost = False
 
     def check(self) -> None:
-        """Make sure that the locks are still held. Call this regularly during a run.
+        """Make sure that the lock is still held. Call this regularly during a run.
 
         :raises LocksLostError: the connection is lost; stop the run
         """
         try:
             self._connection.execute(sa.text("SELECT 1"))
         except _CONNECTION_ERRORS as error:
-            # Its next use may reconnect, but the locks are lost.
+            # Its next use may reconnect, but the lock is lost.
             self._is_lost = True
             raise LocksLostError(_LOCKS_LOST) from error
         if self._is_lost:
@@ -76,33 +71,36 @@ class Shards:
 
 
 @contextlib.contextmanager
-def shards(wanted: Iterable[int] | None = None) -> Iterator[Shards]:
-    """Hold the locks of shards, except those that another process holds. Never wait.
+def checking(*, alone: bool) -> Iterator[ChecksLock | None]:
+    """Hold the lock of runs, or yield None if another run holds it. Never wait.
 
-    The locks are advisory locks of PostgreSQL on a connection of their own. If the process dies, PostgreSQL
-    releases them.
+    It is an advisory lock of PostgreSQL on a connection of its own. If the process dies, PostgreSQL releases
+    it.
 
-    :param wanted: numbers of the shards; None for all
+    :param alone: whether no other process may check meanwhile; background jobs share the lock
     """
-    numbers = sorted(range(SHARDS) if wanted is None else set(wanted))
+    suffix = "" if alone else "_shared"
     engine = model.Session.get_bind()
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-        held = frozenset(_each(connection, _TAKE, numbers))
+        take = sa.text(f"SELECT pg_try_advisory_lock{suffix}(:class, :lock)")
+        is_free = bool(connection.execute(take, _LOCK).scalar())
         try:
-            yield Shards(connection, held)
+            yield ChecksLock(connection) if is_free else None
         finally:
             # A lost connection has released its locks.
             with contextlib.suppress(*_CONNECTION_ERRORS):
-                _each(connection, _GIVE_BACK, sorted(held))
+                if is_free:
+                    give_back = sa.text(f"SELECT pg_advisory_unlock{suffix}(:class, :lock)")
+                    connection.execute(give_back, _LOCK)
 
 
-def held_shards() -> frozenset[int]:
-    """Return the shards whose locks any process holds."""
+def is_checking() -> bool:
+    """Return whether any process holds the lock of runs."""
     with model.Session.get_bind().connect() as connection:
-        found = connection.execute(
-            sa.text(_HELD), {"class": LOCK_CLASS, "shards": SHARDS}
-        ).scalars()
-        return frozenset(found)
+        return bool(connection.execute(sa.text(_HELD), _LOCK).scalar())
+
+
+_LOCK = {"class": LOCK_CLASS, "lock": 0}
 
 
 def begin_run(
@@ -180,24 +178,14 @@ def prune(now: datetime, *, keep_runs: timedelta, keep_transitions: timedelta) -
     return Pruned(runs, transitions)
 
 
-def _each(connection: sa.engine.Connection, statement: str, numbers: list[int]) -> list[int]:
-    values = {"class": LOCK_CLASS, "numbers": numbers}
-    return list(connection.execute(sa.text(statement), values).scalars())
-
-
-_NUMBERS = "unnest(CAST(:numbers AS integer[])) AS number"
-# OFFSET 0: the planner must call the function exactly once for each number.
-_TAKE = f"""
-SELECT number FROM (
-    SELECT number, pg_try_advisory_lock(:class, number) AS got FROM {_NUMBERS} OFFSET 0
-) t WHERE got"""
-_GIVE_BACK = f"SELECT pg_advisory_unlock(:class, number) FROM {_NUMBERS}"
 # Locks with a pair of keys have objsubid 2.
 _HELD = """
-SELECT DISTINCT objid::bigint FROM pg_locks
-WHERE locktype = 'advisory' AND granted AND objsubid = 2 AND classid::bigint = :class
-AND objid::bigint < :shards
-AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"""
+SELECT EXISTS (
+    SELECT FROM pg_locks
+    WHERE locktype = 'advisory' AND granted AND objsubid = 2 AND classid::bigint = :class
+        AND objid::bigint = :lock
+        AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+)"""
 
 _BEGIN = """
 INSERT INTO freshness_run (id, kind, started_at, options, version)

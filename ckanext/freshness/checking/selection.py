@@ -21,14 +21,11 @@ from datetime import datetime, timedelta
 from enum import Enum
 from sys import intern
 from typing import NamedTuple
-from zlib import crc32
 
 HDX, LEARNED = "hdx", "learned"
 POLICIES = (HDX, LEARNED)
 """The policies that select resources. See :mod:`.learned` for the second."""
 
-SHARDS = 64
-"""Number of groups of hosts. Only the process that holds the lock of a host's shard checks the host."""
 
 SLACK = timedelta(hours=1)
 """How early an interval counts as passed: nightly runs do not start at the same second."""
@@ -55,8 +52,6 @@ class SelectionReason(Enum):
     """The dataset is archived."""
     REQUESTABLE = "requestable"
     """The dataset is only available on request."""
-    ELSEWHERE = "elsewhere"
-    """Another run, or another worker of this run, checks the host."""
     NOT_ASSESSED = "not assessed"
     """The freshness of the dataset is not known yet."""
     NO_FREQUENCY = "no frequency"
@@ -106,7 +101,6 @@ _CHECKED = frozenset(reason for reason in SelectionReason if reason.value.starts
 
 _LEFT_OUT = frozenset(
     {
-        SelectionReason.ELSEWHERE,
         SelectionReason.INTERNAL,
         SelectionReason.ARCHIVED,
         SelectionReason.REQUESTABLE,
@@ -149,7 +143,6 @@ class SelectionRules:
         the rotation of one run reads. Zero turns the rotation off.
     :ivar everything: check fresh resources, too
     :ivar at_once: ignore all intervals
-    :ivar shards: shards whose hosts this run may check; None for all
     """
 
     internal_hosts: Collection[str] = frozenset()
@@ -161,7 +154,6 @@ class SelectionRules:
     rotation: timedelta = 30 * _DAY
     everything: bool = False
     at_once: bool = False
-    shards: Collection[int] | None = None
 
 
 class History(NamedTuple):
@@ -277,11 +269,6 @@ class NextCheck:
 
     at: datetime
     in_turn: bool = False
-
-
-def shard_of(host: str) -> int:
-    """Return the shard of a normalised host, the same on every machine."""
-    return crc32(host.encode()) % SHARDS
 
 
 class Selection:
@@ -411,8 +398,6 @@ def _next_interval(candidate: Candidate, now: datetime, rules: SelectionRules) -
 def left_out(candidate: Candidate, rules: SelectionRules) -> SelectionReason | None:
     """Return why a resource is never checked, or not by this run."""
     host = candidate.host
-    if rules.shards is not None and shard_of(host) not in rules.shards:
-        return SelectionReason.ELSEWHERE
     if candidate.url_type == "upload" or host in rules.internal_hosts:
         return SelectionReason.INTERNAL
     if candidate.archived:

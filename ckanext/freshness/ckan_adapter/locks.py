@@ -16,7 +16,7 @@ import sqlalchemy as sa
 from ckan import model
 
 LOCK_CLASS = 0x66726573
-"""The class of our advisory locks with two numbers ("fres"). The lock of a shard has the shard's number."""
+"""The class of our advisory locks with two numbers ("fres"). The lock of runs has the number 0."""
 
 _CHECKS = {"class": LOCK_CLASS, "table": -1}
 

@@ -1,9 +1,8 @@
 """A run of checks: it chooses resources, checks their URLs, writes the results and updates the index.
 
-A run has one part in this process, or a part in each of several background jobs, which share the hosts by their
-shards. A part takes the locks of its shards, chooses, checks, and writes results in batches. :func:`finish`
-adds up the counts when all parts have ended. If a run is killed, whole batches remain and its locks are
-released. The next run continues from there.
+A run has one part in this process, or a part in each of several background jobs, each with its hosts. A part
+checks and writes results in batches. :func:`finish` adds up the counts when all parts have ended. If a run is
+killed, whole batches remain and its lock is released. The next run continues from there.
 
 The network has a thread of its own (:mod:`..checking.background_loop`). CKAN, the database and Solr are used in
 the caller's thread.
@@ -11,13 +10,14 @@ the caller's thread.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import islice
 from typing import Any
 from uuid import uuid4
+from zlib import crc32
 
 import ckan.plugins as p
 import ckan.plugins.toolkit as tk
@@ -27,7 +27,6 @@ from .. import settings
 from ..aging.messages import NN_
 from ..checking import check_rows, dataset_rows, run_records
 from ..checking.background_loop import in_batches
-from ..checking.change_rates import Observations
 from ..checking.content import DETECTORS
 from ..checking.engine import EngineOptions
 from ..checking.hasher import ContentSandbox
@@ -37,12 +36,10 @@ from ..checking.results import CheckResult, ResourceToCheck
 from ..checking.run_counts import RunCounts
 from ..checking.selection import (
     LEARNED,
-    SHARDS,
+    Chosen,
     Selection,
     SelectionReason,
-    SelectionRules,
     rotation_budget,
-    shard_of,
 )
 from ..ckan_adapter.ckan_core import model
 from ..ckan_adapter.locks import locked_if_free
@@ -61,8 +58,6 @@ from . import copies
 Clock = Callable[[], datetime]
 Progress = Callable[[tuple[int, ...]], None]
 """Receives three numbers: checks done, checks with an error, and checks to do."""
-
-ALL_SHARDS = tuple(range(SHARDS))
 
 STRETCHED = 1.1
 """From how many times its length on an interval counts as stretched: a night more is none."""
@@ -111,14 +106,14 @@ class RunContext:
 class RunResult:
     """The counts and failures of a run, or of one of its parts.
 
-    :ivar shards_left: number of shards that another run held: their hosts were not checked
+    :ivar refused: whether another run was checking, so that this one did not
     :ivar index_failures: datasets whose documents Solr refused; each run tries them again
     :ivar copy_errors: why copies could not be stored; the earlier copies remain
     :ivar solr_away: why Solr does not answer; the next run sends the documents
     """
 
     counts: RunCounts = field(default_factory=RunCounts)
-    shards_left: int = 0
+    refused: bool = False
     index_failures: list[IndexFailure] = field(default_factory=list)
     copy_errors: list[str] = field(default_factory=list)
     solr_away: str | None = None
@@ -126,7 +121,7 @@ class RunResult:
     def merge(self, other: RunResult) -> None:
         """Add the result of another part."""
         self.counts.merge(other.counts)
-        self.shards_left += other.shards_left
+        self.refused = self.refused or other.refused
         self.index_failures += other.index_failures
         self.copy_errors += other.copy_errors
         self.solr_away = self.solr_away or other.solr_away
@@ -139,17 +134,35 @@ def check(
 
     :param clock: returns the time, aware
     :raises settings.OptionError: copies are to be made, and the site has no place for them
-    :raises run_records.LocksLostError: the database closed the connection that held the locks
+    :raises run_records.LocksLostError: the database closed the connection that held the lock
     :raises DatabaseLostError: the database cannot be reached any more
     """
     run_id = str(uuid4())
     with telling_of_loss(), locked_if_free(run_records.lock(run_id)):
         run = begin(scope, clock(), run_id=run_id)
         try:
-            return run, finish(run, [run_part(run, ALL_SHARDS, clock, progress)], clock)
+            result = RunResult()
+            # A check of named datasets makes few requests, and need not wait for the end of a run.
+            with _lock(alone=True) if scope.package_ids is None else nullcontext() as lock:
+                _check(run, choose(run, result.counts), lock, clock, progress, result)
+        except _BusyError:
+            result.refused = True
         except BaseException as error:
             _record_failure(run, clock(), error)
             raise
+        return run, finish(run, [result], clock)
+
+
+class _BusyError(Exception):
+    """Another run is checking."""
+
+
+@contextmanager
+def _lock(*, alone: bool) -> Iterator[run_records.ChecksLock]:
+    with run_records.checking(alone=alone) as lock:
+        if lock is None:
+            raise _BusyError
+        yield lock
 
 
 def has_resources(scope: CheckScope, now: datetime) -> bool:
@@ -187,24 +200,19 @@ def plan(scope: CheckScope, now: datetime) -> AnySelection:
     model.Session.rollback()
     check_rows.sync(now, settings.aging().dataset_types, scope.package_ids)
     checks = settings.checks()
-    rules = _rules(scope, checks.rules, None)
-    selection = _selection(scope, now, checks, rules)
-    _offer(selection, scope, now, checks, rules)
+    selection = _selection(scope, now, checks)
+    _offer(selection, scope, now, checks)
     return selection
 
 
-def run_part(
-    run: RunContext,
-    shards: Collection[int],
-    clock: Clock,
-    progress: Progress = lambda numbers: None,
-) -> RunResult:
-    """Check the hosts of some shards, except those that another run is checking."""
+def run_part(run: RunContext, choice: Choice, clock: Clock) -> RunResult:
+    """Check a part of the resources that were chosen, beside other parts of the same run."""
     result = RunResult()
-    with telling_of_loss(), run_records.shards(shards) as locks:
-        result.shards_left = len(set(shards) - locks.held)
-        resources = _select(run, shards, locks.held, result.counts)
-        _check(run, resources, locks, clock, progress, result)
+    try:
+        with telling_of_loss(), _lock(alone=False) as lock:
+            _check(run, choice, lock, clock, lambda numbers: None, result)
+    except _BusyError:
+        result.refused = True
     return result
 
 
@@ -225,7 +233,7 @@ def finish(
     statuses = dataset_rows.statuses(clock(), types, run.scope.package_ids)
     for package_id, status, frequency_days in statuses:
         counts.dataset(package_id, status, frequency_days)
-    if not whole.shards_left and error is None:
+    if not whole.refused and error is None:
         check_rows.remember_dates(types, package_ids=run.scope.package_ids, host=run.scope.host)
     figures = run_records.RunFigures(
         resources=counts.resources(),
@@ -234,7 +242,8 @@ def finish(
         hosts=counts.hosts(),
         visited=counts.checks,
     )
-    run_records.end_run(run.id, clock(), figures, error=error or whole.solr_away)
+    error = error or whole.solr_away or (_refused_in_words() if whole.refused else None)
+    run_records.end_run(run.id, clock(), figures, error=error)
     return whole
 
 
@@ -265,16 +274,16 @@ def stretched_in_words(days: int) -> str:
 def missing_in_words(result: RunResult) -> list[str]:
     """Return what a run has not done, in words for people; empty if it was complete."""
     words = []
-    if result.shards_left:
-        forms = NN_(
-            "Another run is checking hosts: {count} of {all} groups of hosts was left to it",
-            "Another run is checking hosts: {count} of {all} groups of hosts were left to it",
-        )
-        words.append(counted(forms, result.shards_left, all=len(ALL_SHARDS)))
+    if result.refused:
+        words.append(_refused_in_words())
     if result.solr_away:
         words.append(unindexed.solr_away_in_words(result.solr_away))
     words += [failure.in_words() for failure in result.index_failures]
     return words + result.copy_errors
+
+
+def _refused_in_words() -> str:
+    return str(tk._("Another run is checking hosts: this one left them to it"))
 
 
 def _record_failure(run: RunContext, now: datetime, error: BaseException) -> None:
@@ -289,30 +298,81 @@ def _record_failure(run: RunContext, now: datetime, error: BaseException) -> Non
 # Selecting
 
 
-def _rules(
-    scope: CheckScope, rules: SelectionRules, shards: Collection[int] | None
-) -> SelectionRules:
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The resources that a run checks, or a part of them.
+
+    :ivar rotation: ids of the resources whose files are read even if the server reports no change
+    :ivar why: why each resource was chosen, by its id
+    """
+
+    chosen: Sequence[Chosen]
+    rotation: frozenset[str]
+    why: Mapping[str, SelectionReason]
+
+    def parts(self, number: int) -> list[Choice]:
+        """Divide it. All resources of a host are in one part."""
+        parts: list[list[Chosen]] = [[] for _ in range(number)]
+        for one in self.chosen:
+            parts[crc32(one.host.encode()) % number].append(one)
+        return [
+            Choice(
+                part,
+                self.rotation.intersection(one.resource_id for one in part),
+                {one.resource_id: self.why[one.resource_id] for one in part},
+            )
+            for part in parts
+        ]
+
+
+def choose(run: RunContext, counts: RunCounts) -> Choice:
+    """Choose the resources that a run checks, and count all resources of its scope."""
+    checks = settings.checks()
+    selection = _selection(run.scope, run.now, checks)
+    _offer(selection, run.scope, run.now, checks, counts)
+    why = selection.why()
+    if isinstance(selection, LearnedSelection):
+        counts.longest_days = stretched_days(selection)
+    counts.reasons.update(reason.value for reason in why.values())
+    return Choice(selection.chosen(), selection.rotation(), why)
+
+
+def _selection(scope: CheckScope, now: datetime, checks: settings.Checks) -> AnySelection:
     asked = scope.everything or scope.package_ids is not None
-    return replace(rules, everything=asked, at_once=asked, shards=shards)
-
-
-def _selection(
-    scope: CheckScope, now: datetime, checks: settings.Checks, rules: SelectionRules
-) -> AnySelection:
+    rules = replace(checks.rules, everything=asked, at_once=asked)
     if not scope.is_whole:
         return Selection(utc(now), rules, 0)
-    total = check_rows.total(rules=rules)
-    rotation = rotation_budget(total, rules)
+    rotation = rotation_budget(check_rows.total(), rules)
     if (scope.policy or checks.selection) != LEARNED:
         return Selection(utc(now), rules, rotation)
-    if checks.per_run:
-        # Each part of a run makes its share.
-        budget = -(-checks.per_run * total // max(check_rows.total(), 1))
-    else:
+    budget = checks.per_run
+    if not budget:
         as_hdx = Selection(utc(now), rules, rotation)
-        _offer(as_hdx, scope, now, checks, rules)
+        _offer(as_hdx, scope, now, checks)
         budget = len(as_hdx.chosen())
     return LearnedSelection(utc(now), rules, budget, rotation)
+
+
+def _offer(
+    selection: AnySelection,
+    scope: CheckScope,
+    now: datetime,
+    checks: settings.Checks,
+    counts: RunCounts | None = None,
+) -> None:
+    """Offer the resources of a scope to a selection, and count them."""
+    learns = isinstance(selection, LearnedSelection)
+    candidates = check_rows.stream(
+        now,
+        checks,
+        package_ids=scope.package_ids,
+        host=scope.host,
+        hosts=check_rows.observed_on_hosts() if learns else None,
+    )
+    for candidate in candidates:
+        reason = selection.add(candidate)
+        if counts is not None:
+            counts.chosen(candidate, reason)
 
 
 def stretched_days(selection: LearnedSelection) -> int:
@@ -324,96 +384,26 @@ def stretched_days(selection: LearnedSelection) -> int:
     )
 
 
-def _hosts(selection: AnySelection) -> dict[str, Observations] | None:
-    """Return what the history of candidates is read with; None if the selection needs no history."""
-    return check_rows.observed_on_hosts() if isinstance(selection, LearnedSelection) else None
-
-
-def _offer(
-    selection: AnySelection,
-    scope: CheckScope,
-    now: datetime,
-    checks: settings.Checks,
-    rules: SelectionRules,
-    *,
-    own: frozenset[int] | None = None,
-    counts: RunCounts | None = None,
-) -> None:
-    """Offer the resources of a scope to a selection.
-
-    :param own: the shards whose resources are counted; None for all
-    :param counts: count the resources here, too
-    """
-    candidates = check_rows.stream(
-        now,
-        checks,
-        package_ids=scope.package_ids,
-        host=scope.host,
-        hosts=_hosts(selection),
-    )
-    for candidate in candidates:
-        reason = selection.add(candidate)
-        if counts is not None and (
-            reason is not SelectionReason.ELSEWHERE
-            or own is None
-            or shard_of(candidate.host) in own
-        ):
-            counts.chosen(candidate, reason)
-
-
-def _select(
-    run: RunContext,
-    shards: Collection[int],
-    held: Collection[int],
-    counts: RunCounts,
-) -> list[ResourceToCheck]:
-    """Return the resources that a part checks, and count all resources of its shards.
-
-    :param held: the shards whose locks this part holds
-    """
-    checks = settings.checks()
-    scope = run.scope
-    rules = _rules(scope, checks.rules, None if len(held) == SHARDS else held)
-    selection = _selection(scope, run.now, checks, rules)
-    own = frozenset(shards)
-    _offer(
-        selection,
-        scope,
-        run.now,
-        checks,
-        rules,
-        own=own if len(own) < SHARDS else None,
-        counts=counts,
-    )
-    why = selection.why()
-    if isinstance(selection, LearnedSelection):
-        counts.longest_days = stretched_days(selection)
-    counts.reasons.update(reason.value for reason in why.values())
-    resources = check_rows.resources_to_check(
-        selection.chosen(),
-        selection.rotation(),
-        run.now,
-        settings.aging(),
-        why=why,
-    )
-    # The candidates take as much memory as the resources that are read now.
-    del selection
-    return copies.marked(list(resources))
-
-
 # Checking
 
 
 def _check(
     run: RunContext,
-    resources: Sequence[ResourceToCheck],
-    locks: run_records.Shards,
+    choice: Choice,
+    lock: run_records.ChecksLock | None,
     clock: Clock,
     progress: Progress,
     result: RunResult,
 ) -> None:
-    """Check resources, and write the results as they come."""
+    """Check the chosen resources, and write the results as they come.
+
+    :param lock: held while the run checks; None if it needs none
+    """
     counts = result.counts
+    chosen = check_rows.resources_to_check(
+        choice.chosen, choice.rotation, run.now, settings.aging(), why=choice.why
+    )
+    resources = copies.marked(list(chosen))
     progress((0, 0, len(resources)))
     if not resources:
         return
@@ -421,7 +411,8 @@ def _check(
     produced = in_batches(_checks_of(resources, clock), most=RESULT_BATCH)
     with closing(produced) as batches:
         for batch in batches:
-            locks.check()
+            if lock is not None:
+                lock.check()
             if batch:
                 _write(run, batch, documents, clock, result)
             _index(documents.take(), result)

@@ -1,7 +1,7 @@
-"""A run of checks as background jobs of CKAN: each job has some shards of hosts, for any number of workers.
+"""A run of checks as background jobs of CKAN, each with its hosts, for any number of workers.
 
-Each host is checked by one worker. The jobs return their counts. A last job waits for all others and ends the
-run.
+The resources are chosen when the jobs are queued. The jobs return their counts. A last job waits for all others
+and ends the run.
 """
 
 from __future__ import annotations
@@ -71,19 +71,20 @@ def _away(error: redis.exceptions.RedisError) -> str:
 def _enqueue(run: RunContext) -> QueuedRun:
     # By default CKAN ends jobs after three minutes. Checks have limits of their own.
     options = {"timeout": _DAY, "result_ttl": _DAY}
+    result = RunResult()
     parts = [
         tk.enqueue_job(
-            work,
-            [run, check_run.ALL_SHARDS[number::JOBS]],
-            title=f"Freshness run {run.id}: hosts, part {number + 1} of {JOBS}",
+            check_run.run_part,
+            [run, part, utc_now],
+            title=f"Freshness run {run.id}: hosts, part {number} of {JOBS}",
             queue=queue(),
             rq_kwargs=dict(options),
         )
-        for number in range(JOBS)
+        for number, part in enumerate(check_run.choose(run, result.counts).parts(JOBS), 1)
     ]
     tk.enqueue_job(
         end,
-        [run],
+        [run, result],
         title=f"Freshness run {run.id}: end",
         queue=queue(),
         rq_kwargs=options | {"depends_on": Dependency(jobs=parts, allow_failure=True)},
@@ -143,13 +144,11 @@ def check_dataset(package_id: str) -> None:
         check(package_id, utc_now)
 
 
-def work(run: RunContext, shards: tuple[int, ...]) -> RunResult:
-    """Check the hosts of some shards. A background job."""
-    return check_run.run_part(run, shards, utc_now)
+def end(run: RunContext, chosen: RunResult) -> None:
+    """Add up the counts of the other jobs and end the run. The last background job.
 
-
-def end(run: RunContext) -> None:
-    """Add up the counts of the other jobs and end the run. The last background job."""
+    :param chosen: the counts of the choice
+    """
     job = rq.get_current_job()
     assert job is not None, "only a worker calls this"
     results = [dependency.return_value() for dependency in job.fetch_dependencies()]
@@ -158,4 +157,4 @@ def end(run: RunContext) -> None:
     error = (
         f"{failed} of {len(results)} jobs failed: see the log of the workers" if failed else None
     )
-    check_run.finish(run, parts, utc_now, error=error)
+    check_run.finish(run, [chosen, *parts], utc_now, error=error)

@@ -22,9 +22,7 @@ from ckanext.freshness.checking.selection import (
     NO_HISTORY,
     Candidate,
     History,
-    SelectionRules,
     is_broken,
-    shard_of,
 )
 from ckanext.freshness.ckan_adapter.ckan_core import model
 from ckanext.freshness.ckan_adapter.extras import write_extras
@@ -349,9 +347,6 @@ def test_only_some_are_asked_for() -> None:
     assert [row.resource_id for row in rows(host="one.example.org")] == ["r-p"]
     assert rows(package_ids=[]) == []
     assert check_rows.total() == 2
-    shard = shard_of("one.example.org")
-    assert shard != shard_of("two.example.org")
-    assert check_rows.total(rules=SelectionRules(shards={shard})) == 1
 
 
 def test_many_rows_come_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,6 @@ from ckanext.freshness.checking.selection import (
     History,
     SelectionReason,
     SelectionRules,
-    shard_of,
 )
 from ckanext.freshness.tests.checking.rows import NEW, NOW
 from ckanext.freshness.tests.checking.test_selection import (
@@ -213,7 +212,6 @@ def test_each_is_chosen_once_within_the_budget_and_what_is_left_out_never(
     for row in (by_id[one.resource_id] for one in found):
         assert row.url_type != "upload" and not (row.archived or row.requestable)
         assert row.host not in {*rules.internal_hosts, *rules.adhoc_hosts}
-        assert rules.shards is None or shard_of(row.host) in rules.shards
 
 
 def test_of_equals_the_first_is_chosen() -> None:

@@ -12,7 +12,6 @@ from datetime import timedelta
 import pytest
 
 from ckanext.freshness.checking import run_records
-from ckanext.freshness.checking.selection import SHARDS
 from ckanext.freshness.ckan_adapter import locks
 from ckanext.freshness.ckan_adapter.ckan_core import model
 from ckanext.freshness.dates import utc
@@ -31,20 +30,23 @@ pytestmark = pytest.mark.usefixtures("tables")
 # Locks.
 
 
-def test_a_shard_has_one_holder() -> None:
-    assert run_records.held_shards() == frozenset()
-    with run_records.shards({1, 2, 3}) as first:
-        assert first.held == {1, 2, 3}
-        with run_records.shards() as second:
-            assert second.held == set(range(SHARDS)) - {1, 2, 3}
-            assert run_records.held_shards() == set(range(SHARDS))
-            second.check()
-        assert run_records.held_shards() == {1, 2, 3}
-        # Going all over the table holds a lock, but no shard.
-        locks.lock_checks(model.Session)
-        assert run_records.held_shards() == {1, 2, 3}
-        model.Session.commit()
-    assert run_records.held_shards() == frozenset()
+def test_one_run_or_the_parts_of_one() -> None:
+    assert not run_records.is_checking()
+    with run_records.checking(alone=True) as run:
+        assert run is not None and run_records.is_checking()
+        for alone in (True, False):
+            with run_records.checking(alone=alone) as other:
+                assert other is None
+        run.check()
+    # Going all over the table holds a lock, but not this one.
+    locks.lock_checks(model.Session)
+    assert not run_records.is_checking()
+    model.Session.commit()
+    with run_records.checking(alone=False), run_records.checking(alone=False) as part:
+        assert part is not None
+        with run_records.checking(alone=True) as run:
+            assert run is None
+    assert not run_records.is_checking()
 
 
 def test_a_killed_run_holds_nothing() -> None:
@@ -53,7 +55,7 @@ def test_a_killed_run_holds_nothing() -> None:
     import sqlalchemy as sa
     engine = sa.create_engine(sys.argv[1])
     with engine.connect() as connection:
-        connection.execute(sa.text(f"SELECT pg_advisory_lock({sys.argv[2]}, 7)"))
+        connection.execute(sa.text(f"SELECT pg_advisory_lock({sys.argv[2]}, 0)"))
         print("held", flush=True)
         time.sleep(60)
     """
@@ -66,25 +68,26 @@ def test_a_killed_run_holds_nothing() -> None:
     try:
         assert child.stdout is not None
         assert child.stdout.readline() == "held\n"
-        with run_records.shards({6, 7}) as mine:
-            assert mine.held == {6}
+        with run_records.checking(alone=True) as mine:
+            assert mine is None
     finally:
         os.kill(child.pid, signal.SIGKILL)
         child.wait()
     # The server notices by itself, and soon.
     sql(
-        "SELECT pg_advisory_lock(:class, 7), pg_advisory_unlock(:class, 7)",
+        "SELECT pg_advisory_lock(:class, 0), pg_advisory_unlock(:class, 0)",
         **{"class": locks.LOCK_CLASS},
     )
-    with run_records.shards({6, 7}) as mine:
-        assert mine.held == {6, 7}
+    with run_records.checking(alone=True) as mine:
+        assert mine is not None
 
 
 def test_lost_locks_are_noticed() -> None:
-    with run_records.shards({5}) as mine:
+    with run_records.checking(alone=True) as mine:
+        assert mine is not None
         sql(
             "SELECT pg_terminate_backend(pid) FROM pg_locks "
-            "WHERE locktype = 'advisory' AND classid::bigint = :class AND objid = 5 "
+            "WHERE locktype = 'advisory' AND classid::bigint = :class AND objid = 0 "
             "AND database = (SELECT oid FROM pg_database WHERE datname = current_database())",
             **{"class": locks.LOCK_CLASS},
         )
@@ -92,8 +95,8 @@ def test_lost_locks_are_noticed() -> None:
             mine.check()
         with pytest.raises(run_records.LocksLostError):
             mine.check()
-    with run_records.shards({5}) as mine:
-        assert mine.held == {5}
+    with run_records.checking(alone=True) as mine:
+        assert mine is not None
 
 
 # Runs.

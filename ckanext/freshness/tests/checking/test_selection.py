@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ckanext.freshness.checking.selection import (
-    SHARDS,
     SLACK,
     Candidate,
     Chosen,
@@ -25,7 +24,6 @@ from ckanext.freshness.checking.selection import (
     may_rotate,
     next_check,
     rotation_budget,
-    shard_of,
 )
 from ckanext.freshness.tests.checking.rows import NEW, NOW
 
@@ -235,18 +233,6 @@ def test_what_is_asked_for_is_visited_whatever_its_status() -> None:
         assert reason(rules, **hashed(NOW, **facts)) is SelectionReason.RECENT
 
 
-def test_another_shard_is_anothers() -> None:
-    own = shard_of(NEW.host)
-    others = replace(RULES, shards=frozenset(range(SHARDS)) - {own})
-    assert choose(NEW, NOW, others) is SelectionReason.ELSEWHERE
-    assert not rotates(NEW, NOW, others)
-    assert reason(replace(RULES, shards={own})).is_checked
-
-
-def test_shards_are_the_same_on_every_machine() -> None:
-    assert [shard_of(host) for host in ("", "example.org", "xn--bcher-kva.example")] == [0, 31, 54]
-
-
 FRESH: dict[str, Any] = {"due": NOW + DAY}
 
 
@@ -380,7 +366,6 @@ ALL_RULES = st.builds(
     rotation=st.sampled_from([timedelta(0), 30 * DAY]),
     everything=st.booleans(),
     at_once=st.booleans(),
-    shards=st.none() | st.sets(st.integers(0, SHARDS - 1)),
 )
 
 
@@ -391,7 +376,6 @@ def test_nothing_that_is_left_out_is_ever_visited(row: Candidate, rules: Selecti
         assert row.host not in rules.internal_hosts
         assert row.host not in rules.adhoc_hosts
         assert not (row.archived or row.requestable)
-        assert rules.shards is None or shard_of(row.host) in rules.shards
 
 
 @given(
@@ -479,7 +463,7 @@ def test_the_next_check(facts: dict[str, Any], expected: NextCheck | None) -> No
 
 @given(
     ROWS.map(lambda row: row._replace(failures=row.failures % 12)),
-    ALL_RULES.map(lambda rules: replace(rules, shards=None)),
+    ALL_RULES,
     st.floats(0, 1, exclude_max=True),
 )
 def test_a_visit_comes_when_it_was_said_and_not_before(

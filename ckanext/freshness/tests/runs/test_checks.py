@@ -13,7 +13,6 @@ from ckan.lib import search
 from ckan.tests import factories, helpers
 
 from ckanext.freshness.checking import run_records
-from ckanext.freshness.checking.selection import shard_of
 from ckanext.freshness.ckan_adapter.ckan_core import model
 from ckanext.freshness.ckan_adapter.extras import package_extras, write_extras
 from ckanext.freshness.model import DatasetFreshness, FreshnessChange, ResourceCheck
@@ -148,7 +147,7 @@ def test_what_two_nights_find(host: Host, make: Make) -> None:
     # Each edition has a row more.
     assert change.summary == {"tables": [{"name": None, "rows": [6, 7]}]}
     assert change.size_after > change.size_before > 0
-    assert run_records.held_shards() == frozenset()
+    assert not run_records.is_checking()
 
 
 def test_nothing_is_visited_twice_within_its_interval(host: Host, make: Make) -> None:
@@ -227,18 +226,22 @@ def test_a_clock_that_was_ahead_does_not_keep_files_from_being_checked(
 
 def test_a_run_beside_another_leaves_its_hosts_to_it(host: Host, make: Make) -> None:
     make(WHAT["/stocks.csv"])
-    with run_records.shards():
+    with run_records.checking(alone=False):
         done = run(10 * DAY)
-    assert (done.shards_left, done.counts.checks) == (len(check_run.ALL_SHARDS), 0)
+    assert (done.refused, done.counts.checks) == (True, 0)
     assert "Another run is checking hosts" in check_run.missing_in_words(done)[0]
-    assert done.counts.resources() == {"firstrun": 1}
     assert host.count("/stocks.csv") == 0
     assert run(10 * DAY).counts.checks == 1
 
 
+def test_a_check_of_a_dataset_need_not_wait_for_a_run(make: Make) -> None:
+    asked = make(WHAT["/stocks.csv"])
+    with run_records.checking(alone=True):
+        assert run(10 * DAY, CheckScope(package_ids=(asked["id"],))).counts.checks == 1
+
+
 def test_a_redirect_is_followed_where_it_happens(host: Host, make: Make) -> None:
     """Also if another part of the run checks the other host."""
-    assert len({shard_of(one) % 2 for one in ("127.0.0.1", "127.0.0.5")}) == 2
     with FileHost(now=START, address="127.0.0.5") as elsewhere:
         host.elsewhere = elsewhere.url_of(WHAT["/stocks.csv"])
         dataset = factories.Dataset(
@@ -247,10 +250,10 @@ def test_a_redirect_is_followed_where_it_happens(host: Host, make: Make) -> None
         )
 
         def run_in_parts(after: timedelta) -> RunResult:
-            begun = check_run.begin(CheckScope(), START + after)
-            shards = [check_run.ALL_SHARDS[number::2] for number in range(2)]
-            parts = [check_run.run_part(begun, each, lambda: START + after) for each in shards]
-            return check_run.finish(begun, parts, lambda: START + after)
+            begun, whole = check_run.begin(CheckScope(), START + after), RunResult()
+            parts = check_run.choose(begun, whole.counts).parts(2)
+            done = [check_run.run_part(begun, each, lambda: START + after) for each in parts]
+            return check_run.finish(begun, [whole, *done], lambda: START + after)
 
         assert run_in_parts(10 * DAY).counts.resources() == {"first hash": 1}
         assert (host.count("/elsewhere"), elsewhere.count("/stocks.csv")) == (1, 1)
@@ -349,7 +352,7 @@ def test_a_run_that_is_killed_leaves_whole_batches(
     with pytest.raises(KeyboardInterrupt):
         run(10 * DAY)
     model.Session.rollback()
-    assert run_records.held_shards() == frozenset()
+    assert not run_records.is_checking()
     monkeypatch.setattr(check_run, "_write", write)
     assert run(10 * DAY).counts.checks == 1
 

@@ -142,7 +142,7 @@ def check(cli: Any) -> list[str]:
 def the_rest_is_visited(server: FileServer, cli: Any) -> None:
     """The next run checks the resources without a stored check, nothing else, and ends."""
     model.Session.remove()
-    assert run_records.held_shards() == frozenset()
+    assert not run_records.is_checking()
     asked = server.count("/held")
     assert f"Checked {HELD} resources, 0 with an error" in check(cli)
     assert server.count("/quick") == QUICK, "some were visited twice"
@@ -229,7 +229,7 @@ def test_a_run_is_killed(server: FileServer, hold: Hold, command: Command, cli: 
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
     # PostgreSQL may notice a little later that its client is gone.
-    until(lambda: not run_records.held_shards())
+    until(lambda: not run_records.is_checking())
     hold.release()
     model.Session.remove()
     (run,) = helpers.call_action("freshness_run_list")
@@ -292,7 +292,7 @@ def test_a_killed_run_neither_loses_nor_doubles_an_observation(
     finally:
         lock.close()
         again.release()
-    until(lambda: not run_records.held_shards())
+    until(lambda: not run_records.is_checking())
     check(cli)
     with model.Session.get_bind().connect() as connection:
         rows = connection.execute(
@@ -333,7 +333,7 @@ def test_a_background_worker_is_killed(
         for pid in (*children(worker.pid), worker.pid):
             os.kill(pid, signal.SIGKILL)
         worker.wait()
-    until(lambda: not run_records.held_shards())
+    until(lambda: not run_records.is_checking())
     hold.release()
     model.Session.remove()
     done = recorded()
