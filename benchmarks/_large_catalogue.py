@@ -167,9 +167,9 @@ def _judge(now: datetime) -> None:
 
 def _count_days(now: datetime) -> None:
     """Count today's datasets for the history, and let the days before have had the same."""
-    from ckanext.freshness.reporting import daily_counts
+    from ckanext.freshness.reporting import history
 
-    daily_counts.record(now)
+    history.record(now)
     values = {"nights": NIGHTS, "now": now.replace(tzinfo=None)}
     model.Session.execute(sa.text(_DAYS), values)
     model.Session.commit()

@@ -227,7 +227,7 @@ class Bench:
         from ckan import model
         from ckan.lib import search
 
-        from ckanext.freshness.reporting import daily_counts
+        from ckanext.freshness.reporting import history
 
         self.say(f"writing {self.datasets} datasets")
         self.site.empty()
@@ -252,7 +252,7 @@ class Bench:
         model.Session.commit()
         self.say("counting for the history")
         for days in range(400, -1, -100):
-            daily_counts.record(self.now - timedelta(days=days))
+            history.record(self.now - timedelta(days=days))
         model.Session.execute(sa.text(_RUN), values)
         model.Session.commit()
 

@@ -73,7 +73,7 @@ def remember(now: datetime) -> None:
     for number in range(DAYS, 0, -1):
         at = now - timedelta(days=number)
         if at.date() not in known:
-            history.record(at, counted(datasets, at, thresholds), {})
+            history.store(at, counted(datasets, at, thresholds), {})
     for dataset in datasets:
         made_up = changes(dataset, now, thresholds)
         if made_up and made_up[-1].after == dataset.status:

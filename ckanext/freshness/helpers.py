@@ -37,7 +37,6 @@ from .reporting import (
     facet,
     frequency_words,
     harvest_jobs,
-    harvest_sources,
     harvest_words,
     labels,
     link_checks,
@@ -587,7 +586,7 @@ def freshness_resource_link(resource: dict[str, Any]) -> dict[str, Any] | None:
 
 def freshness_harvest_source(package_id: str) -> dict[str, str] | None:
     """Return ``id`` and ``title`` of the source from which a dataset is harvested; None if it is not."""
-    return harvest_sources.of_packages([package_id]).get(package_id)
+    return harvest_jobs.of_packages([package_id]).get(package_id)
 
 
 def freshness_why_checked(check: dict[str, Any]) -> str:

@@ -187,6 +187,11 @@ SELECT DISTINCT ON (o.package_id) o.package_id, s.id, coalesce(nullif(s.title, '
 FROM harvest_object o JOIN harvest_source s ON s.id = o.harvest_source_id
 WHERE o.package_id = ANY(:ids) AND o.current ORDER BY o.package_id, o.import_finished DESC"""
 """SQL: the id and title of the source of each of the packages ``:ids`` that is harvested."""
+DATASETS_OF_SOURCES = """
+SELECT o.harvest_source_id, count(DISTINCT p.id) FROM harvest_object o JOIN package p ON p.id = o.package_id
+WHERE o.current AND p.state = 'active' AND p.type = ANY(:types) AND {visible} GROUP BY 1"""
+"""SQL: each source with the number of its datasets that a user may see."""
+
 ORGANIZATIONS_OF_SOURCE = """
 SELECT e.value FROM harvest_object o
 JOIN harvest_object_extra e ON e.harvest_object_id = o.id AND e.key = 'organization_id'

@@ -11,14 +11,7 @@ import click
 
 from ..ckan_adapter.solr import SEARCH_FAULTS
 from ..dates import utc_now
-from ..reporting import (
-    daily_counts,
-    dataset_tables,
-    report_tables,
-    site_tables,
-    table_access,
-    visibility,
-)
+from ..reporting import dataset_tables, history, report_tables, visibility
 from ..reporting.counts import StatusCounts
 from ..reporting.labels import fresh_share, hosts_label
 from ..reporting.tables import TableRequest
@@ -39,7 +32,7 @@ def report(since: str | None, organization: str | None, with_hosts: bool, as_jso
     now = utc_now()
     try:
         found = _tables(since, organization, with_hosts, now)
-        daily_counts.record(now)
+        history.record(now)
     except tk.ValidationError as error:
         words = (f"--{key}: {text}" for key, texts in error.error_dict.items() for text in texts)
         raise click.ClickException("; ".join(words)) from error
@@ -61,11 +54,11 @@ def _tables(
 ) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for table in (report_tables.STATUSES, report_tables.CHANGES):
-        asked = table_access.validated_request(
+        asked = report_tables.request_for(
             visibility.SITE, table, {"since": since, "organization": organization}, now
         )
         found[table.name] = [
-            {key: row.get(key) for key in table.fields} for row in report_tables.rows(table, asked)
+            {key: row.get(key) for key in table.fields} for row in table.read(asked)
         ]
     if with_hosts:
         name = asked.organization
@@ -75,7 +68,7 @@ def _tables(
             else None
         )
         ids = None if datasets is None else [row["id"] for row in datasets]
-        found["hosts"] = site_tables.host_rows(site_tables.count_hosts(ids))
+        found["hosts"] = history.host_rows(history.count_hosts(ids))
     return found
 
 

@@ -124,7 +124,7 @@ def sources(context: Context, now: datetime) -> list[SourceOverview]:
 
 def _overview(source: Any, context: Context, now: datetime, *, is_only: bool) -> SourceOverview:
     last = last_cycle(source.id)
-    condition, values = _visible(context)
+    condition, values = visibility.condition(context)
     values |= {"source": source.id, "since": None if last is None else last.started_at}
     row = model.Session.execute(sa.text(_FIGURES.format(visible=condition)), values).one()
     try:
@@ -165,7 +165,7 @@ def failing(
     """
     if source_ids is None:
         source_ids = [source.id for source in publication.public_sources()]
-    condition, values = _visible(context)
+    condition, values = visibility.condition(context)
     values |= {"sources": list(source_ids), "offset": offset, "limit": limit}
     for row in model.Session.execute(
         sa.text(_FAILING.format(visible=condition)), values
@@ -179,15 +179,6 @@ def reason(row: Row) -> str:
         sentence, answer = link_words.problem(int(row["http_status"]), None, blocked=False)
         return str(tk._(sentence)).format(answer=answer).rstrip(".")
     return str(tk._(_ERRORS.get(row["error"], N_("It could not be downloaded"))))
-
-
-def _visible(context: Context) -> tuple[str, dict[str, Any]]:
-    """Return the SQL condition for packages ``p`` of registries that a user may see, and its values."""
-    found = visibility.condition(context)
-    if found is not None:
-        return found[0], dict(found[1])
-    ids = model.Session.execute(sa.text("SELECT package_id FROM freshness_iati")).scalars()
-    return "p.id = ANY(:visible)", {"visible": list(visibility.visible(context, ids))}
 
 
 _OF_SOURCE = """FROM freshness_iati i

@@ -1,18 +1,18 @@
-"""Numbers of datasets by status, among the datasets that a user may see.
-
-Solr counts them, because its searches respect permissions. It counts stored statuses.
-"""
+"""Numbers of datasets by status, among the datasets that a user may see. Stored statuses are counted."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
+import sqlalchemy as sa
+
+from .. import settings
 from ..aging.status import Status
-from ..ckan_adapter.site_names import site_names
-from .tables import Context
-from .visibility import search
+from ..ckan_adapter.ckan_core import model
+from . import visibility
+from .tables import Context, Row, TableRequest
 
 STATUSES = tuple(status.value for status in Status)
 NEEDS_UPDATE = "needs_update"
@@ -67,29 +67,28 @@ class CurrentCounts:
     titles: Mapping[str, str]
 
 
-def count(context: Context, only: str = "") -> CurrentCounts:
+def count(context: Context, organization: str | None = None) -> CurrentCounts:
     """Count the datasets that a user may see, in total and by organization.
 
-    :param only: a filter query for Solr
+    :param organization: the name of an organization, to count only its datasets
     """
-    statuses: dict[str, int] = {}
-    undetermined: dict[str, int] = {}
+    visible, values = visibility.condition(context)
+    values = {**values, "types": sorted(settings.aging().dataset_types)}
+    of = "true"
+    if organization is not None:
+        of, values["organization"] = "g.name = :organization", organization
+    statement = sa.text(_COUNTED.format(visible=visible, of=of))
+    statuses, undetermined = dict.fromkeys(STATUSES, 0), Counter[str]()
     by_organization: dict[str, dict[str, int]] = {}
     titles: dict[str, str] = {}
-    for status in STATUSES:
-        found = search(
-            context,
-            f"+{site_names().status}:{status} {only}",
-            **{"facet.field": ["organization", site_names().undetermined]},
-            **{"facet.limit": -1, "facet.mincount": 1},
-        )
-        statuses[status] = found["count"]
-        for item in _items(found, "organization"):
-            numbers = by_organization.setdefault(item["name"], dict.fromkeys(STATUSES, 0))
-            numbers[status] = item["count"]
-            titles[item["name"]] = item["display_name"]
-        for item in _items(found, site_names().undetermined):
-            undetermined[item["name"]] = undetermined.get(item["name"], 0) + item["count"]
+    for row in model.Session.execute(statement, values):
+        statuses[row.status] += row.number
+        if row.undetermined is not None:
+            undetermined[row.undetermined] += row.number
+        if row.name is not None:
+            numbers = by_organization.setdefault(row.name, dict.fromkeys(STATUSES, 0))
+            numbers[row.status] += row.number
+            titles[row.name] = row.title
     return CurrentCounts(
         StatusCounts(statuses, undetermined),
         {name: StatusCounts(numbers) for name, numbers in by_organization.items()},
@@ -97,17 +96,34 @@ def count(context: Context, only: str = "") -> CurrentCounts:
     )
 
 
-def by_status(context: Context, only: str = "") -> dict[str, int]:
-    """Return the numbers of the datasets that a user may see, by status, without zeros.
-
-    :param only: a filter query for Solr
-    """
-    field = site_names().status
-    found = search(
-        context, only, **{"facet.field": [field], "facet.limit": -1, "facet.mincount": 1}
-    )
-    return {item["name"]: item["count"] for item in _items(found, field)}
+_COUNTED = """
+SELECT f.status, f.undetermined, g.name, coalesce(nullif(g.title, ''), g.name) AS title, count(*) AS number
+FROM package p JOIN freshness_dataset f ON f.package_id = p.id LEFT JOIN "group" g ON g.id = p.owner_org
+WHERE p.state = 'active' AND p.type = ANY(:types) AND {visible} AND {of}
+GROUP BY f.status, f.undetermined, g.id"""
 
 
-def _items(found: Mapping[str, Any], facet: str) -> list[dict[str, Any]]:
-    return list(found["search_facets"].get(facet, {}).get("items", []))
+def status_rows(request: TableRequest) -> list[Row]:
+    """Return a row for each status."""
+    every = count(request.context, request.organization).every
+    total = every.total or 1
+    return [
+        {"status": status, "datasets": number, "percent": round(100 * number / total, 1)}
+        for status, number in every.statuses.items()
+    ]
+
+
+def organization_rows(request: TableRequest) -> list[Row]:
+    """Return a row for each organization with datasets."""
+    report = count(request.context)
+    rows: list[Row] = [
+        {
+            "name": name,
+            "title": report.titles[name],
+            "datasets": numbers.total,
+            "fresh_percent": round(numbers.fresh_percent, 1),
+            **numbers.statuses,
+        }
+        for name, numbers in report.organizations.items()
+    ]
+    return sorted(rows, key=lambda row: str(row["title"]).casefold())

@@ -14,13 +14,12 @@ from ..aging.status import Status
 from . import (
     chart,
     counts,
+    dataset_tables,
+    harvest_jobs,
     history,
-    link_summary,
     report_tables,
     run_problems,
     run_summary,
-    site_tables,
-    table_access,
     tables,
     visibility,
     worklist,
@@ -55,6 +54,27 @@ class Trend:
     before: int
 
 
+MOST_CHECKED = 5_000
+"""The greatest number of checked links that are counted: to count all takes seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class LinkSummary:
+    """Numbers of links of the datasets that a user may see.
+
+    :ivar checked: links with at least one check; a number greater than ``most_checked`` stands for more
+    :ivar broken: links that failed several times, spread over time; a number greater than ``most_broken``
+        stands for more
+    :ivar newly_broken: those of them that work no longer since a week
+    """
+
+    checked: int
+    broken: int
+    newly_broken: int
+    most_checked: int = MOST_CHECKED
+    most_broken: int = tables.MOST_COUNTED
+
+
 @dataclass(frozen=True, slots=True)
 class LastRun:
     """The newest check of all datasets.
@@ -79,13 +99,13 @@ class Overview:
     :ivar tasks: numbers of the editor's tasks; None for readers who edit no datasets, and for sysadmins
     :ivar hosts: numbers of public files by the site's own groups of hosts; empty if it has none
     :ivar run: None before the first run
-    :ivar misfits: number of datasets whose declared update frequency does not fit; None if it cannot be
-        counted; a number greater than ``most_misfits`` may stand for more
+    :ivar misfits: number of datasets whose declared update frequency does not fit; a number greater than
+        ``most_misfits`` stands for more
     """
 
     counts: StatusCounts
     trend: Trend | None
-    links: link_summary.LinkSummary
+    links: LinkSummary
     chart: chart.Chart | None
     lists: Mapping[str, tables.TablePage]
     organizations: tables.TablePage
@@ -94,7 +114,7 @@ class Overview:
     tasks: worklist.Worklist | None
     hosts: Sequence[Row]
     run: LastRun | None
-    misfits: int | None
+    misfits: int
     most_misfits: int = tables.MOST_COUNTED
 
     @property
@@ -111,24 +131,27 @@ def overview(asked: TableRequest) -> Overview:
 
     :param asked: whose ``organization`` makes it the dashboard of one organization
     """
-    asked = visibility.with_dataset_ids(asked)
     name = asked.organization
     user = asked.context["auth_user_obj"]
     is_visitor, is_sysadmin = user is None, visibility.sees_all(asked.context)
-    found = counts.count(asked.context, visibility.of_organization(name) if name else "")
+    found = counts.count(asked.context, name)
     days = history.days((asked.now - YEAR).date(), name)
     pages = {
-        table.name: table_access.page(table, _newest_first(table, asked), 1, LISTED)
+        table.name: tables.page(table.read(_first_rows(table, asked)), 1, LISTED)
         for table in _LISTS
     }
     within = None if is_visitor or is_sysadmin else _edited(asked)
     edited = within.organizations if within else ()
-    sources = () if is_visitor else list(site_tables.sources(asked))
+    sources = () if is_visitor else list(harvest_jobs.sources(asked))
     return Overview(
         counts=found.every,
         trend=trend(days, asked.now.date(), found.every if is_visitor else None),
-        links=link_summary.summary(asked),
-        chart=chart.stacked(history.as_series(days), KNOWN),
+        links=LinkSummary(
+            dataset_tables.CHECKED.count_some(asked, MOST_CHECKED),
+            dataset_tables.BROKEN.count_some(asked),
+            dataset_tables.NEWLY_BROKEN.count_some(asked),
+        ),
+        chart=chart.stacked([(day.day, day.statuses) for day in days], KNOWN),
         lists={key: page for key, page in pages.items() if page.rows},
         organizations=tables.page(() if name else ranking(found), 1, LISTED),
         sources=tables.page(sources, 1, LISTED),
@@ -140,12 +163,13 @@ def overview(asked: TableRequest) -> Overview:
         tasks=worklist.worklist(within, limit=0) if within and edited else None,
         hosts=() if name else _hosts(),
         run=_last_run(asked.now),
-        misfits=report_tables.FREQUENCIES.count(asked) if report_tables.FREQUENCIES.count else None,
+        misfits=dataset_tables.FREQUENCIES.count_some(asked),
     )
 
 
-def _newest_first(table: tables.Table, asked: TableRequest) -> TableRequest:
-    return replace(asked, sort="-failing_since") if table is report_tables.BROKEN else asked
+def _first_rows(table: tables.Table, asked: TableRequest) -> TableRequest:
+    order = "-failing_since" if table is report_tables.BROKEN else None
+    return replace(asked, sort=order, limit=LISTED + 1)
 
 
 def _edited(asked: TableRequest) -> worklist.Scope | None:
@@ -159,8 +183,7 @@ def _edited(asked: TableRequest) -> worklist.Scope | None:
 def _hosts() -> list[Row]:
     if not settings.words("report.host_groups"):
         return []
-    newest = history.newest_hosts()
-    return site_tables.host_rows(newest[1])[:-1] if newest and newest[1] else []
+    return history.host_rows((history.newest_hosts() or (None, {}))[1])[:-1]
 
 
 def ranking(found: counts.CurrentCounts) -> list[Row]:

@@ -9,28 +9,23 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
-from itertools import islice
 from typing import Any
 
 import sqlalchemy as sa
 
 from .. import settings
+from ..checking.selection import IS_BROKEN
 from ..ckan_adapter.ckan_core import model
 from ..dates import utc
 from ..model.check import CHECKED_LINKS, DECLARED
 from ..model.suggestions import IS_SUGGESTED
 from ..web.urls import display_url
-from . import counts, visibility
-from .broken_links import broken_links
+from . import visibility
 from .counts import NEED_UPDATE, NEEDS_UPDATE
 from .tables import BATCH, MOST_COUNTED, Row, TableRequest, sort_of, with_iso_dates
 
 SOON = timedelta(days=7)
 """The period of the list of datasets that become due."""
-
-
-FEW = 1_000
-"""Datasets of an organization that are looked up one by one to list the first rows, at most."""
 
 
 def _no_values(request: TableRequest) -> dict[str, Any]:
@@ -68,8 +63,7 @@ class DatasetTable:
         """Yield the requested rows, streamed in one transaction of a separate connection."""
         condition, values = self._condition(request)
         order = f"ORDER BY {self._order(request)}"
-        decides = visibility.condition(request.context) is not None
-        if decides and (request.limit is not None or request.offset):
+        if request.limit is not None or request.offset:
             # So that the database reads and sorts no more columns than it needs to find the page.
             condition = f"""{self.tie_breaker} IN (SELECT {self.tie_breaker} {self.source} {_ORGANIZATION}
 WHERE {condition} {order} LIMIT :limit OFFSET :offset)"""
@@ -78,58 +72,40 @@ WHERE {condition} {order} LIMIT :limit OFFSET :offset)"""
 WHERE {condition} {order}"""
         with model.Session.get_bind().connect() as connection:
             streamed = connection.execution_options(stream_results=True, max_row_buffer=BATCH)
-            found: Iterator[Any] = iter(streamed.execute(sa.text(statement), values).mappings())
-            if not decides:
-                end = None if request.limit is None else request.offset + request.limit
-                visible = visibility.only_visible(request.context, found, _package)
-                found = islice(visible, request.offset, end)
-            for row in found:
+            for row in streamed.execute(sa.text(statement), values).mappings():
                 yield self._row(row)
 
-    def count(self, request: TableRequest) -> int | None:
-        """Return the number of all rows; None if another plugin decides which of them the user may see."""
-        return None if (found := self.counts(request, "NULL")) is None else sum(found.values())
+    def count(self, request: TableRequest) -> int:
+        """Return the number of all rows."""
+        return sum(self.counts(request, "NULL").values())
 
-    def count_some(self, request: TableRequest) -> int | None:
-        """Return the number of rows like :meth:`count`, but at most one more than :data:`MOST_COUNTED`."""
-        if visibility.condition(request.context) is None:
-            return None
-        condition, values = self._condition(request, most=visibility.MOST_LISTED)
+    def count_some(self, request: TableRequest, most: int = MOST_COUNTED) -> int:
+        """Return the number of rows like :meth:`count`, but at most one more than ``most``."""
+        condition, values = self._condition(request)
         statement = f"""SELECT count(*) FROM (
     SELECT {self.source} {_ORGANIZATION} WHERE {condition} LIMIT :most
 ) counted"""
-        values["most"] = MOST_COUNTED + 1
+        values["most"] = most + 1
         return int(model.Session.execute(sa.text(statement), values).scalar_one())
 
-    def counts(self, request: TableRequest, by: str) -> dict[str, int] | None:
-        """Return the numbers of rows by the value of an SQL expression.
-
-        :returns: None if another plugin decides which rows the user may see
-        """
-        if visibility.condition(request.context) is None:
-            return None
+    def counts(self, request: TableRequest, by: str) -> dict[str, int]:
+        """Return the numbers of rows by the value of an SQL expression."""
         condition, values = self._condition(request)
         statement = f"""SELECT {by} AS part, count(*) AS number {self.source} {_ORGANIZATION}
 WHERE {condition} GROUP BY 1"""
         found = model.Session.execute(sa.text(statement), values)
         return {row.part: row.number for row in found}
 
-    def _condition(self, request: TableRequest, most: int = FEW) -> tuple[str, dict[str, Any]]:
-        """Return the condition of a request and its values.
-
-        :param most: if an organization has more datasets, they are not looked up by their ids
-        """
-        visible, values = visibility.condition(request.context) or ("true", {})
+    def _condition(self, request: TableRequest) -> tuple[str, dict[str, Any]]:
+        """Return the condition of a request and its values."""
+        visible, values = visibility.condition(request.context)
         parts = ["p.state = 'active'", "p.type = ANY(:types)", f"({visible})", f"({self.where})"]
         values = {
             "types": sorted(settings.aging().dataset_types),
             **self.values(request),
             **values,
         }
-        if request.dataset_ids is not None and len(request.dataset_ids) <= most:
-            parts.append("p.id = ANY(:dataset_ids)")
-            values["dataset_ids"] = list(request.dataset_ids)
-        elif request.organization is not None:
+        if request.organization is not None:
             parts.append("p.owner_org = :organization")
             values["organization"] = visibility.organization_id(request.organization)
         if request.dataset is not None:
@@ -160,10 +136,6 @@ WHERE {condition} GROUP BY 1"""
 
 def _escaped(text: str) -> str:
     return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
-
-
-def _package(row: Mapping[str, Any]) -> str:
-    return str(row["package_id"])
 
 
 _TITLE = "coalesce(nullif(p.title, ''), p.name)"
@@ -216,32 +188,21 @@ DATASETS = _of_datasets(
 """All datasets, or those with a status."""
 
 
-def by_status(request: TableRequest) -> dict[str, int] | None:
-    """Return the numbers of all datasets by status, whatever status the request names.
-
-    :returns: None if another plugin decides which datasets the user may see
-    """
-    if request.search is not None:
-        return DATASETS.counts(replace(request, status=None), "f.status")
-    if visibility.condition(request.context) is None:
-        return None
-    # Solr counts faster than the database.
-    name = request.organization
-    return counts.by_status(request.context, visibility.of_organization(name) if name else "")
+def by_status(request: TableRequest) -> dict[str, int]:
+    """Return the numbers of all datasets by status, whatever status the request names."""
+    return DATASETS.counts(replace(request, status=None), "f.status")
 
 
-def count_datasets(request: TableRequest) -> int | None:
-    """Return the number of datasets of a request; None as :func:`by_status` does."""
+def count_datasets(request: TableRequest) -> int:
+    """Return the number of datasets of a request."""
     return count_of(by_status(request), request)
 
 
-def count_of(numbers: Mapping[str, int] | None, request: TableRequest) -> int | None:
+def count_of(numbers: Mapping[str, int], request: TableRequest) -> int:
     """Return the number of datasets of a request.
 
     :param numbers: of :func:`by_status`
     """
-    if numbers is None:
-        return None
     wanted = _statuses(request)["statuses"]
     return sum(number for status, number in numbers.items() if wanted is None or status in wanted)
 
@@ -349,6 +310,28 @@ def _adhoc(request: TableRequest) -> dict[str, Any]:
     return {"adhoc": sorted(settings.adhoc_hosts())}
 
 
+_NEWEST_BROKEN = f"""
+SELECT c.resource_id, c.package_id, c.failing_since, c.failures FROM freshness_check c
+WHERE c.failing_since IS NOT NULL AND CASE WHEN {IS_BROKEN} THEN true END"""
+"""SQL: the broken links, whether in use or not. Two partial indexes have all that it reads, in order
+of ``failing_since`` and of ``failures``.
+
+PostgreSQL expects few links to meet the condition, and would then read all failing ones with their large rows.
+CASE hides the condition from its estimates.
+"""
+
+
+def broken_links(packages: str = "package") -> str:
+    """Return SQL for the broken links ``n`` in use, checks ``c``, resources ``r``, packages ``p``.
+
+    :param packages: the table of the packages
+    """
+    return f"""({_NEWEST_BROKEN}) n
+JOIN {packages} p ON p.id = n.package_id
+JOIN freshness_check c ON c.resource_id = n.resource_id
+JOIN resource r ON r.id = n.resource_id AND r.state = 'active' AND CASE WHEN r.url = c.url THEN true END"""
+
+
 BROKEN = DatasetTable(
     columns=f"{_OF_RESOURCE}, c.failing_since, c.failures, c.succeeded_at",
     source=f"FROM {broken_links()}",
@@ -362,6 +345,26 @@ BROKEN = DatasetTable(
     values=_of_broken,
 )
 """Resources whose URL failed several times, spread over time; the longest failing first."""
+
+LATELY = timedelta(days=7)
+"""A link that broke within this time is newly broken."""
+
+
+def _newly_broken(request: TableRequest) -> dict[str, Any]:
+    return {**_of_broken(request), "since": utc(request.now - LATELY)}
+
+
+NEWLY_BROKEN = replace(BROKEN, where="n.failing_since >= :since", values=_newly_broken)
+"""Those of them that work no longer since :data:`LATELY`."""
+
+CHECKED = _of_links(
+    columns=_OF_RESOURCE,
+    where="c.tried_at IS NOT NULL",
+    sorts=_LINK_SORTS,
+    order="host",
+    dates=("tried_at",),
+)
+"""Resources whose link was checked at least once."""
 
 _UNDETERMINED = "CASE WHEN c.host = ANY(:adhoc) THEN 'adhoc' ELSE c.undetermined END"
 UNCLEAR = _of_links(

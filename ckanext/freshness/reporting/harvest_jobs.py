@@ -1,15 +1,18 @@
-"""The jobs of harvest sources as their pages show them."""
+"""Harvest sources and their jobs as pages show them."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+import ckan.plugins as p
+import ckan.plugins.toolkit as tk
 import sqlalchemy as sa
 
+from .. import settings
 from ..ckan_adapter import harvest_tables
 from ..ckan_adapter.ckan_core import model
 from ..ckan_adapter.locks import is_held
@@ -19,8 +22,10 @@ from ..harvesting.messages import from_column
 from ..harvesting.progress import BEGINNING, CRON, STILL, is_importing
 from ..harvesting.record import Record
 from ..harvesting.sources import our_names
-from . import harvest_words
+from ..status.package_fields import same_user
+from . import harvest_words, visibility
 from .display import JOBS, State
+from .tables import BATCH, Context, Row, TableRequest, with_iso_dates
 
 _COUNTED = ("added", "updated", "deleted", "not modified", "errored", "held")
 
@@ -187,3 +192,81 @@ def _title(content: str | None) -> str | None:
     with contextlib.suppress(ValueError):
         return str(Record.from_json(content or "").fields.get("title") or "") or None
     return None
+
+
+def sources(request: TableRequest) -> Iterator[Row]:
+    """Yield harvest sources with their last job: those that hold deletions first, then by errors."""
+    found = _sources(request) if p.plugin_loaded("harvest") else {}
+    if not found:
+        return
+    rows = model.Session.execute(sa.text(harvest_tables.LAST_JOBS), {"ids": list(found)}).mappings()
+    numbers = _harvested(request.context)
+    listed = [
+        {
+            **found[row["id"]],
+            **with_iso_dates(row, "created", "finished"),
+            "errors": row["gather_errors"] + row["errored"],
+            "state": _state(row),
+            "datasets": numbers.get(row["id"], 0),
+        }
+        for row in rows
+    ]
+    yield from sorted(listed, key=lambda row: (not row["held"], -(row["errors"] or 0)))
+
+
+def _state(row: Mapping[str, Any]) -> str | None:
+    if row["held"]:
+        # Whatever the last job did, somebody must decide about the deletions of an earlier one.
+        return "held"
+    return state(row) if row["status"] else None
+
+
+def _sources(request: TableRequest) -> dict[str, Row]:
+    found: dict[str, Row] = {}
+    while True:
+        answer = tk.get_action("package_search")(
+            same_user(request.context),
+            {
+                "fq": f"+dataset_type:harvest {_of_organization(request.organization)}",
+                "rows": BATCH,
+                "start": len(found),
+                "sort": "id asc",
+                "include_private": True,
+                "fl": ["id", "name", "title"],
+                "facet": "false",
+            },
+        )["results"]
+        found |= {
+            document["id"]: {"name": document["name"], "title": document["title"]}
+            for document in answer
+        }
+        if len(answer) < BATCH:
+            return found
+
+
+def _of_organization(name: str | None) -> str:
+    """Return a filter query for the sources of an organization."""
+    if name is None:
+        return ""
+    escaped = name.replace("\\", "\\\\").replace('"', '\\"')
+    return f'+organization:"{escaped}"'
+
+
+def _harvested(context: Context) -> dict[str, int]:
+    """Return the number of visible datasets of each source, by the source's id."""
+    visible, values = visibility.condition(context)
+    statement = sa.text(harvest_tables.DATASETS_OF_SOURCES.format(visible=visible))
+    types = sorted(settings.aging().dataset_types)
+    return dict(map(tuple, model.Session.execute(statement, {**values, "types": types})))
+
+
+def of_packages(package_ids: Iterable[str]) -> dict[str, dict[str, str]]:
+    """Return ``id`` and ``title`` of the harvest source of each dataset that is harvested, by its id.
+
+    Whoever edits such a dataset here loses the edit at the next harvest.
+    """
+    ids = sorted(set(package_ids))
+    if not ids or not p.plugin_loaded("harvest"):
+        return {}
+    rows = model.Session.execute(sa.text(harvest_tables.SOURCES_OF_PACKAGES), {"ids": ids})
+    return {row.package_id: {"id": row.id, "title": row.title} for row in rows}

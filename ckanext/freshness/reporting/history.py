@@ -1,19 +1,26 @@
-"""Daily counts of statuses. They cover public datasets only, so that everybody may see them."""
+"""Daily counts of statuses and hosts, which the nightly report stores.
+
+They cover public datasets only, so that everybody may see them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
+from itertools import islice
 from typing import Any
 
 import sqlalchemy as sa
+from dateutil.relativedelta import relativedelta
 
 from .. import settings
 from ..ckan_adapter.ckan_core import model
 from ..dates import utc
 from ..model import HistoryDay
-from .counts import CurrentCounts
+from . import counts, dataset_tables, host_groups, observed_frequencies
+from .tables import Row, TableRequest
+from .visibility import NOBODY
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +34,40 @@ class HistoryCounts:
     statuses: Mapping[str, int]
 
 
-def record(now: datetime, report: CurrentCounts, hosts: Mapping[str, int]) -> None:
+def record(now: datetime) -> counts.StatusCounts:
+    """Store today's counts of public datasets, by status and by host, and return those by status.
+
+    Also store the update frequencies that the data of datasets suggest.
+    """
+    observed_frequencies.store(now)
+    found = counts.count(NOBODY)
+    hosts: dict[str, int] = {}
+    every = dataset_tables.DATASETS.rows(TableRequest(NOBODY, now))
+    while part := [row["id"] for row in islice(every, _AT_ONCE)]:
+        for host, number in count_hosts(part).items():
+            hosts[host] = hosts.get(host, 0) + number
+    store(now, found, hosts)
+    return found.every
+
+
+_AT_ONCE = 5_000
+"""Datasets whose hosts are counted in one statement."""
+
+
+def count_hosts(ids: list[str] | None = None) -> dict[str, int]:
+    """Count resources by the host of their URL.
+
+    :param ids: ids of the packages to count; None for all
+    """
+    among = "" if ids is None else "WHERE package_id = ANY(:ids)"
+    rows = model.Session.execute(
+        sa.text(f"SELECT host, count(*) FROM freshness_check {among} GROUP BY host"),
+        {} if ids is None else {"ids": ids},
+    ).all()
+    return dict(map(tuple, rows))
+
+
+def store(now: datetime, report: counts.CurrentCounts, hosts: Mapping[str, int]) -> None:
     """Store the counts of today, replacing earlier counts of the same day, and commit.
 
     :param report: counts of public datasets
@@ -38,8 +78,8 @@ def record(now: datetime, report: CurrentCounts, hosts: Mapping[str, int]) -> No
         "made_at": utc(now),
         "statuses": dict(report.every.statuses),
         "organizations": {
-            ids[name]: dict(counts.statuses)
-            for name, counts in report.organizations.items()
+            ids[name]: dict(numbers.statuses)
+            for name, numbers in report.organizations.items()
             if name in ids
         },
         "hosts": dict(hosts),
@@ -97,6 +137,31 @@ def prune(now: datetime, keep: timedelta) -> int:
     return int(gone.rowcount)
 
 
-def as_series(found: Sequence[HistoryCounts]) -> list[tuple[date, Mapping[str, int]]]:
-    """Convert days to the argument of :func:`ckanext.freshness.reporting.chart.stacked`."""
-    return [(counts.day, counts.statuses) for counts in found]
+def rows(request: TableRequest) -> Iterator[Row]:
+    """Yield the daily counts of public datasets, the newest first."""
+    since = (request.since or request.now - relativedelta(years=1)).date()
+    for day in reversed(days(since, request.organization)):
+        numbers = counts.of_statuses(day.statuses)
+        yield {
+            "day": day.day.isoformat(),
+            "datasets": numbers.total,
+            "fresh_percent": round(numbers.fresh_percent, 1),
+            **numbers.statuses,
+        }
+
+
+def hosted(request: TableRequest) -> list[Row]:
+    """Return where the files of public datasets are hosted, as the last report counted them."""
+    newest = newest_hosts()
+    return host_rows(newest[1] if newest else {})
+
+
+def host_rows(counted: Mapping[str, int]) -> list[Row]:
+    """Return host rows from existing counts: numbers of resources by host."""
+    if not counted:
+        return []
+    groups = host_groups.parse_groups(settings.words("report.host_groups"))
+    return [
+        {"name": share.name, "resources": share.count, "percent": round(share.percent, 1)}
+        for share in host_groups.shares(counted, groups)
+    ]

@@ -1,17 +1,33 @@
 """The tables of the report by name: title, columns, and the functions that read their rows.
 
-Pages, files, the action and the command all use them.
+Pages, files, the action and the command all use them, and validate their parameters here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
-from itertools import islice
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Any
+
+import ckan.plugins.toolkit as tk
 
 from ..aging.messages import N_
-from . import change_stream, dataset_tables, site_tables
-from .tables import Column, ColumnKind, Row, Table, TablePage, TableRequest, matching
+from ..ckan_adapter.ckan_core import model
+from ..dates import aware, parse_date, utc_text
+from ..model import CheckRun
+from ..status.package_fields import same_user
+from . import (
+    change_stream,
+    counts,
+    dataset_tables,
+    harvest_jobs,
+    history,
+    visibility,
+)
+from .tables import BATCH, Column, ColumnKind, Row, Table, TableRequest
+
+_LONGEST = 200
+"""Characters of a text to search for. The rest of a longer one is ignored."""
 
 _DATASET = Column("title", N_("Dataset"), ColumnKind.DATASET)
 _ORGANIZATION = Column("organization", N_("Organization"), ColumnKind.ORGANIZATION)
@@ -44,7 +60,7 @@ STATUSES = Table(
         _PERCENT,
     ),
     ("status", "datasets", "percent"),
-    site_tables.statuses,
+    counts.status_rows,
 )
 DATASETS = Table(
     "datasets",
@@ -200,7 +216,7 @@ ORGANIZATIONS = Table(
         *_STATUSES[1:],
     ),
     ("name", "title", "datasets", "fresh_percent", *_STATUS_FIELDS),
-    site_tables.organizations,
+    counts.organization_rows,
 )
 SOURCES = Table(
     "sources",
@@ -216,7 +232,7 @@ SOURCES = Table(
         Column("errors", N_("Errors"), ColumnKind.NUMBER),
     ),
     ("name", "title", "type", "active", "datasets", "status", "created", "finished", "errors"),
-    site_tables.sources,
+    harvest_jobs.sources,
 )
 HOSTS = Table(
     "hosts",
@@ -229,7 +245,7 @@ HOSTS = Table(
         _PERCENT,
     ),
     ("name", "resources", "percent"),
-    site_tables.hosted,
+    history.hosted,
 )
 HISTORY = Table(
     "history",
@@ -243,8 +259,24 @@ HISTORY = Table(
         *_STATUSES,
     ),
     ("day", "datasets", "fresh_percent", *_STATUS_FIELDS),
-    site_tables.days,
+    history.rows,
 )
+
+
+def _runs(request: TableRequest) -> Iterator[Row]:
+    """Yield runs of checks and of other nightly work, the newest first."""
+    rows = model.Session.query(CheckRun).order_by(CheckRun.started_at.desc(), CheckRun.id)
+    for row in rows.yield_per(BATCH):
+        yield {
+            "id": row.id,
+            "kind": row.kind,
+            "started_at": utc_text(row.started_at),
+            "ended_at": utc_text(row.ended_at),
+            "visited": row.visited,
+            "error": row.error,
+        }
+
+
 RUNS = Table(
     "runs",
     N_("Runs"),
@@ -258,7 +290,7 @@ RUNS = Table(
         Column("error", N_("What went wrong")),
     ),
     ("id", "kind", "started_at", "ended_at", "visited", "error"),
-    site_tables.runs,
+    _runs,
 )
 
 TABLES: dict[str, Table] = {
@@ -289,24 +321,84 @@ SIBLINGS = (LINKS, (CHANGES, DATA))
 """Tables whose pages link to one another."""
 
 
-def rows(table: Table, request: TableRequest) -> Iterator[Row]:
-    """Yield the rows of a table, from the request's offset up to its limit."""
-    if table.count is not None:
-        return iter(table.rows(request))
-    found = matching(table, table.rows(request), request)
-    end = None if request.limit is None else request.offset + request.limit
-    return islice(found, request.offset, end)
+def named(name: str) -> Table:
+    """Return a table of the report.
 
-
-def page(table: Table, request: TableRequest, number: int, size: int) -> TablePage:
-    """Return a page of a table, with the number of all its rows.
-
-    :param number: counted from 1
+    :raises tk.ValidationError: no table has this name; the text lists the names
     """
-    start = (number - 1) * size
-    if table.count is not None:
-        found = list(table.rows(replace(request, offset=start, limit=size + 1)))
-        return TablePage(found[:size], number, len(found) > size, table.count(request))
-    every = matching(table, table.rows(request), request)
-    found = every[start : start + size]
-    return TablePage(found, number, len(every) > start + size, len(every))
+    if name not in TABLES:
+        words = tk._("There is no table {name}: choose {names}")
+        raise tk.ValidationError(
+            {"table": [words.format(name=name, names=", ".join(sorted(TABLES)))]}
+        )
+    return TABLES[name]
+
+
+def request_for(
+    context: Mapping[str, Any], table: Table, data: Mapping[str, Any], now: datetime
+) -> TableRequest:
+    """Return a request for rows of a table from a user's parameters.
+
+    :param data: ``organization`` (name or id), ``since`` (a date, or a run), ``status``, ``q`` (a
+        text to search for), ``sort``
+    :raises tk.ValidationError: a value is not allowed; the text says which ones are
+    :raises tk.ObjectNotFound: the organization does not exist, or the user may not see it
+    """
+    since, run = _since(data.get("since"))
+    return TableRequest(
+        context=same_user(context),
+        now=now,
+        organization=_organization(context, table, data.get("organization")),
+        since=since,
+        run=run,
+        status=_one_of("status", data.get("status"), (*counts.STATUSES, counts.NEEDS_UPDATE)),
+        search=str(data.get("q") or "").strip()[:_LONGEST] or None,
+        sort=_sort(table, data.get("sort")),
+    )
+
+
+def _organization(context: Mapping[str, Any], table: Table, given: object) -> str | None:
+    if not given:
+        return None
+    if table.name not in OF_ORGANIZATION:
+        words = tk._("The table {table} is of all organizations")
+        raise tk.ValidationError({"organization": [words.format(table=table.name)]})
+    return str(visibility.organization(context, str(given))["name"])
+
+
+def _since(given: object) -> tuple[datetime | None, str | None]:
+    """Return the earliest moment, and the id of the run if a run was given."""
+    if given in (None, ""):
+        return None, None
+    text = str(given)
+    run = model.Session.query(CheckRun).get(text)
+    if text == "last":
+        checks = model.Session.query(CheckRun).filter_by(kind="check")
+        run = checks.order_by(CheckRun.started_at.desc()).first()
+    if run is not None:
+        return aware(run.started_at), run.id
+    moment = parse_date(text)
+    if moment is None:
+        words = tk._(
+            "{text} is neither a date such as 2026-01-31 nor the id of a run nor last, the last check"
+        )
+        raise tk.ValidationError({"since": [words.format(text=text[:80])]})
+    return moment, None
+
+
+def _sort(table: Table, given: object) -> str | None:
+    if given in (None, ""):
+        return None
+    text = str(given)
+    _one_of("sort", text.removeprefix("-"), sorted(table.sorts()))
+    return text
+
+
+def _one_of(key: str, given: object, allowed: Any) -> str | None:
+    if given in (None, ""):
+        return None
+    if given not in allowed:
+        words = tk._("must be one of {allowed}, not {given}")
+        text = words.format(allowed=", ".join(allowed) or "-", given=str(given)[:80])
+        raise tk.ValidationError({key: [text]})
+    return str(given)

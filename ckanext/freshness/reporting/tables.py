@@ -9,7 +9,7 @@ import csv
 import io
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import Enum
 from itertools import islice
@@ -85,7 +85,6 @@ class TableRequest:
 
     :ivar now: the current time, aware
     :ivar organization: the name of an organization, to list only its datasets; None for all
-    :ivar dataset_ids: the ids of its datasets, for faster statements; None if they are not known
     :ivar dataset: the id of a dataset, to list only what belongs to it; only :mod:`.dataset_tables` does so
     :ivar since: the earliest change to list, aware; None for a day before ``now``
     :ivar run: the id of a run whose changes are listed in addition
@@ -99,7 +98,6 @@ class TableRequest:
     context: Context
     now: datetime
     organization: str | None = None
-    dataset_ids: Sequence[str] | None = None
     dataset: str | None = None
     since: datetime | None = None
     run: str | None = None
@@ -120,9 +118,8 @@ class Table:
     :ivar empty: the sentence shown if there are no rows, marked for translation
     :ivar fields: the keys of a row in CSV and JSON
     :ivar rows: returns the rows of a request
-    :ivar count: returns the number of all rows of a request, or None if it cannot be known; a number greater
-        than :data:`MOST_COUNTED` may stand for more rows. If it is given, ``rows`` itself sorts, searches, and
-        skips to the offset
+    :ivar count: returns the number of all rows of a request; a number greater than :data:`MOST_COUNTED` may
+        stand for more rows. If it is given, ``rows`` itself sorts, searches, and skips to the offset
     """
 
     name: str
@@ -132,11 +129,32 @@ class Table:
     columns: tuple[Column, ...]
     fields: tuple[str, ...]
     rows: Callable[[TableRequest], Iterable[Row]]
-    count: Callable[[TableRequest], int | None] | None = None
+    count: Callable[[TableRequest], int] | None = None
 
     def sorts(self) -> frozenset[str]:
         """Return the keys by which the table can be sorted."""
         return frozenset(column.key for column in self.columns)
+
+    def read(self, request: TableRequest) -> Iterator[Row]:
+        """Yield the rows from the request's offset up to its limit."""
+        if self.count is not None:
+            return iter(self.rows(request))
+        found = matching(self, self.rows(request), request)
+        end = None if request.limit is None else request.offset + request.limit
+        return islice(found, request.offset, end)
+
+    def page(self, request: TableRequest, number: int, size: int) -> TablePage:
+        """Return a page, with the number of all rows.
+
+        :param number: counted from 1; a page behind the last one has no rows
+        """
+        start = (number - 1) * size
+        if self.count is not None:
+            found = list(self.rows(replace(request, offset=start, limit=size + 1)))
+            return TablePage(found[:size], number, len(found) > size, self.count(request))
+        every = matching(self, self.rows(request), request)
+        found = every[start : start + size]
+        return TablePage(found, number, len(every) > start + size, len(every))
 
 
 @dataclass(frozen=True, slots=True)

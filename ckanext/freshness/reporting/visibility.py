@@ -1,60 +1,32 @@
 """Visibility: the only place that decides which datasets and organizations of a report a user may see.
 
 Permission labels decide. CKAN's own labels follow from the columns of ``package``, so that SQL can
-compare them (:func:`condition`). Solr holds those of other plugins (IPermissionLabels): then a search
-decides, as on all pages of CKAN.
+compare them. Only Solr has those of other plugins (IPermissionLabels): a search then returns the ids of the
+datasets that the user may see, once for a page.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
-from itertools import islice
-from typing import Any, TypeVar
+from collections.abc import Mapping
+from typing import Any
 
 import ckan.plugins.toolkit as tk
 import sqlalchemy as sa
+from flask import g, has_request_context
 
 from .. import settings
 from ..ckan_adapter.ckan_core import model
 from ..ckan_adapter.permissions import default_user_labels
 from ..status.package_fields import same_user
-from .tables import Context, Row, TableRequest
-
-Item = TypeVar("Item")
+from .tables import Context, Row
 
 NOBODY: Mapping[str, Any] = {"user": "", "auth_user_obj": None}
 """The context of a visitor who has not logged in and sees only public datasets."""
 SITE: Mapping[str, Any] = {"ignore_auth": True, "user": "", "auth_user_obj": None}
 """The context of the site itself, which sees all datasets."""
 
-_MOST = 500
-"""Datasets in one search. Solr accepts 1,024 terms."""
-_FIRST = 64
-"""Rows in the first search, which is enough for most pages. The number doubles up to :data:`_MOST`."""
-
-
-def search(context: Context, only: str = "", **params: Any) -> dict[str, Any]:
-    """Search among the datasets that have a freshness and that the user may see, private ones included.
-
-    :param only: a filter query for Solr
-    :param params: further parameters of ``package_search``; ``rows`` is 0 by default
-    """
-    types = " OR ".join(f'"{name}"' for name in settings.aging().dataset_types)
-    query = {
-        "q": "*:*",
-        "fq": f"+dataset_type:({types}) {only}",
-        "include_private": True,
-        "rows": 0,
-        **params,
-    }
-    return dict(tk.get_action("package_search")(same_user(context), query))
-
-
-def of_organization(name: str) -> str:
-    """Return a filter query for the datasets of an organization, with its name escaped."""
-    escaped = name.replace("\\", "\\\\").replace('"', '\\"')
-    return f'+organization:"{escaped}"'
+_FOUND_AT_ONCE = 1_000
+"""Datasets in the answer to one search."""
 
 
 def sees_all(context: Context) -> bool:
@@ -71,44 +43,44 @@ _HAS_LABEL = """(NOT p.private OR 'member-' || p.owner_org = ANY(:labels)
 """CKAN's DefaultPermissionLabels in SQL, for an active package ``p``."""
 
 
-def condition(context: Context) -> tuple[str, dict[str, Any]] | None:
-    """Return the SQL condition for active packages ``p`` that the user may see, and its values.
-
-    :returns: None if another plugin decides, so that a search must (:func:`only_visible`)
-    """
+def condition(context: Context) -> tuple[str, dict[str, Any]]:
+    """Return the SQL condition for active packages ``p`` that the user may see, and its values."""
     if sees_all(context):
         return "true", {}
     labels = default_user_labels(context.get("auth_user_obj"))
-    return None if labels is None else (_HAS_LABEL, {"labels": labels})
+    if labels is not None:
+        return _HAS_LABEL, {"labels": labels}
+    return "p.id = ANY(:visible)", {"visible": _found(context)}
 
 
-def visible(context: Context, ids: Iterable[str]) -> set[str]:
-    """Return those of the dataset ids that the user may see."""
-    wanted = dict.fromkeys(ids)
-    if sees_all(context):
-        return set(wanted)
-    rest = iter(wanted)
-    found: set[str] = set()
-    while part := list(islice(rest, _MOST)):
-        alternatives = " OR ".join(f'"{id}"' for id in part)
-        answer = search(context, f"+id:({alternatives})", rows=len(part), fl=["id"], facet="false")
-        found |= {document["id"] for document in answer["results"]}
-    return found
+def _found(context: Context) -> list[str]:
+    """Return the ids of the datasets that the user may see; a page with many lists searches once."""
+    if not has_request_context():
+        return _search(context)
+    known: dict[str, list[str]] = g.setdefault("freshness_visible", {})
+    user = str(context.get("user") or "")
+    if user not in known:
+        known[user] = _search(context)
+    return known[user]
 
 
-def only_visible(
-    context: Context, rows: Iterable[Item], package_id: Callable[[Item], str]
-) -> Iterator[Item]:
-    """Yield the rows whose datasets the user may see, in the given order. Searches run as rows are read."""
-    rest = iter(rows)
-    known: dict[str, bool] = {}
-    size = _FIRST
-    while part := list(islice(rest, size)):
-        size = min(2 * size, _MOST)
-        new = {package_id(row) for row in part} - known.keys()
-        seen = visible(context, new)
-        known |= {id: id in seen for id in new}
-        yield from (row for row in part if known[package_id(row)])
+def _search(context: Context) -> list[str]:
+    types = " OR ".join(f'"{name}"' for name in settings.aging().dataset_types)
+    found: list[str] = []
+    while True:
+        query = {
+            "fq": f"+dataset_type:({types})",
+            "include_private": True,
+            "rows": _FOUND_AT_ONCE,
+            "start": len(found),
+            "sort": "id asc",
+            "fl": ["id"],
+            "facet": "false",
+        }
+        answer = tk.get_action("package_search")(same_user(context), query)
+        found += [document["id"] for document in answer["results"]]
+        if not answer["results"] or len(found) >= answer["count"]:
+            return found
 
 
 def organization(context: Mapping[str, Any], given: str) -> dict[str, Any]:
@@ -133,25 +105,6 @@ def organization_id(name: str) -> str | None:
     """
     found = model.Session.query(model.Group.id).filter_by(name=name, is_organization=True)
     return found.scalar()  # type: ignore[no-any-return]
-
-
-MOST_LISTED = 5_000
-"""Datasets of an organization that are looked up one by one, at most: for more, other ways are faster."""
-
-
-def with_dataset_ids(request: TableRequest) -> TableRequest:
-    """Return a request with the ids of its organization's datasets, if they are few.
-
-    CKAN has no index on the organization of a dataset, so that otherwise each statement reads all datasets.
-    """
-    if request.organization is None or request.dataset_ids is not None:
-        return request
-    values = {"id": organization_id(request.organization), "most": MOST_LISTED + 1}
-    found = tuple(model.Session.execute(sa.text(_OF_ORGANIZATION), values).scalars())
-    return request if len(found) > MOST_LISTED else replace(request, dataset_ids=found)
-
-
-_OF_ORGANIZATION = "SELECT id FROM package WHERE owner_org = :id LIMIT :most"
 
 
 def organizations(context: Mapping[str, Any]) -> list[Row]:

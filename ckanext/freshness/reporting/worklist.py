@@ -16,8 +16,8 @@ from ..ckan_adapter.ckan_core import model
 from ..dates import utc_text
 from ..model.suggestions import IS_SUGGESTED
 from ..status.package_fields import same_user
-from . import copy_urls, harvest_sources
-from .broken_links import broken_links
+from . import copy_urls, harvest_jobs
+from .dataset_tables import broken_links
 from .tables import MOST_COUNTED, Context, Row
 
 FIRST = 10
@@ -157,7 +157,7 @@ def _values(within: Scope) -> dict[str, Any]:
 
 def _rows(statement: str, values: dict[str, Any]) -> list[Row]:
     found = model.Session.execute(sa.text(statement), values).mappings().all()
-    sources = harvest_sources.of_packages(row["id"] for row in found)
+    sources = harvest_jobs.of_packages(row["id"] for row in found)
     site = copy_urls.site_url()
     return [{**_row(row, site), "harvest_source": sources.get(row["id"])} for row in found]
 

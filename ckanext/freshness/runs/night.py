@@ -23,7 +23,7 @@ from ..copies.store import StoreError
 from ..dates import utc, utc_now
 from ..mails import digests
 from ..model import CheckRun
-from ..reporting import daily_counts, history
+from ..reporting import history
 from ..reporting.labels import counted, fresh_share, refresh_summary
 from ..search.unindexed import SolrAwayError, solr_away_in_words
 from ..settings import OptionError
@@ -199,7 +199,7 @@ def prune(now: datetime) -> PartReport:
 def report(now: datetime) -> PartReport:
     """Store today's figures of the catalogue's freshness."""
     try:
-        kept = daily_counts.record(now)
+        kept = history.record(now)
     except SEARCH_FAULTS as error:
         words = tk._("Solr does not answer, so that nothing could be counted: {error}")
         return PartReport(words.format(error=error), complete=False)

@@ -42,8 +42,7 @@ def organization(name: str) -> ResponseReturnValue:
         found = visibility.organization(visibility.NOBODY, name)
     except (tk.ObjectNotFound, tk.NotAuthorized):
         abort(404, tk._("Organization not found"))
-    only = visibility.of_organization(found["name"])
-    return _share(counts.count(visibility.NOBODY, only).every)
+    return _share(counts.count(visibility.NOBODY, found["name"]).every)
 
 
 @badges.route("/freshness.svg")

@@ -12,7 +12,7 @@ from flask.typing import ResponseReturnValue
 
 from ..aging.messages import N_
 from ..dates import EARLIEST, utc_now
-from ..reporting import harvest_sources, link_checks, timeline
+from ..reporting import harvest_jobs, link_checks, timeline
 from ..reporting.tables import TableRequest
 from ..runs import queued_run
 from . import feed as status_feed
@@ -53,7 +53,7 @@ def read(id: str) -> ResponseReturnValue:
             "dataset_type": package["type"],
             "shown": shown,
             "timeline": _timeline(shown, now),
-            "harvest_source": harvest_sources.of_packages([package["id"]]).get(package["id"]),
+            "harvest_source": harvest_jobs.of_packages([package["id"]]).get(package["id"]),
             "checking": shown["may_check"] and queued_run.is_checking(package["id"]),
             "now": now,
         },

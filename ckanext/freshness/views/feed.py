@@ -29,7 +29,7 @@ _TITLE = 300
 
 def changes(request: TableRequest) -> Response:
     """Return a feed of the newest status changes that the user may see."""
-    rows = list(report_tables.rows(report_tables.CHANGES, replace(request, limit=ENTRIES)))
+    rows = list(report_tables.CHANGES.read(replace(request, limit=ENTRIES)))
     # Without new changes, the feed keeps its date.
     feed = _feed(
         tk._("Changes of freshness") + " - " + tk.config.get("ckan.site_title", ""),
@@ -95,7 +95,7 @@ def data(
     :param page: URL of the page that shows the same changes
     :param empty_since: the date of a feed without entries
     """
-    rows = list(report_tables.rows(report_tables.DATA, replace(request, limit=ENTRIES)))
+    rows = list(report_tables.DATA.read(replace(request, limit=ENTRIES)))
     feed = _feed(
         tk._("Data changes") + f" - {title}",
         url=url,

@@ -19,11 +19,10 @@ from ..dates import utc_now
 from ..reporting import (
     counts,
     dataset_tables,
-    harvest_sources,
+    harvest_jobs,
     prometheus_metrics,
     report_tables,
     run_summary,
-    table_access,
     visibility,
 )
 from ..reporting import metrics as run_metrics
@@ -142,7 +141,7 @@ def organization_file(name: str, ending: str) -> ResponseReturnValue:
     context = _reader()
     found = visibility.organization(context, name)["name"]
     request = TableRequest(context, utc_now(), organization=found)
-    rows = table_access.rows(report_tables.DATASETS, request)
+    rows = report_tables.DATASETS.read(request)
     return file_of(rows, report_tables.DATASETS.fields, f"freshness-{found}", ending)
 
 
@@ -151,15 +150,15 @@ def organization_file(name: str, ending: str) -> ResponseReturnValue:
 def table(name: str) -> ResponseReturnValue:
     """Show a page of a table."""
     found, request = _table_and_request(name)
-    request = visibility.with_dataset_ids(request)
     number = page_number()
-    counted, statuses = found, {}
+    counted: Table = found
+    statuses: dict[str, int] = {}
     if found is report_tables.DATASETS:
         # Counted once for both: to search all titles takes a third of a second in a portal of 200,000 datasets.
         numbers = dataset_tables.by_status(request)
         statuses = _statuses(numbers)
         counted = replace(found, count=partial(dataset_tables.count_of, numbers))
-    page = table_access.listing(counted, request, number, LONG)
+    page = counted.page(request, number, LONG)
     asked = {key: tk.request.args[key] for key in _FILTERS if tk.request.args.get(key)}
     if number > 1 and not page.rows:
         return redirect_to(
@@ -179,7 +178,7 @@ def table(name: str) -> ResponseReturnValue:
             "siblings": _siblings(found, request, page.total),
             "statuses": statuses,
             "edits": _edited_organizations(request.context),
-            "sources": harvest_sources.of_packages(
+            "sources": harvest_jobs.of_packages(
                 row["package_id"] for row in page.rows if "package_id" in row
             ),
         },
@@ -201,10 +200,8 @@ def _siblings(
     ]
 
 
-def _statuses(numbers: Mapping[str, int] | None) -> dict[str, int | None]:
-    """Return the numbers of datasets by filter; None instead of numbers that cannot be counted."""
-    if numbers is None:
-        return dict.fromkeys(("", counts.NEEDS_UPDATE, *counts.STATUSES))
+def _statuses(numbers: Mapping[str, int]) -> dict[str, int]:
+    """Return the numbers of datasets by filter."""
     return {
         "": sum(numbers.values()),
         counts.NEEDS_UPDATE: sum(numbers.get(status, 0) for status in counts.NEED_UPDATE),
@@ -226,7 +223,7 @@ def _edited_organizations(context: Mapping[str, Any]) -> frozenset[str]:
 def table_file(name: str, ending: str) -> ResponseReturnValue:
     """Download all rows of a table."""
     found, request = _table_and_request(name)
-    return file_of(table_access.rows(found, request), found.fields, f"freshness-{name}", ending)
+    return file_of(found.read(request), found.fields, f"freshness-{name}", ending)
 
 
 @report_pages.route("/freshness/runs")
@@ -325,10 +322,10 @@ _FILTERS = ("organization", "since", "status", "q", "sort")
 
 def _table_and_request(name: str) -> tuple[Table, TableRequest]:
     context = _reader()
-    found = table_access.table_named(name)
+    found = report_tables.named(name)
     if name in report_tables.FOR_SYSADMINS:
         tk.check_access("freshness_run_list", dict(context), {})
-    return found, table_access.validated_request(context, found, tk.request.args, utc_now())
+    return found, report_tables.request_for(context, found, tk.request.args, utc_now())
 
 
 def _reader() -> Mapping[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 import ckan.plugins.toolkit as tk
 
 from ...dates import utc_now
-from ...reporting import counts, report_tables, table_access, visibility
+from ...reporting import counts, report_tables, visibility
 from ..arguments import whole_number
 
 __all__ = ["freshness_report"]
@@ -44,13 +44,13 @@ def freshness_report(context: dict[str, Any], data_dict: dict[str, Any]) -> dict
     now = utc_now()
     if not data_dict.get("table"):
         return _counts(context, data_dict)
-    table = table_access.table_named(str(data_dict["table"]))
+    table = report_tables.named(str(data_dict["table"]))
     if table.name in report_tables.FOR_SYSADMINS:
         tk.check_access("freshness_run_list", context, {})
     limit = min(whole_number(data_dict, "limit", _LISTED), _MOST)
     offset = whole_number(data_dict, "offset", 0)
-    asked = table_access.validated_request(context, table, data_dict, now)
-    rows = list(table_access.rows(table, replace(asked, offset=offset, limit=limit + 1)))
+    asked = report_tables.request_for(context, table, data_dict, now)
+    rows = list(table.read(replace(asked, offset=offset, limit=limit + 1)))
     return {
         "table": table.name,
         "fields": list(table.fields),
@@ -60,11 +60,10 @@ def freshness_report(context: dict[str, Any], data_dict: dict[str, Any]) -> dict
 
 
 def _counts(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[str, Any]:
-    only = ""
-    if data_dict.get("organization"):
-        name = visibility.organization(context, data_dict["organization"])["name"]
-        only = visibility.of_organization(name)
-    every = counts.count(context, only).every
+    name = data_dict.get("organization") or None
+    if name is not None:
+        name = visibility.organization(context, name)["name"]
+    every = counts.count(context, name).every
     return {
         "datasets": every.total,
         "fresh_percent": round(every.fresh_percent, 1),

@@ -20,7 +20,7 @@ from ckanext.freshness.checking import run_records
 from ckanext.freshness.ckan_adapter.ckan_core import model
 from ckanext.freshness.ckan_adapter.locks import locked
 from ckanext.freshness.model import CheckRun, HistoryDay
-from ckanext.freshness.reporting import daily_counts
+from ckanext.freshness.reporting import history
 from ckanext.freshness.tests.pages.conftest import Read
 from ckanext.freshness.tests.pages.reports import (
     DAY,
@@ -342,7 +342,7 @@ def test_a_site_with_little(read: Read, clean_site: None) -> None:
     assert cards(page) == {}
     make("second", 3)
     judge()
-    daily_counts.record(NOW - timedelta(days=1))
+    history.record(NOW - timedelta(days=1))
     page = read("/freshness")
     assert "100% of 1 dataset with known freshness is up to date." in text_of(page)
     assert "Links haven't been checked yet. These figures are based on metadata only." in text_of(

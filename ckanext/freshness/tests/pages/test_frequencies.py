@@ -17,7 +17,7 @@ from ckan.tests.helpers import call_action
 from ckanext.freshness.aging.evidence import Evidence
 from ckanext.freshness.ckan_adapter.ckan_core import model
 from ckanext.freshness.model import FrequencySuggestion
-from ckanext.freshness.reporting import daily_counts, observed_frequencies
+from ckanext.freshness.reporting import history, observed_frequencies
 from ckanext.freshness.tests.pages.conftest import Read
 from ckanext.freshness.tests.pages.reports import (
     DAY,
@@ -65,7 +65,7 @@ def make_world() -> World:
         add(name)
     judge()
     call_action("package_delete", {"user": "root"}, id="gone")
-    daily_counts.record(NOW)
+    history.record(NOW)
     model.Session.remove()
     return people
 

@@ -21,14 +21,9 @@ from ckan.tests.helpers import call_action
 from ckanext.freshness.ckan_adapter.ckan_core import model
 from ckanext.freshness.model import CheckRun
 from ckanext.freshness.reporting import (
-    daily_counts,
-    dashboard,
     history,
     report_tables,
-    table_access,
-    visibility,
 )
-from ckanext.freshness.reporting.tables import TableRequest
 from ckanext.freshness.runs import night
 from ckanext.freshness.tests.pages.conftest import Read
 from ckanext.freshness.tests.pages.reports import (
@@ -125,30 +120,6 @@ def test_everybody_sees_what_they_may_see(get: Get, world: World, role: str) -> 
         "relief": 3 + len(private),
         "roads": 1,
     }
-
-
-@pytest.mark.parametrize("context", [visibility.NOBODY, visibility.SITE], ids=["nobody", "site"])
-def test_organizations_with_few_and_with_many_datasets_are_counted_alike(
-    world: World, monkeypatch: pytest.MonkeyPatch, context: dict[str, Any]
-) -> None:
-    """The datasets of one are looked up by their ids, those of the other by their organization."""
-
-    def counted() -> dict[str, list[Any]]:
-        found: dict[str, list[Any]] = {}
-        for organization in ("relief", "roads"):
-            request = TableRequest(context, NOW, organization=organization)
-            found[organization] = [dashboard.overview(request)]
-            request = visibility.with_dataset_ids(request)
-            for name in OF_DATASETS:
-                page = report_tables.page(report_tables.TABLES[name], request, 1, 2)
-                found[organization].append((page.total, [row["name"] for row in page.rows]))
-        return found
-
-    few = counted()
-    assert len(visibility.with_dataset_ids(TableRequest(context, NOW, "relief")).dataset_ids or ())
-    monkeypatch.setattr(visibility, "MOST_LISTED", 0)
-    assert visibility.with_dataset_ids(TableRequest(context, NOW, "relief")).dataset_ids is None
-    assert counted() == few
 
 
 @pytest.fixture
@@ -265,21 +236,6 @@ def test_any_table_begins_where_it_is_asked_to(get: Get, world: World) -> None:
             assert answer["more"] is (offset < len(every) - 1), name
 
 
-def test_visitors_read_the_first_rows(
-    get: Get, world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(table_access, "ANONYMOUS_ROWS", 2)
-    path = "/freshness/datasets.csv"
-    every = len(world.datasets)
-    assert [len(rows_of(get(path))), len(rows_of(get(path, world.people["sysadmin"])))] == [
-        2,
-        every,
-    ]
-    url = "/api/action/freshness_report?table=datasets&offset={}"
-    assert len(json.loads(get(url.format(1)).body)["result"]["rows"]) == 1
-    get(url.format(2), status=409)
-
-
 def test_no_cache_gives_to_others_what_somebody_sees(get: Get, world: World) -> None:
     for name in ("datasets.csv", "datasets.json", "changes.atom"):
         kept = get(f"/freshness/{name}").headers["Cache-Control"]
@@ -335,11 +291,11 @@ def test_the_history_of_an_organization_goes_on_under_another_name(
 ) -> None:
     make("wells", owner_org=factories.Organization(name="relief")["id"])
     judge()
-    daily_counts.record(NOW - DAY)
+    history.record(NOW - DAY)
     root = factories.Sysadmin()["name"]
     call_action("organization_patch", {"user": root}, id="relief", name="relief-works")
     search.rebuild(force=True)
-    daily_counts.record(NOW)
+    history.record(NOW)
     (after, before) = rows_of(get("/freshness/history.csv?organization=relief-works"))
     assert (before["datasets"], after["datasets"]) == ("1", "1")
     # Another organization that takes the freed name has no history yet.
@@ -348,10 +304,10 @@ def test_the_history_of_an_organization_goes_on_under_another_name(
 
 
 def test_a_day_is_counted_once(read: Read, clean_site: None) -> None:
-    daily_counts.record(NOW)
+    history.record(NOW)
     make("wells")
     judge()
-    daily_counts.record(NOW)
+    history.record(NOW)
     (day,) = history.days(NOW.date())
     assert day.statuses["fresh"] == 1
     assert history.prune(NOW, DAY) == 0
@@ -498,8 +454,10 @@ def test_search_that_is_away(read: Read, clean_site: None, monkeypatch: pytest.M
     monkeypatch.setitem(tk.config, "solr_url", away)
     if hasattr(common, "SolrSettings"):  # CKAN 2.11 reads the option once
         monkeypatch.setattr(common.SolrSettings, "_url", away)
-    page = read("/freshness", status=503)
+    page = read("/freshness/sources", status=503)
     assert "The search does not answer" in page.get_text()
+    # The database counts datasets.
+    assert read("/freshness").select("h1")
 
 
 # The command and the action.
