@@ -22,11 +22,7 @@ from math import inf
 from typing import Any
 
 from ckanext.freshness.aging.thresholds import Ages, Thresholds
-from ckanext.freshness.checking import change_rates
-from ckanext.freshness.checking.change_rates import NONE, Observations
-from ckanext.freshness.checking.learned import LearnedSelection
-from ckanext.freshness.checking.learning import Known, after_check
-from ckanext.freshness.checking.rhythms import NO_RHYTHM, Rhythm
+from ckanext.freshness.checking.learned import LearnedSelection, rate
 from ckanext.freshness.checking.selection import (
     Candidate,
     History,
@@ -49,7 +45,6 @@ SCORED = 150_000
 """Rows that are scored."""
 
 _RULES = SelectionRules()
-_HOST_DATES = {"dated": 0.95, "undated": 0.0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,9 +109,8 @@ class File:
     changes: list[float]
     dies: float
     seen: int = 0
-    own: Observations = NONE
-    together: float = 0.5
-    rhythm: Rhythm = NO_RHYTHM
+    seen_changes: float = 0.0
+    watched_days: float = 0.0
 
 
 @dataclass(slots=True)
@@ -139,7 +133,6 @@ class Dataset:
     known: float
     files: list[File] = field(default_factory=list)
     updates: list[float] = field(default_factory=list)
-    pool: Observations = NONE
     change_seen_at: datetime | None = None
     hides_changes: bool = False
 
@@ -233,7 +226,6 @@ class Simulation:
         self._budget = budget
         self._nights = nights
         self._rotation = rotation_budget(len(self._files), _RULES)
-        self._hosts: dict[str, Observations] = {}
         self._known = [dataset.known for dataset in datasets]
         self._stale = set(range(len(datasets)))
         """Datasets whose candidates' histories are to be made anew."""
@@ -244,11 +236,10 @@ class Simulation:
         self._dead: list[float] = []
         self._false = self._shown = 0
         for dataset in datasets:
-            dataset.pool, dataset.change_seen_at = NONE, None
+            dataset.change_seen_at = None
             dataset.hides_changes = False
         for file in self._files:
-            file.seen, file.own, file.together = 0, NONE, 0.5
-            file.rhythm = Rhythm(START + file.dataset.known * DAY)
+            file.seen, file.seen_changes, file.watched_days = 0, 0.0, 0.0
         self._candidates = [self._new(file) for file in self._files]
 
     def _new(self, file: File) -> Candidate:
@@ -300,28 +291,15 @@ class Simulation:
         rows.sort(key=lambda row: (row.failures > 0, row.visited_at or datetime.max))
         working = [row.visited_at for row in rows if not row.failures and row.visited_at]
         due = self._due(dataset)
-        delinquent = None
-        if due is not None and dataset.limits is not None:
-            delinquent = due - dataset.limits.due + dataset.limits.delinquent
-        host = self._hosts.get(dataset.host, NONE)
-        together = statistics.fmean(file.together for file in dataset.files)
         for turn, row in enumerate(rows):
             file = self._files[int(row.resource_id)]
-            expectation = change_rates.expected(
-                dataset.frequency, host, dataset.pool.without(file.own)
-            )
             history = History(
-                rate=change_rates.rate(expectation, file.own),
-                delinquent=delinquent,
-                together=together,
+                rate=rate(dataset.frequency, file.seen_changes, file.watched_days),
                 files=max(len(working), 1),
                 turn=turn,
                 probed_at=max(working, default=None),
                 change_seen_at=dataset.change_seen_at,
                 hides_changes=dataset.hides_changes,
-                changed_at=file.rhythm.changed_at,
-                every=file.rhythm.every,
-                regularity=file.rhythm.regularity,
             )
             self._candidates[file.number] = row._replace(due=due, history=history)
 
@@ -340,7 +318,7 @@ class Simulation:
         changed = bool(seen) and not is_first
         dataset.hides_changes |= changed and dataset.silent
         if self._budget is not None:
-            self._learn(file, row, now, seen[-1] if changed else None)
+            self._learn(file, row, now, changed=changed)
         self._candidates[file.number] = row._replace(
             visited_at=now,
             tried_at=now,
@@ -370,39 +348,14 @@ class Simulation:
         if _is_broken(after) and not _is_broken(row) and file.dies > WARM_UP:
             self._dead.append((now - START) / DAY - file.dies)
 
-    def _learn(self, file: File, row: Candidate, now: datetime, changed: float | None) -> None:
-        """Observe a file as :mod:`ckanext.freshness.checking.result_writer` does.
-
-        :param changed: the last change, if the check saw one
-        """
-        dataset = file.dataset
-        others = dataset.pool.without(file.own)
-        host = self._hosts.get(dataset.host, NONE)
-        seen_at = dataset.change_seen_at
-        known = Known(
-            own=file.own,
-            expected=change_rates.expected(dataset.frequency, host, others),
-            together=file.together,
-            others_changed=seen_at is not None
-            and row.visited_at is not None
-            and seen_at > row.visited_at,
-            found_at=row.succeeded_at,
-            trust=_HOST_DATES["dated" if dataset.dated else "undated"],
-            rhythm=file.rhythm,
-        )
-        stated = START + changed * DAY if dataset.dated and changed is not None else None
-        learned = after_check(known, now, changed=changed is not None, stated=stated)
-        if dataset.frequency is None:
-            self._hosts[dataset.host] = Observations(
-                max(host.changes + learned.own.changes - file.own.changes, 0.0),
-                max(host.days + learned.own.days - file.own.days, 0.0),
-            )
-        dataset.pool = Observations(
-            others.changes + learned.own.changes, others.days + learned.own.days
-        )
-        file.own, file.together, file.rhythm = learned
-        if changed is not None:
-            dataset.change_seen_at = now
+    def _learn(self, file: File, row: Candidate, now: datetime, *, changed: bool) -> None:
+        """Observe a file as :mod:`ckanext.freshness.checking.result_writer` does."""
+        if row.succeeded_at is not None:
+            days = (now - row.succeeded_at) / DAY
+            file.watched_days += days / 2 if changed else days
+            file.seen_changes += changed
+        if changed:
+            file.dataset.change_seen_at = now
 
     def _count_seen(self, file: File, seen: Sequence[float], at: float) -> None:
         delays = [at - change for change in seen if change > WARM_UP]
@@ -522,15 +475,10 @@ def _scored_rows(seed: int, now: datetime) -> Iterator[Candidate]:
         visited = now - chance.uniform(1, 40) * DAY
         history = History(
             rate=chance.uniform(0.001, 1),
-            delinquent=now + chance.uniform(-30, 60) * DAY,
-            together=chance.random(),
             files=5,
             turn=number % 5,
             probed_at=now - DAY,
             change_seen_at=now - 2 * DAY,
-            changed_at=visited - chance.uniform(0, 40) * DAY,
-            every=chance.uniform(1, 60),
-            regularity=chance.random(),
         )
         yield NEW._replace(
             resource_id=f"{number:036}",

@@ -26,12 +26,10 @@ from ..dates import aware, shifted, utc
 from ..model.copies import IS_CHECKED_BY_CYCLES
 from ..settings import Aging, Checks
 from ..web.urls import host_of
-from .change_rates import NONE, Observations, expected, rate
 from .decisions import KnownContent
 from .fields import OURS
-from .learning import Known, trust
+from .learned import rate
 from .results import ResourceToCheck
-from .rhythms import Rhythm
 from .selection import Candidate, Chosen, History, SelectionReason
 
 _STREAM_BATCH = 5000
@@ -147,7 +145,7 @@ def stream(
     *,
     package_ids: Collection[str] | None = None,
     host: str | None = None,
-    hosts: Mapping[str, Observations] | None = None,
+    with_history: bool = False,
 ) -> Generator[Candidate, None, None]:
     """Yield all resources that have a row as candidates, in no order. Memory stays flat.
 
@@ -156,7 +154,7 @@ def stream(
     :param now: start of the run, aware
     :param package_ids: only of these packages
     :param host: only on this normalised host
-    :param hosts: :func:`observed_on_hosts`, to read :attr:`.selection.Candidate.history`, too
+    :param with_history: read :attr:`.selection.Candidate.history`, too
     """
     values = {
         "now": utc(now),
@@ -171,43 +169,18 @@ def stream(
     if host is not None:
         which += " AND c.host = :host"
     history = window = ""
-    if hosts is not None:
+    if with_history:
         history = ", " + ", ".join(_HISTORY.values())
         window = " WINDOW dataset AS (PARTITION BY c.package_id)"
     statement = _STREAM.format(history=history, which=which, window=window)
     with model.Session.get_bind().connect() as connection, connection.begin():
         for row in chain.from_iterable(_fetched(connection, statement, values)):
-            # The SELECT list is made from the class: by name, 149,308 candidates took a second more.
-            if hosts is None:
-                candidate = Candidate(*row)
-            else:
-                of_host = hosts.get(row[_HOST], NONE)
-                past = _history(row[_FREQUENCY], of_host, *row[_NUMBER_OF_FACTS:])
-                candidate = Candidate(*(*row[:_NUMBER_OF_FACTS], past))
-            yield candidate
-
-
-def _history(
-    frequency_days: int | None,
-    of_host: Observations,
-    changes: float,
-    days: float,
-    dataset_changes: float,
-    dataset_days: float,
-    *rest: Any,
-) -> History:
-    """Return a candidate's history from the columns of :data:`_HISTORY`."""
-    own = Observations(changes, days)
-    dataset = Observations(dataset_changes, dataset_days).without(own)
-    expectation = expected(frequency_days, of_host, dataset)
-    return History(rate(expectation, own), *rest)
-
-
-def observed_on_hosts() -> dict[str, Observations]:
-    """Return the observations of each host's files whose datasets have no update frequency."""
-    rows = model.Session.execute(sa.text(_HOSTS), {"hosts": None}).all()
-    model.Session.commit()
-    return {row.host: Observations(row.changes, row.days) for row in rows}
+            if not with_history:
+                yield Candidate(*row)
+                continue
+            changes, days, *rest = row[_NUMBER_OF_FACTS:]
+            past = History(rate(row[_FREQUENCY], changes, days), *rest)
+            yield Candidate(*(*row[:_NUMBER_OF_FACTS], past))
 
 
 def resources_to_check(
@@ -226,9 +199,6 @@ def resources_to_check(
     :param now: start of the run, aware
     :param why: why each of them was chosen, by its id
     """
-    with model.Session.get_bind().connect() as connection:
-        values = {"hosts": list({candidate.host for candidate in candidates})}
-        hosts = {row.host: row for row in connection.execute(sa.text(_HOSTS), values)}
 
     @cache
     def fresh_after(frequency_days: int | None) -> datetime | None:
@@ -244,6 +214,7 @@ def resources_to_check(
             rows = connection.execute(sa.text(_TO_CHECK), {"ids": list(batch)}).all()
         for row in rows:
             is_new, is_touched = batch[row.id]
+            reason = (why or {}).get(row.id)
             yield ResourceToCheck(
                 resource_id=row.id,
                 package_id=row.package_id,
@@ -267,34 +238,14 @@ def resources_to_check(
                 has_shape=row.has_shape,
                 is_new=is_new,
                 is_touched=is_touched,
-                changes=_known_changes(row, hosts.get(row.host)),
-                why=(why or {}).get(row.id),
+                why=reason,
+                every_days=_every_days(row) if reason is SelectionReason.VISIT_EXPECTED else None,
             )
 
 
-def _known_changes(row: Any, of_host: Any) -> Known:
-    """Return what is known of a resource's changes.
-
-    :param of_host: the row of its host
-    """
-    own = Observations(row.seen_changes, row.watched_days)
-    host, dates = NONE, (0, 0)
-    if of_host is not None:
-        host = Observations(of_host.changes, of_host.days)
-        dates = of_host.dates_right, of_host.dates_wrong
-    dataset = Observations(row.dataset_changes, row.dataset_days).without(own)
-    seen, visited = row.dataset_change_seen_at, row.visited_at
-    return Known(
-        own=own,
-        expected=expected(row.frequency_days, host, dataset),
-        together=row.together,
-        others_changed=seen is not None and visited is not None and seen > visited,
-        found_at=aware(row.succeeded_at),
-        trust=trust(*dates),
-        rhythm=Rhythm(
-            aware(row.last_change_at or row.last_change), row.interval_days, row.regularity
-        ),
-    )
+def _every_days(row: Any) -> int:
+    """Return the days between two changes of a resource that are expected."""
+    return max(round(1 / rate(row.frequency_days, row.seen_changes, row.watched_days)), 1)
 
 
 def remember_dates(
@@ -385,8 +336,7 @@ _ANEW = (
         "failed_at",
     ),
     *("undetermined", "attempts", "strip", "tabular", "promised", "found", "shape"),
-    *("seen_changes", "watched_days", "change_seen_at", "together", "dates_right", "dates_wrong"),
-    *("hides_changes", "last_change_at", "interval_days", "regularity"),
+    *("seen_changes", "watched_days", "change_seen_at", "hides_changes"),
 )
 """The columns that are reset if the URL changes."""
 
@@ -444,10 +394,6 @@ CANDIDATE = {
 _HISTORY = {
     "changes": "c.seen_changes",
     "days": "c.watched_days",
-    "dataset_changes": "sum(c.seen_changes) OVER dataset",
-    "dataset_days": "sum(c.watched_days) OVER dataset",
-    "delinquent": "d.delinquent",
-    "together": "avg(c.together) OVER dataset",
     "files": """greatest(
         count(*) FILTER (WHERE c.failures = 0 AND c.visited_at IS NOT NULL) OVER dataset, 1
     )""",
@@ -457,16 +403,14 @@ _HISTORY = {
     "probed_at": "max(c.visited_at) FILTER (WHERE c.failures = 0) OVER dataset",
     "change_seen_at": "max(c.change_seen_at) OVER dataset",
     "hides_changes": "bool_or(c.hides_changes) OVER dataset",
-    "changed_at": "c.last_change_at",
-    "every": "c.interval_days",
-    "regularity": "c.regularity",
 }
-"""SQL of what :func:`_history` needs. Files that were never checked, as uploads, have the last turns."""
+"""SQL of a history: changes and days, from which the rate follows, and the other fields of
+:class:`.selection.History`. Files that were never checked, as uploads, have the last turns."""
 
 FACTS = Candidate._fields[:-1]
 """The fields of a candidate that are columns: all but its history, the last one."""
 _NUMBER_OF_FACTS = len(FACTS)
-_HOST, _FREQUENCY = FACTS.index("host"), FACTS.index("frequency_days")
+_FREQUENCY = FACTS.index("frequency_days")
 
 _STREAM = f"""
 SELECT {", ".join(CANDIDATE[name] for name in FACTS)}{{history}}
@@ -476,35 +420,14 @@ LEFT JOIN ({packages_with_true_extras("archived", "requestable")}) f ON f.packag
 WHERE r.state = 'active'
     AND NOT {IS_CHECKED_BY_CYCLES.format(resource="c.resource_id")}{{which}}{{window}}"""
 
-_HOSTS = """
-SELECT k.host,
-    coalesce(sum(k.seen_changes) FILTER (WHERE d.frequency_days IS NULL), 0) AS changes,
-    coalesce(sum(k.watched_days) FILTER (WHERE d.frequency_days IS NULL), 0) AS days,
-    sum(k.dates_right) AS dates_right, sum(k.dates_wrong) AS dates_wrong
-FROM freshness_check k LEFT JOIN freshness_dataset d ON d.package_id = k.package_id
-WHERE CAST(:hosts AS text[]) IS NULL OR k.host = ANY(:hosts) GROUP BY k.host"""
-"""What was observed on each host. Only datasets without an update frequency share it
-(:func:`.change_rates.expected`)."""
-
 # A media type that a check has written is the server's word, not the catalogue's. If the dataset comes from a
 # harvest source, the dates when its resources were created or moved here say nothing of the data.
 _TO_CHECK = f"""
-WITH chosen AS (
-    SELECT package_id FROM freshness_check WHERE resource_id = ANY(CAST(:ids AS text[]))
-),
-datasets AS (
-    SELECT package_id, sum(seen_changes) AS seen_changes, sum(watched_days) AS watched_days,
-        max(change_seen_at) AS change_seen_at
-    FROM freshness_check WHERE package_id IN (SELECT package_id FROM chosen) GROUP BY package_id
-)
 SELECT r.id, r.package_id, r.url, r.format,
     CASE WHEN r.mimetype IS DISTINCT FROM {OURS.format("mimetype")} THEN r.mimetype END AS mimetype,
     c.etag, c.last_modified, c.hash, c.earlier, c.outdated, c.tabular, c.promised, c.found,
     c.shape IS NOT NULL AS has_shape,
-    c.seen_changes, c.watched_days, c.together, c.visited_at, c.succeeded_at,
-    c.last_change_at, c.interval_days, c.regularity,
-    p.seen_changes AS dataset_changes, p.watched_days AS dataset_days, p.change_seen_at AS
-        dataset_change_seen_at, c.host, d.frequency_days, (
+    c.seen_changes, c.watched_days, d.frequency_days, (
         SELECT max(e.happened_at) FROM freshness_evidence e
         WHERE e.package_id = c.package_id AND e.resource_id = c.resource_id AND (
             e.evidence IN ('upload', 'harvest', 'http header', 'hash')
@@ -517,7 +440,6 @@ SELECT r.id, r.package_id, r.url, r.format,
 FROM unnest(CAST(:ids AS text[])) WITH ORDINALITY AS i (id, number)
 JOIN freshness_check c ON c.resource_id = i.id
 JOIN resource r ON r.id = c.resource_id AND r.url = c.url AND r.state = 'active'
-JOIN datasets p ON p.package_id = c.package_id
 LEFT JOIN freshness_dataset d ON d.package_id = c.package_id
 ORDER BY i.number"""
 

@@ -10,18 +10,15 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from ..aging.evidence import Evidence
 from ..ckan_adapter.ckan_core import model
 from ..ckan_adapter.database import lock_packages
 from ..ckan_adapter.locks import lock_checks_shared
 from ..database_text import storable
 from ..dates import utc, utc_text
 from ..web.errors import FailureReason
-from . import change_rates, data_changes
-from .decisions import Agreement, Outcome
-from .learning import after_check
+from . import data_changes
+from .decisions import Outcome
 from .results import CheckResult
-from .selection import SelectionReason
 
 ATTEMPTS = 5
 """Number of checks stored in a resource's history."""
@@ -106,10 +103,10 @@ def write(results: Sequence[CheckResult], run_start: datetime) -> list[tuple[Che
 
 def _row(result: CheckResult) -> dict[str, Any]:
     """Return the columns of :data:`_COLUMNS` for a result. Missing columns become NULL."""
-    memory, attempt = result.memory, result.attempt
+    resource, memory, attempt = result.resource, result.memory, result.attempt
     row = {
-        "resource_id": result.resource.resource_id,
-        "url": result.resource.url,
+        "resource_id": resource.resource_id,
+        "url": resource.url,
         **_EFFECT_COLUMNS[result.outcome],
         "etag": memory.etag,
         "last_modified": memory.last_modified,
@@ -137,8 +134,9 @@ def _row(result: CheckResult) -> dict[str, Any]:
         "sent_modified": attempt.last_modified,
         "modified": utc_text(attempt.modified),
         "hides_changes": result.hides_changes,
-        **_why(result),
-        **_learned(result),
+        "change_seen": _change_seen(result),
+        "why": resource.why and resource.why.label,
+        "every_days": resource.every_days,
     }
     return {
         name: storable(value) if isinstance(value, str) else value
@@ -147,49 +145,14 @@ def _row(result: CheckResult) -> dict[str, Any]:
     }
 
 
-def _why(result: CheckResult) -> dict[str, Any]:
-    """Return why a resource was checked, and the days between its expected changes if these are the reason."""
-    reason = result.resource.why
-    if reason is not SelectionReason.VISIT_EXPECTED:
-        return {"why": reason and reason.label}
-    known = result.resource.changes
-    days = round(1 / change_rates.rate(known.expected, known.own))
-    return {"why": reason.label, "every_days": max(days, 1)}
-
-
 _UNCHANGED = frozenset({Outcome.NOT_MODIFIED, Outcome.SAME_HASH, Outcome.REPEAT_HASH})
 
 
-def _learned(result: CheckResult) -> dict[str, Any]:
-    """Return what a result says of how often the file changes; nothing if it is not known whether it
-    changed."""
-    evidence = data_changes.evidence_of(result)
-    changed = evidence is not None
-    if not changed and result.outcome not in _UNCHANGED:
-        return {}
-    known, at = result.resource.changes, result.attempt.at
-    stated = result.modified
-    right = changed and result.agreement is Agreement.AGREED
-    wrong = result.agreement is Agreement.MOVED
-    last_change = result.resource.last_change
-    if known.found_at is not None and last_change is not None and last_change > known.found_at:
-        # The harvest source states a change since the last check.
-        stated = stated or last_change
-        right, wrong = right or changed, wrong or not changed
-    learned = after_check(
-        known, at, changed=changed, stated=stated, only_stated=evidence is Evidence.HTTP_HEADER
-    )
-    return {
-        "seen_changes": learned.own.changes,
-        "watched_days": learned.own.days,
-        "together": learned.together,
-        "last_change_at": utc_text(learned.rhythm.changed_at) if changed else None,
-        "interval_days": learned.rhythm.every,
-        "regularity": learned.rhythm.regularity,
-        "change_seen": changed,
-        "date_right": right,
-        "date_wrong": wrong,
-    }
+def _change_seen(result: CheckResult) -> bool | None:
+    """Return whether the file has changed since the previous check; None if that is not known."""
+    if data_changes.evidence_of(result) is not None:
+        return True
+    return False if result.outcome in _UNCHANGED else None
 
 
 _COLUMNS = """
@@ -199,10 +162,11 @@ _COLUMNS = """
     hashed boolean, tells boolean, unconfirmed boolean, undetermined text, at timestamp,
     changed_at timestamp, method text, status integer, reason text, words text, received bigint,
     seconds numeric, shape jsonb, final_url text, sent_etag text, sent_modified text, modified timestamp,
-    seen_changes double precision, watched_days double precision, together double precision,
-    last_change_at timestamp, interval_days double precision, regularity double precision,
-    change_seen boolean, date_right boolean, date_wrong boolean, hides_changes boolean,
+    change_seen boolean, hides_changes boolean,
     why text, every_days integer"""
+
+_LEAST_DAYS, _MOST_DAYS = 1 / 24, 1e5
+"""Limits of the days between two checks: a clock may have gone back, or wrong."""
 
 _SECOND = """to_char(f.{}, 'YYYY-MM-DD"T"HH24\\:MI\\:SS"Z"')"""
 _ATTEMPT = f"""
@@ -218,6 +182,11 @@ _NEW_CONTENT = ", ".join(
     f"'{outcome.value}'" for outcome in (Outcome.FIRST_HASH, Outcome.REPEAT_HASH, Outcome.CHANGED)
 )
 """Outcomes after which what was known of other content is forgotten."""
+
+_WATCHED = f"""CASE WHEN f.change_seen IS NOT NULL THEN
+        least(greatest(extract(epoch FROM f.at - c.succeeded_at) / 86400, {_LEAST_DAYS}), {_MOST_DAYS})
+        / CASE WHEN f.change_seen THEN 2 ELSE 1 END END"""
+"""The days that a check has watched. A change came some time between two checks: on average, in the middle."""
 
 _WRITE = f"""
 UPDATE freshness_check c SET
@@ -246,15 +215,9 @@ UPDATE freshness_check c SET
     failed_at = CASE WHEN f.failed THEN f.at WHEN f.found THEN NULL ELSE c.failed_at END,
     undetermined = CASE WHEN f.tells THEN NULL ELSE coalesce(f.undetermined, c.undetermined) END,
     shape = CASE WHEN f.outcome IN ({_NEW_CONTENT}) THEN f.shape ELSE coalesce(f.shape, c.shape) END,
-    seen_changes = coalesce(f.seen_changes, c.seen_changes),
-    watched_days = coalesce(f.watched_days, c.watched_days),
-    together = coalesce(f.together, c.together),
-    last_change_at = coalesce(f.last_change_at, c.last_change_at),
-    interval_days = coalesce(f.interval_days, c.interval_days),
-    regularity = coalesce(f.regularity, c.regularity),
+    seen_changes = c.seen_changes + CASE WHEN f.change_seen THEN 1 ELSE 0 END,
+    watched_days = c.watched_days + coalesce({_WATCHED}, 0),
     change_seen_at = CASE WHEN f.change_seen THEN :run_start ELSE c.change_seen_at END,
-    dates_right = c.dates_right + CASE WHEN f.date_right THEN 1 ELSE 0 END,
-    dates_wrong = c.dates_wrong + CASE WHEN f.date_wrong THEN 1 ELSE 0 END,
     hides_changes = coalesce(f.hides_changes, c.hides_changes),
     attempts = jsonb_path_query_array({_ATTEMPT} || c.attempts, '$[0 to {ATTEMPTS - 1}]'),
     strip = right(c.strip || CASE WHEN f.failed THEN 'f' WHEN f.found THEN 'w' ELSE 'u' END, {STRIP})

@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from ..copies.store import StagedBody
 from .decisions import Agreement, KnownContent, Outcome
-from .learning import Known
 from .selection import SelectionReason
 from .shapes import Shape
 
@@ -24,8 +23,8 @@ class ResourceToCheck(NamedTuple):
     :ivar has_shape: whether the shape of the stored content was read
     :ivar is_new: whether this run is the first to see the resource
     :ivar is_touched: whether the resource's own date is later than at the previous run
-    :ivar changes: how often the file has changed so far
     :ivar why: why the run chose the resource; None if nothing was chosen
+    :ivar every_days: the days between two changes that are expected, if these are the reason
     """
 
     resource_id: str
@@ -41,8 +40,8 @@ class ResourceToCheck(NamedTuple):
     has_shape: bool = False
     is_new: bool = False
     is_touched: bool = False
-    changes: Known = Known()
     why: SelectionReason | None = None
+    every_days: int | None = None
 
 
 class Attempt(NamedTuple):

@@ -31,8 +31,6 @@ ALL_HOSTS = "*"
 class ResourcePlace(Enum):
     """The place of a resource's file, as far as it decides whether the URL is checked."""
 
-    __hash__ = object.__hash__  # as of SelectionReason
-
     EXTERNAL = ""
     INTERNAL = "internal-"
     """On the site itself, or in its file store: its metadata change with the file."""
@@ -42,8 +40,6 @@ class ResourcePlace(Enum):
 
 class MetadataChange(Enum):
     """A change of the resource's own date since the previous run."""
-
-    __hash__ = object.__hash__  # as of SelectionReason
 
     FIRST_RUN = "firstrun"
     """No run has seen the resource at this URL."""

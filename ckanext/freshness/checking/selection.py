@@ -41,9 +41,6 @@ URL neither broken nor working for so long."""
 class SelectionReason(Enum):
     """The reason why a run checks a resource, or does not."""
 
-    # Hashed for each resource: Enum's own hash takes a fifth of the selection (./dev bench check full_size).
-    __hash__ = object.__hash__
-
     INTERNAL = "internal"
     """An upload, or a URL on a host of the site: its metadata change with the file."""
     AD_HOC = "ad hoc"
@@ -157,32 +154,22 @@ class SelectionRules:
 
 
 class History(NamedTuple):
-    """The changes of a resource, and what it shares with the other files of its dataset.
+    """The changes of a resource and of its dataset, for the policy ``learned``.
 
-    :ivar rate: changes that are expected in a day; see :mod:`.change_rates`
-    :ivar delinquent: when the dataset becomes delinquent
-    :ivar together: how often files of the dataset have changed when others of it had, from 0 to 1
+    :ivar rate: changes that are expected in a day; see :func:`.learned.rate`
     :ivar files: number of files of the dataset whose last check did not fail, at least 1
     :ivar turn: number of these that have waited longer for a check
     :ivar probed_at: start of the run that last checked any of them
     :ivar change_seen_at: start of the run that last found a change of any of them
     :ivar hides_changes: whether a server has said "not modified" of a file of the dataset that had changed
-    :ivar changed_at: the file's last change; see :class:`.rhythms.Rhythm` for this and the next two
-    :ivar every: days between its changes
-    :ivar regularity: the probability that it changes regularly
     """
 
     rate: float = 1 / 60
-    delinquent: datetime | None = None
-    together: float = 0.5
     files: int = 1
     turn: int = 0
     probed_at: datetime | None = None
     change_seen_at: datetime | None = None
     hides_changes: bool = False
-    changed_at: datetime | None = None
-    every: float | None = None
-    regularity: float = 0.0
 
 
 NO_HISTORY = History()

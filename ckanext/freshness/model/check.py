@@ -142,45 +142,15 @@ class ResourceCheck(tk.BaseModel):
         DOUBLE_PRECISION,
         nullable=False,
         server_default="0",
-        doc="number of changes that checks found; old ones fade",
+        doc="number of changes that checks found",
     )
     watched_days = Column(
         DOUBLE_PRECISION,
         nullable=False,
         server_default="0",
-        doc="days between the checks that found them; old ones fade",
+        doc="days between checks that found out whether the file changed",
     )
     change_seen_at = Column(DateTime, doc="start of the run that last found a change")
-    together = Column(
-        DOUBLE_PRECISION,
-        nullable=False,
-        server_default="0.5",
-        doc="how often the file changed when others of its dataset had, from 0 to 1",
-    )
-    last_change_at = Column(
-        DateTime, doc="when the last change that a check saw happened, as far as known"
-    )
-    interval_days = Column(
-        DOUBLE_PRECISION, doc="days between the last changes; empty if fewer than two are known"
-    )
-    regularity = Column(
-        DOUBLE_PRECISION,
-        nullable=False,
-        server_default="0.1",
-        doc="probability that the file changes at regular intervals",
-    )
-    dates_right = Column(
-        Integer,
-        nullable=False,
-        server_default="0",
-        doc="checks in which the stated date was right",
-    )
-    dates_wrong = Column(
-        Integer,
-        nullable=False,
-        server_default="0",
-        doc="checks in which the stated date was wrong",
-    )
     hides_changes = Column(
         Boolean,
         nullable=False,

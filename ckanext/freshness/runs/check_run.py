@@ -361,13 +361,12 @@ def _offer(
     counts: RunCounts | None = None,
 ) -> None:
     """Offer the resources of a scope to a selection, and count them."""
-    learns = isinstance(selection, LearnedSelection)
     candidates = check_rows.stream(
         now,
         checks,
         package_ids=scope.package_ids,
         host=scope.host,
-        hosts=check_rows.observed_on_hosts() if learns else None,
+        with_history=isinstance(selection, LearnedSelection),
     )
     for candidate in candidates:
         reason = selection.add(candidate)

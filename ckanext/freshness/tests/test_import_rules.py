@@ -91,8 +91,7 @@ HARVEST_SQL = re.compile(r"\b(?:FROM|JOIN|UPDATE|INTO)\s+harvest_\w+")
 PURE = (
     *("aging/", "checking/decisions.py", "checking/content.py", "checking/selection.py"),
     "checking/shapes.py",
-    *("checking/change_rates.py", "checking/learned.py", "checking/learning.py"),
-    "checking/rhythms.py",
+    "checking/learned.py",
     *(f"iati/policy/{name}.py" for name in ("attempts", "iati_file", "rules", "state")),
     *("harvesting/record.py", "harvesting/strategy.py"),
 )

@@ -11,11 +11,10 @@ import pytest
 from ckan.tests.helpers import changed_config
 
 from ckanext.freshness import settings
-from ckanext.freshness.checking import change_rates, check_rows
-from ckanext.freshness.checking.change_rates import Observations
+from ckanext.freshness.checking import check_rows
 from ckanext.freshness.checking.check_rows import SyncedRows
 from ckanext.freshness.checking.decisions import KnownContent, Outcome
-from ckanext.freshness.checking.learning import Known
+from ckanext.freshness.checking.learned import rate
 from ckanext.freshness.checking.results import ResourceToCheck
 from ckanext.freshness.checking.selection import (
     IS_BROKEN,
@@ -212,15 +211,10 @@ def test_candidates_have_the_history_of_their_dataset_where_it_is_wanted() -> No
         resource(name)
     check_rows.sync(NOW, TYPES)
     judged()
-    sql("UPDATE freshness_dataset SET delinquent = '2026-12-24'")
-    sql(
-        "UPDATE freshness_check SET last_change_at = '2026-11-20', interval_days = 30, regularity = 0.9 "
-        "WHERE resource_id = 'r1'"
-    )
     for number, name in enumerate(("r1", "r2", "failing"), start=1):
         sql(
             "UPDATE freshness_check SET seen_changes = :n, watched_days = 10 * :n, visited_at = :at, "
-            "change_seen_at = :at, failures = :failures, together = 0.25 WHERE resource_id = :id",
+            "change_seen_at = :at, failures = :failures WHERE resource_id = :id",
             n=number,
             at=utc(NOW - number * DAY),
             failures=int(name == "failing"),
@@ -228,26 +222,17 @@ def test_candidates_have_the_history_of_their_dataset_where_it_is_wanted() -> No
         )
     assert {row.history for row in rows()} == {NO_HISTORY}
 
-    def rate_of(changes: int) -> float:
-        own = Observations(changes, 10 * changes)
-        expectation = change_rates.expected(30, dataset=Observations(6, 60).without(own))
-        return change_rates.rate(expectation, own)
-
     of_dataset: dict[str, Any] = {
-        "delinquent": datetime(2026, 12, 24),
         "files": 2,
         "probed_at": utc(NOW - DAY),
         "change_seen_at": utc(NOW - DAY),
-        "together": (3 * 0.25 + 0.5) / 4,
-        "regularity": 0.1,
     }
-    rhythm = {"changed_at": datetime(2026, 11, 20), "every": 30.0, "regularity": 0.9}
-    assert {row.resource_id: row.history for row in rows(hosts={})} == {
+    assert {row.resource_id: row.history for row in rows(with_history=True)} == {
         # The one that has waited longest comes first, those that fail or were never checked come last.
-        "r2": History(rate_of(2), turn=0, **of_dataset),
-        "r1": History(rate_of(1), turn=1, **{**of_dataset, **rhythm}),
-        "upload": History(rate_of(0), turn=2, **of_dataset),
-        "failing": History(rate_of(3), turn=3, **of_dataset),
+        "r2": History(rate(30, 2, 20), turn=0, **of_dataset),
+        "r1": History(rate(30, 1, 10), turn=1, **of_dataset),
+        "upload": History(rate(30, 0, 0), turn=2, **of_dataset),
+        "failing": History(rate(30, 3, 30), turn=3, **of_dataset),
     }
 
 
@@ -380,10 +365,8 @@ def test_a_visit_starts_from_what_was_remembered() -> None:
     judged(frequency=7)
     memory = KnownContent('W/"é"', "yesterday", HASH, ("sha256:b", "sha256:c"), outdated=True)
     write(finding(memory=memory))
-    changes = Known(expected=1 / 7, found_at=NOW)
     assert start() == ResourceToCheck(
         *("r", "p", URL, memory, None, NOW - 7 * DAY, False, "CSV", "text/csv"),
-        changes=changes,
     )
 
 

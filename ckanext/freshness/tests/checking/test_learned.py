@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ckanext.freshness.checking.learned import LearnedSelection, priority_of
+from ckanext.freshness.checking.learned import LearnedSelection, priority_of, rate
 from ckanext.freshness.checking.selection import (
     Candidate,
     History,
@@ -38,13 +38,10 @@ def reason(**facts: Any) -> SelectionReason | None:
 
 
 def value(history: dict[str, Any], **facts: Any) -> float:
-    candidate = BEFORE._replace(history=History(**{"together": 0.0, **history}), **facts)
+    candidate = BEFORE._replace(history=History(**history), **facts)
     priority = priority_of(candidate, NOW, RULES)
     assert priority is not None
     return priority.value
-
-
-DUE = {"due": NOW, "history": History(delinquent=NOW + DAY)}
 
 
 @pytest.mark.parametrize(
@@ -62,17 +59,7 @@ DUE = {"due": NOW, "history": History(delinquent=NOW + DAY)}
         (failed(NOW - 7 * DAY, 3, succeeded_at=None), SelectionReason.VISIT_EXPECTED),
         (failed(NOW - 30 * DAY, 9, succeeded_at=None), SelectionReason.VISIT_BOUND),
         (hashed(NOW - 14 * DAY + HOUR), SelectionReason.VISIT_BOUND),
-        (DUE, SelectionReason.VISIT_DUE),
-        (DUE | {"history": History(delinquent=NOW)}, SelectionReason.VISIT_EXPECTED),
-        # One file is enough where all change together.
-        (
-            DUE | {"history": History(delinquent=NOW + DAY, files=4, turn=1, together=1.0)},
-            SelectionReason.VISIT_EXPECTED,
-        ),
-        (
-            DUE | {"history": History(delinquent=NOW + DAY, files=4, turn=1, together=0.5)},
-            SelectionReason.VISIT_DUE,
-        ),
+        ({"due": NOW}, SelectionReason.VISIT_EXPECTED),
     ],
 )
 def test_the_reason_of_a_check(facts: dict[str, Any], expected: SelectionReason | None) -> None:
@@ -82,30 +69,15 @@ def test_the_reason_of_a_check(facts: dict[str, Any], expected: SelectionReason 
 def test_values() -> None:
     slow, fast = {"rate": 1 / 300}, {"rate": 1.0}
     assert value(fast) > value(slow)
-    assert value(slow, **hashed(NOW - 6 * DAY)) > 3 * value(slow)
-    assert value(slow, is_touched=True) > value(slow) + 1
-    several = {**slow, "files": 5, "together": 1.0, "probed_at": NOW - 3 * DAY}
-    assert value(several) == pytest.approx(5 * value(slow), rel=0.05)
-    assert value({**several, "turn": 1}) < value(slow)
+    assert value(slow, **hashed(NOW - 6 * DAY)) == pytest.approx(4 * value(slow))
+    several = {**slow, "files": 5, "probed_at": NOW - 3 * DAY}
+    # A check of one file of five watches the half of what happens to all.
+    assert value(several) == pytest.approx(3 * value(slow))
+    assert value({**several, "turn": 1}) == pytest.approx(value(slow) / 2)
     # Another file has changed since.
-    assert value({**several, "turn": 1, "change_seen_at": NOW - DAY}) > 2
+    assert value({**several, "turn": 1, "change_seen_at": NOW - DAY}) > 5
     assert value({**several, "turn": 1, "change_seen_at": NOW - 3 * DAY}) < 1
     assert value(slow, due=NOW - DAY) > value(slow)
-
-
-def test_a_file_that_changes_regularly_is_checked_when_a_change_is_expected() -> None:
-    values = []
-    for since in (5, 25, 34, 40):
-        rhythm = {"changed_at": NOW - since * DAY, "every": 30.0, "regularity": 0.9}
-        values.append(value({"rate": 1 / 30, **rhythm}))
-    random = value({"rate": 1 / 30})
-    assert values[0] < random / 3
-    assert values[0] < values[1] < values[2]
-    assert values[2] > 2 * random
-    # It did not change in the window that ended before the last check.
-    assert values[3] < random
-    # Nothing is lost by a rhythm of which nothing is known.
-    assert value({"rate": 1 / 30, "changed_at": NOW - 5 * DAY}) == random
 
 
 def test_more_than_one_change_a_night_counts_as_one() -> None:
@@ -113,9 +85,9 @@ def test_more_than_one_change_a_night_counts_as_one() -> None:
 
 
 def test_files_of_a_changed_dataset_come_first_unless_they_change_again_soon() -> None:
-    changed = {"files": 5, "turn": 1, "together": 1.0, "change_seen_at": NOW}
-    slow, fast = value({"rate": 1 / 30, **changed}), value({"rate": 1.0, **changed})
-    assert slow > fast > value({"rate": 1 / 30, "files": 5, "together": 1.0})
+    changed = {"files": 5, "turn": 1, "change_seen_at": NOW}
+    slow, fast = value({"rate": 1 / 30, **changed}), value({"rate": 1 / 2, **changed})
+    assert slow > fast > value({"rate": 1 / 30, "files": 5})
 
 
 def chosen(rows: list[Candidate], budget: int) -> list[str]:
@@ -125,12 +97,11 @@ def chosen(rows: list[Candidate], budget: int) -> list[str]:
     return [candidate.resource_id for candidate in selection.chosen()]
 
 
-def test_failing_and_due_resources_come_before_bounds_and_values_within_their_shares() -> None:
+def test_failing_links_come_before_bounds_and_bounds_before_values_within_their_share() -> None:
     kinds: dict[str, dict[str, Any]] = {
         "failing": failed(NOW - DAY, 1),
         "unconfirmed": {"unconfirmed": True},
-        "bound": hashed(NOW - 20 * DAY),
-        "due": DUE,
+        "bound": hashed(NOW - 20 * DAY) | {"history": History(rate=0.001)},
         "valuable": {"history": History(rate=1.0)},
     }
     rows = [
@@ -139,13 +110,32 @@ def test_failing_and_due_resources_come_before_bounds_and_values_within_their_sh
         for number in range(20)
     ]
     counts = {}
-    for budget in (100, 50, 20, 0):
+    for budget in (80, 50, 20, 0):
         found = [one.split()[0] for one in chosen(rows, budget)]
         assert len(found) == budget
         counts[budget] = {kind: found.count(kind) for kind in kinds}
-    assert counts[100] == dict.fromkeys(kinds, 20)
-    assert counts[50] == {"unconfirmed": 20, "failing": 20, "bound": 0, "due": 10, "valuable": 0}
-    assert counts[20] == {"unconfirmed": 20, "failing": 0, "bound": 0, "due": 0, "valuable": 0}
+    assert counts[80] == dict.fromkeys(kinds, 20)
+    assert counts[50] == {"unconfirmed": 20, "failing": 20, "bound": 6, "valuable": 4}
+    assert counts[20] == {"unconfirmed": 20, "failing": 0, "bound": 0, "valuable": 0}
+
+
+@pytest.mark.parametrize(
+    ("frequency", "changes", "days", "expected"),
+    [
+        (None, 0, 0, 1 / 60),
+        (0, 0, 0, 1 / 10),
+        (-1, 0, 0, 1 / 600),
+        (-2, 0, 0, 1 / 90),
+        (7, 0, 0, 1 / 7),
+        # What was seen soon counts more than what was declared.
+        (365, 10, 100, 10.5 / 282.5),
+        (1, 0, 99.5, 0.005),
+    ],
+)
+def test_the_rate_is_learned(
+    frequency: int | None, changes: float, days: float, expected: float
+) -> None:
+    assert rate(frequency, changes, days) == pytest.approx(expected)
 
 
 def test_if_the_budget_is_too_small_the_bounds_are_stretched_for_all() -> None:

@@ -11,9 +11,7 @@ from hypothesis import settings as sized
 from hypothesis import strategies as st
 
 from ckanext.freshness.checking import check_rows, result_writer
-from ckanext.freshness.checking.change_rates import Observations
-from ckanext.freshness.checking.decisions import Agreement, KnownContent, Outcome
-from ckanext.freshness.checking.learning import Known
+from ckanext.freshness.checking.decisions import KnownContent, Outcome
 from ckanext.freshness.checking.result_writer import EFFECTS
 from ckanext.freshness.checking.results import Attempt, CheckResult
 from ckanext.freshness.checking.selection import SelectionReason
@@ -30,8 +28,6 @@ from ckanext.freshness.tests.checking.tables import (
     finding,
     known,
     one_resource,
-    package,
-    resource,
     sql,
     start,
     visit,
@@ -264,8 +260,7 @@ def test_nothing_is_half_written() -> None:
 
 # What checks teach of changes.
 
-LEARNED = "seen_changes, watched_days, together, change_seen_at, dates_right, dates_wrong"
-RHYTHM = "last_change_at, interval_days, regularity"
+LEARNED = "seen_changes, watched_days, change_seen_at"
 
 
 def checked(days: int, outcome: Outcome, **more: Any) -> CheckResult:
@@ -277,53 +272,22 @@ def checked(days: int, outcome: Outcome, **more: Any) -> CheckResult:
 def test_observations_are_stored_with_their_result() -> None:
     one_resource()
     write(finding(), start=NOW)
-    write(checked(10, Outcome.SAME_HASH, agreement=Agreement.MOVED))
+    write(checked(10, Outcome.SAME_HASH))
     assert known(LEARNED) == {
         "seen_changes": 0,
         "watched_days": 10,
-        "together": 0.5,
         "change_seen_at": None,
-        "dates_right": 0,
-        "dates_wrong": 1,
     }
     # Nobody knows whether the file has changed.
-    for outcome in (Outcome.ERROR, Outcome.CANNOT_TELL, Outcome.API, Outcome.UNCONFIRMED):
+    for outcome in (Outcome.ERROR, Outcome.CANNOT_TELL, Outcome.UNCONFIRMED):
         write(checked(11, outcome))
     assert known("watched_days") == {"watched_days": 10}
     at = NOW + 20 * DAY
-    modified = at - 2 * DAY
-    write(
-        checked(20, Outcome.CHANGED, changed_at=at, modified=modified, agreement=Agreement.AGREED),
-        start=at,
-    )
+    write(checked(20, Outcome.CHANGED, changed_at=at), start=at)
     found = known(LEARNED)
-    assert 0.5 < found["seen_changes"] < 1.1 and 10 < found["watched_days"] < 20
+    # Half of the days since the last check that found the file, eleven days after the first.
+    assert (found["seen_changes"], found["watched_days"]) == (1, 10 + 9 / 2)
     assert found["change_seen_at"] == at.replace(tzinfo=None)
-    assert (found["dates_right"], found["dates_wrong"]) == (1, 1)
-
-
-def test_the_rhythm_is_stored_with_its_result() -> None:
-    one_resource()
-    write(finding(), start=NOW)
-    write(checked(10, Outcome.SAME_HASH))
-    assert known(RHYTHM) == {"last_change_at": None, "interval_days": None, "regularity": 0.1}
-    found = []
-    for days in (20, 50, 80):
-        at = NOW + days * DAY
-        modified = at - 2 * DAY
-        write(
-            checked(days, Outcome.CHANGED, changed_at=at, modified=modified,
-                    agreement=Agreement.AGREED),
-            start=at,
-        )  # fmt: skip
-        found.append(known(RHYTHM))
-    assert found[-1]["last_change_at"] == (NOW + 78 * DAY).replace(tzinfo=None)
-    assert found[1]["interval_days"] == pytest.approx(30)
-    assert found[2]["interval_days"] == pytest.approx(30)
-    assert found[0]["regularity"] == found[1]["regularity"] == 0.1 < found[2]["regularity"]
-    # A check that sees no change leaves it as it is.
-    write(checked(90, Outcome.SAME_HASH))
-    assert known(RHYTHM) == found[-1]
 
 
 def test_a_server_hides_changes_until_its_validators_tell_one() -> None:
@@ -349,8 +313,8 @@ def test_an_attempt_says_why_it_was_made(
     reason: SelectionReason | None, told: dict[str, Any]
 ) -> None:
     one_resource()
-    changes = Known(own=Observations(9.5, 85), expected=1 / 10)
-    write(finding(resource=visit()._replace(why=reason, changes=changes)))
+    days = 9 if reason is SelectionReason.VISIT_EXPECTED else None
+    write(finding(resource=visit()._replace(why=reason, every_days=days)))
     (attempt,) = known("attempts")["attempts"]
     assert {key: attempt[key] for key in ("why", "every_days") if key in attempt} == told
 
@@ -372,15 +336,3 @@ def test_a_write_that_is_killed_neither_loses_nor_doubles_an_observation() -> No
     # The next run begins with what was stored, so the days are watched once.
     write(checked(12, Outcome.SAME_HASH))
     assert known("watched_days")["watched_days"] == pytest.approx(12, abs=0.1)
-
-
-def test_files_of_a_dataset_learn_from_each_other() -> None:
-    package()
-    for name in ("r", "other"):
-        resource(name)
-    check_rows.sync(NOW, TYPES)
-    write(finding(), finding(resource=visit()._replace(resource_id="other")), start=NOW)
-    sql("UPDATE freshness_check SET seen_changes = 50, watched_days = 100, change_seen_at = :at "
-        "WHERE resource_id = 'other'", at=NOW + DAY)  # fmt: skip
-    known_changes = start(NOW + 2 * DAY).changes
-    assert known_changes.others_changed and known_changes.expected == pytest.approx(0.4, abs=0.1)

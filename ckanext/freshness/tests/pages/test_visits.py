@@ -18,9 +18,7 @@ from ckan.tests import factories
 from ckan.tests.helpers import call_action
 
 from ckanext.freshness.checking import check_rows, result_writer
-from ckanext.freshness.checking.change_rates import Observations
 from ckanext.freshness.checking.decisions import KnownContent, Outcome
-from ckanext.freshness.checking.learning import Known
 from ckanext.freshness.checking.results import Attempt, CheckResult, ResourceToCheck
 from ckanext.freshness.checking.selection import SelectionReason
 from ckanext.freshness.ckan_adapter.ckan_core import model
@@ -117,9 +115,9 @@ def test_a_link_says_why_it_was_checked(read: Read, world: dict[str, Any]) -> No
     made = make("asked", [{"name": "Asked"}, {"name": "Learned"}, {"name": "Unknown"}])
     check_rows.sync(NOW - 60 * DAY, {"dataset"})
     reasons = (SelectionReason.VISIT_ASKED, SelectionReason.VISIT_EXPECTED, None)
-    changes = Known(own=Observations(9.5, 85), expected=1 / 10)
     for resource, why in zip(made["resources"], reasons, strict=True):
-        write(resource, [(Outcome.SAME_HASH, {})], why=why, changes=changes)
+        days = 9 if why is SelectionReason.VISIT_EXPECTED else None
+        write(resource, [(Outcome.SAME_HASH, {})], why=why, every_days=days)
     shown = cards(read(page_of("asked")))
     told = {name: words.partition("Why it was checked: ") for name, words in shown.items()}
     assert told["Asked (CSV)"][2].startswith("somebody asked for the check")
