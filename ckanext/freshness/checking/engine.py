@@ -34,8 +34,8 @@ _SHORTEST_REQUEST = 0.01
 _KEEP_ALIVE = 10.0
 """Seconds for which a connection is kept for a delayed check; the client closes it after 15."""
 
-_LOOKUPS = 20_000
-"""Names looked up at the same time, with two queries each: a resolver can tell 65,536 queries apart."""
+_LOOKUPS = 2_000
+"""Names looked up at the same time: name servers drop queries when they are overloaded."""
 
 _RETRY_BUSY = 0.05
 """Seconds until a host is tried again if other users of the client occupy all its connections."""

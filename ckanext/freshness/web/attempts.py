@@ -11,12 +11,10 @@ from dataclasses import replace
 import aiohttp
 from multidict import CIMultiDict
 
-from .connections import Exchange
-from .decoder import Decoder, decoder_of
-from .errors import FailureReason, FetchError
+from .connections import NETWORK_FAULTS, Circumstances, Exchange, fault_of
+from .errors import FailureReason, Fault, FetchError
 from .exchange import ERROR_BYTES, MIB, Answer, Body, Choose, Enough, Hop, Limits, Request
-from .faults import NETWORK_FAULTS, Circumstances, Fault, fault_of
-from .headers import can_be_sent, illegal_header
+from .headers import Decoder, can_be_sent, decoder_of, illegal_header
 from .hosts import Host
 from .urls import Target, display_url, join_url, parse_url
 

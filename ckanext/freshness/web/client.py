@@ -6,8 +6,8 @@ allowed, its address, and the limits of its host. Time limits hold for one attem
 queues does not count. Bodies are read in pieces. Their size is limited as received and as decompressed,
 whatever the headers claim.
 
-If a connection breaks before an answer begins, the request is sent once more at once, as part of the same
-attempt (RFC 9112, section 9.3.1: kept connections end like that).
+If a connection breaks before an answer begins, aiohttp sends the request once more, as part of the same attempt
+(RFC 9112, section 9.3.1: kept connections end like that).
 """
 
 from __future__ import annotations
@@ -26,15 +26,20 @@ from yarl import URL
 
 from .address_guard import InsideAddress
 from .attempts import RequestAttempts, backoff, drain, pause_after, take_body
-from .connections import Connections, Exchange
-from .decoder import ENCODINGS
+from .connections import NETWORK_FAULTS, Connections, Exchange, fault_of
 from .dns import NameFault, Names
-from .errors import FailureReason, FetchError
+from .errors import FailureReason, Fault, FetchError
 from .exchange import Answer, Choose, ClientSettings, Request
-from .faults import NETWORK_FAULTS, Fault, fault_of
-from .headers import can_be_sent, parse_http_date, parse_retry_after
-from .hosts import Circuit, Host, Hosts
-from .robots import MAX_BYTES, crawl_delay, robots_url, rules_of
+from .headers import ENCODINGS, can_be_sent, parse_http_date, parse_retry_after
+from .hosts import (
+    MAX_ROBOTS_BYTES,
+    Circuit,
+    Host,
+    Hosts,
+    crawl_delay,
+    robots_url,
+    rules_of,
+)
 from .urls import Target, display_url, host_name
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
@@ -141,7 +146,9 @@ class Client:
                 host.leave()
         except Fault as fault:
             host.statistics.errors[fault.reason] += 1
-            pause = pause_after(pending) if fault.reason.retriable else None
+            # A kept connection may hold the rest of an earlier answer, which is none.
+            is_stale = fault.reason is FailureReason.MALFORMED and not fault.answered
+            pause = pause_after(pending) if fault.reason.retriable or is_stale else None
             if pause is None:
                 # Without the cause: aiohttp's exceptions hold headers and the proxy's URL with secrets.
                 raise pending.error(fault) from None
@@ -258,7 +265,7 @@ class Client:
             raise Fault(FailureReason.ROBOTS, words)
 
     async def _robots(self, request: Request, target: Target, host: Host) -> Protego:
-        limits = replace(request.limits or self.settings.limits, max_bytes=MAX_BYTES)
+        limits = replace(request.limits or self.settings.limits, max_bytes=MAX_ROBOTS_BYTES)
         asked = Request(robots_url(target), host_allowed=request.host_allowed)
         found: Answer | FetchError
         try:

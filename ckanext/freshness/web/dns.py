@@ -36,10 +36,6 @@ _FIRST_WAIT = 1.0
 """Seconds until the query to a silent name server is repeated; c-ares adapts the wait to each server."""
 _QUESTIONS = 4
 """Queries to each name server; the wait doubles after each."""
-_BURST = 500
-"""The most lookups that begin within :data:`_BURST_SECONDS`: name servers drop queries when they are
-overloaded."""
-_BURST_SECONDS = 0.25
 _PAUSE = 1.0
 """Seconds for which a failed lookup is not repeated."""
 
@@ -50,16 +46,14 @@ class NameLimits:
 
     :ivar timeout: seconds to wait for a lookup
     :ivar ttl: seconds for which addresses are cached
-    :ivar tries: failed lookups after which a name is not looked up again in this run
     :raises ValueError: no lookup could succeed within these limits
     """
 
     timeout: float = 10.0
     ttl: float = 60.0
-    tries: int = 3
 
     def __post_init__(self) -> None:
-        for name in ("timeout", "ttl", "tries"):
+        for name in ("timeout", "ttl"):
             if not getattr(self, name) > 0:
                 raise ValueError(f"{name} must be above 0, not {getattr(self, name)}")
 
@@ -70,7 +64,6 @@ class _KnownName:
     until: float
     reason: FailureReason | None = None
     words: str = ""
-    failures: int = 0
 
 
 def system_resolver() -> AsyncResolver:
@@ -94,7 +87,6 @@ class Names:
         self._limits = limits or NameLimits()
         self._known: dict[str, _KnownName] = {}
         self._tasks: dict[str, asyncio.Task[_KnownName]] = {}
-        self._burst = asyncio.Semaphore(_BURST)
 
     def known(self, host: str) -> bool:
         """Return whether :meth:`addresses` answers at once."""
@@ -141,31 +133,27 @@ class Names:
         if self._resolver is None:
             self._resolver = self._make_resolver()
         timeout = self._limits.timeout
-        await self._burst.acquire()
-        asyncio.get_running_loop().call_later(_BURST_SECONDS, self._burst.release)
         try:
             lookup = self._resolver.resolve(host, family=socket.AF_UNSPEC)
             found = await asyncio.wait_for(lookup, timeout)
         except asyncio.TimeoutError:
-            known = self._failed(host, f"could not be looked up within {timeout:g} s")
+            known = _failed(f"could not be looked up within {timeout:g} s")
         except OSError as error:
             cause = error.__cause__
             if isinstance(cause, DNSError) and cause.args[0] in _DOES_NOT_EXIST:
                 words = "has a host name that does not exist"
                 known = _KnownName((), inf, FailureReason.NAME_NOT_FOUND, words)
             else:
-                known = self._failed(host, f"could not be looked up: {error.strerror or error}")
+                known = _failed(f"could not be looked up: {error.strerror or error}")
         else:
             addresses = dict.fromkeys(entry["host"] for entry in found)
             known = _KnownName(list(addresses), monotonic() + self._limits.ttl)
         self._known[host] = known
         return known
 
-    def _failed(self, host: str, words: str) -> _KnownName:
-        before = self._known.get(host)
-        failures = 1 + (before.failures if before is not None else 0)
-        until = inf if failures >= self._limits.tries else monotonic() + _PAUSE
-        return _KnownName((), until, FailureReason.NAME_LOOKUP_FAILED, words, failures)
+
+def _failed(words: str) -> _KnownName:
+    return _KnownName((), monotonic() + _PAUSE, FailureReason.NAME_LOOKUP_FAILED, words)
 
 
 class GuardedResolver(AbstractResolver):

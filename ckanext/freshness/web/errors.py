@@ -1,4 +1,4 @@
-"""The reasons of failed requests, and the exception that carries them."""
+"""The reasons of failed requests, and the exceptions that carry them."""
 
 from __future__ import annotations
 
@@ -151,3 +151,26 @@ class FetchError(Exception):
     def __str__(self) -> str:
         tried = f", tried {self.attempts} times" if self.attempts > 1 else ""
         return f"{self.url} {self.words}{tried}"
+
+
+_TIMEOUTS = frozenset({FailureReason.READ_TIMEOUT, FailureReason.TOTAL_TIMEOUT})
+
+
+class Fault(Exception):
+    """A failure inside the client, which callers get as a FetchError.
+
+    :ivar answered: whether status and headers had arrived
+    """
+
+    def __init__(self, reason: FailureReason, words: str, retry_after: float | None = None) -> None:
+        super().__init__(reason, words)
+        self.reason = reason
+        self.words = words
+        self.retry_after = retry_after
+        self.answered = False
+
+    @property
+    def silence(self) -> FailureReason | None:
+        """Return the reason if the host gave no answer, else None. An answer that does not end in time
+        does not count as an answer."""
+        return None if self.answered and self.reason not in _TIMEOUTS else self.reason

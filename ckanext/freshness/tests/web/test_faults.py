@@ -32,10 +32,10 @@ from ckanext.freshness.tests.web.support import (
 )
 from ckanext.freshness.web.address_guard import Guard
 from ckanext.freshness.web.client import Client
+from ckanext.freshness.web.connections import Circumstances, fault_of
 from ckanext.freshness.web.dns import NameLimits, Names
 from ckanext.freshness.web.errors import FailureReason, FetchError
 from ckanext.freshness.web.exchange import Limits, Request
-from ckanext.freshness.web.faults import Circumstances, fault_of
 from ckanext.freshness.web.hosts import Hosts
 
 IMPATIENT = {"read": 0.1, "attempts": 2}
@@ -131,36 +131,36 @@ SERVED: list[tuple[faults.Fault, dict[str, float], FailureReason, str, int]] = [
         {},
         FailureReason.MALFORMED,
         "",
-        1,
+        3,
     ),
     (
         faults.Raw(b"<html>hello</html>"),
         {},
         FailureReason.MALFORMED,
         "did not answer in HTTP",
-        1,
+        3,
     ),
     (
         faults.Raw(b"\x00\x01\x02\xff" * 50),
         {},
         FailureReason.MALFORMED,
         "did not answer in HTTP",
-        1,
+        3,
     ),
     (
         faults.Raw(b"SSH-2.0-OpenSSH_9.2\r\n"),
         {},
         FailureReason.MALFORMED,
         "did not answer in HTTP",
-        1,
+        3,
     ),
-    (faults.malformed_headers(), {}, FailureReason.MALFORMED, "did not answer in HTTP", 1),
+    (faults.malformed_headers(), {}, FailureReason.MALFORMED, "did not answer in HTTP", 3),
     (
         faults.huge_headers(),
         {},
         FailureReason.MALFORMED,
         "sent headers longer than 32768 bytes",
-        1,
+        3,
     ),
     (
         faults.Raw(
@@ -186,7 +186,7 @@ SERVED: list[tuple[faults.Fault, dict[str, float], FailureReason, str, int]] = [
         {},
         FailureReason.MALFORMED,
         "did not answer in HTTP",
-        1,
+        3,
     ),
     (
         faults.EndlessBody(),

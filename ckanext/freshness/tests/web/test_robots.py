@@ -22,8 +22,7 @@ from ckanext.freshness.web.client import Client
 from ckanext.freshness.web.dns import Names
 from ckanext.freshness.web.errors import FailureReason, FetchError
 from ckanext.freshness.web.exchange import Request
-from ckanext.freshness.web.hosts import Hosts
-from ckanext.freshness.web.robots import MAX_CRAWL_DELAY, crawl_delay, robots_url, rules_of
+from ckanext.freshness.web.hosts import MAX_CRAWL_DELAY, Hosts, crawl_delay, robots_url, rules_of
 from ckanext.freshness.web.urls import parse_url
 
 OBEDIENT = replace(UNHURRIED, robots=True)
