@@ -356,7 +356,7 @@ What to look at
     {base}/dataset/{own.ALL_FILES}/freshness    what checks find at links; log in to check them again
     {base}/freshness/data    which data have changed: rows and columns; the feed is {base}/freshness/data.atom
     {base}/freshness/frequencies    update frequencies that do not fit the data; log in to change them
-    {base}/dataset/market-surveys/freshness    how often data really change, and when the next update comes
+    {base}/dataset/market-surveys/freshness    how often data really change
     {base}/harvest    a source whose deletions are on hold, and one that has gone
     {base}/harvest/{source.name}    log in, press Admin, then Reharvest
     {base}/organization/{ORGANIZATION}"""

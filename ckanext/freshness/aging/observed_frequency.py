@@ -1,15 +1,11 @@
 """How often the data of a dataset really change, and whether its declared update frequency fits. Pure.
 
-The times between updates are taken to be independent of each other and about equally long. How much they vary
-is learned from them; before, it is expected to be moderate (:data:`_VARIATION`). The average time between two
-updates is then known as well as the variation and their number allow. Two things limit this:
+The observed frequency is the median of the last times between two updates. Two things limit what they tell:
 
 * If no update has come for longer than usual, that time counts as one of them, though the update is still to
   come.
-* Checks may be so far apart that each of them finds a change, which may be one of several. The average is then
-  an upper limit: the data change at least that often (:attr:`ObservedFrequency.at_least`).
-
-Everything is a probability, and no promise.
+* Checks may be so far apart that each of them finds a change, which may be one of several. The data then change
+  at least that often (:attr:`ObservedFrequency.at_least`).
 """
 
 from __future__ import annotations
@@ -18,42 +14,28 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import pairwise
-from math import exp, log, log1p, sqrt
-from statistics import NormalDist, fmean
+from math import log
+from statistics import fmean, median
 
-from ..dates import shifted
 from .frequency import CHOICES, NEVER
-
-PROBABILITY = 0.8
-"""The probability that a range contains its value."""
-
-CERTAIN = 0.9
-"""The certainty from which on another frequency is suggested."""
 
 LEAST_UPDATES = 3
 """Fewer updates tell nothing."""
 
-MOST_UPDATES = 50
+MOST_UPDATES = 11
 """Only so many updates count, the newest ones: habits change."""
+
+SUGGESTED_FROM = 5
+"""The number of updates from which on another frequency is suggested."""
+
+FACTOR = 2
+"""How many times longer or shorter than declared all times between these updates must be."""
 
 ONE_UPDATE = timedelta(hours=12)
 """Files that change within this time belong to one update."""
 
 _DAY = timedelta(days=1)
-_VARIATION = 0.5
-"""The standard deviation, in average times, of times between updates that is expected beforehand."""
-_WEIGHT = 2
-"""How many times between updates this expectation counts for."""
-_LATE = 0.05
-"""If a smaller share of times is as long as the one since the last update, nothing is said of the next."""
-
-_MOST_CERTAIN = 0.999
-"""Nothing is certain."""
-
 _PERIODS = sorted(days for days in CHOICES if days > 0)
-_NORMAL = NormalDist()
-_BELOW = (1 - PROBABILITY) / 2
-_Z = _NORMAL.inv_cdf(1 - _BELOW)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,26 +51,14 @@ class Update:
 
 
 @dataclass(frozen=True, slots=True)
-class NextUpdate:
-    """When the next update is expected: the median, and a range with :data:`PROBABILITY`."""
-
-    expected: datetime
-    earliest: datetime
-    latest: datetime
-
-
-@dataclass(frozen=True, slots=True)
 class ObservedFrequency:
     """How often the data of a dataset change.
 
     :ivar moments: of the updates that it was computed from, in order
-    :ivar days: the average time between two updates, in days
-    :ivar lowest: the range of this average with :data:`PROBABILITY`
+    :ivar days: the median of the days between two updates
+    :ivar lowest: the fewest days between two updates
+    :ivar highest: the most days between two updates
     :ivar at_least: whether the data may change more often, since each check found them changed
-    :ivar spread: the standard deviation of the average's logarithm
-    :ivar longer: the average length of the times in which a moment lies: longer than ``days`` if updates come
-        in bursts
-    :ivar next: None if the next update is so late that nothing can be said
     """
 
     moments: tuple[datetime, ...]
@@ -96,9 +66,6 @@ class ObservedFrequency:
     lowest: float
     highest: float
     at_least: bool
-    spread: float
-    longer: float
-    next: NextUpdate | None
 
     @property
     def updates(self) -> int:
@@ -110,11 +77,11 @@ class ObservedFrequency:
 class Misfit:
     """A declared update frequency that does not fit the observed one.
 
-    :ivar certainty: the probability that another of the usual frequencies fits better
-    :ivar suggested_days: the usual frequency that fits best
+    :ivar factor: how many times longer or shorter the observed days are
+    :ivar suggested_days: the usual frequency that is nearest
     """
 
-    certainty: float
+    factor: float
     suggested_days: int
 
 
@@ -129,60 +96,32 @@ def observed(updates: Iterable[Update], now: datetime) -> ObservedFrequency | No
         return None
     times = [(later.at - one.at) / _DAY for one, later in pairwise(counted)]
     since = (now - counted[-1].at) / _DAY
-    days = fmean(times)
-    if since > days:
+    if since > median(times):
         times.append(since)
-        days = fmean(times)
-    number = len(times)
-    squares = sum((time / days - 1) ** 2 for time in times)
-    freedom = _WEIGHT + number - 1
-    variance = (_WEIGHT * _VARIATION**2 + squares) / freedom
-    # A few times tell little of their variance: as with Student's t.
-    spread = sqrt(variance / number * freedom / (freedom - 2))
+    days = median(times)
     return ObservedFrequency(
         moments=tuple(one.at for one in counted),
         days=days,
-        lowest=days * exp(-_Z * spread),
-        highest=days * exp(_Z * spread),
+        lowest=min(times),
+        highest=max(times),
         at_least=fmean(one.within / _DAY for one in counted) > days / 2,
-        spread=spread,
-        longer=sum(time * time for time in times) / sum(times),
-        next=_next(days, variance * (1 + 1 / number), counted[-1].at, since),
     )
 
 
 def misfit(found: ObservedFrequency, declared_days: int) -> Misfit | None:
-    """Compare an observed frequency with the declared one; return None if that fits, or fits any.
+    """Compare an observed frequency with the declared one; return None if that may fit.
 
-    A usual frequency fits the average times that are nearer to it than to others, in proportion. Data that have
-    stopped to change, or that change in bursts, do not show that a frequency is wrong.
-
-    :param declared_days: live and as needed fit any; never fits no change
+    :param declared_days: live and as needed fit any; never fits times above the longest usual frequency
     """
-    if declared_days == NEVER:
-        # Rarer than the rarest of the usual frequencies.
-        return _too_rare(found, _PERIODS[-1] * sqrt(2))
-    if declared_days <= 0:
+    if found.updates < SUGGESTED_FROM or (declared_days <= 0 and declared_days != NEVER):
         return None
-    shorter = max((days for days in _PERIODS if days < declared_days), default=None)
-    longer = min((days for days in _PERIODS if days > declared_days), default=None)
-    if longer is not None and found.next is not None and not found.at_least:
-        limit = sqrt(declared_days * longer)
-        if found.days > limit:
-            return _misfit(found, log(found.days / limit))
-    return None if shorter is None else _too_rare(found, sqrt(declared_days * shorter))
-
-
-def _too_rare(found: ObservedFrequency, limit: float) -> Misfit | None:
-    return _misfit(found, log(limit / found.days)) if found.longer < limit else None
-
-
-def _misfit(found: ObservedFrequency, distance: float) -> Misfit:
-    """
-    :param distance: of the logarithms of the average time and of the limit between two frequencies
-    """
-    certainty = min(_NORMAL.cdf(distance / found.spread), _MOST_CERTAIN)
-    return Misfit(certainty, nearest(found.days))
+    declared = FACTOR * _PERIODS[-1] if declared_days == NEVER else declared_days
+    # Data that change in bursts, or have stopped to change, have times of both kinds.
+    is_more_often = found.highest * FACTOR <= declared
+    is_rarer = found.lowest >= declared * FACTOR and not found.at_least
+    if not (is_more_often or is_rarer):
+        return None
+    return Misfit(max(declared / found.days, found.days / declared), nearest(found.days))
 
 
 def nearest(days: float) -> int:
@@ -201,28 +140,3 @@ def _merged(updates: list[Update]) -> list[Update]:
             found.append(update)
             began = update.at
     return found
-
-
-def _next(days: float, variance: float, last: datetime, since: float) -> NextUpdate | None:
-    """Return when the next update is expected, given that none has come since the last.
-
-    Times are taken to be distributed log-normally.
-
-    :param variance: of the time until the next update, in squares of the average
-    :param since: days since the last update
-    """
-    sigma = sqrt(log1p(variance))
-    mean = log(days) - sigma * sigma / 2
-    passed = _NORMAL.cdf((log(since) - mean) / sigma) if since > 0 else 0.0
-    if 1 - passed < _LATE:
-        return None
-
-    def after(share: float) -> datetime:
-        time = exp(mean + sigma * _NORMAL.inv_cdf(passed + share * (1 - passed)))
-        return shifted(last, timedelta(days=min(max(time, since), _LONGEST)))
-
-    return NextUpdate(after(0.5), after(_BELOW), after(1 - _BELOW))
-
-
-_LONGEST = 1e6
-"""Days, so that a date can be computed."""

@@ -99,64 +99,60 @@ _INSIDE_GZIP = frozenset({FileKind.TABLE, FileKind.JSON, FileKind.XML})
 _WORKBOOKS = frozenset({"xls", "excel", "xlsx", "xlsm", "xlsb", "ods"})
 """Formats under which exporters write HTML or XML tables; Excel opens these."""
 
-FITS: dict[str, frozenset[FileKind]] = {
-    **dict.fromkeys(TABLES, _PLAIN),
-    **dict.fromkeys(("txt", "text", "plaintext"), _PLAIN | _JSON | _XML),
-    **dict.fromkeys(("ttl", "turtle", "ntriples", "nquads"), _PLAIN | _JSON | _XML),
-    **dict.fromkeys(("json", "geojson", "topojson", "jsonld", "jsonl", "ndjson"), _JSON),
-    **dict.fromkeys(("xml", "kml", "gml", "gpx", "rss", "atom", "rdfxml", "iatixml", "svg"), _XML),
-    **dict.fromkeys(("xlsx", "xlsm", "xlsb", "docx", "pptx"), _OFFICE),
-    **dict.fromkeys(("ods", "odt"), _OPEN_DOCUMENT),
-    "xls": frozenset({FileKind.OLD_OFFICE}),
-    "excel": _OFFICE | {FileKind.OLD_OFFICE},
-    **dict.fromkeys(("zip", "gtfs"), _ZIP),
-    **dict.fromkeys(("shp", "shapefile", "shapefiles", "esrishapefile"), _ZIP),
-    **dict.fromkeys(
-        ("geodatabase", "gdb"), frozenset({FileKind.ZIP, FileKind.GZIP, FileKind.ARCHIVE})
+_FORMATS: tuple[tuple[tuple[str, ...], tuple[str, ...], frozenset[FileKind]], ...] = (
+    (("csv",), ("text/csv",), _PLAIN),
+    (("tsv", "tab"), ("text/tab-separated-values",), _PLAIN),
+    (("psv",), (), _PLAIN),
+    (("txt", "text", "plaintext"), ("text/plain",), _PLAIN | _JSON | _XML),
+    (("ttl", "turtle", "ntriples", "nquads"), (), _PLAIN | _JSON | _XML),
+    (("json", "jsonl", "ndjson", "topojson"), ("application/json",), _JSON),
+    (("geojson",), ("application/geo+json",), _JSON),
+    (("jsonld",), ("application/ld+json",), _JSON),
+    (("xml", "gpx", "rss", "atom", "iatixml", "svg"), ("application/xml", "text/xml"), _XML),
+    (("rdfxml",), ("application/rdf+xml",), _XML),
+    (("gml",), ("application/gml+xml",), _XML),
+    (("kml",), ("application/vnd.google-earth.kml+xml",), _XML),
+    (("kmz",), ("application/vnd.google-earth.kmz",), _ZIP | _XML),
+    (("xls",), ("application/vnd.ms-excel",), frozenset({FileKind.OLD_OFFICE})),
+    (("excel",), (), _OFFICE | {FileKind.OLD_OFFICE}),
+    (
+        ("xlsx", "xlsm", "xlsb"),
+        ("application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",),
+        _OFFICE,
     ),
-    "kmz": _ZIP | _XML,
-    **dict.fromkeys(("7z", "rar"), frozenset({FileKind.ARCHIVE})),
-    **dict.fromkeys(_GZIPS, frozenset({FileKind.GZIP, FileKind.GZIPPED_HTML})),
-    **dict.fromkeys(("parquet", "geoparquet", "geopackage", "gpkg", "sqlite"), _NONE),
-    **dict.fromkeys(("avro", "arrow", "feather", "netcdf", "hdf5", "grib"), _NONE),
-    "pdf": frozenset({FileKind.PDF}),
-    **dict.fromkeys(("png", "jpg", "jpeg", "gif", "tif", "tiff", "geotiff"), _IMAGE),
-}
-"""The kinds that fit each format, beside :attr:`FileKind.UNKNOWN`. Formats are lower case letters and digits.
+    (
+        ("docx", "pptx"),
+        ("application/vnd.openxmlformats-officedocument.wordprocessingml.document",),
+        _OFFICE,
+    ),
+    (("ods", "odt"), ("application/vnd.oasis.opendocument.spreadsheet",), _OPEN_DOCUMENT),
+    (("zip", "gtfs"), ("application/zip", "application/x-zip-compressed"), _ZIP),
+    (("shp", "shapefile", "shapefiles", "esrishapefile"), (), _ZIP),
+    (("gdb", "geodatabase"), (), frozenset({FileKind.ZIP, FileKind.GZIP, FileKind.ARCHIVE})),
+    (("7z", "rar"), (), frozenset({FileKind.ARCHIVE})),
+    (_GZIPS, ("application/gzip",), frozenset({FileKind.GZIP, FileKind.GZIPPED_HTML})),
+    (("geopackage", "gpkg", "sqlite"), ("application/geopackage+sqlite3",), _NONE),
+    (("parquet", "geoparquet"), ("application/vnd.apache.parquet",), _NONE),
+    (("avro", "arrow", "feather", "netcdf", "hdf5", "grib"), (), _NONE),
+    (("pdf",), ("application/pdf",), frozenset({FileKind.PDF})),
+    (("png", "gif"), ("image/png",), _IMAGE),
+    (("jpeg", "jpg"), ("image/jpeg",), _IMAGE),
+    (("tiff", "tif", "geotiff"), ("image/tiff",), _IMAGE),
+)
+"""Names of formats (lower case letters and digits), their media types, and the kinds of files that fit them beside
+:attr:`FileKind.UNKNOWN`.
 
-Parquet and similar formats have first bytes of their own, which are :attr:`FileKind.UNKNOWN` here.
+Parquet and similar formats have first bytes of their own, which are :attr:`FileKind.UNKNOWN` here. Other media
+types, such as ``application/octet-stream``, promise nothing.
 """
 
-MEDIA_TYPES: dict[str, str] = {
-    "text/csv": "csv",
-    "text/tab-separated-values": "tsv",
-    "text/plain": "txt",
-    "application/json": "json",
-    "application/geo+json": "geojson",
-    "application/ld+json": "jsonld",
-    "application/xml": "xml",
-    "text/xml": "xml",
-    "application/rdf+xml": "rdfxml",
-    "application/gml+xml": "gml",
-    "application/vnd.google-earth.kml+xml": "kml",
-    "application/vnd.google-earth.kmz": "kmz",
-    "application/vnd.ms-excel": "xls",
-    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": "xlsx",
-    "application/vnd.openxmlformats-officedocument.wordprocessingml.document": "docx",
-    "application/vnd.oasis.opendocument.spreadsheet": "ods",
-    "application/zip": "zip",
-    "application/x-zip-compressed": "zip",
-    "application/gzip": "gz",
-    "application/pdf": "pdf",
-    "application/geopackage+sqlite3": "geopackage",
-    "application/vnd.apache.parquet": "parquet",
-    "image/png": "png",
-    "image/jpeg": "jpeg",
-    "image/tiff": "tiff",
-    "text/html": "html",
-    "application/xhtml+xml": "html",
-}
-"""Formats by media type. Other types, such as ``application/octet-stream``, promise nothing."""
+FITS = {name: kinds for names, _, kinds in _FORMATS for name in names}
+"""The kinds that fit each format."""
+
+MEDIA_TYPES = {type_: names[0] for names, types, _ in _FORMATS for type_ in types} | dict.fromkeys(
+    ("text/html", "application/xhtml+xml"), "html"
+)
+"""Formats by media type. HTML is none of :data:`FITS`: everything fits it."""
 
 _NO_MEMBERS = b"PK\x05\x06"
 """First bytes of a ZIP archive without members."""

@@ -222,7 +222,6 @@ def _misfit_row(news: News, facts: MailFacts) -> Row:
         "declared": labels.frequency_label(seen["declared_days"]),
         "suggested": labels.frequency_label(seen["suggested_days"]),
         "observed": frequency_words.observed(seen),
-        "certainty": display.percent(seen["certainty_percent"], 100, _locale()),
         "url": url("freshness_dataset.read", id=dataset.name),
     }
 

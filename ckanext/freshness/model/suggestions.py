@@ -20,8 +20,8 @@ class FrequencySuggestion(tk.BaseModel):
     __tablename__ = "freshness_suggestion"
     __table_args__ = (
         Index(
-            "ix_freshness_suggestion_certainty",
-            *("certainty", "package_id"),
+            "ix_freshness_suggestion_factor",
+            *("factor", "package_id"),
             postgresql_where=text("kept_at IS NULL"),
         ),
     )
@@ -33,15 +33,13 @@ class FrequencySuggestion(tk.BaseModel):
     suggested_days = Column(
         Integer, nullable=False, doc="the usual update frequency that fits best"
     )
-    certainty = Column(
+    factor = Column(
         DOUBLE_PRECISION,
-        doc="probability that the declared frequency does not fit; empty if none is declared",
+        doc="how many times longer or shorter the observed days are; empty if none are declared",
     )
-    days = Column(DOUBLE_PRECISION, nullable=False, doc="observed average time between two updates")
-    lowest_days = Column(
-        DOUBLE_PRECISION, nullable=False, doc="lower end of the range of this average"
-    )
-    highest_days = Column(DOUBLE_PRECISION, nullable=False, doc="upper end of the range")
+    days = Column(DOUBLE_PRECISION, nullable=False, doc="median of the days between two updates")
+    lowest_days = Column(DOUBLE_PRECISION, nullable=False, doc="fewest days between two updates")
+    highest_days = Column(DOUBLE_PRECISION, nullable=False, doc="most days between two updates")
     at_least = Column(
         Boolean,
         nullable=False,

@@ -213,19 +213,19 @@ DUE = _of_datasets(where="f.due BETWEEN :now AND :until", order="due", values=_s
 
 FREQUENCIES = DatasetTable(
     columns="""s.declared_days, s.suggested_days, s.days, s.lowest_days, s.highest_days, s.at_least, s.changes,
-    s.basis, 100 * s.certainty AS certainty_percent""",
+    s.basis, round(CAST(s.factor AS numeric), 1) AS factor""",
     source="""FROM freshness_suggestion s JOIN package p ON p.id = s.package_id
     JOIN freshness_dataset f ON f.package_id = p.id""",
     where=IS_SUGGESTED,
     sorts={
-        "certainty_percent": "s.certainty",
+        "factor": "s.factor",
         **_by_name("declared_days", "suggested_days", "days", of="s"),
     },
-    order="-certainty_percent",
+    order="-factor",
     tie_breaker="p.id",
-    always=("certainty_percent", "declared_days", "suggested_days", "days"),
+    always=("factor", "declared_days", "suggested_days", "days"),
 )
-"""Datasets whose declared update frequency does not fit their data, the most certain first."""
+"""Datasets whose declared update frequency does not fit their data, those that differ most first."""
 
 
 # Changes of statuses.

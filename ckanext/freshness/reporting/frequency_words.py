@@ -45,7 +45,7 @@ def observed(seen: Mapping[str, Any]) -> str:
     lowest, highest = (max(round(seen[key]), 1) for key in ("lowest_days", "highest_days"))
     if lowest == highest or seen["at_least"]:
         return str(tk._("Observed: {every} (from {changes}).")).format(**words)
-    text = tk._("Observed: {every} (from {changes}; probably {lowest} to {highest} days).")
+    text = tk._("Observed: {every} (from {changes}; {lowest} to {highest} days apart).")
     return str(text).format(**words, lowest=lowest, highest=highest)
 
 

@@ -14,15 +14,9 @@ from typing import Any
 import sqlalchemy as sa
 
 from ..aging import observed_frequency
-from ..aging.observed_frequency import (
-    CERTAIN,
-    PROBABILITY,
-    Misfit,
-    ObservedFrequency,
-    Update,
-)
+from ..aging.observed_frequency import ObservedFrequency, Update
 from ..ckan_adapter.ckan_core import model
-from ..dates import aware, utc, utc_text
+from ..dates import aware, utc
 from ..model import FrequencySuggestion
 
 
@@ -54,8 +48,8 @@ def of_dataset(package_id: str, declared_days: int | None, now: datetime) -> dic
     seen = observation(model.Session.execute(statement, {"id": package_id}).all(), now)
     if seen is None:
         return None
-    found, coming = seen.found, seen.found.next
-    misfit = None if declared_days is None else _misfit(found, declared_days)
+    found = seen.found
+    misfit = None if declared_days is None else observed_frequency.misfit(found, declared_days)
     if misfit is not None and _is_kept(package_id, declared_days):
         misfit = None
     return {
@@ -65,18 +59,8 @@ def of_dataset(package_id: str, declared_days: int | None, now: datetime) -> dic
         "at_least": found.at_least,
         "changes": found.updates,
         "basis": seen.basis.value,
-        "next_update": coming
-        and {
-            "expected": utc_text(coming.expected),
-            "earliest": utc_text(coming.earliest),
-            "latest": utc_text(coming.latest),
-        },
-        "probability": PROBABILITY,
         "misfit": misfit
-        and {
-            "suggested_days": misfit.suggested_days,
-            "certainty": round(misfit.certainty, 3),
-        },
+        and {"suggested_days": misfit.suggested_days, "factor": round(misfit.factor, 1)},
     }
 
 
@@ -133,17 +117,17 @@ def _suggestion(rows: Sequence[Any], now: datetime) -> dict[str, Any] | None:
     if seen is None:
         return None
     found = seen.found
-    suggested, certainty = observed_frequency.nearest(found.days), None
+    suggested, factor = observed_frequency.nearest(found.days), None
     if declared is not None:
-        misfit = _misfit(found, declared)
+        misfit = observed_frequency.misfit(found, declared)
         if misfit is None:
             return None
-        suggested, certainty = misfit.suggested_days, misfit.certainty
+        suggested, factor = misfit.suggested_days, misfit.factor
     return {
         "package_id": rows[0].package_id,
         "declared_days": declared,
         "suggested_days": suggested,
-        "certainty": certainty,
+        "factor": factor,
         "days": found.days,
         "lowest_days": found.lowest,
         "highest_days": found.highest,
@@ -153,12 +137,6 @@ def _suggestion(rows: Sequence[Any], now: datetime) -> dict[str, Any] | None:
         "changed_at": [utc(at).isoformat() for at in found.moments],
         "counted_at": utc(now).isoformat(),
     }
-
-
-def _misfit(found: ObservedFrequency, declared_days: int) -> Misfit | None:
-    """Return why a declared frequency does not fit if that is certain enough."""
-    misfit = observed_frequency.misfit(found, declared_days)
-    return None if misfit is None or misfit.certainty < CERTAIN else misfit
 
 
 def _is_kept(package_id: str, declared_days: int | None) -> bool:
@@ -208,7 +186,7 @@ _STORE = """
 INSERT INTO freshness_suggestion AS s
 SELECT * FROM jsonb_populate_recordset(NULL::freshness_suggestion, CAST(:rows AS jsonb))
 ON CONFLICT (package_id) DO UPDATE SET declared_days = excluded.declared_days,
-    suggested_days = excluded.suggested_days, certainty = excluded.certainty, days = excluded.days,
+    suggested_days = excluded.suggested_days, factor = excluded.factor, days = excluded.days,
     lowest_days = excluded.lowest_days, highest_days = excluded.highest_days,
     at_least = excluded.at_least, changes = excluded.changes, basis = excluded.basis,
     changed_at = excluded.changed_at, counted_at = excluded.counted_at,

@@ -100,7 +100,7 @@ FREQUENCIES = Table(
     N_("Declared frequency does not fit"),
     N_(
         "Datasets whose data change more often or more rarely than their update frequency says, as far as this "
-        "portal noticed. The certainty is a probability that follows from the observed changes."
+        "portal noticed."
     ),
     N_("No declared update frequency is known to be wrong."),
     (
@@ -109,10 +109,10 @@ FREQUENCIES = Table(
         Column("declared_days", N_("Declared"), ColumnKind.FREQUENCY),
         Column("days", N_("Observed"), ColumnKind.OBSERVED),
         Column("suggested_days", N_("Fits better"), ColumnKind.FREQUENCY),
-        Column("certainty_percent", N_("Certainty"), ColumnKind.PERCENT),
+        Column("factor", N_("Times as much"), ColumnKind.NUMBER),
     ),
     (
-        *(*_OF_PACKAGE, "declared_days", "suggested_days", "certainty_percent"),
+        *(*_OF_PACKAGE, "declared_days", "suggested_days", "factor"),
         *("days", "lowest_days", "highest_days", "at_least", "changes", "basis"),
     ),
     dataset_tables.FREQUENCIES.rows,

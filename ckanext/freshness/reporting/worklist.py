@@ -203,7 +203,7 @@ class Group:
 
 _PACKAGE = "p.id, p.name, coalesce(nullif(p.title, ''), p.name) AS title, p.type"
 
-_OF_SUGGESTION = """s.suggested_days, s.certainty, s.days, s.lowest_days, s.highest_days, s.at_least,
+_OF_SUGGESTION = """s.suggested_days, s.factor, s.days, s.lowest_days, s.highest_days, s.at_least,
     s.changes, s.basis"""
 
 # CKAN has no index on the organization of a dataset, so all datasets are read, once in a statement.
@@ -237,7 +237,7 @@ WHERE f.status IN ('due', 'overdue', 'delinquent')""",
         f"""FROM freshness_suggestion s JOIN freshness_dataset f ON f.package_id = s.package_id
 JOIN own p ON p.id = f.package_id
 WHERE {IS_SUGGESTED}""",
-        "s.certainty DESC, s.package_id DESC",
+        "s.factor DESC, s.package_id DESC",
     ),
     "frequency": Group(
         f"f.last_modified, {_OF_SUGGESTION}",

@@ -37,7 +37,7 @@ worklist.before_request(require_csrf_token)
 _FIELDS = (
     *("group", "name", "title", "status", "due", "last_modified", "frequency_days"),
     *("resource_id", "resource", "failing_since", "failures", "words"),
-    *("declared_days", "suggested_days", "days", "certainty", "changes", "basis"),
+    *("declared_days", "suggested_days", "days", "factor", "changes", "basis"),
 )
 _ENDINGS = ",".join(FORMATS)
 _BACK = ("organization", "group", "page")

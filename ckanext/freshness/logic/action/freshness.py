@@ -50,13 +50,12 @@ def freshness_show(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[s
         ``frequency``: ``days``, ``label``, ``from`` (``dataset``, ``source``, ``organization``, ``site``),
         ``raw`` (the value in the dataset), ``understood``, ``reason`` (why it is not understood);
         ``observed_frequency``: how often the data really change, null if fewer than three updates are known:
-        ``days`` (on average), ``lowest_days`` and ``highest_days``, ``at_least`` (whether they may change
+        ``days`` (the median), ``lowest_days`` and ``highest_days``, ``at_least`` (whether they may change
         more often, since each check found them changed), ``changes`` (their number), ``basis`` (of the
-        ``files``, or dates of the harvested ``record``), ``next_update`` (``expected``, ``earliest``,
-        ``latest``; null if the last change is unusually long ago), ``probability`` (of both ranges),
-        ``misfit`` (``suggested_days`` and ``certainty``, at least 0.9; null if the update frequency may fit,
-        or an editor has decided to keep it); ``boundaries`` (``due``, ``overdue``, ``delinquent``);
-        ``next_change`` (``at``, ``to``); ``undetermined``; ``pieces``: all evidence, the newest first
+        ``files``, or dates of the harvested ``record``), ``misfit`` (``suggested_days`` and ``factor``, at
+        least 2; null if the update frequency may fit, or an editor has decided to keep it); ``boundaries``
+        (``due``, ``overdue``, ``delinquent``); ``next_change`` (``at``, ``to``); ``undetermined``;
+        ``pieces``: all evidence, the newest first
         (``resource_id``, ``resource_name``, ``evidence``, ``date``, ``claimed``: the original date if it was
         in the future); ``deciding_resource`` (``id``, ``name``); ``stated_date`` (``value``, ``since``,
         ``stands_still``); ``confirmation`` (``date``, ``author``: a user's name); ``problems``: sentences;

@@ -164,7 +164,7 @@ def suggest(package_id: str, days: int) -> None:
             package_id=package_id,
             declared_days=7,
             suggested_days=days,
-            certainty=0.99,
+            factor=7.0,
             days=days,
             lowest_days=days,
             highest_days=days,
@@ -279,7 +279,7 @@ def test_frequencies_that_do_not_fit_go_to_the_people_who_may_see_them(world: Wo
         assert "Title of rain" in words and "hidden" not in words
         assert "Update frequency: Every week" in words
         assert "Observed: about every day (from 9 changes of the files)." in words
-        assert "Every day" in words and "fits better (99% certain)" in words
+        assert "Every day" in words and "fits better." in words
         assert "/dataset/rain/freshness" in words
     for words in both(stage.to(ADMIN)):
         assert "Title of hidden" in words and "rain" not in words

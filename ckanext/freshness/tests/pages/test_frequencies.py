@@ -145,7 +145,7 @@ def test_the_dashboard_counts_the_tasks(read: Read, world: World) -> None:
     assert "3 frequencies to check, 1 dataset without an update frequency" in note
 
 
-def test_a_row_says_what_was_observed_and_how_certain_it_is(read: Read, world: World) -> None:
+def test_a_row_says_what_was_observed(read: Read, world: World) -> None:
     page = read("/freshness/frequencies?sort=title")
     (row,) = (one for one in page.select("tbody tr") if "rainfall" in str(one))
     words = text_of(row)
@@ -181,7 +181,7 @@ def test_the_worklist_suggests_frequencies(read: Read, world: World) -> None:
     (task,) = (one for one in part.select("li.fr-task") if "surveys" in str(one.h3))
     words = text_of(task)
     assert "Update frequency: Every month. Observed: about every 92 days" in words
-    assert '"Every three months" fits better (99% certain).' in words
+    assert '"Every three months" fits better.' in words
     assert [text_of(one) for one in task.select("button")] == [
         'Change to "Every three months" : About surveys',
         'Keep "Every month" : About surveys',

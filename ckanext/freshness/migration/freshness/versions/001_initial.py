@@ -337,7 +337,7 @@ def upgrade() -> None:
         sa.Column("package_id", sa.UnicodeText, nullable=False),
         sa.Column("declared_days", sa.Integer),
         sa.Column("suggested_days", sa.Integer, nullable=False),
-        sa.Column("certainty", sa.DOUBLE_PRECISION),
+        sa.Column("factor", sa.DOUBLE_PRECISION),
         sa.Column("days", sa.DOUBLE_PRECISION, nullable=False),
         sa.Column("lowest_days", sa.DOUBLE_PRECISION, nullable=False),
         sa.Column("highest_days", sa.DOUBLE_PRECISION, nullable=False),
@@ -350,9 +350,9 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("package_id"),
     )
     op.create_index(
-        "ix_freshness_suggestion_certainty",
+        "ix_freshness_suggestion_factor",
         "freshness_suggestion",
-        ["certainty", "package_id"],
+        ["factor", "package_id"],
         postgresql_where=sa.text("kept_at IS NULL"),
     )
     op.create_table(
