@@ -139,8 +139,8 @@ _FORMATS: tuple[tuple[tuple[str, ...], tuple[str, ...], frozenset[FileKind]], ..
     (("jpeg", "jpg"), ("image/jpeg",), _IMAGE),
     (("tiff", "tif", "geotiff"), ("image/tiff",), _IMAGE),
 )
-"""Names of formats (lower case letters and digits), their media types, and the kinds of files that fit them beside
-:attr:`FileKind.UNKNOWN`.
+"""Names of formats (lower case letters and digits), their media types, and the kinds of files that fit them
+beside :attr:`FileKind.UNKNOWN`.
 
 Parquet and similar formats have first bytes of their own, which are :attr:`FileKind.UNKNOWN` here. Other media
 types, such as ``application/octet-stream``, promise nothing.

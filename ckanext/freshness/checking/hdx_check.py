@@ -19,9 +19,8 @@ from ..web.exchange import Answer, Body, Request, Sink
 from ..web.urls import Target, display_url
 from . import decisions, shapes
 from .answer_headers import mimetype_of, outcome_in_words, read_headers, status_in_words
-from .check import NextStep
 from .decisions import AnswerHeaders, Decision, KnownContent, NextRequest, Outcome
-from .engine import EngineOptions, check_all
+from .engine import EngineOptions, NextStep, check_all
 from .formats import FormatMismatch, PromisedFormat, is_tabular, promise, verdict
 from .hasher import ContentSandbox, FirstBytes, HashedBody, Hasher
 from .results import Attempt, CheckResult, ResourceToCheck
@@ -62,7 +61,7 @@ async def check_resources(
 
 
 class HdxCheck:
-    """A check of one URL; see :class:`.check.Check`."""
+    """A check of one URL; see :class:`.engine.Check`."""
 
     def __init__(
         self, tools: HdxTools, resource: ResourceToCheck, host: str, target: Target | None

@@ -3,6 +3,8 @@
 The value of a check is the number of changes that are expected in a day, times the square of the days since
 the previous check. This is twice the waiting that the check ends, if the file changes at random. How often it
 changes is learned: :func:`rate` divides the changes that checks have seen by the days that they have watched.
+A change that is followed by another before it is seen is lost, which weighs more than the waiting for files
+that change about every day.
 
 The files of a dataset often change together. To this extent, a check of any of them watches all: the one that
 has waited longest is checked for all, and once a change is seen, the others are checked in the next run. While
@@ -60,6 +62,9 @@ _MOST_CHANGES = 1.0
 
 _MOST_FOLLOWED = 10.0
 """The most days until its next change that count for a file of which others have changed."""
+
+_LOSS = 3.0
+"""The weight of a change that is followed by another before it is seen, against the waiting of a change."""
 
 _STATUS = 40.0
 """The weight of a status that could be wrong, against the waiting of a change."""
@@ -240,7 +245,7 @@ def _value(candidate: Candidate, now: datetime, age: float) -> float:
     history = candidate.history
     changes = min(history.rate, _MOST_CHANGES)
     together = _TOGETHER if history.files > 1 else 0.0
-    value = (1 - together) * changes * age * age
+    value = (1 - together) * changes * age * age + _LOSS * changes * changes * age
     seen, last = history.change_seen_at, candidate.visited_at
     if seen is not None and last is not None and seen > last:
         # Another file of the dataset has changed since.

@@ -109,7 +109,7 @@ FREQUENCIES = Table(
         Column("declared_days", N_("Declared"), ColumnKind.FREQUENCY),
         Column("days", N_("Observed"), ColumnKind.OBSERVED),
         Column("suggested_days", N_("Fits better"), ColumnKind.FREQUENCY),
-        Column("factor", N_("Times as much"), ColumnKind.NUMBER),
+        Column("factor", N_("Factor"), ColumnKind.NUMBER),
     ),
     (
         *(*_OF_PACKAGE, "declared_days", "suggested_days", "factor"),

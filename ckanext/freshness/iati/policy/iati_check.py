@@ -11,8 +11,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from ...checking.answer_headers import mimetype_of, storable_validator
-from ...checking.check import NextStep
-from ...checking.engine import EngineOptions, check_all
+from ...checking.engine import EngineOptions, NextStep, check_all
 from ...copies.store import StagedBody, StoreError
 from ...web.errors import FetchError
 from ...web.exchange import Answer, Body, Request, Sink

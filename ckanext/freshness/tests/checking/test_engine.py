@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from ckanext.freshness.checking.check import NextStep
-from ckanext.freshness.checking.engine import EngineOptions, check_all
+from ckanext.freshness.checking.engine import EngineOptions, NextStep, check_all
 from ckanext.freshness.tests.servers import faults
 from ckanext.freshness.tests.servers.base import Answer as Served
 from ckanext.freshness.tests.web.support import SETTINGS, UNHURRIED, FileServer, lookup
