@@ -11,11 +11,11 @@ import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import Any
 
 import ckan.plugins as p
 import ckan.plugins.toolkit as tk
 from ckan import model
-from ckan.lib.helpers import _get_auto_flask_context
 from ckan.lib.mailer import MailerException
 from flask import has_request_context
 
@@ -128,17 +128,25 @@ def _refused(code: int) -> MailFailure:
     return MailFailure.REFUSED if code >= 500 else MailFailure.LATER
 
 
+_apps: list[Any] = []
+"""The web application of this process. Commands and workers have one, too."""
+
+
+def remember_app(app: Any) -> None:
+    """Remember the web application, for templates and links outside requests."""
+    _apps[:] = [app]
+
+
 @contextlib.contextmanager
 def page_context() -> Iterator[None]:
     """Enter a request context if there is none, for templates and links: in the site's language, not
     logged in."""
-    context = None if has_request_context() else _get_auto_flask_context()
-    if context is None:
+    if has_request_context():
         yield
         return
     language = {
         "CKAN_LANG": tk.config.get("ckan.locale_default"),
         "CKAN_LANG_IS_DEFAULT": True,
     }
-    with context.app.test_request_context(environ_overrides=language):
+    with _apps[0].test_request_context(environ_overrides=language):
         yield

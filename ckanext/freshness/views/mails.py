@@ -10,6 +10,7 @@ from flask.typing import ResponseReturnValue
 
 from .. import settings
 from ..ckan_adapter.forms import exempt_from_csrf
+from ..ckan_adapter.mailer import remember_app
 from ..mails import recipients
 from ..mails.kinds import KINDS, offered
 from ..mails.recipients import EVERY_KIND, Person
@@ -21,6 +22,7 @@ mails.before_request(require_csrf_token)
 mail_link = Blueprint("freshness_mail_link", __name__)
 # Mail programs unsubscribe with one request (RFC 8058), without a session. The token authorizes it.
 mail_link.record(lambda state: exempt_from_csrf(mail_link))
+mail_link.record(lambda state: remember_app(state.app))
 
 
 @mails.route("/freshness/mails", methods=["GET"])
