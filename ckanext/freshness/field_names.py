@@ -1,9 +1,12 @@
-"""The names of our extras, Solr fields and facet. No other module spells them."""
+"""The names of our extras, Solr fields and facet, and of the extra of reviews. No other module spells them."""
 
 from __future__ import annotations
 
 from functools import lru_cache
 from typing import NamedTuple
+
+REVIEW_KEY = "review_date"
+"""The extra in which people state when they reviewed the data."""
 
 
 class FieldNames(NamedTuple):

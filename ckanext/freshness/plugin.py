@@ -13,7 +13,6 @@ from . import settings, views
 from .ckan_adapter import own_tables
 from .ckan_adapter.ckan_core import DefaultTranslation
 from .ckan_adapter.declared_options import forget_validators
-from .ckan_adapter.solr import tolerate_malformed_dates
 from .dates import utc_now
 from .iati import registration
 from .logic import action, arguments, dataset_hooks
@@ -68,7 +67,6 @@ class FreshnessPlugin(p.SingletonPlugin, DefaultTranslation):
     def configure(self, config: Any) -> None:
         # Fail at the start and not at each edit: this reads ckan.site_url, which needs a host.
         settings.checks()
-        tolerate_malformed_dates()
         own_tables.look_again()
         own_fields.warn_at_first_start()
         if p.plugin_loaded("harvest"):

@@ -20,8 +20,6 @@ Import from the modules: this package itself has no names.
 ``permissions``       Who may see a dataset, and who may edit one
 ``site_names``        Names of this site's extras, Solr fields and facet
 ``solr``              CKAN's search index
-``solr_queue``        Documents of many packages in one request to Solr
-``stored_documents``  Packages as Solr has stored them
 ``templates``         Templates of plugins, and which of ours others hide
 ``version``           The installed CKAN version
 ====================  =======================================================================

@@ -8,7 +8,7 @@ from typing import Any
 
 import ckan.plugins as p
 import ckan.plugins.toolkit as tk
-from ckan.lib.plugins import DefaultDatasetForm, lookup_package_plugin
+from ckan.lib.plugins import lookup_package_plugin
 from flask import Blueprint
 
 from ..field_names import FieldNames
@@ -26,11 +26,6 @@ def declared_fields(package_type: str) -> frozenset[str]:
             return frozenset(fields)
         fields |= {field["field_name"] for field in schema["dataset_fields"]}
     return frozenset(fields)
-
-
-def has_default_form(package_type: str | None) -> bool:
-    """Decide whether a type has CKAN's own form, whose schema adds nothing to a package."""
-    return type(lookup_package_plugin(package_type or "dataset")) is DefaultDatasetForm
 
 
 def form_mistakes(

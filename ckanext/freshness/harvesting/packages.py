@@ -6,6 +6,7 @@ import contextlib
 import json
 import uuid
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 import ckan.plugins.toolkit as tk
@@ -13,7 +14,8 @@ import ckan.plugins.toolkit as tk
 from ..ckan_adapter.ckan_core import model
 from ..ckan_adapter.harvest import harvesting_user
 from ..ckan_adapter.locks import locked
-from ..ckan_adapter.solr import rebuild
+from ..ckan_adapter.solr import index_package
+from ..search import unindexed
 from . import identifiers, known_records, object_states, refused_values, resource_identity
 from .known_records import RESOURCE_IDS
 from .licenses import license_index
@@ -53,6 +55,8 @@ class PackageWriter:
             self._user = harvesting_user()
         except tk.ObjectNotFound as error:
             raise ImportFailed(str(error)) from error
+        self.marks: dict[str, datetime] = {}
+        """The written packages, which are marked as not indexed."""
         source_type = source_type_named(source.type)
         if source_type is None:
             raise ImportFailed(f"no enabled plugin harvests sources of the type {source.type}")
@@ -251,7 +255,7 @@ class PackageWriter:
             # An earlier attempt may have written the package and died before Solr had it.
             begin()
             model.Session.commit()
-            rebuild([package.id])
+            index_package(package.id)
         else:
             refused_values.write("package_update", begin, merged, laid.package, refused)
         return refused
@@ -313,6 +317,7 @@ class PackageWriter:
         )
         if not is_there:
             raise ImportFailed("its source was cleared meanwhile")
+        self.marks |= unindexed.mark([package_id])
 
 
 def _record(content: str | None) -> Record | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from textwrap import shorten
 from typing import Any, Literal
@@ -21,11 +21,9 @@ import sqlalchemy as sa
 from ..ckan_adapter import harvest_tables, own_tables
 from ..ckan_adapter.ckan_core import SearchIndexError, model
 from ..ckan_adapter.harvest import publish_objects
-from ..ckan_adapter.harvest_metadata import read_together
 from ..ckan_adapter.locks import locked, locked_if_free
 from ..ckan_adapter.lost_database import is_loss
-from ..ckan_adapter.solr import rebuild, solr_commit, without_solr_commits
-from ..ckan_adapter.solr_queue import DocumentQueue, queued
+from ..ckan_adapter.solr import without_solr_commits
 from ..dates import utc_now
 from ..search import unindexed
 from ..settings import brake_limits
@@ -365,67 +363,65 @@ def _locks(source_id: str, ids: Sequence[str]) -> list[str]:
 
 
 def _import_page(source_id: str, ids: Sequence[str]) -> tuple[set[str], list[str]]:
-    """Import objects in order.
+    """Import objects in order, and see that Solr has their packages.
 
     :returns: the ids that failed, and the ids for which there was no time.
     """
     source = harvest_tables.source_row(source_id)
+    pending = object_states.load(ids)
+    writer = PackageWriter(source, pending)
     with without_solr_commits():
-        with read_together(), queued() as queue:
-            failed, rest = _import_each(source, ids, queue)
-        for refusal in queue.refused:
-            # The package is written but not in Solr: the next job imports the record again if it can read it,
-            # and the next refresh indexes the package.
-            unindexed.mark([refusal.package_id])
-            for object_id in object_states.of_package(refusal.package_id, ids):
-                message = f"Solr does not take the dataset: {refusal.words}"
-                object_states.add_error(object_id, message)
-                failed.add(object_id)
-        try:
-            solr_commit()
-        except SearchIndexError:
-            # The next commit makes the documents visible, unless Solr has lost them by then.
-            log.exception("Solr did not commit a page of harvested datasets")
-            unindexed.mark(object_states.packages_of(ids))
-            model.Session.commit()
+        failed, rest = _import_each(writer, pending)
+    for failure in _index(writer.marks):
+        for object_id in object_states.of_package(failure.package_id, ids):
+            object_states.add_error(object_id, f"Solr does not take the dataset: {failure.words}")
+            failed.add(object_id)
     return failed, rest
 
 
 def _import_each(
-    source: Any, ids: Sequence[str], queue: DocumentQueue
+    writer: PackageWriter, pending: Sequence[object_states.PendingObject]
 ) -> tuple[set[str], list[str]]:
     end = time.monotonic() + PAGE_TIME
-    pending = object_states.load(ids)
-    writer = PackageWriter(source, pending)
     failed: set[str] = set()
     for position, item in enumerate(pending):
         if position and time.monotonic() >= end:
             return failed, [left.id for left in pending[position:]]
+        marks = dict(writer.marks)
         try:
             warnings = writer.write(item)
-            if queue.may_lack() and not item.is_deletion:
-                # An error is then raised here, and becomes one of this record.
-                for package_id in object_states.packages_of([item.id]):
-                    rebuild([package_id])
         except BaseException as error:
             if _ends_consumer(error):
-                queue.discard()
                 raise
+            # If the package was written, its mark stays for the next refresh.
+            writer.marks = marks
             # A hook of another extension may raise anything. That fails this record, and the rest of the
             # page is still imported.
             _log_failure(error, item.id)
             model.Session.rollback()
-            queue.discard()
             object_states.add_error(item.id, _error_message(error, item.id))
             failed.add(item.id)
         else:
-            queue.settle()
             if warnings:
                 # Add to those of gather, without repeating those of an earlier import of the object.
                 earlier = json.loads(item.extras.get("warnings", "[]"))
                 text = json_text(list(dict.fromkeys([*earlier, *warnings])))
                 set_extras([(item.id, "warnings", text)])
     return failed, []
+
+
+def _index(marks: Mapping[str, datetime]) -> list[unindexed.IndexFailure]:
+    """Make the documents of the packages of a page visible, and send those that Solr does not have.
+
+    CKAN 2.11 only logs the errors of hooks that it calls to index a package.
+    """
+    try:
+        return unindexed.complete(marks)
+    except unindexed.SolrAwayError:
+        # The marks stay, so that the next refresh sends the documents.
+        log.exception("Solr did not commit a page of harvested datasets")
+        model.Session.rollback()
+        return []
 
 
 def _error_message(error: BaseException, object_id: str) -> str:

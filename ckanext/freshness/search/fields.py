@@ -16,7 +16,7 @@ from ..aging.status import GROUPS
 from ..ckan_adapter.forms import own_extras
 from ..ckan_adapter.site_names import site_names
 from ..dates import parse_date
-from ..field_names import FieldNames
+from ..field_names import REVIEW_KEY, FieldNames
 from ..own_values import foreign
 
 _GROUP_OF = {status.value: group for group, statuses in GROUPS.items() for status in statuses}
@@ -28,9 +28,9 @@ _MAX_TERM = 32766
 def document(fields: dict[str, Any]) -> dict[str, Any]:
     """Give a dataset's document fields of our own for its freshness, and make Solr accept it.
 
-    Our extras are removed from the full text, in which ``overdue`` would find each overdue dataset. Fields
-    named ``*_date`` become moments in UTC or are left out. An extra that is too long for a term is left to
-    the full text.
+    Our extras are removed from the full text, in which ``overdue`` would find each overdue dataset. The date
+    of a review becomes a moment in UTC or is left out. An extra that is too long for a term is left to the
+    full text.
 
     :param fields: the document that CKAN is about to send; changed in place
     """
@@ -44,10 +44,8 @@ def document(fields: dict[str, Any]) -> dict[str, Any]:
             fields.pop(key, None)
             fields.pop(f"extras_{key}", None)
         fields |= _own_fields(names, extras)
-    for key in [key for key in fields if key.endswith("_date")]:
-        fields[key] = _solr_date(fields[key])
-        if fields[key] is None:
-            del fields[key]
+    if REVIEW_KEY in fields:
+        fields[REVIEW_KEY] = _solr_date(fields[REVIEW_KEY])
     for key in [key for key, value in fields.items() if fields.get(f"extras_{key}") == value]:
         if len(str(fields[key]).encode("utf-8", "replace")) > _MAX_TERM:
             del fields[key]

@@ -12,26 +12,23 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
+from typing import Any
 
 import ckan.plugins.toolkit as tk
 import sqlalchemy as sa
 
 from ..ckan_adapter.ckan_core import SearchIndexError, model, solr_answers
-from ..ckan_adapter.database import hold_packages
-from ..ckan_adapter.harvest_metadata import read_together
+from ..ckan_adapter.extras import PACKAGE_EXTRAS
 from ..ckan_adapter.lost_database import is_loss
 from ..ckan_adapter.solr import (
     SEARCH_FAULTS,
     count_indexed_packages,
     index_package,
-    index_present,
     indexed_packages,
+    indexed_versions,
     solr_commit,
     unindex_package,
-    without_solr_commits,
 )
-from ..ckan_adapter.solr_queue import queued
-from ..ckan_adapter.stored_documents import present_packages, versions
 
 log = logging.getLogger(__name__)
 
@@ -76,7 +73,7 @@ def mark(ids: Sequence[str]) -> dict[str, datetime]:
     return {package_id: since for package_id, since in rows}
 
 
-def _unmark(marks: Mapping[str, datetime]) -> None:
+def unmark(marks: Mapping[str, datetime]) -> None:
     """Remove marks, except of datasets that another run has marked again since."""
     model.Session.execute(
         sa.text(
@@ -103,7 +100,7 @@ def differences() -> list[str]:
 def _telling_that_solr_is_away() -> Iterator[None]:
     try:
         yield
-    except SEARCH_FAULTS as error:
+    except (*SEARCH_FAULTS, SearchIndexError) as error:
         raise SolrAwayError(str(error)) from error
 
 
@@ -162,6 +159,29 @@ def _index_all(marks: Mapping[str, datetime]) -> tuple[int, list[IndexFailure]]:
     return len(marks) - len(failures), failures
 
 
+def complete(marks: Mapping[str, datetime]) -> list[IndexFailure]:
+    """Commit Solr, send the documents that it does not have in their newest version, and remove the marks.
+
+    :param marks: the marks of packages that CKAN's actions have written
+    :returns: the packages that failed, which stay marked
+    :raises SolrAwayError: Solr does not answer
+    """
+    with _telling_that_solr_is_away():
+        solr_commit()
+        indexed = indexed_versions(list(marks)) if marks else {}
+    package = model.Package.__table__
+    statement = sa.select(package.c.id, package.c.metadata_modified).where(package.c.id.in_(marks))
+    lacking = {
+        package_id
+        for package_id, modified in model.Session.execute(statement)
+        if indexed.get(package_id)
+        != modified.replace(microsecond=modified.microsecond // 1000 * 1000)
+    }
+    unmark({id_: since for id_, since in marks.items() if id_ not in lacking})
+    model.Session.commit()
+    return index({id_: marks[id_] for id_ in sorted(lacking)})
+
+
 def index(marks: Mapping[str, datetime]) -> list[IndexFailure]:
     """Send the documents of datasets, commit Solr, and remove the marks.
 
@@ -174,16 +194,16 @@ def index(marks: Mapping[str, datetime]) -> list[IndexFailure]:
     if not marks:
         return []
     todo: Sequence[str] = list(marks)
-    before = versions(todo)
+    before = _versions(todo)
     failures: dict[str, str] = {}
     while todo:
         failures |= _send(todo)
-        after = versions(todo)
+        after = _versions(todo)
         todo = [id_ for id_ in todo if before.get(id_) != after.get(id_)]
         before = after
     if failures and not solr_answers():
         raise SolrAwayError(next(iter(failures.values())))
-    _unmark({id_: since for id_, since in marks.items() if id_ not in failures})
+    unmark({id_: since for id_, since in marks.items() if id_ not in failures})
     model.Session.commit()
     return [IndexFailure(package_id, words) for package_id, words in failures.items()]
 
@@ -192,28 +212,19 @@ def _send(ids: Sequence[str]) -> dict[str, str]:
     """Send documents and commit Solr; return the errors by dataset."""
     # The session may hold packages from before we wrote by SQL.
     model.Session.expire_all()
-    held = hold_packages(ids)
     failures: dict[str, str] = {}
-    with without_solr_commits(), read_together(ids), queued() as queue:
-        present = present_packages(ids)
-        for package_id in ids:
-            try:
-                if package_id in present:
-                    index_present(present[package_id])
-                else:
-                    _index(package_id)
-            except Exception as error:
-                if is_loss(error):
-                    raise
-                # A plugin's hook or the dataset itself failed: send the other documents all the same.
-                log.exception("Dataset %s could not be indexed", package_id)
-                failures[package_id] = f"{type(error).__name__}: {error}"[:1000]
-                queue.discard()
-                model.Session.rollback()
-            else:
-                queue.settle()
-    failures |= {failure.package_id: failure.words for failure in queue.refused}
-    del held
+    for package_id in ids:
+        try:
+            _index(package_id)
+        except Exception as error:
+            if is_loss(error):
+                raise
+            # A plugin's hook or the dataset itself failed: send the other documents all the same.
+            log.exception("Dataset %s could not be indexed", package_id)
+            failures[package_id] = f"{type(error).__name__}: {error}"[:1000]
+            model.Session.rollback()
+            if isinstance(error, SearchIndexError) and not solr_answers():
+                raise SolrAwayError(str(error)) from error
     model.Session.commit()
     try:
         solr_commit()
@@ -228,3 +239,24 @@ def _index(package_id: str) -> None:
     except tk.ObjectNotFound:
         # The dataset was purged, perhaps after its document was sent.
         unindex_package(package_id)
+
+
+def _versions(ids: Sequence[str]) -> dict[str, tuple[Any, ...]]:
+    """Wait for edits under way, and return a value for each package that changes when the package is written.
+
+    It ends the transaction. Statuses, results of checks and changes of groups do not move
+    ``metadata_modified``.
+    """
+    rows = model.Session.execute(sa.text(_VERSIONS), {"ids": list(ids)}).all()
+    model.Session.commit()
+    return {row.id: tuple(row) for row in rows}
+
+
+_VERSIONS = f"""
+SELECT p.id, p.metadata_modified, p.private, p.owner_org, md5(CAST({PACKAGE_EXTRAS} AS text)) AS extras,
+    (SELECT md5(string_agg(m.id, ' ' ORDER BY m.id)) FROM member m
+     WHERE m.table_id = p.id AND m.state = 'active') AS groups,
+    (SELECT md5(string_agg(
+        concat_ws(' ', r.id, r.last_modified, r.size, r.mimetype, r.hash, r.extras), ' ' ORDER BY r.id
+    )) FROM resource r WHERE r.package_id = p.id AND r.state = 'active') AS resources
+FROM package p WHERE p.id = ANY(:ids) ORDER BY p.id FOR SHARE OF p"""

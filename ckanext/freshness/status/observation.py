@@ -9,9 +9,9 @@ from datetime import datetime
 
 from ..aging.evidence import DatedEvidence, Evidence, observe, script_date
 from ..dates import EARLIEST, parse_date
+from ..field_names import REVIEW_KEY
 from .snapshot import DatasetSnapshot, ResourceSnapshot
 
-REVIEW_KEY = "review_date"
 SCRIPT_KEY = "updated_by_script"
 STATED_KEY = "dataset_date"
 

@@ -15,12 +15,13 @@ from ...aging.evidence import DatedEvidence, Evidence
 from ...aging.status import Boundaries, Status, status_at
 from ...ckan_adapter.ckan_core import model
 from ...ckan_adapter.database import lock_packages
-from ...dates import EARLIEST, parse_date, utc, utc_now, utc_text
+from ...dates import EARLIEST, exact_text, parse_date, utc, utc_now, utc_text
+from ...field_names import REVIEW_KEY
 from ...model import FreshnessEvidence, FreshnessTransition
 from ...reporting import change_stream, link_checks, observed_frequencies, visibility
 from ...reporting.tables import TableRequest
 from ...search import unindexed
-from ...status import frequencies, judgement, observation, snapshot
+from ...status import frequencies, judgement, snapshot
 from ...status.assessment import update_packages
 from ...status.frequencies import StatedFrequency
 from ...status.package_fields import same_user, write_field
@@ -156,7 +157,7 @@ def _confirm(context: dict[str, Any], name_or_id: str, now: datetime) -> None:
         # Release the lock.
         model.Session.commit()
     else:
-        write_field(context, name_or_id, observation.REVIEW_KEY, now.isoformat())
+        write_field(context, name_or_id, REVIEW_KEY, exact_text(now))
 
 
 def _has_just_confirmed(context: dict[str, Any], name_or_id: str, now: datetime) -> bool:
@@ -205,9 +206,7 @@ def _withdraw(context: dict[str, Any], name_or_id: str, date: str | None) -> Non
         review.happened_at, review.claimed_at = earlier, None
         review.previous_at = review.author = None
     model.Session.flush()
-    write_field(
-        context, package.id, observation.REVIEW_KEY, "" if earlier is None else earlier.isoformat()
-    )
+    write_field(context, package.id, REVIEW_KEY, "" if earlier is None else exact_text(earlier))
     # If the dataset had lost its review_date before, that was no edit, and no hook has judged it.
     user = context.get("user") or None
     changed = update_packages([package.id], utc_now(), cause=TransitionCause.EDIT, writer=user)
@@ -329,12 +328,12 @@ def _problems(
     """Yield sentences about mistakes in the dataset, with advice."""
     if isinstance(stated.reading, frequency.UnknownFrequency):
         yield frequencies.explained(stated.reading)
-    reviewed = (dataset.extras.get(observation.REVIEW_KEY) or "").strip()
+    reviewed = (dataset.extras.get(REVIEW_KEY) or "").strip()
     if reviewed and parse_date(reviewed) is None:
         words = tk._(
             "The {key} '{text}' is no date. Write it as 2026-01-31 or 2026-01-31T10:20:30Z."
         )
-        yield words.format(key=observation.REVIEW_KEY, text=reviewed[:_MAX_TEXT])
+        yield words.format(key=REVIEW_KEY, text=reviewed[:_MAX_TEXT])
     for piece in pieces:
         if piece.claimed is not None:
             words = tk._(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,6 @@ from ckan.tests import factories
 from ckan.tests.helpers import call_action
 
 from ckanext.activity.model import Activity
-from ckanext.freshness.ckan_adapter import solr_queue
 from ckanext.freshness.ckan_adapter.ckan_core import model
 from ckanext.freshness.harvesting.fdp import source_crawl
 from ckanext.freshness.harvesting.fdp.rdf import RdfParser
@@ -318,12 +316,3 @@ def clean_queues(monkeypatch: pytest.MonkeyPatch) -> None:
 def sandbox(clean_queues: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Parse documents in a process of the sandbox, as a site does."""
     monkeypatch.setattr(source_crawl, "RdfParser", RdfParser)
-
-
-@contextmanager
-def indexing(together: bool) -> Iterator[None]:
-    """Send a page's Solr documents together, or each by itself, as on an untested version of CKAN."""
-    with pytest.MonkeyPatch.context() as patch:
-        if not together:
-            patch.setattr(solr_queue, "TRIED", ())
-        yield

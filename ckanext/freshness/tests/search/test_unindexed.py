@@ -1,4 +1,4 @@
-"""Documents that are sent many at once: the same as CKAN's own, with less work, and none of what is gone."""
+"""Documents that are sent for datasets that were written by SQL: CKAN's own, and none of what is gone."""
 
 from __future__ import annotations
 
@@ -55,21 +55,6 @@ def mark(ids: list[str]) -> dict[str, datetime]:
     return marks
 
 
-def statements(work: Callable[[], Any]) -> int:
-    """How many statements the work sends."""
-    seen = []
-
-    def see(*arguments: Any) -> None:
-        seen.append(arguments[2])
-
-    sa.event.listen(model.meta.engine, "before_cursor_execute", see)
-    try:
-        work()
-    finally:
-        sa.event.remove(model.meta.engine, "before_cursor_execute", see)
-    return len(seen)
-
-
 def rename_all(dataset: dict[str, Any]) -> None:
     """What hooks do: change what is shown, in depth."""
     dataset["title"] = "Shown"
@@ -100,25 +85,6 @@ def test_documents_are_those_of_a_rebuild(
     for ours, theirs in zip(documents(), expected, strict=True):
         for key in {*ours, *theirs}:
             assert ours.get(key) == theirs.get(key), key
-
-
-@pytest.mark.parametrize("is_stored", [False, True])
-def test_datasets_are_loaded_and_validated_once(is_stored: bool) -> None:
-    ids = [factories.Dataset()["id"] for _ in range(10)]
-    marks = mark(ids)
-    model.Session.expire_all()
-    theirs = statements(lambda: search.rebuild(package_ids=ids, defer_commit=True))
-    around = 10
-    """Whatever the number of datasets: two looks, one load, their marks, and transactions."""
-    saved = 3 if IS_2_12 else 1
-    most = theirs + around - saved * len(ids)
-    if is_stored:
-        search.commit()
-        # CKAN 2.11 looks for each package.
-        most = around + len(ids) * (0 if IS_2_12 else 1)
-    else:
-        search.clear_all()
-    assert statements(lambda: unindexed.index(marks)) <= most
 
 
 @pytest.mark.parametrize("when", ["before", "meanwhile"])
