@@ -13,7 +13,7 @@ from multidict import CIMultiDict
 
 from .connections import NETWORK_FAULTS, Circumstances, Exchange, fault_of
 from .errors import FailureReason, Fault, FetchError
-from .exchange import ERROR_BYTES, MIB, Answer, Body, Choose, Enough, Hop, Limits, Request
+from .exchange import ERROR_BYTES, MIB, Answer, Body, Choose, Enough, Limits, Request
 from .headers import Decoder, can_be_sent, decoder_of, illegal_header
 from .hosts import Host
 from .urls import Target, display_url, join_url, parse_url
@@ -49,12 +49,12 @@ class RequestAttempts:
         self.limits = limits
         self.choose = choose
         self.obeys_robots = obeys_robots
-        self.last = request.last
+        self.last = False
         self.attempts = 0
         self.waited = 0.0
         self.pause = 0.0
         self.host: Host | None = None
-        self.hops: list[Hop] = []
+        self.hops: list[str] = []
         self.seconds = 0.0
         self.insecure = False
 
@@ -110,7 +110,7 @@ class RequestAttempts:
             headers.update(self.request.headers)
         return headers
 
-    def redirected(self, target: Target, status: int, location: str) -> Target:
+    def redirected(self, target: Target, location: str) -> Target:
         """Follow a redirect of ``target``.
 
         :param location: the value of the ``Location`` header
@@ -121,8 +121,8 @@ class RequestAttempts:
             found = join_url(target, location)
         except FetchError as error:
             raise Fault(error.reason, f"redirects to {error.url}, which {error.words}") from error
-        self.hops.append(Hop(target.url, status))
-        if any(hop.url == found.url for hop in self.hops):
+        self.hops.append(target.url)
+        if found.url in self.hops:
             raise Fault(FailureReason.REDIRECT_LOOP, "redirects in a circle")
         if len(self.hops) > self.limits.redirects:
             words = f"redirects more than {self.limits.redirects} times"
@@ -139,7 +139,6 @@ class RequestAttempts:
             headers=response.headers,
             waited=self.waited,
             attempts=self.attempts,
-            hops=tuple(self.hops),
             insecure=self.insecure,
         )
 
@@ -159,7 +158,6 @@ class RequestAttempts:
             target=self.target.url,
             attempts=self.attempts,
             seconds=self.seconds,
-            retry_after=fault.retry_after,
         )
 
 

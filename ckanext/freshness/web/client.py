@@ -145,7 +145,6 @@ class Client:
             finally:
                 host.leave()
         except Fault as fault:
-            host.statistics.errors[fault.reason] += 1
             # A kept connection may hold the rest of an earlier answer, which is none.
             is_stale = fault.reason is FailureReason.MALFORMED and not fault.answered
             pause = pause_after(pending) if fault.reason.retriable or is_stale else None
@@ -287,8 +286,7 @@ class Client:
         :raises Fault: there is no answer
         """
         assert self._connections is not None, "the client is used outside of its async with"
-        statistics = host.statistics
-        statistics.requests += 1
+        host.statistics.requests += 1
         insecure = target.scheme == "https" and target.host.rstrip(".") in self._insecure
         pending.insecure = pending.insecure or insecure
         limits = pending.limits
@@ -305,21 +303,16 @@ class Client:
             raise fault_of(error, pending.circumstances(answered=False)) from error
         try:
             status = response.status
-            statistics.statuses[status] += 1
-            statistics.last_status = status
             if status < 200:
                 raise Fault(FailureReason.MALFORMED, f"answered {status}, which ends nothing")
             if status in _REDIRECTS and (location := response.headers.get("Location")):
                 await drain(response)
-                return pending.redirected(target, status, location)
+                return pending.redirected(target, location)
             if status >= 400 and (pause := self._again(pending, host, response)) is not None:
                 await drain(response)
                 return pause
             answer = pending.answer(target, response)
-            try:
-                await take_body(pending, answer, response)
-            finally:
-                statistics.received += answer.on_wire
+            await take_body(pending, answer, response)
             return answer
         except Fault as fault:
             fault.answered = True
@@ -350,7 +343,7 @@ def _refuse(host: Host) -> None:
     """Raise a fault if a host asked for a long pause or was given up for its silence."""
     if closed := host.closed_for:
         words = f"was not requested: its host asked for a pause of {closed:.0f} s"
-        raise Fault(FailureReason.HOST_DEFERRED, words, closed)
+        raise Fault(FailureReason.HOST_DEFERRED, words)
     if host.breaker.circuit is Circuit.GIVEN_UP:
         words = (
             f"was not requested: its host gave no answer {host.breaker.failures + 1} times in a row"

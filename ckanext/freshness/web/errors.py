@@ -125,7 +125,6 @@ class FetchError(Exception):
     :ivar words: the end of a sentence that begins with the URL
     :ivar attempts: the number of attempts; 0 if the request was refused before the first
     :ivar seconds: the duration of the last attempt, without the time in our own queues
-    :ivar retry_after: the pause that the host asked for, in seconds; None if it asked for none
     """
 
     def __init__(
@@ -137,7 +136,6 @@ class FetchError(Exception):
         target: str | None = None,
         attempts: int = 0,
         seconds: float = 0.0,
-        retry_after: float | None = None,
     ) -> None:
         super().__init__(reason, url, words)
         self.reason = reason
@@ -146,7 +144,6 @@ class FetchError(Exception):
         self.target = target
         self.attempts = attempts
         self.seconds = seconds
-        self.retry_after = retry_after
 
     def __str__(self) -> str:
         tried = f", tried {self.attempts} times" if self.attempts > 1 else ""
@@ -162,11 +159,10 @@ class Fault(Exception):
     :ivar answered: whether status and headers had arrived
     """
 
-    def __init__(self, reason: FailureReason, words: str, retry_after: float | None = None) -> None:
+    def __init__(self, reason: FailureReason, words: str) -> None:
         super().__init__(reason, words)
         self.reason = reason
         self.words = words
-        self.retry_after = retry_after
         self.answered = False
 
     @property

@@ -84,8 +84,6 @@ class Request:
         and port) only, never to another host after a redirect.
     :ivar limits: limits in place of the client's
     :ivar host_allowed: decides whether a host (normalised name) may be requested; called at every hop
-    :ivar last: whether no other request to the host follows soon, so that the server is asked to close
-        the connection
     """
 
     url: str
@@ -96,15 +94,6 @@ class Request:
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     limits: Limits | None = None
     host_allowed: Callable[[str], bool] | None = None
-    last: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Hop:
-    """A redirect that was followed."""
-
-    url: str
-    status: int
 
 
 @dataclass(slots=True)
@@ -134,7 +123,6 @@ class Answer:
     seconds: float = 0.0
     waited: float = 0.0
     attempts: int = 1
-    hops: tuple[Hop, ...] = ()
     insecure: bool = False
 
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 
 from protego import Protego
@@ -62,17 +62,11 @@ CRAWL = HostPolicy(connections=8, per_second=50.0)
 class Statistics:
     """The numbers of one run for a host, redirects and failed attempts included.
 
-    :ivar received: the size of all bodies in bytes, as received
     :ivar seconds: the duration of all requests, without the time in our queues
-    :ivar statuses: the number of answers by HTTP status
     """
 
     requests: int = 0
-    received: int = 0
     seconds: float = 0.0
-    statuses: Counter[int] = field(default_factory=Counter)
-    errors: Counter[FailureReason] = field(default_factory=Counter)
-    last_status: int | None = None
 
 
 class Circuit(Enum):

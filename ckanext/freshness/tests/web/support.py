@@ -139,3 +139,12 @@ class Pieces:
         """Forget them."""
         self.data.clear()
         self.restarts += 1
+
+
+async def last(client: Client, url: str) -> Answer:
+    """Fetch a URL as the last one of its host for now."""
+    request = client.begin(Request(url))
+    request.last = True
+    answer = await client.step(request, patient=True)
+    assert answer is not None
+    return answer

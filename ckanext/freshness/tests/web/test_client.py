@@ -24,6 +24,7 @@ from ckanext.freshness.tests.web.support import (
     FileServer,
     Pieces,
     failure,
+    last,
     lookup,
     visit,
 )
@@ -52,17 +53,14 @@ def test_a_plain_get(server: FileServer) -> None:
     assert answer.url == answer.final_url == f"{server.url}/x"
     assert answer.headers["etag"] == ETAG
     assert answer.received == answer.on_wire == len(BODY)
-    assert (answer.attempts, answer.hops, answer.insecure) == (1, (), False)
+    assert (answer.attempts, answer.insecure) == (1, False)
     assert 0 < answer.seconds < 1
     [asked] = server.requests
     assert asked.headers["User-Agent"] == SETTINGS.user_agent
     assert "Cookie" not in asked.headers
     [host] = hosts
     statistics = host.statistics
-    assert (statistics.requests, statistics.received) == (1, len(BODY))
-    assert (statistics.last_status, statistics.statuses[200]) == (200, 1)
-    assert statistics.seconds > 0
-    assert not statistics.errors
+    assert statistics.requests == 1 and statistics.seconds > 0
 
 
 @pytest.mark.parametrize("status", [200, 204, 206, 300, 400, 401, 403, 404, 406, 410, 451, 501])
@@ -129,7 +127,6 @@ def test_conditional(
     answer = visit(request, hosts=hosts)
     assert answer.status == status
     assert (answer.body == b"") is (status == 304)
-    assert [host.statistics.statuses[304] for host in hosts] == [status == 304]
 
 
 def test_the_accepted_types_and_other_headers_are_sent(server: FileServer) -> None:
@@ -232,7 +229,7 @@ def test_the_last_connection_is_not_kept(server: FileServer) -> None:
     async def main() -> None:
         async with Client(SETTINGS, Hosts(UNHURRIED), Names(lookup({}))) as client:
             for _ in range(3):
-                await client.fetch(Request(f"{server.url}/x", last=True))
+                await last(client, f"{server.url}/x")
 
     asyncio.run(main())
     assert server.connections == 3

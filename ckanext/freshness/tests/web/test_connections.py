@@ -13,7 +13,7 @@ from dataclasses import replace
 import pytest
 
 from ckanext.freshness.tests.servers.raw import RawServer, Speak
-from ckanext.freshness.tests.web.support import SETTINGS, UNHURRIED, failure, lookup
+from ckanext.freshness.tests.web.support import SETTINGS, UNHURRIED, failure, last, lookup
 from ckanext.freshness.web.client import Client
 from ckanext.freshness.web.dns import Names
 from ckanext.freshness.web.errors import FailureReason
@@ -166,8 +166,7 @@ def test_a_connection_that_was_to_be_closed_is_not_used_again() -> None:
     async def main(url: str) -> list[int]:
         settings = replace(SETTINGS, limits=replace(SETTINGS.limits, attempts=1, read=2))
         async with Client(settings, Hosts(UNHURRIED), Names(lookup({}))) as client:
-            requests = (Request(f"{url}/{n}", last=True) for n in range(2))
-            return [(await client.fetch(request)).status for request in requests]
+            return [(await last(client, f"{url}/{n}")).status for n in range(2)]
 
     with RawServer(silent_about_closing) as server:
         assert run(main(server.url)) == [200, 200]

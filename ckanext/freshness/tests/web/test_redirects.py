@@ -34,7 +34,6 @@ def test_redirects_are_followed(server: FileServer, status: int, method: str) ->
     assert answer.status == 200
     assert answer.url == f"{server.url}/old"
     assert answer.final_url == f"{server.url}/new?x=1"
-    assert [(hop.url, hop.status) for hop in answer.hops] == [(f"{server.url}/old", status)]
     assert server.count(method=method) == 2
 
 
