@@ -25,7 +25,8 @@ from ckanext.freshness.aging import frequency
 from ckanext.freshness.aging.status import Status, assess
 from ckanext.freshness.aging.thresholds import HDX_ROWS, Thresholds
 from ckanext.freshness.aging.vocabularies import CldFrequency, Codes, EuFrequency, Iso19115
-from ckanext.freshness.harvesting.fdp import graph_values, mapping_tables, rdf
+from ckanext.freshness.harvesting.rdf import graph_values, mapping_tables
+from ckanext.freshness.harvesting.rdf import parsing as rdf
 from ckanext.freshness.logic import auth
 from ckanext.freshness.logic.action import changes, check, freshness, harvest, mail
 from ckanext.freshness.logic.action import report as report_action

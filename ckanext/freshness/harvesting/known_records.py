@@ -17,7 +17,7 @@ from ..ckan_adapter import harvest_tables
 from ..ckan_adapter.ckan_core import model
 from ..ckan_adapter.extras import package_extra
 from ..ckan_adapter.harvest_tables import WITHOUT_OBJECTS
-from .identifiers import organization_id
+from .packages.identifiers import organization_id
 from .record import (
     RESOURCE_KEYS,
     CurrentRecords,

@@ -6,8 +6,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from .packages.resource_identity import former
 from .record import Record
-from .resource_identity import former
 
 LONGEST = 200
 """Characters of a text; longer ones are cut."""

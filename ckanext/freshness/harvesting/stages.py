@@ -32,7 +32,7 @@ from .document_memory import DocumentMemory
 from .legal_values import json_text
 from .messages import HarvestMessage, MessageCode
 from .object_writer import PAGED, ObjectWriter, set_extras
-from .packages import ImportFailed, PackageWriter
+from .packages.writer import ImportFailed, PackageWriter
 from .source_config import ConfigError
 from .sources import Source, SourceType, source_of
 from .strategy import HeldDeletions, RecordClass

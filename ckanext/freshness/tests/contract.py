@@ -21,7 +21,7 @@ CONTRACT = {
     "Packages and resources keep their ids, whatever changes at the source or which harvester reads it": (
         "harvesting/test_takeover.py",
         "harvesting/test_record_identity.py",
-        "harvesting/test_resource_identity.py",
+        "harvesting/packages/test_resource_identity.py",
         "harvesting/test_url_spelling.py",
     ),
     "An unchanged record causes no import, no package write and no index write": (
@@ -29,7 +29,7 @@ CONTRACT = {
         "harvesting/test_object_writer.py",
     ),
     "What editors and other extensions wrote into a package stays": (
-        "harvesting/test_package_merge.py",
+        "harvesting/packages/test_package_merge.py",
     ),
     "Imports can be repeated, and only the transaction that deletes clears the current object": (
         "harvesting/test_import.py",
@@ -40,14 +40,14 @@ CONTRACT = {
         "harvesting/test_unforeseen.py",
         "harvesting/test_away.py",
         "harvesting/test_values.py",
-        "harvesting/fdp/test_any_document.py",
-        "harvesting/fdp/test_document_text.py",
+        "harvesting/rdf/test_any_document.py",
+        "harvesting/rdf/test_document_text.py",
         "harvesting/fdp/test_reports.py",
         "harvesting/test_reports.py",
     ),
     "Nothing that a source publishes is lost silently": (
-        "harvesting/fdp/test_nothing_lost.py",
-        "harvesting/fdp/test_mapping_recording.py",
+        "harvesting/rdf/test_nothing_lost.py",
+        "harvesting/rdf/test_mapping_recording.py",
     ),
     "One table decides what an answer means; a link is broken only after failures spread over time": (
         "checking/test_decisions.py",
@@ -65,7 +65,7 @@ CONTRACT = {
     ),
     "Untrusted content is opened where it can do no harm": (
         "sandbox/test_processes.py",
-        "harvesting/fdp/test_hostile.py",
+        "harvesting/rdf/test_hostile.py",
         "checking/test_hostile.py",
     ),
     "Secrets are stored in no source and shown nowhere": (

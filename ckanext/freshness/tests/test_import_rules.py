@@ -88,6 +88,9 @@ HARVEST_TABLES = "ckan_adapter/harvest_tables.py"
 HARVEST_SQL = re.compile(r"\b(?:FROM|JOIN|UPDATE|INTO)\s+harvest_\w+")
 """SQL that only `HARVEST_TABLES` may have."""
 
+HARVESTING = {"fdp": ("packages",), "rdf": ("fdp", "packages"), "packages": ("fdp", "rdf")}
+"""What the parts of ``harvesting/`` may not import. The rest, the core, knows neither RDF nor FDPs."""
+
 PURE = (
     *("aging/", "checking/decisions.py", "checking/content.py", "checking/selection.py"),
     "checking/shapes.py",
@@ -159,9 +162,11 @@ def broken(path: str, source: str) -> Iterator[str]:
             yield f"{use}, which is not in CKAN's toolkit: only ckan_adapter may"
         if use.of("ckanext.harvest") and not path.startswith(HARVESTERS):
             yield f"{use}: only harvesters.py may"
-        is_general = path.startswith("harvesting/") and not path.startswith("harvesting/fdp/")
-        if is_general and use.of(f"{NAME}.harvesting.fdp"):
-            yield f"{use}: in harvesting only fdp may"
+        if path.startswith("harvesting/"):
+            below = path.split("/")[1]
+            others = HARVESTING.get(below, ("fdp", "rdf"))
+            if use.of(*(f"{NAME}.harvesting.{other}" for other in others)):
+                yield f"{use}: harvesting/{below} may not"
         if path.startswith(PURE) and use.of(*IMPURE_MODULES):
             yield f"{use}, but is pure"
     if path.startswith(PURE):
@@ -245,7 +250,9 @@ def test_the_rules_are_about_files_that_exist() -> None:
         ("sandbox/worker.py", "from ..checking import content", "freshness.checking"),
         ("harvesting/fdp/crawl.py", "from ...status import extras", "ckanext.freshness.status"),
         ("harvesting/fdp/crawl.py", "from ckan.lib import search", "only ckan_adapter may"),
-        ("harvesting/packages.py", "from .fdp.mapping_tables import A", "only fdp may"),
+        ("harvesting/rdf/mapping.py", "from ..fdp.crawl import A", "rdf may not"),
+        ("harvesting/survey.py", "from .rdf.mapping import A", "survey.py may not"),
+        ("harvesting/packages/writer.py", "from ..rdf.mapping import A", "packages may not"),
         (
             "harvesting/object_writer.py",
             "from ckanext.harvest import model",

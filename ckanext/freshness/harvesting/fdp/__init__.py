@@ -1,1 +1,1 @@
-"""FAIR Data Points: the crawl of a source, and the mapping of its records."""
+"""FAIR Data Points: where their records are listed, and how they are read."""

@@ -12,6 +12,7 @@ from rdflib import URIRef
 from ...web.urls import display_url
 from ..listings import LOST_LIST, nothing_readable
 from ..messages import HarvestMessage, MessageCode
+from ..rdf.record_graph import Mapper, mapped
 from ..record import (
     CurrentRecords,
     NotHarvested,
@@ -33,7 +34,6 @@ from .reader import (
     first_page,
     understood,
 )
-from .record_graph import Mapper, mapped
 from .task_group import TaskGroup
 
 ONLY_ABOVE = (

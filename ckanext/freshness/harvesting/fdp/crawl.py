@@ -17,6 +17,7 @@ from rdflib import Graph
 from ...web.urls import display_url
 from ..listings import lists_nothing_readable, nothing_readable
 from ..messages import HarvestMessage, MessageCode, about
+from ..rdf.parsing import RdfParser
 from ..record import (
     Containers,
     CurrentRecords,
@@ -34,7 +35,6 @@ from .datasets import DatasetAssembler
 from .documents import DocumentOutline, ListedDataset
 from .linked_documents import ServiceReader
 from .listing import CrawlOptions, DatasetListing
-from .rdf import RdfParser
 from .reader import DocumentReader, FetchedDocument, UnreadableDocument, understood
 from .task_group import TaskGroup
 

@@ -17,6 +17,8 @@ from rdflib.term import Node
 
 from ...dates import utc_words
 from ...web.urls import display_url
+from ..rdf.parsing import DCAT, DocumentError
+from ..rdf.record_graph import Mapper, mapped, record_graph
 from ..record import (
     KnownRecord,
     LostDistribution,
@@ -29,9 +31,7 @@ from ..strategy import datasets_of, fate_of_distribution
 from . import documents
 from .documents import ListedDataset
 from .linked_documents import DistributionDocuments, DistributionReader, ServiceReader
-from .rdf import DCAT, DocumentError
 from .reader import DocumentReader, FetchedDocument, UnreadableDocument, understood
-from .record_graph import Mapper, mapped, record_graph
 
 _REFUSALS = frozenset({ReadOutcome.FORBIDDEN, ReadOutcome.GONE})
 

@@ -20,9 +20,9 @@ from rdflib.term import Node
 
 from ...web.urls import display_url
 from ..messages import HarvestMessage, MessageCode
+from ..rdf.parsing import ADMS, DCAT, FDP_O, HEALTHDCATAP, LDP, DocumentError, unlogged
+from ..rdf.record_graph import DATASET_TYPES, descriptions, digest_of, undescribed
 from ..record import loose_spelling
-from .rdf import ADMS, DCAT, FDP_O, HEALTHDCATAP, LDP, DocumentError, unlogged
-from .record_graph import DATASET_TYPES, descriptions, digest_of, undescribed
 
 log = logging.getLogger(__name__)
 

@@ -12,10 +12,11 @@ from rdflib import DCTERMS, RDF, Graph, Literal, URIRef
 from rdflib.term import Node
 
 from ...web.urls import display_url
+from ..rdf.parsing import ADMS, DCAT, HEALTHDCATAP, short, utf8_of
+from ..rdf.record_graph import undescribed
 from ..record import ReadOutcome
 from ..strategy import fate_of_service
 from .documents import ListedDataset
-from .rdf import ADMS, DCAT, HEALTHDCATAP, short, utf8_of
 from .reader import (
     MOST_PAGES,
     NO_SUCH_ENDPOINT,
@@ -25,7 +26,6 @@ from .reader import (
     UnreadableDocument,
     first_page,
 )
-from .record_graph import undescribed
 
 _LINKED: Mapping[Node, URIRef] = {
     DCAT.accessService: DCAT.DataService,

@@ -8,8 +8,8 @@ from datetime import datetime
 
 from ...web.urls import display_url
 from ..messages import about
+from ..rdf.record_graph import Mapper
 from ..record import Containers, spelling, spellings
-from .record_graph import Mapper
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,11 +22,11 @@ from ...web.exchange import Answer, Request
 from ...web.urls import display_url, parse_url
 from ..listings import NotWhole, PagedList
 from ..messages import HarvestMessage, MessageCode, about, no_answer
+from ..rdf import parsing as rdf
+from ..rdf.parsing import DocumentError, RdfParser
 from ..record import ReadOutcome
 from ..source_requests import SourceHosts
-from . import rdf
 from .documents import DocumentOutline
-from .rdf import DocumentError, RdfParser
 
 if TYPE_CHECKING:
     from ...web.client import Client

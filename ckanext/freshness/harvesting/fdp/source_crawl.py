@@ -14,16 +14,16 @@ from ... import settings
 from ...web.client import Client
 from ...web.hosts import Hosts
 from ..document_memory import DocumentMemory
+from ..rdf import dcat_profiles
+from ..rdf.mapping import map_catalog, map_dataset
+from ..rdf.parsing import RdfParser
+from ..rdf.record_graph import Mapper
 from ..record import CurrentRecords, Sink
 from ..source_config import SourceConfig
 from ..source_requests import OPTION, read_headers
 from ..sources import CrawlEnd, Source
-from . import dcat_profiles
 from .crawl import Crawl
 from .listing import CrawlOptions
-from .mapping import map_catalog, map_dataset
-from .rdf import RdfParser
-from .record_graph import Mapper
 
 MAPPING_VERSION = 3
 """Raise it when mapping or layout make another package of the same record: all are then read again."""

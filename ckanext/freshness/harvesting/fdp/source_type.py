@@ -30,7 +30,7 @@ class FdpSourceType:
     @property
     def owned_keys(self) -> frozenset[str]:
         """The keys of packages that the mapping writes."""
-        from .mapping_tables import OWNED_KEYS
+        from ..rdf.mapping_tables import OWNED_KEYS
 
         return OWNED_KEYS
 
@@ -64,7 +64,7 @@ FAIR_DATA_POINT = FdpSourceType()
 def _check_profiles(config: SourceConfig) -> None:
     if not config.profiles:
         return
-    from . import dcat_profiles
+    from ..rdf import dcat_profiles
 
     try:
         dcat_profiles.check(config.profiles)

@@ -19,8 +19,8 @@ from ckan.tests.helpers import call_action
 from ckanext.activity.model import Activity
 from ckanext.freshness.ckan_adapter.ckan_core import model
 from ckanext.freshness.harvesting.fdp import source_crawl
-from ckanext.freshness.harvesting.fdp.rdf import RdfParser
 from ckanext.freshness.harvesting.messages import with_code
+from ckanext.freshness.harvesting.rdf.parsing import RdfParser
 from ckanext.freshness.tests.harvesting.fdp.parsed import InProcessParser
 from ckanext.freshness.tests.harvesting.multilingual import MultilingualPlugin
 from ckanext.freshness.tests.harvesting.stumbling import StumblingPlugin

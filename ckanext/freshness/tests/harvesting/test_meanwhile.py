@@ -10,7 +10,7 @@ from ckanext.freshness.ckan_adapter.ckan_core import model
 from ckanext.freshness.ckan_adapter.locks import locked
 from ckanext.freshness.harvesting.messages import code_of
 from ckanext.freshness.harvesting.object_states import PendingObject
-from ckanext.freshness.harvesting.packages import PackageWriter
+from ckanext.freshness.harvesting.packages.writer import PackageWriter
 from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source, stored, sysadmin
 from ckanext.freshness.tests.harvesting.test_killed import (
     PATIENCE,

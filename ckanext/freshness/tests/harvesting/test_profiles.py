@@ -20,15 +20,15 @@ import pytest
 from ckan.common import config
 from rdflib import DCTERMS, RDF, BNode, Graph, Literal, URIRef
 
-from ckanext.freshness.harvesting.fdp import dcat_profiles
-from ckanext.freshness.harvesting.fdp.mapping import MappingError, map_dataset
-from ckanext.freshness.harvesting.fdp.rdf import DCAT, LOCN, DocumentError
-from ckanext.freshness.harvesting.fdp.record_graph import mapped
-from ckanext.freshness.harvesting.package_layout import CatalogSite, package_dict
+from ckanext.freshness.harvesting.packages.layout import CatalogSite, package_dict
+from ckanext.freshness.harvesting.rdf import dcat_profiles
+from ckanext.freshness.harvesting.rdf.mapping import MappingError, map_dataset
+from ckanext.freshness.harvesting.rdf.parsing import DCAT, LOCN, DocumentError
+from ckanext.freshness.harvesting.rdf.record_graph import mapped
 from ckanext.freshness.harvesting.record import Record
 
-from .fdp.test_mapping import EU, MDR, RICH, SUBJECT, graph_of
-from .fdp.test_mapping_recording import COHORT_A, RECORDING, merged
+from .rdf.test_mapping import EU, MDR, RICH, SUBJECT, graph_of
+from .rdf.test_mapping_recording import COHORT_A, RECORDING, merged
 
 HEALTH = ["euro_health_dcat_ap"]
 

@@ -19,7 +19,7 @@ from ckan.tests.helpers import call_action, changed_config
 from ckanext.freshness.ckan_adapter.ckan_core import model
 from ckanext.freshness.harvesting import survey
 from ckanext.freshness.harvesting.fdp.crawl import Crawl
-from ckanext.freshness.harvesting.packages import PackageWriter
+from ckanext.freshness.harvesting.packages.writer import PackageWriter
 from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source
 from ckanext.freshness.tests.harvesting.test_away import cron, recover, stored_ids
 from ckanext.freshness.tests.harvesting.throwing import Unforeseen, recording, throwing
@@ -53,7 +53,11 @@ EACH_FUNCTION = (
     *("harvesting.document_memory", "harvesting.elsewhere", "harvesting.fdp.crawl"),
     *("harvesting.fdp.source_crawl", "harvesting.fdp.task_group", "harvesting.holds"),
     *("harvesting.interrupted", "harvesting.known_records", "harvesting.object_states"),
-    *("harvesting.object_writer", "harvesting.packages", "harvesting.refused_values"),
+    *(
+        "harvesting.object_writer",
+        "harvesting.packages.writer",
+        "harvesting.packages.refused_values",
+    ),
     *("harvesting.source_requests", "harvesting.sources", "harvesting.stages", "harvesting.survey"),
 )
 """Modules that use the network, the database or the queues, or call what does. Of every other module, one

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from ckanext.freshness.harvesting import refused_values
+from ckanext.freshness.harvesting.packages import refused_values
 from ckanext.freshness.tests.harvesting.conftest import STRICT, add_source
-from ckanext.freshness.tests.harvesting.test_package_layout import UNREADABLE_URLS
+from ckanext.freshness.tests.harvesting.packages.test_package_layout import UNREADABLE_URLS
 from ckanext.freshness.tests.servers.fdp import FdpServer
 from ckanext.freshness.tests.servers.turtle import Literal, Raw
 

@@ -15,8 +15,8 @@ import pytest
 
 from ckanext.freshness.harvesting.fdp.crawl import Crawl
 from ckanext.freshness.harvesting.fdp.listing import CrawlOptions
-from ckanext.freshness.harvesting.fdp.mapping import map_catalog, map_dataset
-from ckanext.freshness.harvesting.fdp.rdf import RdfParser
+from ckanext.freshness.harvesting.rdf.mapping import map_catalog, map_dataset
+from ckanext.freshness.harvesting.rdf.parsing import RdfParser
 from ckanext.freshness.harvesting.record import (
     Containers,
     Contents,

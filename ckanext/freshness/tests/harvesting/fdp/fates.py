@@ -17,11 +17,11 @@ from rdflib import DCTERMS, RDF, BNode, Graph, Literal, URIRef
 from rdflib.term import Node
 
 from ckanext.freshness.dates import iso_date
-from ckanext.freshness.harvesting.fdp import geometry, mapping_tables
-from ckanext.freshness.harvesting.fdp.graph_values import MappingRow, Nested
-from ckanext.freshness.harvesting.fdp.mapping import file_format, map_catalog, map_dataset
-from ckanext.freshness.harvesting.fdp.rdf import DCAT, LDP, SPDX, short
 from ckanext.freshness.harvesting.legal_values import split_keywords
+from ckanext.freshness.harvesting.rdf import geometry, mapping_tables
+from ckanext.freshness.harvesting.rdf.graph_values import MappingRow, Nested
+from ckanext.freshness.harvesting.rdf.mapping import file_format, map_catalog, map_dataset
+from ckanext.freshness.harvesting.rdf.parsing import DCAT, LDP, SPDX, short
 from ckanext.freshness.harvesting.record import Record
 from ckanext.freshness.tests.harvesting.fdp.parsed import parse
 from ckanext.freshness.tests.servers.replay import (

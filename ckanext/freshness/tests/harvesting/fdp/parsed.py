@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from rdflib import Graph
 
-from ckanext.freshness.harvesting.fdp import rdf, triples
-from ckanext.freshness.harvesting.fdp.rdf import DocumentError, RdfParser
 from ckanext.freshness.harvesting.legal_values import brief
 from ckanext.freshness.harvesting.messages import with_code
+from ckanext.freshness.harvesting.rdf import parsing as rdf
+from ckanext.freshness.harvesting.rdf import triples
+from ckanext.freshness.harvesting.rdf.parsing import DocumentError, RdfParser
 from ckanext.freshness.sandbox import Unopened
 
 

@@ -8,7 +8,7 @@ import pytest
 from rdflib import Graph
 from rdflib.term import Node
 
-from ckanext.freshness.harvesting.fdp.mapping import map_dataset
+from ckanext.freshness.harvesting.rdf.mapping import map_dataset
 from ckanext.freshness.harvesting.record import Record as Contents
 from ckanext.freshness.harvesting.strategy import WITHDRAWN_AFTER, RecordClass
 from ckanext.freshness.tests.harvesting.fdp.crawling import (

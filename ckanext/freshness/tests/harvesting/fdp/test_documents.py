@@ -9,10 +9,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from rdflib import Graph, URIRef
 
-from ckanext.freshness.harvesting.fdp import documents, record_graph
+from ckanext.freshness.harvesting.fdp import documents
 from ckanext.freshness.harvesting.fdp.documents import DocumentOutline, ListedDataset
-from ckanext.freshness.harvesting.fdp.mapping import map_dataset
-from ckanext.freshness.harvesting.fdp.rdf import DocumentError
+from ckanext.freshness.harvesting.rdf import record_graph
+from ckanext.freshness.harvesting.rdf.mapping import map_dataset
+from ckanext.freshness.harvesting.rdf.parsing import DocumentError
 from ckanext.freshness.tests.harvesting.fdp.parsed import parse
 from ckanext.freshness.tests.servers.faults import HTML_PAGE
 from ckanext.freshness.tests.servers.fdp import FdpServer

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ckanext.freshness.harvesting.fdp.documents import outline_of_container, outline_of_dataset
-from ckanext.freshness.harvesting.fdp.rdf import DocumentError
+from ckanext.freshness.harvesting.rdf.parsing import DocumentError
 from ckanext.freshness.harvesting.strategy import RecordClass
 from ckanext.freshness.tests.harvesting.conftest import add_source, extras
 from ckanext.freshness.tests.harvesting.fdp.crawling import Site, unchanged

@@ -1,0 +1,390 @@
+"""From a record to the dictionary that CKAN's package actions take, legal whatever the source states.
+
+Keys of CKAN's core and of the site's ckanext-scheming schema become fields. All others become extras: texts
+as they are, structures as JSON with sorted keys. Values that CKAN, PostgreSQL or Solr would refuse are
+shortened or left out, with a warning. A single bad value never costs a dataset.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ...dates import utc_moment
+from .. import legal_values
+from ..record import LaidOutRecord, Record
+from . import schema_fields
+from .licenses import distinct, license_id
+from .people import people
+
+CORE_KEYS = frozenset(
+    [
+        *("title", "notes", "url", "version", "license_id"),
+        *("author", "author_email", "maintainer", "maintainer_email"),
+    ]
+)
+"""CKAN's own fields that a source may fill."""
+
+RESERVED_KEYS = frozenset(
+    [
+        *("id", "name", "type", "state", "private", "owner_org", "organization", "groups"),
+        *("tags", "tag_string", "resources", "extras", "plugin_data", "save", "return_to"),
+        *("relationships_as_object", "relationships_as_subject"),
+        *("metadata_created", "metadata_modified", "creator_user_id", "isopen"),
+        *("license_title", "license_url", "num_resources", "num_tags", "revision_id"),
+        *("site_id", "index_id", "entity_type", "dataset_type", "data_dict"),
+        *("validated_data_dict", "permission_labels", "capacity", "indexed_ts"),
+        *("views_total", "views_recent"),
+        *("resources_accessed_total", "resources_accessed_recent"),
+    ]
+)
+"""Keys that a source may not fill: the other keys of CKAN's package schema, and typed fields of Solr.
+
+CKAN refuses extras with these names ("a schema field with the same name"). As fields they would change
+properties of the package that are not the source's business.
+"""
+RESERVED_RESOURCE_KEYS = frozenset(
+    [
+        *("id", "package_id", "position", "state", "created", "last_modified"),
+        *("metadata_modified", "revision_id", "url_type", "upload", "tracking_summary"),
+        *("datastore_active", "cache_last_updated"),
+    ]
+)
+
+_ADDRESSES = frozenset({"url", "uri", "download_url", "access_url", "homepage"})
+"""Fields that are left out if they are too long, because a shortened address leads nowhere."""
+_PROSE = frozenset({"title", "notes", "name", "description"})
+"""Fields whose text is never a link, whatever it begins with."""
+_EMPTY: tuple[Any, ...] = (None, "", [], {})
+
+
+@dataclass(frozen=True)
+class CatalogSite:
+    """The catalogue's and the source's settings that decide how packages are laid out."""
+
+    licenses: Mapping[str, str] = field(default_factory=dict)
+    """The answer of ``license_list``, as :func:`.licenses.license_index` indexes it."""
+    schema: Mapping[str, Any] | None = None
+    """The ckanext-scheming schema of the package type (``dataset_fields``, ``resource_fields``)."""
+    package_type: str = "dataset"
+    default_tags: tuple[str, ...] = ()
+    """Added to each package's tags."""
+    default_groups: tuple[str, ...] = ()
+    """Names of the groups that each package joins."""
+    language: str = "en"
+    """The language of text that states none."""
+
+
+def package_dict(record: Record, site: CatalogSite) -> LaidOutRecord:
+    """Return the package that a record becomes on a site. The record stays as it is."""
+    return _Layout(site).lay(record)
+
+
+class _Layout:
+    """The layout of one package."""
+
+    def __init__(self, site: CatalogSite) -> None:
+        schema = site.schema or {}
+        self.site = site
+        self.dataset_fields = {f["field_name"]: f for f in schema.get("dataset_fields", ())}
+        self.resource_fields = {f["field_name"]: f for f in schema.get("resource_fields", ())}
+        self.languages = tuple(schema.get("form_languages") or (site.language,))
+        self.warnings: list[str] = []
+
+    def warn(self, key: str, words: str) -> None:
+        self.warnings.append(f"{key}: {words}")
+
+    def lay(self, record: Record) -> LaidOutRecord:
+        fields = self._legal_values(legal_values.clean_all(record.fields), "")
+        resources = legal_values.clean_all(record.resources)
+        self._complete(fields, record.tags)
+        self._license(fields, resources)
+        filled = self._people(fields)
+
+        package: dict[str, Any] = {"type": self.site.package_type}
+        extras: dict[str, Any] = {}
+        for key in sorted(fields.keys() | self._derived(fields)):
+            self._place(key, fields, package, extras)
+        package["extras"] = [{"key": key, "value": extras[key]} for key in sorted(extras)]
+        package["tags"] = self._tags(record)
+        package["resources"] = [self._resource(resource) for resource in resources]
+        if self.site.default_groups:
+            package["groups"] = [{"name": name} for name in self.site.default_groups]
+        return LaidOutRecord(package, self.warnings, filled & package.keys())
+
+    def _complete(self, fields: dict[str, Any], tags: list[str]) -> None:
+        """Fill in the fields that every package must have."""
+        title = schema_fields.plain(fields.get("title")) or schema_fields.plain(fields.get("uri"))
+        fields["title"] = legal_values.one_line(title or "") or "Untitled"
+        for key in ("notes", "notes_translated"):
+            wanted = schema_fields.is_required(self.dataset_fields.get(key, {}))
+            if wanted and fields.get("notes") in _EMPTY:
+                fields["notes"] = fields["title"]
+                self.warn("notes", "the site's schema requires them; the title is used instead")
+        if "tags_translated" in self.dataset_fields and tags:
+            fields.setdefault("tags_translated", {"": tags})
+
+    def _license(self, fields: dict[str, Any], resources: list[dict[str, Any]]) -> None:
+        """Set ``license_id`` if the record has one licence that the site's register contains.
+
+        DCAT puts licences on distributions. If a dataset has none, the licence counts that all its resources
+        agree on. Several licences are all kept under ``licenses``. Resources always keep their own.
+        """
+        stated = distinct(_texts(fields.get("license")))
+        of_resources = [_texts(resource.get("license")) for resource in resources]
+        found = stated or distinct(text for texts in of_resources for text in texts)
+        ids = {license_id(text, self.site.licenses) for text in found}
+        # The resources keep their own texts, so that several names of one licence may count as one.
+        if len(found) == 1 or (not stated and len(ids) == 1 and None not in ids):
+            known = ids.pop()
+            if known and (stated or all(of_resources)):
+                fields["license_id"] = known
+                fields.pop("license", None)
+        elif found:
+            fields["licenses"] = found
+            fields.pop("license", None)
+            listed = ", ".join(text[:80] for text in found)
+            self.warn("license", f"the record names {len(found)}: {listed}; no license_id is set")
+
+    def _people(self, fields: dict[str, Any]) -> frozenset[str]:
+        """Fill CKAN's fields for people, unless the site's schema has fields for the agents.
+
+        :returns: the filled fields.
+        """
+        own = people(fields, self.dataset_fields)
+        filled = {key: value for key, value in own.items() if key not in fields}
+        fields.update(filled)
+        return frozenset(filled)
+
+    def _derived(self, fields: dict[str, Any]) -> set[str]:
+        """Return the translated fields of the schema for which the record has only the plain field."""
+        return {
+            name
+            for name in self.dataset_fields
+            if name.endswith("_translated") and name.removesuffix("_translated") in fields
+        }
+
+    def _place(
+        self, key: str, fields: dict[str, Any], package: dict[str, Any], extras: dict[str, Any]
+    ) -> None:
+        """Put a field of the record into the package or into its extras."""
+        if key in self.dataset_fields:
+            value = self._fitted(self.dataset_fields[key], key, fields, "")
+            value = self._within_solr(key, value)
+            if value not in _EMPTY:
+                package[key] = value
+        elif key in CORE_KEYS:
+            value = self._within_solr(key, schema_fields.plain(fields[key]))
+            if value is not None:
+                package[key] = value
+        elif key in RESERVED_KEYS or not key.strip():
+            self.warn(key, "CKAN keeps this key for itself; left out")
+        else:
+            value = (
+                None if schema_fields.says_no_more(key, fields) else self._extra(key, fields[key])
+            )
+            if value is not None:
+                extras[key] = value
+        if key == "version" and "version" in package:
+            self._shorten_version(package)
+
+    def _fitted(
+        self, schema_field: Mapping[str, Any], key: str, fields: dict[str, Any], where: str
+    ) -> Any:
+        base = key.removesuffix("_translated")
+        value = fields.get(base)
+        return schema_fields.fit(
+            schema_fields.FieldValue(
+                schema_field,
+                f"{where}: {key}" if where else key,
+                fields.get(key) if value is None else value,
+                fields.get(f"{base}_translated"),
+                self.languages,
+                self.warn,
+            )
+        )
+
+    def _extra(self, key: str, value: Any) -> str | None:
+        """Return the value of an extra: a text that Solr accepts; None if nothing is left."""
+        if key.endswith("_date"):
+            # These are dates in Solr, which refuses a package with any other value.
+            moment = utc_moment(schema_fields.plain(value) or "")
+            if moment is None:
+                self.warn(key, "not a day or a moment, as Solr wants under this key; left out")
+            return moment
+        return schema_fields.stored(self._within_solr(key, _untranslated(value)))
+
+    def _within_solr(self, key: str, value: Any) -> Any:
+        """Return the value if Solr accepts it, otherwise the part that can be kept; None if nothing."""
+        size = legal_values.stored_bytes(value)
+        if size <= legal_values.SOLR_BYTES:
+            return value
+        limit = f"{size} bytes, and Solr takes {legal_values.SOLR_BYTES}"
+        if key == "notes" and isinstance(value, str):
+            return value  # Solr indexes its words, not the whole text
+        if isinstance(value, str) and key not in _ADDRESSES:
+            self.warn(key, f"{limit}; shortened")
+            return legal_values.shorten(value)
+        if isinstance(value, list) and all(isinstance(item, dict) for item in value):
+            return self._without_biggest(key, value)
+        if isinstance(value, dict) and all(isinstance(text, str) for text in value.values()):
+            self.warn(key, f"{limit}; shortened")
+            # An equal share for each language. A character of two bytes in UTF-8 may take six in JSON.
+            share = legal_values.SOLR_BYTES // len(value) // 4
+            return {language: legal_values.shorten(text, share) for language, text in value.items()}
+        self.warn(key, f"{limit}; left out")
+        return None
+
+    def _without_biggest(self, key: str, items: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Remove the biggest values of the items, usually geometries, until the rest fits into Solr."""
+        items = [dict(item) for item in items]
+        while items and legal_values.stored_bytes(items) > legal_values.SOLR_BYTES:
+            size, place, name = max(
+                (legal_values.stored_bytes(value), -index, name)
+                for index, item in enumerate(items)
+                for name, value in item.items()
+            )
+            self.warn(f"{key}.{name}", f"{size} bytes are more than Solr takes; left out")
+            del items[-place][name]
+            items = [item for item in items if item]
+        return items
+
+    def _shorten_version(self, package: dict[str, Any]) -> None:
+        version = str(package["version"])
+        if len(version) > legal_values.VERSION_CHARACTERS:
+            limit = legal_values.VERSION_CHARACTERS
+            self.warn("version", f"{len(version)} characters, and CKAN takes {limit}; shortened")
+            package["version"] = version[:limit]
+
+    def _tags(self, record: Record) -> list[dict[str, str]]:
+        names, changed = legal_values.tags(
+            [*map(legal_values.clean, record.tags), *self.site.default_tags]
+        )
+        for text, name in changed.items():
+            if name is None:
+                self.warn("tags", f'"{text[:80]}" has fewer than two letters or digits; left out')
+            else:
+                self.warn("tags", f'"{text[:80]}" becomes "{name}"')
+        return [{"name": name} for name in names]
+
+    def _resource(self, record: dict[str, Any]) -> dict[str, Any]:
+        """Return a resource for CKAN. Structures that the schema does not declare become JSON texts."""
+        where = f"resource {record.get('name') or record.get('uri') or record.get('url') or ''}"
+        values = self._legal_values(record, f"{where}: ")
+        resource: dict[str, Any] = {}
+        names = values.keys() | {
+            name
+            for name in self.resource_fields
+            if name.endswith("_translated") and name.removesuffix("_translated") in values
+        }
+        for key in sorted(names - RESERVED_RESOURCE_KEYS):
+            if key in self.resource_fields and key != "url":
+                value = self._fitted(self.resource_fields[key], key, values, where)
+            elif key == "size":
+                value = values[key]
+            elif schema_fields.says_no_more(key, values):
+                continue
+            else:
+                value = schema_fields.stored(_untranslated(values[key]))
+            if value not in _EMPTY:
+                resource[self._resource_key(key)] = value
+        self._legal_size(resource, where)
+        self._legal_format(resource, where)
+        urls = [resource.get(key) or "" for key in ("url", "download_url", "access_url")]
+        resource["url"] = self._legal_url(dict.fromkeys(map(str.strip, urls)), where)
+        return resource
+
+    def _resource_key(self, key: str) -> str:
+        """Return the key of a resource's value.
+
+        CKAN's templates take ``name_translated`` for a dictionary. Without a schema it is a JSON text, with
+        which the dataset's page would fail.
+        """
+        plain = key.removesuffix("_translated")
+        return key if plain == key or key in self.resource_fields else f"translated_{plain}"
+
+    def _legal_url(self, urls: Iterable[str], where: str) -> str:
+        """Return the first of some URLs that CKAN and Solr accept; "" if there is none."""
+        for url in filter(None, urls):
+            shown = legal_values.shown_url(url)
+            if shown is None:
+                self.warn(f"{where}: url", f'"{url[:80]}" is no URL that CKAN can read; left out')
+            elif legal_values.stored_bytes(shown) > legal_values.SOLR_BYTES:
+                words = f"longer than the {legal_values.SOLR_BYTES} bytes that Solr takes"
+                self.warn(f"{where}: url", words)
+            else:
+                return shown
+        return ""
+
+    def _legal_size(self, resource: dict[str, Any], where: str) -> None:
+        size = resource.get("size")
+        if size is None:
+            return
+        try:
+            number = int(size)
+        except (TypeError, ValueError, OverflowError):
+            number = -1
+        if 0 <= number <= legal_values.BIGGEST_INTEGER:
+            resource["size"] = number
+        else:
+            self.warn(f"{where}: size", f'"{str(size)[:80]}" is not a number of bytes; left out')
+            del resource["size"]
+
+    def _legal_format(self, resource: dict[str, Any], where: str) -> None:
+        name = legal_values.one_line(str(resource.get("format", "")))
+        if not name:
+            resource.pop("format", None)
+            return
+        if len(name) > legal_values.FORMAT_CHARACTERS:
+            self.warn(f"{where}: format", f"{len(name)} characters; shortened")
+        resource["format"] = name[: legal_values.FORMAT_CHARACTERS].strip()
+
+    def _legal_values(self, values: dict[str, Any], before: str) -> dict[str, Any]:
+        """Leave out e-mail addresses that CKAN refuses, and active URLs, at any depth.
+
+        :param before: the beginning of each warning's key.
+        """
+        out: dict[str, Any] = {}
+        for key, value in values.items():
+            path = f"{before}{key}"
+            is_address = key == "email" or key.endswith("_email")
+            if key.removesuffix("_translated") in _PROSE:
+                out[key] = value
+            elif is_address and value not in _EMPTY and not legal_values.is_email(str(value)):
+                self.warn(path, f'"{str(value)[:80]}" is not an e-mail address; left out')
+            elif isinstance(value, dict):
+                out[key] = self._legal_values(value, f"{path}.")
+            elif isinstance(value, list):
+                out[key] = [
+                    self._legal_values(item, f"{path}.") if isinstance(item, dict) else item
+                    for item in value
+                    if not self._is_active(item, path)
+                ]
+            elif not self._is_active(value, path):
+                out[key] = value
+        return out
+
+    def _is_active(self, value: Any, path: str) -> bool:
+        """Return whether a value must not become a link, and warn if so."""
+        active = isinstance(value, str) and legal_values.is_active_url(value)
+        if active:
+            self.warn(path, f'"{value[:80]}" is a link that could run a program; left out')
+        return active
+
+
+def _texts(value: Any) -> list[str]:
+    """Return the texts of a field that holds one text or a list."""
+    return [text for text in map(schema_fields.plain, schema_fields.as_list(value)) if text]
+
+
+def _untranslated(value: Any) -> Any:
+    """Remove translations from a list's dictionaries if the plain text beside them suffices."""
+    if not isinstance(value, list):
+        return value
+    return [
+        {key: inner for key, inner in item.items() if not schema_fields.says_no_more(key, item)}
+        if isinstance(item, dict)
+        else item
+        for item in value
+    ]

@@ -1,0 +1,168 @@
+"""A harvested package merged with the package that is already there.
+
+``package_update`` replaces a dataset. Therefore everything that is to stay must be passed back to it. The
+harvester owns the keys that a record can have: if the source no longer gives a key, it is removed.
+Everything else in the package (an editor's maintainer, another extension's extras, groups, privacy) stays.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from ..record import RESOURCE_KEYS, LaidOutRecord
+from .people import PEOPLE_KEYS, people
+from .resource_identity import former
+
+SHOWN_EXTRAS = frozenset({"harvest_object_id", "harvest_source_id", "harvest_source_title"})
+"""Extras that ckanext-harvest adds when a package is shown. Written back, they would exist twice."""
+
+MEASURED_KEYS = frozenset({"format", "mimetype", "size", "hash", "hash_algorithm"})
+"""Facts about the bytes at a URL that other programs measure. They stay as long as the URL does."""
+
+_COLUMNS = frozenset({"url", "name", "description", *MEASURED_KEYS}) - {"hash_algorithm"}
+"""Columns of CKAN's resource table. A column that an update omits keeps its value: empty it instead."""
+
+_IDENTITY = frozenset({"id", "name", "type", "owner_org", "private", "state"})
+_MERGED_SEPARATELY = frozenset({"extras", "tags", "resources", "groups"})
+_EMPTY: tuple[Any, ...] = (None, "", [], {})
+
+
+def merge(
+    existing: Mapping[str, Any],
+    laid: LaidOutRecord | Mapping[str, Any],
+    keep_fields: Collection[str] = (),
+    *,
+    owned: Collection[str],
+) -> dict[str, Any]:
+    """Return the dictionary for ``package_update``. It equals `existing` if there is nothing to update.
+
+    Identity (id, name, type), organization, privacy and state never change. Groups are only added.
+    Resources keep their ids (:mod:`.resource_identity`). The arguments stay as they are.
+
+    :param existing: the answer of ``package_show``.
+    :param laid: the record as :func:`.package_layout.package_dict` lays it out.
+    :param keep_fields: fields that the source may not change: keys of the package, extras, ``tags``,
+        ``groups``, ``resources`` or ``resources.<key>``. A field that an editor emptied stays empty.
+    :param owned: keys that are removed if the source no longer gives them.
+    """
+    new = laid.package if isinstance(laid, LaidOutRecord) else laid
+    keep = set(keep_fields)
+    keep |= {f"{key}_translated" for key in keep_fields}
+    result = dict(existing)
+    # CKAN sets it. If a sysadmin passes it back, CKAN keeps the old value.
+    result.pop("metadata_modified", None)
+
+    # A field that the harvester fills in never replaces an editor's value, only its own earlier one.
+    filled = laid.filled if isinstance(laid, LaidOutRecord) else frozenset()
+    before = people({extra["key"]: extra["value"] for extra in existing.get("extras", [])})
+    for key in PEOPLE_KEYS - (new.keys() - filled) - set(owned) - keep:
+        old = existing.get(key)
+        if key in new and old in (*_EMPTY, before.get(key)):
+            result[key] = new[key]
+        elif old not in _EMPTY and old == before.get(key):
+            result[key] = ""
+
+    for key in (new.keys() | set(owned)) - _IDENTITY - _MERGED_SEPARATELY - keep - filled:
+        if key in new:
+            result[key] = _kept_if_same(existing.get(key), new[key])
+        elif existing.get(key) not in _EMPTY:
+            result.pop(key, None)
+
+    result["extras"] = _extras(existing, new, keep, owned)
+    result["groups"] = _groups(existing, new, keep)
+    if "tags" not in keep:
+        result["tags"] = _tags(existing.get("tags", []), new.get("tags", []))
+    if "resources" not in keep:
+        kept = {key.partition(".")[2] for key in keep if key.startswith("resources.")}
+        result["resources"] = _resources(
+            existing.get("resources", []), new.get("resources", []), kept
+        )
+    return copy.deepcopy(dict(existing) if same_package(existing, result) else result)
+
+
+def same_package(existing: Mapping[str, Any], merged: Mapping[str, Any]) -> bool:
+    """Return whether an update to `merged` would change nothing."""
+    return _comparable(existing) == _comparable(merged)
+
+
+def _comparable(package: Mapping[str, Any]) -> dict[str, Any]:
+    extras = {extra["key"]: extra["value"] for extra in package.get("extras", [])}
+    return {
+        **{key: value for key, value in package.items() if key != "metadata_modified"},
+        "extras": {key: value for key, value in extras.items() if key not in SHOWN_EXTRAS},
+    }
+
+
+def _kept_if_same(old: Any, new: Any) -> Any:
+    """Return the stored value if the new one differs only in its type ("18" and 18)."""
+    simple = (str, int, float)
+    if isinstance(old, simple) and isinstance(new, simple) and str(old) == str(new):
+        return old
+    return new
+
+
+def _extras(
+    existing: Mapping[str, Any],
+    laid: Mapping[str, Any],
+    keep: Collection[str],
+    owned: Collection[str],
+) -> list[dict[str, Any]]:
+    """Merge extras in their present order, the new ones sorted behind: for CKAN, order is a change."""
+    new = {extra["key"]: extra for extra in laid.get("extras", []) if extra["key"] not in keep}
+    out = []
+    for extra in existing.get("extras", []):
+        key = extra["key"]
+        if key in SHOWN_EXTRAS:
+            continue
+        if key in new:
+            given = new.pop(key)
+            out.append(extra if extra["value"] == given["value"] else {**extra, **given})
+        elif key in keep or not (key in owned or key in laid):
+            out.append(extra)
+    return out + [new[key] for key in sorted(new)]
+
+
+def _groups(
+    existing: Mapping[str, Any], laid: Mapping[str, Any], keep: Collection[str]
+) -> list[dict[str, Any]]:
+    groups = list(existing.get("groups", []))
+    if "groups" in keep:
+        return groups
+    known = {group.get(key) for group in groups for key in ("id", "name")}
+    return groups + [
+        group for group in laid.get("groups", []) if group.get("id", group.get("name")) not in known
+    ]
+
+
+def _tags(existing: list[dict[str, Any]], laid: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the source's tags and the site's vocabulary tags, by name, as CKAN shows them."""
+    free = {tag["name"]: tag for tag in existing if not tag.get("vocabulary_id")}
+    tags = [tag for tag in existing if tag.get("vocabulary_id")]
+    tags += [free.get(tag["name"], tag) for tag in laid]
+    return sorted(tags, key=lambda tag: tag["name"])
+
+
+def _resources(
+    existing: list[dict[str, Any]], laid: list[dict[str, Any]], kept: Collection[str]
+) -> list[dict[str, Any]]:
+    """Return the source's resources in its order, each merged with the resource that it was before."""
+    return [
+        dict(new) if old is None else _resource(old, new, kept)
+        for old, new in zip(former(laid, existing), laid, strict=True)
+    ]
+
+
+def _resource(old: Mapping[str, Any], new: dict[str, Any], kept: Collection[str]) -> dict[str, Any]:
+    result = dict(old)
+    same_bytes = "url" in kept or old.get("url") == new.get("url")
+    for key in (new.keys() | RESOURCE_KEYS) - set(kept):
+        if key in new:
+            result[key] = _kept_if_same(old.get(key), new[key])
+        elif old.get(key) not in _EMPTY and not (same_bytes and key in MEASURED_KEYS):
+            if key in _COLUMNS:
+                result[key] = ""
+            else:
+                del result[key]
+    return result

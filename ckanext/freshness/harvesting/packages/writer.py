@@ -1,0 +1,347 @@
+"""Packages of harvested records: created, updated and deleted through CKAN's actions."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import uuid
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import ckan.plugins.toolkit as tk
+
+from ...ckan_adapter.ckan_core import model
+from ...ckan_adapter.harvest import harvesting_user
+from ...ckan_adapter.locks import locked
+from ...ckan_adapter.solr import index_package
+from ...search import unindexed
+from .. import known_records, object_states
+from ..known_records import RESOURCE_IDS
+from ..object_states import PendingObject
+from ..object_writer import set_extras
+from ..record import LaidOutRecord, Record, guid_of
+from ..sources import source_of, source_type_named
+from . import identifiers, refused_values, resource_identity
+from .layout import CatalogSite, package_dict
+from .licenses import license_index
+from .merge import merge, same_package
+from .organizations import OrganizationInUse, OrganizationWriter
+
+_PACKAGES = uuid.UUID("6f1d7a34-9d0c-4c53-8f0e-3f5b1f1c2a77")
+"""Namespace of the package ids. Each is made of the id of the object that creates the package."""
+
+
+class ImportFailed(Exception):
+    """A record that cannot be imported. The text says why, for people."""
+
+
+class PackageWriter:
+    """A writer of packages for some objects of a source. It reads the data that they share only once."""
+
+    def __init__(self, source: Any, pending: Sequence[PendingObject]) -> None:
+        """
+        :param source: a HarvestSource row.
+        :param pending: the objects that are going to be written.
+        :raises ImportFailed: no enabled plugin harvests sources of this type, or the user who writes
+            packages does not exist.
+        :raises ConfigError: the source's configuration cannot be used.
+        """
+        package = model.Package.get(source.id)
+        self._source_id = source.id
+        self._source_is_active = source.active
+        self._owner_org = package.owner_org if package else None
+        self._config = source_of(source).config
+        try:
+            self._user = harvesting_user()
+        except tk.ObjectNotFound as error:
+            raise ImportFailed(str(error)) from error
+        self.marks: dict[str, datetime] = {}
+        """The written packages, which are marked as not indexed."""
+        source_type = source_type_named(source.type)
+        if source_type is None:
+            raise ImportFailed(f"no enabled plugin harvests sources of the type {source.type}")
+        self._owned_keys = source_type.owned_keys
+        self._organizations: OrganizationWriter | None = None
+        if source_type.organizations:
+            self._organizations = OrganizationWriter(source.id, self._plain_context)
+        self._owners: dict[str, str] = {}
+        """Guids of organisations to the ids of their CKAN organizations."""
+        self._urls = {item.url for item in pending}
+        self._sites: dict[str, CatalogSite] = {}
+        """By package type."""
+        self._records = {item.id: _record(item.content) for item in pending if not item.is_deletion}
+        self._before: dict[str, Record | None] = {}
+        """The records as they were at the previous harvest, by object id."""
+        if self._organizations is not None:
+            contents = object_states.earlier_contents([item.id for item in pending])
+            self._before = {object_id: _record(text) for object_id, text in contents.items()}
+        self._earlier = object_states.earlier_packages(
+            source.id,
+            {
+                item.url: (item.url, item.extras.get("subject", item.url))
+                for item in pending
+                if item.package_id is None
+            },
+        )
+        self._plain_names = {
+            item.id: _plain_name(record)
+            for item in pending
+            if item.package_id is None and (record := self._records.get(item.id)) is not None
+        }
+        self._names_used = identifiers.taken_names(self._plain_names.values())
+
+    def write(self, pending: PendingObject) -> list[str]:
+        """Write the package of an object. The object becomes current in the same transaction.
+
+        :returns: warnings about parts of the record that could not be kept.
+        :raises ImportFailed: the record cannot be imported.
+        :raises Exception: any error of CKAN's actions, and of other extensions' hooks in them.
+        """
+        if pending.is_deletion:
+            return self._delete(pending)
+        record = self._records[pending.id]
+        if record is None:
+            raise ImportFailed("the object holds no readable record; harvest the source again")
+        if self._organizations is not None and pending.package_type == "catalog":
+            refused = self._organizations.write(pending, record, self._before.get(pending.id))
+            return [*record.warnings, *refused]
+        laid = package_dict(record, self._site(pending.package_type))
+        laid.package["extras"].append({"key": "guid", "value": pending.guid})
+        if owner := self._owner_of(pending):
+            laid.package["owner_org"] = owner
+        package = self._package_of(pending)
+        if package is None:
+            refused = self._create(pending, laid.package)
+        else:
+            refused = self._update(pending, package, laid, record)
+        return [*record.warnings, *laid.warnings, *refused]
+
+    def _site(self, package_type: str) -> CatalogSite:
+        if package_type not in self._sites:
+            licenses = tk.get_action("license_list")({"ignore_auth": True}, {})
+            self._sites[package_type] = CatalogSite(
+                licenses=license_index(licenses),
+                schema=_scheming_schema(package_type),
+                package_type=package_type,
+                default_tags=self._config.default_tags,
+                default_groups=self._config.default_groups,
+                language=self._config.language or tk.config.get("ckan.locale_default"),
+            )
+        return self._sites[package_type]
+
+    def _owner_of(self, pending: PendingObject) -> str | None:
+        """Return the organization that owns a dataset: the source's, or its organisation's.
+
+        :raises ImportFailed: its organisation has not become a CKAN organization.
+        """
+        if self._organizations is None:
+            return self._owner_org
+        url = pending.extras.get("catalog_url", "")
+        guid = guid_of(url, None)
+        self._find_owner(guid)
+        # If the organisation is on this page, its import has failed.
+        if guid not in self._owners and url not in self._urls:
+            # Another consumer may be importing it, or have it on a page behind this one.
+            with locked(f"record {self._source_id} {url}"):
+                model.Session.commit()
+                self._find_owner(guid)
+                if guid not in self._owners:
+                    self._import_owner(guid)
+                    self._find_owner(guid)
+        if guid not in self._owners:
+            raise ImportFailed(f"its organisation {url} could not be imported")
+        return self._owners[guid]
+
+    def _find_owner(self, guid: str) -> None:
+        if guid not in self._owners:
+            self._owners |= known_records.organizations_by_guid(self._source_id, [guid])
+
+    def _import_owner(self, guid: str) -> None:
+        object_id = object_states.waiting_object(self._source_id, guid)
+        for item in object_states.load([object_id] if object_id else []):
+            record = _record(item.content)
+            if record is not None and not item.is_deletion and self._organizations is not None:
+                self._organizations.write(item, record, None)
+
+    def _plain_context(self) -> dict[str, Any]:
+        return {
+            "model": model,
+            "session": model.Session,
+            "user": self._user.name,
+            "auth_user_obj": self._user,
+            "ignore_auth": True,
+        }
+
+    def _context(self) -> dict[str, Any]:
+        return {**self._plain_context(), "return_id_only": True}
+
+    def _package_of(self, pending: PendingObject) -> Any | None:
+        """Return the package that a record already has.
+
+        It is the object's own, one to adopt, or that of an earlier object: a deleted record that comes back
+        gets its former dataset, with the same id and name. A package that another source has taken over
+        since this source was gathered does not count.
+        """
+        known = (pending.package_id, pending.extras.get("adopted"), self._earlier.get(pending.url))
+        for package_id in known:
+            package = model.Package.get(package_id) if package_id else None
+            if package is not None and not object_states.is_current_elsewhere(
+                package.id, self._source_id, active_only=True
+            ):
+                return package
+        return None
+
+    def _create(self, pending: PendingObject, package: dict[str, Any]) -> list[str]:
+        """Create a package, and return a warning for each value that CKAN refuses."""
+        plain = self._plain_names.get(pending.id) or identifiers.plain_name(package["title"])
+        names = identifiers.candidate_names(plain, pending.url, self._source_id, self._names_used)
+        # CKAN indexes before it commits. If the database goes away in between, Solr has a dataset that
+        # does not exist. The same id makes the second attempt create that dataset.
+        package["id"] = str(uuid.uuid5(_PACKAGES, pending.id))
+        package["resources"] = resource_identity.with_resource_ids(
+            package["id"], package["resources"], {}
+        )
+
+        def begin() -> dict[str, Any]:
+            self._make_current(pending, package["id"], is_new=pending.is_new)
+            return self._context()
+
+        refused: list[str] = []
+        for name in names:
+            package["name"] = name
+            self._names_used.add(name)
+            try:
+                refused_values.write("package_create", begin, package, package, refused)
+                break
+            except tk.ValidationError as error:
+                # If only the name is refused, it has been taken since we looked: try the next one.
+                if set(error.error_dict) != {"name"} or name == names[-1]:
+                    raise
+        return refused
+
+    def _update(
+        self, pending: PendingObject, package: Any, laid: LaidOutRecord, record: Record
+    ) -> list[str]:
+        """Update a package, and return a warning for each value that CKAN refuses."""
+        existing = tk.get_action("package_show")(
+            {**self._context(), "use_cache": False}, {"id": package.id}
+        )
+        # ckanext-harvest's own option for fields that no harvest overwrites.
+        not_overwritten = tk.aslist(tk.config.get("ckan.harvest.not_overwrite_fields") or [])
+        keep = (*self._config.keep_fields, *not_overwritten)
+        owned = self._owned_keys
+        if before := self._before.get(pending.id):
+            owned |= before.fields.keys()
+        merged = merge(existing, laid, keep, owned=owned)
+        if self._organizations is not None:
+            merged["owner_org"] = laid.package["owner_org"]
+        if record.name is not None and "name" not in keep:
+            merged["name"] = identifiers.followed_name(
+                record.name, existing["name"], pending.url, self._source_id, used=self._names_used
+            )
+        ids_to_keep = self._identify_resources(existing, merged)
+        comes_back = pending.package_id is None or "adopted" in pending.extras
+        if package.state == "deleted" and comes_back:
+            merged["state"] = "active"
+
+        def begin() -> dict[str, Any]:
+            self._make_current(pending, package.id)
+            if ids_to_keep:
+                set_extras([(pending.id, RESOURCE_IDS, json.dumps(ids_to_keep, sort_keys=True))])
+            return {**self._context(), "original_package": existing}
+
+        refused: list[str] = []
+        if same_package(existing, merged):
+            # An earlier attempt may have written the package and died before Solr had it.
+            begin()
+            model.Session.commit()
+            index_package(package.id)
+        else:
+            refused_values.write("package_update", begin, merged, laid.package, refused)
+        return refused
+
+    def _identify_resources(
+        self, existing: Mapping[str, Any], merged: dict[str, Any]
+    ) -> dict[str, str]:
+        """Give resources that come back their former ids.
+
+        :returns: the ids to keep with the object, including those of earlier imports. Empty if no resource
+            is removed whose id must be kept.
+        """
+        package_id = existing["id"]
+        removed = resource_identity.ids_to_keep(
+            package_id, existing["resources"], merged["resources"]
+        )
+        if not removed and all(resource.get("id") for resource in merged["resources"]):
+            return {}
+        earlier = known_records.earlier_resource_ids(package_id)
+        merged["resources"] = resource_identity.with_resource_ids(
+            package_id, merged["resources"], earlier
+        )
+        return {**earlier, **removed} if removed else {}
+
+    def _delete(self, pending: PendingObject) -> list[str]:
+        """Delete the package of a record that is gone. The same transaction clears ``current``.
+
+        :returns: warnings.
+        """
+        if not self._source_is_active:
+            raise ImportFailed("its source was deleted meanwhile, so its datasets stay")
+        if object_states.is_of_an_ended_job(pending.id):
+            raise ImportFailed(
+                "its job was aborted meanwhile: the next one deletes it, should it still be gone"
+            )
+        if self._organizations is not None and pending.package_type == "catalog":
+            try:
+                return self._organizations.delete(pending)
+            except OrganizationInUse as error:
+                raise ImportFailed(str(error)) from error
+        package_id = pending.package_id
+        package = model.Package.get(package_id) if package_id else None
+        object_states.retire(pending.id, self._source_id, pending.guid, package_id)
+        if (
+            package is None
+            or package.state == "deleted"
+            or object_states.is_current_elsewhere(package.id, self._source_id)
+        ):
+            model.Session.commit()
+            return []
+        tk.get_action("package_delete")(self._context(), {"id": package.id})
+        return []
+
+    def _make_current(
+        self, pending: PendingObject, package_id: str, *, is_new: bool = False
+    ) -> None:
+        is_there = object_states.make_current(
+            pending.id, self._source_id, pending.guid, package_id, is_new=is_new
+        )
+        if not is_there:
+            raise ImportFailed("its source was cleared meanwhile")
+        self.marks |= unindexed.mark([package_id])
+
+
+def _record(content: str | None) -> Record | None:
+    """Return the record that an object's content holds; None if it holds none."""
+    with contextlib.suppress(ValueError):
+        return Record.from_json(content or "")
+    return None
+
+
+def _plain_name(record: Record) -> str | None:
+    if record.name is not None:
+        return identifiers.own_name(record.name)
+    return identifiers.plain_name(str(record.fields.get("title", "")))
+
+
+def _scheming_schema(package_type: str) -> Mapping[str, Any] | None:
+    """Return ckanext-scheming's schema of a package type; None if the site has none."""
+    try:
+        show = tk.get_action("scheming_dataset_schema_show")
+    except KeyError:
+        return None
+    try:
+        schema: Mapping[str, Any] = show({"ignore_auth": True}, {"type": package_type})
+        return schema
+    except tk.ObjectNotFound:
+        return None

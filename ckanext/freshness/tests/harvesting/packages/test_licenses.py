@@ -1,0 +1,122 @@
+"""Licences looked up in CKAN's own register, and in a register with the publishers' URLs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from ckan.model.license import DefaultLicense
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ckanext.freshness.harvesting.packages.licenses import license_id, license_index, normalise
+
+
+def _core() -> dict[str, str]:
+    """Return CKAN's default register. Its own titles are translated, which needs a running CKAN."""
+    return license_index(
+        {"id": one.id, "url": one.url, "title": one.id.replace("-", " ").title()}
+        for one in DefaultLicense.__subclasses__()
+    )
+
+
+CORE = _core()
+OPEN_DEFINITION = license_index(
+    [
+        {
+            "id": "CC-BY-4.0",
+            "url": "https://creativecommons.org/licenses/by/4.0/",
+            "title": "CC BY 4",
+        },
+        {"id": "CC0-1.0", "url": "https://creativecommons.org/publicdomain/zero/1.0/", "title": ""},
+        {"id": "ODbL-1.0", "url": "https://opendatacommons.org/licenses/odbl", "title": "ODbL"},
+        {"id": "mine", "url": "https://example.org/Licence.html", "title": "House  licence"},
+        {"id": "other", "url": "", "title": "House licence"},
+    ]
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("http://creativecommons.org/licenses/by/4.0/", "cc-by"),
+        ("https://creativecommons.org/licenses/by/4.0", "cc-by"),
+        ("https://www.creativecommons.org/licenses/by/4.0/", "cc-by"),
+        ("https://creativecommons.org/licenses/by/4.0/legalcode", "cc-by"),
+        ("https://creativecommons.org/licenses/by/4.0/legalcode.nl", "cc-by"),
+        ("https://creativecommons.org/licenses/by/4.0/deed.nl", "cc-by"),
+        ("https://creativecommons.org/licenses/by/3.0/nl/deed.en", "cc-by"),
+        ("https://creativecommons.org/licenses/by/4.0/?ref=chooser-v1#top", "cc-by"),
+        ("HTTP://CreativeCommons.org/licenses/BY/4.0/", "cc-by"),
+        ("http://www.opendefinition.org/licenses/cc-by", "cc-by"),
+        ("http://opendefinition.org/licenses/cc-by/", "cc-by"),
+        ("cc-by", "cc-by"),
+        ("CC BY 4.0", "cc-by"),
+        ("CC-BY-4.0", "cc-by"),
+        ("https://spdx.org/licenses/CC-BY-4.0.html", "cc-by"),
+        ("http://publications.europa.eu/resource/authority/licence/CC_BY_4_0", "cc-by"),
+        ("http://publications.europa.eu/resource/authority/licence/CC_BYSA_4_0", "cc-by-sa"),
+        ("http://publications.europa.eu/resource/authority/licence/CC0", "cc-zero"),
+        ("http://purl.org/NET/rdflicense/cc-by4.0", "cc-by"),
+        ("http://purl.org/NET/rdflicense/cc-zero1.0", "cc-zero"),
+        ("https://creativecommons.org/publicdomain/zero/1.0/", "cc-zero"),
+        ("https://creativecommons.org/publicdomain/zero/1.0/deed.nl", "cc-zero"),
+        ("CC0", "cc-zero"),
+        ("https://creativecommons.org/licenses/by-sa/4.0/", "cc-by-sa"),
+        ("https://creativecommons.org/licenses/by-nc/4.0/", "cc-nc"),
+        ("https://creativecommons.org/licenses/by-nc-nd/4.0/", "cc-nc"),
+        ("https://creativecommons.org/licenses/by-nd/4.0/", None),
+        ("https://opendatacommons.org/licenses/odbl/1-0/", "odc-odbl"),
+        ("http://opendatacommons.org/licenses/by/summary", "odc-by"),
+        ("https://opendatacommons.org/licenses/pddl/1.0/", "odc-pddl"),
+        ("http://www.nationalarchives.gov.uk/doc/open-government-licence/version/3/", "uk-ogl"),
+        ("https://www.gnu.org/licenses/fdl-1.3.html", "gfdl"),
+        ("https://example.org/mine", None),
+        ("", None),
+        ("https://", None),
+    ],
+)
+def test_ckans_own_register(text: str, expected: str | None) -> None:
+    assert license_id(text, CORE) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("http://creativecommons.org/licenses/by/4.0/deed.nl", "CC-BY-4.0"),
+        ("http://publications.europa.eu/resource/authority/licence/CC_BY_4_0", "CC-BY-4.0"),
+        ("cc-by 4.0", "CC-BY-4.0"),
+        # If the register has versions, another version is another licence.
+        ("http://creativecommons.org/licenses/by/3.0/", None),
+        ("http://purl.org/NET/rdflicense/cc-zero1.0", "CC0-1.0"),
+        ("https://opendatacommons.org/licenses/odbl/1-0/", "ODbL-1.0"),
+        ("http://example.org/licence", "mine"),
+        ("house licence", "mine"),
+        ("other", "other"),
+    ],
+)
+def test_a_register_with_versions(text: str, expected: str | None) -> None:
+    assert license_id(text, OPEN_DEFINITION) == expected
+
+
+def test_licences_without_url_or_title_are_found_by_their_id() -> None:
+    entries: list[dict[str, Any]] = [{"id": "a"}, {"id": "b", "url": None, "title": " "}]
+    assert license_index(entries) == {"a": "a", "b": "b"}
+
+
+@settings(deadline=None)
+@given(st.text(max_size=60) | st.text(max_size=30).map("https://www.creativecommons.org/".__add__))
+def test_any_text_can_be_looked_up(text: str) -> None:
+    assert license_id(text, CORE) in {None, *CORE.values()}
+
+
+@settings(deadline=None)
+@given(st.from_regex(r"[a-z]{1,10}(\.[a-z]{2,5}){1,2}(/[a-z0-9-]{1,8}){0,3}", fullmatch=True))
+def test_the_many_spellings_of_one_url(rest: str) -> None:
+    spellings = [
+        f"{scheme}{www}{rest}{tail}"
+        for scheme in ("http://", "https://", "HTTPS://", "//")
+        for www in ("", "www.")
+        for tail in ("", "/", "/legalcode", "/deed.nl", "?a=b", "/#c")
+    ]
+    assert len({normalise(spelling) for spelling in spellings}) == 1

@@ -1,0 +1,619 @@
+"""Records laid out as packages, on sites without a schema."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+from ckan.logic import validators
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ckanext.freshness.harvesting import legal_values
+from ckanext.freshness.harvesting.packages.layout import (
+    CORE_KEYS,
+    RESERVED_KEYS,
+    CatalogSite,
+    package_dict,
+)
+from ckanext.freshness.harvesting.record import LaidOutRecord, Record
+
+
+def laid(fields: dict[str, Any] | None = None, **more: Any) -> LaidOutRecord:
+    site = more.pop("site", CatalogSite())
+    return package_dict(Record({"title": "T", **(fields or {})}, **more), site)
+
+
+def extras(package: dict[str, Any]) -> dict[str, str]:
+    return {extra["key"]: extra["value"] for extra in package["extras"]}
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "stored"),
+    [
+        ("identifier", "doi:1", "doi:1"),
+        ("theme", ["b", "a"], '["b", "a"]'),
+        ("theme", ["a"], '["a"]'),
+        ("publisher", [{"name": "Ö", "email": "a@b.nl"}], '[{"email": "a@b.nl", "name": "Ö"}]'),
+        ("min_typical_age", 0, "0"),
+        ("trusted_data_holder", False, "false"),
+        ("title_translated", {"en": "T", "nl": "S"}, '{"en": "T", "nl": "S"}'),
+        ("title_translated", {"": "T", "en": "S"}, '{"": "T", "en": "S"}'),
+    ],
+)
+def test_what_core_does_not_know_is_an_extra(key: str, value: Any, stored: str) -> None:
+    assert extras(laid({key: value}).package)[key] == stored
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("theme", []),
+        ("identifier", ""),
+        ("identifier", None),
+        # These repeat the plain field beside them.
+        ("title_translated", {"en": "T"}),
+        ("title_translated", {"": "T", "en": "T"}),
+    ],
+)
+def test_what_says_nothing_is_no_extra(key: str, value: Any) -> None:
+    assert key not in extras(laid({key: value}).package)
+
+
+def test_core_fields_are_texts_at_the_root() -> None:
+    fields = {key: f"a {key}" for key in CORE_KEYS - {"author_email", "maintainer_email"}}
+    package = laid(fields | {"notes": ["one"]}).package
+    assert {key: package[key] for key in fields} == fields | {"notes": "one"}
+    assert extras(package) == {}
+
+
+def test_keys_of_ckans_own_are_left_out() -> None:
+    result = laid({key: "mine" for key in RESERVED_KEYS} | {" ": "x"})
+    assert extras(result.package) == {}
+    assert set(result.package) == {"type", "title", "extras", "tags", "resources"}
+    assert len(result.warnings) == len(RESERVED_KEYS) + 1
+
+
+@pytest.mark.parametrize(
+    ("fields", "title"),
+    [
+        ({"title": " a\n b "}, "a b"),
+        ({"title": "", "uri": "https://a.nl/1"}, "https://a.nl/1"),
+        ({"title": None}, "Untitled"),
+    ],
+)
+def test_every_package_has_a_title(fields: dict[str, Any], title: str) -> None:
+    assert laid(fields).package["title"] == title
+
+
+def test_settings_of_the_source_fill_in() -> None:
+    site = CatalogSite(
+        package_type="catalog",
+        default_tags=("health", "A"),
+        default_groups=("g1", "g2"),
+    )
+    package = laid(tags=["b1", "Health"], site=site).package
+    assert package["type"] == "catalog"
+    assert package["tags"] == [{"name": "b1"}, {"name": "Health"}]
+    assert package["groups"] == [{"name": "g1"}, {"name": "g2"}]
+
+
+# Tags
+
+HEALTH = ("Self-rated health", "poverty", "social exclusion")
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("genomics", "genomics"),
+        ("CNS/Brain", "CNS Brain"),
+        ("a, b; c", "a b c"),
+        ("Épidémiologie", "Épidémiologie"),
+        ("E\u0301pide\u0301miologie", "Épidémiologie"),
+        # Characters that CKAN refuses cut no word in two.
+        ("\u0939\u093f\u0928\u094d\u0926\u0940", "\u0939\u0928\u0926"),
+        ("日本語", "日本語"),
+        ("C++ & C#", "C C"),
+        ("with-hyphen_and.dot", "with-hyphen_and.dot"),
+        ("two\nlines\ttab", "two lines tab"),
+        ("x" * 150, "x" * 100),
+        ("a" * 99 + " b", "a" * 99),
+        ("x", None),
+        ("++", None),
+        ("", None),
+        ("\x00a\x07b", "ab"),
+    ],
+)
+def test_tags(text: str, name: str | None) -> None:
+    assert legal_values.tag(text) == name
+
+
+@pytest.mark.parametrize(
+    ("text", "keywords"),
+    [
+        ("genomics", ["genomics"]),
+        ("Self-rated health, poverty, social exclusion", [*HEALTH]),
+        ("Self-rated health; poverty;social exclusion;", [*HEALTH]),
+        ("Self-rated health\n poverty\r\nsocial exclusion\n", [*HEALTH]),
+        ("Self-rated health | poverty|social exclusion", [*HEALTH]),
+        ("Self-rated health\tpoverty,\u00a0social exclusion, ", [*HEALTH]),
+        ("\u2022 Self-rated health \u2022 poverty, \u2022 social exclusion", [*HEALTH]),
+        ("1,2-dichloroethane", ["1,2-dichloroethane"]),
+        ("1,2-dichloroethane, 1,1-dichloroethane", ["1,2-dichloroethane", "1,1-dichloroethane"]),
+        ("tobacco (smoked, chewed), alcohol", ["tobacco (smoked, chewed)", "alcohol"]),
+        ("tobacco (smoked, alcohol", ["tobacco (smoked", "alcohol"]),
+        ("R&amp;D; trade", ["R&D", "trade"]),
+        ("R&D", ["R&D"]),
+        (
+            "\u6c34\u8d28\u3001\u7a7a\u6c14\uff0c\u571f\u58e4",
+            ["\u6c34\u8d28", "\u7a7a\u6c14", "\u571f\u58e4"],
+        ),
+        (" ; , ", []),
+        ("", []),
+    ],
+)
+def test_a_text_of_several_keywords(text: str, keywords: list[str]) -> None:
+    assert legal_values.split_keywords(text) == keywords
+
+
+def test_tags_are_unique_whatever_their_case() -> None:
+    result = laid(tags=["Brain", "brain", "BRAIN", "cns/brain", "CNS Brain", "?"])
+    assert result.package["tags"] == [{"name": "BRAIN"}, {"name": "CNS Brain"}]
+    assert result.warnings == [
+        'tags: "?" has fewer than two letters or digits; left out',
+        'tags: "Brain" becomes "BRAIN"',
+        'tags: "brain" becomes "BRAIN"',
+        'tags: "cns/brain" becomes "CNS Brain"',
+    ]
+
+
+# Limits
+
+
+def test_long_texts_are_shortened_between_characters() -> None:
+    result = laid({"provenance": "é" * 20_000})
+    value = extras(result.package)["provenance"]
+    assert value == "é" * 16_383
+    assert result.warnings == ["provenance: 40000 bytes, and Solr takes 32766; shortened"]
+
+
+def test_what_fits_exactly_is_left_alone() -> None:
+    result = laid({"provenance": "x" * 32_766})
+    assert len(extras(result.package)["provenance"]) == 32_766
+    assert result.warnings == []
+
+
+def test_long_structures_are_left_out() -> None:
+    result = laid({"theme": ["https://example.org/" + "x" * 10_000] * 4})
+    assert "theme" not in extras(result.package)
+    assert result.warnings == ["theme: 40096 bytes, and Solr takes 32766; left out"]
+
+
+def test_structures_are_measured_as_ckan_stores_them() -> None:
+    """In ASCII JSON, a letter outside ASCII takes six bytes."""
+    assert "theme" not in extras(laid({"theme": ["é" * 6_000]}).package)
+
+
+def test_a_place_loses_its_geometry_first() -> None:
+    result = laid(
+        {"spatial_coverage": [{"text": "Utrecht", "geom": "x" * 40_000}, {"text": "Zeist"}]}
+    )
+    assert json.loads(extras(result.package)["spatial_coverage"]) == [
+        {"text": "Utrecht"},
+        {"text": "Zeist"},
+    ]
+    assert result.warnings == [
+        "spatial_coverage.geom: 40000 bytes are more than Solr takes; left out"
+    ]
+
+
+def test_the_description_may_be_long() -> None:
+    result = laid({"notes": "x" * 100_000})
+    assert len(result.package["notes"]) == 100_000
+    assert result.warnings == []
+
+
+def test_addresses_are_never_cut() -> None:
+    result = laid({"url": "https://example.org/" + "x" * 40_000})
+    assert "url" not in result.package
+    assert result.warnings == ["url: 40020 bytes, and Solr takes 32766; left out"]
+
+
+def test_versions_are_cut() -> None:
+    result = laid({"version": "1" * 101})
+    assert result.package["version"] == "1" * 100
+    assert result.warnings == ["version: 101 characters, and CKAN takes 100; shortened"]
+
+
+@pytest.mark.parametrize(
+    ("value", "stored"),
+    [("2024-05-06T07:08:09+02:00", "2024-05-06T05:08:09"), ("2024-05-06", "2024-05-06")],
+)
+def test_dates_for_solr(value: str, stored: str) -> None:
+    assert extras(laid({"review_date": value}).package)["review_date"] == stored
+
+
+@pytest.mark.parametrize("value", ["2024", "soon"])
+def test_what_solr_would_refuse_as_a_date(value: str) -> None:
+    result = laid({"review_date": value})
+    assert "review_date" not in extras(result.package)
+    assert result.warnings[0].startswith("review_date: not a day or a moment")
+
+
+def test_control_characters_go_everywhere() -> None:
+    dirty = "a\x00b\x0bc\ud800\uffff\x85"
+    result = laid(
+        {
+            "notes": dirty,
+            "theme": [dirty],
+            "contact": [{"name": dirty}],
+            "title": dirty,
+            dirty: "x",
+        },
+        tags=[dirty],
+        resources=[{"name": dirty, "url": "https://a.nl/\x00", "language": [dirty]}],
+    )
+    text = json.dumps(result.package, ensure_ascii=False)
+    assert "abc" in text
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\uffff]|\\\\u00", text)
+
+
+def test_addresses_that_are_none() -> None:
+    result = laid(
+        {
+            "maintainer_email": "nobody",
+            "author_email": "a@b.nl",
+            "contact": [{"name": "A", "email": "a at b"}, {"email": "c@d.nl"}],
+        }
+    )
+    assert "maintainer_email" not in result.package
+    assert result.package["author_email"] == "a@b.nl"
+    assert json.loads(extras(result.package)["contact"]) == [{"name": "A"}, {"email": "c@d.nl"}]
+    assert result.warnings == [
+        'maintainer_email: "nobody" is not an e-mail address; left out',
+        'contact.email: "a at b" is not an e-mail address; left out',
+    ]
+
+
+UNREADABLE_URLS = (
+    "http://[server]/data.csv",
+    "https://o.example]",
+    "http://<![CDATA[http://o.example]]>",
+    "http://[::1/x",
+    "http://\u2100.example/x",
+    "[server]/data.csv",
+    "//[server]/data.csv",
+)
+"""URLs that CKAN cannot take apart when it shows a resource. It puts http:// before those without a scheme."""
+
+
+@pytest.mark.parametrize("url", UNREADABLE_URLS)
+def test_a_url_that_ckan_cannot_read_is_left_out(url: str) -> None:
+    def resource(**values: str) -> tuple[dict[str, Any], list[str]]:
+        result = laid(resources=[{"name": "R", "uri": "https://a.nl/r", **values}])
+        return result.package["resources"][0], result.warnings
+
+    warning = f'resource R: url: "{url}" is no URL that CKAN can read; left out'
+    found, warnings = resource(url=url, access_url=url)
+    assert (found["url"], found["access_url"], warnings) == ("", url, [warning])
+    good = "https://a.nl/page"
+    found, warnings = resource(url=url, download_url=url, access_url=good)
+    assert (found["url"], found["download_url"], warnings) == (good, url, [warning])
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("https://a.nl/x", "https://a.nl/x"),
+        ("ftp://a.nl/x", "ftp://a.nl/x"),
+        ("s3://bucket/x", "s3://bucket/x"),
+        (" www.a.nl/x ", "http://www.a.nl/x"),
+        ("/files/x", "http://files/x"),
+        ("", ""),
+    ],
+)
+def test_a_resource_has_the_url_that_ckan_shows(url: str, shown: str) -> None:
+    """Otherwise each harvest would see another URL than the stored one."""
+    (resource,) = laid(resources=[{"name": "R", "url": url}]).package["resources"]
+    assert resource["url"] == shown
+
+
+@pytest.mark.parametrize(
+    ("url", "kept"),
+    [
+        ("https://a.nl/data:1", True),
+        ("javascript:alert(1)", False),
+        (" JavaScript: alert(1)", False),
+        ("java\tscript:alert(1)", False),
+        ("vbscript:x", False),
+        ("data:text/html,<script>alert(1)</script>", False),
+        ("Data: text/html,x", False),
+        ("", True),
+    ],
+)
+def test_links_that_could_run_a_program(url: str, kept: bool) -> None:
+    text = "Data: what, when and where"
+    nested = {"name": "javascript: an introduction", "homepage": url}
+    result = laid(
+        {
+            "title": "data:",
+            "title_translated": {"en": "data:", "nl": "javascript:"},
+            "url": url,
+            "provenance": text,
+            "contact": [nested],
+            "conforms_to": [url, "https://b.nl"],
+        },
+        resources=[{"url": url, "documentation": url, "access_url": url}],
+    )
+    assert result.package["title"] == "data:"
+    assert extras(result.package)["provenance"] == text
+    assert nested["name"] in extras(result.package)["contact"]
+    stored = json.dumps(result.package)
+    if not kept:
+        assert json.dumps(url)[1:-1] not in stored
+        assert json.loads(extras(result.package)["conforms_to"]) == ["https://b.nl"]
+        assert [resource["url"] for resource in result.package["resources"]] == [""]
+        assert len(result.warnings) == 6, "each is told"
+    elif url:
+        assert result.package["url"] == result.package["resources"][0]["url"] == url
+        assert result.warnings == []
+
+
+# Resources
+
+
+@pytest.mark.parametrize(
+    ("given_", "stored"),
+    [
+        ({"url": "https://a.nl/x", "format": "CSV"}, {"url": "https://a.nl/x", "format": "CSV"}),
+        (
+            {"access_url": "https://a.nl/x"},
+            {"access_url": "https://a.nl/x", "url": "https://a.nl/x"},
+        ),
+        ({}, {"url": ""}),
+        ({"url": " https://a.nl "}, {"url": "https://a.nl"}),
+        ({"size": 5, "name": ""}, {"size": 5, "url": ""}),
+        ({"size": "5"}, {"size": 5, "url": ""}),
+        ({"language": ["a", "b"]}, {"language": '["a", "b"]', "url": ""}),
+        ({"format": " a\n b "}, {"format": "a b", "url": ""}),
+        ({"id": "mine", "package_id": "mine", "state": "x", "position": 5}, {"url": ""}),
+        ({"name": "N", "name_translated": {"en": "N"}}, {"name": "N", "url": ""}),
+    ],
+)
+def test_resources(given_: dict[str, Any], stored: dict[str, Any]) -> None:
+    result = laid(resources=[given_])
+    assert result.package["resources"] == [stored]
+    assert result.warnings == []
+
+
+@pytest.mark.parametrize("size", [-1, 2**63, "many", float("inf"), float("nan"), []])
+def test_sizes_that_are_none(size: Any) -> None:
+    result = laid(resources=[{"name": "N", "size": size}])
+    assert result.package["resources"] == [{"name": "N", "url": ""}]
+    assert (size == []) or result.warnings[0].startswith("resource N: size:")
+
+
+def test_a_resource_with_too_much() -> None:
+    result = laid(
+        resources=[{"name": "N", "url": "https://a.nl/" + "x" * 40_000, "format": "f" * 200}]
+    )
+    assert result.package["resources"] == [{"name": "N", "url": "", "format": "f" * 100}]
+    assert len(result.warnings) == 2
+
+
+# Licences
+
+CC_BY_URL = "https://creativecommons.org/licenses/by/4.0/"
+SITE = CatalogSite(licenses={"cc-by": "cc-by", "cc-zero": "cc-zero"})
+
+
+def test_a_known_licence() -> None:
+    package = laid({"license": CC_BY_URL}, site=SITE).package
+    assert package["license_id"] == "cc-by"
+    assert extras(package) == {}
+
+
+def test_an_unknown_licence_is_kept_as_it_is() -> None:
+    package = laid({"license": "https://example.org/mine"}, site=SITE).package
+    assert "license_id" not in package
+    assert extras(package) == {"license": "https://example.org/mine"}
+
+
+@pytest.mark.parametrize(
+    ("licenses", "license_id"),
+    [
+        ([CC_BY_URL, "http://creativecommons.org/licenses/by/3.0/nl/"], "cc-by"),
+        ([CC_BY_URL, "https://creativecommons.org/publicdomain/zero/1.0/"], None),
+        ([CC_BY_URL, None], None),
+        ([], None),
+    ],
+)
+def test_a_dataset_has_the_licence_that_all_its_resources_agree_on(
+    licenses: list[str | None], license_id: str | None
+) -> None:
+    package = laid(resources=[{"license": url} for url in licenses], site=SITE).package
+    assert package.get("license_id") == license_id
+
+
+CC_BY_3, CC_BY_4 = (f"http://creativecommons.org/licenses/by/{one}/" for one in ("3.0", "4.0"))
+OWN = "https://example.org/own"
+
+
+@pytest.mark.parametrize(
+    ("stated", "of_resources", "known", "kept"),
+    [
+        (CC_BY_4, [], "cc-by", None),
+        (CC_BY_4, [OWN], "cc-by", None),
+        ([CC_BY_4, CC_BY_4.replace("http:", "https:") + "deed.nl"], [], "cc-by", None),
+        ([CC_BY_4, OWN], [], None, [CC_BY_4, OWN]),
+        # The register has one entry for both, but they are two licences.
+        ([CC_BY_3, CC_BY_4], [], None, [CC_BY_3, CC_BY_4]),
+        (None, [CC_BY_4, OWN], None, [CC_BY_4, OWN]),
+        (None, [CC_BY_4, [CC_BY_4, OWN]], None, [CC_BY_4, OWN]),
+        # Resources keep their own licences, so that nothing is lost.
+        (None, [CC_BY_4, "CC-BY-4.0"], "cc-by", None),
+        (None, [CC_BY_4, None], None, None),
+        (None, [OWN, OWN], None, None),
+    ],
+)
+def test_several_licences_are_never_reduced_to_one(
+    stated: Any, of_resources: list[Any], known: str | None, kept: list[str] | None
+) -> None:
+    given = [{"license": one} if one else {} for one in of_resources]
+    result = laid({"license": stated} if stated else {}, resources=given, site=SITE)
+    assert result.package.get("license_id") == known
+    assert extras(result.package).get("licenses") == (json.dumps(kept) if kept else None)
+    resources = [one.get("license") for one in result.package["resources"]]
+    assert resources == [json.dumps(one) if isinstance(one, list) else one for one in of_resources]
+    assert bool(result.warnings) == bool(kept)
+    if kept:
+        (warning,) = result.warnings
+        assert warning == f"license: the record names 2: {', '.join(kept)}; no license_id is set"
+
+
+def test_several_licences_go_into_a_field_of_the_schema() -> None:
+    schema = {"dataset_fields": [{"field_name": "licenses", "preset": "multiple_text"}]}
+    site = CatalogSite(SITE.licenses, schema)
+    assert laid({"license": [CC_BY_4, OWN]}, site=site).package["licenses"] == [CC_BY_4, OWN]
+
+
+DESK = {"name": "Desk", "email": "desk@example.org"}
+INSTITUTE = {"name": "Institute", "uri": "https://example.org/i"}
+
+
+@pytest.mark.parametrize(
+    ("fields", "schema", "filled"),
+    [
+        (
+            {"contact": [{"uri": "u"}, {"name": "No address"}, DESK]},
+            (),
+            {"maintainer": "Desk", "maintainer_email": "desk@example.org"},
+        ),
+        ({"contact": [{"email": "a@b.nl"}]}, (), {"maintainer_email": "a@b.nl"}),
+        ({"creator": [INSTITUTE], "publisher": [DESK]}, (), {"author": "Institute"}),
+        (
+            {"publisher": [DESK]},
+            (),
+            {"author": "Desk", "author_email": "desk@example.org"},
+        ),
+        ({"publisher": [DESK], "author": "Stated"}, (), {"author": "Stated"}),
+        ({"contact": [DESK], "publisher": [DESK]}, ("contact", "creator"), {}),
+        ({"contact": "a text", "publisher": []}, (), {}),
+    ],
+)
+def test_maintainer_and_author_are_filled_in(
+    fields: dict[str, Any], schema: tuple[str, ...], filled: dict[str, str]
+) -> None:
+    site = CatalogSite(schema={"dataset_fields": [{"field_name": name} for name in schema]})
+    package = laid(fields, site=site).package
+    keys = ("author", "author_email", "maintainer", "maintainer_email")
+    found = {key: package[key] for key in keys if key in package}
+    if "author" in fields:
+        found.pop("author_email")
+    assert found == filled
+
+
+# Any record
+
+_texts = st.one_of(
+    st.text(max_size=30),
+    st.text(alphabet="\x00\x07\x85\ud800\uffff é😀a ", max_size=30),
+    st.just("😀" * 9_000),
+    st.just("x" * 40_000),
+)
+_values = st.recursive(
+    st.one_of(_texts, st.integers(), st.booleans(), st.none(), st.floats(allow_nan=False)),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3),
+        st.dictionaries(
+            st.sampled_from(["name", "email", "uri", "geom", "a\x00"]), inner, max_size=3
+        ),
+    ),
+    max_leaves=6,
+)
+_keys = st.one_of(
+    st.sampled_from(
+        [
+            "title",
+            "notes",
+            "url",
+            "version",
+            "license",
+            "author",
+            "maintainer_email",
+            "theme",
+            "name",
+        ]
+    ),
+    st.sampled_from(["contact", "title_translated", "tags_translated", "x_date", "uri", "groups"]),
+    st.text(max_size=10),
+)
+_records = st.builds(
+    Record,
+    fields=st.dictionaries(_keys, _values, max_size=6),
+    resources=st.lists(
+        st.dictionaries(
+            st.sampled_from(["url", "name", "size", "format", "hash", "language", "license", "id"]),
+            _values,
+            max_size=5,
+        ),
+        max_size=2,
+    ),
+    tags=st.lists(_texts, max_size=4),
+)
+
+
+@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@given(_records)
+def test_any_record_makes_a_package_that_ckan_takes(record: Record) -> None:
+    """CKAN's own validators decide."""
+    before = record.as_json()
+    package = package_dict(record, SITE).package
+    assert record.as_json() == before
+    json.dumps(package).encode()
+    json.dumps(package, ensure_ascii=False).encode()
+
+    names = [tag["name"] for tag in package["tags"]]
+    for name in names:
+        validators.tag_length_validator(name, {})
+        validators.tag_name_validator(name, {})
+    assert len({name.casefold() for name in names}) == len(names)
+
+    assert package["title"].strip()
+    validators.package_version_validator(package.get("version", ""), {})
+    for key in ("author_email", "maintainer_email"):
+        validators.email_validator(package.get(key), {})
+
+    keys = [extra["key"] for extra in package["extras"]]
+    assert keys == sorted(set(keys))
+    assert not set(keys) & (RESERVED_KEYS | CORE_KEYS)
+    for key, value in [(e["key"], e["value"]) for e in package["extras"]] + list(package.items()):
+        if isinstance(value, str):
+            assert value
+            assert key == "notes" or len(value.encode()) <= legal_values.SOLR_BYTES
+
+    for resource in package["resources"]:
+        assert isinstance(resource["url"], str)
+        validators.int_validator(resource.get("size"), {})
+        validators.extras_valid_json(resource, {})
+        assert len(resource.get("format", "")) <= legal_values.FORMAT_CHARACTERS
+
+
+@settings(deadline=None)
+@given(st.emails() | st.from_regex(r"[a-z.@' -]{1,12}", fullmatch=True))
+def test_addresses_are_judged_as_ckan_judges_them(address: str) -> None:
+    assert legal_values.is_email(address) == bool(validators.email_pattern.match(address))
+
+
+@settings(deadline=None)
+@given(_texts, st.integers(min_value=0, max_value=50))
+def test_shortened_texts_are_the_longest_that_fit(text: str, limit: int) -> None:
+    text = legal_values.clean(text)
+    short = legal_values.shorten(text, limit)
+    assert text.startswith(short)
+    assert len(short.encode()) <= limit
+    if short != text:
+        assert len(text[: len(short) + 1].encode()) > limit

@@ -1,0 +1,199 @@
+"""Laid-out packages saved by a real CKAN, with and without a ckanext-scheming schema."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+from ckan.common import config
+from ckan.tests.helpers import call_action
+
+from ckanext.freshness.harvesting.packages.layout import CatalogSite, package_dict
+from ckanext.freshness.harvesting.packages.licenses import license_index
+from ckanext.freshness.harvesting.packages.merge import merge, same_package
+from ckanext.freshness.harvesting.rdf import mapping_tables
+from ckanext.freshness.harvesting.rdf.graph_values import LISTS, MappingRow, Nested
+from ckanext.freshness.harvesting.rdf.mapping_tables import OWNED_KEYS
+from ckanext.freshness.harvesting.record import Record
+
+from ..rdf.test_mapping_recording import COHORT_A, RECORDING, mapped
+from .test_schema_fields import RICH
+
+SCHEMAS = {
+    "core": None,
+    "dcat": "ckanext.dcat.schemas:dcat_ap_full.yaml",
+    "health": "ckanext.dcat.schemas:health_dcat_ap.yaml",
+}
+LONG = Record(
+    fields={
+        "title": "Ünïcode \x00 and \U0001f600",
+        "notes": "x" * 100_000,
+        "url": "https://example.org/" + "x" * 40_000,
+        "version": "1" * 200,
+        "provenance": "é" * 40_000,
+        "theme": ["t" * 1_000] * 50,
+        "spatial_coverage": [{"text": "Utrecht", "geom": "x" * 50_000}],
+        "issued": "2024",
+        "min_typical_age": 0,
+        "trusted_data_holder": False,
+        "contact": [{"name": "N" * 20_000, "email": "no address"}, {"email": "a@b.nl"}],
+    },
+    tags=["CNS/Brain", "cns brain", "Épidémiologie", "x", "y" * 200],
+    resources=[
+        {"name": "R" * 40_000, "url": "https://a.nl/" + "x" * 40_000, "size": 2**70, "uri": "r1"},
+        {"format": "f" * 40_000, "status": "no such status", "url": "https://a.nl/ x", "uri": "r2"},
+        {"description": "d" * 40_000, "language": ["nl"] * 9_000, "uri": "r3"},
+    ],
+)
+
+
+@pytest.fixture(params=SCHEMAS)
+def site(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> CatalogSite:
+    """The site as a harvest sees it, with its schema and its register of licences."""
+    if not request.config.pluginmanager.hasplugin("setup_of_ckan"):
+        pytest.skip("needs a running CKAN (./dev test)")
+    request.getfixturevalue("ckan_config")
+    schema = SCHEMAS[request.param]
+    if schema is not None:
+        plugins = config["ckan.plugins"]
+        names = plugins if isinstance(plugins, list) else plugins.split()
+        monkeypatch.setitem(config, "ckan.plugins", " ".join([*names, "dcat", "scheming_datasets"]))
+        monkeypatch.setitem(config, "scheming.dataset_schemas", schema)
+        monkeypatch.setitem(
+            config,
+            "scheming.presets",
+            "ckanext.scheming:presets.json ckanext.dcat.schemas:presets.yaml",
+        )
+    for fixture in ("with_plugins", "clean_db", "clean_index"):
+        request.getfixturevalue(fixture)
+    return CatalogSite(
+        licenses=license_index(call_action("license_list")),
+        schema=call_action("scheming_dataset_schema_show", type="dataset") if schema else None,
+    )
+
+
+def write(action: str, package: dict[str, Any]) -> str:
+    """Write a package as the harvester does, and return its id."""
+    user = call_action("get_site_user")["name"]
+    package_id: str = call_action(action, {"user": user}, **package)["id"]
+    return package_id
+
+
+def shown(package_id: str) -> dict[str, Any]:
+    """Return a package from the database, not from Solr."""
+    package: dict[str, Any] = call_action("package_show", {"use_cache": False}, id=package_id)
+    return package
+
+
+def create(record: Record, site: CatalogSite, name: str) -> dict[str, Any]:
+    package = package_dict(record, site).package
+    return shown(write("package_create", {**package, "name": name}))
+
+
+def found(name: str) -> dict[str, Any]:
+    """Return a package from Solr, which has it only if it accepted the whole document."""
+    answer = call_action("package_search", fq=f"name:{name}", include_private=True)
+    package: dict[str, Any] = answer["results"][0]
+    return package
+
+
+@pytest.fixture()
+def rich() -> Record:
+    """A real dataset with every field added that it lacks."""
+    record = mapped(COHORT_A)
+    record.fields = {**RICH, **record.fields}
+    return record
+
+
+def value_of(package: dict[str, Any], key: str) -> Any:
+    """Return a field's value, wherever the site's schema puts it, with JSON texts parsed."""
+    extras = {extra["key"]: extra["value"] for extra in package.get("extras", [])}
+    value = package.get(key, extras.get(key))
+    return json.loads(value) if isinstance(value, str) and value[:1] in "[{" else value
+
+
+def test_a_rich_record_is_saved_and_found_and_updated(site: CatalogSite, rich: Record) -> None:
+    package = create(rich, site, "cohort-a")
+    assert package["title"] == "Cohort A"
+    assert package["license_id"] == "cc-by"
+    assert [tag["name"] for tag in package["tags"]] == ["CNS Brain", "genomics"]
+    assert value_of(package, "theme") == rich.fields["theme"]
+    assert value_of(package, "publisher") == rich.fields["publisher"]
+    assert value_of(package, "temporal_coverage") == rich.fields["temporal_coverage"]
+    assert value_of(package, "spatial_coverage") == rich.fields["spatial_coverage"]
+    assert str(value_of(package, "min_typical_age")) == "18"
+    assert value_of(package, "in_series") == rich.fields["in_series"]
+    api, csv = package["resources"]
+    assert (csv["format"], csv["mimetype"], csv["size"]) == ("CSV", "text/csv", 2048)
+    assert (csv["uri"], csv["download_url"]) == (rich.resources[1]["uri"], csv["url"])
+    assert value_of(api, "access_services")[0]["title"] == "svc"
+    assert found("cohort-a")["id"] == package["id"]
+
+    # The same record again needs no update.
+    merged = merge(package, package_dict(rich, site), owned=OWNED_KEYS)
+    assert same_package(package, merged)
+    assert merged == package
+
+    # An update keeps values that are not the source's.
+    write("package_patch", {"id": package["id"], "author": "An editor"})
+    rich.fields["title"] = "Cohort B"
+    del rich.fields["version"], rich.fields["frequency"]
+    rich.resources.pop(0)
+    rich.resources[0].pop("description")
+    merged = merge(shown(package["id"]), package_dict(rich, site), owned=OWNED_KEYS)
+    write("package_update", merged)
+    after = shown(package["id"])
+    assert (after["title"], after["author"]) == ("Cohort B", "An editor")
+    assert not after.get("version")
+    assert not value_of(after, "frequency")
+    assert [r["id"] for r in after["resources"]] == [csv["id"]]
+    assert not after["resources"][0]["description"]
+    assert after["metadata_modified"] > package["metadata_modified"]
+    assert same_package(after, merge(after, package_dict(rich, site), owned=OWNED_KEYS))
+
+
+def test_whatever_a_source_says_is_saved_and_found(site: CatalogSite) -> None:
+    package = create(LONG, site, "long")
+    assert package["title"] == "Ünïcode and \U0001f600"
+    assert [tag["name"] for tag in package["tags"]] == ["CNS Brain", "y" * 100, "Épidémiologie"]
+    assert value_of(package, "spatial_coverage") == [{"text": "Utrecht"}]
+    assert len(package["resources"]) == 3
+    assert found("long")["id"] == package["id"]
+    assert same_package(package, merge(package, package_dict(LONG, site), owned=OWNED_KEYS))
+
+    # The same is true for plain datasets of a real server.
+    for number, url in enumerate(RECORDING["datasets"][1:3]):
+        package = create(mapped(url), site, f"dataset-{number}")
+        assert value_of(package, "uri") == url
+
+
+ODD = ('[{"a": [' * 500, "http://[::1/x", "\u202e\ufffe\ud800 %s {{ x }} <script>")
+
+
+def everywhere(text: str) -> Record:
+    """Return a record that has a text wherever the mapping can put one."""
+
+    def value(row: MappingRow) -> Any:
+        if isinstance(row.read, Nested):
+            return [{inner.key: text for inner in row.read.table}]
+        return [text, f"{text} 2"] if row.read in LISTS else text
+
+    def values(table: Iterable[MappingRow]) -> dict[str, Any]:
+        fields = {row.key: value(row) for row in table}
+        in_languages = {"": text, "en": f"{text} 2", "x_y": text}
+        translated = (f"{row.key}_translated" for row in table if row.translated)
+        return {**fields, **dict.fromkeys(translated, in_languages)}
+
+    resource = {**values(mapping_tables.RESOURCE), "uri": text, "url": text, "format": text}
+    return Record(values(mapping_tables.DATASET), [resource, {"url": text}], [text])
+
+
+def test_an_odd_text_everywhere_is_saved_and_shown(site: CatalogSite, app: Any) -> None:
+    for number, text in enumerate(ODD):
+        record, name = everywhere(text), f"odd-{number}"
+        package = create(record, site, name)
+        assert found(name)["id"] == package["id"]
+        write("package_update", merge(package, package_dict(record, site), owned=OWNED_KEYS))
+        assert app.get(f"/dataset/{name}").status_code == 200

@@ -1,0 +1,335 @@
+"""A newly harvested package merged with the existing one."""
+
+from __future__ import annotations
+
+import copy
+import functools
+from typing import Any
+
+import pytest
+
+from ckanext.freshness.harvesting.packages import merge as package_merge
+from ckanext.freshness.harvesting.packages.merge import same_package
+from ckanext.freshness.harvesting.rdf import mapping_tables
+from ckanext.freshness.harvesting.rdf.mapping_tables import OWNED_KEYS
+from ckanext.freshness.harvesting.record import RESOURCE_KEYS, LaidOutRecord
+
+merge = functools.partial(package_merge.merge, owned=OWNED_KEYS)
+
+EXISTING: dict[str, Any] = {
+    "id": "p-1",
+    "name": "old-name",
+    "type": "dataset",
+    "owner_org": "org-1",
+    "organization": {"id": "org-1", "name": "org"},
+    "private": True,
+    "state": "active",
+    "title": "Old title",
+    "notes": "Old notes",
+    "url": None,
+    "version": "1",
+    "author": "An editor",
+    "license_id": "cc-by",
+    "license_title": "Creative Commons Attribution",
+    "metadata_created": "2024-01-01T00:00:00",
+    "metadata_modified": "2024-02-01T00:00:00",
+    "extras": [
+        {"key": "theme", "value": '["a"]'},
+        {"key": "identifier", "value": "id-1"},
+        {"key": "publisher_name", "value": "of an older harvester"},
+        {"key": "review_date", "value": "2024-01-01"},
+        {"key": "freshness", "value": "fresh"},
+        {"key": "harvest_source_id", "value": "s-1"},
+    ],
+    "groups": [{"id": "g-1", "name": "group", "title": "Group"}],
+    "tags": [
+        {"id": "t-1", "name": "kept", "vocabulary_id": None, "state": "active"},
+        {"id": "t-2", "name": "gone", "vocabulary_id": None, "state": "active"},
+        {"id": "t-3", "name": "of a vocabulary", "vocabulary_id": "v-1", "state": "active"},
+    ],
+    "resources": [
+        {
+            "id": "r-1",
+            "package_id": "p-1",
+            "position": 0,
+            "uri": "https://fdp/d/1",
+            "url": "https://a.nl/1.csv",
+            "name": "One",
+            "description": "Old",
+            "format": "CSV",
+            "hash": "abc",
+            "size": 5,
+            "language": '["nl"]',
+            "datastore_active": True,
+            "last_modified": None,
+        },
+        {"id": "r-2", "url": "https://a.nl/2.csv", "name": "Two", "position": 1},
+        {"id": "r-3", "url": "https://a.nl/3.csv", "name": "Three", "position": 2},
+    ],
+}
+
+NEW: dict[str, Any] = {
+    "type": "catalog",
+    "title": "New title",
+    "notes": "New notes",
+    "owner_org": "org-2",
+    "extras": [{"key": "guid", "value": "g"}, {"key": "theme", "value": '["b"]'}],
+    "groups": [{"name": "group"}, {"name": "default"}],
+    "tags": [{"name": "kept"}, {"name": "Added"}],
+    "resources": [
+        {"uri": "https://fdp/d/2", "url": "https://a.nl/2.csv", "name": "Two"},
+        {"uri": "https://fdp/d/1", "url": "https://a.nl/1.csv", "name": "One, renamed"},
+        {"uri": "https://fdp/d/4", "url": "https://a.nl/4.csv", "name": "Four"},
+    ],
+}
+
+
+def merged(new: dict[str, Any] | None = None, *keep: str, **existing: Any) -> dict[str, Any]:
+    return merge({**EXISTING, **existing}, NEW if new is None else new, keep)
+
+
+def extras(package: dict[str, Any]) -> dict[str, str]:
+    return {extra["key"]: extra["value"] for extra in package["extras"]}
+
+
+@pytest.mark.parametrize(
+    "key", ["id", "name", "type", "owner_org", "organization", "private", "state", "author"]
+)
+def test_what_the_source_does_not_decide_stays(key: str) -> None:
+    assert merged()[key] == EXISTING[key]
+
+
+def test_what_the_source_says_is_taken_and_what_it_no_longer_says_goes() -> None:
+    package = merged()
+    assert (package["title"], package["notes"]) == ("New title", "New notes")
+    assert "version" not in package
+    assert "license_id" not in package
+    assert package["url"] is None  # empty already: no change for CKAN to see
+
+
+def test_ckan_sets_the_time_of_the_change_itself() -> None:
+    assert "metadata_modified" not in merged()
+
+
+def test_extras() -> None:
+    """They keep their order, and extras of others stay. Extras that CKAN only shows are not stored."""
+    assert list(extras(merged()).items()) == [
+        ("theme", '["b"]'),
+        ("review_date", "2024-01-01"),
+        ("freshness", "fresh"),
+        ("guid", "g"),
+    ]
+
+
+def test_a_field_that_moves_to_the_schema_leaves_the_extras() -> None:
+    package = merged({**NEW, "theme": ["b"], "identifier": "id-2", "extras": []})
+    assert package["theme"] == ["b"]
+    assert set(extras(package)) == {"review_date", "freshness"}
+
+
+def test_a_field_that_leaves_the_schema_moves_to_the_extras() -> None:
+    package = merged(theme=["a"], extras=[])
+    assert "theme" not in package
+    assert extras(package)["theme"] == '["b"]'
+
+
+def test_other_keys_can_be_owned() -> None:
+    package = merge(EXISTING, NEW, owned=OWNED_KEYS | {"review_date"})
+    assert "review_date" not in extras(package)
+
+
+def test_groups_are_only_added_to() -> None:
+    assert merged()["groups"] == [EXISTING["groups"][0], {"name": "default"}]
+
+
+def test_tags() -> None:
+    """Existing tags keep their ids, and vocabulary tags stay."""
+    assert merged()["tags"] == [{"name": "Added"}, EXISTING["tags"][0], EXISTING["tags"][2]]
+
+
+def test_resources_keep_their_ids_by_uri_then_by_url() -> None:
+    assert [(r.get("id"), r["name"]) for r in merged()["resources"]] == [
+        ("r-2", "Two"),
+        ("r-1", "One, renamed"),
+        (None, "Four"),
+    ]
+
+
+def test_each_resource_is_used_once() -> None:
+    url = "https://a.nl/same"
+    package = merged(
+        {**NEW, "resources": [{"url": url, "name": name} for name in "abc"]},
+        resources=[{"id": "r-1", "url": url}, {"id": "r-2", "url": url}],
+    )
+    assert [r.get("id") for r in package["resources"]] == ["r-1", "r-2", None]
+
+
+def test_a_uri_wins_over_a_url_of_another() -> None:
+    package = merged(
+        {
+            **NEW,
+            "resources": [
+                {"uri": "new", "url": "https://a.nl/1"},
+                {"uri": "old", "url": "https://a.nl/2"},
+            ],
+        },
+        resources=[{"id": "r-1", "uri": "old", "url": "https://a.nl/1"}],
+    )
+    assert [r.get("id") for r in package["resources"]] == [None, "r-1"]
+
+
+def test_what_others_know_of_a_resource_stays_while_its_url_does() -> None:
+    one = merged()["resources"][1]
+    assert one["datastore_active"] is True
+    assert (one["hash"], one["size"], one["format"]) == ("abc", 5, "CSV")
+    assert one["description"] == ""  # CKAN keeps columns that an update leaves out
+    assert "language" not in one
+
+
+def test_what_was_found_out_about_other_bytes_goes() -> None:
+    new = copy.deepcopy(NEW)
+    new["resources"][1]["url"] = "https://a.nl/other.csv"
+    one = merged(new)["resources"][1]
+    assert one["id"] == "r-1"
+    assert (one["hash"], one["size"], one["format"]) == ("", "", "")
+
+
+@pytest.mark.parametrize(
+    ("keep", "key"),
+    [
+        ("title", "title"),
+        ("notes", "notes"),
+        ("version", "version"),
+        ("tags", "tags"),
+        ("groups", "groups"),
+        ("resources", "resources"),
+        ("license_id", "license_id"),
+    ],
+)
+def test_protected_fields(keep: str, key: str) -> None:
+    assert merged(None, keep)[key] == EXISTING[key]
+
+
+def test_protected_extras() -> None:
+    package = merged(None, "theme", "identifier")
+    assert extras(package)["theme"] == '["a"]'
+    assert extras(package)["identifier"] == "id-1"
+
+
+def test_protected_fields_that_somebody_emptied_stay_empty() -> None:
+    package = merged(None, "notes", "theme", "tags", notes="", extras=[], tags=[])
+    assert package["notes"] == ""
+    assert package["tags"] == []
+    assert set(extras(package)) == {"guid"}
+    without = {key: value for key, value in EXISTING.items() if key != "notes"}
+    assert "notes" not in merge(without, NEW, ["notes"])
+
+
+def test_translations_are_protected_with_their_field() -> None:
+    package = merged(
+        {**NEW, "title_translated": {"en": "New"}}, "title", title_translated={"en": "Old"}
+    )
+    assert package["title_translated"] == {"en": "Old"}
+
+
+def test_protected_resource_fields() -> None:
+    two, one, four = merged(None, "resources.name", "resources.description")["resources"]
+    assert (one["name"], one["description"]) == ("One", "Old")
+    assert "description" not in two  # emptied, stays empty
+    assert four["name"] == "Four"  # new, nothing to protect
+
+
+def test_the_arguments_are_left_alone() -> None:
+    existing, new = copy.deepcopy(EXISTING), copy.deepcopy(NEW)
+    package = merge(existing, LaidOutRecord(new, []))
+    package["resources"][0]["name"] = package["groups"][0]["name"] = "changed"
+    assert (existing, new) == (EXISTING, NEW)
+
+
+def test_nothing_to_update() -> None:
+    """A package as CKAN shows it, with numbers as texts and additional keys, counts as equal."""
+    shown = {
+        **EXISTING,
+        "version": "1",
+        "min_typical_age": "18",
+        "extras": [{"key": "theme", "value": '["b"]'}, {"key": "harvest_object_id", "value": "o"}],
+        "resources": [{**EXISTING["resources"][0], "description": ""}],
+        "tags": EXISTING["tags"][:1],
+        "groups": [],
+    }
+    new = {
+        "title": "Old title",
+        "notes": "Old notes",
+        "version": "1",
+        "license_id": "cc-by",
+        "min_typical_age": 18,
+        "extras": [{"key": "theme", "value": '["b"]'}],
+        "tags": [{"name": "kept"}],
+        "resources": [
+            {
+                "uri": "https://fdp/d/1",
+                "url": "https://a.nl/1.csv",
+                "name": "One",
+                "language": '["nl"]',
+            }
+        ],
+    }
+    assert merge(shown, new) == shown
+    assert merge(shown, {**new, "title": "Other"}) != shown
+
+
+def test_merging_twice_changes_nothing_more() -> None:
+    once = merged()
+    assert same_package(once, merge(once, NEW))
+
+
+def test_the_harvester_owns_what_it_can_write() -> None:
+    rows = (*mapping_tables.DATASET, *mapping_tables.CATALOG)
+    assert {row.key for row in rows} <= OWNED_KEYS
+    assert {f"{row.key}_translated" for row in rows if row.translated} <= OWNED_KEYS
+    fields = (*mapping_tables.RESOURCE, *mapping_tables.CHECKSUM)
+    translated = {f"{row.key}_translated" for row in fields if row.translated}
+    translated |= {f"translated_{row.key}" for row in fields if row.translated}
+    others = {"uri", "url", "format", "mimetype"}
+    assert {row.key for row in fields} | translated | others == RESOURCE_KEYS
+    assert not {"author", "maintainer", "guid", "name", "id", "review_date"} & OWNED_KEYS
+
+
+CONTACT = '[{"email": "%s@example.org", "name": "%s"}]'
+
+
+@pytest.mark.parametrize(
+    ("stored", "before", "now", "kept"),
+    [
+        # the dataset's value, the source's contacts before and now, the merged value
+        (None, None, "desk", "desk"),
+        ("", "desk", "desk", "desk"),
+        ("desk", "desk", "new", "new"),
+        ("desk", "desk", None, ""),
+        ("An editor", "desk", "new", "An editor"),
+        ("An editor", None, "new", "An editor"),
+        ("An editor", "desk", None, "An editor"),
+    ],
+)
+def test_a_maintainer_that_was_filled_in_yields_to_an_editor(
+    stored: str | None, before: str | None, now: str | None, kept: str
+) -> None:
+    existing: dict[str, Any] = {"title": "T", "maintainer": stored, "extras": []}
+    if before:
+        existing["extras"] = [{"key": "contact", "value": CONTACT % (before, before)}]
+    new: dict[str, Any] = {"title": "T", "extras": []}
+    if now:
+        new["maintainer"] = now
+        new["extras"] = [{"key": "contact", "value": CONTACT % (now, now)}]
+    merged = merge(existing, LaidOutRecord(new, [], frozenset({"maintainer"} if now else ())))
+    assert merged["maintainer"] == kept
+    protected = merge(existing, LaidOutRecord(new, [], frozenset({"maintainer"})), ["maintainer"])
+    assert protected["maintainer"] == stored
+
+
+def test_a_maintainer_that_the_source_states_replaces_any_other() -> None:
+    existing = {"title": "T", "maintainer": "An editor", "extras": []}
+    assert (
+        merge(existing, LaidOutRecord({"title": "T", "maintainer": "Stated"}, []))["maintainer"]
+        == "Stated"
+    )

@@ -1,0 +1,341 @@
+"""Records laid out for ckanext-scheming schemas: those that ckanext-dcat ships, and others."""
+
+from __future__ import annotations
+
+import json
+from importlib.resources import files
+from typing import Any
+
+import pytest
+import yaml
+
+from ckanext.freshness.harvesting.packages.layout import CatalogSite, package_dict
+from ckanext.freshness.harvesting.record import LaidOutRecord, Record
+
+
+def shipped(name: str) -> dict[str, Any]:
+    """Return a schema as ckanext-dcat ships it, with presets not expanded."""
+    text = files("ckanext.dcat.schemas").joinpath(name).read_text("utf-8")
+    schema: dict[str, Any] = yaml.safe_load(text)
+    return schema
+
+
+def laid(fields: dict[str, Any], schema: dict[str, Any], **more: Any) -> LaidOutRecord:
+    return package_dict(
+        Record({"title": "T", "notes": "N", **fields}, **more), CatalogSite(schema=schema)
+    )
+
+
+def schema_of(*fields: dict[str, Any], languages: tuple[str, ...] = ("en", "nl")) -> dict[str, Any]:
+    return {
+        "form_languages": list(languages),
+        "dataset_fields": list(fields),
+        "resource_fields": list(fields),
+    }
+
+
+RICH: dict[str, Any] = {
+    "uri": "https://fdp.example.org/dataset/1",
+    "url": "https://example.org",
+    "version": "1",
+    "identifier": "id-1",
+    "alternate_identifier": ["a-1", "a-2"],
+    "issued": "2024-01-02T00:00:00Z",
+    "frequency": "daily",
+    "theme": ["t-1"],
+    "provenance": "measured",
+    "min_typical_age": 18,
+    "trusted_data_holder": True,
+    "health_theme": ["h-1"],
+    "contact": [
+        {"uri": "c", "name": "C", "name_translated": {"en": "C"}, "email": "c@d.nl", "url": "u"}
+    ],
+    "publisher": [{"name": "P", "unknown": "x"}, {"name": "Q"}],
+    "temporal_coverage": [{"start": "2020", "end": "2021-12-31"}],
+    "spatial_coverage": [{"text": "Utrecht", "geom": '{"type": "Point"}'}],
+    "qualified_attribution": [{"agent": [{"name": "A", "odd": "x"}], "role": "r"}],
+    "in_series": ["https://fdp.example.org/series/1"],
+    "title_translated": {"en": "T", "nl": "S"},
+}
+
+
+@pytest.mark.parametrize("name", ["dcat_ap_full.yaml", "health_dcat_ap.yaml"])
+def test_declared_keys_land_in_the_schemas_own_fields(name: str) -> None:
+    schema = shipped(name)
+    declared = {field["field_name"] for field in schema["dataset_fields"]}
+    package = laid(RICH, schema).package
+    extras = {extra["key"] for extra in package["extras"]}
+    assert not declared & extras
+    assert extras == set(RICH) - declared
+    assert set(package) == (set(RICH) & declared) | {
+        *("type", "title", "notes", "extras", "tags", "resources")
+    }
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("alternate_identifier", ["a-1", "a-2"]),
+        ("theme", ["t-1"]),
+        ("issued", "2024-01-02T00:00:00Z"),
+        ("min_typical_age", 18),
+        ("trusted_data_holder", True),
+        # The schema has no url here.
+        ("contact", [{"uri": "c", "name": "C", "email": "c@d.nl"}]),
+        ("publisher", [{"name": "P"}, {"name": "Q"}]),
+        ("temporal_coverage", [{"start": "2020", "end": "2021-12-31"}]),
+        ("spatial_coverage", [{"text": "Utrecht", "geom": '{"type": "Point"}'}]),
+        ("qualified_attribution", [{"agent": [{"name": "A"}], "role": "r"}]),
+    ],
+)
+def test_values_in_the_health_schema(key: str, value: Any) -> None:
+    assert laid(RICH, shipped("health_dcat_ap.yaml")).package[key] == value
+
+
+def test_resources_in_the_health_schema() -> None:
+    completed = "http://publications.europa.eu/resource/authority/distribution-status/COMPLETED"
+    result = laid(
+        {},
+        shipped("health_dcat_ap.yaml"),
+        resources=[
+            {
+                "name": "N",
+                "url": "https://a.nl",
+                "size": 5,
+                "status": completed,
+                "language": ["nl"],
+                "retention_period": [{"end": "2030"}],
+                "access_services": [
+                    {
+                        "title": "S",
+                        "endpoint_url": ["https://a.nl/api"],
+                        "publisher": [{"name": "P"}],
+                        "theme": ["t"],
+                    }
+                ],
+                "not_declared": [{"a": "b"}],
+            }
+        ],
+    )
+    assert result.package["resources"] == [
+        {
+            "name": "N",
+            "url": "https://a.nl",
+            "size": 5,
+            "status": completed,
+            "language": ["nl"],
+            "retention_period": [{"end": "2030"}],
+            "access_services": [
+                {
+                    "title": "S",
+                    "endpoint_url": ["https://a.nl/api"],
+                    "publisher": [{"name": "P"}],
+                }
+            ],
+            "not_declared": '[{"a": "b"}]',
+        }
+    ]
+    assert result.warnings == [
+        "resource N: access_services.theme: the schema's field has no room for it; left out"
+    ]
+
+
+def test_a_choice_that_the_schema_does_not_offer() -> None:
+    """CKAN would refuse the whole dataset for it."""
+    result = laid(
+        {},
+        shipped("health_dcat_ap.yaml"),
+        resources=[{"name": "N", "status": "http://purl.org/adms/status/Completed"}],
+    )
+    assert result.package["resources"] == [{"name": "N", "url": ""}]
+    assert result.warnings[0].startswith(
+        'resource N: status: "http://purl.org/adms/status/Completed" is none of the schema\'s choices'
+    )
+
+
+MULTILINGUAL = {
+    "title_translated": {"en": "T", "nl": "S"},
+    "notes_translated": {"de": "D"},
+    "population_coverage": ["Adults"],
+    "population_coverage_translated": {"en": "Adults"},
+    "publisher": [{"name": "P", "name_translated": {"": "P", "nl": "U"}}],
+    "tags_translated": {"": ["CNS/Brain", "x"], "en": ["genomics"], "nl": ["genomica"]},
+}
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("title", "T"),
+        ("title_translated", {"en": "T", "nl": "S"}),
+        # Required: without a text in every language of the forms, CKAN refuses the dataset.
+        ("notes_translated", {"de": "D", "en": "N", "nl": "N"}),
+        ("population_coverage", {"en": "Adults"}),
+        ("publisher", [{"name": "P", "name_translated": {"en": "P", "nl": "U"}}]),
+        ("tags_translated", {"en": ["CNS Brain", "genomics"], "nl": ["genomica"]}),
+    ],
+)
+def test_translations(key: str, value: Any) -> None:
+    package = laid(MULTILINGUAL, shipped("health_dcat_ap_multilingual.yaml")).package
+    assert package[key] == value
+
+
+def test_translations_of_a_record_in_one_language() -> None:
+    package = laid({}, shipped("health_dcat_ap_multilingual.yaml"), tags=["a1"]).package
+    assert package["title_translated"] == {"en": "T", "nl": "T"}
+    assert package["tags_translated"] == {"en": ["a1"]}
+
+
+def _expanded(preset: str, validators: str, **more: Any) -> list[dict[str, Any]]:
+    """Return a field as it is written, and as the schema action shows it."""
+    return [
+        {"field_name": "f", "preset": preset, **more},
+        {"field_name": "f", "preset": preset, "validators": validators, **more},
+        {"field_name": "f", "validators": validators, **more},
+    ]
+
+
+CHOICES = [{"value": "a"}, {"value": "b"}]
+KINDS: dict[str, list[dict[str, Any]]] = {
+    "text": [{"field_name": "f"}, {"field_name": "f", "validators": "ignore_missing unicode_safe"}],
+    "list": _expanded("multiple_text", "ignore_missing scheming_multiple_text"),
+    "choice": _expanded("select", "scheming_required scheming_choices", choices=CHOICES),
+    "choices": _expanded("multiple_checkbox", "scheming_multiple_choice", choices=CHOICES),
+    "date": _expanded("date", "scheming_required isodate convert_to_json_if_date"),
+    "dcat_date": [{"field_name": "f", "validators": "ignore_missing dcat_date"}],
+    "integer": [{"field_name": "f", "validators": "ignore_missing int_validator"}],
+    "numbers": [{"field_name": "f", "validators": "scheming_multiple_number"}],
+    "boolean": _expanded("select", "ignore_missing boolean_validator")[1:],
+    "object": _expanded("json_object", "scheming_required scheming_valid_json_object"),
+    "tags": _expanded("tag_string_autocomplete", "ignore_missing tag_string_convert"),
+    "series": [{"field_name": "f", "preset": "dataset_series_in_series"}],
+    "email": [{"field_name": "f", "validators": "ignore_missing email_validator"}],
+    "url": [{"field_name": "f", "validators": "ignore_missing url_validator"}],
+    "fluent": _expanded("fluent_text", "fluent_text"),
+    "nested": [
+        {
+            "field_name": "f",
+            "repeating_subfields": [{"field_name": "name"}, {"field_name": "email"}],
+        }
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "stored", "warns"),
+    [
+        ("text", "t", "t", False),
+        ("text", ["t"], "t", False),
+        ("text", ["t", "u"], '["t", "u"]', False),
+        ("text", 5, "5", False),
+        ("text", [{"b": 1, "a": 2}], '[{"a": 2, "b": 1}]', False),
+        ("list", ["t", ""], ["t"], False),
+        ("list", "t", ["t"], False),
+        ("list", [{"a": "b"}], ['{"a": "b"}'], False),
+        ("choice", "a", "a", False),
+        ("choice", ["b"], "b", False),
+        ("choice", "c", None, True),
+        ("choices", ["a", "b"], ["a", "b"], False),
+        ("choices", ["a", "c"], ["a"], True),
+        ("choices", "c", None, True),
+        ("date", "2024-05-06", "2024-05-06", False),
+        ("date", "2024-05-06T07:08:09+02:00", "2024-05-06T05:08:09", False),
+        ("date", "2024", None, True),
+        ("dcat_date", "2024", "2024", False),
+        ("dcat_date", "soon", None, True),
+        ("integer", 5, 5, False),
+        ("integer", "5", 5, False),
+        ("integer", "five", None, True),
+        ("numbers", ["1.5", "x"], ["1.5"], True),
+        ("boolean", True, True, False),
+        ("boolean", "False", False, False),
+        ("boolean", "maybe", None, True),
+        ("object", {"a": 1}, {"a": 1}, False),
+        ("object", "a", None, True),
+        ("tags", ["b", "a"], None, True),
+        ("tags", ["genes", "CNS/Brain"], "CNS Brain, genes", True),
+        ("tags", ["genes", "brain"], "brain, genes", False),
+        ("series", ["https://a.nl/1"], None, True),
+        ("email", "a@b.nl", "a@b.nl", False),
+        ("email", "a at b", None, True),
+        ("url", "https://a.nl/x", "https://a.nl/x", False),
+        ("url", "urn:x", None, True),
+        ("fluent", "t", {"en": "t"}, False),
+        ("nested", [{"name": "n", "other": "o"}, {"other": "o"}], [{"name": "n"}], True),
+        ("nested", "n", [{"name": "n"}], False),
+        ("nested", ["n"], [{"name": "n"}], False),
+    ],
+)
+def test_kinds_of_fields(kind: str, value: Any, stored: Any, warns: bool) -> None:
+    for field in KINDS[kind]:
+        result = laid({"f": value}, schema_of(field), resources=[{"f": value}])
+        assert result.package.get("f") == stored, field
+        assert result.package["resources"][0].get("f") == stored, field
+        assert bool(result.warnings) == warns, field
+        assert result.package["extras"] == []
+
+
+def test_a_choice_that_only_a_helper_knows_is_passed_on() -> None:
+    field = {"field_name": "f", "preset": "select", "choices_helper": "my_choices"}
+    assert laid({"f": "x"}, schema_of(field)).package["f"] == "x"
+
+
+def test_language_tags_that_fluent_refuses() -> None:
+    field = {"field_name": "f", "preset": "fluent_text"}
+    result = laid(
+        {"f": "t", "f_translated": {"EN": "upper", "de-at": "de", "x_y": "no", "": "t"}},
+        schema_of(field),
+    )
+    assert result.package["f"] == {"de-at": "de", "en": "t"}
+    assert result.warnings == [
+        f'f: "{text}" has the language "{tag}", which ckanext-fluent does not know; left out'
+        for tag, text in (("x_y", "no"), ("EN", "upper"))
+    ]
+
+
+def test_translations_without_a_subfield_are_said() -> None:
+    field = {"field_name": "f", "repeating_subfields": [{"field_name": "name"}]}
+    items = [
+        {"name": "A", "name_translated": {"en": "A", "nl": "B"}},
+        {"name": "C", "name_translated": {"en": "C"}},
+    ]
+    result = laid({"f": items}, schema_of(field))
+    assert result.package["f"] == [{"name": "A"}, {"name": "C"}]
+    assert result.warnings == ["f.name_translated: the schema's field has no room for it; left out"]
+
+
+def test_text_without_a_language_gives_way_to_text_in_the_default_one() -> None:
+    field = {"field_name": "f", "preset": "fluent_text"}
+    package = laid({"f": "t", "f_translated": {"": "t", "en": "e"}}, schema_of(field)).package
+    assert package["f"] == {"en": "e"}
+
+
+def test_a_required_description_that_the_source_lacks() -> None:
+    for name in ("dcat_ap_full.yaml", "health_dcat_ap_multilingual.yaml"):
+        result = laid({"notes": ""}, shipped(name))
+        assert result.package["notes"] == "T"
+        assert result.warnings[0].startswith("notes: the site's schema requires them")
+
+
+def test_limits_hold_in_the_schemas_fields() -> None:
+    result = laid(
+        {"theme": ["é" * 6_000], "spatial_coverage": [{"text": "U", "geom": "x" * 40_000}]},
+        shipped("dcat_ap_full.yaml"),
+    )
+    assert "theme" not in result.package
+    assert result.package["spatial_coverage"] == [{"text": "U"}]
+    assert len(result.warnings) == 2
+
+
+def test_long_translations_are_shortened() -> None:
+    """If they were left out, a schema that requires them would refuse the dataset."""
+    result = laid(
+        {"notes_translated": {"en": "x" * 20_000, "nl": "é\U0001f600" * 20_000}},
+        shipped("health_dcat_ap_multilingual.yaml"),
+    )
+    notes = result.package["notes_translated"]
+    assert len(notes["en"]) == 4_095
+    assert notes["nl"].startswith("é\U0001f600" * 600)
+    assert len(json.dumps(notes)) <= 32_766
+    assert result.warnings[0].startswith("notes_translated: ")
+    assert result.warnings[0].endswith("; shortened")

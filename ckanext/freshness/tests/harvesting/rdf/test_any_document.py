@@ -1,0 +1,253 @@
+"""Whatever a document is, its parser gives a graph or a DocumentError, and reads the next document well."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from rdflib import Graph
+
+from ckanext.freshness.harvesting.rdf import parsing as rdf
+from ckanext.freshness.harvesting.rdf.parsing import DocumentError, RdfParser
+from ckanext.freshness.harvesting.strategy import RecordClass
+from ckanext.freshness.tests.harvesting.fdp.crawling import Site
+from ckanext.freshness.tests.servers.faults import Body
+from ckanext.freshness.tests.servers.fdp import FdpServer
+from ckanext.freshness.tests.servers.negotiation import FORMATS, converted
+
+TURTLE, NT, NQ = "text/turtle", "application/n-triples", "application/n-quads"
+XML, JSON_LD = "application/rdf+xml", "application/ld+json"
+URL = "http://fdp.example/dataset/1"
+GOOD = b"<a> <b> <c> ."
+RECORDING = Path(__file__).parents[2] / "data" / "fdp_recording.json"
+
+Read = Callable[[bytes, str, str], Graph | str]
+
+
+@pytest.fixture
+def read() -> Iterator[Read]:
+    """Return a function that parses a document as a crawl does, and returns the graph or the error's reason.
+
+    All documents of a test have one parser.
+    """
+    loop = asyncio.new_event_loop()
+    parser = RdfParser()
+
+    def read_one(body: bytes, content_type: str, url: str = URL) -> Graph | str:
+        try:
+            return loop.run_until_complete(parser.parse(body, content_type, url))
+        except DocumentError as error:
+            return error.reason
+
+    try:
+        yield read_one
+    finally:
+        parser.close()
+        loop.close()
+
+
+def is_foreseen(answer: Graph | str) -> bool:
+    """Decide whether an answer is a graph, or an error that says what is wrong with the document."""
+    return isinstance(answer, Graph) or (answer.isprintable() and "cannot be opened" not in answer)
+
+
+def rdf_xml(text: str, prolog: str = "") -> bytes:
+    about = f'<rdf:Description rdf:about="a"><rdf:value>{text}</rdf:value></rdf:Description>'
+    namespace = 'xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"'
+    return f"{prolog}<rdf:RDF {namespace}>{about}</rdf:RDF>".encode()
+
+
+def prefixes(count: int) -> bytes:
+    return b"".join(b"@prefix n%d: <http://n/%d> .\n" % (n, n) for n in range(count)) + GOOD
+
+
+ODD: dict[str, tuple[str, bytes]] = {
+    "JSON nested in nodes": (JSON_LD, b'{"http://p/":' * 3000 + b"1" + b"}" * 3000),
+    "JSON nested in arrays": (JSON_LD, b"[" * 100_000 + b"]" * 100_000),
+    "JSON nested in lists": (JSON_LD, b'{"http://p/":{"@list":[' * 999 + b"]}}" * 999),
+    "JSON nested in contexts": (JSON_LD, b'{"@context":' + b"[" * 9999 + b"]" * 9999 + b"}"),
+    "a context of itself": (JSON_LD, b'{"@context":{"a":"b:x","b":"a:x"},"a":1}'),
+    "a lone surrogate": (JSON_LD, b'{"http://p/":"\\ud800"}'),
+    "a lone surrogate in Turtle": (TURTLE, b'<a> <b> "\\uD800" .'),
+    "JSON that is no object": (JSON_LD, b'"text"'),
+    "a number that is none": (JSON_LD, b'{"http://p/": NaN}'),
+    "NUL": (TURTLE, b'<a> <b> "\0\\u0000" .'),
+    "NUL in XML": (XML, rdf_xml("\0&#1;\x1f")),
+    "nothing but NUL": (XML, b"\0" * 10_000),
+    "prefixes": (TURTLE, prefixes(20_000)),
+    "blank nodes": (TURTLE, b"<a> <b> " + b"[ <b> " * 50_000 + b"]" * 50_000 + b" ."),
+    "quoted triples": (TURTLE, b"<a> <b> <<( <a> <b> <c> )>> ."),
+    "quoted triples in quoted triples": (TURTLE, b"<a> <b> " + b"<<( <a> <b> " * 100_000),
+    "N3 formulas": ("text/n3", b"{" * 100_000),
+    "odd IRIs": (TURTLE, b"<http://[x> <http://x/ a|b{}> <http://x/\\u005C>, <//>, <?>, <#> ."),
+    "IRIs in XML": (XML, rdf_xml("v").replace(b'"a"', b'"http://[\\ |"')),
+    "a datatype": (
+        TURTLE,
+        b'<a> <b> "x"^^<not an IRI>, "x"^^<>, "-"^^<http://www.w3.org/2001/XMLSchema#date> .',
+    ),
+    "a text with a language and none": (
+        TURTLE,
+        b'<a> <b> "x"^^<http://www.w3.org/1999/02/22-rdf-syntax-ns#langString> .',
+    ),
+    "base in XML": (XML, rdf_xml("v").replace(b"<rdf:D", b'<rdf:D xml:base="http://[/"', 1)),
+    "elements": (XML, rdf_xml("<rdf:Description><rdf:value>" * 9999)),
+    "elements that are not closed": (XML, b"<a>" * 300_000),
+    "comments": (XML, rdf_xml("<!--" * 300_000)),
+    "CDATA": (XML, rdf_xml("<![CDATA[" * 100_000)),
+    "quotes": (XML, rdf_xml("<a \"'" * 300_000)),
+    "quotes in Turtle": (TURTLE, b"<a> <b> '''" * 200_000),
+    "escapes in Turtle": (TURTLE, b"<a> ?b '" + b"\\'" * 1_000_000),
+    "a long tag": (TURTLE, b"<a> <b> 't'@en_" + b"-" * 1_000_000),
+    "comments in Turtle": (TURTLE, b"#" * 1_000_000 + b"\n" + b"# \n" * 300_000 + b"?"),
+    "an encoding": (XML, rdf_xml("v", "<?xml version='1.0' encoding='zlib'?>")),
+    "an encoding without end": (XML, b"<?xml version='1.0' encoding='" + b"a" * 1_000_000),
+    "a mark": (TURTLE, b"\xff\xfe\0"),
+    "marks": (TURTLE, b"\xef\xbb\xbf" * 300_000 + GOOD),
+    "a page": (TURTLE, b"<!DOCTYPE html><html><body>Bad Gateway</body></html>"),
+    "a page as XML": (XML, b"<html><head></head><body><p>Bad Gateway<br></p></body></html>"),
+    "an empty DTD": (XML, b"<!DOCTYPE rdf:RDF [" + b" " * 1_000_000),
+    "a DTD": (XML, rdf_xml("v", '<!DOCTYPE a SYSTEM "http://x/"[<!ATTLIST a b CDATA "c">]>')),
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_an_odd_document_harms_no_other(name: str, read: Read) -> None:
+    content_type, body = ODD[name]
+    before = time.process_time()
+    for kind in (content_type, f"{content_type};charset=utf-7", "text/plain;charset=koi8-r"):
+        answer = read(body, kind, URL)
+        assert is_foreseen(answer)
+    assert time.process_time() - before < 3, "the parser's caller is busy"
+    assert len(read(GOOD, TURTLE, URL)) == 1
+
+
+def test_records_in_other_encodings_are_harvested_as_all_others() -> None:
+    """Twelve of them once made the job refuse the others."""
+    with FdpServer() as server:
+        server.layout.pages = False
+        catalog = server.add_catalog()
+        datasets = [server.add_dataset(catalog, title=f"Größe {n}") for n in range(20)]
+        for n, dataset in enumerate(datasets[:12]):
+            encoding = ("windows-1252", "iso-8859-2", "utf-16", "koi8-r")[n % 4]
+            text = converted(server.renderer.document(dataset), XML).decode()
+            text = text.replace('encoding="utf-8"', f'encoding="{encoding}"')
+            text = text.replace("Größe", "Größe" if n % 4 != 3 else "Размер")
+            server.faults[dataset.path] = Body(text.encode(encoding), XML)
+        job = Site(server, make_parser=RdfParser).job()
+        assert job.record_errors == {}
+        assert job.of(RecordClass.NEW) == {server.url_of(dataset) for dataset in datasets}
+
+
+def test_crashes_count_neither_as_time_nor_as_memory(
+    read: Read, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rdf, "MOST_EXCEEDED", 2)
+    terms = {f"t{n}": f"t{n + 1}:x" for n in range(20_000)} | {"http://p/": "t0"}
+    crash = json.dumps({"@context": terms, "@id": "http://x/", "http://p/": "v"}).encode()
+    for _ in range(3):
+        answer = read(crash, JSON_LD, URL)
+        assert isinstance(answer, str) and "ends the process that opens it (status -" in answer
+    assert len(read(GOOD, TURTLE, URL)) == 1
+
+
+def _documents() -> list[tuple[str, bytes]]:
+    """Return recorded documents in all formats."""
+    responses = json.loads(RECORDING.read_text())["responses"]
+    texts = sorted(
+        {
+            one["body"].replace("{base}", "http://x")
+            for one in responses.values()
+            if one["status"] == 200
+        }
+    )
+    texts = [text for text in texts if text.strip()][:6]
+    found = [(kind, converted(text, kind)) for text in texts for kind in FORMATS]
+    graphs = [Graph().parse(data=text, format="turtle") for text in texts]
+    found += [(NT, graph.serialize(format="nt", encoding="utf-8")) for graph in graphs]
+    found += [(NQ, body) for kind, body in found if kind == NT]
+    prolog = b'<?xml version="1.0" encoding="%s"?><!DOCTYPE rdf:RDF [<!ENTITY e "x">]>'
+    for encoding in ("windows-1252", "utf-16", "koi8-r"):
+        body = prolog % encoding.encode() + rdf_xml("Zo&euml; &e;<!-- c --><![CDATA[<&>]]>")
+        found.append((XML, body.decode().encode(encoding)))
+    return found
+
+
+_TOKENS = [
+    *(
+        b'"',
+        b"'''",
+        b"<",
+        b">",
+        b"/>",
+        b"</",
+        b"[",
+        b"]",
+        b"{",
+        b"}",
+        b"(",
+        b")",
+        b"^^",
+        b".",
+        b";",
+    ),
+    *(
+        b"@en_US",
+        b"@***",
+        b"_:",
+        b"\\u12",
+        b"\\uD800",
+        b"\xff",
+        b"\x00",
+        b"\xef\xbb\xbf",
+        b"\xff\xfe",
+    ),
+    *(b"<!--", b"-->", b"<![CDATA[", b"]]>", b"<?", b"?>", b"<!DOCTYPE a [", b"<!ENTITY a '&b;'>"),
+    *(b"&x;", b"&nbsp;", b"&#0;", b'xml:lang="fr_"', b'encoding="utf-16"', b'encoding="hex"'),
+    *(b'"@graph":[', b'"@context":"x",', b'"@language":"en_US",', b"null", b"1e999", b"@prefix"),
+    *(b"=>", b"?", b"@forAll", b"GRAPH", b"<<", b"{|", b"%", b"http://["),
+]
+_CONTENT_TYPES = [
+    *("", "text/plain", "text/xml", "application/json", "text/html", "application/octet-stream"),
+    *(TURTLE, "text/n3", NT, NQ, "application/trig", XML, JSON_LD, "text/turtle;charset=", ";"),
+]
+_CHARSETS = ["utf-8", "utf-16", "latin1", "koi8-r", "gb18030", "utf-7", "idna", "'", "\u00e9"]
+
+
+@st.composite
+def spoilt(draw: st.DrawFn) -> tuple[bytes, str, str]:
+    """Make a document with a few mistakes, under a media type that may be false, and its URL."""
+    content_type, original = draw(st.sampled_from(_DOCUMENTS))
+    body = bytearray(original)
+    for _ in range(draw(st.integers(0, 4))):
+        start = draw(st.integers(0, len(body)))
+        end = min(len(body), start + draw(st.sampled_from([0, 1, 3, 20, 200, 100_000])))
+        body[start:end] = draw(
+            st.one_of(st.sampled_from(_TOKENS), st.just(b""), st.binary(max_size=3))
+        )
+    if draw(st.booleans()):
+        content_type = draw(st.sampled_from(_CONTENT_TYPES))
+    if draw(st.booleans()):
+        content_type += f"; charset={draw(st.sampled_from(_CHARSETS))}"
+    url = draw(st.sampled_from([URL, "http://x/{}", "http://[", "", "http://x/\ud800"]))
+    return bytes(body), content_type, url
+
+
+_DOCUMENTS = _documents()
+
+
+@settings(
+    max_examples=300,
+    deadline=5000,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],  # one parser for all documents
+)
+@given(spoilt())
+def test_a_spoilt_document_harms_no_other(read: Read, document: tuple[bytes, str, str]) -> None:
+    answer = read(*document)
+    assert is_foreseen(answer)
+    assert len(read(GOOD, TURTLE, URL)) == 1

@@ -1,0 +1,481 @@
+"""Documents in any encoding, with odd language tags and markup, and under odd media types, give one graph."""
+
+from __future__ import annotations
+
+import codecs
+import json
+from collections.abc import Iterator
+
+import pytest
+from rdflib import RDF, Graph, Literal, URIRef
+
+from ckanext.freshness.harvesting.rdf.document_text import language_tag
+from ckanext.freshness.harvesting.rdf.parsing import DCAT, DocumentError
+from ckanext.freshness.tests.harvesting.fdp.parsed import parse
+
+BASE = "http://fdp.example/dataset/1"
+TITLE = URIRef("http://purl.org/dc/terms/title")
+SUBJECT = URIRef(BASE)
+
+TURTLE, N3, NT, NQ = "text/turtle", "text/n3", "application/n-triples", "application/n-quads"
+XML, JSON_LD, TRIG = "application/rdf+xml", "application/ld+json", "application/trig"
+NAMESPACES = (
+    'xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:dct="http://purl.org/dc/terms/"'
+)
+
+
+def rdf_xml(properties: str, prolog: str = "") -> str:
+    about = f'<rdf:Description rdf:about="{SUBJECT}">{properties}</rdf:Description>'
+    return f"{prolog}<rdf:RDF {NAMESPACES}>{about}</rdf:RDF>"
+
+
+def triple(text: str) -> str:
+    return f"<{SUBJECT}> <{TITLE}> {text} ."
+
+
+def json_ld(value: object) -> str:
+    return json.dumps({"@id": SUBJECT, TITLE: value}, ensure_ascii=False)
+
+
+def title(body: bytes, content_type: str | None, url: str = BASE) -> Literal:
+    found = parse(body, content_type, url).value(SUBJECT, TITLE)
+    assert isinstance(found, Literal)
+    return found
+
+
+# Language tags
+
+TAGS = [
+    ("en", "en"),
+    ("EN-gb", "en-gb"),
+    ("en_US", "en-us"),
+    ("zh_Hant_TW", "zh-hant-tw"),
+    ("x-own", "x-own"),
+    ("français", None),
+    ("***", None),
+    ("", None),
+    ("a" * 100, None),
+    ("en-", None),
+    ("en--us", None),
+    ("1", None),
+    ("e", None),
+    ("n/a/lang", None),
+]
+IN_TEXT_ONLY = [("en, fr", None), (" en ", "en"), ("unibo.it", None), ("\n", None)]
+"""In Turtle, these end the tag."""
+
+
+def with_tag(tag: str) -> Iterator[tuple[str, str]]:
+    """Return documents with a title in a language, with their media types."""
+    yield rdf_xml(f'<dct:title xml:lang="{tag}">t</dct:title>'), XML
+    yield (
+        rdf_xml(f'<dct:title xml:lang="{tag}"/>').replace("/></rdf:D", ">t</dct:title></rdf:D"),
+        XML,
+    )
+    yield json_ld({"@value": "t", "@language": tag}), JSON_LD
+    yield json.dumps({"@context": {"@language": tag}, "@id": SUBJECT, TITLE: "t"}), JSON_LD
+    for media_type in (TURTLE, N3, NT, NQ, TRIG):
+        yield triple(f'"t"@{tag}'), media_type
+
+
+@pytest.mark.parametrize(("tag", "expected"), TAGS + IN_TEXT_ONLY)
+def test_a_text_is_kept_whatever_its_language_tag(tag: str, expected: str | None) -> None:
+    assert language_tag(tag) == (expected or "")
+    for body, media_type in with_tag(tag):
+        if media_type in (XML, JSON_LD) or (tag, expected) in TAGS:
+            assert title(body.encode(), media_type) == Literal("t", lang=expected), body
+
+
+@pytest.mark.parametrize("quote", ['"', "'", '"""', "'''"])
+def test_only_language_tags_are_mended(quote: str) -> None:
+    said = "a @en_US # \\'it\\' \\\" <http://x/@de_DE>"
+    body = f"""
+        # "in a comment"@en_US '
+        @prefix : <http://x/@nl_NL#> . @prefix dct: <http://purl.org/dc/terms/> .
+        <{SUBJECT}> dct:title {quote}{said}{quote}@en_US, "b"@de, ""@fr_FR .
+        """
+    expected = [
+        Literal(said.replace("\\", ""), lang="en-us"),
+        Literal("b", lang="de"),
+        Literal("", lang="fr-fr"),
+    ]
+    assert set(parse(body.encode(), TURTLE, BASE).objects(SUBJECT, TITLE)) == set(expected)
+
+
+def test_an_error_elsewhere_keeps_its_line() -> None:
+    body = triple('"t"@en_US') + "\n\n" + triple("nobody:said")
+    with pytest.raises(DocumentError, match="malformed near line 3: The prefix nobody:"):
+        parse(body.encode(), TURTLE, BASE)
+
+
+# Encodings
+
+TEXTS = {
+    "windows-1252": "Preis in € „Größe“",
+    "ISO-8859-1": "Größe",
+    "ISO-8859-2": "Zażółć gęślą jaźń",
+    "ISO-8859-15": "Œuvre à 5 €",
+    "KOI8-R": "Каталог данных",
+    "windows-1251": "Каталог данных",
+    "Shift_JIS": "データ",
+    "GB2312": "数据",
+    "Big5": "資料",
+    "EUC-KR": "데이터",
+    "US-ASCII": "plain",
+    "utf-8": "Zoë 日本 😀",
+    "UTF8": "Zoë 日本 😀",
+}
+UNICODE = {
+    "utf-16-le": codecs.BOM_UTF16_LE,
+    "utf-16-be": codecs.BOM_UTF16_BE,
+    "utf-32-le": codecs.BOM_UTF32_LE,
+    "utf-32-be": codecs.BOM_UTF32_BE,
+    "utf-8": codecs.BOM_UTF8,
+}
+
+
+def declaration(encoding: str) -> str:
+    return f'<?xml version="1.0" encoding="{encoding}" standalone="yes"?>\n'
+
+
+def titled(text: str) -> dict[str, str]:
+    """Return documents with a title, by media type."""
+    return {
+        XML: rdf_xml(f"<dct:title>{text}</dct:title>"),
+        JSON_LD: json_ld(text),
+        **dict.fromkeys((TURTLE, N3, NT, NQ, TRIG), triple(f'"{text}"')),
+    }
+
+
+@pytest.mark.parametrize(("encoding", "text"), TEXTS.items())
+def test_a_declared_encoding_is_read(encoding: str, text: str) -> None:
+    assert title(
+        rdf_xml(f"<dct:title>{text}</dct:title>", declaration(encoding)).encode(encoding), XML
+    ) == Literal(text)
+    for media_type, document in titled(text).items():
+        content_type = f'{media_type}; charset="{encoding}"'
+        assert title(document.encode(encoding), content_type) == Literal(text)
+
+
+@pytest.mark.parametrize("encoding", UNICODE)
+@pytest.mark.parametrize("marked", [True, False])
+@pytest.mark.parametrize("parameter", ["", "; charset=ISO-8859-1"])
+def test_unicode_is_recognized_by_its_first_bytes(
+    encoding: str, marked: bool, parameter: str
+) -> None:
+    text = "Zoë 日本 😀"
+    documents = list(titled(text).items())
+    xml = titled(text)[XML]
+    for declared in ("utf-8", "UTF-16", "windows-1252"):
+        if marked or encoding != "utf-8" or declared == "utf-8":
+            documents.append((XML, declaration(declared) + xml))
+    for media_type, document in documents:
+        body = (UNICODE[encoding] if marked else b"") + document.encode(encoding)
+        assert title(body, media_type + parameter) == Literal(text), document
+
+
+FALSE_DECLARATIONS = [
+    # charset, XML declaration, encoding of the bytes, text
+    ("ISO-8859-1", "UTF-8", "utf-8", "Zoë"),
+    ("ISO-8859-1", "UTF-8", "windows-1252", "Zoë"),
+    ("utf-8", "windows-1252", "windows-1252", "Zoë"),
+    ("utf-8", "windows-1252", "utf-8", "Zoë"),
+    ("koi8-r", "windows-1252", "koi8-r", "Каталог"),
+    ("", "ISO-8859-1", "windows-1252", "5 €"),
+    ("", "UTF-16", "utf-8", "Zoë"),
+    ("x-unknown", "windows-1252", "windows-1252", "Zoë"),
+    ("base64", "", "utf-8", "Zoë"),
+    ("us-ascii", "", "utf-8", "Zoë"),
+    ("koi8-r", "no such", "koi8-r", "Каталог"),
+]
+
+
+@pytest.mark.parametrize(("charset", "declared", "encoding", "text"), FALSE_DECLARATIONS)
+def test_false_declarations(charset: str, declared: str, encoding: str, text: str) -> None:
+    prolog = declaration(declared) if declared else ""
+    body = rdf_xml(f"<dct:title>{text}</dct:title>", prolog).encode(encoding)
+    assert title(body, f"{XML};charset={charset}" if charset else XML) == Literal(text)
+
+
+@pytest.mark.parametrize("charset", ["ISO-8859-1", "utf-16", "x-unknown", "zlib_codec", "'utf-8'"])
+def test_turtle_that_is_utf8_is_read_as_such(charset: str) -> None:
+    assert title(triple('"Zoë"').encode(), f"text/turtle;qs=0.9; CharSet={charset}") == Literal(
+        "Zoë"
+    )
+
+
+@pytest.mark.parametrize(
+    "encoding",
+    [
+        *("base64", "zlib", "bz2", "hex", "quopri", "rot13", "uu", "idna", "punycode", "undefined"),
+        *("unicode_escape", "raw_unicode_escape", "utf-7", "mbcs", "oem", "cp037", "EBCDIC-CP-US"),
+        *("x-nothing", "os", "../../x", "a" * 500, "utf-8\u00e9", "codecs.open"),
+    ],
+)
+def test_an_encoding_that_is_no_text_encoding_of_the_web_is_refused(encoding: str) -> None:
+    body = rdf_xml("<dct:title>t</dct:title>", declaration(encoding))
+    with pytest.raises(DocumentError, match=r"malformed: its encoding '.*' is unknown"):
+        parse(body.encode(), XML, BASE)
+
+
+@pytest.mark.parametrize(
+    ("body", "content_type", "words"),
+    [
+        (triple('"Zoë"').encode("latin-1"), TURTLE, "near line 1: Invalid UTF-8"),
+        (triple('"Zoë"').encode("latin-1"), f"{TURTLE};charset=x", "near line 1: Invalid UTF-8"),
+        (rdf_xml("Zoë").encode("latin-1"), XML, "malformed"),
+        (declaration("utf-8").encode() + b"\xff", XML, "malformed"),
+        (b"\xff\xfe<\0", TURTLE, "malformed"),
+        (b"\xff\xfe<\0\x00\xd8>\0", TURTLE, "its bytes are not utf-16-le as declared"),
+        (declaration("windows-1252").encode() + b"\x81", XML, "its bytes are not cp1252"),
+        (b"\xef\xbb\xbf", TURTLE, None),
+    ],
+)
+def test_bytes_that_are_not_as_declared(body: bytes, content_type: str, words: str | None) -> None:
+    if words is None:
+        assert len(parse(body, content_type, BASE)) == 0
+        return
+    with pytest.raises(DocumentError, match=words) as caught:
+        parse(body, content_type, BASE)
+    assert str(caught.value).isprintable()
+
+
+@pytest.mark.parametrize(
+    "before", ["\ufeff", "\ufeff\ufeff", "\n\n", "\ufeff \r\n", "\n<!-- c -->\n"]
+)
+def test_marks_and_blank_lines_before_a_document_are_skipped(before: str) -> None:
+    for media_type, document in titled("t").items():
+        if "<!--" not in before or media_type == XML:
+            assert title((before + document).encode(), media_type) == Literal("t")
+    if "<!--" not in before:
+        document = declaration("windows-1252") + titled("ë")[XML]
+        encoding = "utf-8" if "\ufeff" in before else "windows-1252"
+        assert title((before + document).encode(encoding), XML) == Literal("ë")
+
+
+# RDF/XML
+
+PIECES = [
+    ("first<!-- of the editor --> last", "first last"),
+    ("first<?php echo 1 ?> last", "first last"),
+    ("<!-- a -->first<!-- b --> <!-- c -->last<!-- d -->", "first last"),
+    ('first <![CDATA[& <b>"last"</b> ]]>', 'first & <b>"last"</b> '),
+    ("<![CDATA[first]]> <![CDATA[last]]>", "first last"),
+    ("<![CDATA[<!-- no comment -->&nbsp;<?no pi?>]]>", "<!-- no comment -->&nbsp;<?no pi?>"),
+    ("a<!-- <![CDATA[ -->b<!-- ]]> & -->c", "abc"),
+    ("<![CDATA[a]]]]><![CDATA[>b]]>", "a]]>b"),
+    ("a<!-- one -- two -->b", "ab"),
+    ("a &lt;!-- b --&gt; &amp;amp;", "a <!-- b --> &amp;"),
+    ("5&nbsp;&euro; f&uuml;r Caf&eacute;", "5\u00a0€ für Café"),
+    ("tabs\t\r\nand\rlines\n&#13;", "tabs\t\nand\nlines\n\r"),
+    ("&#233;&#xE9;\x0b", "éé\x0b"),
+]
+
+
+@pytest.mark.parametrize(("pieces", "text"), PIECES)
+def test_a_text_of_pieces_is_one_text(pieces: str, text: str) -> None:
+    assert title(rdf_xml(f"<dct:title>{pieces}</dct:title>").encode(), XML) == Literal(text)
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        ("a <em>b</em><!-- c --> d", "a <em>b</em> d"),
+        ("<![CDATA[<a> & b]]>", "&lt;a&gt; &amp; b"),
+        ("<em>a<?pi?><![CDATA[&]]></em>", "<em>a&amp;</em>"),
+    ],
+)
+def test_literal_xml_keeps_its_elements(content: str, text: str) -> None:
+    body = rdf_xml(f'<dct:title rdf:parseType="Literal">{content}</dct:title>')
+    found = title(body.encode(), XML)
+    assert found.datatype == RDF.XMLLiteral
+    for namespace in NAMESPACES.split():
+        found = Literal(found.replace(f" {namespace}", ""))
+    assert str(found) == text
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["a<!-- b", "a<?b", "a<![CDATA[b", "a &nosuch; b", "a & b", "<dct:x>", "a</dct:x>", "&#0;"],
+)
+def test_malformed_markup_is_malformed(content: str) -> None:
+    with pytest.raises(DocumentError, match="malformed"):
+        parse(rdf_xml(f"<dct:title>{content}</dct:title>").encode(), XML, BASE)
+
+
+HIDDEN = '<!ENTITY a "x"><!ENTITY b "&a;&a;">'
+
+
+@pytest.mark.parametrize(
+    ("dtd", "words"),
+    [
+        (HIDDEN, "names another one"),
+        # The RDF parser alone would read these.
+        (f'<!ENTITY a "y"><!-- {HIDDEN} -->', "malformed"),
+        (f'<!ENTITY a "y"><?pi {HIDDEN} ?>', "malformed"),
+        (f'<!ENTITY a "y"> junk {HIDDEN}', "malformed: syntax error"),
+        ('<!ENTITY b SYSTEM "file:///etc/passwd">', "external"),
+    ],
+)
+def test_entities_of_entities_are_never_expanded(dtd: str, words: str) -> None:
+    body = rdf_xml("<dct:title>&b;</dct:title>", f"<!DOCTYPE rdf:RDF [{dtd}]>")
+    with pytest.raises(DocumentError, match=words):
+        parse(body.encode(), XML, BASE)
+
+
+def test_declared_entities_are_texts_in_any_encoding() -> None:
+    dtd = """<!DOCTYPE rdf:RDF [
+        <!-- 'the "namespaces"' --><!ENTITY dct 'http://purl.org/dc/terms/'>
+        <!ENTITY euro "EUR"> <!ENTITY euro "twice"> <!ENTITY odd '"&#60;b>" > ]> ä'> <!ELEMENT a ANY>
+    ]>"""
+    body = rdf_xml("<dct:title>&euro; &odd; &auml;</dct:title>", declaration("windows-1252") + dtd)
+    assert title(body.encode("windows-1252"), XML) == Literal('EUR "<b>" > ]> ä ä')
+
+
+# Graphs
+
+GRAPHS = {
+    JSON_LD: json.dumps(
+        [
+            {"@id": "http://x/1", "@graph": [{"@id": SUBJECT, TITLE: "a"}]},
+            {"@id": SUBJECT, "@graph": [{"@id": SUBJECT, TITLE: "b"}]},
+            {"@id": SUBJECT, TITLE: "a"},
+            {"@graph": [{"@id": SUBJECT, TITLE: "c"}]},
+        ]
+    ),
+    TRIG: f'@prefix : <{TITLE}> . {{ <{SUBJECT}> : "a" }} GRAPH _:g {{ <{SUBJECT}> : "b" }}'
+    f'<http://x/provenance> {{ <{SUBJECT}> : "a", "c" }}',
+    NQ: "\n".join(
+        f'<{SUBJECT}> <{TITLE}> "{text}" {graph}.'
+        for text, graph in (
+            ("a", ""),
+            ("b", "<http://x/1> "),
+            ("c", "_:g "),
+            ("a", "<http://x/2> "),
+        )
+    ),
+}
+
+
+@pytest.mark.parametrize("media_type", GRAPHS)
+def test_all_graphs_of_a_document_are_read_as_one(media_type: str) -> None:
+    graph = parse(GRAPHS[media_type].encode(), media_type, BASE)
+    assert sorted(map(str, graph.objects(SUBJECT, TITLE))) == ["a", "b", "c"]
+    assert len(graph) == 3
+
+
+def test_formulas_of_n3_state_nothing() -> None:
+    body = triple('"a"') + f"{{ {triple(repr('b'))} }} => {{ {triple(repr('c'))} }} ."
+    assert list(parse(body.encode(), N3, BASE).objects(SUBJECT, TITLE)) == [Literal("a")]
+
+
+def test_a_catalog_in_a_graph_of_its_own() -> None:
+    body = """{"@id": "http://fdp.example/catalog/two", "@type": "http://www.w3.org/ns/dcat#Catalog",
+        "@graph": [{"@id": "http://fdp.example/catalog/two", "http://www.w3.org/ns/dcat#dataset":
+            [{"@id": "http://fdp.example/dataset/e0"}]}]}"""
+    graph = parse(body.encode(), JSON_LD, BASE)
+    catalog = URIRef("http://fdp.example/catalog/two")
+    assert graph.value(catalog, DCAT.dataset) == URIRef("http://fdp.example/dataset/e0")
+    assert graph.value(catalog, RDF.type) == DCAT.Catalog
+
+
+# Media types
+
+XML_TYPES = [
+    "application/xml",
+    "text/xml",
+    "text/rdf",
+    "application/rdf",
+    "text/xml; charset=utf-8",
+]
+ANY_TYPE = [None, "", "text/plain", "application/octet-stream", "binary/octet-stream", "text/html"]
+
+
+@pytest.mark.parametrize("media_type", [*XML_TYPES, *ANY_TYPE])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_rdf_xml_is_recognized_by_its_root(media_type: str | None, encoding: str) -> None:
+    for prolog in (
+        "",
+        "\n\n",
+        declaration(encoding.removesuffix("-sig")),
+        "<!-- <html> -->",
+        '<!DOCTYPE rdf:RDF [\n<!ENTITY e "http://x/">]>',
+    ):
+        body = rdf_xml("<dct:title>t</dct:title>", prolog).encode(encoding)
+        assert title(body, media_type) == Literal("t")
+        default = body.decode(encoding).replace("rdf:RDF ", "RDF ").replace("/rdf:RDF", "/RDF")
+        default = default.replace(NAMESPACES, f'xmlns="{RDF}" {NAMESPACES}')
+        assert title(default.encode(encoding), media_type) == Literal("t")
+
+
+@pytest.mark.parametrize("media_type", ["application/json", "text/json", *ANY_TYPE])
+def test_json_ld_is_recognized(media_type: str | None) -> None:
+    for encoding in ("utf-8", "utf-8-sig", "utf-16"):
+        assert title(json_ld("t").encode(encoding), media_type) == Literal("t")
+        assert title(f"\n[{json_ld('t')}]".encode(encoding), media_type) == Literal("t")
+
+
+@pytest.mark.parametrize("media_type", ["text/rdf+n3", "application/turtle", *ANY_TYPE])
+@pytest.mark.parametrize(
+    "before",
+    [
+        *("@prefix : <http://x/> .\n", "# c\n\n@base <http://x/> .", "PREFIX x: <http://x/>\n", ""),
+        *("base <http://x/> ", "_:b <http://x/p> 1 . ", "<urn:a> a <urn:b> ; <urn:c> 1 . "),
+    ],
+)
+def test_turtle_is_recognized(media_type: str | None, before: str) -> None:
+    for encoding in ("utf-8", "utf-8-sig", "utf-16"):
+        assert title((before + triple('"t"')).encode(encoding), media_type) == Literal("t")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"<!DOCTYPE html><html><body><!-- <rdf:RDF> --><rdf:RDF></rdf:RDF></body></html>",
+        b'<?xml version="1.0"?><html xmlns:rdf="x"><rdf:RDF></rdf:RDF></html>',
+        b'{"error": "not found"}',
+        b"[]",
+        b"No metadata found for the uri 'x'",
+        b"<a> <b> <c> .",
+        b"a,b\n1,2\n",
+        b"\x1f\x8b\x08\x00",
+        b"\0" * 1000,
+        b"<",
+    ],
+)
+@pytest.mark.parametrize("media_type", ["application/json", "application/xml", *ANY_TYPE])
+def test_other_content_is_not_rdf(body: bytes, media_type: str | None) -> None:
+    with pytest.raises(DocumentError, match=r"the answer is .*, not RDF"):
+        parse(body, media_type, BASE)
+
+
+# Bases
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        *(
+            "http://x/{id}",
+            "http://x/a|b",
+            "http://x/a b",
+            "http://x/%zz",
+            "http://x/[1]",
+            "http://x",
+        ),
+        *(
+            "http://x/\ud800",
+            "http://x/é?q=ü#ö",
+            "http://[::1/",
+            "http://a b/",
+            "",
+            "relative",
+            "urn:x",
+        ),
+    ],
+)
+def test_no_url_of_a_document_makes_it_malformed(url: str) -> None:
+    for media_type, document in titled("t").items():
+        assert title(document.encode(), media_type, url) == Literal("t")
+    graph: Graph = parse(b"<a> <b> <c> .", TURTLE, url)
+    assert len(graph) == 1

@@ -1,0 +1,110 @@
+"""The log stays free of warnings about a source's malformed literals and IRIs, and of no others."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+import threading
+from collections.abc import Callable
+
+import pytest
+from rdflib import XSD, Graph, Literal, URIRef
+
+from ckanext.freshness.harvesting.fdp import documents
+from ckanext.freshness.harvesting.rdf import record_graph
+from ckanext.freshness.harvesting.rdf.mapping import map_dataset
+from ckanext.freshness.harvesting.rdf.parsing import RdfParser, unlogged
+from ckanext.freshness.tests.harvesting.fdp.parsed import parse
+
+URL = "http://fdp.example.org/dataset/1"
+DCAT = "http://www.w3.org/ns/dcat#"
+DCT = "http://purl.org/dc/terms/"
+DATE = str(XSD.date)
+
+ODD = {
+    "text/turtle": f"""<{URL}> a <{DCAT}Dataset> ; <{DCT}title> "t" ;
+        <{DCT}issued> "yesterday"^^<{DATE}> ; <{DCAT}landingPage> <http://x/a b> .""",
+    "text/n3": f"""<{URL}> a <{DCAT}Dataset> ; <{DCT}title> "t" ;
+        <{DCT}issued> "yesterday"^^<{DATE}> ; <{DCAT}landingPage> <http://x/a^b> .""",
+    "application/rdf+xml": f"""<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+        xmlns:dct="{DCT}" xmlns:dcat="{DCAT}"><dcat:Dataset rdf:about="{URL}"><dct:title>t</dct:title>
+        <dct:issued rdf:datatype="{DATE}">yesterday</dct:issued>
+        <dcat:landingPage rdf:resource="http://x/a b"/></dcat:Dataset></rdf:RDF>""",
+    "application/ld+json": json.dumps(
+        {
+            "@id": URL,
+            "@type": DCAT + "Dataset",
+            DCT + "title": "t",
+            DCT + "issued": {"@value": "yesterday", "@type": DATE},
+            DCAT + "landingPage": {"@id": "http://x/a b"},
+        }
+    ),
+}
+
+
+def odd_literal() -> None:
+    Literal("yesterday", datatype=XSD.date)
+
+
+def told(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [record.getMessage() for record in caplog.records if record.name == "rdflib.term"]
+
+
+@pytest.mark.parametrize("content_type", ODD)
+def test_a_document_is_read_without_a_word(
+    content_type: str, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    caplog.set_level(logging.WARNING)
+
+    async def parsed() -> Graph:
+        with contextlib.closing(RdfParser()) as parser:
+            return await parser.parse(ODD[content_type].encode(), content_type, URL)
+
+    graph = asyncio.run(parsed())
+    assert capfd.readouterr().err == "", "the parser's process writes into this one's log"
+    outline = documents.outline_of_dataset(graph, URL)
+    own = record_graph.record_graph(graph, URIRef(URL), [])
+    assert record_graph.mapped(map_dataset, own, URIRef(URL)).fields["title"] == "t"
+    assert list(outline.members) == [URL]
+    assert told(caplog) == []
+    odd_literal()
+    assert len(told(caplog)) == 1, "what comes afterwards is logged as ever"
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda graph: documents.outline_of_container(graph, "http://x/a b", is_root=False),
+        documents.outline_of_page,
+        lambda graph: record_graph.undescribed(["http://x/a b"], [graph]),
+    ],
+)
+def test_odd_urls_of_records(
+    call: Callable[[Graph], object], caplog: pytest.LogCaptureFixture
+) -> None:
+    body = f"<http://x/a b> a <{DCAT}Catalog>, <{DCAT}Dataset> ; <{DCT}title> 't' ."
+    graph = parse(body.encode(), "text/turtle", URL)
+    caplog.set_level(logging.WARNING)
+    call(graph)
+    assert told(caplog) == []
+
+
+def test_other_threads_are_heard(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.WARNING)
+    with unlogged():
+        odd_literal()
+        other = threading.Thread(target=odd_literal)
+        other.start()
+        other.join()
+    assert len(told(caplog)) == 1
+    assert not logging.getLogger("rdflib.term").filters
+
+
+def test_a_failure_ends_the_silence(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.WARNING)
+    with pytest.raises(ValueError), unlogged():
+        raise ValueError
+    odd_literal()
+    assert len(told(caplog)) == 1
