@@ -7,10 +7,11 @@ would delay every connection of the loop.
 from __future__ import annotations
 
 import asyncio
-import queue
+import contextlib
 import threading
+from collections import deque
 from collections.abc import Callable, Coroutine, Generator
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 from ..web.event_loop import run
 
@@ -29,91 +30,45 @@ def in_batches(
 
     :param produce: makes the coroutine; its argument is the function that hands over one item
     :param most: items in a batch, at most
-    :param seconds: time after which a smaller batch is yielded, even an empty one, so that the caller can do
+    :param seconds: time after which the items so far are yielded, or an empty batch, so that the caller can do
         other work
     :raises BaseException: whatever the coroutine raises, after the last batch
     """
-    thread = _Loop(produce, most, seconds)
+    # Not a queue, which would wake this thread for each item and interrupt the loop's thread.
+    items: deque[T] = deque()
+    errors: list[BaseException] = []
+    running: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]]] = []
+    has_begun, has_ended = threading.Event(), threading.Event()
+
+    async def main() -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        running.append((asyncio.get_running_loop(), task))
+        has_begun.set()
+        await produce(items.append)
+
+    def work() -> None:
+        try:
+            run(main())
+        except BaseException as error:
+            errors.append(error)
+        finally:
+            has_begun.set()
+            has_ended.set()
+
+    thread = threading.Thread(target=work, name="checks", daemon=True)
     thread.start()
     try:
-        while not thread.ended:
-            yield thread.batch()
+        while not has_ended.is_set() or items:
+            if len(items) < most:
+                has_ended.wait(seconds)
+            yield [items.popleft() for _ in range(min(len(items), most))]
     finally:
-        thread.cancel()
+        has_begun.wait()
+        for loop, task in running:
+            # The loop may have ended by itself.
+            with contextlib.suppress(RuntimeError):
+                loop.call_soon_threadsafe(task.cancel)
         thread.join()
-    if thread.error is not None:
-        raise thread.error
-
-
-class _Loop(threading.Thread, Generic[T]):
-    def __init__(
-        self,
-        produce: Callable[[Callable[[T], None]], Coroutine[Any, Any, None]],
-        most: int,
-        seconds: float,
-    ) -> None:
-        super().__init__(name="checks", daemon=True)
-        self._produce = produce
-        self._most = most
-        self._seconds = seconds
-        self._batches: queue.SimpleQueue[tuple[list[T], bool]] = queue.SimpleQueue()
-        """Batches, each with whether it is the last."""
-        self._batch: list[T] = []
-        self._lock = threading.Lock()
-        self._cancelled = False
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._task: asyncio.Task[None] | None = None
-        self._timer: asyncio.TimerHandle
-        self.ended = False
-        """Whether the last batch was taken."""
-        self.error: BaseException | None = None
-
-    def run(self) -> None:
-        try:
-            run(self._main())
-        except BaseException as error:
-            self.error = error
-        finally:
-            self._hand_over(last=True)
-
-    async def _main(self) -> None:
-        with self._lock:
-            self._task = asyncio.current_task()
-            self._loop = asyncio.get_running_loop()
-            if self._cancelled:
-                return
-        try:
-            self._timer = self._start_timer()
-            await self._produce(self._take)
-        finally:
-            with self._lock:
-                self._loop = None
-
-    # The loop's thread makes the batches: each batch wakes the other thread, which interrupts this one.
-
-    def _take(self, item: T) -> None:
-        self._batch.append(item)
-        if len(self._batch) >= self._most:
-            self._timer.cancel()
-            self._tick()
-
-    def _hand_over(self, *, last: bool = False) -> None:
-        self._batches.put((self._batch, last))
-        self._batch = []
-
-    def _tick(self) -> None:
-        self._hand_over()
-        self._timer = self._start_timer()
-
-    def _start_timer(self) -> asyncio.TimerHandle:
-        return asyncio.get_running_loop().call_later(self._seconds, self._tick)
-
-    def batch(self) -> list[T]:
-        batch, self.ended = self._batches.get()
-        return batch
-
-    def cancel(self) -> None:
-        with self._lock:
-            self._cancelled = True
-            if self._loop is not None and self._task is not None:
-                self._loop.call_soon_threadsafe(self._task.cancel)
+    if errors:
+        raise errors[0]
