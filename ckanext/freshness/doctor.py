@@ -565,9 +565,11 @@ SAMPLE = 20
 def stored_copies(now: datetime) -> Iterator[SiteFinding]:
     """Report a store that cannot be used, and newest copies that are not at the place that their rows name."""
     newest = copies.newest(SAMPLE)
-    has_harvest = p.plugin_loaded("harvest") and has_newest_migration("harvest")
+    harvests = p.plugin_loaded("harvest")
+    # Without the tables of harvests, it is not known which sources keep copies.
+    is_known = not harvests or has_newest_migration("harvest")
     try:
-        if copies.is_wanted() or (has_harvest and sources()):
+        if is_known and (copies.is_wanted() or (harvests and sources())):
             copies.store().try_out()
         if not newest:
             return

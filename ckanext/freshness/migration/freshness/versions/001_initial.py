@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 from alembic import op
-from sqlalchemy.dialects.postgresql import ARRAY, JSONB
+from sqlalchemy.dialects.postgresql import ARRAY, DOUBLE_PRECISION, JSONB
 
 revision = "001_initial"
 down_revision = None
@@ -97,8 +97,8 @@ def upgrade() -> None:
         sa.Column("shape", JSONB),
         sa.Column("attempts", JSONB, server_default="[]", nullable=False),
         sa.Column("strip", sa.UnicodeText, server_default="", nullable=False),
-        sa.Column("seen_changes", sa.DOUBLE_PRECISION, server_default="0", nullable=False),
-        sa.Column("watched_days", sa.DOUBLE_PRECISION, server_default="0", nullable=False),
+        sa.Column("seen_changes", DOUBLE_PRECISION, server_default="0", nullable=False),
+        sa.Column("watched_days", DOUBLE_PRECISION, server_default="0", nullable=False),
         sa.Column("change_seen_at", sa.DateTime),
         sa.Column("hides_changes", sa.Boolean, server_default="false", nullable=False),
         sa.Column("wrote", JSONB, server_default="{}", nullable=False),
@@ -337,10 +337,10 @@ def upgrade() -> None:
         sa.Column("package_id", sa.UnicodeText, nullable=False),
         sa.Column("declared_days", sa.Integer),
         sa.Column("suggested_days", sa.Integer, nullable=False),
-        sa.Column("factor", sa.DOUBLE_PRECISION),
-        sa.Column("days", sa.DOUBLE_PRECISION, nullable=False),
-        sa.Column("lowest_days", sa.DOUBLE_PRECISION, nullable=False),
-        sa.Column("highest_days", sa.DOUBLE_PRECISION, nullable=False),
+        sa.Column("factor", DOUBLE_PRECISION),
+        sa.Column("days", DOUBLE_PRECISION, nullable=False),
+        sa.Column("lowest_days", DOUBLE_PRECISION, nullable=False),
+        sa.Column("highest_days", DOUBLE_PRECISION, nullable=False),
         sa.Column("at_least", sa.Boolean, nullable=False),
         sa.Column("changes", sa.Integer, nullable=False),
         sa.Column("basis", sa.UnicodeText, nullable=False),
