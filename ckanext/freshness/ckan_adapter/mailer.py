@@ -93,7 +93,10 @@ def send(letter: Letter, seconds: float) -> None:
         words = tk._("The mail server was not done after {seconds} seconds")
         raise MailSendError(words.format(seconds=f"{seconds:g}"), MailFailure.UNKNOWN)
     if (error := results[0]) is not None:
-        raise MailSendError(str(error)[:500], _failure(error)) from error
+        causes = _causes(error)
+        # The end of a broken connection hides what broke it.
+        words = str(error) if str(causes[-1]) in str(error) else str(causes[-1])
+        raise MailSendError(words[:500], _failure(causes)) from error
 
 
 _NOT_SENT = (
@@ -105,11 +108,16 @@ _DOUBTFUL = (smtplib.SMTPServerDisconnected, ConnectionError, TimeoutError)
 """Errors that may come after the mail server has taken the mail."""
 
 
-def _failure(error: BaseException) -> MailFailure:
-    """Return what an error of CKAN's mailer, which hides the error of the connection, means for the mail."""
-    causes: list[BaseException] = [error]
+def _causes(error: BaseException) -> list[BaseException]:
+    """Return an error and those that it hides, the first one last."""
+    causes = [error]
     while (cause := causes[-1].__cause__ or causes[-1].__context__) is not None:
         causes.append(cause)
+    return causes
+
+
+def _failure(causes: list[BaseException]) -> MailFailure:
+    """Return what the errors of CKAN's mailer mean for the mail."""
     for cause in causes:
         if isinstance(cause, smtplib.SMTPRecipientsRefused):
             return _refused(min(code for code, _ in cause.recipients.values()))
@@ -121,7 +129,7 @@ def _failure(error: BaseException) -> MailFailure:
         return MailFailure.UNKNOWN
     # The host has no route, a file of the configuration is missing, or an option contradicts another.
     known = (OSError, MailerException, AssertionError)
-    return MailFailure.UNREACHABLE if isinstance(error, known) else MailFailure.UNKNOWN
+    return MailFailure.UNREACHABLE if isinstance(causes[0], known) else MailFailure.UNKNOWN
 
 
 def _refused(code: int) -> MailFailure:

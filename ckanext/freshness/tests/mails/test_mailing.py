@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ssl
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,16 +17,19 @@ LOGIN = (b"site", b"secret")
 
 
 @pytest.fixture
-def secure(ckan_config: Any, monkeypatch: Any) -> Any:
+def secure(ckan_config: Any, monkeypatch: Any, tmp_path: Path) -> Any:
     """A mail server that requires TLS and a password, and a site configured for it."""
     authority = trustme.CA()
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
     authority.issue_cert("127.0.0.1").configure_cert(context)
     with MailHost(tls=context, login=LOGIN) as host:
         for key, value in {
             "smtp.server": f"127.0.0.1:{host.port}",
             "smtp.mail_from": "site@example.org",
             "smtp.starttls": True,
+            # CKAN 2.11.6 verifies the certificate, CKAN 2.12.0 does not.
+            "smtp.starttls_ca_bundle": str(tmp_path / "ca.pem"),
             "smtp.user": "site",
             "smtp.password": "secret",
         }.items():
