@@ -112,8 +112,6 @@ class Frequency:
     """1 to ``MAX_DAYS``, or ``LIVE`` (0), ``NEVER`` (-1), ``AS_NEEDED`` (-2)."""
     source: str
     """The text as written, without surrounding blanks."""
-    vocabulary: str
-    """The name of the vocabulary that understood it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +153,7 @@ def parse(
             return UnknownFrequency(_shortened(text), reading)
         if not AS_NEEDED <= reading <= MAX_DAYS:
             return UnknownFrequency(_shortened(text), Reason.OUT_OF_RANGE)
-        return Frequency(reading, text, vocabulary.name)
+        return Frequency(reading, text)
     return UnknownFrequency(_shortened(text), Reason.NOT_UNDERSTOOD)
 
 
