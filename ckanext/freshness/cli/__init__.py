@@ -14,12 +14,12 @@ from .mails import notify
 from .report import report
 from .runs import runs
 from .site import doctor, nightly, prune
-from .statuses import refresh, set_frequency
+from .statuses import refresh
 
 __all__ = ["freshness", "iati"]
 
 COMMANDS = (
-    *(preview, release, check, refresh, set_frequency, nightly, prune, report, runs, doctor),
+    *(preview, release, check, refresh, nightly, prune, report, runs, doctor),
     *(changes, notify),
 )
 

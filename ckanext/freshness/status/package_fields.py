@@ -1,4 +1,4 @@
-"""Writes one field of a package through CKAN's own actions."""
+"""Writes one field of a package through CKAN's own actions, such as its update frequency."""
 
 from __future__ import annotations
 
@@ -7,7 +7,12 @@ from typing import Any
 
 import ckan.plugins.toolkit as tk
 
+from .. import settings
+from ..ckan_adapter.ckan_core import model
+from ..ckan_adapter.database import lock_packages
+from ..ckan_adapter.extras import package_extras
 from ..ckan_adapter.forms import declared_fields
+from ..model import DatasetFreshness
 
 
 def same_user(context: Mapping[str, Any]) -> dict[str, Any]:
@@ -33,3 +38,57 @@ def write_field(context: Mapping[str, Any], package_id: str, key: str, value: st
         extras = [extra for extra in shown.get("extras", []) if extra["key"] != key]
         patch = {"extras": [*extras, {"key": key, "value": value}] if value else extras}
     tk.get_action("package_patch")(same_user(context), {"id": shown["id"], **patch})
+
+
+def change_frequency(
+    context: dict[str, Any],
+    package: Any,
+    wanted: str,
+    *,
+    expected: str | None = None,
+    expected_days: str | None = None,
+) -> str | None:
+    """Change the update frequency of a dataset as a user, and return the one before.
+
+    :param wanted: a text that the dataset then states; empty to state none
+    :param expected: the present text, if another one must stay as it is
+    :param expected_days: the present number of days as text, if another one must stay as it is
+    :returns: None if the dataset states this already, as after a double click
+    :raises tk.ValidationError: CKAN refuses the dataset with this frequency, or another one was expected
+    """
+    lock_packages([package.id])
+    model.Session.refresh(package)
+    key = _frequency_key(package)
+    present = package_extras(package).get(key) or ""
+    if present == wanted:
+        # Release the lock.
+        model.Session.commit()
+        return None
+    if (expected is not None and present != expected) or (
+        expected_days is not None and expected_days != _days(package.id)
+    ):
+        # Release the lock.
+        model.Session.commit()
+        words = tk._("Somebody has changed the update frequency since then. It stays as it is.")
+        raise tk.ValidationError({"frequency": [words]})
+    write_field(context, package.id, key, wanted)
+    return present
+
+
+def _days(package_id: str) -> str:
+    """Return the number of days of a dataset's present frequency as text; empty if it has none."""
+    row = model.Session.get(DatasetFreshness, package_id, populate_existing=True)
+    return "" if row is None or row.frequency_days is None else str(row.frequency_days)
+
+
+def _frequency_key(package: Any) -> str:
+    """Return the key to write: one that the dataset has, else one of the site's schema, else the first."""
+    keys = settings.frequency_keys()
+    extras = package_extras(package)
+    declared = declared_fields(package.type)
+    candidates = (
+        *(key for key in keys if (extras.get(key) or "").strip()),
+        *(key for key in keys if key in declared),
+        keys[0],
+    )
+    return candidates[0]

@@ -1,69 +1,19 @@
-"""``set-frequency``, and the actions that show and confirm freshness."""
+"""The actions that show and confirm freshness."""
 
 from __future__ import annotations
 
 from datetime import datetime, timedelta, timezone
-from pathlib import Path
 from typing import Any
 
 import ckan.plugins.toolkit as tk
 import pytest
-from ckan.cli.cli import ckan
 from ckan.lib import search
 from ckan.tests import factories
 
 from ckanext.freshness.tests.clock import freeze_time
-from ckanext.freshness.tests.datasets import Act, new, one_extra, stored
+from ckanext.freshness.tests.datasets import Act, new, stored
 
 pytestmark = pytest.mark.usefixtures("kept_db")
-
-
-def a_table(tmp_path: Path, *lines: str) -> str:
-    file = tmp_path / "table.csv"
-    file.write_text("\n".join(("note,dataset,frequency", *lines)), encoding="utf-8-sig")
-    return str(file)
-
-
-def test_frequencies_from_a_table(act: Act, cli: Any, tmp_path: Path) -> None:
-    bare = new(act)
-    theirs = new(act, **one_extra("accrual_periodicity", "daily"))
-    same = new(act, **one_extra("frequency", "weekly"))
-    table = a_table(
-        tmp_path, f"a,{bare['name']},P1M", f",{theirs['id']}, 7 ", f",{same['name']},weekly"
-    )
-    done = cli.invoke(ckan, ["freshness", "set-frequency", "--csv", table])
-    assert done.exit_code == 0, done.output
-    assert "Changed 2 of 3 datasets; already right: 1; failed: 0" in done.output
-    found = stored(bare["id"])
-    assert (found["data_update_frequency"], found["freshness_frequency"]) == ("P1M", "30")
-    found = stored(theirs["id"])
-    assert (found["accrual_periodicity"], found["freshness_frequency"]) == ("7", "7")
-    assert "data_update_frequency" not in found
-    shown = act("package_search", fq=f"id:{bare['id']}")["results"][0]
-    assert {one["key"]: one["value"] for one in shown["extras"]}["freshness_frequency"] == "30"
-
-
-def test_nothing_is_written_while_a_line_is_wrong(act: Act, cli: Any, tmp_path: Path) -> None:
-    good = new(act)
-    table = a_table(tmp_path, f",{good['name']},7", ",nobody,7", f",{good['name']},soon")
-    for more in ([], ["--dry-run"]):
-        done = cli.invoke(ckan, ["freshness", "set-frequency", "--csv", table, *more])
-        assert done.exit_code == 1
-        assert "Line 3 (nobody): There is no such dataset" in done.output
-        assert "'soon' is not understood" in done.output
-    assert "data_update_frequency" not in stored(good["id"])
-    table = a_table(tmp_path, f",{good['name']},7")
-    done = cli.invoke(ckan, ["freshness", "set-frequency", "--csv", table, "--dry-run"])
-    assert (done.exit_code, "data_update_frequency" in stored(good["id"])) == (0, False)
-
-
-@pytest.mark.parametrize("text", ["", "dataset;frequency\na;7", "name,often\na,7", "\0"])
-def test_a_table_that_is_none(act: Act, cli: Any, tmp_path: Path, text: str) -> None:
-    file = tmp_path / "table.csv"
-    file.write_text(text, encoding="utf-8")
-    done = cli.invoke(ckan, ["freshness", "set-frequency", "--csv", str(file)])
-    assert done.exit_code == 1
-    assert "Error: " in done.output and "Traceback" not in done.output
 
 
 def test_an_editor_confirms_that_the_data_are_up_to_date(act: Act) -> None:
