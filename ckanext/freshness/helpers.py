@@ -1,8 +1,12 @@
-"""Template helpers."""
+"""Template helpers.
+
+Words for single values come from :func:`freshness_label`; the looks of our pages are macros in
+``templates/freshness/components.html``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
 from datetime import date, datetime, timedelta, tzinfo
 from pathlib import Path
@@ -17,8 +21,6 @@ from markupsafe import Markup
 
 from . import settings
 from .aging import frequency
-from .aging.evidence import Evidence
-from .aging.status import Status
 from .checking.decisions import Outcome
 from .ckan_adapter import harvest_tables, own_tables
 from .ckan_adapter.forms import declared_fields
@@ -27,15 +29,12 @@ from .ckan_adapter.permissions import edits_some_organization
 from .ckan_adapter.site_names import site_names
 from .dates import aware, utc_now
 from .harvesting.messages import with_code
-from .harvesting.record import is_web_url
 from .harvesting.sources import source_type_named
 from .logic import frequency_form
 from .own_values import ours_among
 from .reporting import (
     display,
     extra_pages,
-    facet,
-    frequency_words,
     harvest_jobs,
     harvest_words,
     labels,
@@ -43,77 +42,38 @@ from .reporting import (
     marks,
     metadata,
     url_facts,
-    why_words,
 )
 
 __all__ = [
     "format_resource_items",
-    "freshness_badge",
-    "freshness_beats",
-    "freshness_cause_label",
     "freshness_custom_fields",
     "freshness_date",
-    "freshness_day",
-    "freshness_day_text",
     "freshness_duration",
-    "freshness_evidence_label",
     "freshness_extra_pages",
-    "freshness_facet_label",
-    "freshness_facet_names",
-    "freshness_facet_values",
+    "freshness_facet",
     "freshness_frequencies",
     "freshness_frequency_field",
-    "freshness_frequency_label",
-    "freshness_given_by_label",
     "freshness_harvest_attention",
-    "freshness_harvest_change",
-    "freshness_harvest_counts",
     "freshness_harvest_error",
     "freshness_harvest_hold",
     "freshness_harvest_jobs",
-    "freshness_harvest_kind",
-    "freshness_harvest_reason",
-    "freshness_harvest_source",
     "freshness_harvests",
-    "freshness_has_frequency_field",
-    "freshness_hosts_label",
     "freshness_is_editor",
     "freshness_is_followed",
-    "freshness_job_state",
-    "freshness_link",
-    "freshness_link_problem",
-    "freshness_link_reason",
+    "freshness_label",
     "freshness_metadata",
-    "freshness_moment",
-    "freshness_month",
     "freshness_next_harvest",
-    "freshness_not_visited_label",
     "freshness_number",
-    "freshness_observed_changes",
-    "freshness_observed_every",
-    "freshness_observed_label",
-    "freshness_outcome_label",
     "freshness_percent",
     "freshness_resource_link",
-    "freshness_size",
     "freshness_sorting",
     "freshness_state",
-    "freshness_status",
     "freshness_status_badge",
-    "freshness_status_label",
-    "freshness_status_meaning",
-    "freshness_strip_label",
     "freshness_stylesheet",
-    "freshness_ticks",
     "freshness_time",
-    "freshness_transition_label",
-    "freshness_undetermined_label",
-    "freshness_why_checked",
-    "freshness_why_chosen",
     "sorted_extras",
 ]
 
-_STATUSES = [status.value for status in Status]
 _ANY_NAME = "~"
 """A name that no dataset has, and that URLs show as it is."""
 _STYLESHEET = Path(__file__).parent / "public/freshness/freshness.css"
@@ -128,16 +88,6 @@ def format_resource_items(
     return next_helper([(key, value) for key, value in items if key != url_facts.KEY])
 
 
-def freshness_status(package: dict[str, Any]) -> str | None:
-    """Return the status in a dataset's extras; None if it has none, or a value that is no status."""
-    name = site_names().status
-    found = package.get(name)
-    for extra in package.get("extras") or []:
-        if extra.get("key") == name:
-            found = extra.get("value")
-    return found if found in _STATUSES else None
-
-
 def freshness_stylesheet() -> str:
     """Return the URL of our style sheet, which changes with the file so that browsers load it again.
 
@@ -150,47 +100,29 @@ def freshness_stylesheet() -> str:
     return url
 
 
-def freshness_badge(
-    colour: str,
-    icon: str,
-    text: str,
-    href: str | None = None,
-    title: str | None = None,
-    quiet: bool = False,
-) -> Markup:
-    """Return words with an icon, as a link if there is an address."""
-    return marks.badge(colour, icon, text, href, title, quiet=quiet)
-
-
 def freshness_status_badge(package: dict[str, Any]) -> Markup | str:
     """Return the badge of a dataset, which leads to its page; empty if it has no status.
 
     The datasets of a page differ in their names alone: the rest is made once per request for each status.
     """
-    status = freshness_status(package)
+    status = marks.status_of(package)
     if status is None:
         return ""
     made = tk.g.setdefault("freshness_badges", {})
     if status not in made:
         href = tk.h.url_for("freshness_dataset.read", id=_ANY_NAME)
-        made[status] = marks.of_status(Status(status), href).split(_ANY_NAME, 1)
+        made[status] = marks.badge(status, href).split(_ANY_NAME, 1)
     start, end = made[status]
     return Markup(f"{start}{quote(package['name'])}{end}")
 
 
-def freshness_status_label(status: str) -> str:
-    """Return the words that users see for a status, with the exact status behind them."""
-    return labels.status_label(Status(status))
+def freshness_label(kind: str, value: Any) -> str:
+    """Return a value in words.
 
-
-def freshness_status_meaning(status: str) -> str:
-    """Return the meaning of a status in a sentence."""
-    return labels.status_meaning(Status(status))
-
-
-def freshness_evidence_label(evidence: str) -> str:
-    """Return in words why a date is believed."""
-    return labels.evidence_label(Evidence(evidence))
+    :param kind: a key of :data:`.labels.LABELS`, or of the sentences below
+    """
+    write = _SENTENCES.get(kind)
+    return labels.label(kind, value) if write is None else write(value)
 
 
 def freshness_extra_pages(**about: str) -> list[extra_pages.ExtraPage]:
@@ -198,97 +130,29 @@ def freshness_extra_pages(**about: str) -> list[extra_pages.ExtraPage]:
     return extra_pages.pages(**about)
 
 
-def freshness_frequency_label(days: int) -> str:
-    """Return an update frequency in words."""
-    return labels.frequency_label(days)
-
-
 def freshness_frequencies() -> list[dict[str, Any]]:
     """Return the update frequencies to choose from, with their words."""
     return [{"days": days, "label": labels.frequency_label(days)} for days in frequency.CHOICES]
 
 
-def freshness_observed_label(seen: dict[str, Any]) -> str:
-    """Return in a sentence how often the data of a dataset really change.
+def freshness_facet(
+    name: str, search_facets: dict[str, Any] | None
+) -> dict[str, list[marks.FacetValue]] | None:
+    """Return one of our facets: its ``groups`` with their statuses, in the order in which data age.
 
-    :param seen: ``observed_frequency`` of ``freshness_show``
+    :param name: as CKAN's templates know the facet
+    :returns: None for other facets; nothing for the facet of statuses, which stand under their groups
     """
-    return frequency_words.observed(seen)
-
-
-def freshness_observed_every(seen: dict[str, Any]) -> str:
-    """Return an observed average time between updates: "about every 92 days"."""
-    return frequency_words.every(seen["days"], at_least=seen["at_least"])
-
-
-def freshness_observed_changes(seen: dict[str, Any]) -> str:
-    """Return the changes that an observed frequency was computed from: "5 changes of the files"."""
-    return frequency_words.changes(seen)
-
-
-def freshness_beats(moments: list[datetime]) -> frequency_words.Beats:
-    """Return changes as places on a line that ends now.
-
-    :param moments: of the database
-    """
-    return frequency_words.beats(map(aware, moments), utc_now())
-
-
-def freshness_given_by_label(whom: str) -> str:
-    """Return in words whose default frequency applies.
-
-    :param whom: ``source``, ``organization`` or ``site``
-    """
-    return labels.given_by_label(whom)
-
-
-def freshness_hosts_label(name: str) -> str:
-    """Return the name of a line in the table of hosts."""
-    return labels.hosts_label(name)
-
-
-def freshness_transition_label(transition: dict[str, Any]) -> str:
-    """Return the cause of a status change in words, with the effect of the edit and its author."""
-    return labels.transition_label(transition)
-
-
-def freshness_undetermined_label(reason: str) -> str:
-    """Return in words why changes of a dataset cannot be determined."""
-    return labels.undetermined_label(reason)
-
-
-def freshness_outcome_label(outcome: str) -> str:
-    """Return the outcome of a check in a sentence."""
-    return labels.outcome_label(Outcome(outcome))
-
-
-def freshness_not_visited_label(reason: str) -> str:
-    """Return in a sentence why a URL is never checked."""
-    return labels.not_visited_label(reason)
-
-
-def freshness_cause_label(cause: str) -> str:
-    """Return the cause of a status change in words."""
-    return labels.cause_label(cause)
-
-
-def freshness_facet_names() -> tuple[str, str]:
-    """Return the names of the facet of groups and the facet of statuses, as CKAN's templates know them."""
-    return site_names().group, site_names().status
-
-
-def freshness_facet_values(search_facets: dict[str, Any] | None) -> list[facet.FacetValue]:
-    """Return the values of the facet: groups with their statuses, in the order in which data age."""
+    names = site_names()
+    if name == names.status:
+        return {}
+    if name != names.group:
+        return None
     groups, statuses = (
-        tk.h.get_facet_items_dict(name, search_facets or {}, limit=0)
-        for name in freshness_facet_names()
+        tk.h.get_facet_items_dict(each, search_facets or {}, limit=0)
+        for each in (names.group, names.status)
     )
-    return facet.levels(groups, statuses)
-
-
-def freshness_facet_label(value: facet.FacetValue) -> str:
-    """Return the words of a value of the facet; of a status, those on the badge."""
-    return labels.facet_label(value.field, value.name)
+    return {"groups": marks.levels(groups, statuses)}
 
 
 def freshness_metadata(package: dict[str, Any]) -> metadata.Metadata:
@@ -335,18 +199,21 @@ def freshness_is_editor() -> bool:
     return bool(tk.g.freshness_is_editor)
 
 
-def freshness_has_frequency_field(package_type: str | None) -> bool:
-    """Decide whether the schema of a package type has a field for the update frequency."""
-    keys = settings.frequency_keys()
-    return not declared_fields(package_type or "dataset").isdisjoint(keys)
-
-
-def freshness_frequency_field(data: dict[str, Any]) -> dict[str, Any]:
+def freshness_frequency_field(
+    data: dict[str, Any], package_type: str | None
+) -> dict[str, Any] | None:
     """Return the key, options and selected value of the update frequency's select in a dataset's form.
 
     A form shows it before its custom fields, which then leave the same extra out.
+
+    :returns: None if such packages are not judged, or their schema has a field for the frequency
     """
-    field = frequency_form.select(data, settings.frequency_keys())
+    keys = settings.frequency_keys()
+    if not settings.is_judged(package_type):
+        return None
+    if not declared_fields(package_type or "dataset").isdisjoint(keys):
+        return None
+    field = frequency_form.select(data, keys)
     tk.g.freshness_frequency_key = field.key
     return asdict(field)
 
@@ -419,38 +286,11 @@ def freshness_harvest_attention() -> list[tuple[Any, harvest_jobs.HarvestJob]]:
     ]
 
 
-def freshness_harvest_counts(job: harvest_jobs.HarvestJob) -> list[str]:
-    """Return the numbers of a harvest job in words."""
-    return harvest_words.job_counts(dict(job.counts))
-
-
 def freshness_harvest_error(
     message: str, code: dict[str, Any] | None = None
 ) -> harvest_words.PlainError:
     """Return an error of a harvest in a sentence, with the message behind it."""
     return harvest_words.error(with_code(message, code))
-
-
-def freshness_harvest_reason(record: dict[str, Any], *, with_answer: bool = False) -> str:
-    """Return in a sentence why a record of a preview or of a held list is there.
-
-    :param with_answer: the record would be deleted: also say what its own URL answered
-    """
-    message = with_code(record["reason"], record.get("reason_code"))
-    words = [harvest_words.reason(message)]
-    if with_answer:
-        words.append(harvest_words.own_url(message, record.get("own_url")))
-    return " ".join(filter(None, words))
-
-
-def freshness_harvest_kind(name: str) -> str:
-    """Return in words which kind of records a source lists that are not harvested."""
-    return harvest_words.kind(name)
-
-
-def freshness_harvest_change(change: dict[str, Any]) -> str:
-    """Return in words how a field of a record changed."""
-    return harvest_words.change(change)
 
 
 def freshness_next_harvest(source_id: str) -> datetime | None:
@@ -459,35 +299,14 @@ def freshness_next_harvest(source_id: str) -> datetime | None:
     return aware(row.next_run) if row is not None else None
 
 
-def freshness_link(url: str) -> Any:
-    """Return a link to a source's record, or the text itself if it is no web address."""
-    return tk.h.link_to(url, url, rel="nofollow") if is_web_url(url) else url
+def freshness_state(name: str, of: str = "") -> display.State:
+    """Return the colour, icon and words of a dataset's status or of a link's state.
 
-
-def freshness_moment(text: str | None) -> str:
-    """Return a moment in words, in the site's or the user's time zone.
-
-    :param text: a moment of our API: in UTC, ISO 8601 with ``Z``
+    :param of: ``job`` for the state of a harvest job
     """
-    if not text:
-        return ""
-    moment = isoparse(text)
-    try:
-        words: str = tk.h.render_datetime(moment, with_hours=True)
-    except (OverflowError, ValueError):
-        # Some zones and weeks take a moment of the first or last year out of the range of Python's dates.
-        return text
-    return words
-
-
-def freshness_state(name: str) -> display.State:
-    """Return the colour, icon and words of a dataset's status or of a link's state."""
+    if of == "job":
+        return display.JOBS[name]
     return display.STATUSES.get(name) or display.LINKS[name]
-
-
-def freshness_job_state(name: str) -> display.State:
-    """Return the colour, icon and words of a harvest job's state."""
-    return display.JOBS[name]
 
 
 def freshness_time(value: str | datetime | None, style: str = "ago") -> Markup | str:
@@ -520,36 +339,27 @@ def freshness_time(value: str | datetime | None, style: str = "ago") -> Markup |
     return element.format(moment.isoformat(), exact, text)
 
 
-def freshness_size(number_of_bytes: int) -> str:
-    """Return a number of bytes: "1.8 GB"."""
-    return display.size(number_of_bytes, _locale())
+def freshness_date(day: date | str, style: str = "year") -> str:
+    """Return a day as text.
+
+    :param day: a date, or a date or a moment of our API
+    :param style: ``year`` ("12 Nov 2026"), ``month`` ("Nov 2026") or ``short`` ("12 Nov") for a moment
+    """
+    if isinstance(day, date):
+        return (
+            display.month(day, _locale()) if style == "month" else display.whole_day(day, _locale())
+        )
+    if style == "short":
+        return _short_day(day)
+    return display.whole_day(date.fromisoformat(day), _locale())
 
 
-def freshness_day(value: str | datetime) -> Markup | str:
-    """Return a date in short with the exact moment as its title: "12 Nov"."""
-    return freshness_time(value, "day")
-
-
-def freshness_day_text(value: str) -> str:
-    """Return a date of our API in short, as text: "12 Nov"."""
+def _short_day(moment: str) -> str:
     try:
-        return display.day(isoparse(value), utc_now(), _zone(), _locale())
+        return display.day(isoparse(moment), utc_now(), _zone(), _locale())
     except (OverflowError, ValueError):
         # As in freshness_time.
-        return value
-
-
-def freshness_month(day: date) -> str:
-    """Return the month of a day: "Nov 2026"."""
-    return display.month(day, _locale())
-
-
-def freshness_date(day: date | str) -> str:
-    """Return a day with its year: "12 Nov 2026".
-
-    :param day: a date, or one of our API
-    """
-    return display.whole_day(date.fromisoformat(day) if isinstance(day, str) else day, _locale())
+        return moment
 
 
 def freshness_duration(start: datetime, end: datetime | None) -> str:
@@ -557,67 +367,29 @@ def freshness_duration(start: datetime, end: datetime | None) -> str:
     return display.lasting(start, end or utc_now(), _locale())
 
 
-def freshness_link_reason(link: dict[str, Any]) -> str:
-    """Return why the link of a resource has its state, in a sentence."""
-    since = link["failing_since"]
-    if not since:
-        return labels.link_reason(link, "")
-    day = display.day(isoparse(since), utc_now(), _zone(), _locale())
-    return labels.link_reason(link, day)
-
-
-def freshness_link_problem(check: dict[str, Any]) -> str:
-    """Return why a check failed or could not be made, in a sentence."""
-    return labels.link_problem(check)
-
-
 def freshness_resource_link(resource: dict[str, Any]) -> dict[str, Any] | None:
     """Return what the checks of a resource's link found, if its last check failed or it is broken.
 
     :param resource: as ``package_show`` returns it
-    :returns: the same as for a resource of ``freshness_show``, or None
+    :returns: the same as for a resource of ``freshness_show``, with the ``harvest_source`` of its dataset; or
+        None
     """
     facts = resource.get(url_facts.KEY) or {}
     if not facts.get("broken_since") and facts.get("outcome") != Outcome.ERROR.value:
         return None
     link = link_checks.of_resource(resource["id"])
-    return link if link is not None and link["state"] in ("broken", "failing") else None
+    if link is None or link["state"] not in ("broken", "failing"):
+        return None
+    package_id = resource["package_id"]
+    return {**link, "harvest_source": harvest_jobs.of_packages([package_id]).get(package_id)}
 
 
-def freshness_harvest_source(package_id: str) -> dict[str, str] | None:
-    """Return ``id`` and ``title`` of the source from which a dataset is harvested; None if it is not."""
-    return harvest_jobs.of_packages([package_id]).get(package_id)
+def freshness_number(value: int, unit: str = "") -> str:
+    """Return a whole number in the reader's language.
 
-
-def freshness_why_checked(check: dict[str, Any]) -> str:
-    """Return why a run checked a link; empty if that is unknown.
-
-    :param check: a check, or a resource with those of its last check
+    :param unit: ``bytes`` for the size of a file: "1.8 GB"
     """
-    return why_words.why(check)
-
-
-def freshness_why_chosen(sums: dict[str, Any]) -> list[tuple[str, int]]:
-    """Return in words why a run checked links, with their numbers.
-
-    :param sums: the figures of all hosts of the run
-    """
-    return why_words.chosen(sums)
-
-
-def freshness_ticks(strip: str) -> list[str]:
-    """Return the colours of a strip of checks."""
-    return [display.TICKS[letter] for letter in strip]
-
-
-def freshness_strip_label(strip: str) -> str:
-    """Return the numbers of a strip of checks in words."""
-    return labels.strip_label(strip)
-
-
-def freshness_number(value: int) -> str:
-    """Return a whole number in the reader's language."""
-    return display.number(value, _locale())
+    return (display.size if unit == "bytes" else display.number)(value, _locale())
 
 
 def freshness_percent(part: int, whole: int) -> str:
@@ -632,3 +404,40 @@ def _locale() -> Locale:
 def _zone() -> tzinfo:
     zone: tzinfo = tk.h.get_display_timezone()
     return zone
+
+
+def _link_reason(link: dict[str, Any]) -> str:
+    """Return why the link of a resource has its state."""
+    since = link["failing_since"]
+    return labels.link_reason(link, _short_day(since) if since else "")
+
+
+def _record_reason(record: dict[str, Any]) -> str:
+    """Return why a record of a preview or of a held list is there."""
+    return harvest_words.reason(with_code(record["reason"], record.get("reason_code")))
+
+
+def _deletion_reason(record: dict[str, Any]) -> str:
+    """Return why a record would be deleted, and what its own URL answered."""
+    message = with_code(record["reason"], record.get("reason_code"))
+    words = (_record_reason(record), harvest_words.own_url(message, record.get("own_url")))
+    return " ".join(filter(None, words))
+
+
+_SENTENCES: Mapping[str, Callable[[Any], str]] = {
+    "changed field": harvest_words.change,
+    "changes": labels.changes,
+    "checks": labels.strip_label,
+    "deletion": _deletion_reason,
+    "every": lambda seen: labels.every(seen["days"], at_least=seen["at_least"]),
+    "facet": lambda value: labels.facet_label(value.field, value.name),
+    "frequency": labels.frequency_label,
+    "link": _link_reason,
+    "not harvested": harvest_words.kind,
+    "observed": labels.observed,
+    "problem": labels.link_problem,
+    "record": _record_reason,
+    "transition": labels.transition_label,
+    "why checked": labels.why,
+}
+"""Sentences by the kind of value that :func:`freshness_label` is asked for."""

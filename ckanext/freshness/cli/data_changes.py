@@ -8,8 +8,8 @@ from typing import Any
 import ckan.plugins.toolkit as tk
 import click
 
-from ..reporting import change_words, tables
-from ..reporting.change_stream import FIELDS
+from ..reporting import tables
+from ..reporting.change_stream import FIELDS, change_label
 from ..reporting.tables import Row
 from .commands import site_user
 
@@ -33,7 +33,7 @@ def changes(since: str | None, organization: str | None, as_json: bool, as_csv: 
     row = None
     for row in rows:
         about = row["name"] if row["resource_id"] is None else f"{row['name']}/{row['resource']}"
-        click.echo(f"{row['seen_at']}  {about}  {change_words.change_label(row)}")
+        click.echo(f"{row['seen_at']}  {about}  {change_label(row)}")
     if row is None:
         click.echo(tk._("No data have changed."))
 

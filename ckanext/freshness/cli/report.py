@@ -13,7 +13,7 @@ from ..ckan_adapter.solr import SEARCH_FAULTS
 from ..dates import utc_now
 from ..reporting import dataset_tables, history, report_tables, visibility
 from ..reporting.counts import StatusCounts
-from ..reporting.labels import fresh_share, hosts_label
+from ..reporting.labels import fresh_share, label
 from ..reporting.tables import TableRequest
 
 
@@ -89,7 +89,7 @@ def _lines(found: dict[str, Any]) -> list[str]:
     if not found["changes"]:
         lines.append(tk._("No status has changed."))
     if "hosts" in found:
-        names = [hosts_label(row["name"]) for row in found["hosts"]]
+        names = [label("host", row["name"]) for row in found["hosts"]]
         width = max(map(len, names))
         lines.append("")
         lines += [

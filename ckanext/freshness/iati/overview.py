@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from ..aging.messages import N_
 from ..ckan_adapter.ckan_core import model
 from ..copies.store import StoreError
-from ..reporting import link_words, run_summary, visibility
+from ..reporting import labels, run_summary, visibility
 from ..reporting.copy_urls import site_url
 from ..reporting.tables import Context, Row, with_iso_dates
 from ..settings import OptionError
@@ -176,7 +176,7 @@ def failing(
 def reason(row: Row) -> str:
     """Return why a file fails, in words that stand in a list."""
     if row["error"] == ErrorType.HTTP_NON_200.value and row["http_status"]:
-        sentence, answer = link_words.problem(int(row["http_status"]), None, blocked=False)
+        sentence, answer = labels.problem(int(row["http_status"]), None, blocked=False)
         return str(tk._(sentence)).format(answer=answer).rstrip(".")
     return str(tk._(_ERRORS.get(row["error"], N_("It could not be downloaded"))))
 

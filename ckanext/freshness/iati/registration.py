@@ -5,7 +5,7 @@ from __future__ import annotations
 import ckan.plugins as p
 
 from ..aging.messages import N_
-from ..reporting import link_words, metadata, run_summary
+from ..reporting import labels, metadata, run_summary
 from ..reporting.extra_pages import PAGES, ExtraPage
 from ..reporting.prometheus_metrics import COLLECTORS
 from ..runs import night, queued_run
@@ -26,7 +26,7 @@ def register() -> None:
     queued_run.DATASET_CHECKS.append(sources.check_dataset)
     run_summary.KINDS[cycle.KIND] = run_words.RUNS
     run_summary.PARTS["iati update"] = N_("IATI cycles of the nightly run")
-    link_words.REASONS[ErrorType.NOT_IATI_CONTENT.value] = N_("The file is not IATI XML.")
+    labels.REASONS[ErrorType.NOT_IATI_CONTENT.value] = N_("The file is not IATI XML.")
     metadata.TECHNICAL |= {
         "filetype": N_("Kind of IATI file"),
         "iati_version": N_("IATI version"),

@@ -23,7 +23,7 @@ from ..ckan_adapter import harvest_tables
 from ..ckan_adapter.ckan_core import model
 from ..ckan_adapter.extras import packages_with_true_extra
 from ..dates import utc, utc_words
-from ..reporting import dataset_tables, display, frequency_words, labels, run_problems
+from ..reporting import dataset_tables, display, labels, run_problems
 from ..reporting.run_problems import ProblemKind, RunProblem
 from ..reporting.tables import TableRequest
 from ..reporting.visibility import SITE
@@ -221,7 +221,7 @@ def _misfit_row(news: News, facts: MailFacts) -> Row:
         "organization": dataset.organization,
         "declared": labels.frequency_label(seen["declared_days"]),
         "suggested": labels.frequency_label(seen["suggested_days"]),
-        "observed": frequency_words.observed(seen),
+        "observed": labels.observed(seen),
         "url": url("freshness_dataset.read", id=dataset.name),
     }
 

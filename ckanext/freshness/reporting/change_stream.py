@@ -1,4 +1,4 @@
-"""The stream of data changes: pages of it in the order of commits, and rows of the report's table.
+"""The stream of data changes: pages of it in the order of commits, rows of the report's table, and words.
 
 Transactions overlap, so that a change may be committed after changes that were written later. Positions are
 therefore given only to committed changes, by one reader at a time, when the stream is read. A change that is
@@ -7,18 +7,21 @@ committed later gets a later position, and no reader misses it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
 import ckan.plugins.toolkit as tk
 import sqlalchemy as sa
+from dateutil.parser import isoparse
+from flask import has_request_context
 
+from ..aging.messages import NN_
 from ..ckan_adapter.ckan_core import model
 from ..ckan_adapter.locks import LOCK_CLASS
-from ..dates import EARLIEST, utc
-from . import change_words, dataset_tables
+from ..dates import EARLIEST, utc, utc_words
+from . import dataset_tables, display, labels
 from .tables import Context, Row, TableRequest
 
 FACTS = (
@@ -71,7 +74,7 @@ class StreamPage:
 def rows(request: TableRequest) -> Iterator[Row]:
     """Yield changes for the report's table, the newest first."""
     for row in dataset_tables.DATA.rows(request):
-        yield {**row, "id": row["change_id"], "what": change_words.change_label(row)}
+        yield {**row, "id": row["change_id"], "what": change_label(row)}
 
 
 def page(context: Context, asked: StreamRequest, now: datetime) -> StreamPage:
@@ -149,3 +152,101 @@ UPDATE freshness_change c SET position = n.position FROM (
         + row_number() OVER (ORDER BY seen_at, id) AS position
     FROM freshness_change WHERE position IS NULL
 ) n WHERE c.id = n.id"""
+
+
+# Words.
+
+_NAMED = 3
+"""Number of columns or sheets that are named before the others are only counted."""
+_LONGEST = 60
+"""Characters of a name."""
+
+_ROWS = NN_("{number} row", "{number} rows")
+_FEATURES = NN_("{number} feature", "{number} features")
+
+_COLUMNS = {
+    "added": NN_("column {names} added", "columns {names} added"),
+    "removed": NN_("column {names} removed", "columns {names} removed"),
+    "renamed": NN_("column renamed: {names}", "columns renamed: {names}"),
+}
+_SHEETS = {
+    "added": NN_("sheet {names} added", "sheets {names} added"),
+    "removed": NN_("sheet {names} removed", "sheets {names} removed"),
+}
+
+
+def change_label(change: Mapping[str, Any]) -> str:
+    """Return what changed: "14,210 rows (+312), column district added". If that is unknown, return how we know.
+
+    :param change: with its ``evidence`` and its ``summary``
+    """
+    return _difference(change) or labels.label("evidence", change["evidence"])
+
+
+def details(change: Mapping[str, Any]) -> str:
+    """Return the resource of a change, how we know of the change, and when it happened, in sentences.
+
+    :param change: as :data:`FIELDS` describe it
+    """
+    sentences = []
+    if change["resource_id"] is not None:
+        sentences.append(change["resource"] or change["url"])
+    if _difference(change):
+        sentences.append(labels.label("evidence", change["evidence"]))
+    before = utc_words(isoparse(change["changed_before"]))
+    if change["changed_after"] is None:
+        sentences.append(tk._("Changed before {before}").format(before=before))
+    else:
+        after = utc_words(isoparse(change["changed_after"]))
+        words = tk._("Changed between {after} and {before}")
+        sentences.append(words.format(after=after, before=before))
+    return " ".join(f"{sentence}." for sentence in sentences if sentence)
+
+
+def _difference(change: Mapping[str, Any]) -> str:
+    """Return the difference between the tables of both files; empty if it is unknown."""
+    summary = change["summary"]
+    if not summary:
+        return ""
+    parts = list(_named(summary, _SHEETS))
+    for table in summary["tables"]:
+        words = ", ".join(_of_table(table))
+        parts.append(f"{_short(table['name'])}: {words}" if table["name"] else words)
+    return "; ".join(parts)
+
+
+def _of_table(table: Mapping[str, Any]) -> Iterator[str]:
+    before, after = table["rows"]
+    # Commands have no request, and a request that CKAN did not receive has no language.
+    language = tk.h.lang() if has_request_context() else None
+    locale = display.locale_of(language or tk.config["ckan.locale_default"])
+    number = display.number(after, locale)
+    forms = _FEATURES if table.get("features") else _ROWS
+    words = labels.counted(forms, after, number=number)
+    more = display.number(after - before, locale)
+    sign = "+" if after > before else ""
+    yield words if after == before else f"{words} ({sign}{more})"
+    yield from _named(table, _COLUMNS)
+
+
+def _named(difference: Mapping[str, Any], forms: Mapping[str, tuple[str, str]]) -> Iterator[str]:
+    for key, texts in forms.items():
+        if names := difference.get(key):
+            yield labels.counted(texts, len(names), names=_listed(names))
+
+
+def _listed(names: Sequence[str | Sequence[str]]) -> str:
+    """Return the first names, and the number of the others. A renamed column has its old and its new name."""
+    shown = [
+        _short(name) if isinstance(name, str) else " → ".join(map(_short, name))
+        for name in names[:_NAMED]
+    ]
+    listed = ", ".join(shown)
+    if len(names) == len(shown):
+        return listed
+    words = tk._("{names} and {count} more")
+    return str(words.format(names=listed, count=len(names) - len(shown)))
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1]}…"

@@ -1,13 +1,15 @@
-"""A stacked chart of shares over time as inline SVG, without scripts or other servers. Pure.
+"""Charts as inline SVG, without scripts or other servers: shares over time, and lines of time. Pure.
 
 Every chart has a table with the same numbers beside it, for readers who cannot see it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, datetime
+
+from ..aging.status import Status
 
 WIDTH, HEIGHT = 120, 100
 """The viewBox. The picture is stretched to the page; its words are HTML."""
@@ -104,3 +106,81 @@ def _months(
 
 def _y(share: float) -> float:
     return (1 - share) * HEIGHT
+
+
+@dataclass(frozen=True, slots=True)
+class Zone:
+    """The time in which a dataset has one status.
+
+    :ivar begin: None for the first status, which the dataset has already
+    :ivar end: None for the last status, which lasts until the data change
+    :ivar current: whether this is the status of today
+    """
+
+    status: str
+    begin: datetime | None
+    end: datetime | None
+    current: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """The zones of a line, drawn equally wide.
+
+    :ivar today: the place of today on the line, in percent
+    """
+
+    zones: tuple[Zone, ...]
+    today: float
+
+
+_STATUSES = tuple(
+    status.value for status in (Status.FRESH, Status.DUE, Status.OVERDUE, Status.DELINQUENT)
+)
+
+
+def timeline(
+    last_modified: datetime, due: datetime, overdue: datetime, delinquent: datetime, now: datetime
+) -> Timeline:
+    """Return the time line of a dataset's status.
+
+    :param last_modified: the last change of its data, from which the boundaries are counted
+    """
+    edges = (due, overdue, delinquent)
+    index = sum(now >= edge for edge in edges)
+    zones = tuple(
+        Zone(status, begin, end, number == index)
+        for number, (status, begin, end) in enumerate(
+            zip(_STATUSES, (None, *edges), (*edges, None), strict=True)
+        )
+    )
+    begin = (last_modified, *edges)[index]
+    # The last zone has no end: let it seem as long as the one before it.
+    end = edges[index] if index < len(edges) else delinquent + (delinquent - overdue)
+    length = (end - begin).total_seconds()
+    part = (now - begin).total_seconds() / length if length > 0 else 0.0
+    return Timeline(zones, 100 * (index + min(max(part, 0.0), 0.95)) / len(zones))
+
+
+@dataclass(frozen=True, slots=True)
+class Beats:
+    """Changes on a line that ends now.
+
+    :ivar first: the moment of the first change, where the line begins; aware
+    :ivar places: of each change, in percent of the line
+    """
+
+    first: datetime
+    places: tuple[float, ...]
+
+
+def beats(moments: Iterable[datetime], now: datetime) -> Beats:
+    """Return changes, at least one, as places on a line.
+
+    :param moments: aware
+    :param now: aware
+    """
+    first, *_ = ordered = sorted(moments)
+    length = max((now - first).total_seconds(), 1)
+    places = (100 * (one - first).total_seconds() / length for one in ordered)
+    return Beats(first, tuple(round(min(place, 100), 1) for place in places))

@@ -60,9 +60,6 @@ JOBS = {
 }
 """The states of a harvest job."""
 
-TICKS = {"w": "ok", "f": "bad", "u": "unknown"}
-"""The colours of checks in a strip: one that worked, failed, or could not be made."""
-
 
 def locale_of(language: str) -> Locale:
     """Return the locale of one of CKAN's languages; English dates put the day before the month."""

@@ -81,6 +81,11 @@ class HarvestJob:
     """None for a job that has not begun or has ended."""
 
     @property
+    def figures(self) -> list[str]:
+        """The numbers of records in words."""
+        return harvest_words.job_counts(dict(self.counts))
+
+    @property
     def is_over(self) -> bool:
         """Whether nothing more happens in the job."""
         return self.state not in (JOBS["waiting"], JOBS["running"])

@@ -12,8 +12,7 @@ import ckan.plugins.toolkit as tk
 
 from ..aging.messages import N_, NN_
 from ..harvesting.messages import MessageCode, code_of
-from . import link_words
-from .labels import counted
+from .labels import REASONS, counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +223,7 @@ def sentence(message: str) -> str | None:
 
 def _words(code: MessageCode, values: dict[str, Any]) -> str | tuple[str, str]:
     if code is MessageCode.NO_ANSWER:
-        return link_words.REASONS[values["failure"]]
+        return REASONS[values["failure"]]
     if code is MessageCode.ANSWERED:
         other = _SERVER_FAULT if values["status"] >= 500 else _OTHER_STATUS
         return _STATUSES.get(values["status"], other)

@@ -1,8 +1,12 @@
-"""Words for statuses, evidence, outcomes and causes, in the reader's language."""
+"""Words for statuses, evidence, links, causes and frequencies, in the reader's language.
+
+:func:`label` has the words for single values, by the kind of value. The other functions write sentences.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from http import HTTPStatus
 from typing import Any
 
 import ckan.plugins.toolkit as tk
@@ -14,112 +18,121 @@ from ..aging.status import Status
 from ..checking.decisions import Outcome
 from ..checking.selection import SelectionReason
 from ..ckan_adapter.site_names import site_names
-from . import link_words
+from ..web.errors import FailureReason
 from .counts import StatusCounts
 from .display import STATUSES
 from .host_groups import OTHERS, TOTAL
 
-_MEANING = {
-    Status.FRESH: N_("The data changed, or was confirmed, within its update frequency."),
-    Status.DUE: N_("The next update is expected now."),
-    Status.OVERDUE: N_("The update is late."),
-    Status.DELINQUENT: N_("The update is so late that the dataset may be abandoned."),
-    Status.UNAVAILABLE: N_("We don't know how often this dataset should change, or when it did."),
+BLOCKED = N_("The server blocks automated checks. The link may still work in a browser.")
+
+LABELS: Mapping[str, Mapping[str, str]] = {
+    "status": {status: state.label for status, state in STATUSES.items()},
+    "meaning": {
+        Status.FRESH.value: N_("The data changed, or was confirmed, within its update frequency."),
+        Status.DUE.value: N_("The next update is expected now."),
+        Status.OVERDUE.value: N_("The update is late."),
+        Status.DELINQUENT.value: N_("The update is so late that the dataset may be abandoned."),
+        Status.UNAVAILABLE.value: N_(
+            "We don't know how often this dataset should change, or when it did."
+        ),
+    },
+    "group": {
+        "up_to_date": N_("Up to date"),
+        "needs_update": N_("Needs update"),
+        "unknown": N_("Freshness unknown"),
+    },
+    "evidence": {
+        Evidence.UPLOAD.value: N_("A file was uploaded, or dated by hand"),
+        Evidence.URL.value: N_("The resource's URL was changed"),
+        Evidence.CREATED.value: N_("The resource was added"),
+        Evidence.HARVEST.value: N_("Modification date from the harvest source"),
+        Evidence.HTTP_HEADER.value: N_("Last-Modified header of the server"),
+        Evidence.HASH.value: N_("The file has changed since the previous check"),
+        Evidence.REVIEW.value: N_("An editor confirmed that the data are accurate"),
+        Evidence.SCRIPT.value: N_("The script that updates the data gave this date"),
+        Evidence.METADATA.value: N_("The metadata were edited"),
+    },
+    "undetermined": {
+        "api": N_(
+            "This link returns different content on every request (typical of an API), so updates can't "
+            "be detected."
+        ),
+        "adhoc": N_("The host generates this file on request, so it has no modification date."),
+        "blocked": N_("The server blocks automated checks; the link may still work in a browser."),
+    },
+    "outcome": {
+        Outcome.NOT_MODIFIED.value: N_("The server says that the file has not changed."),
+        Outcome.HEADER.value: N_("The server says that the file has changed."),
+        Outcome.SAME_HASH.value: N_("The file is the same as before."),
+        Outcome.FIRST_HASH.value: N_("The file was read for the first time."),
+        Outcome.REPEAT_HASH.value: N_("The file is the same as an earlier one."),
+        Outcome.CHANGED.value: N_("The file has changed since the previous check."),
+        Outcome.API.value: N_(
+            "This link returns different content on every request (typical of an API), so updates can't "
+            "be detected."
+        ),
+        Outcome.UNCONFIRMED.value: N_("The file may have changed. The next check confirms it."),
+        Outcome.ERROR.value: N_("The file could not be read."),
+        Outcome.CANNOT_TELL.value: BLOCKED,
+        # Of update cycles.
+        "verified": N_("The server says that the file has not changed."),
+        "downloaded": N_("The file was downloaded."),
+    },
+    "not checked": {
+        SelectionReason.INTERNAL.value: N_(
+            "This file is hosted on this portal. There is no link to check."
+        ),
+        SelectionReason.AD_HOC.value: N_(
+            "The host generates this file on request, so it has no modification date."
+        ),
+        SelectionReason.ARCHIVED.value: N_(
+            "This dataset is archived. Its links are no longer checked."
+        ),
+        SelectionReason.REQUESTABLE.value: N_(
+            "This data is only available on request. There is no link to check."
+        ),
+    },
+    "given by": {
+        "source": N_("assumed for all datasets of the harvest source"),
+        "organization": N_("assumed for all datasets of the organization"),
+        "site": N_("assumed for all datasets of this site"),
+    },
+    "cause": {
+        "edit": N_("The dataset was changed"),
+        "frequency": N_("The update frequency was changed"),
+        "time": N_("Not updated in time"),
+        "check": N_("The links were checked"),
+        "recompute": N_("The status was computed again"),
+    },
+    "why": {
+        SelectionReason.VISIT_ASKED.label: N_("somebody asked for the check"),
+        SelectionReason.VISIT_UNCONFIRMED.label: N_("the check before could not confirm a change"),
+        SelectionReason.VISIT_FAILING.label: N_("it failed at the check before"),
+        SelectionReason.VISIT_NEW.label: N_("new link"),
+        SelectionReason.VISIT_DAILY.label: N_("daily data"),
+        SelectionReason.VISIT_NO_DATE.label: N_("no change of the data is known"),
+        SelectionReason.VISIT_DUE.label: N_("the dataset is due for an update"),
+        SelectionReason.VISIT_EXPECTED.label: N_("expected to have changed"),
+        SelectionReason.VISIT_BOUND.label: N_("not checked for the longest time allowed"),
+        SelectionReason.VISIT_ROTATION.label: N_("in the rotation of all links"),
+    },
+    "host": {name: name for name in (OTHERS, TOTAL)},
 }
-
-_GROUPS = {
-    "up_to_date": N_("Up to date"),
-    "needs_update": N_("Needs update"),
-    "unknown": N_("Freshness unknown"),
-}
-
-_EVIDENCE = {
-    Evidence.UPLOAD: N_("A file was uploaded, or dated by hand"),
-    Evidence.URL: N_("The resource's URL was changed"),
-    Evidence.CREATED: N_("The resource was added"),
-    Evidence.HARVEST: N_("Modification date from the harvest source"),
-    Evidence.HTTP_HEADER: N_("Last-Modified header of the server"),
-    Evidence.HASH: N_("The file has changed since the previous check"),
-    Evidence.REVIEW: N_("An editor confirmed that the data are accurate"),
-    Evidence.SCRIPT: N_("The script that updates the data gave this date"),
-    Evidence.METADATA: N_("The metadata were edited"),
-}
-
-_UNDETERMINED = {
-    "api": N_(
-        "This link returns different content on every request (typical of an API), so updates can't "
-        "be detected."
-    ),
-    "adhoc": N_("The host generates this file on request, so it has no modification date."),
-    "blocked": N_("The server blocks automated checks; the link may still work in a browser."),
-}
-
-_OUTCOME = {
-    Outcome.NOT_MODIFIED: N_("The server says that the file has not changed."),
-    Outcome.HEADER: N_("The server says that the file has changed."),
-    Outcome.SAME_HASH: N_("The file is the same as before."),
-    Outcome.FIRST_HASH: N_("The file was read for the first time."),
-    Outcome.REPEAT_HASH: N_("The file is the same as an earlier one."),
-    Outcome.CHANGED: N_("The file has changed since the previous check."),
-    Outcome.API: N_(
-        "This link returns different content on every request (typical of an API), so updates can't "
-        "be detected."
-    ),
-    Outcome.UNCONFIRMED: N_("The file may have changed. The next check confirms it."),
-    Outcome.ERROR: N_("The file could not be read."),
-    Outcome.CANNOT_TELL: link_words.BLOCKED,
-}
-
-_CYCLE_OUTCOME = {
-    "verified": N_("The server says that the file has not changed."),
-    "downloaded": N_("The file was downloaded."),
-}
-"""Outcomes of update cycles."""
-
-_NOT_VISITED = {
-    SelectionReason.INTERNAL.value: N_(
-        "This file is hosted on this portal. There is no link to check."
-    ),
-    SelectionReason.AD_HOC.value: N_(
-        "The host generates this file on request, so it has no modification date."
-    ),
-    SelectionReason.ARCHIVED.value: N_(
-        "This dataset is archived. Its links are no longer checked."
-    ),
-    SelectionReason.REQUESTABLE.value: N_(
-        "This data is only available on request. There is no link to check."
-    ),
-}
-
-_GIVEN_BY = {
-    "source": N_("assumed for all datasets of the harvest source"),
-    "organization": N_("assumed for all datasets of the organization"),
-    "site": N_("assumed for all datasets of this site"),
-}
-
-_CAUSES = {
-    "edit": N_("The dataset was changed"),
-    "frequency": N_("The update frequency was changed"),
-    "time": N_("Not updated in time"),
-    "check": N_("The links were checked"),
-    "recompute": N_("The status was computed again"),
-}
-
-_RESOURCE_CHANGES = {
-    "added": N_("The resource {name} was added"),
-    "replaced": N_("The resource {name} was replaced"),
-    "edited": N_("The resource {name} was edited"),
-    "removed": N_("The resource {name} was removed"),
-}
-
-_LINES_OF_HOSTS = {name: name for name in (OTHERS, TOTAL)}
-
-_VALUES = {status.value for status in Status}
+"""Words by the kind of value and by the value as it is stored, marked for translation."""
 
 
-def status_label(status: Status) -> str:
-    """Return the words for a status."""
-    return str(tk._(STATUSES[status.value].label))
+def label(kind: str, value: str) -> str:
+    """Return a value in words; an unknown value as it is.
+
+    :param kind: a key of :data:`LABELS`
+    """
+    words = LABELS[kind].get(value)
+    return value if words is None else str(tk._(words))
+
+
+def facet_label(field: str, value: str) -> str:
+    """Return a value of one of our facets in words."""
+    return label("group" if field == site_names().group else "status", value)
 
 
 def name_facet_values(search_facets: dict[str, Any]) -> None:
@@ -127,130 +140,6 @@ def name_facet_values(search_facets: dict[str, Any]) -> None:
     for field in (site_names().group, site_names().status):
         for item in search_facets.get(field, {}).get("items", []):
             item["display_name"] = facet_label(field, item["name"])
-
-
-def facet_label(field: str, value: str) -> str:
-    """Return the words for a value of one of our facets; an unknown value as it is."""
-    if field == site_names().group:
-        return _translated(_GROUPS, value)
-    return status_label(Status(value)) if value in _VALUES else value
-
-
-def status_meaning(status: Status) -> str:
-    """Return a sentence about the meaning of a status."""
-    return str(tk._(_MEANING[status]))
-
-
-def evidence_label(evidence: Evidence) -> str:
-    """Return the reason why a date is believed."""
-    return str(tk._(_EVIDENCE[evidence]))
-
-
-def undetermined_label(reason: str) -> str:
-    """Return the reason why changes of a dataset cannot be detected; an unknown reason as it is."""
-    return _translated(_UNDETERMINED, reason)
-
-
-def outcome_label(outcome: Outcome) -> str:
-    """Return a sentence about the outcome of a check."""
-    return str(tk._(_OUTCOME[outcome]))
-
-
-def link_reason(link: Mapping[str, Any], since: str) -> str:
-    """Return why a link has its state, in one or two sentences.
-
-    :param link: a resource of ``freshness_show``
-    :param since: the day when it began to fail, as text; empty if it does not fail
-    """
-    if link["failures"]:
-        return f"{_failure(link)} {_failing(link, since)}"
-    if link["not_visited"]:
-        return not_visited_label(link["not_visited"])
-    if link["outcome"] is None:
-        return str(tk._("One of the next nightly runs checks it."))
-    if link["state"] == "unchecked":
-        return link_problem(link)
-    if link["outcome"] in _CYCLE_OUTCOME:
-        return str(tk._(_CYCLE_OUTCOME[link["outcome"]]))
-    return outcome_label(Outcome(link["outcome"]))
-
-
-def _failure(link: Mapping[str, Any]) -> str:
-    """Return why the last failed check failed. Checks after it may have been blocked."""
-    failed = (one for one in link["attempts"] if one["outcome"] == Outcome.ERROR.value)
-    return link_problem(next(failed, link))
-
-
-def _failing(link: Mapping[str, Any], since: str) -> str:
-    if link["state"] == "broken":
-        forms = NN_(
-            "It has failed since {since}, {count} check.",
-            "It has failed since {since}, {count} checks in a row.",
-        )
-    else:
-        forms = NN_(
-            "It failed on {since}. We check it again before we call it broken.",
-            "It has failed since {since}, {count} checks in a row. We check it again before we call it "
-            "broken.",
-        )
-    return counted(forms, link["failures"], since=since)
-
-
-def link_problem(check: Mapping[str, Any]) -> str:
-    """Return why a check failed or could not be made, in a sentence.
-
-    :param check: the ``outcome``, ``status`` and ``reason`` of a check
-    """
-    blocked = check["outcome"] == Outcome.CANNOT_TELL.value
-    text, answer = link_words.problem(check["status"], check["reason"], blocked=blocked)
-    return str(tk._(text)).format(answer=answer)
-
-
-def strip_label(strip: str) -> str:
-    """Return the numbers of a strip of checks: "30 checks: 20 worked, 10 failed"."""
-    total = counted(NN_("{count} check", "{count} checks"), len(strip))
-    counts = [
-        (tk._("{count} worked"), strip.count("w")),
-        (tk._("{count} failed"), strip.count("f")),
-        (tk._("{count} could not be made"), strip.count("u")),
-    ]
-    parts = [words.format(count=count) for words, count in counts if count]
-    return str(tk._("{total}: {parts}")).format(total=total, parts=", ".join(parts))
-
-
-def not_visited_label(reason: str) -> str:
-    """Return a sentence about the reason why a URL is never checked; an unknown reason as it is."""
-    return _translated(_NOT_VISITED, reason)
-
-
-def given_by_label(origin: str) -> str:
-    """Return the origin of an assumed update frequency: the source, the organization or the site."""
-    return _translated(_GIVEN_BY, origin)
-
-
-def cause_label(cause: str) -> str:
-    """Return the cause of a status change."""
-    return _translated(_CAUSES, cause)
-
-
-def transition_label(transition: Mapping[str, Any]) -> str:
-    """Return the cause of a status change, with the changed thing and its author if they are known."""
-    change, frequencies = transition["change"], transition["frequency"]
-    if frequencies is not None:
-        text = tk._("The update frequency was changed from {before} to {after}").format(
-            **{
-                key: tk._("unknown") if days is None else frequency_label(days)
-                for key, days in frequencies.items()
-            }
-        )
-    elif change in _RESOURCE_CHANGES:
-        text = tk._(_RESOURCE_CHANGES[change]).format(name=transition["resource_name"])
-    else:
-        text = cause_label(transition["cause"])
-    author = transition["author"]
-    if author is not None:
-        text = tk._("{what}, by {author}").format(what=text, author=author)
-    return str(text)
 
 
 def counted(forms: tuple[str, str], count: int, **values: object) -> str:
@@ -286,9 +175,215 @@ def fresh_share(counts: StatusCounts) -> str:
     return counted(forms, counts.known, percent=round(counts.fresh_percent, 1), fresh=fresh)
 
 
-def hosts_label(name: str) -> str:
-    """Return the name of a row of the table of hosts: the site's name of a group, or a translated one."""
-    return _translated(_LINES_OF_HOSTS, name)
+# Links.
+
+_BY_STATUS = {
+    202: N_("The server has not finished the file yet ({answer})."),
+    401: N_("The server asks for a login ({answer})."),
+    403: N_("The server blocks automated checks ({answer}). The link may still work in a browser."),
+    404: N_("The file is gone ({answer})."),
+    407: N_("The server asks for a login ({answer})."),
+    410: N_("The file was removed for good ({answer})."),
+    429: N_("The server limits the number of requests ({answer}). The link may work in a browser."),
+    451: N_("The server withholds the file for legal reasons ({answer})."),
+}
+"""Sentences by status; ``answer`` is the status with its standard phrase."""
+
+_SERVER_ERROR = N_("The server reports an error ({answer}).")
+_OTHER_STATUS = N_("The server does not return the file ({answer}).")
+_UNKNOWN = N_("The file could not be read.")
+
+REASONS = {
+    FailureReason.INVALID_URL.value: N_("This is not a valid web address."),
+    FailureReason.SCHEME_REFUSED.value: N_(
+        "Only links that begin with http:// or https:// can be checked."
+    ),
+    FailureReason.INSIDE_ADDRESS.value: N_(
+        "The link leads into a private network, where this portal sends no requests."
+    ),
+    FailureReason.HOST_NOT_ALLOWED.value: N_("This portal may not contact this server."),
+    FailureReason.ROBOTS.value: BLOCKED,
+    FailureReason.HOST_DEFERRED.value: N_("The server asked us to wait. We check it again later."),
+    FailureReason.HOST_SILENT.value: N_(
+        "The server answers no requests at the moment. We check it again later."
+    ),
+    FailureReason.TOO_LARGE.value: N_("The file is too large to be checked."),
+    FailureReason.INVALID_REQUEST.value: N_("No request can be sent to this web address."),
+    FailureReason.NAME_NOT_FOUND.value: N_("There is no server of this name."),
+    FailureReason.NAME_LOOKUP_FAILED.value: N_("The server's name could not be looked up."),
+    FailureReason.CONNECTION_REFUSED.value: N_("The server refused the connection."),
+    FailureReason.CONNECTION_RESET.value: N_("The server broke off the connection."),
+    FailureReason.UNREACHABLE.value: N_("The server cannot be reached."),
+    FailureReason.PROXY.value: N_("This portal's connection failed. We check the link again."),
+    FailureReason.OUT_OF_SOCKETS.value: N_(
+        "This portal had too many open connections. We check the link again."
+    ),
+    FailureReason.TLS_EXPIRED.value: N_("The server's security certificate is out of date."),
+    FailureReason.TLS_SELF_SIGNED.value: N_("The server's security certificate is self-signed."),
+    FailureReason.TLS_WRONG_NAME.value: N_(
+        "The server's security certificate belongs to another address."
+    ),
+    FailureReason.TLS_UNTRUSTED.value: N_("The server's security certificate is not trusted."),
+    FailureReason.TLS_FAILED.value: N_("A secure connection to the server failed."),
+    FailureReason.CONNECT_TIMEOUT.value: N_("The server took too long to answer."),
+    FailureReason.READ_TIMEOUT.value: N_("The server took too long to answer."),
+    FailureReason.TOTAL_TIMEOUT.value: N_("The download took too long."),
+    FailureReason.REDIRECT_LOOP.value: N_("The link redirects in a circle."),
+    FailureReason.TOO_MANY_REDIRECTS.value: N_("The link redirects too often."),
+    FailureReason.TRUNCATED.value: N_("The download ended before the file was complete."),
+    FailureReason.MALFORMED.value: N_("The server's answer could not be read."),
+    # Reasons that are not a failed request, of checks and of update cycles
+    "format": N_("The server sent something else instead of the file, such as a web page."),
+    "ssl_error": N_("A secure connection to the server failed."),
+    "connection_timeout": N_("The server took too long to answer."),
+    "too_many_redirects": N_("The link redirects too often."),
+    "connection_error": N_("The connection to the server failed."),
+    "other_error": _UNKNOWN,
+    "store_error": N_("This portal could not store the file."),
+}
+"""Sentences by the reason that is stored with a check. Subpackages above add theirs."""
+
+
+def problem(status: int | None, reason: str | None, *, blocked: bool) -> tuple[str, str]:
+    """Return the sentence that explains a failed check, and the value of its placeholder ``answer``.
+
+    The sentence is marked for translation. The answer is a status with its name, or empty.
+
+    :param status: HTTP status of the last answer; None if there was no answer
+    :param reason: the stored reason of the failure; without a sentence in :data:`REASONS`, the status decides
+    :param blocked: whether the server blocked the check, so that the file may still exist
+    """
+    if reason in REASONS:
+        return REASONS[reason], ""
+    if status is None:
+        return _UNKNOWN, ""
+    answer = _answer(status)
+    if status in _BY_STATUS:
+        return _BY_STATUS[status], answer
+    if blocked:
+        return BLOCKED, answer
+    return (_SERVER_ERROR if status >= 500 else _OTHER_STATUS), answer
+
+
+def _answer(status: int) -> str:
+    try:
+        return f"{status} {HTTPStatus(status).phrase}"
+    except ValueError:
+        return str(status)
+
+
+def link_reason(link: Mapping[str, Any], since: str) -> str:
+    """Return why a link has its state, in one or two sentences.
+
+    :param link: a resource of ``freshness_show``
+    :param since: the day when it began to fail, as text; empty if it does not fail
+    """
+    if link["failures"]:
+        return f"{_failure(link)} {_failing(link, since)}"
+    if link["not_visited"]:
+        return label("not checked", link["not_visited"])
+    if link["outcome"] is None:
+        return str(tk._("One of the next nightly runs checks it."))
+    if link["state"] == "unchecked":
+        return link_problem(link)
+    return label("outcome", link["outcome"])
+
+
+def _failure(link: Mapping[str, Any]) -> str:
+    """Return why the last failed check failed. Checks after it may have been blocked."""
+    failed = (one for one in link["attempts"] if one["outcome"] == Outcome.ERROR.value)
+    return link_problem(next(failed, link))
+
+
+def _failing(link: Mapping[str, Any], since: str) -> str:
+    if link["state"] == "broken":
+        forms = NN_(
+            "It has failed since {since}, {count} check.",
+            "It has failed since {since}, {count} checks in a row.",
+        )
+    else:
+        forms = NN_(
+            "It failed on {since}. We check it again before we call it broken.",
+            "It has failed since {since}, {count} checks in a row. We check it again before we call it "
+            "broken.",
+        )
+    return counted(forms, link["failures"], since=since)
+
+
+def link_problem(check: Mapping[str, Any]) -> str:
+    """Return why a check failed or could not be made, in a sentence.
+
+    :param check: the ``outcome``, ``status`` and ``reason`` of a check
+    """
+    blocked = check["outcome"] == Outcome.CANNOT_TELL.value
+    text, answer = problem(check["status"], check["reason"], blocked=blocked)
+    return str(tk._(text)).format(answer=answer)
+
+
+def strip_label(strip: str) -> str:
+    """Return the numbers of a strip of checks: "30 checks: 20 worked, 10 failed"."""
+    total = counted(NN_("{count} check", "{count} checks"), len(strip))
+    counts = [
+        (tk._("{count} worked"), strip.count("w")),
+        (tk._("{count} failed"), strip.count("f")),
+        (tk._("{count} could not be made"), strip.count("u")),
+    ]
+    parts = [words.format(count=count) for words, count in counts if count]
+    return str(tk._("{total}: {parts}")).format(total=total, parts=", ".join(parts))
+
+
+def why(check: Mapping[str, Any]) -> str:
+    """Return why a run checked a link: "expected to have changed: about every 9 days"; empty if unknown.
+
+    :param check: with ``why`` and ``every_days``, as ``freshness_show`` returns them
+    """
+    if check["why"] not in LABELS["why"]:
+        return ""
+    words = label("why", check["why"])
+    if check["every_days"] is None:
+        return words
+    text = tk._("{reason}: {every}")
+    return str(text).format(reason=words, every=every(check["every_days"]))
+
+
+def chosen(sums: Mapping[str, Any]) -> list[tuple[str, int]]:
+    """Return in words why a run checked links, with the number of links, the most frequent reason first.
+
+    :param sums: figures of all hosts of a run
+    """
+    counts = {reason.label: int(sums.get(reason.value) or 0) for reason in SelectionReason}
+    found = [(label("why", why), counts[why]) for why in LABELS["why"] if counts[why]]
+    return sorted(found, key=lambda one: -one[1])
+
+
+# Changes of a status, and frequencies.
+
+_RESOURCE_CHANGES = {
+    "added": N_("The resource {name} was added"),
+    "replaced": N_("The resource {name} was replaced"),
+    "edited": N_("The resource {name} was edited"),
+    "removed": N_("The resource {name} was removed"),
+}
+
+
+def transition_label(transition: Mapping[str, Any]) -> str:
+    """Return the cause of a status change, with the changed thing and its author if they are known."""
+    change, frequencies = transition["change"], transition["frequency"]
+    if frequencies is not None:
+        text = tk._("The update frequency was changed from {before} to {after}").format(
+            **{
+                key: tk._("unknown") if days is None else frequency_label(days)
+                for key, days in frequencies.items()
+            }
+        )
+    elif change in _RESOURCE_CHANGES:
+        text = tk._(_RESOURCE_CHANGES[change]).format(name=transition["resource_name"])
+    else:
+        text = label("cause", transition["cause"])
+    author = transition["author"]
+    if author is not None:
+        text = tk._("{what}, by {author}").format(what=text, author=author)
+    return str(text)
 
 
 def frequency_label(days: int) -> str:
@@ -299,5 +394,38 @@ def frequency_label(days: int) -> str:
     return frequency.label(days, tk._)
 
 
-def _translated(table: dict[str, str], key: str) -> str:
-    return str(tk._(table[key])) if key in table else key
+_ABOUT = NN_("about every day", "about every {number} days")
+_AT_LEAST = NN_("at least every day", "at least every {number} days")
+_CHANGES = {
+    "files": NN_("{number} change of the files", "{number} changes of the files"),
+    "record": NN_(
+        "{number} date of the harvested record", "{number} dates of the harvested record"
+    ),
+}
+
+
+def every(days: float, *, at_least: bool = False) -> str:
+    """Return an observed average time: "about every 92 days"."""
+    number = max(round(days), 1)
+    return counted(_AT_LEAST if at_least else _ABOUT, number, number=number)
+
+
+def changes(seen: Mapping[str, Any]) -> str:
+    """Return the number and the kind of the changes that were seen: "5 changes of the files".
+
+    :param seen: with ``changes`` and ``basis``, as ``freshness_show`` returns them
+    """
+    return counted(_CHANGES[seen["basis"]], seen["changes"], number=seen["changes"])
+
+
+def observed(seen: Mapping[str, Any]) -> str:
+    """Return an observed frequency in a sentence, with its range.
+
+    :param seen: as ``freshness_show`` returns it
+    """
+    words = {"every": every(seen["days"], at_least=seen["at_least"]), "changes": changes(seen)}
+    lowest, highest = (max(round(seen[key]), 1) for key in ("lowest_days", "highest_days"))
+    if lowest == highest or seen["at_least"]:
+        return str(tk._("Observed: {every} (from {changes}).")).format(**words)
+    text = tk._("Observed: {every} (from {changes}; {lowest} to {highest} days apart).")
+    return str(text).format(**words, lowest=lowest, highest=highest)

@@ -11,15 +11,17 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
+from functools import cache
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
 
 from babel import Locale
+from babel.core import get_global
 from babel.dates import format_skeleton
 
 from ..aging import frequency
 from ..aging.messages import N_
-from . import vocabularies
 
 _MAIL = re.compile(r"[^@\s<>\"/:?&#]{1,64}@[\w.-]{1,255}")
 _DAY = re.compile(r"(\d{4}-\d\d-\d\d)(?:[T ].{0,40})?", re.ASCII)
@@ -179,14 +181,14 @@ def _terms(value: Any, locale: Locale) -> list[Value]:
 
 
 def _term(text: str, locale: Locale) -> Value:
-    label = vocabularies.label(text, locale)
+    label = term_label(text, locale)
     if label is not None:
         return Value(label)
-    return web_link(text, vocabularies.code(text) if "://" in text else text)
+    return web_link(text, _code(text) if "://" in text else text)
 
 
 def _frequency(text: str, locale: Locale, translate: Callable[[str], str]) -> Value:
-    label = vocabularies.label(text, locale)
+    label = term_label(text, locale)
     read = frequency.parse(text)
     if label is None and isinstance(read, frequency.Frequency):
         label = frequency.label(read.days, translate)
@@ -196,7 +198,7 @@ def _frequency(text: str, locale: Locale, translate: Callable[[str], str]) -> Va
 def _languages(value: Any, locale: Locale) -> list[Value]:
     found = []
     for text in _only(str, value):
-        name = vocabularies.language(text, locale) if len(text) in (2, 3) else None
+        name = language_label(text, locale) if len(text) in (2, 3) else None
         found.append(_term(text, locale) if name is None else Value(name))
     return found
 
@@ -313,3 +315,58 @@ TECHNICAL = {
     "spatial_geom": N_("Exact geometry"),
 }
 """Labels of identifiers and of values that only programs read, by key. Subpackages above add theirs."""
+
+
+# Labels of the EU's authority tables and of other codes, in the reader's language.
+
+_AUTHORITY = re.compile(
+    r"https?://publications\.europa\.eu/(?:resource|mdr)/authority/([a-z-]+)/(\w{1,50})/?", re.ASCII
+)
+_LABELS = Path(__file__).with_name("eu_vocabularies.json")
+"""Labels of data-theme, frequency and access-right, in English, German, French and Spanish."""
+
+_FALLBACK = "en"
+
+
+def term_label(uri: str, locale: Locale) -> str | None:
+    """Return the label of a term of the EU's authority tables; None if it has none.
+
+    Languages and countries have the names that Babel knows, in all languages of CKAN.
+    """
+    found = _AUTHORITY.fullmatch(uri)
+    if found is None:
+        return None
+    table, code = found.groups()
+    if table == "language":
+        return language_label(code, locale)
+    if table == "country":
+        (alpha_2, *_) = get_global("territory_aliases").get(code, [code])
+        return _optional(locale.territories.get(alpha_2))
+    labels = _labels().get(table, {}).get(code, {})
+    return labels.get(locale.language) or labels.get(_FALLBACK)
+
+
+def language_label(code: str, locale: Locale) -> str | None:
+    """Return the name of a language; None if its code is unknown.
+
+    :param code: of ISO 639, of two or three letters
+    """
+    lower = code.lower()
+    name = _optional(locale.languages.get(get_global("language_aliases").get(lower, lower)))
+    # In French and Spanish, names of languages are written in lower case.
+    return None if name is None else name[:1].upper() + name[1:]
+
+
+def _code(uri: str) -> str:
+    """Return the end of a URI, which people read more easily than all of it."""
+    return re.split(r"[/#]", uri.rstrip("/#"))[-1] or uri
+
+
+def _optional(name: Any) -> str | None:
+    return None if name is None else str(name)
+
+
+@cache
+def _labels() -> dict[str, dict[str, dict[str, str]]]:
+    labels: dict[str, dict[str, dict[str, str]]] = json.loads(_LABELS.read_text(encoding="utf-8"))
+    return labels

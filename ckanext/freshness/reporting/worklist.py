@@ -13,10 +13,10 @@ import sqlalchemy as sa
 from .. import settings
 from ..checking.decisions import Outcome
 from ..ckan_adapter.ckan_core import model
-from ..dates import utc_text
+from ..dates import aware, utc_now, utc_text
 from ..model.suggestions import IS_SUGGESTED
 from ..status.package_fields import same_user
-from . import copy_urls, harvest_jobs
+from . import chart, copy_urls, harvest_jobs
 from .dataset_tables import broken_links
 from .tables import MOST_COUNTED, Context, Row
 
@@ -172,6 +172,8 @@ def _row(row: Mapping[str, Any], site: str) -> Row:
         failed = [attempt for attempt in attempts if attempt.get("outcome") == Outcome.ERROR.value]
         last = next(iter(failed or attempts), {})
         shown |= {key: last.get(key) for key in ("outcome", "status", "reason", "words")}
+    if shown.get("changed_at"):
+        shown["beats"] = chart.beats(map(aware, shown.pop("changed_at")), utc_now())
     if shown.get("copied_at"):
         shown["cached_url"] = copy_urls.url(row["id"], row["resource_id"], site)
     return shown

@@ -25,7 +25,6 @@ pytestmark = pytest.mark.skipif(
 
 OF_HARVESTS = {
     *(name for name in helpers.__all__ if name.startswith("freshness_harvest")),
-    "freshness_link",
     "freshness_next_harvest",
 }
 

@@ -64,7 +64,7 @@ def works() -> bool:
         and "notes" in declared_fields("dataset")
         and callable(tk.get_action("freshness_show"))
         and callable(tk.get_action("harvest_source_list"))
-        and "freshness_badge" in tk.h
+        and "freshness_label" in tk.h
     )
 
 

@@ -12,7 +12,7 @@ from flask.typing import ResponseReturnValue
 
 from ..aging.messages import N_
 from ..dates import EARLIEST, utc_now
-from ..reporting import harvest_jobs, link_checks, timeline
+from ..reporting import chart, harvest_jobs, link_checks
 from ..reporting.tables import TableRequest
 from ..runs import queued_run
 from . import feed as status_feed
@@ -60,11 +60,11 @@ def read(id: str) -> ResponseReturnValue:
     )
 
 
-def _timeline(shown: dict[str, Any], now: datetime) -> timeline.Timeline | None:
+def _timeline(shown: dict[str, Any], now: datetime) -> chart.Timeline | None:
     if not shown["boundaries"] or not shown["last_modified"]:
         return None
     edges = {name: isoparse(moment) for name, moment in shown["boundaries"].items()}
-    return timeline.timeline(isoparse(shown["last_modified"]), **edges, now=now)
+    return chart.timeline(isoparse(shown["last_modified"]), **edges, now=now)
 
 
 _RESOURCE = (

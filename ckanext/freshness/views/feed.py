@@ -13,8 +13,7 @@ from dateutil.parser import isoparse
 from feedgen.feed import FeedGenerator
 from flask import Response
 
-from ..aging.status import Status
-from ..reporting import change_words, labels, report_tables
+from ..reporting import change_stream, labels, report_tables
 from ..reporting.tables import Row, TableRequest
 from .responses import keep
 
@@ -45,7 +44,7 @@ def changes(request: TableRequest) -> Response:
             before=row["from_status"],
             after=row["to_status"],
             at=isoparse(row["changed_at"]),
-            cause=labels.cause_label(row["cause"]),
+            cause=labels.label("cause", row["cause"]),
         )
     return _response(feed)
 
@@ -103,7 +102,7 @@ def data(
         updated=isoparse(rows[0]["seen_at"]) if rows else empty_since,
     )
     for row in rows:
-        at, details = isoparse(row["seen_at"]), change_words.details(row)
+        at, details = isoparse(row["seen_at"]), change_stream.details(row)
         _add(feed, row["id"], row, title=row["what"], summary=details, at=at)
     return _response(feed)
 
@@ -131,9 +130,9 @@ def _add_status(
     """Add a change of a status; see :func:`_add`."""
     summary = f"{cause}."
     if before is not None:
-        status = labels.status_label(Status(before))
+        status = labels.label("status", before)
         summary = tk._("It was: {status}. {cause}.").format(status=status, cause=cause)
-    _add(feed, number, row, title=labels.status_label(Status(after)), summary=summary, at=at)
+    _add(feed, number, row, title=labels.label("status", after), summary=summary, at=at)
 
 
 def _add(

@@ -20,6 +20,7 @@ from ..reporting import (
     counts,
     dataset_tables,
     harvest_jobs,
+    labels,
     prometheus_metrics,
     report_tables,
     run_summary,
@@ -269,11 +270,13 @@ def run_servers(id: str) -> ResponseReturnValue:
 
 def _run_page(template: str, id: str) -> str:
     run = tk.get_action("freshness_run_show")(dict(user_context()), {"id": id})
+    shown = run_summary.page(run["id"], utc_now())
     return render(
         template,
         {
             "run": run,
-            "shown": run_summary.page(run["id"], utc_now()),
+            "shown": shown,
+            "chosen": labels.chosen(shown.sums),
             "tables": {part.name: part for part in run_metrics.tables(run)},
         },
     )

@@ -9,8 +9,8 @@ import pytest
 from bs4 import BeautifulSoup
 from ckan.tests import factories
 
-from ckanext.freshness import helpers
 from ckanext.freshness.aging.status import Status
+from ckanext.freshness.reporting import labels, marks
 from ckanext.freshness.tests.pages.conftest import Read
 from ckanext.freshness.tests.pages.datasets import LABELS, make_dataset
 from ckanext.freshness.views.badges import colour_of_share
@@ -69,7 +69,7 @@ def test_lists_and_pages_say_the_status(read: Read, world: dict[str, Any]) -> No
         (in_list,) = read("/dataset/").select(f"a.fr-badge[href='/dataset/{name}/freshness']")
         for one in (badge, in_list):
             assert one["href"] == f"/dataset/{name}/freshness"
-            assert one["title"] == helpers.freshness_status_meaning(status.value)
+            assert one["title"] == labels.label("meaning", status.value)
 
 
 def pills(page: BeautifulSoup) -> list[str]:
@@ -215,7 +215,7 @@ def test_browsers_keep_a_badge_for_an_hour(app: Any, world: dict[str, Any]) -> N
     ],
 )
 def test_what_a_badge_is_made_of(package: dict[str, Any], status: str | None) -> None:
-    assert helpers.freshness_status(package) == status
+    assert marks.status_of(package) == status
 
 
 def test_a_page_loads_the_style_sheet_in_each_language(app: Any) -> None:

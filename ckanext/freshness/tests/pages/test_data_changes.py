@@ -19,7 +19,7 @@ from ckan.tests.helpers import call_action
 from ckanext.freshness.aging.evidence import Evidence
 from ckanext.freshness.checking import data_changes
 from ckanext.freshness.ckan_adapter.ckan_core import model
-from ckanext.freshness.reporting import change_words
+from ckanext.freshness.reporting import change_stream
 from ckanext.freshness.reporting.change_stream import FIELDS
 from ckanext.freshness.status.refresh import refresh
 from ckanext.freshness.tests.pages.conftest import Read
@@ -315,10 +315,10 @@ WORDS: list[tuple[Any, str]] = [
 @pytest.mark.parametrize(("summary", "words"), WORDS)
 def test_changes_in_words(summary: Any, words: str) -> None:
     change = {"evidence": "hash", "summary": summary}
-    assert change_words.change_label(change) == words
+    assert change_stream.change_label(change) == words
 
 
 def test_words_for_a_request_without_a_language(app: Any) -> None:
     change = {"evidence": "hash", "summary": {"tables": [{"name": None, "rows": [1, 2]}]}}
     with app.flask_app.test_request_context():
-        assert change_words.change_label(change) == "2 rows (+1)"
+        assert change_stream.change_label(change) == "2 rows (+1)"

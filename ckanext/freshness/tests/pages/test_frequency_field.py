@@ -202,7 +202,7 @@ def test_a_form_without_the_select_hides_nothing(app: Any, ckan_config: Any) -> 
 
     with app.flask_app.test_request_context("/dataset/edit/data"):
         assert shown() == ["color", "frequency"]
-        tk.h.freshness_frequency_field(data)
+        tk.h.freshness_frequency_field(data, "dataset")
         assert shown() == ["color"]
 
 

@@ -25,7 +25,7 @@ from ckanext.freshness.ckan_adapter.ckan_core import model
 from ckanext.freshness.dates import utc, utc_text
 from ckanext.freshness.iati.policy.attempts import ErrorType
 from ckanext.freshness.model import Copy
-from ckanext.freshness.reporting import labels, link_checks, link_words
+from ckanext.freshness.reporting import labels, link_checks
 from ckanext.freshness.runs import check_run
 from ckanext.freshness.runs.check_run import CheckScope
 from ckanext.freshness.tests.pages.conftest import Read
@@ -421,13 +421,13 @@ def test_a_file_of_another_kind_is_told_until_the_format_is_mended(
 
 @pytest.mark.parametrize("outcome", list(Outcome))
 def test_each_outcome_has_its_sentence(outcome: Outcome) -> None:
-    assert labels.outcome_label(outcome).endswith(".")
+    assert labels.label("outcome", outcome.value).endswith(".")
 
 
 def test_each_failure_has_its_sentence() -> None:
     known = {one.value for kind in (FailureReason, ErrorType) for one in kind}
     # This one has a status, which says more.
-    assert known - {ErrorType.HTTP_NON_200.value} <= link_words.REASONS.keys()
+    assert known - {ErrorType.HTTP_NON_200.value} <= labels.REASONS.keys()
 
 
 @pytest.mark.parametrize(
@@ -439,8 +439,8 @@ def test_each_failure_has_its_sentence() -> None:
         (204, None, False, "The server does not return the file (204 No Content)."),
         (799, None, False, "The server reports an error (799)."),
         (401, None, True, "The server asks for a login (401 Unauthorized)."),
-        (200, None, True, link_words.BLOCKED),
-        (None, "refused by robots.txt", True, link_words.BLOCKED),
+        (200, None, True, labels.BLOCKED),
+        (None, "refused by robots.txt", True, labels.BLOCKED),
         (None, "name not found", False, "There is no server of this name."),
         (404, "http_non_200", False, "The file is gone (404 Not Found)."),
         (None, None, False, "The file could not be read."),
@@ -449,7 +449,7 @@ def test_each_failure_has_its_sentence() -> None:
 def test_what_went_wrong_is_said_plainly(
     status: int | None, reason: str | None, blocked: bool, said: str
 ) -> None:
-    words, answer = link_words.problem(status, reason, blocked=blocked)
+    words, answer = labels.problem(status, reason, blocked=blocked)
     assert words.format(answer=answer) == said
 
 

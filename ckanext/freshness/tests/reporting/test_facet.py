@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ckanext.freshness.reporting.facet import FacetValue, levels
+from ckanext.freshness.reporting.marks import FacetValue, levels
 
 
 def items(text: str) -> list[dict[str, Any]]:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ckanext.freshness.reporting.timeline import timeline
+from ckanext.freshness.reporting.chart import timeline
 
 CHANGED = datetime(2026, 11, 1, tzinfo=timezone.utc)
 DUE, OVERDUE, DELINQUENT = (CHANGED + timedelta(days=days) for days in (7, 14, 21))
