@@ -28,7 +28,7 @@ from ckanext.freshness.aging.vocabularies import CldFrequency, Codes, EuFrequenc
 from ckanext.freshness.harvesting.rdf import graph_values, mapping_tables
 from ckanext.freshness.harvesting.rdf import parsing as rdf
 from ckanext.freshness.logic import auth
-from ckanext.freshness.logic.action import changes, check, freshness, harvest, mail
+from ckanext.freshness.logic.action import check, freshness, harvest
 from ckanext.freshness.logic.action import report as report_action
 from ckanext.freshness.reporting import report_tables
 
@@ -292,9 +292,7 @@ def reports() -> Iterator[str]:
 ACTIONS: tuple[tuple[str, Any], ...] = (
     ("How fresh datasets are", freshness),
     ("Checks and runs", check),
-    ("Reports", report_action),
-    ("Data changes", changes),
-    ("Mails", mail),
+    ("Reports, data changes and mails", report_action),
     ("Harvest sources", harvest),
 )
 """The modules of our actions, each with a title."""

@@ -16,7 +16,7 @@ from .ckan_adapter.declared_options import forget_validators
 from .dates import utc_now
 from .iati import registration
 from .logic import action, arguments, dataset_hooks
-from .logic.action import chained, chained_harvest
+from .logic.action import chained
 from .reporting import labels, url_facts
 from .search import fields
 from .status import own_fields
@@ -80,7 +80,7 @@ class FreshnessPlugin(p.SingletonPlugin, DefaultTranslation):
             name: own_tables.required(arguments.checked(function))
             for name, function in action.OWN.items()
         }
-        harvest = chained_harvest.chained() if p.plugin_loaded("harvest") else {}
+        harvest = chained.chained_harvest() if p.plugin_loaded("harvest") else {}
         return own | chained.chained() | harvest
 
     def after_dataset_create(self, context: Any, pkg_dict: dict[str, Any]) -> None:

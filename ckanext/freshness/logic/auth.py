@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import ckan.plugins.toolkit as tk
@@ -27,28 +28,43 @@ __all__ = [
 ]
 
 
-@tk.auth_allow_anonymous_access
-def freshness_show(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[str, Any]:
-    """Users who may see the dataset."""
-    return _as_for("package_show", context, data_dict)
+AuthFunction = Callable[[dict[str, Any], dict[str, Any]], dict[str, Any]]
 
 
-def freshness_confirm(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[str, Any]:
-    """Users who may edit the dataset."""
-    return _as_for("package_update", context, data_dict)
+def _as_for(action: str, who: str) -> AuthFunction:
+    """Return an auth function that allows what another action is allowed for the same ``id``.
+
+    :param who: its docstring, which the documentation of the action shows
+    """
+
+    def authorize(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[str, Any]:
+        # Auth functions take the package in the context for the one that the id names, and leave theirs there.
+        own = {key: value for key, value in context.items() if key != "package"}
+        try:
+            tk.check_access(action, own, {"id": reference(data_dict)})
+        except tk.NotAuthorized as error:
+            return {"success": False, "msg": str(error)}
+        return {"success": True}
+
+    authorize.__doc__ = who
+    return authorize
 
 
-def freshness_check(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[str, Any]:
-    """Users who may edit the dataset."""
-    return _as_for("package_update", context, data_dict)
+freshness_show = tk.auth_allow_anonymous_access(
+    _as_for("package_show", "Users who may see the dataset.")
+)
+freshness_resource_history = tk.auth_allow_anonymous_access(
+    _as_for("resource_show", "Users who may see the resource.")
+)
+freshness_confirm = _as_for("package_update", "Users who may edit the dataset.")
+freshness_check = _as_for("package_update", "Users who may edit the dataset.")
 
-
-@tk.auth_allow_anonymous_access
-def freshness_resource_history(
-    context: dict[str, Any], data_dict: dict[str, Any]
-) -> dict[str, Any]:
-    """Users who may see the resource."""
-    return _as_for("resource_show", context, data_dict)
+_EDITORS_OF_SOURCE = ("harvest_source_update", "Users who may edit the harvest source.")
+freshness_harvest_preview = _as_for(*_EDITORS_OF_SOURCE)
+freshness_harvest_preview_show = _as_for(*_EDITORS_OF_SOURCE)
+freshness_harvest_hold_show = _as_for(*_EDITORS_OF_SOURCE)
+freshness_harvest_release = _as_for(*_EDITORS_OF_SOURCE)
+freshness_harvest_take_back = _as_for(*_EDITORS_OF_SOURCE)
 
 
 @tk.auth_allow_anonymous_access
@@ -91,37 +107,6 @@ def _no_runs(context: dict[str, Any]) -> dict[str, Any]:
     return {"success": False, "msg": words}
 
 
-def freshness_harvest_preview(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[str, Any]:
-    """Users who may edit the harvest source."""
-    return _as_for("harvest_source_update", context, data_dict)
-
-
-def freshness_harvest_preview_show(
-    context: dict[str, Any], data_dict: dict[str, Any]
-) -> dict[str, Any]:
-    """Users who may edit the harvest source."""
-    return _as_for("harvest_source_update", context, data_dict)
-
-
-def freshness_harvest_hold_show(
-    context: dict[str, Any], data_dict: dict[str, Any]
-) -> dict[str, Any]:
-    """Users who may edit the harvest source."""
-    return _as_for("harvest_source_update", context, data_dict)
-
-
-def freshness_harvest_release(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[str, Any]:
-    """Users who may edit the harvest source."""
-    return _as_for("harvest_source_update", context, data_dict)
-
-
-def freshness_harvest_take_back(
-    context: dict[str, Any], data_dict: dict[str, Any]
-) -> dict[str, Any]:
-    """Users who may edit the harvest source."""
-    return _as_for("harvest_source_update", context, data_dict)
-
-
 def freshness_opt_out(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[str, Any]:
     """Each user for their own address; sysadmins for all addresses."""
     if not context.get("user"):
@@ -135,14 +120,3 @@ def freshness_opt_out(context: dict[str, Any], data_dict: dict[str, Any]) -> dic
 def freshness_opt_out_show(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[str, Any]:
     """Each user for their own address; sysadmins for all addresses."""
     return freshness_opt_out(context, data_dict)
-
-
-def _as_for(action: str, context: dict[str, Any], data_dict: dict[str, Any]) -> dict[str, Any]:
-    """Allow what another action is allowed for the same ``id``."""
-    # Auth functions take the package in the context for the one that the id names, and leave theirs there.
-    own = {key: value for key, value in context.items() if key != "package"}
-    try:
-        tk.check_access(action, own, {"id": reference(data_dict)})
-    except tk.NotAuthorized as error:
-        return {"success": False, "msg": str(error)}
-    return {"success": True}

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from . import changes, check, freshness, harvest, mail, report
+from . import check, freshness, harvest, report
 
 OWN = {
     name: getattr(module, name)
-    for module in (changes, check, freshness, harvest, mail, report)
+    for module in (check, freshness, harvest, report)
     for name in module.__all__
 }
 """This extension's own actions by name."""

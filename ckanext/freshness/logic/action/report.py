@@ -1,4 +1,4 @@
-"""The action that returns the report's tables."""
+"""Actions that return the report's tables and the changes of data, and that choose the mails of a person."""
 
 from __future__ import annotations
 
@@ -7,11 +7,20 @@ from typing import Any
 
 import ckan.plugins.toolkit as tk
 
-from ...dates import utc_now
-from ...reporting import counts, report_tables, visibility
-from ..arguments import whole_number
+from ...ckan_adapter.ckan_core import model
+from ...dates import parse_date, utc_now
+from ...mails import recipients
+from ...mails.kinds import KINDS
+from ...reporting import change_stream, counts, report_tables, visibility
+from ...status.package_fields import same_user
+from ..arguments import flag, whole_number
 
-__all__ = ["freshness_report"]
+__all__ = [
+    "freshness_change_list",
+    "freshness_opt_out",
+    "freshness_opt_out_show",
+    "freshness_report",
+]
 
 _LISTED = 100
 _MOST = 1000
@@ -70,3 +79,134 @@ def _counts(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[str, Any
         "statuses": dict(every.statuses),
         "undetermined": dict(every.undetermined),
     }
+
+
+@tk.side_effect_free
+def freshness_change_list(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[str, Any]:
+    """Return changes of data, in the order in which they were stored.
+
+    Call it again with the ``cursor`` of its result to get what has been stored since: nothing is left out and
+    nothing comes twice, whatever else writes meanwhile. Each change has how we know of it: ``hash`` (another
+    file, confirmed by a second download), ``http header`` (a newer Last-Modified), ``upload`` (a file was
+    uploaded, or dated by hand), ``url`` (another URL), ``harvest`` (the source states a newer date of the
+    record) or ``script``. A confirmation that data are still right is no change. Changes are kept for two
+    years. All moments are in UTC, ISO 8601 with ``Z``; values that are not known are null.
+
+    :param cursor: the cursor of an earlier result (optional, default: begin with the oldest change)
+    :param since: a date: only changes that were noticed then or later (optional)
+    :param organization: name or id of an organization (optional, default: all)
+    :param id: id or name of a dataset (optional, default: all)
+    :param limit: the number of changes (optional, default: 100, at most 1000)
+    :returns: ``cursor`` for the next call (null if no change is kept), ``more`` (whether there are further
+        changes now) and ``changes``, each with ``id``, ``seen_at`` (when it was noticed), of its dataset
+        ``package_id``, ``name``, ``title`` and ``organization``, ``resource_id`` (null if the date of the whole
+        dataset changed), ``resource`` (its name), ``url`` (without secrets), ``evidence``; the change happened
+        after ``changed_after`` (null if unknown) and before ``changed_before``; ``stated_at`` (its date as the
+        server, the source or an editor states it); before and after it ``hash_before``, ``hash_after``,
+        ``size_before``, ``size_after``, ``media_type_before``, ``media_type_after``; and ``summary``: the
+        differences between the tables of both files (null if they could not be determined): ``tables``, each
+        with the ``name`` of its sheet (null if the file has one table), ``rows`` (before and after), the
+        columns that were ``added``, ``removed`` or ``renamed`` (old and new name), and ``features`` (true if
+        the rows are the features of a GeoJSON file); and the sheets that were ``added`` or ``removed``
+    :raises ValidationError: an argument has an impossible value, or the change that the cursor names is not
+        kept any more
+    :raises ObjectNotFound: there is no such organization or dataset, or the user may not see it
+    """
+    tk.check_access("freshness_change_list", context, data_dict)
+    reader = same_user(context)
+    asked = change_stream.StreamRequest(
+        cursor=data_dict.get("cursor") or None,
+        since=_since_date(data_dict.get("since")),
+        organization=_organization(context, data_dict.get("organization")),
+        dataset=_dataset(context, data_dict.get("id")),
+        limit=min(whole_number(data_dict, "limit", _LISTED), _MOST),
+    )
+    page = change_stream.page(reader, asked, utc_now())
+    return {"changes": page.changes, "cursor": page.cursor, "more": page.more}
+
+
+def _since_date(given: str | None) -> Any:
+    if not given:
+        return None
+    moment = parse_date(given)
+    if moment is None:
+        words = tk._("{text} is no date such as 2026-01-31 or 2026-01-31T10:20:30Z")
+        raise tk.ValidationError({"since": [words.format(text=given[:80])]})
+    return moment
+
+
+def _organization(context: dict[str, Any], given: str | None) -> str | None:
+    return str(visibility.organization(context, given)["name"]) if given else None
+
+
+def _dataset(context: dict[str, Any], given: str | None) -> str | None:
+    if not given:
+        return None
+    package = model.Package.get(given)
+    if package is None:
+        raise tk.ObjectNotFound(tk._("Dataset not found"))
+    try:
+        tk.check_access("package_show", same_user(context), {"id": package.id})
+    except tk.NotAuthorized as error:
+        raise tk.ObjectNotFound(tk._("Dataset not found")) from error
+    return str(package.id)
+
+
+def freshness_opt_out(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[str, Any]:
+    """Switch mails about freshness off, or on again.
+
+    :param opted_out: false to receive all mails (optional, default: true)
+    :param kinds: the kinds of mails to switch off, a list; all others are switched on (optional, default: all)
+    :param address: an e-mail address, only for sysadmins (optional, default: the user's own)
+    :returns: the same as ``freshness_opt_out_show``
+    :raises ValidationError: there is no address, a kind does not exist, or ``opted_out`` is neither true
+        nor false
+    """
+    tk.check_access("freshness_opt_out", context, data_dict)
+    address = _address(context, data_dict)
+    opted_out = flag(data_dict, "opted_out", default=True)
+    recipients.write(address, _kinds(data_dict) if opted_out else ())
+    return _plain(address)
+
+
+@tk.side_effect_free
+def freshness_opt_out_show(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[str, Any]:
+    """Return the mails about freshness that an address has switched off.
+
+    :param address: an e-mail address, only for sysadmins (optional, default: the user's own)
+    :returns: ``address``, ``opted_out`` (whether all mails are switched off), ``kinds`` (the kinds that are
+        switched off)
+    :raises ValidationError: there is no address
+    """
+    tk.check_access("freshness_opt_out_show", context, data_dict)
+    return _plain(_address(context, data_dict))
+
+
+def _plain(address: str) -> dict[str, Any]:
+    person = recipients.people([address])[address]
+    off = [kind for kind in KINDS if not person.wants(kind)]
+    return {"address": address, "opted_out": len(off) == len(KINDS), "kinds": off}
+
+
+def _kinds(data_dict: dict[str, Any]) -> list[str]:
+    given = data_dict.get("kinds")
+    if given is None:
+        return [recipients.EVERY_KIND]
+    if not isinstance(given, list) or any(one not in list(KINDS) for one in given):
+        words = tk._("must be a list of these: {allowed}")
+        raise tk.ValidationError({"kinds": [words.format(allowed=", ".join(KINDS))]})
+    return given
+
+
+def _address(context: dict[str, Any], data_dict: dict[str, Any]) -> str:
+    given = data_dict.get("address")
+    if given in (None, ""):
+        user = model.User.get(context["user"])
+        given = None if user is None else user.email
+        words = tk._("You have no e-mail address here: there is nothing to opt out of")
+    else:
+        words = tk._("This is no e-mail address")
+    found = recipients.addresses(given if isinstance(given, str) else None)
+    if len(found) != 1:
+        raise tk.ValidationError({"address": [words]})
+    return found[0]

@@ -40,7 +40,7 @@ CALLED_BY_OTHERS = (
         "harvesting.fdp.task_group:TaskGroup._ended",
     ),
     *(
-        "logic.action.chained_harvest:",
+        "logic.action.chained:",
         "harvesting.interrupted:resume",
         "ckan_adapter.solr:reindex_source",
     ),
