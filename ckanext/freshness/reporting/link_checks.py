@@ -70,9 +70,7 @@ def of_resource(resource_id: str) -> dict[str, Any] | None:
 
 
 def _coming(coming: NextCheck | None) -> dict[str, Any]:
-    if coming is None:
-        return {"next_visit": None, "next_in_turn": False}
-    return {"next_visit": utc_text(coming.at), "next_in_turn": coming.in_turn}
+    return {"next_visit": None if coming is None else utc_text(coming.at)}
 
 
 def is_broken(row: Any, rule: settings.BrokenRule | settings.Checks) -> bool:

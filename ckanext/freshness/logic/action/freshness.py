@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from ... import settings
 from ...aging import frequency
 from ...aging.evidence import DatedEvidence, Evidence
-from ...aging.status import Boundaries, Status, status_at
+from ...aging.status import Status, status_at
 from ...ckan_adapter.ckan_core import model
 from ...ckan_adapter.database import lock_packages
 from ...dates import EARLIEST, exact_text, parse_date, utc, utc_now, utc_text
@@ -41,47 +41,43 @@ _NEEDS_UPDATE = {Status.DUE.value, Status.OVERDUE.value, Status.DELINQUENT.value
 
 @tk.side_effect_free
 def freshness_show(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[str, Any]:
-    """Return how fresh a dataset is now, why, and when its status will change by itself.
+    """Return how fresh a dataset is now, why, and when an update is due.
 
     All moments are in UTC, ISO 8601 with ``Z``. Values that do not apply are null.
 
     :param id: id or name of the dataset
     :returns: ``id``, ``name``, ``title``; ``status`` (``fresh``, ``due``, ``overdue``, ``delinquent``,
-        ``unavailable``), ``status_since`` and ``needs_update``; ``last_modified`` and its ``evidence``;
-        ``frequency``: ``days``, ``label``, ``from`` (``dataset``, ``source``, ``organization``, ``site``),
-        ``raw`` (the value in the dataset), ``understood``, ``reason`` (why it is not understood);
-        ``observed_frequency``: how often the data really change, null if fewer than three updates are known:
-        ``days`` (the median), ``lowest_days`` and ``highest_days``, ``at_least`` (whether they may change
-        more often, since each check found them changed), ``changes`` (their number), ``basis`` (of the
+        ``unavailable``), ``needs_update``; ``last_modified`` and its ``evidence``; ``frequency``: ``days``,
+        ``label``, ``from`` (``dataset``, ``source``, ``organization``, ``site``), ``raw`` (the value in the
+        dataset); ``observed_frequency``: how often the data really change, null if fewer than three updates are
+        known: ``days`` (the median), ``lowest_days`` and ``highest_days``, ``at_least`` (whether they may
+        change more often, since each check found them changed), ``changes`` (their number), ``basis`` (of the
         ``files``, or dates of the harvested ``record``), ``misfit`` (``suggested_days`` and ``factor``, at
         least 2; null if the update frequency may fit, or an editor has decided to keep it); ``boundaries``
-        (``due``, ``overdue``, ``delinquent``); ``next_change`` (``at``, ``to``); ``undetermined``;
-        ``pieces``: all evidence, the newest first
-        (``resource_id``, ``resource_name``, ``evidence``, ``date``, ``claimed``: the original date if it was
-        in the future); ``deciding_resource`` (``id``, ``name``); ``stated_date`` (``value``, ``since``,
-        ``stands_still``); ``confirmation`` (``date``, ``author``: a user's name); ``problems``: sentences;
-        ``transitions``: the newest 20 changes of the status or of the update frequency (``from``, ``to``,
-        ``at``, ``evidence``, ``cause``; of an edit its ``action`` and ``author``; of an edit of a resource
-        ``change`` (``added``, ``replaced``, ``edited``, ``removed``), ``resource_id`` and ``resource_name``;
-        ``frequency``: ``before`` and ``after`` in days, if these explain the change); ``data_changes``: the
-        newest 20 changes of the data, each with ``id``, ``seen_at``, ``resource_id``, ``resource_name``,
-        ``evidence``, ``what`` (what changed, in words) and ``summary`` (see ``freshness_change_list``);
-        ``visits``: the checks of the URLs, ``total`` (resources) and ``resources``, at most 100, failing
-        resources first, each with ``id``, ``name``, ``url`` (without secrets), ``format``, ``state``
-        (``works``, ``failing``, ``broken``, ``unchecked``: the last check could not tell, ``waiting``: not
-        checked yet, ``excluded``: never checked, ``internal``: hosted here), ``not_visited`` (``internal``,
-        ``ad hoc``, ``archived``, ``requestable``), of the last check ``tried_at``, ``outcome``, ``status``
-        (of HTTP), ``reason`` (in a word), ``words`` (what went wrong) and ``final_url`` (after redirects),
-        ``broken``, ``promised`` and ``found`` (if the file is of another kind than its format), ``failures``
-        in a row, ``failing_since``, ``succeeded_at`` (the last check that found the file), ``changed_at``
-        (the last change of its content), ``undetermined`` (``api``, ``blocked``), ``next_visit`` (when a run
-        checks it again at the earliest), ``next_in_turn`` (whether it waits for the rotation then),
-        ``attempts`` (the last five checks), of the last one ``why`` (why the run chose it: ``due``,
-        ``failing``, ``change expected``, ...) and ``every_days`` (how often its file was expected to change,
-        if that is the reason), ``strip`` (the last 30 checks, the oldest first: ``w`` worked, ``f`` failed,
-        ``u`` could not be made), of the last good copy ``cached_url``, ``cached_zip_url``, ``cached_at``
-        (when the link last had it) and ``cached_size``; ``may_confirm`` and ``may_check``: whether the user
-        may confirm the data, and have the URLs checked
+        (``due``, ``overdue``, ``delinquent``); ``undetermined``; ``pieces``: all evidence, the newest first
+        (``resource_id``, ``resource_name``, ``evidence``, ``date``, ``claimed``: the original date if it was in
+        the future); ``stated_date`` (``value``, ``since``, ``stands_still``); ``confirmation`` (``date``,
+        ``author``: a user's name); ``problems``: sentences; ``transitions``: the newest 20 changes of the
+        status or of the update frequency (``from``, ``to``, ``at``, ``evidence``, ``cause``; of an edit its
+        ``author``; of an edit of a resource ``change`` (``added``, ``replaced``, ``edited``, ``removed``) and
+        ``resource_name``; ``frequency``: ``before`` and ``after`` in days, if these explain the change);
+        ``data_changes``: the newest 20 changes of the data, each with ``seen_at``, ``resource_id``,
+        ``resource_name``, ``evidence``, ``what`` (what changed, in words) and ``summary`` (see
+        ``freshness_change_list``); ``visits``: the checks of the URLs, ``total`` (resources) and ``resources``,
+        at most 100, failing resources first, each with ``id``, ``name``, ``url`` (without secrets), ``format``,
+        ``state`` (``works``, ``failing``, ``broken``, ``unchecked``: the last check could not tell,
+        ``waiting``: not checked yet, ``excluded``: never checked, ``internal``: hosted here), ``not_visited``
+        (``internal``, ``ad hoc``, ``archived``, ``requestable``), of the last check ``tried_at``, ``outcome``,
+        ``status`` (of HTTP), ``reason`` (in a word), ``words`` (what went wrong) and ``final_url`` (after
+        redirects), ``broken``, ``promised`` and ``found`` (if the file is of another kind than its format),
+        ``failures`` in a row, ``failing_since``, ``succeeded_at`` (the last check that found the file),
+        ``changed_at`` (the last change of its content), ``undetermined`` (``api``, ``blocked``), ``next_visit``
+        (when a run checks it again at the earliest), ``attempts`` (the last five checks), of the last one
+        ``why`` (why the run chose it: ``due``, ``failing``, ``change expected``, ...) and ``every_days`` (how
+        often its file was expected to change, if that is the reason), ``strip`` (the last 30 checks, the oldest
+        first: ``w`` worked, ``f`` failed, ``u`` could not be made), of the last good copy ``cached_url``,
+        ``cached_zip_url``, ``cached_at`` (when the link last had it) and ``cached_size``; ``may_confirm`` and
+        ``may_check``: whether the user may confirm the data, and have the URLs checked
     :raises ObjectNotFound: there is no such dataset, or its package type is not judged
     """
     tk.check_access("freshness_show", context, data_dict)
@@ -225,18 +221,15 @@ def _shown(
     row, judged = judgement.current(dataset, now, rules)
     bounds = snapshot.boundaries(row)
     status = row.status if bounds is None else status_at(bounds, now).value
-    transitions = _transitions(dataset.id)
     names = {
         resource.id: resource.name or display_url(resource.url) for resource in dataset.resources
     }
     is_active = package.state == model.State.ACTIVE
-    decides = judged.newest.resource if judged.newest is not None else None
     return {
         "id": package.id,
         "name": package.name,
         "title": package.title or package.name,
         "status": status,
-        "status_since": _since(status, bounds, transitions),
         "needs_update": status in _NEEDS_UPDATE,
         "last_modified": utc_text(row.last_modified),
         "evidence": row.evidence,
@@ -245,14 +238,12 @@ def _shown(
         "boundaries": None
         if bounds is None
         else {name: utc_text(getattr(bounds, name)) for name in ("due", "overdue", "delinquent")},
-        "next_change": _next_change(bounds, now),
         "undetermined": row.undetermined,
         "pieces": [_piece(piece, names) for piece in sorted(judged.pieces, key=_newest_first)],
-        "deciding_resource": None if decides is None else {"id": decides, "name": names[decides]},
         "stated_date": _stated(row),
         "confirmation": _confirmation(package.id),
         "problems": list(_problems(dataset, judged.frequency, judged.pieces)),
-        "transitions": transitions,
+        "transitions": _transitions(dataset.id),
         "data_changes": _data_changes(package.id, now),
         "visits": link_checks.of_dataset(package.id, now),
         "may_confirm": is_active and _may("freshness_confirm", context, package.id),
@@ -260,36 +251,12 @@ def _shown(
     }
 
 
-def _next_change(bounds: Boundaries | None, now: datetime) -> dict[str, Any] | None:
-    if bounds is None:
-        return None
-    coming = [at for at in (bounds.due, bounds.overdue, bounds.delinquent) if at > now]
-    if not coming:
-        return None
-    return {"at": utc_text(coming[0]), "to": status_at(bounds, coming[0]).value}
-
-
-def _since(status: str, bounds: Boundaries | None, transitions: list[dict[str, Any]]) -> str | None:
-    if bounds is not None and status in _NEEDS_UPDATE:
-        began: datetime = getattr(bounds, status)
-        return utc_text(began)
-    turns = [one for one in transitions if one["from"] != one["to"]]
-    if not turns or turns[0]["to"] != status:
-        return None
-    return str(turns[0]["at"])
-
-
 def _frequency(stated: StatedFrequency) -> dict[str, Any]:
-    reading = stated.reading
     return {
         "days": stated.days,
         "label": None if stated.days is None else frequency.label(stated.days, tk._),
         "from": stated.speaker.value if stated.speaker else None,
         "raw": None if stated.raw is None else stated.raw[:_MAX_TEXT],
-        "understood": isinstance(reading, frequency.Frequency),
-        "reason": None
-        if isinstance(reading, frequency.Frequency)
-        else frequencies.explained(reading),
     }
 
 
@@ -362,9 +329,7 @@ def _transitions(package_id: str) -> list[dict[str, Any]]:
             "at": utc_text(row.changed_at),
             "evidence": row.evidence,
             "cause": row.cause,
-            "action": row.action,
             "change": row.change,
-            "resource_id": row.resource_id,
             "resource_name": row.resource_name,
             "author": row.author,
             "frequency": None
@@ -379,7 +344,7 @@ def _data_changes(package_id: str, now: datetime) -> list[dict[str, Any]]:
     request = TableRequest(
         visibility.SITE, now, dataset=package_id, since=EARLIEST, limit=_TRANSITIONS
     )
-    keys = ("id", "seen_at", "resource_id", "evidence", "what", "summary")
+    keys = ("seen_at", "resource_id", "evidence", "what", "summary")
     return [
         {**{key: row[key] for key in keys}, "resource_name": row["resource"] or row["url"]}
         for row in change_stream.rows(request)

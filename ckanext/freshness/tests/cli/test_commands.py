@@ -167,7 +167,6 @@ def test_what_is_shown(act: Act) -> None:
         "name": made["name"],
         "title": "A title",
         "status": "due",
-        "status_since": "2026-01-18T12:00:00Z",
         "needs_update": True,
         "last_modified": "2026-01-11T12:00:00Z",
         "evidence": "url",
@@ -176,8 +175,6 @@ def test_what_is_shown(act: Act) -> None:
             "label": "Every week",
             "from": "dataset",
             "raw": "weekly",
-            "understood": True,
-            "reason": None,
         },
         "observed_frequency": None,
         "boundaries": {
@@ -185,7 +182,6 @@ def test_what_is_shown(act: Act) -> None:
             "overdue": "2026-01-25T12:00:00Z",
             "delinquent": "2026-02-01T12:00:00Z",
         },
-        "next_change": {"at": "2026-01-25T12:00:00Z", "to": "overdue"},
         "undetermined": None,
         "pieces": [
             {
@@ -210,7 +206,6 @@ def test_what_is_shown(act: Act) -> None:
                 "claimed": "2099-01-01T00:00:00Z",
             },
         ],
-        "deciding_resource": {"id": resource, "name": "One"},
         "stated_date": {"value": "2025", "since": "2026-01-01T12:00:00Z", "stands_still": True},
         "may_check": True,
         "may_confirm": True,

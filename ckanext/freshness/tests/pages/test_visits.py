@@ -336,7 +336,7 @@ def test_no_secret_is_shown(read: Read, world: dict[str, Any]) -> None:
     assert "Unnamed resource" in cards(page)
     shown = call_action("freshness_show", id="keys")
     assert "secret" not in json.dumps(shown)
-    assert "***@x.example.org" in shown["deciding_resource"]["name"]
+    assert "***@x.example.org" in shown["pieces"][0]["resource_name"]
 
 
 def test_of_another_url_nothing_is_known(read: Read, world: dict[str, Any]) -> None:
@@ -558,7 +558,7 @@ def test_when_the_next_check_comes(read: Read, world: dict[str, Any]) -> None:
         if one["name"] == "Bulletin"
     )
     soon = utc_text(utc(NOW + DAY - timedelta(hours=1)))
-    assert (shown["next_visit"], shown["next_in_turn"]) == (soon, False)
+    assert shown["next_visit"] == soon
     card = cards(read(page_of("files")))["Bulletin (CSV)"]
     assert re.search(r"Next check: .+ or later", card)
 
