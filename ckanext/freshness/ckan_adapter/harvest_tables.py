@@ -96,20 +96,23 @@ IS_OF_SOURCES = """EXISTS (
 )"""
 """SQL: whether the package ``p`` is a current record of the sources ``:sources``."""
 LAST_JOBS = """
-SELECT s.id, s.type, s.active, j.status, j.created, j.gather_started, j.finished,
+SELECT s.id, p.name, coalesce(nullif(p.title, ''), p.name) AS title, p.owner_org, s.type, s.active,
+    j.status, j.created, j.gather_started, j.finished,
     (SELECT count(*) FROM harvest_gather_error e WHERE e.harvest_job_id = j.id) AS gather_errors,
     (SELECT count(*) FROM harvest_object o WHERE o.harvest_job_id = j.id AND o.state = 'ERROR') AS errored,
     EXISTS (SELECT FROM harvest_object o WHERE o.harvest_job_id = j.id) AS objects,
     (SELECT count(*) FROM freshness_harvest_hold h, jsonb_array_elements(h.held) one
         WHERE h.source_id = s.id AND h.released_at IS NULL AND one ->> 'released' IS NULL)
-    AS held,
-    (SELECT owner_org FROM package WHERE id = s.id) AS owner_org
-FROM harvest_source s
+    AS held
+FROM harvest_source s JOIN package p ON p.id = s.id AND p.state = 'active'
+LEFT JOIN "group" g ON g.id = p.owner_org
 LEFT JOIN LATERAL (
     SELECT * FROM harvest_job WHERE source_id = s.id ORDER BY created DESC LIMIT 1
 ) j ON true
-WHERE s.id = ANY(:ids)"""
-"""SQL: the sources ``:ids``, their last jobs, and the numbers of their errors and held deletions."""
+WHERE {visible} AND (CAST(:organization AS text) IS NULL OR g.name = :organization)
+ORDER BY s.id"""
+"""SQL: the sources that a user may see, of ``:organization`` if it is given, with their last jobs and the
+numbers of their errors and held deletions."""
 
 
 NEWEST_JOBS = """

@@ -9,7 +9,6 @@ from datetime import datetime
 from typing import Any
 
 import ckan.plugins as p
-import ckan.plugins.toolkit as tk
 import sqlalchemy as sa
 
 from .. import settings
@@ -22,10 +21,9 @@ from ..harvesting.messages import from_column
 from ..harvesting.progress import BEGINNING, CRON, STILL, is_importing
 from ..harvesting.record import Record
 from ..harvesting.sources import our_names
-from ..status.package_fields import same_user
 from . import harvest_words, visibility
 from .display import JOBS, State
-from .tables import BATCH, Context, Row, TableRequest, with_iso_dates
+from .tables import Context, Row, TableRequest, with_iso_dates
 
 _COUNTED = ("added", "updated", "deleted", "not modified", "errored", "held")
 
@@ -201,14 +199,15 @@ def _title(content: str | None) -> str | None:
 
 def sources(request: TableRequest) -> Iterator[Row]:
     """Yield harvest sources with their last job: those that hold deletions first, then by errors."""
-    found = _sources(request) if p.plugin_loaded("harvest") else {}
-    if not found:
+    if not p.plugin_loaded("harvest"):
         return
-    rows = model.Session.execute(sa.text(harvest_tables.LAST_JOBS), {"ids": list(found)}).mappings()
+    visible, values = visibility.condition(request.context)
+    statement = sa.text(harvest_tables.LAST_JOBS.format(visible=visible))
+    values = {**values, "organization": request.organization}
+    rows = model.Session.execute(statement, values).mappings().all()
     numbers = _harvested(request.context)
     listed = [
         {
-            **found[row["id"]],
             **with_iso_dates(row, "created", "finished"),
             "errors": row["gather_errors"] + row["errored"],
             "state": _state(row),
@@ -224,37 +223,6 @@ def _state(row: Mapping[str, Any]) -> str | None:
         # Whatever the last job did, somebody must decide about the deletions of an earlier one.
         return "held"
     return state(row) if row["status"] else None
-
-
-def _sources(request: TableRequest) -> dict[str, Row]:
-    found: dict[str, Row] = {}
-    while True:
-        answer = tk.get_action("package_search")(
-            same_user(request.context),
-            {
-                "fq": f"+dataset_type:harvest {_of_organization(request.organization)}",
-                "rows": BATCH,
-                "start": len(found),
-                "sort": "id asc",
-                "include_private": True,
-                "fl": ["id", "name", "title"],
-                "facet": "false",
-            },
-        )["results"]
-        found |= {
-            document["id"]: {"name": document["name"], "title": document["title"]}
-            for document in answer
-        }
-        if len(answer) < BATCH:
-            return found
-
-
-def _of_organization(name: str | None) -> str:
-    """Return a filter query for the sources of an organization."""
-    if name is None:
-        return ""
-    escaped = name.replace("\\", "\\\\").replace('"', '\\"')
-    return f'+organization:"{escaped}"'
 
 
 def _harvested(context: Context) -> dict[str, int]:

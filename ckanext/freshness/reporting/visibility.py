@@ -54,7 +54,7 @@ def condition(context: Context) -> tuple[str, dict[str, Any]]:
 
 
 def _found(context: Context) -> list[str]:
-    """Return the ids of the datasets that the user may see; a page with many lists searches once."""
+    """Return the ids of the packages that the user may see; a page with many lists searches once."""
     if not has_request_context():
         return _search(context)
     known: dict[str, list[str]] = g.setdefault("freshness_visible", {})
@@ -65,11 +65,12 @@ def _found(context: Context) -> list[str]:
 
 
 def _search(context: Context) -> list[str]:
-    types = " OR ".join(f'"{name}"' for name in settings.aging().dataset_types)
+    # Harvest sources are packages, too. ckanext-harvest hides them unless a search names their type like this.
+    types = (*settings.aging().dataset_types, "harvest")
     found: list[str] = []
     while True:
         query = {
-            "fq": f"+dataset_type:({types})",
+            "fq": f"+({' OR '.join(f'dataset_type:{name}' for name in types)})",
             "include_private": True,
             "rows": _FOUND_AT_ONCE,
             "start": len(found),

@@ -447,17 +447,24 @@ def test_figures(get: Get, app: Any, people: dict[str, Any], ckan_config: Any) -
     assert "the token of the option ckanext.freshness.metrics.token" in refused.body
 
 
-def test_search_that_is_away(read: Read, clean_site: None, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def solr_away(clean_site: None, monkeypatch: pytest.MonkeyPatch) -> None:
     from ckan.lib.search import common
 
     away = "http://127.0.0.1:9/solr/none"
     monkeypatch.setitem(tk.config, "solr_url", away)
     if hasattr(common, "SolrSettings"):  # CKAN 2.11 reads the option once
         monkeypatch.setattr(common.SolrSettings, "_url", away)
-    page = read("/freshness/sources", status=503)
+
+
+def test_search_that_is_away(read: Read, labels_of_others: None, solr_away: None) -> None:
+    page = read("/freshness", status=503)
     assert "The search does not answer" in page.get_text()
-    # The database counts datasets.
-    assert read("/freshness").select("h1")
+
+
+def test_only_labels_of_others_need_the_search(read: Read, solr_away: None) -> None:
+    for name in ("", "/datasets", "/sources"):
+        assert read(f"/freshness{name}").select("h1")
 
 
 # The command and the action.
