@@ -71,7 +71,7 @@ def test_a_confirmation_is_taken_back_and_the_one_before_counts_again(
         shown = act("freshness_confirm", id=made["id"], withdraw="true")
         assert (shown["status"], shown["evidence"]) == ("delinquent", "review")
         assert shown["confirmation"] == {"date": "2026-01-11T12:00:00Z", "author": None}
-        assert stored(made["id"])["review_date"] == "2026-01-11T12:00:00"
+        assert stored(made["id"])["review_date"] == "2026-01-11T12:00:00Z"
         lose()
         shown = act("freshness_confirm", id=made["id"], withdraw=True)
     assert (shown["evidence"], shown["confirmation"]) == ("created", None)
