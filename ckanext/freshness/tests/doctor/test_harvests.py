@@ -6,7 +6,6 @@ import json
 import threading
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta, timezone
-from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +22,6 @@ from ckanext.freshness.ckan_adapter.harvest import harvest_queue_connection, har
 from ckanext.freshness.ckan_adapter.locks import is_held, locked
 from ckanext.freshness.dates import utc
 from ckanext.freshness.doctor import CHECKS, Severity, SiteFinding, examine
-from ckanext.freshness.harvesting import sources
-from ckanext.freshness.harvesting.fdp.source_type import FAIR_DATA_POINT
 from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source
 from ckanext.freshness.tests.servers.fdp import FdpServer
 from ckanext.harvest import model as harvest_model
@@ -212,13 +209,6 @@ def test_a_lost_job_of_another_harvester_is_left_to_it(harvest: Harvest) -> None
     assert one.advice.startswith(f"ckan harvester job-abort {job}")
 
 
-def test_our_source_types() -> None:
-    assert "fdp" in sources.our_names()
-    assert not {"ckan", "dcat_rdf"} & set(sources.our_names())
-    assert sources.source_type_named("fdp") is FAIR_DATA_POINT
-    assert sources.source_type_named("ckan") is sources.source_type_named(None) is None
-
-
 @pytest.mark.parametrize(
     ("state", "minutes", "stuck"),
     [("WAITING", 4, False), ("WAITING", 6, True), ("IMPORT", 6, True), ("PAGE", 6, True)],
@@ -328,19 +318,6 @@ def test_the_order_of_plugins(
     assert all(words in one.advice for one in found)
 
 
-def test_every_order_with_harvest_and_scheming(monkeypatch: pytest.MonkeyPatch) -> None:
-    ours = ("freshness", "fdp_harvester", "iati_harvester")
-    for order in permutations([*ours, "harvest", "scheming_datasets"]):
-        monkeypatch.setitem(tk.config, "ckan.plugins", list(order))
-        before = order[: order.index("freshness")]
-        wrong = [name for name in ("harvest", "scheming_datasets") if name in before]
-        found = findings(doctor.plugins)
-        assert [one.severity for one in found] == [Severity.PROBLEM] * len(wrong)
-        assert [one.advice for one in found] == [
-            f"Move freshness before {name} in ckan.plugins, then restart CKAN." for name in wrong
-        ]
-
-
 @pytest.mark.parametrize("tag", ["", "{% ckan_extends %}"])
 def test_templates_that_another_plugin_replaces(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, tag: str
@@ -425,8 +402,8 @@ def test_redis_of_the_queues_away(monkeypatch: pytest.MonkeyPatch) -> None:
     ]
 
 
-def test_each_check_has_a_name_of_its_own() -> None:
-    assert len({check.name for check in CHECKS}) == len(CHECKS)
+def test_few_checks_with_names_of_their_own() -> None:
+    assert len({check.name for check in CHECKS}) == len(CHECKS) <= 16
 
 
 def change(table: Any, id: str, **values: Any) -> None:
