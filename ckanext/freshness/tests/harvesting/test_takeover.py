@@ -21,6 +21,7 @@ from ckanext.freshness.tests.servers.base import Answer
 from ckanext.freshness.tests.servers.fdp import FdpServer, as_single_catalogue
 from ckanext.freshness.tests.servers.fdp_model import Kind as Level
 from ckanext.freshness.tests.servers.fdp_model import Record
+from ckanext.freshness.tests.servers.replay import FDP_TYPES, ReplayServer
 from ckanext.harvest import model as harvest_model
 
 pytestmark = pytest.mark.usefixtures("clean_site")
@@ -195,6 +196,25 @@ def written_by_another(package_id: str, guid: str, uri: str) -> None:
     if uri:
         kept.append({"key": "uri", "value": uri})
     call_action("package_update", {"user": sysadmin()}, **{**package, "extras": kept})
+
+
+def test_a_server_with_types_of_its_own_is_taken_over(clean_site: None) -> None:
+    """The datasets of GDI's harvester, below biobanks and series, keep their packages. None is deleted."""
+    with ReplayServer(FDP_TYPES) as server:
+        harvest = add_source(f"{server.url}/")
+        harvest.run()
+        before = identities(harvest)
+        assert len(before) > 20
+        for url, (package_id, _) in before.items():
+            # It puts the catalog that it came through into the guid, and knows no other.
+            written_by_another(package_id, f"catalog={server.url}/;dataset={url}", url)
+
+        said = look(harvest)
+        assert (said.changes[RecordClass.DELETED], said.held) == ([], [])
+        assert {one.url for one in said.changes[RecordClass.MOVED]} == before.keys()
+        job = harvest.run()
+        assert (job.stats["deleted"], job.stats["added"]) == (0, 0)
+        assert identities(harvest) == before
 
 
 # A source that is created again
