@@ -14,7 +14,7 @@ from ..aging.messages import N_
 from ..ckan_adapter.ckan_core import model
 from ..copies.store import StoreError
 from ..reporting import labels, run_summary, visibility
-from ..reporting.copy_urls import site_url
+from ..reporting.link_checks import site_url
 from ..reporting.tables import Context, Row, with_iso_dates
 from ..settings import OptionError
 from .cycle import publication

@@ -1,4 +1,4 @@
-"""Results of the last checks of a dataset's URLs, for people."""
+"""Results of the last checks of a dataset's URLs, for people, and the last known good copies of their files."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+import ckan.plugins.toolkit as tk
 import sqlalchemy as sa
 from dateutil.parser import isoparse
 
@@ -17,7 +18,6 @@ from ..ckan_adapter.ckan_core import model
 from ..dates import utc, utc_text
 from ..model.copies import LAST_CYCLE_CHECK
 from ..web.urls import display_url, host_of
-from . import copy_urls
 
 MOST = 100
 """Resources to show, since some datasets have thousands."""
@@ -43,14 +43,14 @@ def of_dataset(package_id: str, now: datetime, *, every: bool = False) -> dict[s
     candidates = {
         row.resource_id: row for row in check_rows.stream(now, checks, package_ids=[package_id])
     }
-    copies = copy_urls.of_resources([row.id for row in rows])
+    copies = copies_of([row.id for row in rows])
     resources = []
     for row in rows:
         candidate = candidates.get(row.id)
         never = _never_checked(row, candidate, moment, checks.rules)
         coming = candidate and selection.next_check(candidate, moment, checks.rules)
         shown = {**_resource(row, checks, never), **_coming(coming)}
-        resources.append({**shown, **copies.get(row.id, dict.fromkeys(copy_urls.KEYS))})
+        resources.append({**shown, **copies.get(row.id, dict.fromkeys(COPY_KEYS))})
     return {"total": rows[0].total if rows else 0, "resources": resources}
 
 
@@ -62,10 +62,10 @@ def of_resource(resource_id: str) -> dict[str, Any] | None:
     ).first()
     if row is None:
         return None
-    copies = copy_urls.of_resources([row.id])
+    copies = copies_of([row.id])
     return {
         **_resource(row, checks, _never_checked(row, None, None, checks.rules)),
-        **copies.get(row.id, dict.fromkeys(copy_urls.KEYS)),
+        **copies.get(row.id, dict.fromkeys(COPY_KEYS)),
     }
 
 
@@ -202,3 +202,62 @@ LEFT JOIN LATERAL ({LAST_CYCLE_CHECK}
 WHERE {{which}} AND r.state = 'active'
 ORDER BY coalesce(c.failures, 0) DESC, c.undetermined IS NULL, r.position, r.id
 LIMIT :most"""
+
+
+# Copies: their URLs, which are never stored, their date and their size.
+
+CACHED_URL = "cached_url"
+CACHED_ZIP_URL = "cached_zip_url"
+CACHED_AT = "cached_at"
+CACHED_SIZE = "cached_size"
+COPY_KEYS = (CACHED_URL, CACHED_ZIP_URL, CACHED_AT, CACHED_SIZE)
+
+COPY_COLUMNS = "c.zip_key, c.verified_at, c.size AS copy_size"
+"""What :func:`copy_shown` reads of a row ``c`` of ``freshness_copy``."""
+
+
+def copies_of(resource_ids: list[str]) -> dict[str, dict[str, Any]]:
+    """Return the copies by resource id; resources without a copy are absent."""
+    if not resource_ids:
+        return {}
+    rows = model.Session.execute(sa.text(_COPIES), {"ids": resource_ids})
+    return {row.id: copy_shown(row) for row in rows}
+
+
+def copy_shown(row: Any) -> dict[str, Any]:
+    """Return the values of :data:`COPY_KEYS` for a copy.
+
+    :param row: ``id`` and ``package_id`` of the resource, and :data:`COPY_COLUMNS`
+    """
+    return {
+        CACHED_URL: copy_url(row.package_id, row.id),
+        CACHED_ZIP_URL: None if row.zip_key is None else copy_zip_url(row.package_id, row.id),
+        CACHED_AT: utc_text(row.verified_at),
+        CACHED_SIZE: row.copy_size,
+    }
+
+
+def copy_url(package_id: str, resource_id: str, site: str | None = None) -> str:
+    """Return the URL of a copy.
+
+    :param site: the result of :func:`site_url`, to compute it only once for many copies
+    """
+    return f"{site or site_url()}/dataset/{package_id}/resource/{resource_id}/copy"
+
+
+def copy_zip_url(package_id: str, resource_id: str, site: str | None = None) -> str:
+    """Return the URL of the ZIP of a copy, with the parameters of :func:`copy_url`."""
+    return f"{copy_url(package_id, resource_id, site)}.zip"
+
+
+def site_url() -> str:
+    """Return the beginning of the site's URLs, without a slash at the end."""
+    # url_for works only within requests, and adds the visitor's language.
+    root = (tk.config.get("ckan.root_path") or "").replace("/{{LANG}}", "").rstrip("/")
+    site = str(tk.config.get("ckan.site_url") or "").rstrip("/")
+    return f"{site}{root}"
+
+
+_COPIES = f"""
+SELECT c.resource_id AS id, c.package_id, {COPY_COLUMNS} FROM freshness_copy c
+WHERE c.resource_id = ANY(:ids) AND c.key IS NOT NULL"""

@@ -17,7 +17,7 @@ from ..ckan_adapter import own_tables
 from ..ckan_adapter.ckan_core import model
 from ..dates import utc_text
 from ..model.copies import CYCLE_RESULTS
-from . import copy_urls, link_checks
+from . import link_checks
 
 KEY = "freshness_check"
 
@@ -104,12 +104,12 @@ def _facts(
             rows[row.part][row.id] = row
     # Update cycles check some files.
     results = _current(rows["link"], resources) | rows["cycle"]
-    copies = {id: copy_urls.shown(row) for id, row in rows["copy"].items()}
+    copies = {id: link_checks.copy_shown(row) for id, row in rows["copy"].items()}
     rule = settings.broken_rule() if any(row.failing_since for row in results.values()) else None
     return {
         id: {
             **_result(results.get(id), rule),
-            **(copies.get(id) or dict.fromkeys(copy_urls.KEYS)),
+            **(copies.get(id) or dict.fromkeys(link_checks.COPY_KEYS)),
         }
         for id in results.keys() | copies.keys()
     }
@@ -143,7 +143,7 @@ SELECT 'link' AS part, resource_id AS id, package_id, url, tried_at,
     NULL AS zip_key, CAST(NULL AS timestamp) AS verified_at, CAST(NULL AS bigint) AS copy_size
 FROM freshness_check WHERE package_id = ANY(:packages) AND tried_at IS NOT NULL
 UNION ALL
-SELECT 'copy', c.resource_id, c.package_id, NULL, NULL, NULL, NULL, NULL, NULL, {copy_urls.COLUMNS}
+SELECT 'copy', c.resource_id, c.package_id, NULL, NULL, NULL, NULL, NULL, NULL, {link_checks.COPY_COLUMNS}
 FROM freshness_copy c WHERE c.package_id = ANY(:packages) AND c.key IS NOT NULL
 UNION ALL
 SELECT 'cycle', i.resource_id, NULL, NULL, i.tried_at, i.outcome, i.failing_since, i.tried_at, i.failures,

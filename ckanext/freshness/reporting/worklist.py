@@ -16,7 +16,7 @@ from ..ckan_adapter.ckan_core import model
 from ..dates import aware, utc_now, utc_text
 from ..model.suggestions import IS_SUGGESTED
 from ..status.package_fields import same_user
-from . import chart, copy_urls, harvest_jobs
+from . import chart, harvest_jobs, link_checks
 from .dataset_tables import broken_links
 from .tables import MOST_COUNTED, Context, Row
 
@@ -158,7 +158,7 @@ def _values(within: Scope) -> dict[str, Any]:
 def _rows(statement: str, values: dict[str, Any]) -> list[Row]:
     found = model.Session.execute(sa.text(statement), values).mappings().all()
     sources = harvest_jobs.of_packages(row["id"] for row in found)
-    site = copy_urls.site_url()
+    site = link_checks.site_url()
     return [{**_row(row, site), "harvest_source": sources.get(row["id"])} for row in found]
 
 
@@ -175,7 +175,7 @@ def _row(row: Mapping[str, Any], site: str) -> Row:
     if shown.get("changed_at"):
         shown["beats"] = chart.beats(map(aware, shown.pop("changed_at")), utc_now())
     if shown.get("copied_at"):
-        shown["cached_url"] = copy_urls.url(row["id"], row["resource_id"], site)
+        shown["cached_url"] = link_checks.copy_url(row["id"], row["resource_id"], site)
     return shown
 
 

@@ -11,8 +11,17 @@ from flask.typing import ResponseReturnValue
 
 from ..dates import utc_now
 from ..iati import overview
-from ..reporting import tables, visibility
-from .responses import FORMATS, abort, file_of, page_number, redirect_to, refuse_address, render
+from ..reporting import tables
+from .responses import (
+    FORMATS,
+    abort,
+    file_of,
+    page_number,
+    redirect_to,
+    refuse_address,
+    render,
+    user_context,
+)
 
 iati_page = Blueprint("freshness_iati_page", __name__)
 
@@ -54,10 +63,9 @@ def failing_file(ending: str) -> ResponseReturnValue:
 
 def _reader() -> Mapping[str, Any]:
     """Return the context of the user, who must be allowed to read reports."""
-    user = tk.current_user
     if not _may("freshness_report"):
         abort(403, tk._("Log in to see this page"))
-    return visibility.NOBODY if user.is_anonymous else {"user": user.name, "auth_user_obj": user}
+    return user_context()
 
 
 def _may(action: str) -> bool:

@@ -29,6 +29,7 @@ from .responses import (
     refuse_address,
     render,
     require_csrf_token,
+    user_context,
 )
 
 worklist = Blueprint("freshness_worklist", __name__)
@@ -222,7 +223,7 @@ def _context() -> dict[str, Any]:
             words = tk._("You are not logged in any more. Log in, then try again.")
             raise tk.ValidationError({"user": [words]})
         abort(403, tk._("Log in to see your datasets."))
-    return {"user": user.name, "auth_user_obj": user}
+    return dict(user_context())
 
 
 def _group() -> str | None:

@@ -14,8 +14,7 @@ from ...model import CheckRun, FreshnessEvidence, ResourceCheck
 from ...reporting import link_checks, metrics
 from ...runs import queued_run
 from ...web.urls import display_url
-from .. import rate_limit
-from ..arguments import reference, whole_number
+from ..arguments import count_costly, reference, whole_number
 from .freshness import active_package
 
 __all__ = [
@@ -45,7 +44,7 @@ def freshness_check(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[
     """
     tk.check_access("freshness_check", context, data_dict)
     package = active_package(reference(data_dict))
-    rate_limit.count_costly(context, utc_now())
+    count_costly(context, utc_now())
     try:
         queued = queued_run.enqueue_dataset(package.id, package.title or package.name)
     except queued_run.RedisAwayError as error:

@@ -14,8 +14,7 @@ from ...dates import utc_now, utc_text
 from ...harvesting import holds, known_records, preview_job
 from ...harvesting.preview import source_type_of
 from ...harvesting.sources import ForeignSource
-from .. import rate_limit
-from ..arguments import reference
+from ..arguments import count_costly, reference
 
 log = logging.getLogger(__name__)
 
@@ -45,7 +44,7 @@ def freshness_harvest_preview(context: dict[str, Any], data_dict: dict[str, Any]
         source_type_of(source)
     except ForeignSource as error:
         raise tk.ValidationError({"id": [str(error)]}) from error
-    rate_limit.count_costly(context, utc_now())
+    count_costly(context, utc_now())
     title = source.title or source.url
     return preview_job.start(source.id, title, context["user"], utc_now()).as_dict()
 
