@@ -193,20 +193,6 @@ def by_status(request: TableRequest) -> dict[str, int]:
     return DATASETS.counts(replace(request, status=None), "f.status")
 
 
-def count_datasets(request: TableRequest) -> int:
-    """Return the number of datasets of a request."""
-    return count_of(by_status(request), request)
-
-
-def count_of(numbers: Mapping[str, int], request: TableRequest) -> int:
-    """Return the number of datasets of a request.
-
-    :param numbers: of :func:`by_status`
-    """
-    wanted = _statuses(request)["statuses"]
-    return sum(number for status, number in numbers.items() if wanted is None or status in wanted)
-
-
 DUE = _of_datasets(where="f.due BETWEEN :now AND :until", order="due", values=_soon)
 """Datasets that become due within a week, the earliest first."""
 

@@ -78,7 +78,7 @@ DATASETS = Table(
     ),
     (*_OF_PACKAGE, "status", *_DATES, "undetermined"),
     dataset_tables.DATASETS.rows,
-    dataset_tables.count_datasets,
+    dataset_tables.DATASETS.count,
 )
 DUE = Table(
     "due",
