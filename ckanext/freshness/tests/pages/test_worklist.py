@@ -238,7 +238,7 @@ def test_an_earlier_confirmation_counts_again(post: Post) -> None:
 
 
 def review(date: datetime) -> dict[str, str]:
-    return {"key": "review_date", "value": date.replace(microsecond=0).isoformat()}
+    return {"key": "review_date", "value": f"{date.replace(microsecond=0).isoformat()}Z"}
 
 
 def test_two_editors_confirm(post: Post) -> None:
