@@ -16,6 +16,7 @@ from .responses import (
     FORMATS,
     abort,
     file_of,
+    may,
     page_number,
     redirect_to,
     refuse_address,
@@ -37,7 +38,7 @@ def read() -> ResponseReturnValue:
     shown = overview.sources(_reader(), utc_now())
     return render(
         "freshness/iati.html",
-        {"sources": shown, "reason": overview.reason, "sees_runs": _may("freshness_run_list")},
+        {"sources": shown, "reason": overview.reason, "sees_runs": may("freshness_run_list")},
     )
 
 
@@ -63,14 +64,6 @@ def failing_file(ending: str) -> ResponseReturnValue:
 
 def _reader() -> Mapping[str, Any]:
     """Return the context of the user, who must be allowed to read reports."""
-    if not _may("freshness_report"):
+    if not may("freshness_report"):
         abort(403, tk._("Log in to see this page"))
     return user_context()
-
-
-def _may(action: str) -> bool:
-    try:
-        tk.check_access(action, {"user": tk.current_user.name})
-    except tk.NotAuthorized:
-        return False
-    return True

@@ -36,6 +36,7 @@ from .responses import (
     abort,
     file_of,
     last_page,
+    may,
     page_number,
     redirect_to,
     refuse_address,
@@ -82,7 +83,9 @@ def dashboard() -> ResponseReturnValue:
     """Show how the catalogue is doing, and what needs attention."""
     context = _reader()
     shown = overview(TableRequest(context, utc_now()))
-    return render("freshness/dashboard.html", {"shown": shown, "sees_runs": _may_see_runs(context)})
+    return render(
+        "freshness/dashboard.html", {"shown": shown, "sees_runs": may("freshness_run_list")}
+    )
 
 
 @report_pages.route("/freshness/organization/<name>")
@@ -291,15 +294,12 @@ def run_file(id: str, ending: str) -> ResponseReturnValue:
 @_with_error_pages
 def metrics() -> ResponseReturnValue:
     """Return the site's metrics for Prometheus, to sysadmins and holders of the token."""
-    if not _has_token():
-        try:
-            tk.check_access("freshness_run_list", dict(user_context()), {})
-        except tk.NotAuthorized:
-            words = tk._(
-                "These figures are for sysadmins, and for those who send the token of the option "
-                "{option} (Authorization: Bearer ...)"
-            )
-            raise tk.NotAuthorized(words.format(option=_TOKEN)) from None
+    if not _has_token() and not may("freshness_run_list"):
+        words = tk._(
+            "These figures are for sysadmins, and for those who send the token of the option "
+            "{option} (Authorization: Bearer ...)"
+        )
+        raise tk.NotAuthorized(words.format(option=_TOKEN))
     return Response(
         prometheus_metrics.text(visibility.SITE, utc_now()), content_type=CONTENT_TYPE_LATEST
     )
@@ -334,11 +334,3 @@ def _reader() -> Mapping[str, Any]:
     context = user_context()
     tk.check_access("freshness_report", dict(context), {})
     return context
-
-
-def _may_see_runs(context: Mapping[str, Any]) -> bool:
-    try:
-        tk.check_access("freshness_run_list", dict(context), {})
-    except tk.NotAuthorized:
-        return False
-    return True

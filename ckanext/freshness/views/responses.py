@@ -76,6 +76,15 @@ def user_context() -> Context:
     return {"user": user.name, "auth_user_obj": user}
 
 
+def may(action: str) -> bool:
+    """Decide whether the reader may call an action without an object."""
+    try:
+        tk.check_access(action, dict(user_context()), {})
+    except tk.NotAuthorized:
+        return False
+    return True
+
+
 def render(template: str, values: dict[str, Any]) -> str:
     """Return a rendered template."""
     return str(tk.render(template, values))
