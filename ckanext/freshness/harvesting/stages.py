@@ -374,7 +374,7 @@ def _import_page(source_id: str, ids: Sequence[str]) -> tuple[set[str], list[str
         failed, rest = _import_each(writer, pending)
     for failure in _index(writer.marks):
         for object_id in object_states.of_package(failure.package_id, ids):
-            object_states.add_error(object_id, f"Solr does not take the dataset: {failure.words}")
+            object_states.add_error(object_id, _error_message(failure.error, object_id))
             failed.add(object_id)
     return failed, rest
 

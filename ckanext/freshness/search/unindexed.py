@@ -45,7 +45,12 @@ class IndexFailure:
     """A dataset whose document could not be sent to Solr. Each run tries again."""
 
     package_id: str
-    words: str
+    error: Exception
+
+    @property
+    def words(self) -> str:
+        """The error for operators. It may hold a secret, so it is no text for pages."""
+        return f"{type(self.error).__name__}: {self.error}"[:1000]
 
     def in_words(self) -> str:
         """Return the failure for people."""
@@ -195,24 +200,24 @@ def index(marks: Mapping[str, datetime]) -> list[IndexFailure]:
         return []
     todo: Sequence[str] = list(marks)
     before = _versions(todo)
-    failures: dict[str, str] = {}
+    failures: dict[str, Exception] = {}
     while todo:
         failures |= _send(todo)
         after = _versions(todo)
         todo = [id_ for id_ in todo if before.get(id_) != after.get(id_)]
         before = after
     if failures and not solr_answers():
-        raise SolrAwayError(next(iter(failures.values())))
+        raise SolrAwayError(str(next(iter(failures.values()))))
     unmark({id_: since for id_, since in marks.items() if id_ not in failures})
     model.Session.commit()
-    return [IndexFailure(package_id, words) for package_id, words in failures.items()]
+    return [IndexFailure(package_id, error) for package_id, error in failures.items()]
 
 
-def _send(ids: Sequence[str]) -> dict[str, str]:
+def _send(ids: Sequence[str]) -> dict[str, Exception]:
     """Send documents and commit Solr; return the errors by dataset."""
     # The session may hold packages from before we wrote by SQL.
     model.Session.expire_all()
-    failures: dict[str, str] = {}
+    failures: dict[str, Exception] = {}
     for package_id in ids:
         try:
             _index(package_id)
@@ -221,7 +226,7 @@ def _send(ids: Sequence[str]) -> dict[str, str]:
                 raise
             # A plugin's hook or the dataset itself failed: send the other documents all the same.
             log.exception("Dataset %s could not be indexed", package_id)
-            failures[package_id] = f"{type(error).__name__}: {error}"[:1000]
+            failures[package_id] = error
             model.Session.rollback()
             if isinstance(error, SearchIndexError) and not solr_answers():
                 raise SolrAwayError(str(error)) from error
