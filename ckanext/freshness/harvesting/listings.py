@@ -9,6 +9,8 @@ A record that a list leaves out is absent only if the list was read whole. That 
   the source states agrees with what was read (:class:`PagedList`).
 - At least one record that it lists could be read, is current, or is a draft: its server refuses it with 401 or
   403 (:func:`lists_nothing_readable`).
+- Each record that it lists has a URL that can be requested: any other entry may be the record
+  (:func:`without_urls`).
 
 Pages shift while they are read: a source that sorts by the last edit moves a dataset from an unread page to a
 read one, and it is on none. If a current record is missing from a list of several pages, the pages are read
@@ -146,4 +148,13 @@ def nothing_readable(count: int, described: int = 0) -> str:
     return (
         f"none of the {count} records that it lists could be read, and none of them is known here: nothing is "
         "deleted for that"
+    )
+
+
+def without_urls(count: int) -> str:
+    """Return, for people, why a list proves nothing that names records without a usable URL."""
+    entries = "1 record" if count == 1 else f"{count} records"
+    return (
+        f"it lists {entries} without a URL that can be requested, and records that were listed before are "
+        "missing: nothing is deleted for that"
     )

@@ -71,7 +71,8 @@ class ListReader:
                 whole, first = _together(whole, outline), first or page
                 if not page.has_end:
                     self._listing.mark_unproved(page_url, NO_END, reported=True)
-                members = outline.datasets + [f"{page_url} {n}" for n in range(outline.blank)]
+                nameless = range(outline.blank + outline.texts)
+                members = outline.datasets + [f"{page_url} {n}" for n in nameless]
                 pages.add(
                     page,
                     members,
@@ -102,6 +103,7 @@ def _together(pages: DocumentOutline | None, page: DocumentOutline) -> DocumentO
         states_list=pages.states_list or page.states_list,
         services=pages.services + page.services,
         blank=pages.blank + page.blank,
+        texts=pages.texts + page.texts,
     )
 
 

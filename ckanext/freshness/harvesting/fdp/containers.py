@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from rdflib import URIRef
 
 from ...web.urls import display_url
-from ..listings import LOST_LIST, nothing_readable
+from ..listings import LOST_LIST, nothing_readable, without_urls
 from ..messages import HarvestMessage, MessageCode
 from ..rdf.record_graph import Mapper, mapped
 from ..record import (
@@ -105,6 +105,10 @@ class ContainerCrawl:
         self.aliases: dict[str, str] = {}
         self.warnings: list[str] = []
         self.not_harvested: dict[str, NotHarvested] = {}
+        self._doubts: dict[str, str] = {}
+        """By container, why its list does not prove that a record is absent."""
+        self._subjects: dict[str, str] = {}
+        """The URL in its document of each catalog, by its listed URL."""
 
     async def read(self) -> list[str]:
         """Read the root and everything below it; return the containers whose datasets pages may have."""
@@ -220,6 +224,9 @@ class ContainerCrawl:
         for dataset in outline.datasets:
             self._listing.add(dataset, url)
         self.described.update(outline.described)
+        refused = [*outline.refused, *outline.refused_catalogs]
+        if nameless := outline.blank + outline.texts + len(refused):
+            self._doubts[url] = without_urls(nameless)
         self._count_others(url, outline, is_counted=not is_catalog and not is_root)
         self._prove_list(url, outline)
         self._add_children(url, outline, url if is_catalog else place.catalog, below)
@@ -265,6 +272,7 @@ class ContainerCrawl:
             outline.type_name or "of no known type": int(is_counted),
             "dcat:DataService": outline.services,
             "dcat:Dataset without a URL (blank node)": outline.blank,
+            "text in place of a URL": outline.texts,
         }
         for kind, count in kinds.items():
             if count:
@@ -320,6 +328,8 @@ class ContainerCrawl:
             outline, document = await self._list_reader.read(url, is_catalog=place.is_catalog)
             if is_root:
                 self._check_same_catalog(url, outline)
+            elif place.is_catalog:
+                self._compare_catalog(url, outline)
             if not is_root and not outline.members and await self._is_draft(url):
                 raise UnreadableDocument(url, ReadOutcome.FORBIDDEN, "it is a draft")
             sighting = None
@@ -351,8 +361,7 @@ class ContainerCrawl:
 
         :raises UnreadableDocument: it describes another record.
         """
-        memory, key = self._reader.memory, f"{url}#catalog"
-        before, now = json.loads(memory.recall(key, "subject") or '""'), outline.subject or url
+        before, now = self._subject_before(url), outline.subject or url
         if before and last_segment(before) != last_segment(now):
             words = (
                 f"it describes {display_url(now)} instead of the catalog {display_url(before)}: nothing is "
@@ -361,7 +370,35 @@ class ContainerCrawl:
             reason = HarvestMessage(words, MessageCode.DESCRIBES_ANOTHER)
             raise UnreadableDocument(url, ReadOutcome.MALFORMED, reason)
         if outline.is_catalog:
-            memory.remember(key, "subject", json.dumps(now))
+            self._subjects[url] = now
+
+    def _compare_catalog(self, url: str, outline: DocumentOutline) -> None:
+        """Doubt a list if its URL led to another catalog before: servers redirect lost catalogs to others."""
+        before, now = self._subject_before(url), outline.subject or url
+        is_itself = loose_spelling(now) == loose_spelling(url)
+        if before and not is_itself and last_segment(before) != last_segment(now):
+            self._doubts[url] = (
+                f"it describes {display_url(now)} instead of the catalog {display_url(before)}, and records "
+                "that were listed before are missing: nothing is deleted for that"
+            )
+        self._subjects[url] = now
+
+    def _subject_before(self, url: str) -> str:
+        """Return the URL of a catalog in its document, as an earlier job read it; "" if none did."""
+        memory = self._reader.memory
+        return str(json.loads(memory.recall(_subject_key(url), "subject") or '""'))
+
+    def doubt(self, *, is_missing: bool) -> None:
+        """Mark the lists as unproved that do not prove that a record is absent, if one is missing.
+
+        Otherwise the catalogs of this job are those that the next one compares with.
+        """
+        if is_missing:
+            for url, reason in sorted(self._doubts.items()):
+                self._listing.mark_unproved(url, reason)
+        for url, subject in self._subjects.items():
+            if not is_missing or url not in self._doubts:
+                self._reader.memory.remember(_subject_key(url), "subject", json.dumps(subject))
 
     async def _is_draft(self, url: str) -> bool:
         return self._known.at(url) is None and await self._reader.is_draft(url)
@@ -428,6 +465,11 @@ class ContainerCrawl:
         for url, failure in self._forbidden.items():
             if is_catalog_lost or url in known_urls:
                 self._listing.errors.append(failure.message)
+
+
+def _subject_key(url: str) -> str:
+    """Return the key in the memory of the URL that a catalog has in its own document."""
+    return f"{url}#catalog"
 
 
 def _list_key(url: str) -> str:

@@ -162,6 +162,9 @@ class Crawl:
             self._catalogs.warn_of_parents(self._parents, self._subjects)
             missing = self._missing()
             self._doubt_unknown_lists(missing)
+            # Those whose own URLs answer 404 or 410 are gone, whatever the lists prove.
+            is_missing = any(self._answers.get(one.url) is not ReadOutcome.GONE for one in missing)
+            self._catalogs.doubt(is_missing=is_missing)
             if self.containers.unreadable or self.containers.unproved:
                 await self._ask(missing)
             for record in missing:

@@ -52,12 +52,23 @@ _PARTS_OF_RECORDS = frozenset(
 """Relations of containers whose members are parts of a record, and lead to no further datasets."""
 _LEAVES = (DCAT.Dataset, DCAT.DatasetSeries, DCAT.Distribution, DCAT.DataService)
 _HYDRA = Namespace("http://www.w3.org/ns/hydra/core#")
+_NEXT_PAGE = (
+    # Hydra's terms of today and of before 2014
+    *(_HYDRA["next"], _HYDRA.nextPage),
+    # TREE, ActivityStreams, XHTML, and LDP of before 2014
+    URIRef("https://w3id.org/tree#node"),
+    URIRef("https://www.w3.org/ns/activitystreams#next"),
+    URIRef("http://www.w3.org/1999/xhtml/vocab#next"),
+    LDP.nextPage,
+)
+"""Predicates by which documents name further pages."""
 _GENERIC_TYPES = (str(LDP), str(DCAT) + "Resource")
 
 _MOST_BYTES = 1200
 """Longest URL of a record. A guid has two URLs, and PostgreSQL's index on guids takes 2,704 bytes."""
 
-_NEVER_IN_URLS = re.compile("[\x00-\x1f\x7f\ud800-\udfff]")
+_NEVER_IN_URLS = re.compile("[\x00-\x1f\x7f\ud800-\udfff]| (?=https?://)")
+"""The blank is that of an IRI with a URL after a blank: it was read as a path relative to the document."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +108,8 @@ class DocumentOutline:
     services: int = 0
     blank: int = 0
     """Number of listed datasets that are blank nodes."""
+    texts: int = 0
+    """Number of listed catalogs and datasets that are texts, and no URLs."""
     states_list: bool = False
     """The document has a list of records, which may be empty."""
     described: list[str] = field(default_factory=list)
@@ -108,7 +121,7 @@ class DocumentOutline:
     refused_catalogs: list[str] = field(default_factory=list)
     """Listed catalogs of that kind."""
     next_pages: list[str] = field(default_factory=list)
-    """Further pages of the list by Hydra, as the document writes them."""
+    """Further pages of the list, as the document writes them."""
     last_pages: list[str] = field(default_factory=list)
     """Pages that the document names as the last one, and that are not this page itself."""
     total: int | None = None
@@ -191,6 +204,10 @@ def outline_of_container(
         blank=sum(
             isinstance(node, BNode) and not _members(graph, node)
             for node in graph.objects(subject, DCAT.dataset)
+        ),
+        texts=sum(
+            isinstance(node, Literal) and not _url_in(node)
+            for node in _nodes_listed(graph, subject, (*_CATALOG_PREDICATES, DCAT.dataset))
         ),
         states_list=bool(_relations(graph, subject) - _PARTS_OF_RECORDS) or total is not None,
         described=[
@@ -322,21 +339,20 @@ def _type_name(graph: Graph, node: Node) -> str:
 
 
 def _paging(graph: Graph) -> tuple[list[str], list[str], int | None]:
-    """Return a document's next pages, other pages that it calls the last, and the number of records, by Hydra.
+    """Return a document's next pages, other pages that it calls the last, and the number of records.
 
-    Both the terms of Hydra before 2014 (nextPage) and the present ones (next) are used. A document has one
-    list: totals that contradict each other count as none.
+    The last two are Hydra's. A document has one list: totals that contradict each other count as none.
     """
     pages = {
         str(node)
-        for name in ("next", "nextPage")
-        for node in graph.objects(None, _HYDRA[name])
-        if not isinstance(node, BNode)
+        for predicate in _NEXT_PAGE
+        for node in graph.objects(None, predicate)
+        if not isinstance(node, BNode) and node != RDF.nil
     }
     totals = {
         int(text)
         for node in graph.objects(None, _HYDRA.totalItems)
-        if (text := str(node)).isdecimal() and len(text) < 10
+        if (text := str(node).strip()).isdecimal() and len(text) < 10
     }
     lasts = [
         (str(page), str(last))
@@ -439,14 +455,18 @@ def _listed(graph: Graph, subject: Node, predicates: Iterable[URIRef]) -> list[s
     URLs in literals count too: an extra entry costs a request, a missing one could delete a dataset. So do the
     members of RDF collections, and what a catalog without a URL lists that is described in the same document.
     """
-    wanted = tuple(predicates)
+    return _urls(_nodes_listed(graph, subject, tuple(predicates)))
+
+
+def _nodes_listed(graph: Graph, subject: Node, wanted: tuple[URIRef, ...]) -> set[Node]:
+    """Return the nodes of a record's lists, whatever they are."""
     holders = {subject, *_nameless_catalogs(graph, subject)}
     named = {node for holder in holders for step in wanted for node in graph.objects(holder, step)}
     found = {member for node in named for member in (_members(graph, node) or [node])}
     for container in graph.subjects(LDP.membershipResource, subject):
         if not set(wanted).isdisjoint(graph.objects(container, LDP.hasMemberRelation)):
             found |= set(graph.objects(container, LDP.contains))
-    return _urls(found)
+    return found
 
 
 def _nameless_catalogs(graph: Graph, subject: Node) -> set[Node]:
@@ -474,11 +494,12 @@ def _members(graph: Graph, node: Node) -> list[Node]:
 
 def _urls(nodes: Iterable[Node]) -> list[str]:
     """Return the IRIs among some nodes, and the literals that are URLs, sorted."""
-    return sorted(
-        {
-            str(node)
-            for node in nodes
-            if isinstance(node, URIRef)
-            or (isinstance(node, Literal) and str(node).startswith(("http://", "https://")))
-        }
-    )
+    return sorted({url for node in nodes if (url := _url_in(node))})
+
+
+def _url_in(node: Node) -> str:
+    """Return an IRI, or the URL that a literal is, without blanks around it; "" for other nodes."""
+    if isinstance(node, URIRef):
+        return str(node)
+    text = str(node).strip() if isinstance(node, Literal) else ""
+    return text if text[:8].lower().startswith(("http://", "https://")) else ""

@@ -7,6 +7,7 @@ import contextlib
 import hashlib
 import json
 import logging
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -60,6 +61,9 @@ _OUTCOMES = {
 _TOO_MUCH = frozenset(
     {FailureReason.READ_TIMEOUT, FailureReason.TOTAL_TIMEOUT, FailureReason.TOO_LARGE}
 )
+
+_LAST_PART = re.compile("[/#]")
+"""What separates the last part of a URL from the others."""
 
 _UNAVAILABLE = frozenset({408, 429, 502, 503, 504})
 """Statuses of a host that is unavailable at the moment."""
@@ -474,8 +478,10 @@ def _links(answer: Answer) -> dict[str, str]:
     targets: dict[str, str] = {}
     for header in answer.headers.getall("Link", ()):
         for link in parse_header_links(header):
-            for relation in link.get("rel", "").lower().split():
-                targets.setdefault(relation, link["url"])
+            # Names of parameters are in any case, and a relation may be a URL (RFC 8288, sections 2.1 and 3).
+            relations = next((text for name, text in link.items() if name.lower() == "rel"), "")
+            for relation in relations.lower().split():
+                targets.setdefault(_LAST_PART.split(relation)[-1], link["url"])
     return targets
 
 

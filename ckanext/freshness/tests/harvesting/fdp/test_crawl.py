@@ -56,7 +56,7 @@ def test_bytes_as_last_time_are_not_parsed(fdp: FdpServer) -> None:
     parsed = {url for url in site.memory.rows if "#" not in url}
     assert len(parsed) == 3  # root, catalog, page
     unchanged(site)
-    assert site.memory.recalled == parsed
+    assert {url for url in site.memory.recalled if "#" not in url} == parsed
 
     digest, outline = site.memory.rows[fdp.iri_of(catalog)]
     kept = [fdp.iri_of(one) for one in fdp.datasets[:2]]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -230,3 +231,136 @@ def test_a_document_that_describes_the_whole_catalogue(fdp: FdpServer) -> None:
         "them itself, but records are read from documents of their own: ask the publisher to let their URLs "
         "answer"
     )
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        "' {0} '",
+        "'{0}\\n'",
+        "'{path}'",
+        "'<{0}>'",
+        "< {0}>",
+        "<\\u000A{0}\\u000A>",
+        "[ a dcat:Dataset ; dct:identifier '{0}' ]",
+        "[ a rdf:Bag ; rdf:_1 <{0}> ]",
+    ],
+)
+def test_an_entry_of_a_list_that_may_be_a_missing_record(fdp: FdpServer, entry: str) -> None:
+    """Its URL is badly written, or it has none: nothing is deleted for that, and the job says so."""
+    fdp.layout.pages = False
+    catalog = fdp.add_catalog()
+    first, *others = [fdp.iri_of(fdp.add_dataset(catalog)) for _ in range(3)]
+    site = Site(fdp)
+    site.job()
+    ids = site.ids()
+    entries = [entry.format(first, path=urlsplit(first).path), *(f"<{one}>" for one in others)]
+    rdf = "@prefix rdf: <http://www.w3.org/1999/02/22-rdf-syntax-ns#> ."
+    text = f"{rdf} <{fdp.iri_of(catalog)}> a dcat:Catalog ; dcat:dataset {', '.join(entries)} ."
+    fdp.files[catalog.path] = turtle(fdp, text)
+    job = site.job()
+    assert (job.of(RecordClass.DELETED), site.ids()) == (set(), ids)
+    if first not in job.kinds:
+        assert "it lists 1 record without a URL that can be requested" in job.container_errors[-1]
+    fdp.files.clear()
+    assert site.job().errors == []
+    assert site.ids() == ids
+
+
+def test_an_entry_without_a_url_costs_nothing_else(fdp: FdpServer) -> None:
+    """It is counted. What is gone is deleted, what is only unlisted as soon as all entries have URLs."""
+    fdp.layout.pages = False
+    catalog = fdp.add_catalog()
+    gone, unlisted, *others = [fdp.add_dataset(catalog) for _ in range(5)]
+    site = Site(fdp)
+    site.job()
+
+    def list_with_text(*datasets: str) -> None:
+        listed = ", ".join(f"<{one}>" for one in datasets)
+        text = f"<{fdp.iri_of(catalog)}> a dcat:Catalog ; dcat:dataset 'none', {listed} ."
+        fdp.files[catalog.path] = turtle(fdp, text)
+
+    rest = [fdp.iri_of(one) for one in others]
+    list_with_text(fdp.iri_of(unlisted), *rest)
+    fdp.faults[gone.path] = faults.Status(404)
+    job = site.job()
+    assert (job.errors, job.of(RecordClass.DELETED)) == ([], urls(fdp, gone))
+    assert job.survey.not_harvested["text in place of a URL"].count == 1
+    list_with_text(*rest)
+    job = site.job()
+    assert (len(job.errors), job.of(RecordClass.DELETED)) == (1, set())
+    fdp.files.clear()
+    fdp.unlist(unlisted, catalog)
+    job = site.job()
+    assert (job.errors, job.of(RecordClass.DELETED)) == ([], urls(fdp, unlisted))
+
+
+@pytest.mark.parametrize(
+    ("link", "statement"),
+    [
+        ('<BASE/next>; REL="Next"', ""),
+        ('<BASE/next>; rel="http://www.iana.org/assignments/relation/next"', ""),
+        ('<BASE/next>; rel="http://www.w3.org/ns/hydra/core#next"', ""),
+        ("", "<#v> <http://www.w3.org/1999/xhtml/vocab#next> <BASE/next> ."),
+        ("", "<#v> <https://www.w3.org/ns/activitystreams#next> <BASE/next> ."),
+        (
+            "",
+            "<#v> <https://w3id.org/tree#relation> [ <https://w3id.org/tree#node> <BASE/next> ] .",
+        ),
+        ("", "<#v> <http://www.w3.org/ns/ldp#nextPage> <BASE/next> ."),
+        ("", "<#v> <http://www.w3.org/ns/hydra/core#totalItems> ' 4 ' ."),
+    ],
+)
+def test_a_dataset_moves_to_a_page_that_is_linked_otherwise(
+    fdp: FdpServer, link: str, statement: str
+) -> None:
+    fdp.layout.pages = False
+    catalog = fdp.add_catalog()
+    *first, last = [fdp.iri_of(fdp.add_dataset(catalog)) for _ in range(4)]
+    site = Site(fdp)
+    site.job()
+    ids = site.ids()
+
+    def page(*datasets: str) -> str:
+        listed = ", ".join(f"<{one}>" for one in datasets)
+        return f"<{fdp.iri_of(catalog)}> a dcat:Catalog ; dcat:dataset {listed} ."
+
+    answer = turtle(fdp, page(*first) + statement)
+    headers = {**answer.headers, **({"Link": link.replace("BASE", fdp.url)} if link else {})}
+    fdp.files[catalog.path] = Answer(200, answer.body, headers)
+    fdp.files["/next"] = turtle(fdp, page(last))
+    job = site.job()
+    assert (job.of(RecordClass.DELETED), site.ids()) == (set(), ids)
+    if "totalItems" in statement:
+        (error,) = job.errors
+        assert error.endswith("it says that it has 4 records, and its pages list 3")
+    else:
+        assert (job.errors, job.of(RecordClass.UNCHANGED)) == ([], {*first, last})
+
+
+def test_a_catalog_whose_url_leads_to_another_one_that_is_not_listed(fdp: FdpServer) -> None:
+    """Nothing is deleted for that. If its datasets are elsewhere or gone, it counts as moved."""
+    fdp.layout.pages = False
+    catalog, lost, other = [fdp.add_catalog() for _ in range(3)]
+    for _ in range(12):
+        fdp.add_dataset(catalog)
+    datasets = [fdp.add_dataset(lost) for _ in range(2)]
+    new = fdp.add_dataset(other)
+    fdp.unlist(other, fdp.root)
+    site = Site(fdp)
+    site.job()
+    ids = site.ids()
+    fdp.faults[lost.path] = faults.Redirect(other.path)
+    for _ in range(2):
+        job = site.job()
+        (error,) = job.errors
+        assert error.startswith(
+            f"{fdp.url_of(lost)}: it describes {fdp.iri_of(other)} instead of the catalog "
+        )
+        assert job.of(RecordClass.DELETED) == set()
+    for one in datasets:
+        fdp.faults[one.path] = faults.Status(410)
+    job = site.job()
+    assert (job.errors, job.of(RecordClass.DELETED)) == ([], urls(fdp, *datasets))
+    assert set(site.ids()) == {*ids, fdp.iri_of(new)} - urls(fdp, *datasets)
+    unchanged(site)
