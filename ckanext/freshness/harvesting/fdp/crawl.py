@@ -292,6 +292,8 @@ class Crawl:
                 failure.outcome in _OUTCOMES_OF_DRAFTS
                 and self._known.of(url, self.containers.listed) is None
             )
+            if failure.outcome is ReadOutcome.GONE and not is_draft:
+                failure = await self._unless_there_as_before(url, failure)
             self._record_failed |= not is_draft
             if is_draft and failure.outcome is ReadOutcome.FORBIDDEN:
                 self._drafts.add(url)
@@ -305,6 +307,22 @@ class Crawl:
                 self._forbidden[url] = sighting
                 return
         self._sink(sighting, self.containers)
+
+    async def _unless_there_as_before(
+        self, url: str, failure: UnreadableDocument
+    ) -> UnreadableDocument:
+        """Return the failure of a current record that is listed under another URL, and gone there.
+
+        If the URL that it had still answers, the list is wrong, and the record is not gone.
+        """
+        known = self._known.of(url, self.containers.listed)
+        if known is None or known.url == url:
+            return failure
+        await self._check_unlisted(known.url)
+        if self._answers[known.url] is ReadOutcome.GONE:
+            return failure
+        words = f"{failure.reason}, but {display_url(known.url)}, its URL before, does not"
+        return UnreadableDocument(url, ReadOutcome.FAILED, words, status=failure.status)
 
     def _follow(self, url: str, listed_in: tuple[str, ...], member: ListedDataset) -> None:
         """Note the series of a dataset, and other records that it lists, on the source's hosts."""

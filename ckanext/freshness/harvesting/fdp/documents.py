@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import asdict, dataclass, field, fields
 
 from rdflib import BNode, Graph, Literal, Namespace, URIRef
@@ -67,8 +67,9 @@ _GENERIC_TYPES = (str(LDP), str(DCAT) + "Resource")
 _MOST_BYTES = 1200
 """Longest URL of a record. A guid has two URLs, and PostgreSQL's index on guids takes 2,704 bytes."""
 
-_NEVER_IN_URLS = re.compile("[\x00-\x1f\x7f\ud800-\udfff]| (?=https?://)")
-"""The blank is that of an IRI with a URL after a blank: it was read as a path relative to the document."""
+_NEVER_IN_URLS = re.compile("[\x00-\x1f\x7f\ud800-\udfff]")
+_URL_AFTER_BLANK = re.compile(" https?://")
+"""In an IRI that was a URL after a blank: it was read as a path relative to the document."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,10 +189,11 @@ def outline_of_container(
         words = "it describes no dcat:Catalog"
         raise DocumentError(HarvestMessage(words, MessageCode.NO_CATALOG))
     is_catalog = subject in catalogs and subject not in roots
+    nodes = _spellings(graph, subject)
     own = {str(node) for node in graph.objects(subject, DCAT.service)}
-    below = _listed(graph, subject, _CATALOG_PREDICATES)
-    datasets_ = [url for url in _listed(graph, subject, (DCAT.dataset,)) if url not in own]
-    parts = set(_parts(graph, subject)) - own - {*below, *datasets_, str(subject)}
+    below = _listed(graph, nodes, _CATALOG_PREDICATES)
+    datasets_ = [url for url in _listed(graph, nodes, (DCAT.dataset,)) if url not in own]
+    parts = set(_parts(graph, nodes)) - own - {*below, *datasets_, str(subject)}
     next_pages, last_pages, total = _paging(graph)
     return DocumentOutline(
         subject=str(subject),
@@ -203,17 +205,19 @@ def outline_of_container(
         services=len(own),
         blank=sum(
             isinstance(node, BNode) and not _members(graph, node)
-            for node in graph.objects(subject, DCAT.dataset)
+            for holder in nodes
+            for node in graph.objects(holder, DCAT.dataset)
         ),
         texts=sum(
-            isinstance(node, Literal) and not _url_in(node)
-            for node in _nodes_listed(graph, subject, (*_CATALOG_PREDICATES, DCAT.dataset))
+            _is_text(node)
+            for node in _nodes_listed(graph, nodes, (*_CATALOG_PREDICATES, DCAT.dataset))
         ),
-        states_list=bool(_relations(graph, subject) - _PARTS_OF_RECORDS) or total is not None,
+        states_list=bool(_relations(graph, nodes) - _PARTS_OF_RECORDS) or total is not None,
         described=[
             one for one in (*below, *datasets_) if (URIRef(one), DCTERMS.title, None) in graph
         ],
-        by_containers=bool(datasets_) and (subject, DCAT.dataset, None) not in graph,
+        by_containers=bool(datasets_)
+        and not any((node, DCAT.dataset, None) in graph for node in nodes),
         refused=_refused(datasets_),
         refused_catalogs=_refused(below),
         next_pages=next_pages,
@@ -303,7 +307,7 @@ def _datasets(graph: Graph) -> set[URIRef]:
 
 def _member(graph: Graph, node: URIRef) -> ListedDataset:
     named = _urls(graph.objects(node, DCAT.distribution))
-    listed = _listed(graph, node, (DCAT.distribution,))
+    listed = _listed(graph, {node}, (DCAT.distribution,))
     inner = [distribution for distribution, _ in distributions_inside(graph, node)]
     return ListedDataset(
         subject=str(node),
@@ -313,10 +317,10 @@ def _member(graph: Graph, node: URIRef) -> ListedDataset:
         contained=undescribed(
             (url for url in listed if url not in named and _is_requestable(url)), [graph]
         ),
-        series=list(filter(_is_requestable, _listed(graph, node, SERIES_PREDICATES))),
-        parts=list(filter(_is_requestable, _contained(graph, node, SERIES_PREDICATES))),
+        series=list(filter(_is_requestable, _listed(graph, {node}, SERIES_PREDICATES))),
+        parts=list(filter(_is_requestable, _contained(graph, {node}, SERIES_PREDICATES))),
         is_catalog=(node, RDF.type, DCAT.Catalog) in graph
-        and bool(_listed(graph, node, (DCAT.dataset, *_CATALOG_PREDICATES))),
+        and bool(_listed(graph, {node}, (DCAT.dataset, *_CATALOG_PREDICATES))),
     )
 
 
@@ -367,26 +371,28 @@ def _paging(graph: Graph) -> tuple[list[str], list[str], int | None]:
     return sorted(pages), last_pages, totals.pop() if len(totals) == 1 else None
 
 
-def _relations(graph: Graph, subject: Node) -> set[Node]:
+def _relations(graph: Graph, nodes: Iterable[Node]) -> set[Node]:
     """Return the relations of the containers whose members belong to a record."""
     return {
         relation
-        for container in graph.subjects(LDP.membershipResource, subject)
+        for container in _containers(graph, nodes)
         for relation in graph.objects(container, LDP.hasMemberRelation)
     }
 
 
-def _parts(graph: Graph, subject: Node) -> list[str]:
+def _parts(graph: Graph, nodes: Collection[Node]) -> list[str]:
     """Return the records of unknown types that a record lists, by its own statements or by a container."""
-    named = {node for step in _PART_PREDICATES for node in graph.objects(subject, step)}
+    named = {
+        part for node in nodes for step in _PART_PREDICATES for part in graph.objects(node, step)
+    }
     known = (*_CATALOG_PREDICATES, DCAT.dataset)
-    return sorted({*_urls(named), *_contained(graph, subject, known)})
+    return sorted({*_urls(named), *_contained(graph, nodes, known)})
 
 
-def _contained(graph: Graph, subject: Node, known: Iterable[URIRef]) -> list[str]:
+def _contained(graph: Graph, nodes: Iterable[Node], known: Iterable[URIRef]) -> list[str]:
     """Return the members of a record's containers whose relation is neither known nor one to its parts."""
     found: set[Node] = set()
-    for container in graph.subjects(LDP.membershipResource, subject):
+    for container in _containers(graph, nodes):
         relations = set(graph.objects(container, LDP.hasMemberRelation))
         if relations.isdisjoint({*known, *_PARTS_OF_RECORDS}):
             found |= set(graph.objects(container, LDP.contains))
@@ -449,30 +455,49 @@ def _refused(urls: Iterable[str]) -> list[str]:
     ]
 
 
-def _listed(graph: Graph, subject: Node, predicates: Iterable[URIRef]) -> list[str]:
+def _listed(graph: Graph, nodes: Collection[Node], predicates: Iterable[URIRef]) -> list[str]:
     """Return what a record lists, by its own predicates or by a container in its document.
 
     URLs in literals count too: an extra entry costs a request, a missing one could delete a dataset. So do the
     members of RDF collections, and what a catalog without a URL lists that is described in the same document.
     """
-    return _urls(_nodes_listed(graph, subject, tuple(predicates)))
+    return _urls(_nodes_listed(graph, nodes, tuple(predicates)))
 
 
-def _nodes_listed(graph: Graph, subject: Node, wanted: tuple[URIRef, ...]) -> set[Node]:
+def _nodes_listed(graph: Graph, nodes: Collection[Node], wanted: tuple[URIRef, ...]) -> set[Node]:
     """Return the nodes of a record's lists, whatever they are."""
-    holders = {subject, *_nameless_catalogs(graph, subject)}
+    holders = {*nodes, *_nameless_catalogs(graph, nodes)}
     named = {node for holder in holders for step in wanted for node in graph.objects(holder, step)}
     found = {member for node in named for member in (_members(graph, node) or [node])}
-    for container in graph.subjects(LDP.membershipResource, subject):
+    for container in _containers(graph, nodes):
         if not set(wanted).isdisjoint(graph.objects(container, LDP.hasMemberRelation)):
             found |= set(graph.objects(container, LDP.contains))
     return found
 
 
-def _nameless_catalogs(graph: Graph, subject: Node) -> set[Node]:
+def _spellings(graph: Graph, subject: Node) -> set[Node]:
+    """Return a record, and the other spellings of its URL under which the document has lists.
+
+    Behind a proxy, servers mix http and https, or URLs with and without a last slash.
+    """
+    lists = (DCAT.dataset, *_CATALOG_PREDICATES, *_PART_PREDICATES)
+    nodes = {node for predicate in lists for node in graph.subjects(predicate)}
+    nodes |= set(graph.objects(None, LDP.membershipResource))
+    plain = loose_spelling(str(subject))
+    return {subject} | {
+        node for node in nodes if isinstance(node, URIRef) and loose_spelling(node) == plain
+    }
+
+
+def _containers(graph: Graph, nodes: Iterable[Node]) -> list[Node]:
+    """Return the LDP containers of a record."""
+    return [one for node in nodes for one in graph.subjects(LDP.membershipResource, node)]
+
+
+def _nameless_catalogs(graph: Graph, nodes: Iterable[Node]) -> set[Node]:
     """Return the catalogs below a record that are blank nodes in its document."""
     found: set[Node] = set()
-    pending = [subject]
+    pending = list(nodes)
     while pending:
         node = pending.pop()
         below = {one for step in _CATALOG_PREDICATES for one in graph.objects(node, step)}
@@ -503,3 +528,10 @@ def _url_in(node: Node) -> str:
         return str(node)
     text = str(node).strip() if isinstance(node, Literal) else ""
     return text if text[:8].lower().startswith(("http://", "https://")) else ""
+
+
+def _is_text(node: Node) -> bool:
+    """Return whether a listed node is a text that is no URL, or an IRI that was made of a text."""
+    if isinstance(node, URIRef):
+        return _URL_AFTER_BLANK.search(node) is not None
+    return isinstance(node, Literal) and not _url_in(node)

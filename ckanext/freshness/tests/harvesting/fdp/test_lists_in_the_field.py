@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from urllib.parse import urlsplit
 
 import pytest
@@ -364,3 +365,47 @@ def test_a_catalog_whose_url_leads_to_another_one_that_is_not_listed(fdp: FdpSer
     assert (job.errors, job.of(RecordClass.DELETED)) == ([], urls(fdp, *datasets))
     assert set(site.ids()) == {*ids, fdp.iri_of(new)} - urls(fdp, *datasets)
     unchanged(site)
+
+
+@pytest.mark.parametrize("respell", [lambda url: f"{url}/", lambda url: f"https{url[4:]}"])
+@pytest.mark.parametrize("is_container", [True, False])
+def test_a_list_of_a_catalog_in_another_spelling_of_its_url(
+    fdp: FdpServer, is_container: bool, respell: Callable[[str], str]
+) -> None:
+    """Behind a proxy, servers mix the spellings of a record's URL in one document."""
+    fdp.layout.pages = False
+    catalog, above = fdp.add_catalog(), fdp.add_catalog()
+    datasets = [fdp.iri_of(fdp.add_dataset(catalog)) for _ in range(6)]
+    site = Site(fdp)
+    site.job()
+    iri = fdp.iri_of(catalog)
+    other = f"<{respell(iri)}> dcat:dataset <{datasets[0]}> ; dct:hasPart <{fdp.iri_of(above)}> ."
+    if is_container:
+        other = (
+            "<#c> a ldp:DirectContainer ; ldp:hasMemberRelation <http://o.example/cohort> ;"
+            f"ldp:membershipResource <{respell(iri)}> ; ldp:contains <{datasets[0]}> ."
+        )
+    listed = ", ".join(f"<{one}>" for one in datasets[1:])
+    text = f"@prefix ldp: <http://www.w3.org/ns/ldp#> . <{iri}> a dcat:Catalog ; dcat:dataset {listed} ."
+    fdp.files[catalog.path] = turtle(fdp, f"{text} {other}")
+    job = site.job()
+    assert (job.errors, job.of(RecordClass.UNCHANGED)) == ([], set(datasets))
+
+
+def test_a_record_that_is_gone_only_at_another_spelling_of_its_url(fdp: FdpServer) -> None:
+    """molgenis/molgenis-emx2 3833: a server that answers only one of the URLs with and without a last slash."""
+    fdp.layout.pages = False
+    catalog = fdp.add_catalog()
+    first, *others = [fdp.add_dataset(catalog) for _ in range(6)]
+    site = Site(fdp)
+    site.job()
+    ids, iri = site.ids(), fdp.iri_of(first)
+    listed = ", ".join(f"<{fdp.iri_of(one)}>" for one in others)
+    text = f"<{fdp.iri_of(catalog)}> a dcat:Catalog ; dcat:dataset <{iri}/>, {listed} ."
+    fdp.files[catalog.path] = turtle(fdp, text)
+    job = site.job()
+    assert (site.ids(), job.of(RecordClass.DELETED)) == (ids, set())
+    assert job.errors == [f"{iri}/: it answers 404, but {iri}, its URL before, does not"]
+    fdp.faults[first.path] = faults.Status(410)
+    job = site.job()
+    assert (job.errors, job.of(RecordClass.DELETED)) == ([], {iri})
