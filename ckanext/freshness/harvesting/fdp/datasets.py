@@ -17,6 +17,7 @@ from rdflib.term import Node
 
 from ...dates import utc_words
 from ...web.urls import display_url
+from ..legal_values import brief
 from ..rdf.parsing import DCAT, DocumentError
 from ..rdf.record_graph import Mapper, mapped, record_graph
 from ..record import (
@@ -158,6 +159,8 @@ class _DatasetAssembly:
         self._outside: list[tuple[Graph, set[Node]]] = []
         """Own distributions in other documents."""
         self._named_nodes: set[Node] = set()
+        self._without_url: list[str] = []
+        """What the dataset's dcat:distribution names in place of URLs that can be requested."""
         self._named: dict[str, str] = {}
         """All distributions that the dataset's dcat:distribution names: URL by spelling."""
         self._described: set[str] = set()
@@ -180,6 +183,9 @@ class _DatasetAssembly:
         self._named_nodes = set(self._graph.objects(self._subject, DCAT.distribution))
         named = documents.distributions_of(self._graph, self._subject)
         self._named = {loose_spelling(url): url for url in named}
+        self._without_url = documents.distributions_without_url(self._graph, self._subject)
+        # The next job has to warn, too.
+        self.without_fingerprint |= bool(self._without_url)
         for node, part_of in documents.distributions_inside(self._graph, self._subject):
             if self._claim(node, part_of, document):
                 self._inside.add(node)
@@ -332,6 +338,10 @@ class _DatasetAssembly:
         warnings: list[str] = []
         if (page := self._parts.broken_page) and not page.reported:
             warnings.append(f"{page}; the distributions were read one by one")
+        warnings += [
+            f'distribution: "{brief(text)}" is no URL that can be requested; it is left out'
+            for text in self._without_url
+        ]
         kept = self._kept(warnings, is_last=is_last, all_read=all_read)
         # If the dataset names distributions, those that only a container lists are other datasets'.
         failed = {
@@ -391,6 +401,9 @@ class _DatasetAssembly:
         A resource that is removed now has None. Warnings are added to ``warnings``.
         """
         broken_page = self._parts.broken_page
+        if broken_page is None and self._without_url:
+            words = "its dataset names a distribution without a URL that can be requested"
+            broken_page = UnreadableDocument(self._url, ReadOutcome.MALFORMED, words)
         has_foreign_host = any(
             spelled not in self._described and not self._reader.may_visit(url)
             for spelled, url in self._named.items()

@@ -261,6 +261,16 @@ def distributions_of(graph: Graph, dataset: Node) -> list[str]:
     return list(filter(_is_requestable, _urls(graph.objects(dataset, DCAT.distribution))))
 
 
+def distributions_without_url(graph: Graph, dataset: Node) -> list[str]:
+    """Return the texts and URLs in a dataset's dcat:distribution that cannot be requested."""
+    nodes = graph.objects(dataset, DCAT.distribution)
+    return sorted(
+        str(node)
+        for node in nodes
+        if _is_text(node) or (isinstance(node, URIRef) and not _is_requestable(node))
+    )
+
+
 def distribution_of(graph: Graph, url: str, final_url: str) -> Node:
     """Return the distribution that its own document describes.
 

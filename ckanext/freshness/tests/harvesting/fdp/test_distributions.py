@@ -282,3 +282,30 @@ def test_a_distribution_that_its_document_calls_otherwise(fdp: FdpServer) -> Non
     job = site.job(NOW + timedelta(hours=24))
     assert job.of(RecordClass.CHANGED) == urls(fdp, dataset)
     assert resources(site, fdp, dataset) == []
+
+
+@pytest.mark.parametrize("entry", ["'/distribution/1'", "< {}>", "<\\u000A{}>"])
+def test_a_distribution_without_a_url_may_be_one_that_is_missing(
+    fdp: FdpServer, entry: str
+) -> None:
+    """Its resource stays, and each job warns until the dataset names URLs again."""
+    fdp.layout.pages = False
+    dataset = fdp.add_dataset(fdp.add_catalog())
+    iri = fdp.iri_of(dataset)
+    site = Site(fdp)
+    site.job()
+    resources = site.packages[iri].content["resources"]
+    first, second = [one["uri"] for one in resources]
+    text = f"<{iri}> a <{DCAT}Dataset> ; <{DCAT}distribution> {entry.format(first)}, <{second}> ."
+    fdp.files[dataset.path] = Answer.text(text, "text/turtle")
+    for _ in range(2):
+        job = site.job()
+        assert site.packages[iri].content["resources"] == resources
+        stays, left_out = job.warnings
+        assert stays.startswith(f"distribution {first}: its dataset names a distribution without")
+        assert left_out.endswith("is no URL that can be requested; it is left out")
+    fdp.files[dataset.path] = Answer.text(
+        text.replace(entry.format(first) + ", ", ""), "text/turtle"
+    )
+    job = site.job()
+    assert (job.warnings, len(site.packages[iri].resources)) == ([], 1)
