@@ -69,7 +69,7 @@ class _Harvester:
         return stages.original_url(harvest_object_id)
 
     def gather_stage(self, harvest_job: Any) -> list[str] | None:
-        return stages.gather(self.source_type, harvest_job.id)
+        return stages.gather_job(self.source_type, harvest_job)
 
     def fetch_stage(self, harvest_object: Any) -> bool:
         return stages.fetch(harvest_object)

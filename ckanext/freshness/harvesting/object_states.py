@@ -372,17 +372,26 @@ def read_again(harvest_object: Any, object_id: str, source_id: str) -> bool:
     """
     statement = sa.select(_object.c.current, _object.c.package_id).where(_object.c.id == object_id)
     row = model.Session.execute(statement).first()
-    values: dict[str, Any] = {}
-    if row is not None:
-        values = {"current": row.current, "package_id": row.package_id}
-    else:
-        # A rollback has made its attributes unloaded, and they could not be loaded again.
-        columns = sa.inspect(harvest_object).mapper.column_attrs.keys()
-        values = dict.fromkeys(sa.inspect(harvest_object).unloaded.intersection(columns))
-        values |= {"id": object_id, "harvest_source_id": source_id}
-    for key, value in values.items():
+    if row is None:
+        _fill_unloaded(harvest_object, id=object_id, harvest_source_id=source_id)
+        return False
+    for key, value in row._mapping.items():
         set_committed_value(harvest_object, key, value)
-    return row is not None
+    return True
+
+
+def read_job_again(harvest_job: Any, job_id: str, source_id: str) -> None:
+    """See that ckanext-harvest can use a HarvestJob after its gather, also if its row is gone."""
+    if harvest_tables.job_row(job_id) is None:
+        _fill_unloaded(harvest_job, id=job_id, source_id=source_id)
+
+
+def _fill_unloaded(row: Any, **known: str) -> None:
+    """Set the attributes that a rollback has unloaded, and that cannot be loaded again."""
+    state = sa.inspect(row)
+    unloaded = state.unloaded.intersection(state.mapper.column_attrs.keys())
+    for key, value in {**dict.fromkeys(unloaded), **known}.items():
+        set_committed_value(row, key, value)
 
 
 def finish(done: Sequence[str], failed: Sequence[str]) -> None:

@@ -266,6 +266,10 @@ def test_what_is_read_is_declared_and_the_other_way_round() -> None:
 # What the readers make of them
 
 
+def test_learned_is_the_default_policy() -> None:
+    assert DECLARED["ckanext.freshness.check.policy"]["default"] == "learned"
+
+
 @pytest.mark.usefixtures("with_plugins")
 def test_the_defaults_for_harvests() -> None:
     limits = settings.harvest_limits(SourceConfig())

@@ -116,7 +116,9 @@ def test_a_record_whose_source_is_cleared_while_its_consumer_waits(
 
 
 def test_a_source_that_is_cleared_while_it_is_gathered(fdp: FdpServer, harvest: Harvest) -> None:
-    fault = fdp.faults[fdp.catalogs[0].path] = Hold()
+    path = fdp.catalogs[0].path
+    before = fdp.count(path)
+    fault = fdp.faults[path] = Hold()
     harvest.start()
     ended_well: list[bool] = []
 
@@ -125,7 +127,7 @@ def test_a_source_that_is_cleared_while_it_is_gathered(fdp: FdpServer, harvest: 
         ended_well.append(True)
 
     consumer = in_a_thread(consume)
-    fdp.wait_for(fdp.catalogs[0].path)
+    fdp.wait_for(path, before + 1)
     clear_source(harvest)
     model.Session.remove()
     fault.release()
