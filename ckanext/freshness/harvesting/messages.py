@@ -57,6 +57,7 @@ class MessageCode(str, enum.Enum):
     MAY_BE_LISTED = "may be listed"
     CATALOG_REFUSED = "catalog refused"
     ACCESS_REFUSED = "access refused"
+    STILL_LISTED = "still listed"
     FOREIGN = "foreign"
     CONTAINER_NOT_READ = "container not read"
 

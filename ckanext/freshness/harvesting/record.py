@@ -292,7 +292,7 @@ class KnownRecord:
     package_id: str | None = None
     fingerprint: str | None = None
     forbidden_since: datetime | None = None
-    """When a job first found it listed but answering 401/403 (aware, UTC). None if it last answered."""
+    """When a job first found it listed but answering 401, 403, 404 or 410. None if it last answered."""
     subject: str | None = None
     """The URL that the record's own document names, if it differs from ``url``."""
     foreign: bool = False

@@ -5,11 +5,14 @@ pure: it uses neither the network nor the database, and ``now`` is an argument.
 
 A record is deleted only if the crawl proves that it is gone:
 
-- Its own URL answers 404 or 410; or
+- Its own URL answers 404 or 410, and no container lists it; or
 - all containers (root, catalogs, pages) were proved to be read whole (:mod:`.listings`), and none lists it; or
-- it is listed but answers 401 or 403, and either the complete pages of its catalog no longer contain it,
-  or two jobs at least 24 hours apart found the same. If more than half of a catalog's records answer 401 or
-  403, the server refuses everything, and none of them is deleted.
+- it is listed but answers 401, 403, 404 or 410, and two jobs at least 24 hours apart found the same. Proxies
+  answer 404 for a moment while a server starts again; or
+- it is listed but answers 401 or 403, and the complete pages of its catalog no longer contain it.
+
+If more than half of a catalog's records answer 401 or 403, the server refuses everything, and none of them is
+deleted.
 
 Any other failure keeps records:
 
@@ -35,9 +38,9 @@ from .messages import HarvestMessage, MessageCode
 from .record import Containers, KnownRecord, ReadOutcome, SeenRecord
 
 WITHDRAWN_AFTER = timedelta(hours=24)
-"""How far apart two jobs must receive 401 or 403 before a listed record counts as withdrawn.
+"""How far apart two jobs must receive 401, 403, 404 or 410 before a listed record counts as withdrawn.
 
-The same applies to a listed distribution that answers 401, 403, 404 or 410.
+The same applies to a listed distribution.
 """
 
 
@@ -364,7 +367,7 @@ def _decide(
             words = f"kept: {shield} could not be read"
             reason = HarvestMessage(words, MessageCode.CONTAINER_NOT_READ)
             return AbsentRecord(known, False, reason, since)
-    if seen is not None and seen.outcome is ReadOutcome.GONE:
+    if seen is not None and seen.outcome is ReadOutcome.GONE and not is_listed:
         reason = HarvestMessage("its own URL answers 404 or 410: it is gone", MessageCode.GONE)
         return AbsentRecord(known, True, reason)
     if seen is None or not is_listed:
@@ -381,6 +384,8 @@ def _decide(
         return AbsentRecord(known, False, reason, since)
     if seen.outcome is ReadOutcome.FORBIDDEN:
         return _decide_forbidden(known, seen, refusing, now)
+    if seen.outcome is ReadOutcome.GONE:
+        return _decide_gone(known, now)
     reason = HarvestMessage("kept: listed, but could not be read", MessageCode.NOT_READ)
     return AbsentRecord(known, False, reason, since)
 
@@ -414,6 +419,20 @@ def _decide_forbidden(
         return AbsentRecord(known, True, HarvestMessage(words, MessageCode.WITHDRAWN))
     words = "kept: it answers 401 or 403; gone if a job at least 24 hours from now finds the same"
     reason = HarvestMessage(words, MessageCode.ACCESS_REFUSED)
+    return AbsentRecord(known, False, reason, since)
+
+
+def _decide_gone(known: KnownRecord, now: datetime) -> AbsentRecord:
+    """Decide about a listed record that answers 404 or 410: the server contradicts itself."""
+    since = known.forbidden_since or now
+    if now - since >= WITHDRAWN_AFTER:
+        words = f"it is listed, but has answered 404 or 410 since {utc_words(since)}: it is gone"
+        return AbsentRecord(known, True, HarvestMessage(words, MessageCode.GONE))
+    words = (
+        "kept: it answers 404 or 410, but is still listed; gone if a job at least 24 hours from now finds "
+        "the same"
+    )
+    reason = HarvestMessage(words, MessageCode.STILL_LISTED)
     return AbsentRecord(known, False, reason, since)
 
 

@@ -129,6 +129,9 @@ SENTENCES: dict[MessageCode, str | tuple[str, str]] = {
     MessageCode.ACCESS_REFUSED: N_(
         "The source refuses access to it. If it still does after a day, it counts as gone."
     ),
+    MessageCode.STILL_LISTED: N_(
+        "The source lists it, but says that it is gone. If it still does after a day, it counts as gone."
+    ),
     MessageCode.FOREIGN: N_(
         "It came from another harvester, and whether it is still there cannot be told."
     ),

@@ -234,7 +234,7 @@ FATES = [
     ("a page failed, not listed", None, (f"{A}/page/dataset?page=1",), False),
     ("a page failed, own URL gone", seen(1, ReadOutcome.GONE), (f"{A}/page/dataset?page=1",), True),
     ("not listed, own URL answers, all read whole", seen(1, ReadOutcome.PRESENT), (), True),
-    ("listed, gone", seen(1, ReadOutcome.GONE, A), (), True),
+    ("listed, gone for the first time", seen(1, ReadOutcome.GONE, A), (), False),
     ("listed, failed", seen(1, ReadOutcome.FAILED, A), (), False),
     ("listed, malformed", seen(1, ReadOutcome.MALFORMED, A), (), False),
     ("listed, forbidden for the first time", seen(1, ReadOutcome.FORBIDDEN, A), (), False),
@@ -297,9 +297,12 @@ def test_a_listed_catalog_that_answers_404_is_kept() -> None:
         (NOW - timedelta(days=30), True),
     ],
 )
-def test_withdrawn_after_two_jobs_a_day_apart(since: datetime | None, gone: bool) -> None:
+@pytest.mark.parametrize("answer", [ReadOutcome.FORBIDDEN, ReadOutcome.GONE])
+def test_withdrawn_after_two_jobs_a_day_apart(
+    since: datetime | None, gone: bool, answer: ReadOutcome
+) -> None:
     current = [known(1, forbidden_since=since), *OTHERS]
-    outcome = decide(current, [*HERE, seen(1, ReadOutcome.FORBIDDEN, A)])
+    outcome = decide(current, [*HERE, seen(1, answer, A)])
     assert deleted(outcome) == ({"1"} if gone else set())
     if not gone:
         assert outcome.keep[0].forbidden_since == (since or NOW)
@@ -326,7 +329,8 @@ def test_a_failure_is_no_second_refusal(outcome: ReadOutcome) -> None:
 def test_a_record_whose_url_is_unsure_goes_only_if_a_container_lists_it(
     found: SeenRecord | None, gone: bool
 ) -> None:
-    current = [known(1, recognised=False), *OTHERS]
+    a_day_ago = NOW - timedelta(days=1)
+    current = [known(1, recognised=False, forbidden_since=a_day_ago), *OTHERS]
     decided = decide(current, [*HERE, *([found] if found else [])])
     assert deleted(decided) == ({"1"} if gone else set())
 
@@ -536,14 +540,12 @@ def test_what_is_held_and_cannot_be_read_stays_held(as_what: str) -> None:
 @pytest.mark.parametrize("as_what", ["held", "released"])
 @pytest.mark.parametrize("outcome", list(ReadOutcome))
 def test_what_is_listed_again_is_no_longer_held(as_what: str, outcome: ReadOutcome) -> None:
-    """Whether or not it can be read. If it is gone after all, the brake decides again."""
+    """Whether or not it can be read."""
     records = [known(number) for number in range(12)]
     again = seen(0, outcome, A)
     earlier = {as_what: [records[0].guid]}
     decided = decide(records, [again, *present(*range(1, 12))], (), (), LIMITS, **earlier)
-    gone_at_once = outcome is ReadOutcome.GONE
-    assert deleted(decided) == ({"0"} if gone_at_once and as_what == "released" else set())
-    assert (decided.brake is not None) is (gone_at_once and as_what == "held")
+    assert (deleted(decided), decided.brake) == (set(), None)
 
 
 def test_what_was_released_does_not_stretch_the_brake() -> None:

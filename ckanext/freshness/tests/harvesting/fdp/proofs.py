@@ -188,6 +188,13 @@ class Evidence:
         is_left_out = any(dataset not in moment.readable for moment in self.moments)
         return is_left_out and bool(listing) and all(map(self._were_pages_read, listing))
 
+    def is_listed(self, dataset: str) -> bool:
+        """Return whether a container that could be read lists a dataset, at every moment of the job."""
+        return all(
+            any(one.targets <= self._well for one in moment.listing(dataset))
+            for moment in self.moments
+        )
+
     def _were_pages_read(self, container: Container) -> bool:
         """Return whether page endpoints of a container were requested, and all answered well."""
         start = f"{container.record.path}/page/dataset?"
@@ -202,7 +209,7 @@ class Evidence:
 
 @dataclasses.dataclass
 class Refusals:
-    """Since when records have answered 401 or 403 to complete gathers, by identity."""
+    """Since when records have answered 401, 403, 404 or 410 to complete gathers, by identity."""
 
     since: dict[str, datetime] = dataclasses.field(default_factory=dict)
 
@@ -210,7 +217,7 @@ class Refusals:
         """Note the answers of a complete gather."""
         for one in known:
             status = evidence.status(one)
-            if status in (401, 403):
+            if status in (401, 403, 404, 410):
                 self.since.setdefault(one, now)
             elif status == 200:
                 self.since.pop(one, None)
@@ -234,10 +241,12 @@ def proof(
     :param known: the identity of the catalog of each current or new record, by its own.
     """
     status = evidence.status(dataset)
-    if status in (404, 410):
+    if status in (404, 410) and not evidence.is_listed(dataset):
         return f"it answers {status}"
     if evidence.listed_nowhere(dataset, known):
         return "no container lists it"
+    if status in (404, 410) and refusals.last_long(dataset, now):
+        return f"it has answered {status} for a day"
     if status not in (401, 403):
         return None
     neighbours = [one for one, its_catalog in known.items() if its_catalog == catalog]

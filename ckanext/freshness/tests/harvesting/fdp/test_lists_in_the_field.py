@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from ckanext.freshness.harvesting.fdp.containers import ONLY_ABOVE
-from ckanext.freshness.harvesting.strategy import RecordClass
-from ckanext.freshness.tests.harvesting.fdp.crawling import Site, unchanged, urls
+from ckanext.freshness.harvesting.strategy import WITHDRAWN_AFTER, RecordClass
+from ckanext.freshness.tests.harvesting.fdp.crawling import NOW, Site, unchanged, urls
 from ckanext.freshness.tests.servers import faults
 from ckanext.freshness.tests.servers.base import Answer, Request
 from ckanext.freshness.tests.servers.fdp import FdpServer
@@ -407,5 +407,6 @@ def test_a_record_that_is_gone_only_at_another_spelling_of_its_url(fdp: FdpServe
     assert (site.ids(), job.of(RecordClass.DELETED)) == (ids, set())
     assert job.errors == [f"{iri}/: it answers 404, but {iri}, its URL before, does not"]
     fdp.faults[first.path] = faults.Status(410)
-    job = site.job()
+    site.job()
+    job = site.job(NOW + WITHDRAWN_AFTER)
     assert (job.errors, job.of(RecordClass.DELETED)) == ([], {iri})
