@@ -149,6 +149,8 @@ def test_a_directory_that_may_not_be_written_can_be_read(body: str) -> None:
         # Whoever may write everywhere becomes somebody who may not.
         done = run(
             f"""
+            # Load all modules, which may stand where nobody else may read.
+            Store(sys.argv[1])
             if os.getuid() == 0:
                 os.setresuid(65534, 65534, 65534)
             store = Store(sys.argv[1])
