@@ -33,7 +33,12 @@ def locked(*names: str) -> Iterator[None]:
     keys = sorted(_key(name) for name in names)
     engine = model.Session.get_bind()
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-        _each(connection, "SELECT pg_advisory_lock(key) FROM unnest(:keys) AS key", keys)
+        try:
+            _each(connection, "SELECT pg_advisory_lock(key) FROM unnest(:keys) AS key", keys)
+        except BaseException:
+            # The wait was cancelled, and some of the locks may be held: they end with the connection.
+            connection.invalidate()
+            raise
         try:
             yield
         finally:
