@@ -56,10 +56,12 @@ def indexed_versions(package_ids: Sequence[str]) -> dict[str, datetime]:
     answer = _search_packages(
         f"+id:({' OR '.join(package_ids)})", rows=len(package_ids), fl="id,metadata_modified"
     )
-    return {
-        document["id"]: datetime.fromisoformat(document["metadata_modified"].rstrip("Z"))
-        for document in answer.docs
-    }
+    found = {}
+    for document in answer.docs:
+        # Solr leaves out zeros at the end, which Python 3.10 does not read.
+        second, _, fraction = document["metadata_modified"].rstrip("Z").partition(".")
+        found[document["id"]] = datetime.fromisoformat(f"{second}.{fraction:0<3}")
+    return found
 
 
 def _search_packages(*more: str, **parameters: Any) -> Any:

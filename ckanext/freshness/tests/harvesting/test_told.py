@@ -15,6 +15,7 @@ from ckan.tests import factories
 from ckan.tests.helpers import call_action
 
 from ckanext.freshness.ckan_adapter.ckan_core import model
+from ckanext.freshness.ckan_adapter.extras import write_extras
 from ckanext.freshness.ckan_adapter.locks import locked
 from ckanext.freshness.dates import utc_now
 from ckanext.freshness.doctor import harvest_jobs
@@ -200,7 +201,8 @@ def test_urls_that_are_spelled_otherwise(twice: tuple[Harvest, Harvest], respell
             f"UPDATE harvest_object_extra SET value = {respell} WHERE key IN ('dataset_url', 'subject')"
         )
     )
-    model.Session.execute(sa.text("UPDATE package SET extras = extras - 'uri'"))
+    ids = model.Session.execute(sa.text("SELECT id FROM package WHERE type = 'dataset'")).scalars()
+    write_extras({package_id: {} for package_id in ids}, ["uri"])
     model.Session.commit()
     (warning,) = look(twice[1]).as_dict()["source_warnings"]
     assert warning["message_code"]["values"]["count"] == 2

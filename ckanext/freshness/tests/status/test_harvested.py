@@ -14,6 +14,7 @@ from ckan.tests.helpers import call_action
 
 from ckanext.freshness.ckan_adapter.ckan_core import model
 from ckanext.freshness.ckan_adapter.extras import package_extras
+from ckanext.freshness.ckan_adapter.version import IS_2_12
 from ckanext.freshness.status import defaults
 from ckanext.freshness.status.refresh import refresh
 from ckanext.freshness.tests.harvesting.conftest import (
@@ -82,7 +83,9 @@ def test_a_fair_data_point(fdp: FdpServer, monkeypatch: pytest.MonkeyPatch) -> N
         "no frequency": ("2015-01-01T00:00:00Z", "harvest", "delinquent"),
     }
     assert {name: dated(one) for name, one in ids.items()} == expected
-    assert [first.documents.count(one) for one in ids.values()] == [1] * 5
+    # CKAN 2.11 itself sends the document of a new dataset with resources twice.
+    most = 1 if IS_2_12 else 2
+    assert {first.documents.count(one) for one in ids.values()} <= {1, most}
     shown = call_action("freshness_show", {"user": sysadmin()}, id=ids["no frequency"])
     assert (shown["frequency"]["days"], shown["frequency"]["from"]) == (365, "source")
     found = call_action("package_search", fq="freshness:delinquent")

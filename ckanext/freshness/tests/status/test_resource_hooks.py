@@ -13,6 +13,8 @@ import pytest
 from ckan.plugins import toolkit as tk
 from werkzeug.datastructures import FileStorage
 
+from ckanext.freshness.ckan_adapter.ckan_core import model
+from ckanext.freshness.model import FreshnessTransition
 from ckanext.freshness.tests.clock import freeze_time
 from ckanext.freshness.tests.status.measuring import without_freshness
 
@@ -56,13 +58,16 @@ def known(act: Act, dataset: Dataset) -> tuple[str, str, str]:
     )
 
 
-def newest(act: Act, dataset: Dataset) -> dict[str, Any]:
-    result: dict[str, Any] = act("freshness_show", id=dataset["id"])["transitions"][0]
-    return result
+def newest(dataset: Dataset) -> FreshnessTransition:
+    query = model.Session.query(FreshnessTransition).filter_by(package_id=dataset["id"])
+    found: FreshnessTransition = query.order_by(FreshnessTransition.id.desc()).first()
+    return found
 
 
-def edit_of(transition: dict[str, Any]) -> tuple[Any, ...]:
-    return tuple(transition[key] for key in ("to", "action", "change", "resource_name"))
+def edit_of(transition: FreshnessTransition) -> tuple[Any, ...]:
+    return tuple(
+        getattr(transition, key) for key in ("to_status", "action", "change", "resource_name")
+    )
 
 
 def at(moment: datetime) -> str:
@@ -133,7 +138,7 @@ def test_an_edit(act: Act, case: Case, ckan_config: Any, tmp_path: Any) -> None:
     with freeze_time(EDITED):
         case.edit(act, dataset)
         assert known(act, dataset) == case.known
-        transition = newest(act, dataset)
+        transition = newest(dataset)
     assert edit_of(transition) == case.history
     before_and_after = {
         one["id"]
@@ -142,9 +147,9 @@ def test_an_edit(act: Act, case: Case, ckan_config: Any, tmp_path: Any) -> None:
     }
     change = case.history[2]
     if change == "removed":
-        assert transition["resource_id"] not in before_and_after
+        assert transition.resource_id not in before_and_after
     elif change is not None:
-        assert transition["resource_id"] in before_and_after
+        assert transition.resource_id in before_and_after
 
 
 def test_a_note_ends_with_a_refused_write(act: Act) -> None:
@@ -157,7 +162,7 @@ def test_a_note_ends_with_a_refused_write(act: Act) -> None:
         never = [{"key": "frequency", "value": "-1"}]
         for dataset in (other, refused):
             act("package_patch", id=dataset["id"], extras=never)
-            assert edit_of(newest(act, dataset)) == ("fresh", "package_update", None, None)
+            assert edit_of(newest(dataset)) == ("fresh", "package_update", None, None)
 
 
 def test_a_link_that_was_never_seen_is_replaced(act: Act) -> None:
