@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from ckan import model
 from ckan.lib.search.common import make_connection
 
-from ckanext.freshness.ckan_adapter.extras import write_extras
+from ckanext.freshness.ckan_adapter.packages import write_extras
 from ckanext.freshness.field_names import NAMES
 from ckanext.freshness.status.assessment import update_packages
 from ckanext.freshness.status.transitions import TransitionCause

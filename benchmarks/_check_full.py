@@ -192,10 +192,10 @@ def _write(site: Any, count: int, port: int) -> dict[str, Any]:
     import sqlalchemy as sa
 
     from benchmarks import _check_ours
-    from ckanext.freshness.ckan_adapter.ckan_core import model
-    from ckanext.freshness.ckan_adapter.extras import write_extras
+    from ckanext.freshness.ckan_adapter.core import model
+    from ckanext.freshness.ckan_adapter.packages import write_extras
     from ckanext.freshness.runs import check_run
-    from ckanext.freshness.search import unindexed
+    from ckanext.freshness.status import indexing
 
     site.empty()
     now = datetime.now(timezone.utc)
@@ -222,7 +222,7 @@ def _write(site: Any, count: int, port: int) -> dict[str, Any]:
     model.Session.commit()
     model.Session.execute(sa.text("ANALYZE"))
     model.Session.commit()
-    unindexed.index = lambda marks: []
+    indexing.index = lambda marks: []
     before = now - timedelta(minutes=1)
     run = check_run.begin(check_run.CheckScope(), before)
     check_run.finish(run, [], lambda: before)
@@ -234,7 +234,7 @@ def again(site: Any, count: int, port: int) -> dict[str, Any]:
     import sqlalchemy as sa
 
     from benchmarks import _catalogue
-    from ckanext.freshness.ckan_adapter.ckan_core import model
+    from ckanext.freshness.ckan_adapter.core import model
 
     now = datetime.now(timezone.utc)
     known = [
@@ -270,9 +270,9 @@ def _hash(path: str) -> str:
 def _time(site: Any, count: int, port: int) -> dict[str, Any]:
     """Return the seconds of a run without requests, which sends no documents."""
     from ckanext.freshness.runs import check_run
-    from ckanext.freshness.search import unindexed
+    from ckanext.freshness.status import indexing
 
-    unindexed.index = lambda marks: []
+    indexing.index = lambda marks: []
     check_run._checks_of = found  # type: ignore[assignment]
     now = datetime.now(timezone.utc)
     before, cpu = time.perf_counter(), time.process_time()

@@ -81,8 +81,8 @@ def _run(number: int) -> dict[str, Any]:
     from ckan.lib import jobs
 
     from benchmarks._meter import Services
-    from ckanext.freshness.ckan_adapter.ckan_core import model
-    from ckanext.freshness.model.check import CheckRun
+    from ckanext.freshness.ckan_adapter.core import model
+    from ckanext.freshness.model.runs import CheckRun
     from ckanext.freshness.runs import queued_run
     from ckanext.freshness.runs.check_run import CheckScope
 

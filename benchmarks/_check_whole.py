@@ -54,11 +54,11 @@ def main() -> None:
 class _Whole:
     def __init__(self) -> None:
         from benchmarks import _site
-        from ckanext.freshness.search import unindexed
+        from ckanext.freshness.status import indexing
 
         self.site = _site.Site()
         self.indexing = 0.0
-        index = unindexed.index
+        index = indexing.index
 
         def timed(marks: Mapping[str, datetime]) -> Any:
             before = time.thread_time()
@@ -67,13 +67,13 @@ class _Whole:
             finally:
                 self.indexing += time.thread_time() - before
 
-        unindexed.index = timed
+        indexing.index = timed
 
     def make(self, urls: Sequence[str]) -> dict[str, Any]:
         """Make the site anew, with datasets that are updated daily, so that each run checks all resources."""
         from ckan import model
 
-        from ckanext.freshness.ckan_adapter.extras import write_extras
+        from ckanext.freshness.ckan_adapter.packages import write_extras
         from ckanext.freshness.status.refresh import refresh
 
         self.site.empty()

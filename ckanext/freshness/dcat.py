@@ -18,7 +18,7 @@ from ckanext.dcat.utils import catalog_uri
 
 from .aging.status import Status
 from .aging.vocabularies import EuFrequency
-from .ckan_adapter.site_names import site_names
+from .ckan_adapter.core import site_names
 
 NAME = "freshness"
 OPTION = "ckanext.dcat.rdf.profiles"

@@ -21,25 +21,26 @@ import sqlalchemy as sa
 
 from . import settings
 from .checking import run_records
-from .ckan_adapter import harvest_tables
-from .ckan_adapter.ckan_core import connect_to_redis, model, solr_answers
-from .ckan_adapter.database import has_newest_migration
-from .ckan_adapter.declared_options import declared_options
+from .ckan_adapter import harvest
+from .ckan_adapter.core import (
+    background_worker_names,
+    background_workers,
+    connect_to_redis,
+    declared_options,
+    hidden_templates,
+    model,
+    site_names,
+    solr_answers,
+    waiting_background_jobs,
+)
+from .ckan_adapter.database import has_newest_migration, is_held
 from .ckan_adapter.harvest import (
     QUEUE_TYPE,
     harvest_queue_connection,
     harvest_routing_keys,
     registered_source_types,
 )
-from .ckan_adapter.jobs import (
-    background_worker_names,
-    background_workers,
-    waiting_background_jobs,
-)
-from .ckan_adapter.locks import is_held
 from .ckan_adapter.mailer import mailer_problem
-from .ckan_adapter.site_names import site_names
-from .ckan_adapter.templates import hidden_templates
 from .copies.store import StoreError
 from .dates import utc, utc_words
 from .harvesting.progress import BEGINNING, CRON, LAST, STILL, is_importing
@@ -51,8 +52,7 @@ from .mails import recipients
 from .model import CheckRun, DatasetFreshness, HarvestHold, Unindexed
 from .reporting import run_problems
 from .runs import copies, night
-from .search import unindexed
-from .status import own_fields, refresh
+from .status import indexing, own_fields, refresh
 from .web.exchange import Limits
 
 
@@ -199,7 +199,7 @@ def workers(now: datetime) -> Iterator[SiteFinding]:
 
 def source_types(now: datetime) -> Iterator[SiteFinding]:
     """Report active sources without a harvester."""
-    source = harvest_tables.SOURCE.c
+    source = harvest.SOURCE.c
     rows = model.Session.execute(
         sa.select(source.type, sa.func.count(source.id), sa.func.min(source.title))
         .where(source.active.is_(True), source.type.not_in(registered_source_types()))
@@ -275,9 +275,9 @@ def _idle_consumers(connection: Any) -> int:
 
 _CALL_HARVESTER = "Call ckan harvester run by cron, every few minutes."
 
-_job = harvest_tables.JOB.c
-_object = harvest_tables.OBJECT.c
-_source = harvest_tables.SOURCE.c
+_job = harvest.JOB.c
+_object = harvest.OBJECT.c
+_source = harvest.SOURCE.c
 _package = model.Package.__table__.c
 
 _OPEN = _object.state.not_in(("COMPLETE", "ERROR"))
@@ -290,9 +290,9 @@ _OPEN_JOBS = (
         LAST.label("progress"),
     )
     .select_from(
-        harvest_tables.JOB.join(harvest_tables.SOURCE, _source.id == _job.source_id)
+        harvest.JOB.join(harvest.SOURCE, _source.id == _job.source_id)
         .join(model.Package.__table__, _package.id == _source.id)
-        .outerjoin(harvest_tables.OBJECT, _object.harvest_job_id == _job.id)
+        .outerjoin(harvest.OBJECT, _object.harvest_job_id == _job.id)
     )
     .where(_job.status.in_(("New", "Running")))
     .group_by(_job.id, _source.id, _package.id)
@@ -520,7 +520,7 @@ def statuses(now: datetime) -> Iterator[SiteFinding]:
 
 def documents(now: datetime) -> Iterator[SiteFinding]:
     """Report datasets that Solr has lost, and documents of datasets that are gone."""
-    ids = unindexed.differences()
+    ids = indexing.differences()
     package = model.Package
     rows = model.Session.query(package.name).filter(package.id.in_(ids), package.state == "active")
     lost = sorted(name for (name,) in rows)

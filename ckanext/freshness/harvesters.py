@@ -8,7 +8,7 @@ import ckan.plugins as p
 import ckan.plugins.toolkit as tk
 
 from .aging.messages import N_
-from .ckan_adapter.ckan_core import CkanConfigurationException, DefaultDatasetForm
+from .ckan_adapter.core import CkanConfigurationException, DefaultDatasetForm
 from .ckan_adapter.harvest import HarvestExtension, connect_harvest, guard_updates
 from .harvesting import stages
 from .harvesting.fdp.source_type import FAIR_DATA_POINT

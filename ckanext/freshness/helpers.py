@@ -22,11 +22,9 @@ from markupsafe import Markup
 from . import settings
 from .aging import frequency
 from .checking.decisions import Outcome
-from .ckan_adapter import harvest_tables, own_tables
-from .ckan_adapter.forms import declared_fields
-from .ckan_adapter.own_tables import TablesMissingError
-from .ckan_adapter.permissions import edits_some_organization
-from .ckan_adapter.site_names import site_names
+from .ckan_adapter import database, harvest
+from .ckan_adapter.core import declared_fields, edits_some_organization, site_names
+from .ckan_adapter.database import TablesMissingError
 from .dates import aware, utc_now
 from .harvesting.messages import with_code
 from .harvesting.sources import source_type_named
@@ -265,7 +263,7 @@ def freshness_harvest_jobs(
 ) -> list[harvest_jobs.HarvestJob]:
     """Return the newest jobs of a harvest source, or one job, with their first errors."""
     try:
-        with own_tables.detect_missing():
+        with database.detect_missing():
             return harvest_jobs.jobs([source_id], most, job_id=job_id, errors=errors)
     except TablesMissingError:
         return []
@@ -276,7 +274,7 @@ def freshness_harvest_attention() -> list[tuple[Any, harvest_jobs.HarvestJob]]:
     if not getattr(tk.current_user, "is_authenticated", False):
         return []
     try:
-        with own_tables.detect_missing():
+        with database.detect_missing():
             found = harvest_jobs.troubled_sources()
     except TablesMissingError:
         return []
@@ -295,7 +293,7 @@ def freshness_harvest_error(
 
 def freshness_next_harvest(source_id: str) -> datetime | None:
     """Return when a source is harvested next; None if somebody must start the job."""
-    row = harvest_tables.source_row(source_id)
+    row = harvest.source_row(source_id)
     return aware(row.next_run) if row is not None else None
 
 

@@ -10,16 +10,14 @@ import ckan.plugins.toolkit as tk
 import yaml
 
 from . import settings, views
-from .ckan_adapter import own_tables
-from .ckan_adapter.ckan_core import DefaultTranslation
-from .ckan_adapter.declared_options import forget_validators
+from .ckan_adapter import database
+from .ckan_adapter.core import DefaultTranslation, forget_validators
 from .dates import utc_now
 from .iati import registration
 from .logic import action, arguments, dataset_hooks
 from .logic.action import chained
 from .reporting import labels, url_facts
-from .search import fields
-from .status import own_fields
+from .status import own_fields, search_fields
 
 DECLARATION = Path(__file__).parent / "config_declaration.yaml"
 
@@ -67,7 +65,7 @@ class FreshnessPlugin(p.SingletonPlugin, DefaultTranslation):
     def configure(self, config: Any) -> None:
         # Fail at the start and not at each edit: this reads ckan.site_url, which needs a host.
         settings.checks()
-        own_tables.look_again()
+        database.look_again()
         own_fields.warn_at_first_start()
         if p.plugin_loaded("harvest"):
             # Imported only where ckanext-harvest is installed.
@@ -77,7 +75,7 @@ class FreshnessPlugin(p.SingletonPlugin, DefaultTranslation):
 
     def get_actions(self) -> dict[str, Any]:
         own = {
-            name: own_tables.required(arguments.checked(function))
+            name: database.required(arguments.checked(function))
             for name, function in action.OWN.items()
         }
         harvest = chained.chained_harvest() if p.plugin_loaded("harvest") else {}
@@ -108,18 +106,18 @@ class FreshnessPlugin(p.SingletonPlugin, DefaultTranslation):
             dataset_hooks.after_organization_edit(entity)
 
     def dataset_facets(self, facets_dict: Any, package_type: str) -> Any:
-        return fields.with_facet(facets_dict, package_type)
+        return search_fields.with_facet(facets_dict, package_type)
 
     def group_facets(self, facets_dict: Any, group_type: str, package_type: str | None) -> Any:
-        return fields.with_facet(facets_dict, package_type)
+        return search_fields.with_facet(facets_dict, package_type)
 
     def organization_facets(
         self, facets_dict: Any, organization_type: str, package_type: str | None
     ) -> Any:
-        return fields.with_facet(facets_dict, package_type)
+        return search_fields.with_facet(facets_dict, package_type)
 
     def before_dataset_index(self, pkg_dict: dict[str, Any]) -> dict[str, Any]:
-        return fields.document(pkg_dict)
+        return search_fields.document(pkg_dict)
 
     def after_dataset_search(
         self, search_results: dict[str, Any], search_params: dict[str, Any]

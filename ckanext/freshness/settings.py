@@ -18,7 +18,7 @@ import ckan.plugins.toolkit as tk
 from . import option_values as values
 from .aging.thresholds import Thresholds
 from .checking.selection import SelectionRules
-from .ckan_adapter.ckan_core import CkanConfigurationException
+from .ckan_adapter.core import CkanConfigurationException
 from .harvesting.source_config import SourceConfig
 from .harvesting.strategy import BrakeLimits
 from .web.address_guard import Guard

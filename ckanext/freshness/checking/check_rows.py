@@ -19,11 +19,11 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from ..ckan_adapter.ckan_core import model
-from ..ckan_adapter.extras import packages_with_true_extras
-from ..ckan_adapter.locks import lock_checks, lock_checks_shared
+from ..ckan_adapter.core import model
+from ..ckan_adapter.database import lock_checks, lock_checks_shared
+from ..ckan_adapter.packages import packages_with_true_extras
 from ..dates import aware, shifted, utc
-from ..model.copies import IS_CHECKED_BY_CYCLES
+from ..model.runs import IS_CHECKED_BY_CYCLES
 from ..settings import Aging, Checks
 from ..web.urls import host_of
 from .decisions import KnownContent

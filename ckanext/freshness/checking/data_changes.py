@@ -16,7 +16,7 @@ from uuid import uuid4
 import sqlalchemy as sa
 
 from ..aging.evidence import Evidence
-from ..ckan_adapter.ckan_core import model
+from ..ckan_adapter.core import model
 from ..dates import parse_date, utc, utc_text
 from . import shapes
 from .decisions import Outcome

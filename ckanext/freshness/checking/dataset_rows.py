@@ -10,9 +10,9 @@ import sqlalchemy as sa
 
 from ..aging.evidence import Evidence
 from ..aging.status import Boundaries, Status, status_at
-from ..ckan_adapter.ckan_core import model
+from ..ckan_adapter.core import model
 from ..dates import utc
-from ..model.copies import IS_CHECKED_BY_CYCLES
+from ..model.runs import IS_CHECKED_BY_CYCLES
 from .run_counts import DatasetFact
 
 _UPDATED = {Evidence.REVIEW.value: DatasetFact.REVIEW, Evidence.SCRIPT.value: DatasetFact.SCRIPT}

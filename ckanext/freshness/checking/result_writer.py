@@ -10,9 +10,9 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from ..ckan_adapter.ckan_core import model
-from ..ckan_adapter.database import lock_packages
-from ..ckan_adapter.locks import lock_checks_shared
+from ..ckan_adapter.core import model
+from ..ckan_adapter.database import lock_checks_shared
+from ..ckan_adapter.packages import lock_packages
 from ..database_text import storable
 from ..dates import utc, utc_text
 from ..web.errors import FailureReason

@@ -13,8 +13,8 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from ..ckan_adapter.ckan_core import model
-from ..ckan_adapter.locks import LOCK_CLASS
+from ..ckan_adapter.core import model
+from ..ckan_adapter.database import LOCK_CLASS
 from ..dates import utc
 
 _LOCKS_LOST = (

@@ -1,13 +1,27 @@
-"""CKAN's database and its packages."""
+"""CKAN's database: migrations, missing tables, lost connections, locks.
+
+Tables are missing until ``ckan db upgrade`` was run: CKAN works as without this extension, and our pages,
+actions and commands say what to do. A process that has found them once does not look again.
+
+Locks are PostgreSQL's advisory locks, which end with the process that holds them. A named lock has its own
+connection. CKAN's session returns its connection at every commit, so that a lock taken there could be lost, or
+stay with a connection that other code uses. :func:`lock_checks` is for one transaction of the session.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import inspect
-from collections.abc import Iterable, Sequence
+import logging
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import ckan.plugins as p
+import ckan.plugins.toolkit as tk
 import sqlalchemy as sa
 from alembic.script import ScriptDirectory
 from ckan import model
@@ -17,26 +31,6 @@ def disconnect() -> None:
     """Close all connections of this process to the database. Call it before a fork."""
     model.Session.remove()
     model.meta.engine.dispose()
-
-
-def lock_packages(package_ids: Iterable[str]) -> None:
-    """Lock packages against other writers until this transaction ends.
-
-    To avoid deadlocks, every writer locks packages first, in the order of their ids, and this extension's
-    rows after them.
-    """
-    # Not FOR UPDATE, which would block the inserting of resources: they refer to the package's key.
-    statement = "SELECT id FROM package WHERE id = ANY(:ids) ORDER BY id FOR NO KEY UPDATE"
-    model.Session.execute(sa.text(statement), {"ids": list(package_ids)}).all()
-
-
-def hold_packages(package_ids: Sequence[str]) -> list[Any]:
-    """Load packages with one query. The session knows them while the caller keeps the returned list.
-
-    CKAN reads each package that it indexes twice, and would query the database each time.
-    """
-    package = model.Package
-    return list(model.Session.query(package).filter(package.id.in_(package_ids)))
 
 
 def has_newest_migration(plugin: str) -> bool:
@@ -49,3 +43,242 @@ def has_newest_migration(plugin: str) -> bool:
         return newest is None
     version = sa.table(table, sa.column("version_num"))
     return newest in model.Session.execute(sa.select(version.c.version_num)).scalars().all()
+
+
+LOCK_CLASS = 0x66726573
+"""The class of our advisory locks with two numbers ("fres"). The lock of runs has the number 0."""
+
+_CHECKS = {"class": LOCK_CLASS, "table": -1}
+
+_LOST = (sa.exc.DBAPIError, sa.exc.PendingRollbackError)
+"""Errors of a lost connection, at first and later. Its locks have ended with it."""
+
+
+@contextlib.contextmanager
+def locked(*names: str) -> Iterator[None]:
+    """Hold the named locks. Wait as long as any of them is held elsewhere.
+
+    All callers take their locks in the same order, so that two of them never wait for each other.
+    """
+    keys = sorted(_key(name) for name in names)
+    engine = model.Session.get_bind()
+    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        try:
+            _each(connection, "SELECT pg_advisory_lock(key) FROM unnest(:keys) AS key", keys)
+        except BaseException:
+            # The wait was cancelled, and some of the locks may be held: they end with the connection.
+            connection.invalidate()
+            raise
+        try:
+            yield
+        finally:
+            with contextlib.suppress(*_LOST):
+                _each(connection, "SELECT pg_advisory_unlock(key) FROM unnest(:keys) AS key", keys)
+
+
+@contextlib.contextmanager
+def locked_if_free(name: str) -> Iterator[bool]:
+    """Hold a lock if it is free, and yield whether it is held. Never wait."""
+    engine = model.Session.get_bind()
+    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        key = {"key": _key(name)}
+        got = bool(connection.execute(sa.text("SELECT pg_try_advisory_lock(:key)"), key).scalar())
+        try:
+            yield got
+        finally:
+            if got:
+                with contextlib.suppress(*_LOST):
+                    connection.execute(sa.text("SELECT pg_advisory_unlock(:key)"), key)
+
+
+def is_held(name: str) -> bool:
+    """Return whether any process holds a lock now."""
+    # pg_locks shows a 64-bit key as two halves, with objsubid 1. A pair of 32-bit keys has objsubid 2.
+    high, low = divmod(_key(name) % (1 << 64), 1 << 32)
+    engine = model.Session.get_bind()
+    with engine.connect() as connection:
+        return bool(
+            connection.execute(
+                sa.text(
+                    "SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND granted "
+                    "AND objsubid = 1 AND classid::bigint = :high AND objid::bigint = :low "
+                    "AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))"
+                ),
+                {"high": high, "low": low},
+            ).scalar()
+        )
+
+
+def lock_checks(session: Any) -> None:
+    """Wait until no other transaction writes to ``freshness_check``, and keep it so until this one ends."""
+    session.execute(sa.text("SELECT pg_advisory_xact_lock(:class, :table)"), _CHECKS)
+
+
+def lock_checks_shared(session: Any) -> None:
+    """Wait for :func:`lock_checks` of other transactions, and let none succeed until this one ends."""
+    session.execute(sa.text("SELECT pg_advisory_xact_lock_shared(:class, :table)"), _CHECKS)
+
+
+def _each(connection: sa.engine.Connection, statement: str, keys: Iterable[int]) -> None:
+    typed = sa.text(statement).bindparams(
+        sa.bindparam("keys", list(keys), type_=sa.ARRAY(sa.BigInteger))
+    )
+    connection.execute(typed).fetchall()
+
+
+def _key(name: str) -> int:
+    """Return a signed 64-bit number for a name."""
+    return int.from_bytes(
+        hashlib.sha256(f"freshness {name}".encode()).digest()[:8], "big", signed=True
+    )
+
+
+_INVALID_TRANSACTION = "8s2b"
+"""SQLAlchemy's error code for statements in a session whose connection was lost."""
+
+
+_READ_ONLY = "25006"
+"""PostgreSQL's error code for a write while the server, the role or the transaction is read-only."""
+
+
+class DatabaseLostError(Exception):
+    """The loss of the database during a run. Committed work stays, and the next run continues."""
+
+
+class DatabaseReadOnlyError(DatabaseLostError):
+    """A write to a database that only answers queries, such as a standby server."""
+
+
+def is_loss(error: BaseException) -> bool:
+    """Decide whether an error means that the connection is lost, and not that a statement failed."""
+    if isinstance(error, sa.exc.DBAPIError):
+        # An error without a statement comes from a failed attempt to connect.
+        return error.connection_invalidated or error.statement is None
+    return isinstance(error, sa.exc.PendingRollbackError) and error.code == _INVALID_TRANSACTION
+
+
+@contextlib.contextmanager
+def telling_of_loss() -> Iterator[None]:
+    """Raise errors with clear messages if the database is lost or read-only.
+
+    :raises DatabaseLostError: the connection was lost
+    :raises DatabaseReadOnlyError: the database accepts no changes
+    """
+    try:
+        yield
+    except sa.exc.SQLAlchemyError as error:
+        if getattr(getattr(error, "orig", None), "pgcode", None) == _READ_ONLY:
+            words = tk._(
+                "The database is read-only, so nothing can be stored. Run this again when it accepts "
+                "changes, or on the server that does."
+            )
+            raise DatabaseReadOnlyError(words) from error
+        if not is_loss(error):
+            raise
+        cause = str(getattr(error, "orig", None) or error).strip().partition("\n")[0]
+        words = tk._(
+            "The database was lost ({error}): the run has stopped. What it had written stays; the next "
+            "run goes on from there."
+        )
+        raise DatabaseLostError(words.format(error=cause)) from error
+
+
+pass
+
+log = logging.getLogger(__name__)
+
+Params = ParamSpec("Params")
+Result = TypeVar("Result")
+
+
+class TablesMissingError(tk.ValidationError):
+    """Missing or old tables, because a migration was not run.
+
+    It is a ValidationError so that CKAN's API returns the message.
+
+    :ivar plugins: the plugins whose tables are missing or old
+    """
+
+    def __init__(self, plugins: list[str]) -> None:
+        words = tk._("The tables of {plugins} are missing or old. This makes them: {commands}")
+        self.words = words.format(plugins=", ".join(plugins), commands=_commands(plugins))
+        super().__init__({"tables": [self.words]})
+        self.plugins = plugins
+
+    def __str__(self) -> str:
+        return str(self.words)
+
+
+class _Seen:
+    """What this process knows of the tables."""
+
+    are_complete = False
+    is_told = False
+    """Whether the log says that tables are missing."""
+
+
+def missing() -> list[str]:
+    """Return the enabled plugins whose tables are missing or old; log them once."""
+    if _Seen.are_complete:
+        return []
+    plugins = [
+        plugin
+        for plugin in ("harvest", "freshness")
+        if p.plugin_loaded(plugin) and not has_newest_migration(plugin)
+    ]
+    _Seen.are_complete = not plugins
+    if plugins and not _Seen.is_told:
+        _Seen.is_told = True
+        log.error(
+            "The tables of %s are missing or old, so this extension is off. This makes them: %s",
+            ", ".join(plugins),
+            _commands(plugins),
+        )
+    return plugins
+
+
+def look_again() -> None:
+    """Forget what this process knows of the tables, because the plugins have just been loaded."""
+    _Seen.are_complete = _Seen.is_told = False
+
+
+def optional(hook: Callable[Params, None]) -> Callable[Params, None]:
+    """Decorate a hook of CKAN: if tables are missing, it does nothing."""
+
+    @wraps(hook)
+    def called(*args: Params.args, **kwargs: Params.kwargs) -> None:
+        if not missing():
+            hook(*args, **kwargs)
+
+    return called
+
+
+def required(action: Callable[Params, Result]) -> Callable[Params, Result]:
+    """Decorate an action that needs tables: if they are missing, it raises TablesMissingError."""
+
+    @wraps(action)
+    def called(*args: Params.args, **kwargs: Params.kwargs) -> Result:
+        refuse_missing()
+        return action(*args, **kwargs)
+
+    return called
+
+
+def refuse_missing() -> None:
+    """Check that the tables are there.
+
+    :raises TablesMissingError: they are not
+    """
+    if plugins := missing():
+        raise TablesMissingError(plugins)
+
+
+@contextmanager
+def detect_missing() -> Iterator[None]:
+    """Raise TablesMissingError in place of the work in the block if tables are missing."""
+    refuse_missing()
+    yield
+
+
+def _commands(plugins: list[str]) -> str:
+    return " && ".join(f"ckan -c ... db upgrade -p {plugin}" for plugin in plugins)

@@ -1,6 +1,8 @@
-"""The queues and the harvesters of ckanext-harvest.
+"""The tables, queues and harvesters of ckanext-harvest.
 
 Only ``harvesters.py`` imports ckanext-harvest. It hands over the parts used here by :func:`connect_harvest`.
+The tables are declared here with the columns that this extension reads and writes. Call
+``p.plugin_loaded("harvest")`` before a statement uses them: a site without that plugin need not have them.
 """
 
 from __future__ import annotations
@@ -10,12 +12,263 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import ckan.plugins as p
 import ckan.plugins.toolkit as tk
 import sqlalchemy as sa
 from ckan import model
 from sqlalchemy.orm.attributes import set_committed_value
 
-from . import harvest_tables
+from .packages import EXTRA, WITH_EXTRA
+
+
+def _table(name: str, texts: str, dates: str = "", flags: str = "", numbers: str = "") -> Any:
+    types = (
+        (texts, sa.UnicodeText),
+        (dates, sa.DateTime),
+        (flags, sa.Boolean),
+        (numbers, sa.Integer),
+    )
+    columns = [sa.column(key, kind) for keys, kind in types for key in keys.split()]
+    return sa.table(name, *columns)
+
+
+SOURCE = _table(
+    "harvest_source",
+    "id url title config type frequency",
+    dates="created next_run",
+    flags="active",
+)
+JOB = _table(
+    "harvest_job",
+    "id source_id status",
+    dates="created gather_started gather_finished finished",
+)
+OBJECT = _table(
+    "harvest_object",
+    "id guid content state report_status harvest_job_id harvest_source_id package_id",
+    dates="gathered fetch_started fetch_finished import_started import_finished",
+    flags="current",
+    numbers="retry_times",
+)
+OBJECT_EXTRA = _table("harvest_object_extra", "id harvest_object_id key value")
+OBJECT_ERROR = _table("harvest_object_error", "id harvest_object_id message stage", dates="created")
+GATHER_ERROR = _table("harvest_gather_error", "id harvest_job_id message", dates="created")
+
+
+def newest_object_sql() -> str:
+    """Return SQL for the newest harvest object of the package ``p``, with its source's configuration.
+
+    Without ckanext-harvest, both columns are null.
+    """
+    if not p.plugin_loaded("harvest"):
+        return "SELECT NULL AS id, NULL AS config"
+    return """
+        SELECT o.id, s.config FROM harvest_object o
+        LEFT JOIN harvest_source s ON s.id = o.harvest_source_id
+        WHERE o.package_id = p.id
+        ORDER BY o.current DESC NULLS LAST, o.gathered DESC NULLS LAST, o.id LIMIT 1"""
+
+
+def source_configs_sql() -> str:
+    """Return SQL for whether the package ``p`` is harvested, and the configurations of its current sources.
+
+    Without ckanext-harvest, no package is harvested.
+    """
+    if not p.plugin_loaded("harvest"):
+        return "SELECT false AS is_harvested, NULL AS configs"
+    return """
+        SELECT count(*) > 0 AS is_harvested,
+            array_agg(s.config) FILTER (WHERE o.current AND s.id IS NOT NULL) AS configs
+        FROM harvest_object o LEFT JOIN harvest_source s ON s.id = o.harvest_source_id
+        WHERE o.package_id = p.id"""
+
+
+_GUID = EXTRA.format(key="'guid'")
+WITHOUT_OBJECTS = f"""
+SELECT p.id, {_GUID} AS guid, p.owner_org FROM package p {WITH_EXTRA.format(key="'guid'")}
+WHERE p.state = 'active' AND {_GUID} LIKE 'catalog=%'
+AND NOT EXISTS (SELECT FROM harvest_object o WHERE o.package_id = p.id)
+ORDER BY p.metadata_created DESC, p.id"""
+"""SQL: the active packages that state a guid of ours and have no harvest objects, the newest first."""
+
+PACKAGES_OF_SOURCE = "SELECT package_id FROM harvest_object WHERE harvest_source_id = :owner"
+"""SQL: the packages of the source ``:owner``."""
+IS_HARVESTED = "EXISTS (SELECT FROM harvest_object o WHERE o.package_id = d.package_id)"
+"""SQL: whether the dataset ``d`` is harvested."""
+IS_OF_SOURCES = """EXISTS (
+    SELECT FROM harvest_object o
+    WHERE o.package_id = p.id AND o.current AND o.harvest_source_id = ANY(:sources)
+)"""
+"""SQL: whether the package ``p`` is a current record of the sources ``:sources``."""
+LAST_JOBS = """
+SELECT s.id, p.name, coalesce(nullif(p.title, ''), p.name) AS title, p.owner_org, s.type, s.active,
+    j.status, j.created, j.gather_started, j.finished,
+    (SELECT count(*) FROM harvest_gather_error e WHERE e.harvest_job_id = j.id) AS gather_errors,
+    (SELECT count(*) FROM harvest_object o WHERE o.harvest_job_id = j.id AND o.state = 'ERROR') AS errored,
+    EXISTS (SELECT FROM harvest_object o WHERE o.harvest_job_id = j.id) AS objects,
+    (SELECT count(*) FROM freshness_harvest_hold h, jsonb_array_elements(h.held) one
+        WHERE h.source_id = s.id AND h.released_at IS NULL AND one ->> 'released' IS NULL)
+    AS held
+FROM harvest_source s JOIN package p ON p.id = s.id AND p.state = 'active'
+LEFT JOIN "group" g ON g.id = p.owner_org
+LEFT JOIN LATERAL (
+    SELECT * FROM harvest_job WHERE source_id = s.id ORDER BY created DESC LIMIT 1
+) j ON true
+WHERE {visible} AND (CAST(:organization AS text) IS NULL OR g.name = :organization)
+ORDER BY s.id"""
+"""SQL: the sources that a user may see, of ``:organization`` if it is given, with their last jobs and the
+numbers of their errors and held deletions."""
+
+
+NEWEST_JOBS = """
+SELECT j.*, c.*, jsonb_array_length(h.held) AS held,
+    (SELECT count(*) FROM harvest_gather_error e WHERE e.harvest_job_id = j.id) AS gather_errors
+FROM unnest(CAST(:sources AS text[])) AS source(id)
+CROSS JOIN LATERAL (
+    SELECT id, source_id, status, created, gather_started, gather_finished, finished
+    FROM harvest_job WHERE source_id = source.id AND (:job IS NULL OR id = :job)
+    ORDER BY created DESC LIMIT :most
+) j
+CROSS JOIN LATERAL (
+    SELECT count(*) AS objects,
+        count(*) FILTER (WHERE report_status = 'added') AS "added",
+        count(*) FILTER (WHERE report_status = 'updated') AS "updated",
+        count(*) FILTER (WHERE report_status = 'deleted') AS "deleted",
+        count(*) FILTER (WHERE report_status = 'not modified') AS "not modified",
+        count(*) FILTER (WHERE state = 'ERROR') AS "errored",
+        count(*) FILTER (WHERE state NOT IN ('COMPLETE', 'ERROR')) AS "waiting",
+        count(*) FILTER (WHERE state IN ('FETCH', 'IMPORT')) AS "taken",
+        max(greatest(gathered, fetch_started, fetch_finished, import_started, import_finished)) AS progress
+    FROM harvest_object WHERE harvest_job_id = j.id
+) c
+LEFT JOIN freshness_harvest_hold h ON h.source_id = source.id AND h.job_id = j.id AND h.released_at IS NULL
+ORDER BY j.created DESC"""
+"""SQL: the newest ``:most`` jobs of each of ``:sources``, or only ``:job``, with the numbers of their objects
+by result, of their gather errors and of held deletions."""
+FIRST_GATHER_ERRORS = """
+SELECT job.id, e.message FROM unnest(CAST(:jobs AS text[])) AS job(id)
+CROSS JOIN LATERAL (
+    SELECT message FROM harvest_gather_error WHERE harvest_job_id = job.id
+    ORDER BY created, id LIMIT :most
+) e"""
+"""SQL: the first ``:most`` gather errors of each of ``:jobs``."""
+FIRST_RECORD_ERRORS = """
+SELECT job.id AS job_id, e.*, u.value AS url, p.name, p.title
+FROM unnest(CAST(:jobs AS text[])) AS job(id)
+CROSS JOIN LATERAL (
+    SELECT o.id, o.guid, o.content, o.package_id, o.harvest_source_id, r.message
+    FROM harvest_object o JOIN harvest_object_error r ON r.harvest_object_id = o.id
+    WHERE o.harvest_job_id = job.id ORDER BY r.created, r.id LIMIT :most
+) e
+LEFT JOIN LATERAL (
+    SELECT value FROM harvest_object_extra x
+    WHERE x.harvest_object_id = e.id AND x.key IN ('dataset_url', 'catalog_url')
+    ORDER BY x.key DESC LIMIT 1
+) u ON true
+LEFT JOIN LATERAL (
+    SELECT k.name, coalesce(nullif(k.title, ''), k.name) AS title FROM package k
+    WHERE k.state = 'active' AND k.id = coalesce(e.package_id, (
+        SELECT o.package_id FROM harvest_object o
+        WHERE o.guid = e.guid AND o.harvest_source_id = e.harvest_source_id AND o.current LIMIT 1
+    ))
+) p ON true"""
+"""SQL: the first ``:most`` errors of records of each of ``:jobs``, with the record's URL and its dataset."""
+ACTIVE_SOURCES = """
+SELECT s.id, p.name, p.title FROM harvest_source s JOIN package p ON p.id = s.id
+WHERE s.active AND p.state = 'active' AND s.type = ANY(:types)
+ORDER BY p.title, p.name"""
+"""SQL: the active sources of ``:types``, by title."""
+SOURCES_OF_TYPE = "SELECT id FROM harvest_source WHERE type = :type"
+"""SQL: the ids of the sources of ``:type``, active or not."""
+ACTIVE_SOURCES_OF_TYPE = f"{SOURCES_OF_TYPE} AND active"
+"""SQL: the ids of the active sources of ``:type``."""
+CURRENT_PACKAGES = (
+    "SELECT package_id FROM harvest_object WHERE harvest_source_id = :source AND current"
+)
+"""SQL: the packages of the current records of ``:source``. A package is listed for each such record."""
+PACKAGES_OF_TYPE = f"""
+SELECT package_id FROM harvest_object
+WHERE package_id = ANY(:ids) AND current AND harvest_source_id IN ({ACTIVE_SOURCES_OF_TYPE})"""
+"""SQL: those of the packages ``:ids`` that are current records of active sources of ``:type``."""
+SOURCES_OF_PACKAGES = """
+SELECT DISTINCT ON (o.package_id) o.package_id, s.id, coalesce(nullif(s.title, ''), s.url) AS title
+FROM harvest_object o JOIN harvest_source s ON s.id = o.harvest_source_id
+WHERE o.package_id = ANY(:ids) AND o.current ORDER BY o.package_id, o.import_finished DESC"""
+"""SQL: the id and title of the source of each of the packages ``:ids`` that is harvested."""
+DATASETS_OF_SOURCES = """
+SELECT o.harvest_source_id, count(DISTINCT p.id) FROM harvest_object o JOIN package p ON p.id = o.package_id
+WHERE o.current AND p.state = 'active' AND p.type = ANY(:types) AND {visible} GROUP BY 1"""
+"""SQL: each source with the number of its datasets that a user may see."""
+
+ORGANIZATIONS_OF_SOURCE = """
+SELECT e.value FROM harvest_object o
+JOIN harvest_object_extra e ON e.harvest_object_id = o.id AND e.key = 'organization_id'
+WHERE o.harvest_source_id = :source AND o.current"""
+"""SQL: the ids of the organizations that are current records of ``:source``."""
+
+URLS_OF_OTHER_SOURCES = f"""
+WITH other AS (
+    SELECT o.id, o.package_id, k.name, coalesce(nullif(s.title, ''), s.url) AS title
+    FROM harvest_object o JOIN harvest_source s ON s.id = o.harvest_source_id JOIN package k ON k.id = s.id
+    JOIN package p ON p.id = o.package_id AND p.state = 'active'
+    WHERE o.current AND s.active AND s.id <> :source
+), every_url AS (
+    SELECT other.name, other.title, x.value AS url
+    FROM other JOIN harvest_object_extra x ON x.harvest_object_id = other.id
+    WHERE x.key IN ('dataset_url', 'subject')
+    UNION SELECT other.name, other.title, {EXTRA.format(key="'uri'")}
+    FROM other JOIN package p ON p.id = other.package_id {WITH_EXTRA.format(key="'uri'")}
+)
+SELECT * FROM every_url WHERE lower(split_part(url, '/', 3)) = ANY(:hosts)"""
+"""SQL: the URLs on ``:hosts`` of the current records of all active sources but ``:source``, with the names and
+titles of these sources. Packages of other harvesters state the URL of their record as ``uri``."""
+
+KEEP_RESOURCE_IDS = """
+UPDATE harvest_object_extra SET harvest_object_id = :id
+WHERE key = :resource_ids AND harvest_object_id IN (
+SELECT id FROM harvest_object WHERE package_id = :package_id)"""
+"""SQL: give the resource ids of ``:package_id`` to the object ``:id``. "Clear history" of a source leaves only
+the current objects and their extras."""
+TAKE_PACKAGE_OVER = """
+UPDATE harvest_object SET current = false, package_id = NULL
+WHERE package_id = :package_id AND harvest_source_id <> :source_id
+AND harvest_source_id IN (SELECT id FROM harvest_source WHERE NOT active)"""
+"""SQL: take ``:package_id`` from deleted sources. "Clear" of a source removes every package that any of its
+objects names, current or not. It must not remove a package that another source took over."""
+CLEAR_CURRENT = """
+UPDATE harvest_object SET current = false
+WHERE harvest_source_id = :source_id AND current AND id <> :id
+AND (package_id = :package_id OR guid = :guid)"""
+"""SQL: clear ``current`` of the other objects of the package or the guid."""
+MAKE_CURRENT = """
+UPDATE harvest_object SET current = true, package_id = :package_id, import_finished = :now
+WHERE id = :id"""
+"""SQL: make the object ``:id`` the current one of ``:package_id``."""
+
+CURRENT_OBJECTS = """
+SELECT DISTINCT ON (o.package_id) o.package_id, o.id, s.id AS source_id, s.title
+FROM harvest_object o LEFT JOIN harvest_source s ON s.id = o.harvest_source_id
+WHERE o.package_id = ANY(:ids) AND o.current
+ORDER BY o.package_id, o.import_finished DESC"""
+"""SQL: the current object that ckanext-harvest puts into the document of each package of ``:ids``, and its
+source."""
+
+SHRINKING_COMMANDS = {
+    "harvest_log": "ckan harvester clean-harvest-log",
+    "harvest_object": "ckan harvester source clear-history --keep-current true SOURCE",
+}
+"""Commands that shrink the tables which grow."""
+
+
+def source_row(source_id: str) -> Any:
+    """Return the row of a source, active or not; None if there is none."""
+    return model.Session.execute(sa.select(SOURCE).where(SOURCE.c.id == source_id)).first()
+
+
+def job_row(job_id: str) -> Any:
+    """Return the row of a job; None if there is none."""
+    return model.Session.execute(sa.select(JOB).where(JOB.c.id == job_id)).first()
+
 
 QUEUE_TYPE = "ckan.harvest.mq.type"
 """ckanext-harvest's option for the kind of its queues: ``redis`` or ``amqp``."""
@@ -147,7 +400,7 @@ def acknowledge_complete_objects() -> None:
         return
     prefix = harvest_routing_keys()["fetch"] + ":"
     keys = {key.removeprefix(prefix): key for key in connection.scan_iter(f"{prefix}*")}
-    objects = harvest_tables.OBJECT
+    objects = OBJECT
     done = model.Session.execute(
         sa.select(objects.c.id).where(
             objects.c.id.in_(keys),
@@ -233,7 +486,7 @@ def _forget_if_gone(mapper: Any, connection: Any, target: Any) -> None:
 def _stay_complete(mapper: Any, connection: Any, target: Any) -> None:
     if target.state != "ERROR":
         return
-    objects, sources = harvest_tables.OBJECT, harvest_tables.SOURCE
+    objects, sources = OBJECT, SOURCE
     stored = connection.execute(
         sa.select(objects.c.state, objects.c.report_status, sources.c.type)
         .join(sources, sources.c.id == objects.c.harvest_source_id)

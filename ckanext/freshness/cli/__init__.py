@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from ..ckan_adapter.own_tables import required
+from ..ckan_adapter.database import required
 from .checks import check
 from .commands import ReportingGroup
 from .data_changes import changes

@@ -15,7 +15,7 @@ from ..checking import dataset_rows
 from ..checking.learned import LearnedSelection
 from ..checking.run_records import LocksLostError
 from ..checking.selection import LEARNED, POLICIES
-from ..ckan_adapter.lost_database import DatabaseLostError, telling_of_loss
+from ..ckan_adapter.database import DatabaseLostError, telling_of_loss
 from ..dates import utc_now, utc_text
 from ..doctor import duration
 from ..iati.cycle import sources

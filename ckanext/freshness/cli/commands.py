@@ -8,8 +8,7 @@ import ckan.plugins as p
 import ckan.plugins.toolkit as tk
 import click
 
-from ..ckan_adapter.lost_database import DatabaseLostError, telling_of_loss
-from ..ckan_adapter.own_tables import TablesMissingError
+from ..ckan_adapter.database import DatabaseLostError, TablesMissingError, telling_of_loss
 from ..copies.store import StoreError
 from ..logic.action.harvest import harvest_source
 from ..settings import OptionError

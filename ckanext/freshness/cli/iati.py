@@ -13,8 +13,7 @@ import ckan.plugins.toolkit as tk
 import click
 
 from ..checking import run_records
-from ..ckan_adapter.lost_database import DatabaseLostError
-from ..ckan_adapter.own_tables import required
+from ..ckan_adapter.database import DatabaseLostError, required
 from ..dates import utc_now
 from ..iati.cycle import cycle
 from ..iati.cycle.report import CycleReport

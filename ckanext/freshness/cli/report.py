@@ -9,7 +9,7 @@ from typing import Any
 import ckan.plugins.toolkit as tk
 import click
 
-from ..ckan_adapter.solr import SEARCH_FAULTS
+from ..ckan_adapter.packages import SEARCH_FAULTS
 from ..dates import utc_now
 from ..reporting import dataset_tables, history, report_tables, visibility
 from ..reporting.counts import StatusCounts

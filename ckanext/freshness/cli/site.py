@@ -7,7 +7,7 @@ import json
 import ckan.plugins.toolkit as tk
 import click
 
-from ..ckan_adapter.lost_database import DatabaseLostError
+from ..ckan_adapter.database import DatabaseLostError
 from ..dates import utc_now
 from ..doctor import Severity, examine
 from ..runs import night

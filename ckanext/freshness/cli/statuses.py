@@ -10,7 +10,7 @@ import click
 from ..aging.messages import NN_
 from ..dates import utc_now
 from ..reporting.labels import counted, refresh_summary
-from ..search.unindexed import SolrAwayError, solr_away_in_words
+from ..status.indexing import SolrAwayError, solr_away_in_words
 from ..status.own_fields import CHOICE, OwnFieldsError, in_words
 from ..status.refresh import refresh as refresh_statuses
 from .progress import progress_of

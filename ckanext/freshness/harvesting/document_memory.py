@@ -8,7 +8,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import insert
 
-from ..ckan_adapter.ckan_core import model
+from ..ckan_adapter.core import model
 from ..model import HarvestDocument
 from .known_records import content_of, resources_of_package
 from .record import Record

@@ -8,8 +8,8 @@ from urllib.parse import urlsplit
 
 import sqlalchemy as sa
 
-from ..ckan_adapter.ckan_core import model
-from ..ckan_adapter.harvest_tables import URLS_OF_OTHER_SOURCES
+from ..ckan_adapter.core import model
+from ..ckan_adapter.harvest import URLS_OF_OTHER_SOURCES
 from .messages import HarvestMessage, MessageCode
 from .record import loose_spelling
 

@@ -15,9 +15,9 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from ..ckan_adapter import harvest_tables
-from ..ckan_adapter.ckan_core import model
-from ..ckan_adapter.locks import is_held
+from ..ckan_adapter import harvest
+from ..ckan_adapter.core import model
+from ..ckan_adapter.database import is_held
 from ..dates import utc
 from ..model import HarvestHold
 from .messages import code_of
@@ -77,7 +77,7 @@ def gather_lock(job_id: str) -> str:
 
 def is_gathering(source_id: str) -> bool:
     """Return whether a process gathers a job of a source at this moment."""
-    jobs = harvest_tables.JOB
+    jobs = harvest.JOB
     ids = model.Session.execute(
         sa.select(jobs.c.id).where(jobs.c.source_id == source_id, jobs.c.gather_finished.is_(None))
     ).scalars()

@@ -19,10 +19,10 @@ import ckan.plugins.toolkit as tk
 import redis
 import sqlalchemy as sa
 
-from ..ckan_adapter import harvest_tables
-from ..ckan_adapter.ckan_core import model
+from ..ckan_adapter import harvest
+from ..ckan_adapter.core import model
+from ..ckan_adapter.database import is_held, locked_if_free
 from ..ckan_adapter.harvest import harvesting_user
-from ..ckan_adapter.locks import is_held, locked_if_free
 from ..dates import utc, utc_now
 from . import holds, object_states, stages
 from .messages import HarvestMessage, MessageCode, from_column
@@ -31,8 +31,8 @@ from .sources import SourceType, source_type_named
 
 log = logging.getLogger(__name__)
 
-_job = harvest_tables.JOB
-_object = harvest_tables.OBJECT
+_job = harvest.JOB
+_object = harvest.OBJECT
 
 
 class HarvestStage(Enum):
@@ -111,7 +111,7 @@ def harvest_now(
 
     :raises HarvestRefused: there is no such source, no plugin harvests it, or it is being harvested now
     """
-    source = harvest_tables.source_row(source_id)
+    source = harvest.source_row(source_id)
     if source is None or not source.active:
         raise HarvestRefused(f"There is no active harvest source with the id {source_id}")
     source_type = source_type_named(source.type)
@@ -269,7 +269,7 @@ def _result(source_id: str, job_id: str) -> HarvestResult:
         .group_by(_object.c.report_status)
     )
     counts |= {status: count for status, count in rows}
-    gather = harvest_tables.GATHER_ERROR
+    gather = harvest.GATHER_ERROR
     source_errors = model.Session.execute(
         sa.select(gather.c.message)
         .where(gather.c.harvest_job_id == job_id)
@@ -288,8 +288,8 @@ def _result(source_id: str, job_id: str) -> HarvestResult:
 
 
 def _record_errors(job_id: str) -> dict[str, tuple[str, ...]]:
-    error = harvest_tables.OBJECT_ERROR
-    extra = harvest_tables.OBJECT_EXTRA
+    error = harvest.OBJECT_ERROR
+    extra = harvest.OBJECT_EXTRA
     url = (
         sa.select(extra.c.value)
         .where(

@@ -13,15 +13,15 @@ import redis
 import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import JSONB
 
-from ..ckan_adapter import harvest_tables
-from ..ckan_adapter.ckan_core import model
+from ..ckan_adapter import harvest
+from ..ckan_adapter.core import model
+from ..ckan_adapter.database import is_loss
 from ..ckan_adapter.harvest import (
     acknowledge_complete_objects,
     publish_jobs,
     unqueued_jobs,
     unqueued_objects,
 )
-from ..ckan_adapter.lost_database import is_loss
 from ..dates import utc, utc_now
 from . import immediate_harvest, object_states
 from .messages import HarvestMessage, MessageCode
@@ -30,10 +30,10 @@ from .sources import our_names
 
 log = logging.getLogger(__name__)
 
-_source = harvest_tables.SOURCE
-_job = harvest_tables.JOB
-_object = harvest_tables.OBJECT
-_extra = harvest_tables.OBJECT_EXTRA
+_source = harvest.SOURCE
+_job = harvest.JOB
+_object = harvest.OBJECT
+_extra = harvest.OBJECT_EXTRA
 
 _ATTEMPTS = 5
 """How often ckanext-harvest sends an object whose consumer does not come back."""

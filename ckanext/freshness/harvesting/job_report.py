@@ -12,8 +12,8 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from ..ckan_adapter import harvest_tables
-from ..ckan_adapter.ckan_core import model
+from ..ckan_adapter import harvest
+from ..ckan_adapter.core import model
 from ..model import HarvestReport
 from . import known_records
 from .legal_values import clean_all
@@ -92,7 +92,7 @@ def keep(source_id: str, job_id: str, found: Survey, warnings: Sequence[str]) ->
 
     :param warnings: those about the source itself.
     """
-    jobs = sa.select(harvest_tables.JOB.c.id)
+    jobs = sa.select(harvest.JOB.c.id)
     model.Session.execute(
         sa.delete(_table).where(
             _table.c.source_id == source_id,
@@ -121,7 +121,7 @@ def of_no_field(job_id: str) -> dict[str, Any]:
         ``examples`` of what the source lists besides datasets; and ``unmapped``, a list of dictionaries with
         ``name``, ``records`` and ``example``. All are empty for jobs of other harvesters.
     """
-    source = harvest_tables.source_row(harvest_tables.job_row(job_id).source_id)
+    source = harvest.source_row(harvest.job_row(job_id).source_id)
     if source.type not in our_names():
         return {
             **{"warnings": [], "warning_count": 0, "drafts": 0},
@@ -147,7 +147,7 @@ def of_no_field(job_id: str) -> dict[str, Any]:
 
 def _warnings(job_id: str) -> list[dict[str, Any]]:
     """Return the warnings of the records of a job, sorted by URL."""
-    objects, extras = harvest_tables.OBJECT, harvest_tables.OBJECT_EXTRA
+    objects, extras = harvest.OBJECT, harvest.OBJECT_EXTRA
     reported = extras.alias()
     rows = model.Session.execute(
         sa.select(objects.c.id, objects.c.guid, extras.c.key, extras.c.value)

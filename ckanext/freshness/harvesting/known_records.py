@@ -13,10 +13,10 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from ..ckan_adapter import harvest_tables
-from ..ckan_adapter.ckan_core import model
-from ..ckan_adapter.extras import package_extra
-from ..ckan_adapter.harvest_tables import WITHOUT_OBJECTS
+from ..ckan_adapter import harvest
+from ..ckan_adapter.core import model
+from ..ckan_adapter.harvest import WITHOUT_OBJECTS
+from ..ckan_adapter.packages import package_extra
 from .packages.identifiers import organization_id
 from .record import (
     RESOURCE_KEYS,
@@ -53,9 +53,9 @@ _KNOWN_EXTRAS = (
     "in_pages",
 )
 
-_source = harvest_tables.SOURCE
-_object = harvest_tables.OBJECT
-_extra = harvest_tables.OBJECT_EXTRA
+_source = harvest.SOURCE
+_object = harvest.OBJECT
+_extra = harvest.OBJECT_EXTRA
 _package = model.Package.__table__
 _group = model.Group.__table__
 

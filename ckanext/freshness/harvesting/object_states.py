@@ -12,8 +12,8 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.orm.attributes import set_committed_value
 
-from ..ckan_adapter import harvest_tables
-from ..ckan_adapter.ckan_core import model
+from ..ckan_adapter import harvest
+from ..ckan_adapter.core import model
 from ..dates import utc, utc_now
 from .known_records import ORGANIZATION_ID, RESOURCE_IDS
 from .messages import to_column
@@ -22,11 +22,11 @@ from .record import loose_spelling, spellings
 
 log = logging.getLogger(__name__)
 
-_source = harvest_tables.SOURCE
-_job = harvest_tables.JOB
-_object = harvest_tables.OBJECT
-_extra = harvest_tables.OBJECT_EXTRA
-_error = harvest_tables.OBJECT_ERROR
+_source = harvest.SOURCE
+_job = harvest.JOB
+_object = harvest.OBJECT
+_extra = harvest.OBJECT_EXTRA
+_error = harvest.OBJECT_ERROR
 
 
 # Objects to import
@@ -268,14 +268,14 @@ def make_current(
     :returns: False if the object is gone, because its source was cleared. The package must not be written
         then: no source would own it, and the next job would create it again.
     """
-    statements = [_DEFER, harvest_tables.MAKE_CURRENT]
+    statements = [_DEFER, harvest.MAKE_CURRENT]
     if not is_new:
         statements = [
             _DEFER,
-            harvest_tables.KEEP_RESOURCE_IDS,
-            harvest_tables.TAKE_PACKAGE_OVER,
-            harvest_tables.CLEAR_CURRENT,
-            harvest_tables.MAKE_CURRENT,
+            harvest.KEEP_RESOURCE_IDS,
+            harvest.TAKE_PACKAGE_OVER,
+            harvest.CLEAR_CURRENT,
+            harvest.MAKE_CURRENT,
         ]
     # The count is that of the last statement.
     made = model.Session.execute(
@@ -338,7 +338,7 @@ def add_job_error(job_id: str, message: str) -> None:
         "message": to_column(message),
         "created": utc(utc_now()),
     }
-    _insert_if_there(harvest_tables.GATHER_ERROR, row, _job.c.id == job_id)
+    _insert_if_there(harvest.GATHER_ERROR, row, _job.c.id == job_id)
     model.Session.commit()
     log.info(message)
 
@@ -382,7 +382,7 @@ def read_again(harvest_object: Any, object_id: str, source_id: str) -> bool:
 
 def read_job_again(harvest_job: Any, job_id: str, source_id: str) -> None:
     """See that ckanext-harvest can use a HarvestJob after its gather, also if its row is gone."""
-    if harvest_tables.job_row(job_id) is None:
+    if harvest.job_row(job_id) is None:
         _fill_unloaded(harvest_job, id=job_id, source_id=source_id)
 
 

@@ -15,8 +15,8 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from ..ckan_adapter import harvest_tables
-from ..ckan_adapter.ckan_core import model
+from ..ckan_adapter import harvest
+from ..ckan_adapter.core import model
 from ..dates import utc, utc_now
 from .known_records import ONLY_IN_PAGES, UNMAPPED, lost_as_json
 from .legal_values import json_text
@@ -41,10 +41,10 @@ STATUS = {
 }
 """The harvest object extra ``status`` for each class of a record that is to be imported."""
 
-_job = harvest_tables.JOB
-_object = harvest_tables.OBJECT
-_extra = harvest_tables.OBJECT_EXTRA
-_error = harvest_tables.OBJECT_ERROR
+_job = harvest.JOB
+_object = harvest.OBJECT
+_extra = harvest.OBJECT_EXTRA
+_error = harvest.OBJECT_ERROR
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,7 +304,7 @@ def discard_attempt(job_id: str) -> None:
     model.Session.execute(
         sa.delete(_object).where(_object.c.harvest_job_id == job_id, _object.c.current.is_(False))
     )
-    errors = harvest_tables.GATHER_ERROR
+    errors = harvest.GATHER_ERROR
     model.Session.execute(sa.delete(errors).where(errors.c.harvest_job_id == job_id))
     model.Session.commit()
 

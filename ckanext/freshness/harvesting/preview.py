@@ -10,7 +10,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from ..ckan_adapter.ckan_core import model
+from ..ckan_adapter.core import model
 from ..dates import utc_text
 from ..settings import brake_limits
 from . import elsewhere, holds

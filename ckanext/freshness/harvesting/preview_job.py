@@ -16,8 +16,8 @@ import ckan.plugins.toolkit as tk
 from rq import get_current_job
 from rq.job import Job, JobStatus
 
-from ..ckan_adapter import harvest_tables
-from ..ckan_adapter.ckan_core import job_from_id
+from ..ckan_adapter import harvest
+from ..ckan_adapter.core import job_from_id
 from ..dates import aware, utc_now, utc_text
 from .preview import preview
 from .source_config import ConfigError
@@ -121,7 +121,7 @@ def run(source_id: str) -> dict[str, Any]:
 
     :returns: ``{"preview": ...}``, or ``{"error": ...}`` with a text for people.
     """
-    source = harvest_tables.source_row(source_id)
+    source = harvest.source_row(source_id)
     if source is None:
         return {"error": "The source has been removed"}
     now = utc_now()

@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 
 import sqlalchemy as sa
 
-from ..ckan_adapter import harvest_tables
-from ..ckan_adapter.ckan_core import model
+from ..ckan_adapter import harvest
+from ..ckan_adapter.core import model
 from ..dates import utc
 
 BEGINNING = timedelta(seconds=30)
@@ -17,8 +17,8 @@ STILL = timedelta(minutes=5)
 CRON = timedelta(minutes=20)
 """``ckan harvester run``, called every few minutes, marks a complete job as finished within this time."""
 
-_job = harvest_tables.JOB
-_object = harvest_tables.OBJECT
+_job = harvest.JOB
+_object = harvest.OBJECT
 
 _IMPORT = (
     _object.c.fetch_started,

@@ -12,7 +12,7 @@ import ckan.plugins.toolkit as tk
 import sqlalchemy as sa
 from flask import has_request_context
 
-from ..ckan_adapter.ckan_core import model
+from ..ckan_adapter.core import model
 from ..ckan_adapter.harvest import get_harvester, normalized_source_url, registered_source_types
 from ..web.errors import FetchError
 from ..web.urls import parse_url

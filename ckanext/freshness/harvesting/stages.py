@@ -18,15 +18,14 @@ from typing import Any, Literal
 import ckan.plugins.toolkit as tk
 import sqlalchemy as sa
 
-from ..ckan_adapter import harvest_tables, own_tables
-from ..ckan_adapter.ckan_core import SearchIndexError, model
+from ..ckan_adapter import database, harvest
+from ..ckan_adapter.core import SearchIndexError, model
+from ..ckan_adapter.database import is_loss, locked, locked_if_free
 from ..ckan_adapter.harvest import publish_objects
-from ..ckan_adapter.locks import locked, locked_if_free
-from ..ckan_adapter.lost_database import is_loss
-from ..ckan_adapter.solr import without_solr_commits
+from ..ckan_adapter.packages import without_solr_commits
 from ..dates import utc_now
-from ..search import unindexed
 from ..settings import brake_limits
+from ..status import indexing
 from . import elsewhere, holds, job_report, known_records, object_states, object_writer
 from .document_memory import DocumentMemory
 from .legal_values import json_text
@@ -50,7 +49,7 @@ _DONE = frozenset({"added", "updated", "deleted", "not modified"})
 """The report statuses of objects whose import has succeeded."""
 
 _PLAIN_ERRORS = (
-    *(ConfigError, ImportFailed, own_tables.TablesMissingError),
+    *(ConfigError, ImportFailed, database.TablesMissingError),
     *(tk.ValidationError, tk.NotAuthorized, SearchIndexError),
 )
 """Expected errors: the message says everything, so the log needs no traceback."""
@@ -93,7 +92,7 @@ def gather(
     """
     now = now or utc_now()
     try:
-        with own_tables.detect_missing():
+        with database.detect_missing():
             return _gather_again_after_a_loss(source_type, job_id, now, tell, queued)
     except BaseException as error:
         model.Session.rollback()
@@ -136,7 +135,7 @@ def _job_message(error: BaseException, job_id: str) -> str:
     if isinstance(error, ConfigError):
         words = f"The source's configuration cannot be used: {error}"
         return HarvestMessage(words, MessageCode.CONFIGURATION)
-    if isinstance(error, own_tables.TablesMissingError):
+    if isinstance(error, database.TablesMissingError):
         return str(error)
     name = type(error).__name__
     if isinstance(error, _STOPS):
@@ -166,7 +165,7 @@ def _gather_once(
     with locked(holds.gather_lock(job_id)):
         # The queue sends a job again after two hours. A gather that held this lock before us has either
         # finished, or died and left an incomplete attempt.
-        job = harvest_tables.job_row(job_id)
+        job = harvest.job_row(job_id)
         if job is None:
             log.info("Harvest job %s is gone, because its source was cleared: not gathered", job_id)
             return []
@@ -177,7 +176,7 @@ def _gather_once(
             log.info("Harvest job %s is %s: not gathered", job_id, job.status)
             return []
         object_writer.discard_attempt(job_id)
-        source = source_of(harvest_tables.source_row(job.source_id))
+        source = source_of(harvest.source_row(job.source_id))
         writer = ObjectWriter(job_id, source.id, now)
         return _gather(source_type, source, job_id, now, writer, queued, tell)
 
@@ -283,7 +282,7 @@ def import_(lead: Any) -> bool | Literal["unchanged"]:
         return lead.report_status == "deleted" or "unchanged"
     ids, rest = [lead_id], list[str]()
     try:
-        with own_tables.detect_missing():
+        with database.detect_missing():
             followers = json.loads(object_states.extras_of(lead_id).get("page", "[]"))
             ids += object_states.in_state(followers, PAGED)
             with locked(*_locks(source_id, ids)):
@@ -320,7 +319,7 @@ def import_without_queue(source_id: str, ids: Sequence[str], tell: Callable[[int
     while left:
         page = left[:PAGE_SIZE]
         try:
-            with own_tables.detect_missing(), locked(*_locks(source_id, page)):
+            with database.detect_missing(), locked(*_locks(source_id, page)):
                 failed, rest = _import_page(source_id, page)
                 object_states.finish(sorted(set(page) - failed - set(rest)), sorted(failed))
         except BaseException as error:
@@ -382,7 +381,7 @@ def _import_page(source_id: str, ids: Sequence[str]) -> tuple[set[str], list[str
 
     :returns: the ids that failed, and the ids for which there was no time.
     """
-    source = harvest_tables.source_row(source_id)
+    source = harvest.source_row(source_id)
     pending = object_states.load(ids)
     writer = PackageWriter(source, pending)
     with without_solr_commits():
@@ -425,14 +424,14 @@ def _import_each(
     return failed, []
 
 
-def _index(marks: Mapping[str, datetime]) -> list[unindexed.IndexFailure]:
+def _index(marks: Mapping[str, datetime]) -> list[indexing.IndexFailure]:
     """Make the documents of the packages of a page visible, and send those that Solr does not have.
 
     CKAN 2.11 only logs the errors of hooks that it calls to index a package.
     """
     try:
-        return unindexed.complete(marks)
-    except unindexed.SolrAwayError:
+        return indexing.complete(marks)
+    except indexing.SolrAwayError:
         # The marks stay, so that the next refresh sends the documents.
         log.exception("Solr did not commit a page of harvested datasets")
         model.Session.rollback()
@@ -443,7 +442,7 @@ def _error_message(error: BaseException, object_id: str) -> str:
     """Return, for the source's editor, why an object could not be imported."""
     if isinstance(error, ConfigError):
         return _job_message(error, "")
-    if isinstance(error, (ImportFailed, own_tables.TablesMissingError)):
+    if isinstance(error, (ImportFailed, database.TablesMissingError)):
         return str(error)
     if isinstance(error, tk.ValidationError):
         summary = error.error_summary or error.error_dict

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 import sqlalchemy as sa
 from prometheus_client.core import GaugeMetricFamily
 
-from ..ckan_adapter.ckan_core import model
+from ..ckan_adapter.core import model
 from .cycle.sources import last_cycle
 
 GAUGES: Mapping[str, str] = {

@@ -11,7 +11,7 @@ import ckan.plugins.toolkit as tk
 import sqlalchemy as sa
 
 from ..aging.messages import N_
-from ..ckan_adapter.ckan_core import model
+from ..ckan_adapter.core import model
 from ..copies.store import StoreError
 from ..reporting import labels, run_summary, visibility
 from ..reporting.link_checks import site_url

@@ -9,7 +9,7 @@ from typing import Any
 import ckan.plugins.toolkit as tk
 
 from ..aging.messages import NN_
-from ..ckan_adapter.locks import is_held
+from ..ckan_adapter.database import is_held
 from ..dates import utc_now
 from ..reporting import display
 from ..reporting.run_summary import RunKind

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import ckan.plugins.toolkit as tk
 import redis
 
-from ..ckan_adapter.ckan_core import connect_to_redis
+from ..ckan_adapter.core import connect_to_redis
 from ..status.package_fields import same_user
 
 Result = TypeVar("Result")

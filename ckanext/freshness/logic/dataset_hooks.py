@@ -17,12 +17,12 @@ import ckan.plugins as p
 
 from .. import settings
 from ..aging.status import Boundaries, Status, status_at
-from ..ckan_adapter import own_tables
-from ..ckan_adapter.site_names import site_names
+from ..ckan_adapter import database
+from ..ckan_adapter.core import site_names
 from ..dates import parse_date, utc_now
-from ..search.fields import judged_extras
 from ..status import assessment, defaults
 from ..status.frequencies import FrequencySource
+from ..status.search_fields import judged_extras
 from ..status.transitions import DatasetEdit, ResourceAction
 from ..web.urls import display_url
 
@@ -63,7 +63,7 @@ def before_resource_delete(resource_id: str, resources: Sequence[Mapping[str, An
             _note(resource["package_id"], "resource_delete", ResourceAction.REMOVED, resource)
 
 
-@own_tables.optional
+@database.optional
 def after_write(context: Mapping[str, Any], data_dict: Mapping[str, Any], action: str) -> None:
     """Judge a package that was created or updated, in the same transaction.
 
@@ -83,7 +83,7 @@ def after_write(context: Mapping[str, Any], data_dict: Mapping[str, Any], action
         )
 
 
-@own_tables.optional
+@database.optional
 def after_organization_edit(organization: Any) -> None:
     """Have the next refresh judge the datasets that may use an organization's default frequency."""
     defaults.may_have_changed(FrequencySource.ORGANIZATION, organization.id)

@@ -13,7 +13,7 @@ from typing import Any
 import ckan.plugins.toolkit as tk
 
 from ..aging import frequency
-from ..ckan_adapter.site_names import site_names
+from ..ckan_adapter.core import site_names
 from ..own_values import ours_among
 from ..reporting.labels import frequency_label
 from ..status.frequencies import vocabularies

@@ -20,8 +20,8 @@ import sqlalchemy as sa
 from .. import settings
 from ..aging.messages import N_, NN_
 from ..ckan_adapter import mailer
-from ..ckan_adapter.ckan_core import model
-from ..ckan_adapter.locks import locked_if_free
+from ..ckan_adapter.core import model
+from ..ckan_adapter.database import locked_if_free
 from ..ckan_adapter.mailer import Letter, MailFailure, MailSendError, page_context
 from ..dates import utc
 from ..reporting.labels import counted

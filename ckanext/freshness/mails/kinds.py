@@ -19,9 +19,9 @@ from dateutil.parser import isoparse
 from .. import settings
 from ..aging.messages import N_, NN_
 from ..checking.check_rows import REQUESTABLE_KEYS
-from ..ckan_adapter import harvest_tables
-from ..ckan_adapter.ckan_core import model
-from ..ckan_adapter.extras import packages_with_true_extra
+from ..ckan_adapter import harvest
+from ..ckan_adapter.core import model
+from ..ckan_adapter.packages import packages_with_true_extra
 from ..dates import utc, utc_words
 from ..reporting import dataset_tables, display, labels, run_problems
 from ..reporting.run_problems import ProblemKind, RunProblem
@@ -113,7 +113,7 @@ def _without_address(now: datetime) -> Iterator[News]:
 
     The maintainers of harvested datasets are left out, since only the source can correct them.
     """
-    for row in _rows(_MAINTAINERS.format(harvest=harvest_tables.source_configs_sql())):
+    for row in _rows(_MAINTAINERS.format(harvest=harvest.source_configs_sql())):
         person = line(f"{row.maintainer or ''} {row.maintainer_email or ''}")
         # Mails about a dataset that names no maintainer go to its author, or to its organization.
         others = not person and (row.owner_org or addresses(row.author_email))

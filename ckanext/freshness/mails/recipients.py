@@ -20,10 +20,9 @@ from dateutil.parser import isoparse
 
 from .. import settings
 from ..aging.status import Status, status_at
-from ..ckan_adapter import harvest_tables
-from ..ckan_adapter.ckan_core import model
-from ..ckan_adapter.database import hold_packages
-from ..ckan_adapter.extras import ORGANIZATION_EXTRA
+from ..ckan_adapter import harvest
+from ..ckan_adapter.core import model
+from ..ckan_adapter.packages import ORGANIZATION_EXTRA, hold_packages
 from ..dates import aware, aware_to_second
 from ..model import MailPerson
 from ..status.snapshot import boundaries
@@ -153,7 +152,7 @@ def datasets(package_ids: Iterable[str], now: datetime) -> dict[str, DatasetFact
 
 
 def _datasets(ids: list[str], now: datetime) -> dict[str, DatasetFacts]:
-    statement = sa.text(_DATASETS.format(harvest=harvest_tables.source_configs_sql()))
+    statement = sa.text(_DATASETS.format(harvest=harvest.source_configs_sql()))
     types = sorted(settings.aging().dataset_types)
     rows = model.Session.execute(statement, {"ids": ids, "key": WISH_KEY, "types": types}).all()
     # The checks of access read each package. Held packages cost them no further queries.

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from .changes import FreshnessChange
-from .check import CheckRun, ResourceCheck
-from .copies import Copy, IatiDataset
-from .freshness import (
+from .datasets import (
     Comparison,
     DatasetFreshness,
+    FrequencySuggestion,
+    FreshnessChange,
     FreshnessEvidence,
     FreshnessTransition,
+    HistoryDay,
     ResourceMemory,
     Unindexed,
 )
-from .harvest import HarvestDocument, HarvestHold, HarvestReport
-from .mails import Mail, MailPerson
-from .report import HistoryDay
-from .suggestions import FrequencySuggestion
+from .runs import (
+    CheckRun,
+    Copy,
+    HarvestDocument,
+    HarvestHold,
+    HarvestReport,
+    IatiDataset,
+    Mail,
+    MailPerson,
+    ResourceCheck,
+)
 
 __all__ = [
     "CheckRun",

@@ -18,8 +18,8 @@ from dateutil.parser import isoparse
 from flask import has_request_context
 
 from ..aging.messages import NN_
-from ..ckan_adapter.ckan_core import model
-from ..ckan_adapter.locks import LOCK_CLASS
+from ..ckan_adapter.core import model
+from ..ckan_adapter.database import LOCK_CLASS
 from ..dates import EARLIEST, utc, utc_words
 from . import dataset_tables, display, labels
 from .tables import Context, Row, TableRequest

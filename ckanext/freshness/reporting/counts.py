@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from .. import settings
 from ..aging.status import Status
-from ..ckan_adapter.ckan_core import model
+from ..ckan_adapter.core import model
 from . import visibility
 from .tables import Context, Row, TableRequest
 

@@ -15,10 +15,10 @@ import sqlalchemy as sa
 
 from .. import settings
 from ..checking.selection import IS_BROKEN
-from ..ckan_adapter.ckan_core import model
+from ..ckan_adapter.core import model
 from ..dates import utc
-from ..model.check import CHECKED_LINKS, DECLARED
-from ..model.suggestions import IS_SUGGESTED
+from ..model.datasets import IS_SUGGESTED
+from ..model.runs import CHECKED_LINKS, DECLARED
 from ..web.urls import display_url
 from . import visibility
 from .counts import NEED_UPDATE, NEEDS_UPDATE

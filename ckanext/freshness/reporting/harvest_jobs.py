@@ -12,9 +12,9 @@ import ckan.plugins as p
 import sqlalchemy as sa
 
 from .. import settings
-from ..ckan_adapter import harvest_tables
-from ..ckan_adapter.ckan_core import model
-from ..ckan_adapter.locks import is_held
+from ..ckan_adapter import harvest
+from ..ckan_adapter.core import model
+from ..ckan_adapter.database import is_held
 from ..dates import aware, utc, utc_now
 from ..harvesting.holds import gather_lock
 from ..harvesting.messages import from_column
@@ -104,7 +104,7 @@ def jobs(
     :param errors: how many errors of each kind to name
     """
     values = {"sources": list(sources), "most": most, "job": job_id}
-    rows = list(model.Session.execute(sa.text(harvest_tables.NEWEST_JOBS), values).mappings())
+    rows = list(model.Session.execute(sa.text(harvest.NEWEST_JOBS), values).mappings())
     named = [row["id"] for row in rows if row["gather_errors"] or row["errored"]]
     of_sources, of_records = _errors(named, errors)
     return [
@@ -126,9 +126,7 @@ def jobs(
 
 def troubled_sources() -> list[tuple[Mapping[str, Any], HarvestJob]]:
     """Return our sources whose last job failed, had errors or holds deletions, with that job."""
-    rows = model.Session.execute(
-        sa.text(harvest_tables.ACTIVE_SOURCES), {"types": our_names()}
-    ).mappings()
+    rows = model.Session.execute(sa.text(harvest.ACTIVE_SOURCES), {"types": our_names()}).mappings()
     sources = {row["id"]: row for row in rows}
     last = jobs(sources, 1, errors=1)
     return [(sources[job.source_id], job) for job in last if job.is_troubled]
@@ -176,13 +174,9 @@ def _errors(
     of_records: dict[str, list[RecordError]] = {}
     if not job_ids:
         return of_sources, of_records
-    for job_id, message in model.Session.execute(
-        sa.text(harvest_tables.FIRST_GATHER_ERRORS), values
-    ):
+    for job_id, message in model.Session.execute(sa.text(harvest.FIRST_GATHER_ERRORS), values):
         of_sources.setdefault(job_id, []).append(harvest_words.error(from_column(message)))
-    for row in model.Session.execute(
-        sa.text(harvest_tables.FIRST_RECORD_ERRORS), values
-    ).mappings():
+    for row in model.Session.execute(sa.text(harvest.FIRST_RECORD_ERRORS), values).mappings():
         error = harvest_words.error(from_column(row["message"]))
         title = row["title"] or _title(row["content"])
         found = RecordError(error, title, row["name"], row["url"])
@@ -202,7 +196,7 @@ def sources(request: TableRequest) -> Iterator[Row]:
     if not p.plugin_loaded("harvest"):
         return
     visible, values = visibility.condition(request.context)
-    statement = sa.text(harvest_tables.LAST_JOBS.format(visible=visible))
+    statement = sa.text(harvest.LAST_JOBS.format(visible=visible))
     values = {**values, "organization": request.organization}
     rows = model.Session.execute(statement, values).mappings().all()
     numbers = _harvested(request.context)
@@ -228,7 +222,7 @@ def _state(row: Mapping[str, Any]) -> str | None:
 def _harvested(context: Context) -> dict[str, int]:
     """Return the number of visible datasets of each source, by the source's id."""
     visible, values = visibility.condition(context)
-    statement = sa.text(harvest_tables.DATASETS_OF_SOURCES.format(visible=visible))
+    statement = sa.text(harvest.DATASETS_OF_SOURCES.format(visible=visible))
     types = sorted(settings.aging().dataset_types)
     return dict(map(tuple, model.Session.execute(statement, {**values, "types": types})))
 
@@ -241,5 +235,5 @@ def of_packages(package_ids: Iterable[str]) -> dict[str, dict[str, str]]:
     ids = sorted(set(package_ids))
     if not ids or not p.plugin_loaded("harvest"):
         return {}
-    rows = model.Session.execute(sa.text(harvest_tables.SOURCES_OF_PACKAGES), {"ids": ids})
+    rows = model.Session.execute(sa.text(harvest.SOURCES_OF_PACKAGES), {"ids": ids})
     return {row.package_id: {"id": row.id, "title": row.title} for row in rows}

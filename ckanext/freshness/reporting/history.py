@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from dateutil.relativedelta import relativedelta
 
 from .. import settings
-from ..ckan_adapter.ckan_core import model
+from ..ckan_adapter.core import model
 from ..dates import utc
 from ..model import HistoryDay
 from . import counts, dataset_tables, host_groups, observed_frequencies

@@ -17,7 +17,7 @@ from ..aging.messages import N_, NN_
 from ..aging.status import Status
 from ..checking.decisions import Outcome
 from ..checking.selection import SelectionReason
-from ..ckan_adapter.site_names import site_names
+from ..ckan_adapter.core import site_names
 from ..web.errors import FailureReason
 from .counts import StatusCounts
 from .display import STATUSES

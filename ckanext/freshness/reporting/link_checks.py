@@ -14,9 +14,9 @@ from .. import settings
 from ..checking import check_rows, formats, selection
 from ..checking.decisions import Outcome
 from ..checking.selection import Candidate, NextCheck, SelectionReason, SelectionRules
-from ..ckan_adapter.ckan_core import model
+from ..ckan_adapter.core import model
 from ..dates import utc, utc_text
-from ..model.copies import LAST_CYCLE_CHECK
+from ..model.runs import LAST_CYCLE_CHECK
 from ..web.urls import display_url, host_of
 
 MOST = 100

@@ -10,7 +10,7 @@ import ckan.plugins.toolkit as tk
 from markupsafe import Markup, escape
 
 from ..aging.status import GROUPS, Status
-from ..ckan_adapter.site_names import site_names
+from ..ckan_adapter.core import site_names
 from . import labels
 from .display import STATUSES
 

@@ -15,7 +15,7 @@ import sqlalchemy as sa
 
 from ..aging import observed_frequency
 from ..aging.observed_frequency import ObservedFrequency, Update
-from ..ckan_adapter.ckan_core import model
+from ..ckan_adapter.core import model
 from ..dates import aware, utc
 from ..model import FrequencySuggestion
 

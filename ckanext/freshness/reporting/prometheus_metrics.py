@@ -11,7 +11,7 @@ from prometheus_client.core import GaugeMetricFamily
 
 from ..checking.run_counts import ALL_HOSTS
 from ..checking.selection import SelectionReason
-from ..ckan_adapter.ckan_core import model
+from ..ckan_adapter.core import model
 from ..model import CheckRun
 from . import counts, dataset_tables, run_problems
 from .tables import Context, TableRequest

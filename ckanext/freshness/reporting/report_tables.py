@@ -12,7 +12,7 @@ from typing import Any
 import ckan.plugins.toolkit as tk
 
 from ..aging.messages import N_
-from ..ckan_adapter.ckan_core import model
+from ..ckan_adapter.core import model
 from ..dates import aware, parse_date, utc_text
 from ..model import CheckRun
 from ..status.package_fields import same_user

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from enum import Enum
 from typing import Any
 
-from ..ckan_adapter.ckan_core import model
+from ..ckan_adapter.core import model
 from ..dates import aware
 from ..model import CheckRun
 

@@ -15,8 +15,8 @@ from .. import settings
 from ..aging.messages import N_, NN_
 from ..checking import run_records
 from ..checking.decisions import Outcome
-from ..ckan_adapter.ckan_core import model
-from ..ckan_adapter.locks import is_held
+from ..ckan_adapter.core import model
+from ..ckan_adapter.database import is_held
 from ..dates import aware
 from ..model import CheckRun
 from . import run_problems

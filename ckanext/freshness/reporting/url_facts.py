@@ -13,10 +13,10 @@ from typing import Any
 import sqlalchemy as sa
 
 from .. import settings
-from ..ckan_adapter import own_tables
-from ..ckan_adapter.ckan_core import model
+from ..ckan_adapter import database
+from ..ckan_adapter.core import model
 from ..dates import utc_text
-from ..model.copies import CYCLE_RESULTS
+from ..model.runs import CYCLE_RESULTS
 from . import link_checks
 
 KEY = "freshness_check"
@@ -57,7 +57,7 @@ def show(packages: Sequence[dict[str, Any]], context: Mapping[str, Any] | None =
         _add_facts([package.get("id") for package in packages], resources)
 
 
-@own_tables.optional
+@database.optional
 def _add_facts(package_ids: Sequence[str | None], resources: Mapping[str, dict[str, Any]]) -> None:
     for resource_id, facts in _facts(package_ids, resources).items():
         resources[resource_id][KEY] = facts

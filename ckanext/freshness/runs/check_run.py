@@ -41,17 +41,14 @@ from ..checking.selection import (
     SelectionReason,
     rotation_budget,
 )
-from ..ckan_adapter.ckan_core import model
-from ..ckan_adapter.locks import locked_if_free
-from ..ckan_adapter.lost_database import telling_of_loss
+from ..ckan_adapter.core import model
+from ..ckan_adapter.database import locked_if_free, telling_of_loss
 from ..copies.store import StagedBody
 from ..dates import utc
 from ..interfaces import IFreshnessDetectors
 from ..reporting.labels import counted
-from ..search import unindexed
-from ..search.documents import DocumentBatch
-from ..search.unindexed import BATCH, IndexFailure, SolrAwayError
-from ..status import conclusions
+from ..status import conclusions, indexing
+from ..status.indexing import BATCH, DocumentBatch, IndexFailure, SolrAwayError
 from ..web.hosts import Hosts
 from . import copies
 
@@ -277,7 +274,7 @@ def missing_in_words(result: RunResult) -> list[str]:
     if result.refused:
         words.append(_refused_in_words())
     if result.solr_away:
-        words.append(unindexed.solr_away_in_words(result.solr_away))
+        words.append(indexing.solr_away_in_words(result.solr_away))
     words += [failure.in_words() for failure in result.index_failures]
     return words + result.copy_errors
 
@@ -481,6 +478,6 @@ def _index(marks: Mapping[str, datetime], result: RunResult) -> None:
     rest = iter(marks.items())
     while result.solr_away is None and (batch := dict(islice(rest, BATCH))):
         try:
-            result.index_failures += unindexed.index(batch)
+            result.index_failures += indexing.index(batch)
         except SolrAwayError as error:
             result.solr_away = str(error)

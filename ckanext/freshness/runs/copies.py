@@ -21,13 +21,13 @@ import sqlalchemy as sa
 from .. import settings
 from ..checking import check_rows
 from ..checking.results import CheckResult, ResourceToCheck
-from ..ckan_adapter import harvest_tables
-from ..ckan_adapter.ckan_core import model
+from ..ckan_adapter import harvest
+from ..ckan_adapter.core import model
 from ..copies import store_keys
 from ..copies.store import Store, StoredCopy, StoreError
 from ..dates import utc
 from ..model import Copy
-from ..model.copies import IS_CHECKED_BY_CYCLES
+from ..model.runs import IS_CHECKED_BY_CYCLES
 from ..web.urls import display_url
 
 # The site's options
@@ -70,7 +70,7 @@ def _sources() -> list[str]:
     """Return the harvest sources whose configuration has ``keep_copies``."""
     if not p.plugin_loaded("harvest"):
         return []
-    source = harvest_tables.SOURCE.c
+    source = harvest.SOURCE.c
     rows = model.Session.execute(
         sa.select(source.id, source.config).where(
             source.active.is_(True), source.config.contains('"keep_copies"')
@@ -363,7 +363,7 @@ def _wanted(resource_ids: list[str]) -> dict[str, bool]:
     values = choice or {"all": False, "formats": [], "organizations": []}
     of_source = "false"
     if sources:
-        of_source, values = harvest_tables.IS_OF_SOURCES, {**values, "sources": sources}
+        of_source, values = harvest.IS_OF_SOURCES, {**values, "sources": sources}
     statement = sa.text(_WANTED.format(of_source=of_source))
     rows = model.Session.execute(statement, {**values, "ids": resource_ids})
     return {row.id: row.has_copy for row in rows}

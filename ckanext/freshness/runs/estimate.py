@@ -10,7 +10,7 @@ from datetime import datetime
 import sqlalchemy as sa
 
 from ..checking.run_counts import ALL_HOSTS
-from ..ckan_adapter.ckan_core import model
+from ..ckan_adapter.core import model
 from ..web.hosts import HostPolicy
 
 USUAL_SECONDS = 0.5

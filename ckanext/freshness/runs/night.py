@@ -15,18 +15,17 @@ import sqlalchemy as sa
 from ..aging.messages import NN_
 from ..checking import data_changes, run_records
 from ..checking.run_records import LocksLostError
-from ..ckan_adapter.ckan_core import model
-from ..ckan_adapter.locks import locked_if_free
-from ..ckan_adapter.lost_database import DatabaseLostError, telling_of_loss
-from ..ckan_adapter.solr import SEARCH_FAULTS
+from ..ckan_adapter.core import model
+from ..ckan_adapter.database import DatabaseLostError, locked_if_free, telling_of_loss
+from ..ckan_adapter.packages import SEARCH_FAULTS
 from ..copies.store import StoreError
 from ..dates import utc, utc_now
 from ..mails import digests
 from ..model import CheckRun
 from ..reporting import history
 from ..reporting.labels import counted, fresh_share, refresh_summary
-from ..search.unindexed import SolrAwayError, solr_away_in_words
 from ..settings import OptionError
+from ..status.indexing import SolrAwayError, solr_away_in_words
 from ..status.refresh import refresh
 from . import check_run, copies
 

@@ -16,7 +16,7 @@ import rq
 from rq.job import Dependency
 
 from ..checking import run_records
-from ..ckan_adapter.ckan_core import job_from_id
+from ..ckan_adapter.core import job_from_id
 from ..dates import utc_now
 from . import check_run
 from .check_run import CheckScope, RunContext, RunResult

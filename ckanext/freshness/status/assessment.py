@@ -12,11 +12,8 @@ from datetime import datetime, timezone
 
 from .. import settings
 from ..aging.evidence import DatedEvidence
-from ..ckan_adapter.ckan_core import model
-from ..ckan_adapter.database import lock_packages
-from ..ckan_adapter.extras import write_extras, write_extras_in_session
-from ..ckan_adapter.forms import own_extras
-from ..ckan_adapter.site_names import site_names
+from ..ckan_adapter.core import model, own_extras, site_names
+from ..ckan_adapter.packages import lock_packages, write_extras, write_extras_in_session
 from ..field_names import with_prefix
 from ..own_values import foreign
 from . import edit_changes, observation, resource_fields, snapshot

@@ -15,9 +15,8 @@ from ..checking import data_changes, dataset_rows, result_writer
 from ..checking.decisions import Outcome
 from ..checking.results import CheckResult
 from ..checking.selection import is_broken
-from ..ckan_adapter.ckan_core import model
-from ..search import unindexed
-from . import resource_fields
+from ..ckan_adapter.core import model
+from . import indexing, resource_fields
 from .assessment import update_packages
 from .transitions import TransitionCause
 
@@ -29,7 +28,7 @@ _DOUBTS = frozenset({Outcome.API, Outcome.CANNOT_TELL})
 class Conclusions:
     """The changes that the results of checks caused.
 
-    :ivar marks: of the datasets whose documents are to be sent, for :func:`..search.unindexed.index`
+    :ivar marks: of the datasets whose documents are to be sent, for :func:`.indexing.index`
     :ivar newly_broken: number of links that broke
     :ivar repaired: number of broken links that work again
     """
@@ -103,13 +102,13 @@ def assess_and_commit(
 
     :param found: the evidence that checks found, by dataset
     :param touched: other datasets whose documents are to be sent
-    :returns: the marks of the datasets whose documents are to be sent, for :func:`..search.unindexed.index`
+    :returns: the marks of the datasets whose documents are to be sent, for :func:`.indexing.index`
     """
     changed = set(touched)
     if ids:
         updated = update_packages(ids, now, cause=TransitionCause.CHECK, run_id=run_id, found=found)
         changed.update(dataset.package_id for dataset in updated)
-    marks = unindexed.mark(sorted(changed)) if changed else {}
+    marks = indexing.mark(sorted(changed)) if changed else {}
     model.Session.commit()
     return marks
 

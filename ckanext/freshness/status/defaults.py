@@ -7,16 +7,16 @@ from typing import Any
 import ckan.plugins as p
 import sqlalchemy as sa
 
-from ..ckan_adapter import harvest_tables
-from ..ckan_adapter.ckan_core import model
-from ..ckan_adapter.extras import ORGANIZATION_EXTRA
+from ..ckan_adapter import harvest
+from ..ckan_adapter.core import model
+from ..ckan_adapter.packages import ORGANIZATION_EXTRA
 from .frequencies import DEFAULT_KEY, FrequencySource
 from .observation import OF_PEOPLE
 
 _WHERE = {
     FrequencySource.ORGANIZATION: "p.owner_org = :owner"
     f" AND (d.frequency_from = 'organization' OR {ORGANIZATION_EXTRA} IS NOT NULL)",
-    FrequencySource.SOURCE: f"p.id IN ({harvest_tables.PACKAGES_OF_SOURCE})",
+    FrequencySource.SOURCE: f"p.id IN ({harvest.PACKAGES_OF_SOURCE})",
 }
 _CONCERNED = """
 SELECT p.id FROM freshness_dataset d JOIN package p ON p.id = d.package_id
@@ -28,7 +28,7 @@ _KINDS = {"kinds": sorted(evidence.value for evidence in OF_PEOPLE)}
 _HARVESTED = f"""
 SELECT d.package_id FROM freshness_dataset d
 WHERE d.evidence = ANY(:kinds) AND NOT d.judge_anew
-AND {harvest_tables.IS_HARVESTED}"""
+AND {harvest.IS_HARVESTED}"""
 """PostgreSQL reads only two indexes for it. One of them is partial, for these kinds of evidence."""
 _FREE = "SELECT id FROM package WHERE id = ANY(:ids) ORDER BY id FOR NO KEY UPDATE SKIP LOCKED"
 

@@ -14,7 +14,7 @@ from .. import settings
 from ..aging.evidence import DatedEvidence, newest, remember
 from ..aging.status import Assessment, Status, assess, next_boundary
 from ..aging.vocabularies import Vocabulary
-from ..ckan_adapter.site_names import site_names
+from ..ckan_adapter.core import site_names
 from ..dates import utc_text, utc_to_second
 from ..web.urls import host_of
 from . import frequencies, observation

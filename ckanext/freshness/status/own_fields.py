@@ -9,10 +9,8 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 
 from .. import settings
-from ..ckan_adapter.ckan_core import model
-from ..ckan_adapter.extras import packages_with_extras
-from ..ckan_adapter.forms import declared_fields, own_extras
-from ..ckan_adapter.site_names import site_names
+from ..ckan_adapter.core import declared_fields, model, own_extras, site_names
+from ..ckan_adapter.packages import packages_with_extras
 from ..own_values import foreign
 
 log = logging.getLogger(__name__)

@@ -8,10 +8,8 @@ from typing import Any
 import ckan.plugins.toolkit as tk
 
 from .. import settings
-from ..ckan_adapter.ckan_core import model
-from ..ckan_adapter.database import lock_packages
-from ..ckan_adapter.extras import package_extras
-from ..ckan_adapter.forms import declared_fields
+from ..ckan_adapter.core import declared_fields, model
+from ..ckan_adapter.packages import lock_packages, package_extras
 from ..model import DatasetFreshness
 
 

@@ -20,16 +20,13 @@ import sqlalchemy as sa
 
 from .. import settings
 from ..checking import data_changes
-from ..ckan_adapter.ckan_core import model
-from ..ckan_adapter.extras import EXTRA, WITH_EXTRA
-from ..ckan_adapter.forms import own_extras
-from ..ckan_adapter.site_names import site_names
+from ..ckan_adapter.core import model, own_extras, site_names
+from ..ckan_adapter.packages import EXTRA, WITH_EXTRA
 from ..dates import utc
 from ..model import Comparison
-from ..search import unindexed
-from ..search.unindexed import BATCH, IndexFailure
-from . import defaults, own_fields
+from . import defaults, indexing, own_fields
 from .assessment import update_packages
+from .indexing import BATCH, IndexFailure
 from .own_fields import OwnField, OwnFieldsError
 from .transitions import TransitionCause
 
@@ -91,7 +88,7 @@ def refresh(
         raise OwnFieldsError(found)
     since = None if everything or compares_all else _written_since(now)
     result = RefreshCounts(reaped=_reap(everything=everything) if since is None else 0)
-    result.healed, result.failures = unindexed.heal()
+    result.healed, result.failures = indexing.heal()
     defaults.may_be_harvested()
     if everything:
         # Should this process be killed, the next refresh assesses the rest.
@@ -106,14 +103,14 @@ def refresh(
         batch = ids[start : start + BATCH]
         due = batch if everything else _claimed(batch, now)
         changed = update_packages(due, now, cause=TransitionCause.RECOMPUTE, run_id=run_id)
-        marks = unindexed.mark([dataset.package_id for dataset in changed]) if changed else {}
+        marks = indexing.mark([dataset.package_id for dataset in changed]) if changed else {}
         model.Session.commit()
-        result.failures += unindexed.index(marks)
+        result.failures += indexing.index(marks)
         result.datasets += len(batch)
         result.changed += len(changed)
         result.statuses += sum(dataset.changes_status for dataset in changed)
         progress(result.datasets, len(ids))
-    healed, failures = unindexed.heal_differences(compares_all=since is None)
+    healed, failures = indexing.heal_differences(compares_all=since is None)
     result.healed += healed
     result.failures += failures
     if since is None:

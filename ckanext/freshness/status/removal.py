@@ -14,11 +14,14 @@ from operator import attrgetter
 import sqlalchemy as sa
 
 from .. import model as own_model
-from ..ckan_adapter.ckan_core import model
-from ..ckan_adapter.database import lock_packages
-from ..ckan_adapter.extras import packages_with_extras, write_extras
-from ..ckan_adapter.forms import own_extras
-from ..ckan_adapter.solr import rebuild, solr_commit
+from ..ckan_adapter.core import model, own_extras
+from ..ckan_adapter.packages import (
+    lock_packages,
+    packages_with_extras,
+    rebuild,
+    solr_commit,
+    write_extras,
+)
 from ..field_names import NAMES, with_prefix
 from ..own_values import look_ours
 from . import resource_fields

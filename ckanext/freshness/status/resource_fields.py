@@ -13,7 +13,7 @@ import sqlalchemy as sa
 
 from ..checking import fields
 from ..checking.results import CheckResult
-from ..ckan_adapter.ckan_core import model
+from ..ckan_adapter.core import model
 from .snapshot import ResourceSnapshot
 
 

@@ -18,9 +18,9 @@ import sqlalchemy as sa
 from ..aging.evidence import DatedEvidence, Evidence
 from ..aging.status import Boundaries
 from ..checking import fields
-from ..ckan_adapter import harvest_tables
-from ..ckan_adapter.ckan_core import model
-from ..ckan_adapter.extras import ORGANIZATION_EXTRA, PACKAGE_EXTRAS
+from ..ckan_adapter import harvest
+from ..ckan_adapter.core import model
+from ..ckan_adapter.packages import ORGANIZATION_EXTRA, PACKAGE_EXTRAS
 from ..dates import aware, aware_to_second
 from .frequencies import DEFAULT_KEY, FrequencySource, of_source
 
@@ -83,7 +83,7 @@ class DatasetSnapshot:
 def take(package_ids: Iterable[str], package_types: Iterable[str]) -> list[DatasetSnapshot]:
     """Return the packages of some types, in the order of their ids; missing packages are left out."""
     session = model.Session
-    statement = _PACKAGES.format(harvest=harvest_tables.newest_object_sql())
+    statement = _PACKAGES.format(harvest=harvest.newest_object_sql())
     packages = session.execute(
         sa.text(statement),
         {"ids": list(package_ids), "types": list(package_types), "key": DEFAULT_KEY},

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from ..aging.evidence import DatedEvidence, Evidence
 from ..checking import data_changes
 from ..checking.data_changes import DataChange
-from ..ckan_adapter.ckan_core import model
+from ..ckan_adapter.core import model
 from ..dates import utc_to_second
 from .judgement import FreshnessRow
 from .snapshot import DatasetSnapshot

@@ -81,7 +81,7 @@ CONTRACT = {
         "status/test_refresh.py",
     ),
     "Extras, Solr fields and facets have their names, and searches agree with counts": (
-        "search/test_fields.py",
+        "status/test_search_fields.py",
     ),
     "HDX's thresholds and process are exact": (
         "aging/test_thresholds.py",

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 from uuid import uuid4
 
-from ckanext.freshness.ckan_adapter.ckan_core import model
-from ckanext.freshness.ckan_adapter.extras import package_extras
+from ckanext.freshness.ckan_adapter.core import model
+from ckanext.freshness.ckan_adapter.packages import package_extras
 
 Act = Callable[..., Any]
 

@@ -15,7 +15,7 @@ from ckan.tests import factories
 from ckan.tests.helpers import call_action
 from prometheus_client.parser import text_string_to_metric_families
 
-from ckanext.freshness.ckan_adapter.ckan_core import model
+from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.harvesting import holds
 from ckanext.freshness.harvesting.messages import HarvestMessage, MessageCode
 from ckanext.freshness.harvesting.record import KnownRecord

@@ -12,7 +12,7 @@ from ckan.tests import factories, helpers
 
 from ckanext.freshness import interfaces
 from ckanext.freshness.checking.content import Detector
-from ckanext.freshness.ckan_adapter.ckan_core import model
+from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.runs import check_run
 from ckanext.freshness.tests.checking.hostile import Hostile
 from ckanext.freshness.tests.servers.base import Answer

@@ -14,7 +14,7 @@ from ckan.exceptions import CkanConfigurationException
 from ckan.plugins import core
 
 from ckanext.freshness import doctor
-from ckanext.freshness.ckan_adapter.forms import declared_fields
+from ckanext.freshness.ckan_adapter.core import declared_fields
 from ckanext.freshness.ckan_adapter.harvest import registered_source_types
 
 Load = Callable[..., None]

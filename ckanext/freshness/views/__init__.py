@@ -8,7 +8,7 @@ from flask import Blueprint
 from flask.typing import ResponseReturnValue
 from flask_wtf.csrf import CSRFError
 
-from ..ckan_adapter import own_tables
+from ..ckan_adapter import database
 from ..logic import arguments
 from .badges import badges
 from .copies import copies, iati
@@ -21,7 +21,7 @@ from .responses import refuse_expired
 from .worklist import worklist
 
 
-def _without_tables(error: own_tables.TablesMissingError) -> ResponseReturnValue:
+def _without_tables(error: database.TablesMissingError) -> ResponseReturnValue:
     """Return an error page (503) that says what to do about missing tables."""
     values = {"code": 503, "name": tk._("Service Unavailable"), "content": str(error)}
     return tk.render("error_document_template.html", values), 503
@@ -30,9 +30,9 @@ def _without_tables(error: own_tables.TablesMissingError) -> ResponseReturnValue
 for _pages in (
     *(badges, copies, dataset, harvest, iati, iati_page, mail_link, mails, report_pages, worklist),
 ):
-    _pages.before_request(own_tables.refuse_missing)
+    _pages.before_request(database.refuse_missing)
     _pages.before_request(arguments.refuse_unusable)
-    _pages.register_error_handler(own_tables.TablesMissingError, _without_tables)
+    _pages.register_error_handler(database.TablesMissingError, _without_tables)
     _pages.register_error_handler(CSRFError, refuse_expired)
 
 

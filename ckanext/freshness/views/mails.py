@@ -9,7 +9,7 @@ from flask import Blueprint
 from flask.typing import ResponseReturnValue
 
 from .. import settings
-from ..ckan_adapter.forms import exempt_from_csrf
+from ..ckan_adapter.core import exempt_from_csrf
 from ..ckan_adapter.mailer import remember_app
 from ..mails import recipients
 from ..mails.kinds import KINDS, offered

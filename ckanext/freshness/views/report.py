@@ -13,8 +13,8 @@ from flask import Blueprint, Response
 from flask.typing import ResponseReturnValue
 from prometheus_client import CONTENT_TYPE_LATEST
 
-from ..ckan_adapter.own_tables import TablesMissingError
-from ..ckan_adapter.solr import SEARCH_FAULTS
+from ..ckan_adapter.database import TablesMissingError
+from ..ckan_adapter.packages import SEARCH_FAULTS
 from ..dates import utc_now
 from ..reporting import (
     counts,

@@ -12,7 +12,7 @@ from flask.typing import ResponseReturnValue
 from .. import settings
 from ..aging.frequency import Frequency, parse
 from ..aging.messages import N_
-from ..ckan_adapter.ckan_core import model
+from ..ckan_adapter.core import model
 from ..dates import utc_now
 from ..reporting import labels, observed_frequencies
 from ..reporting import worklist as tasks

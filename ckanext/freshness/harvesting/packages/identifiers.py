@@ -9,7 +9,7 @@ from collections.abc import Container, Iterable
 
 import sqlalchemy as sa
 
-from ...ckan_adapter.ckan_core import model, munge_title_to_name
+from ...ckan_adapter.core import model, munge_title_to_name
 
 _LEGAL_NAME = re.compile("[a-z0-9_-]{2,100}")
 _RESERVED_NAMES = frozenset({"new", "edit", "search"})

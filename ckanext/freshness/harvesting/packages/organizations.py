@@ -7,8 +7,8 @@ from typing import Any
 
 import ckan.plugins.toolkit as tk
 
-from ...ckan_adapter.ckan_core import model
-from ...ckan_adapter.solr import rebuild
+from ...ckan_adapter.core import model
+from ...ckan_adapter.packages import rebuild
 from .. import known_records, legal_values, object_states
 from ..object_states import PendingObject
 from ..record import Record

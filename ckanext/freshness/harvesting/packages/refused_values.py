@@ -12,7 +12,7 @@ from typing import Any
 
 import ckan.plugins.toolkit as tk
 
-from ...ckan_adapter.ckan_core import model
+from ...ckan_adapter.core import model
 from ..legal_values import one_line
 from .schema_fields import stored
 

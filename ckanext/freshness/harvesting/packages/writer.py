@@ -11,11 +11,11 @@ from typing import Any
 
 import ckan.plugins.toolkit as tk
 
-from ...ckan_adapter.ckan_core import model
+from ...ckan_adapter.core import model
+from ...ckan_adapter.database import locked
 from ...ckan_adapter.harvest import harvesting_user
-from ...ckan_adapter.locks import locked
-from ...ckan_adapter.solr import index_package
-from ...search import unindexed
+from ...ckan_adapter.packages import index_package
+from ...status import indexing
 from .. import known_records, object_states
 from ..known_records import RESOURCE_IDS
 from ..object_states import PendingObject
@@ -318,7 +318,7 @@ class PackageWriter:
         )
         if not is_there:
             raise ImportFailed("its source was cleared meanwhile")
-        self.marks |= unindexed.mark([package_id])
+        self.marks |= indexing.mark([package_id])
 
 
 def _record(content: str | None) -> Record | None:

@@ -19,14 +19,13 @@ import sqlalchemy as sa
 from ... import settings
 from ...checking import engine, run_records
 from ...checking.background_loop import in_batches
-from ...ckan_adapter.ckan_core import model
-from ...ckan_adapter.locks import locked_if_free
-from ...ckan_adapter.lost_database import telling_of_loss
+from ...ckan_adapter.core import model
+from ...ckan_adapter.database import locked_if_free, telling_of_loss
 from ...copies.store import Store, StoreError
 from ...harvesting.immediate_harvest import HarvestProgress, HarvestRefused, harvest_now
 from ...runs import copies
-from ...search import unindexed
-from ...search.unindexed import SolrAwayError
+from ...status import indexing
+from ...status.indexing import SolrAwayError
 from ...web.hosts import Hosts
 from ..policy import iati_check
 from ..policy.iati_check import IatiCheckInput, IatiCheckResult
@@ -340,10 +339,10 @@ class _Indexer:
         if self._is_away:
             return
         try:
-            failures = unindexed.index(marks)
+            failures = indexing.index(marks)
         except SolrAwayError as error:
             self._is_away = True
-            self._report.errors.append(unindexed.solr_away_in_words(str(error)))
+            self._report.errors.append(indexing.solr_away_in_words(str(error)))
         else:
             self._report.errors += [failure.in_words() for failure in failures]
 

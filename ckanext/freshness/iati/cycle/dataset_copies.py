@@ -19,7 +19,7 @@ import sqlalchemy as sa
 from ...aging.evidence import DatedEvidence, Evidence
 from ...checking import data_changes, run_records
 from ...checking.data_changes import DataChange
-from ...ckan_adapter.ckan_core import model
+from ...ckan_adapter.core import model
 from ...copies import store_keys
 from ...copies.store import StagedBody, Store, StoredCopy, StoreError
 from ...runs import copies

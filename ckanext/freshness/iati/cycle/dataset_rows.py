@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from ...ckan_adapter import harvest_tables
-from ...ckan_adapter.ckan_core import model
-from ...ckan_adapter.extras import ORGANIZATION_EXTRA, PACKAGE_EXTRAS
+from ...ckan_adapter import harvest
+from ...ckan_adapter.core import model
+from ...ckan_adapter.packages import ORGANIZATION_EXTRA, PACKAGE_EXTRAS
 from ...database_text import storable
 from ...dates import aware, exact_text
 from ..policy.attempts import IatiAttempt
@@ -241,7 +241,7 @@ SELECT DISTINCT ON (p.id) r.id AS resource_id, p.id AS package_id,
     coalesce({_organization_extra("name")}, g.name, '') AS organisation_name,
     coalesce(({PACKAGE_EXTRAS}) ->> :id, p.id) AS dataset_id,
     coalesce(({PACKAGE_EXTRAS}) ->> :name, p.name) AS dataset_name
-FROM ({harvest_tables.CURRENT_PACKAGES}) o
+FROM ({harvest.CURRENT_PACKAGES}) o
 JOIN package p ON p.id = o.package_id AND p.state = 'active'
 JOIN resource r ON r.package_id = p.id AND r.state = 'active'
 LEFT JOIN "group" g ON g.id = p.owner_org

@@ -16,8 +16,8 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from ...ckan_adapter import harvest_tables
-from ...ckan_adapter.ckan_core import model
+from ...ckan_adapter import harvest
+from ...ckan_adapter.core import model
 from ...copies import store_keys
 from ...copies.store import MissingCopy, StagedBody, Store, StoredCopy
 from ...runs import copies
@@ -236,7 +236,7 @@ def _mark(source_id: str, resource_ids: Sequence[str], *, exactly: bool) -> None
 _PUBLIC_SOURCES = f"""
 SELECT p.id, p.name, coalesce(nullif(p.title, ''), p.name) AS title
 FROM package p
-WHERE p.id IN ({harvest_tables.SOURCES_OF_TYPE}) AND p.state = 'active' AND NOT p.private
+WHERE p.id IN ({harvest.SOURCES_OF_TYPE}) AND p.state = 'active' AND NOT p.private
     AND (:any OR p.id = :name OR p.name = :name)
 ORDER BY title, p.name"""
 _NAMES_HIDDEN = """

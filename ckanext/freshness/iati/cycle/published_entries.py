@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from ...ckan_adapter import harvest_tables
-from ...ckan_adapter.ckan_core import model
-from ...ckan_adapter.extras import ORGANIZATION_EXTRAS
+from ...ckan_adapter import harvest
+from ...ckan_adapter.core import model
+from ...ckan_adapter.packages import ORGANIZATION_EXTRAS
 from ...copies import store_keys
 from ...dates import aware
 from ...reporting import link_checks
@@ -223,7 +223,7 @@ _ORGANISATIONS = f"""
 SELECT g.id, g.name, g.title, g.description, {ORGANIZATION_EXTRAS} AS extras
 FROM "group" g
 WHERE g.state = 'active' AND g.id IN (
-    {harvest_tables.ORGANIZATIONS_OF_SOURCE}
+    {harvest.ORGANIZATIONS_OF_SOURCE}
     UNION
     SELECT p.owner_org FROM freshness_iati i JOIN package p ON p.id = i.package_id
     WHERE i.source_id = :source AND p.state = 'active'

@@ -11,8 +11,8 @@ import ckan.plugins as p
 import ckan.plugins.toolkit as tk
 import sqlalchemy as sa
 
-from ...ckan_adapter import harvest_tables
-from ...ckan_adapter.ckan_core import model
+from ...ckan_adapter import harvest
+from ...ckan_adapter.core import model
 from ...copies.store import StoreError
 from ...dates import utc_now
 from ...model import CheckRun, IatiDataset
@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 
 def sources() -> list[Any]:
     """Return the rows of active sources, ordered by id."""
-    table = harvest_tables.SOURCE
+    table = harvest.SOURCE
     query = sa.select(table).where(table.c.type == SOURCE_TYPE, table.c.active.is_(True))
     return list(model.Session.execute(query.order_by(table.c.id)))
 
@@ -103,6 +103,6 @@ def check_dataset(package_id: str, clock: Callable[[], datetime]) -> None:
 
 # The first part finds datasets that the queues harvested after the last cycle.
 _IN_REGISTRIES = f"""
-{harvest_tables.PACKAGES_OF_TYPE}
+{harvest.PACKAGES_OF_TYPE}
 UNION SELECT i.package_id FROM freshness_iati i
-WHERE i.package_id = ANY(:ids) AND i.source_id IN ({harvest_tables.ACTIVE_SOURCES_OF_TYPE})"""
+WHERE i.package_id = ANY(:ids) AND i.source_id IN ({harvest.ACTIVE_SOURCES_OF_TYPE})"""

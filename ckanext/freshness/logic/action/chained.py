@@ -12,13 +12,9 @@ import ckan.plugins.toolkit as tk
 import sqlalchemy as sa
 
 from ... import settings
-from ...ckan_adapter import own_tables
-from ...ckan_adapter.ckan_core import model
-from ...ckan_adapter.extras import package_extras
-from ...ckan_adapter.forms import form_mistakes, own_extras
-from ...ckan_adapter.site_names import site_names
-from ...ckan_adapter.solr import reindex_source
-from ...ckan_adapter.version import IS_2_12
+from ...ckan_adapter import database
+from ...ckan_adapter.core import IS_2_12, form_mistakes, model, own_extras, site_names
+from ...ckan_adapter.packages import package_extras, reindex_source
 from ...dates import utc_now
 from ...harvesting import interrupted, job_report, sources
 from ...harvesting.source_config import ConfigError
@@ -115,7 +111,7 @@ def _are_own(
 
 def _is_judged(package_id: str) -> bool:
     """Decide whether a dataset has extras of ours under the names of today."""
-    if own_tables.missing():
+    if database.missing():
         return False
     prefix = sa.select(DatasetFreshness.field_prefix).where(
         DatasetFreshness.package_id == package_id
@@ -123,7 +119,7 @@ def _is_judged(package_id: str) -> bool:
     return bool(model.Session.execute(prefix).scalar() == site_names().prefix)
 
 
-@own_tables.optional
+@database.optional
 def _assess(package_id: str) -> None:
     assess_packages([package_id], utc_now(), cause=TransitionCause.EDIT)
 
@@ -253,7 +249,7 @@ def harvest_source_reindex(
     """Index a harvest source so that ``harvest_source_show`` keeps its type and configuration.
 
     It replaces ckanext-harvest 1.6.3's own action on CKAN 2.12; see
-    :func:`ckanext.freshness.ckan_adapter.solr.reindex_source`.
+    :func:`ckanext.freshness.ckan_adapter.packages.reindex_source`.
     """
     source_id = tk.get_or_bust(data_dict, "id")
     tk.check_access("harvest_source_reindex", context, data_dict)

@@ -8,7 +8,7 @@ from typing import Any
 import ckan.plugins.toolkit as tk
 
 from ... import settings
-from ...ckan_adapter.ckan_core import model
+from ...ckan_adapter.core import model
 from ...dates import utc_now, utc_text
 from ...model import CheckRun, FreshnessEvidence, ResourceCheck
 from ...reporting import link_checks, metrics

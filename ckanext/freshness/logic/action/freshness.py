@@ -13,15 +13,14 @@ from ... import settings
 from ...aging import frequency
 from ...aging.evidence import DatedEvidence, Evidence
 from ...aging.status import Status, status_at
-from ...ckan_adapter.ckan_core import model
-from ...ckan_adapter.database import lock_packages
+from ...ckan_adapter.core import model
+from ...ckan_adapter.packages import lock_packages
 from ...dates import EARLIEST, exact_text, parse_date, utc, utc_now, utc_text
 from ...field_names import REVIEW_KEY
 from ...model import FreshnessEvidence, FreshnessTransition
 from ...reporting import change_stream, link_checks, observed_frequencies, visibility
 from ...reporting.tables import TableRequest
-from ...search import unindexed
-from ...status import frequencies, judgement, snapshot
+from ...status import frequencies, indexing, judgement, snapshot
 from ...status.assessment import update_packages
 from ...status.frequencies import StatedFrequency
 from ...status.package_fields import same_user, write_field
@@ -206,9 +205,9 @@ def _withdraw(context: dict[str, Any], name_or_id: str, date: str | None) -> Non
     # If the dataset had lost its review_date before, that was no edit, and no hook has judged it.
     user = context.get("user") or None
     changed = update_packages([package.id], utc_now(), cause=TransitionCause.EDIT, writer=user)
-    marks = unindexed.mark([dataset.package_id for dataset in changed]) if changed else {}
+    marks = indexing.mark([dataset.package_id for dataset in changed]) if changed else {}
     model.Session.commit()
-    unindexed.index(marks)
+    indexing.index(marks)
 
 
 def _shown(

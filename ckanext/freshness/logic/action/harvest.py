@@ -8,8 +8,8 @@ from typing import Any, NoReturn
 import ckan.plugins as p
 import ckan.plugins.toolkit as tk
 
-from ...ckan_adapter import harvest_tables
-from ...ckan_adapter.ckan_core import model
+from ...ckan_adapter import harvest
+from ...ckan_adapter.core import model
 from ...dates import utc_now, utc_text
 from ...harvesting import holds, known_records, preview_job
 from ...harvesting.preview import source_type_of
@@ -241,7 +241,7 @@ def harvest_source(id_or_name: str) -> Any:
     package = model.Package.get(id_or_name)
     source = None
     if p.plugin_loaded("harvest") and package is not None and package.type == "harvest":
-        source = harvest_tables.source_row(package.id)
+        source = harvest.source_row(package.id)
     if source is None:
         raise tk.ObjectNotFound(tk._("Harvest source not found"))
     return source

@@ -7,7 +7,7 @@ from typing import Any
 
 import ckan.plugins.toolkit as tk
 
-from ...ckan_adapter.ckan_core import model
+from ...ckan_adapter.core import model
 from ...dates import parse_date, utc_now
 from ...mails import recipients
 from ...mails.kinds import KINDS

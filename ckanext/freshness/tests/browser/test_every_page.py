@@ -18,7 +18,7 @@ from axe_playwright_python.base import AXE_SCRIPT
 from ckan.tests.helpers import call_action
 from werkzeug.exceptions import HTTPException
 
-from ckanext.freshness.ckan_adapter.ckan_core import model
+from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.mails import recipients
 from ckanext.freshness.model import CheckRun, MailPerson
 from ckanext.freshness.reporting import observed_frequencies, report_tables

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from ckan.tests.helpers import call_action
 
-from ckanext.freshness.ckan_adapter.ckan_core import model
+from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.harvesting import holds
 from ckanext.freshness.tests.harvesting.harvested_site import (
     ALL,

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ckanext.freshness.ckan_adapter.ckan_core import model
+from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.tests.harvesting.harvested_site import work
 from ckanext.freshness.tests.pages import test_visits
 from ckanext.freshness.tests.servers.file_host import FileHost

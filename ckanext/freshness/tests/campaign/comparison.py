@@ -6,7 +6,7 @@ import time
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from ckanext.freshness.ckan_adapter.extras import PACKAGE_EXTRAS
+from ckanext.freshness.ckan_adapter.packages import PACKAGE_EXTRAS
 from ckanext.freshness.tests.campaign.catalogue import Catalogue
 from ckanext.freshness.tests.campaign.site import Job, Site
 from ckanext.freshness.tests.campaign.troubles import WrongAnswer

@@ -10,7 +10,7 @@ def tables(kept_db: None) -> None:
     """Empty our tables. The rest of the database is emptied once for each module."""
     import sqlalchemy as sa
 
-    from ckanext.freshness.ckan_adapter.ckan_core import model
+    from ckanext.freshness.ckan_adapter.core import model
     from ckanext.freshness.tests.checking.tables import sql
 
     own = [

@@ -23,8 +23,8 @@ from ckanext.freshness.checking.selection import (
     History,
     is_broken,
 )
-from ckanext.freshness.ckan_adapter.ckan_core import model
-from ckanext.freshness.ckan_adapter.extras import write_extras
+from ckanext.freshness.ckan_adapter.core import model
+from ckanext.freshness.ckan_adapter.packages import write_extras
 from ckanext.freshness.dates import utc
 from ckanext.freshness.tests.checking.rows import NEW
 from ckanext.freshness.tests.checking.tables import (

@@ -15,7 +15,7 @@ from ckanext.freshness.checking.decisions import KnownContent, Outcome
 from ckanext.freshness.checking.result_writer import EFFECTS
 from ckanext.freshness.checking.results import Attempt, CheckResult
 from ckanext.freshness.checking.selection import SelectionReason
-from ckanext.freshness.ckan_adapter.ckan_core import model
+from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.tests.checking.tables import (
     AFTER,
     BEFORE,

@@ -12,8 +12,8 @@ from datetime import timedelta
 import pytest
 
 from ckanext.freshness.checking import run_records
-from ckanext.freshness.ckan_adapter import locks
-from ckanext.freshness.ckan_adapter.ckan_core import model
+from ckanext.freshness.ckan_adapter import database
+from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.dates import utc
 from ckanext.freshness.tests.checking.tables import (
     AFTER,
@@ -39,7 +39,7 @@ def test_one_run_or_the_parts_of_one() -> None:
                 assert other is None
         run.check()
     # Going all over the table holds a lock, but not this one.
-    locks.lock_checks(model.Session)
+    database.lock_checks(model.Session)
     assert not run_records.is_checking()
     model.Session.commit()
     with run_records.checking(alone=False), run_records.checking(alone=False) as part:
@@ -61,7 +61,7 @@ def test_a_killed_run_holds_nothing() -> None:
     """
     url = model.Session.get_bind().url.render_as_string(hide_password=False)
     child = subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(script), url, str(locks.LOCK_CLASS)],
+        [sys.executable, "-c", textwrap.dedent(script), url, str(database.LOCK_CLASS)],
         stdout=subprocess.PIPE,
         text=True,
     )
@@ -76,7 +76,7 @@ def test_a_killed_run_holds_nothing() -> None:
     # The server notices by itself, and soon.
     sql(
         "SELECT pg_advisory_lock(:class, 0), pg_advisory_unlock(:class, 0)",
-        **{"class": locks.LOCK_CLASS},
+        **{"class": database.LOCK_CLASS},
     )
     with run_records.checking(alone=True) as mine:
         assert mine is not None
@@ -89,7 +89,7 @@ def test_lost_locks_are_noticed() -> None:
             "SELECT pg_terminate_backend(pid) FROM pg_locks "
             "WHERE locktype = 'advisory' AND classid::bigint = :class AND objid = 0 "
             "AND database = (SELECT oid FROM pg_database WHERE datname = current_database())",
-            **{"class": locks.LOCK_CLASS},
+            **{"class": database.LOCK_CLASS},
         )
         with pytest.raises(run_records.LocksLostError, match="The next run goes on"):
             mine.check()

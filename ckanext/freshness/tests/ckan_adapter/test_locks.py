@@ -8,7 +8,7 @@ import pytest
 import sqlalchemy as sa
 from ckan import model
 
-from ckanext.freshness.ckan_adapter.locks import is_held, locked
+from ckanext.freshness.ckan_adapter.database import is_held, locked
 from ckanext.freshness.tests.processes import until
 
 pytestmark = pytest.mark.usefixtures("with_plugins", "clean_db")

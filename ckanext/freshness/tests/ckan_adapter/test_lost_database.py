@@ -6,7 +6,7 @@ import pytest
 import sqlalchemy as sa
 from ckan import model
 
-from ckanext.freshness.ckan_adapter.lost_database import (
+from ckanext.freshness.ckan_adapter.database import (
     DatabaseLostError,
     DatabaseReadOnlyError,
     is_loss,

@@ -16,8 +16,8 @@ from ckan.cli.cli import ckan
 from ckan.lib import search
 from ckan.tests import factories
 
-from ckanext.freshness.ckan_adapter import own_tables
-from ckanext.freshness.ckan_adapter.own_tables import TablesMissingError
+from ckanext.freshness.ckan_adapter import database
+from ckanext.freshness.ckan_adapter.database import TablesMissingError
 
 pytestmark = pytest.mark.usefixtures("kept_db")
 
@@ -33,12 +33,12 @@ def without_tables(*plugins: str) -> Iterator[None]:
     assert away
     try:
         _rename({name: f"elsewhere_{name}" for name in away})
-        own_tables.look_again()
+        database.look_again()
         yield
     finally:
         model.Session.remove()
         _rename({f"elsewhere_{name}": name for name in away})
-        own_tables.look_again()
+        database.look_again()
 
 
 @contextlib.contextmanager
@@ -51,13 +51,13 @@ def with_old_tables() -> Iterator[None]:
     try:
         model.Session.execute(sa.text(version), {"version": "000_older"})
         model.Session.commit()
-        own_tables.look_again()
+        database.look_again()
         yield
     finally:
         model.Session.remove()
         model.Session.execute(sa.text(version), {"version": newest})
         model.Session.commit()
-        own_tables.look_again()
+        database.look_again()
 
 
 def _rename(names: dict[str, str]) -> None:
@@ -127,7 +127,7 @@ def test_commands(
 
 def test_the_error_names_all_plugins() -> None:
     with without_tables("freshness", "harvest"), pytest.raises(TablesMissingError) as caught:
-        own_tables.refuse_missing()
+        database.refuse_missing()
     assert caught.value.plugins == ["harvest", "freshness"]
     assert "db upgrade -p harvest && ckan -c ... db upgrade -p freshness" in str(caught.value)
 

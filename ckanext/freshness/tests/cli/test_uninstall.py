@@ -14,7 +14,7 @@ from ckan.cli.cli import ckan
 from ckan.lib import search
 from ckan.tests.helpers import changed_config
 
-from ckanext.freshness.ckan_adapter.extras import write_extras
+from ckanext.freshness.ckan_adapter.packages import write_extras
 from ckanext.freshness.status import removal
 from ckanext.freshness.tests.ckan_adapter.test_own_tables import without_tables
 from ckanext.freshness.tests.datasets import Act, new, one_extra, stored

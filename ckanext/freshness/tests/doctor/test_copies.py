@@ -13,7 +13,7 @@ from ckan.tests import factories
 from ckan.tests.helpers import changed_config
 
 from ckanext.freshness import doctor
-from ckanext.freshness.ckan_adapter.locks import locked
+from ckanext.freshness.ckan_adapter.database import locked
 from ckanext.freshness.copies.store import Store
 from ckanext.freshness.doctor import Severity, SiteFinding
 from ckanext.freshness.iati.cycle import cycle

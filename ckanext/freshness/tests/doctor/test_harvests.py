@@ -17,9 +17,9 @@ from ckan.lib.search import common
 from ckan.tests.helpers import call_action
 
 from ckanext.freshness import doctor
-from ckanext.freshness.ckan_adapter.ckan_core import model
+from ckanext.freshness.ckan_adapter.core import model
+from ckanext.freshness.ckan_adapter.database import is_held, locked
 from ckanext.freshness.ckan_adapter.harvest import harvest_queue_connection, harvest_routing_keys
-from ckanext.freshness.ckan_adapter.locks import is_held, locked
 from ckanext.freshness.dates import utc
 from ckanext.freshness.doctor import CHECKS, Severity, SiteFinding, examine
 from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source

@@ -17,7 +17,7 @@ from ckan.tests import factories
 from ckan.tests.helpers import call_action
 
 from ckanext.activity.model import Activity
-from ckanext.freshness.ckan_adapter.ckan_core import model
+from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.harvesting.fdp import source_crawl
 from ckanext.freshness.harvesting.messages import with_code
 from ckanext.freshness.harvesting.rdf.parsing import RdfParser

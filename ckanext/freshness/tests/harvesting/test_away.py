@@ -18,7 +18,7 @@ from ckan.lib.search.common import make_connection
 from ckan.tests.helpers import call_action, changed_config
 from redis.exceptions import ConnectionError as RedisAway
 
-from ckanext.freshness.ckan_adapter.ckan_core import model
+from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.status.refresh import refresh
 from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source
 from ckanext.freshness.tests.servers.faults import Hold, Status

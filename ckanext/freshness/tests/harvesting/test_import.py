@@ -11,7 +11,7 @@ from ckan.lib.search import clear
 from ckan.tests import factories
 from ckan.tests.helpers import call_action, changed_config
 
-from ckanext.freshness.ckan_adapter.ckan_core import model
+from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.tests.harvesting.conftest import (
     add_source,
     extras,

@@ -11,7 +11,7 @@ import pytest
 from ckan.tests import factories
 from ckan.tests.helpers import call_action
 
-from ckanext.freshness.ckan_adapter.ckan_core import model
+from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.cli.harvests import preview_lines
 from ckanext.freshness.harvesting.preview import preview
 from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source

@@ -14,12 +14,12 @@ import sqlalchemy as sa
 from ckan.tests.helpers import call_action
 
 from ckanext.freshness import doctor
-from ckanext.freshness.ckan_adapter.ckan_core import model
+from ckanext.freshness.ckan_adapter.core import model
+from ckanext.freshness.ckan_adapter.database import is_held, locked
 from ckanext.freshness.ckan_adapter.harvest import harvest_queue_connection, harvest_routing_keys
-from ckanext.freshness.ckan_adapter.locks import is_held, locked
 from ckanext.freshness.harvesting import stages
 from ckanext.freshness.harvesting.object_writer import ObjectWriter, discard_attempt
-from ckanext.freshness.search import unindexed
+from ckanext.freshness.status import indexing
 from ckanext.freshness.tests.harvesting.conftest import Harvest, Job, add_source, sysadmin
 from ckanext.freshness.tests.harvesting.stumbling import StumblingPlugin
 from ckanext.freshness.tests.harvesting.throwing import throwing
@@ -263,7 +263,7 @@ def test_a_job_that_is_aborted_before_solr_has_its_datasets(
     """They are current, and their records stay as they are. The next job sends their documents."""
     job_id = harvest.start()
     harvest.gather()
-    with throwing(SystemExit(), unindexed.complete), pytest.raises(SystemExit):
+    with throwing(SystemExit(), indexing.complete), pytest.raises(SystemExit):
         harvest.fetch()
     model.Session.remove()
     assert len(harvest.current()) == 3

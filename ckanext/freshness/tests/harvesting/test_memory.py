@@ -12,7 +12,7 @@ import pytest
 import sqlalchemy as sa
 from ckan.tests import factories
 
-from ckanext.freshness.ckan_adapter.ckan_core import model
+from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source
 from ckanext.harvest import model as harvest_model
 

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from ckan.tests import factories
 from ckan.tests.helpers import call_action
 
-from ckanext.freshness.ckan_adapter.ckan_core import model
+from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.harvesting.known_records import current_records
 from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source, extras, sysadmin
 from ckanext.freshness.tests.servers.fdp import FdpServer

@@ -15,8 +15,8 @@ from bs4 import BeautifulSoup, Tag
 from ckan.tests import factories
 from ckan.tests.helpers import call_action
 
-from ckanext.freshness.ckan_adapter.ckan_core import job_from_id, model
-from ckanext.freshness.ckan_adapter.locks import locked
+from ckanext.freshness.ckan_adapter.core import job_from_id, model
+from ckanext.freshness.ckan_adapter.database import locked
 from ckanext.freshness.harvesting import holds, preview_job
 from ckanext.freshness.harvesting.preview_job import PreviewState
 from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source

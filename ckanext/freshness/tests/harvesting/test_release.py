@@ -13,7 +13,7 @@ import pytest
 from ckan.tests import factories
 from ckan.tests.helpers import call_action, call_auth
 
-from ckanext.freshness.ckan_adapter.ckan_core import model
+from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.harvesting import holds
 from ckanext.freshness.harvesting.messages import HarvestMessage, code_of
 from ckanext.freshness.harvesting.record import KnownRecord

@@ -9,7 +9,7 @@ from typing import Any
 import ckan.plugins.toolkit as tk
 import pytest
 
-from ckanext.freshness.ckan_adapter.ckan_core import model
+from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.model import HarvestDocument
 from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source, extras
 from ckanext.freshness.tests.servers.base import Answer

@@ -12,7 +12,7 @@ from bs4 import BeautifulSoup
 from ckan.tests import factories
 from ckan.tests.helpers import call_action
 
-from ckanext.freshness.ckan_adapter.ckan_core import model
+from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.dates import utc_now
 from ckanext.freshness.doctor import iati_sources
 from ckanext.freshness.harvesting.fdp.source_type import FAIR_DATA_POINT

@@ -9,7 +9,7 @@ import pytest
 from ckan.cli.cli import ckan
 from ckan.tests.helpers import call_action
 
-from ckanext.freshness.ckan_adapter.version import IS_2_12
+from ckanext.freshness.ckan_adapter.core import IS_2_12
 from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source, extras, sysadmin
 from ckanext.freshness.tests.servers.fdp import FdpServer
 from ckanext.harvest.logic.action import update

@@ -14,9 +14,9 @@ from ckan.cli.cli import ckan
 from ckan.tests import factories
 from ckan.tests.helpers import call_action
 
-from ckanext.freshness.ckan_adapter.ckan_core import model
-from ckanext.freshness.ckan_adapter.extras import write_extras
-from ckanext.freshness.ckan_adapter.locks import locked
+from ckanext.freshness.ckan_adapter.core import model
+from ckanext.freshness.ckan_adapter.database import locked
+from ckanext.freshness.ckan_adapter.packages import write_extras
 from ckanext.freshness.dates import utc_now
 from ckanext.freshness.doctor import harvest_jobs
 from ckanext.freshness.harvesting.preview import Preview, preview

@@ -16,7 +16,7 @@ from bs4 import BeautifulSoup
 from ckan.tests import factories
 from ckan.tests.helpers import call_action, changed_config
 
-from ckanext.freshness.ckan_adapter.ckan_core import model
+from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.harvesting import survey
 from ckanext.freshness.harvesting.fdp.crawl import Crawl
 from ckanext.freshness.harvesting.packages.writer import PackageWriter
@@ -42,14 +42,14 @@ CALLED_BY_OTHERS = (
     *(
         "logic.action.chained:",
         "harvesting.interrupted:resume",
-        "ckan_adapter.solr:reindex_source",
+        "ckan_adapter.packages:reindex_source",
     ),
 )
 """Functions around whose first lines there is nothing of ours: ckanext-harvest, SQLAlchemy, asyncio or the last
 line of an import call them."""
 
 EACH_FUNCTION = (
-    *("ckan_adapter.harvest", "ckan_adapter.locks", "ckan_adapter.own_tables", "ckan_adapter.solr"),
+    *("ckan_adapter.harvest", "ckan_adapter.database", "ckan_adapter.packages"),
     *("harvesting.document_memory", "harvesting.elsewhere", "harvesting.fdp.crawl"),
     *("harvesting.fdp.source_crawl", "harvesting.fdp.task_group", "harvesting.holds"),
     *("harvesting.interrupted", "harvesting.known_records", "harvesting.object_states"),

@@ -18,8 +18,7 @@ from ckan import model
 from ckan.tests import factories, helpers
 from click.testing import CliRunner
 
-from ckanext.freshness.ckan_adapter.database import disconnect
-from ckanext.freshness.ckan_adapter.locks import is_held, locked
+from ckanext.freshness.ckan_adapter.database import disconnect, is_held, locked
 from ckanext.freshness.ckan_adapter.mailer import MailFailure
 from ckanext.freshness.cli import freshness
 from ckanext.freshness.mails import digests

@@ -10,9 +10,8 @@ import pytest
 import sqlalchemy as sa
 from ckan.tests import factories
 
-from ckanext.freshness.ckan_adapter.ckan_core import model
+from ckanext.freshness.ckan_adapter.core import IS_2_12, model
 from ckanext.freshness.ckan_adapter.database import disconnect
-from ckanext.freshness.ckan_adapter.version import IS_2_12
 from ckanext.freshness.status.refresh import RefreshCounts, refresh
 from ckanext.freshness.tests.datasets import stored
 

@@ -10,7 +10,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 
 from ckanext.freshness import model as own_model
-from ckanext.freshness.ckan_adapter.ckan_core import model
+from ckanext.freshness.ckan_adapter.core import model
 
 pytestmark = pytest.mark.usefixtures("with_plugins", "clean_db")
 

@@ -8,7 +8,7 @@ from typing import Any
 from ckan.tests import factories
 
 from ckanext.freshness.aging.status import Status
-from ckanext.freshness.ckan_adapter.ckan_core import model
+from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.model import ResourceCheck
 
 AGES = {

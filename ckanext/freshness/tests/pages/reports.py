@@ -15,7 +15,7 @@ from ckan.tests.helpers import call_action
 from ckanext.freshness.aging.evidence import Evidence
 from ckanext.freshness.checking import data_changes
 from ckanext.freshness.checking.data_changes import DataChange
-from ckanext.freshness.ckan_adapter.ckan_core import model
+from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.model import CheckRun, FreshnessTransition, HarvestHold, ResourceCheck
 from ckanext.freshness.reporting import history
 from ckanext.freshness.reporting.counts import STATUSES, CurrentCounts, StatusCounts

@@ -17,8 +17,8 @@ from ckan.tests import factories
 from markupsafe import Markup
 
 from ckanext.freshness.checking import run_records
-from ckanext.freshness.ckan_adapter.ckan_core import model
-from ckanext.freshness.ckan_adapter.locks import locked
+from ckanext.freshness.ckan_adapter.core import model
+from ckanext.freshness.ckan_adapter.database import locked
 from ckanext.freshness.model import CheckRun, HistoryDay
 from ckanext.freshness.reporting import history
 from ckanext.freshness.tests.pages.conftest import Read

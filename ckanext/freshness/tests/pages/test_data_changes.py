@@ -18,7 +18,7 @@ from ckan.tests.helpers import call_action
 
 from ckanext.freshness.aging.evidence import Evidence
 from ckanext.freshness.checking import data_changes
-from ckanext.freshness.ckan_adapter.ckan_core import model
+from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.reporting import change_stream
 from ckanext.freshness.reporting.change_stream import FIELDS
 from ckanext.freshness.status.refresh import refresh

@@ -15,7 +15,7 @@ from ckan.tests import factories
 from ckan.tests.helpers import call_action
 
 from ckanext.freshness.aging.evidence import Evidence
-from ckanext.freshness.ckan_adapter.ckan_core import model
+from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.model import FrequencySuggestion
 from ckanext.freshness.reporting import history, observed_frequencies
 from ckanext.freshness.tests.pages.conftest import Read

@@ -11,7 +11,7 @@ import pytest
 import sqlalchemy as sa
 from ckan.tests import factories, helpers
 
-from ckanext.freshness.ckan_adapter.ckan_core import model
+from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.tests.iati.cycle.cycles import Site
 from ckanext.freshness.tests.pages.conftest import Read
 from ckanext.freshness.tests.pages.test_runs import text, words

@@ -14,7 +14,7 @@ from bs4 import BeautifulSoup
 from ckan.tests import factories
 
 from ckanext.freshness.aging.status import Status
-from ckanext.freshness.ckan_adapter.ckan_core import model
+from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.model import CheckRun, FreshnessTransition
 from ckanext.freshness.reporting import report_tables
 from ckanext.freshness.tests.pages.datasets import break_link, make_dataset

@@ -10,7 +10,7 @@ from bs4 import BeautifulSoup
 from ckan.tests import factories
 
 from ckanext.freshness.aging.status import Status
-from ckanext.freshness.ckan_adapter.ckan_core import model
+from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.reporting.tables import MOST_COUNTED
 from ckanext.freshness.tests.pages.datasets import break_link, make_dataset
 

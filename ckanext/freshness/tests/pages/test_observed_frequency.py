@@ -10,7 +10,7 @@ import pytest
 from ckan.tests.helpers import call_action
 
 from ckanext.freshness.aging.evidence import Evidence
-from ckanext.freshness.ckan_adapter.ckan_core import model
+from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.tests.pages.conftest import Read
 from ckanext.freshness.tests.pages.reports import (
     DAY,

@@ -12,7 +12,7 @@ from bs4 import BeautifulSoup
 from ckan.lib import search
 from ckan.tests import factories
 
-from ckanext.freshness.ckan_adapter.ckan_core import model
+from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.tests.pages.reports import NOW as REPORTED
 from ckanext.freshness.tests.pages.reports import changed, judge, make, visited
 

@@ -18,7 +18,7 @@ from ckan.lib import search
 from ckan.tests import factories
 from ckan.tests.helpers import call_action
 
-from ckanext.freshness.ckan_adapter.ckan_core import model
+from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.model import CheckRun
 from ckanext.freshness.reporting import (
     history,

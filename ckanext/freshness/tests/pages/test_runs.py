@@ -12,8 +12,8 @@ from bs4 import BeautifulSoup
 from ckan.tests import factories
 
 from ckanext.freshness.checking import run_records
-from ckanext.freshness.ckan_adapter.ckan_core import model
-from ckanext.freshness.ckan_adapter.locks import locked
+from ckanext.freshness.ckan_adapter.core import model
+from ckanext.freshness.ckan_adapter.database import locked
 from ckanext.freshness.model import CheckRun, FreshnessTransition
 from ckanext.freshness.tests.pages.conftest import Read
 from ckanext.freshness.tests.reporting.test_metrics import FIRST, FREQUENCIES, NUMBERS

@@ -15,8 +15,7 @@ from ckan.lib import search
 from ckan.tests import factories
 
 from ckanext.freshness.aging.status import Status
-from ckanext.freshness.ckan_adapter.ckan_core import model
-from ckanext.freshness.ckan_adapter.version import IS_2_12
+from ckanext.freshness.ckan_adapter.core import IS_2_12, model
 from ckanext.freshness.tests.datasets import Act, stored
 from ckanext.freshness.tests.pages.conftest import Read
 from ckanext.freshness.tests.pages.datasets import break_link, make_dataset

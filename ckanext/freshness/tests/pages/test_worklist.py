@@ -16,7 +16,7 @@ from ckan.tests import factories
 from ckan.tests.helpers import call_action
 
 from ckanext.freshness.aging.status import Status
-from ckanext.freshness.ckan_adapter.ckan_core import model
+from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.model import Copy, ResourceCheck
 from ckanext.freshness.reporting import worklist
 from ckanext.freshness.runs import queued_run

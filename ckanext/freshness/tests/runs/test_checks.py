@@ -13,12 +13,12 @@ from ckan.lib import search
 from ckan.tests import factories, helpers
 
 from ckanext.freshness.checking import run_records
-from ckanext.freshness.ckan_adapter.ckan_core import model
-from ckanext.freshness.ckan_adapter.extras import package_extras, write_extras
+from ckanext.freshness.ckan_adapter.core import model
+from ckanext.freshness.ckan_adapter.packages import package_extras, write_extras
 from ckanext.freshness.model import DatasetFreshness, FreshnessChange, ResourceCheck
 from ckanext.freshness.runs import check_run
 from ckanext.freshness.runs.check_run import CheckScope, RunResult
-from ckanext.freshness.search import unindexed
+from ckanext.freshness.status import indexing
 from ckanext.freshness.status.refresh import refresh
 from ckanext.freshness.tests.processes import until
 from ckanext.freshness.tests.servers.base import Answer, Request
@@ -366,7 +366,7 @@ def test_a_dataset_is_indexed_once_whenever_its_files_are_visited(
     with measured(monkeypatch) as found:
         check_run.check(CheckScope(), lambda: START + 10 * DAY)
     assert sorted(found.documents) == sorted([several["id"], other["id"]])
-    assert unindexed.heal() == (0, []), "nothing is left to be indexed"
+    assert indexing.heal() == (0, []), "nothing is left to be indexed"
 
 
 def test_the_same_doubt_is_judged_again_only_where_the_dataset_has_aged(

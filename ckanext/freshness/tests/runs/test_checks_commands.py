@@ -16,7 +16,7 @@ from ckan.tests import factories, helpers
 
 from ckanext.freshness import settings
 from ckanext.freshness.checking import run_records
-from ckanext.freshness.ckan_adapter.ckan_core import model
+from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.runs import queued_run
 from ckanext.freshness.tests.runs.test_checks import START
 from ckanext.freshness.tests.servers.file_host import FILES, FileHost

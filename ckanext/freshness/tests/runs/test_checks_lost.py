@@ -18,9 +18,8 @@ from ckan.lib import redis as ckan_redis
 from ckan.tests import factories, helpers
 
 from ckanext.freshness.checking import run_records
-from ckanext.freshness.ckan_adapter.ckan_core import model
-from ckanext.freshness.ckan_adapter.database import disconnect
-from ckanext.freshness.ckan_adapter.locks import is_held
+from ckanext.freshness.ckan_adapter.core import model
+from ckanext.freshness.ckan_adapter.database import disconnect, is_held
 from ckanext.freshness.runs import night, queued_run
 from ckanext.freshness.tests import processes
 from ckanext.freshness.tests.harvesting.test_away import before

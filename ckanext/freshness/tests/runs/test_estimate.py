@@ -11,7 +11,7 @@ from ckan.cli.cli import ckan
 from ckan.tests import factories
 
 from ckanext.freshness.checking import run_records
-from ckanext.freshness.ckan_adapter.ckan_core import model
+from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.runs.estimate import PastRun, RunLimits, estimate, past_runs
 from ckanext.freshness.tests.runs.test_checks import START
 from ckanext.freshness.web.hosts import HostPolicy

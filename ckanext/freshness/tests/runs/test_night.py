@@ -14,7 +14,7 @@ from ckan.cli.cli import ckan
 from ckan.tests.helpers import changed_config
 
 from ckanext.freshness.checking import run_records
-from ckanext.freshness.ckan_adapter.locks import is_held, locked, locked_if_free
+from ckanext.freshness.ckan_adapter.database import is_held, locked, locked_if_free
 from ckanext.freshness.model import CheckRun, FreshnessTransition
 from ckanext.freshness.runs import night
 from ckanext.freshness.runs.night import (

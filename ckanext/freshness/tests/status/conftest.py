@@ -12,6 +12,7 @@ from ckanext.freshness.tests.harvesting.conftest import (  # noqa: F401
     clean_site,
     fdp,
     install,
+    stumbling,
 )
 from ckanext.freshness.tests.status.meddling import MeddlingPlugin
 from ckanext.freshness.tests.usual_site import use_hooks_of

@@ -15,8 +15,8 @@ from ckanext.freshness import settings
 from ckanext.freshness.checking import check_rows, result_writer
 from ckanext.freshness.checking.decisions import KnownContent, Outcome
 from ckanext.freshness.checking.results import Attempt, CheckResult, ResourceToCheck
-from ckanext.freshness.ckan_adapter.ckan_core import model
-from ckanext.freshness.ckan_adapter.solr import rebuild, solr_commit
+from ckanext.freshness.ckan_adapter.core import model
+from ckanext.freshness.ckan_adapter.packages import rebuild, solr_commit
 from ckanext.freshness.status import conclusions, resource_fields
 from ckanext.freshness.status.assessment import assess_packages, update_packages
 from ckanext.freshness.status.transitions import TransitionCause

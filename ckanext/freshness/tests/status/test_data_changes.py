@@ -19,7 +19,7 @@ from ckanext.freshness.checking import check_rows, data_changes
 from ckanext.freshness.checking.decisions import KnownContent, Outcome
 from ckanext.freshness.checking.results import Attempt, CheckResult, ResourceToCheck
 from ckanext.freshness.checking.shapes import TableShape
-from ckanext.freshness.ckan_adapter.ckan_core import model
+from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.status import conclusions, edit_changes
 from ckanext.freshness.status.snapshot import DatasetSnapshot, ResourceSnapshot
 from ckanext.freshness.tests.clock import freeze_time

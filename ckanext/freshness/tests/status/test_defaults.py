@@ -11,7 +11,7 @@ import pytest
 from ckan.tests import factories
 from ckan.tests.helpers import call_action
 
-from ckanext.freshness.ckan_adapter.ckan_core import model
+from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.status.refresh import refresh
 from ckanext.freshness.tests.harvesting.conftest import clean_queues, clean_site, sysadmin  # noqa: F401
 from ckanext.freshness.tests.status.test_harvested import imported, ours

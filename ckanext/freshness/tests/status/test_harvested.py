@@ -12,9 +12,8 @@ import sqlalchemy as sa
 from ckan.tests import factories
 from ckan.tests.helpers import call_action
 
-from ckanext.freshness.ckan_adapter.ckan_core import model
-from ckanext.freshness.ckan_adapter.extras import package_extras
-from ckanext.freshness.ckan_adapter.version import IS_2_12
+from ckanext.freshness.ckan_adapter.core import IS_2_12, model
+from ckanext.freshness.ckan_adapter.packages import package_extras
 from ckanext.freshness.status import defaults
 from ckanext.freshness.status.refresh import refresh
 from ckanext.freshness.tests.harvesting.conftest import (

@@ -11,7 +11,7 @@ import pytest
 
 from ckanext.freshness.checking import check_rows, dataset_rows, run_records
 from ckanext.freshness.checking.run_counts import DatasetFact
-from ckanext.freshness.ckan_adapter.ckan_core import model
+from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.model import CheckRun
 
 pytestmark = pytest.mark.usefixtures("kept_db")

@@ -18,7 +18,7 @@ from ckan.tests.helpers import changed_config
 from werkzeug.datastructures import FileStorage
 
 from ckanext.freshness.aging.evidence import Evidence, observe
-from ckanext.freshness.ckan_adapter.extras import write_extras
+from ckanext.freshness.ckan_adapter.packages import write_extras
 from ckanext.freshness.field_names import NAMES
 from ckanext.freshness.status.assessment import assess_packages
 from ckanext.freshness.status.transitions import TransitionCause

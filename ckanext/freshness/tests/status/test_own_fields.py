@@ -13,8 +13,8 @@ import sqlalchemy as sa
 from ckan.cli.cli import ckan
 from ckan.lib import search
 
-from ckanext.freshness.ckan_adapter.ckan_core import model
-from ckanext.freshness.ckan_adapter.extras import write_extras
+from ckanext.freshness.ckan_adapter.core import model
+from ckanext.freshness.ckan_adapter.packages import write_extras
 from ckanext.freshness.field_names import with_prefix
 from ckanext.freshness.status import own_fields, removal
 from ckanext.freshness.status.own_fields import OwnField

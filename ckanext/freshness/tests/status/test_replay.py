@@ -21,8 +21,8 @@ from ckan.tests import factories, helpers
 
 from ckanext.freshness import settings
 from ckanext.freshness.checking.selection import is_broken
-from ckanext.freshness.ckan_adapter.ckan_core import model
-from ckanext.freshness.ckan_adapter.extras import package_extras
+from ckanext.freshness.ckan_adapter.core import model
+from ckanext.freshness.ckan_adapter.packages import package_extras
 from ckanext.freshness.runs import check_run
 from ckanext.freshness.status.refresh import refresh
 from ckanext.freshness.tests.clock import freeze_time

@@ -13,7 +13,7 @@ import pytest
 from ckan.plugins import toolkit as tk
 from werkzeug.datastructures import FileStorage
 
-from ckanext.freshness.ckan_adapter.ckan_core import model
+from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.model import FreshnessTransition
 from ckanext.freshness.tests.clock import freeze_time
 from ckanext.freshness.tests.status.measuring import without_freshness

@@ -13,8 +13,8 @@ import pytest
 from ckan import model
 from ckan.tests import factories, helpers
 
-from ckanext.freshness.ckan_adapter.extras import write_extras
-from ckanext.freshness.ckan_adapter.version import IS_2_12
+from ckanext.freshness.ckan_adapter.core import IS_2_12
+from ckanext.freshness.ckan_adapter.packages import write_extras
 from ckanext.freshness.doctor import Severity, fields_of_the_site
 from ckanext.freshness.field_names import NAMES
 from ckanext.freshness.status.refresh import count_lost, refresh

@@ -14,8 +14,8 @@ from ckan import model
 from ckan.tests import factories, helpers
 from werkzeug.datastructures import FileStorage
 
-from ckanext.freshness.ckan_adapter.extras import package_extras
-from ckanext.freshness.ckan_adapter.version import IS_2_12
+from ckanext.freshness.ckan_adapter.core import IS_2_12
+from ckanext.freshness.ckan_adapter.packages import package_extras
 from ckanext.freshness.tests.status.measuring import activities, measured, without_freshness
 
 pytestmark = pytest.mark.usefixtures("with_plugins", "clean_db", "clean_index")

@@ -12,8 +12,7 @@ from ckan import model
 from ckan.cli.cli import ckan
 from ckan.tests import factories, helpers
 
-from ckanext.freshness.ckan_adapter.database import disconnect
-from ckanext.freshness.ckan_adapter.locks import locked
+from ckanext.freshness.ckan_adapter.database import disconnect, locked
 from ckanext.freshness.harvesting.immediate_harvest import harvest_now
 from ckanext.freshness.iati import gauges
 from ckanext.freshness.iati.cycle.sources import update_all

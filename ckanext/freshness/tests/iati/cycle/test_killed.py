@@ -13,8 +13,7 @@ import pytest
 from ckan import model
 from fsspec.implementations.local import LocalFileSystem
 
-from ckanext.freshness.ckan_adapter.database import disconnect
-from ckanext.freshness.ckan_adapter.locks import is_held
+from ckanext.freshness.ckan_adapter.database import disconnect, is_held
 from ckanext.freshness.iati.cycle import dataset_rows, publication
 from ckanext.freshness.iati.cycle.cycle import lock
 from ckanext.freshness.model import Copy

@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 from ckan.tests.helpers import call_action
 
-from ckanext.freshness.ckan_adapter.ckan_core import model
-from ckanext.freshness.ckan_adapter.database import disconnect
-from ckanext.freshness.ckan_adapter.locks import locked
+from ckanext.freshness.ckan_adapter.core import model
+from ckanext.freshness.ckan_adapter.database import disconnect, locked
 from ckanext.freshness.harvesting import stages
 from ckanext.freshness.harvesting.immediate_harvest import (
     HarvestProgress,

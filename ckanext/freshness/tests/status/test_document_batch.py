@@ -6,8 +6,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from ckanext.freshness.search.documents import COLLECTING, PATIENCE, DocumentBatch
-from ckanext.freshness.search.unindexed import BATCH
+from ckanext.freshness.status.indexing import BATCH, COLLECTING, PATIENCE, DocumentBatch
 
 MARKED = datetime(2026, 1, 1)
 LATER = MARKED + timedelta(minutes=1)

@@ -12,9 +12,8 @@ from ckan.lib import search
 from ckan.lib.search.common import make_connection
 from ckan.tests import factories
 
-from ckanext.freshness.ckan_adapter.ckan_core import model
-from ckanext.freshness.ckan_adapter.version import IS_2_12
-from ckanext.freshness.search import unindexed
+from ckanext.freshness.ckan_adapter.core import IS_2_12, model
+from ckanext.freshness.status import indexing
 from ckanext.freshness.tests.status.meddling import MeddlingPlugin
 
 pytestmark = pytest.mark.usefixtures("with_plugins", "clean_db", "clean_index")
@@ -50,7 +49,7 @@ def catalogue() -> dict[str, datetime]:
 
 
 def mark(ids: list[str]) -> dict[str, datetime]:
-    marks = unindexed.mark(ids)
+    marks = indexing.mark(ids)
     model.Session.commit()
     return marks
 
@@ -80,7 +79,7 @@ def test_documents_are_those_of_a_rebuild(
     search.commit()
     expected = documents()
     search.clear_all()
-    assert unindexed.index(marks) == []
+    assert indexing.index(marks) == []
     assert len(expected) == 3
     for ours, theirs in zip(documents(), expected, strict=True):
         for key in {*ours, *theirs}:
@@ -105,5 +104,5 @@ def test_nothing_is_left_of_what_is_purged(meddling: MeddlingPlugin, when: str) 
         purge({})
     else:
         meddling.meddle = purge
-    assert unindexed.index(marks) == []
+    assert indexing.index(marks) == []
     assert [one["id"] for one in documents()] == [ids[1]]

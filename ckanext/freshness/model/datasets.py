@@ -1,13 +1,25 @@
-"""The tables of statuses and their evidence, from which extras, fields and Solr documents are written.
+"""The tables of datasets: statuses and their evidence, changes of data, suggested frequencies, daily counts.
 
-Moments are in UTC, without a zone. These tables do not know who may see a dataset, or whether it still exists.
-CKAN changes both without calling a hook, so every query also reads CKAN's own tables.
+Extras, fields and Solr documents are written from them. Moments are in UTC, without a zone. These tables do not
+know who may see a dataset, or whether it still exists. CKAN changes both without calling a hook, so every query
+also reads CKAN's own tables.
 """
 
 from __future__ import annotations
 
 import ckan.plugins.toolkit as tk
-from sqlalchemy import BigInteger, Boolean, Column, DateTime, Index, Integer, UnicodeText, text
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Date,
+    DateTime,
+    Index,
+    Integer,
+    UnicodeText,
+    text,
+)
+from sqlalchemy.dialects.postgresql import ARRAY, DOUBLE_PRECISION, JSONB
 
 URGENCY = "array_position(ARRAY['delinquent', 'overdue', 'due'], status)"
 """SQL that orders datasets that need an update, the most urgent first."""
@@ -201,3 +213,123 @@ class Comparison(tk.BaseModel):
         nullable=False,
         doc="when a refresh began that compared the extras of all datasets",
     )
+
+
+class FreshnessChange(tk.BaseModel):
+    """A change of a dataset's data, written in the transaction that noticed it, and kept for two years.
+
+    If the dataset is purged, an empty row remains in its place.
+    """
+
+    __tablename__ = "freshness_change"
+    __table_args__ = (
+        Index("ix_freshness_change_package_id", "package_id", "seen_at"),
+        Index("ix_freshness_change_seen_at", "seen_at"),
+        Index("ix_freshness_change_position", "position", unique=True),
+        Index(
+            "ix_freshness_change_unplaced",
+            "id",
+            postgresql_where=text('"position" IS NULL'),
+        ),
+    )
+
+    id = Column(UnicodeText, primary_key=True, doc="UUID; the cursor after this change")
+    position = Column(
+        BigInteger,
+        doc="place in the order of commits; empty until the stream is read the next time",
+    )
+    package_id = Column(UnicodeText, nullable=False, doc="dataset")
+    resource_id = Column(
+        UnicodeText, doc="resource; empty if the change is of the dataset as a whole"
+    )
+    seen_at = Column(DateTime, nullable=False, doc="when the change was noticed")
+    changed_after = Column(
+        DateTime, doc="the last moment at which the old data are known; empty if unknown"
+    )
+    changed_before = Column(
+        DateTime, nullable=False, doc="the first moment at which the new data are known"
+    )
+    stated_at = Column(DateTime, doc="date of the change as the server, source or editor states it")
+    evidence = Column(
+        UnicodeText,
+        nullable=False,
+        doc="how we know: upload, url, harvest, http header, hash or script",
+    )
+    hash_before = Column(UnicodeText, doc="hash of the old file; empty if unknown")
+    hash_after = Column(UnicodeText, doc="hash of the new file; empty if it was not read")
+    size_before = Column(BigInteger, doc="bytes of the old file, as the resource had it")
+    size_after = Column(BigInteger, doc="bytes of the new file; empty if it was not read")
+    media_type_before = Column(
+        UnicodeText, doc="media type of the old file, as the resource had it"
+    )
+    media_type_after = Column(UnicodeText, doc="media type of the new file")
+    summary = Column(
+        JSONB, doc="what changed in the tables of the file; empty if it could not be determined"
+    )
+
+
+IS_SUGGESTED = "s.declared_days = f.frequency_days AND s.kept_at IS NULL"
+"""SQL: whether a suggestion ``s`` counts for a dataset whose freshness is ``f``: the declared frequency is
+still the same, and no editor has decided to keep it."""
+
+
+class FrequencySuggestion(tk.BaseModel):
+    """An update frequency that fits a dataset better than its own, as the last nightly report computed it.
+
+    A row counts only while the dataset still has ``declared_days``.
+    """
+
+    __tablename__ = "freshness_suggestion"
+    __table_args__ = (
+        Index(
+            "ix_freshness_suggestion_factor",
+            *("factor", "package_id"),
+            postgresql_where=text("kept_at IS NULL"),
+        ),
+    )
+
+    package_id = Column(UnicodeText, primary_key=True, doc="dataset")
+    declared_days = Column(
+        Integer, doc="its update frequency when it was compared; empty if it had none"
+    )
+    suggested_days = Column(
+        Integer, nullable=False, doc="the usual update frequency that fits best"
+    )
+    factor = Column(
+        DOUBLE_PRECISION,
+        doc="how many times longer or shorter the observed days are; empty if none are declared",
+    )
+    days = Column(DOUBLE_PRECISION, nullable=False, doc="median of the days between two updates")
+    lowest_days = Column(DOUBLE_PRECISION, nullable=False, doc="fewest days between two updates")
+    highest_days = Column(DOUBLE_PRECISION, nullable=False, doc="most days between two updates")
+    at_least = Column(
+        Boolean,
+        nullable=False,
+        doc="each check found a change: the data may change more often",
+    )
+    changes = Column(Integer, nullable=False, doc="number of updates observed")
+    basis = Column(
+        UnicodeText,
+        nullable=False,
+        doc="what changed: files, or record (dates of the harvested record)",
+    )
+    changed_at: Column[list[object]] = Column(
+        ARRAY(DateTime), nullable=False, doc="the moments of the updates"
+    )
+    kept_at = Column(
+        DateTime,
+        doc="when an editor decided to keep the declared frequency; empty without such a decision",
+    )
+    counted_at = Column(DateTime, nullable=False, doc="when it was computed")
+
+
+class HistoryDay(tk.BaseModel):
+    """The numbers of public datasets by status on a day. Private datasets are not counted."""
+
+    __tablename__ = "freshness_history"
+
+    day = Column(Date, primary_key=True, doc="day in UTC")
+    made_at = Column(DateTime, nullable=False, doc="when it was counted")
+    statuses = Column(JSONB, nullable=False, doc="datasets by status")
+    organizations = Column(JSONB, nullable=False, doc="datasets by status, by id of organization")
+    hosts = Column(JSONB, nullable=False, doc="resources by host of their URL")

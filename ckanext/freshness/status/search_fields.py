@@ -13,8 +13,7 @@ import ckan.plugins.toolkit as tk
 
 from .. import settings
 from ..aging.status import GROUPS
-from ..ckan_adapter.forms import own_extras
-from ..ckan_adapter.site_names import site_names
+from ..ckan_adapter.core import own_extras, site_names
 from ..dates import parse_date
 from ..field_names import REVIEW_KEY, FieldNames
 from ..own_values import foreign

@@ -14,9 +14,9 @@ from ckan.lib.search.common import make_connection
 from ckan.tests import factories, helpers
 
 from ckanext.freshness.aging.status import Status
-from ckanext.freshness.ckan_adapter.ckan_core import model
-from ckanext.freshness.ckan_adapter.extras import package_extras
-from ckanext.freshness.search import fields as search_fields
+from ckanext.freshness.ckan_adapter.core import model
+from ckanext.freshness.ckan_adapter.packages import package_extras
+from ckanext.freshness.status import search_fields
 from ckanext.freshness.status.refresh import refresh
 from ckanext.freshness.tests.clock import freeze_time
 

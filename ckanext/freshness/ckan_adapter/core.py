@@ -1,0 +1,204 @@
+"""CKAN's core outside its toolkit: names, its version, options, forms, permissions, templates, jobs."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Mapping
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import ckan.plugins as p
+import ckan.plugins.toolkit as tk
+import rq
+from ckan import authz, model
+from ckan.common import config_declaration
+from ckan.exceptions import CkanConfigurationException
+from ckan.lib.jobs import add_queue_name_prefix, get_all_queues, job_from_id
+from ckan.lib.munge import munge_title_to_name
+from ckan.lib.plugins import (
+    DefaultDatasetForm,
+    DefaultPermissionLabels,
+    DefaultTranslation,
+    get_permission_labels,
+    lookup_package_plugin,
+)
+from ckan.lib.redis import connect_to_redis
+from ckan.lib.search import SearchIndexError, SearchQueryError
+from ckan.lib.search import is_available as solr_answers
+from ckan.logic import clear_validators_cache
+from flask import Blueprint, g, has_request_context
+
+from ..field_names import FieldNames, with_prefix
+
+__all__ = [
+    "CkanConfigurationException",
+    "DefaultDatasetForm",
+    "DefaultTranslation",
+    "SearchIndexError",
+    "SearchQueryError",
+    "connect_to_redis",
+    "job_from_id",
+    "model",
+    "munge_title_to_name",
+    "solr_answers",
+]
+
+
+IS_2_12 = tk.check_ckan_version(min_version="2.12.0b0")
+
+
+OPTION = "ckanext.freshness.field_prefix"
+
+
+def site_names() -> FieldNames:
+    """Return the names with the site's prefix. Without it, they may be those of the site's own fields."""
+    return with_prefix(str(tk.config.get(OPTION) or ""))
+
+
+def forget_validators() -> None:
+    """Make CKAN collect the validators of all plugins again.
+
+    CKAN collects them at the first call of ``get_validator``. If a plugin calls it on import, before this
+    extension is loaded, CKAN does not know our validators and does not start.
+    """
+    clear_validators_cache()
+
+
+def declared_options(prefix: str) -> list[str]:
+    """Return the keys of the declared options that begin with a prefix."""
+    return [key for key in map(str, config_declaration.iter_options()) if key.startswith(prefix)]
+
+
+pass
+
+
+def declared_fields(package_type: str) -> frozenset[str]:
+    """Return the fields that the form's plugin and ckanext-scheming declare for a package type."""
+    fields = set(lookup_package_plugin(package_type).update_package_schema())
+    if p.plugin_loaded("scheming_datasets"):
+        try:
+            show = tk.get_action("scheming_dataset_schema_show")
+            schema = show({"ignore_auth": True}, {"type": package_type})
+        except tk.ObjectNotFound:
+            return frozenset(fields)
+        fields |= {field["field_name"] for field in schema["dataset_fields"]}
+    return frozenset(fields)
+
+
+def form_mistakes(
+    package_type: str, action: str, context: Mapping[str, Any], data: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the mistakes in a package's form, as an action's ValidationError has them.
+
+    :param action: ``package_create`` or ``package_update``
+    """
+    plugin = lookup_package_plugin(package_type)
+    is_new = action == "package_create"
+    schema = plugin.create_package_schema() if is_new else plugin.update_package_schema()
+    _, errors = tk.navl_validate(deepcopy(dict(data)), schema, dict(context))
+    return dict(errors)
+
+
+def own_extras(package_type: str, names: FieldNames | None = None) -> tuple[str, ...]:
+    """Return the extras that this extension writes, which are all that the site's schema does not declare.
+
+    :param names: other names than the site's
+    """
+    declared = declared_fields(package_type)
+    return tuple(key for key in (names or site_names()).extras if key not in declared)
+
+
+def exempt_from_csrf(blueprint: Blueprint) -> None:
+    """Allow posts without a CSRF token to a blueprint, whose URLs hold secrets of their own."""
+    # Exists only once CKAN creates its application.
+    from ckan.config.middleware.flask_app import csrf
+
+    csrf.exempt(blueprint)
+
+
+def default_user_labels(user: Any) -> list[str] | None:
+    """Return the labels of the datasets that a user may see by CKAN's own rule.
+
+    :param user: a user of CKAN's model; None or an anonymous one for visitors
+    :returns: None if another plugin decides who sees what
+    """
+    labels = get_permission_labels()
+    if type(labels) is not DefaultPermissionLabels:
+        return None
+    if not has_request_context():
+        return list(labels.get_user_dataset_labels(user))
+    # CKAN looks for the user's organizations by several statements, and a page has ten lists of datasets.
+    known: dict[str | None, list[str]] = g.setdefault("freshness_labels", {})
+    key = getattr(user, "id", None)
+    if key not in known:
+        known[key] = list(labels.get_user_dataset_labels(user))
+    return known[key]
+
+
+def edits_some_organization(user_name: str) -> bool:
+    """Decide whether a user may change the datasets of an organization, as sysadmins may."""
+    return bool(authz.has_user_permission_for_some_org(user_name, "update_dataset"))
+
+
+OWN = Path(__file__).resolve().parent.parent / "templates"
+
+
+def hidden_templates() -> dict[str, list[str]]:
+    """Return our templates that never apply, by the plugin whose template is found first.
+
+    A template with ``ckan_extends`` hides nothing: CKAN goes on to the next of its name.
+    """
+    found: dict[str, list[str]] = {}
+    names = sorted(str(path.relative_to(OWN)) for path in OWN.rglob("*.html"))
+    for folder in (Path(path).resolve() for path in tk.config["plugin_template_paths"]):
+        if folder == OWN:
+            break
+        hidden = [name for name in names if _replaces(folder / name)]
+        if hidden:
+            found.setdefault(_plugin_of(folder), []).extend(hidden)
+            names = [name for name in names if name not in hidden]
+    return found
+
+
+def _replaces(template: Path) -> bool:
+    return template.is_file() and "ckan_extends" not in template.read_text(
+        encoding="utf-8", errors="replace"
+    )
+
+
+def _plugin_of(folder: Path) -> str:
+    """Return the first enabled plugin whose package has a folder of templates; else the folder."""
+    for name in tk.aslist(tk.config["ckan.plugins"]):
+        if p.plugin_loaded(name):
+            package = sys.modules[".".join(type(p.get_plugin(name)).__module__.split(".")[:2])]
+            if any(Path(path).resolve() in folder.parents for path in package.__path__):
+                return str(name)
+    return str(folder)
+
+
+def background_workers() -> Counter[str]:
+    """Count the workers of each queue of this site's background jobs."""
+    prefix = add_queue_name_prefix("")
+    return Counter(
+        name.removeprefix(prefix)
+        for worker in _workers()
+        for name in worker.queue_names()
+        if name.startswith(prefix)
+    )
+
+
+def waiting_background_jobs() -> dict[str, int]:
+    """Count the waiting background jobs of each queue of this site."""
+    prefix = add_queue_name_prefix("")
+    return {queue.name.removeprefix(prefix): queue.count for queue in get_all_queues()}
+
+
+def background_worker_names() -> set[str]:
+    """Return the names of the background workers of all sites in this Redis."""
+    return {worker.name for worker in _workers()}
+
+
+def _workers() -> list[Any]:
+    return list(rq.Worker.all(connection=connect_to_redis()))

@@ -1,0 +1,416 @@
+"""The tables of runs: checks of URLs, copies, datasets of IATI registries, harvests, mails.
+
+Moments are in UTC, without a zone. These tables do not know who may see a resource, or whether it still exists.
+"""
+
+from __future__ import annotations
+
+import ckan.plugins.toolkit as tk
+from sqlalchemy import BigInteger, Boolean, Column, DateTime, Index, Integer, UnicodeText, text
+from sqlalchemy.dialects.postgresql import ARRAY, DOUBLE_PRECISION, JSONB
+
+DECLARED = "left(coalesce(nullif(trim(r.format), ''), trim(r.mimetype)), 100)"
+"""The format that a resource ``r`` promises now, in SQL. A stored mismatch counts only while ``promised`` is
+the same: after a correction of the format, the next check decides."""
+
+CHECKED_LINKS = """freshness_check c
+JOIN resource r ON r.id = c.resource_id AND r.state = 'active' AND CASE WHEN r.url = c.url THEN true END
+JOIN package p ON p.id = c.package_id"""
+"""The checks of links that are in use, in SQL. Rows about an earlier URL or a deleted resource stay in the
+table until the next run.
+
+PostgreSQL takes ids and URLs for independent. For both conditions it expects one row, and sorts all links to
+find the first few. CASE hides the second condition from its estimates.
+"""
+
+
+class ResourceCheck(tk.BaseModel):
+    """The results of the checks of one resource's URL. A row is reset when the URL changes.
+
+    The partial indexes hold only rows that fail or are in doubt, so that a successful check writes to no index.
+    Those of failing links have all that decides which of them are broken.
+    """
+
+    __tablename__ = "freshness_check"
+    __table_args__ = (
+        Index(
+            "ix_freshness_check_failing",
+            *("failing_since", "resource_id"),
+            postgresql_where=text("failing_since IS NOT NULL"),
+            postgresql_include=["failures", "failed_at", "package_id"],
+        ),
+        Index(
+            "ix_freshness_check_failures",
+            *("failures", "resource_id"),
+            postgresql_where=text("failing_since IS NOT NULL"),
+            postgresql_include=["failing_since", "failed_at", "package_id"],
+        ),
+        Index(
+            "ix_freshness_check_undetermined",
+            *("host", "resource_id"),
+            postgresql_where=text("undetermined IS NOT NULL"),
+        ),
+        Index(
+            "ix_freshness_check_mismatch",
+            *("host", "resource_id"),
+            postgresql_where=text("found IS NOT NULL"),
+        ),
+    )
+
+    resource_id = Column(UnicodeText, primary_key=True, doc="resource")
+    package_id = Column(UnicodeText, nullable=False, index=True, doc="dataset of the resource")
+    url = Column(
+        UnicodeText, nullable=False, doc="URL of the resource; all other columns are about it"
+    )
+    host = Column(
+        UnicodeText,
+        nullable=False,
+        index=True,
+        doc="host of the URL, normalised; empty if it names none",
+    )
+    first_seen = Column(
+        DateTime, nullable=False, doc="start of the first run that knew the resource"
+    )
+    etag = Column(UnicodeText, doc="ETag to be sent back; empty if the server gave none")
+    last_modified = Column(UnicodeText, doc="Last-Modified to be sent back, as the server wrote it")
+    hash = Column(
+        UnicodeText,
+        doc="hash of the last confirmed content, after its detector's name: sha256:...",
+    )
+    earlier: Column[list[str]] = Column(
+        ARRAY(UnicodeText),
+        nullable=False,
+        server_default="{}",
+        doc="hashes of earlier content, newest first",
+    )
+    outdated = Column(
+        Boolean,
+        nullable=False,
+        server_default="false",
+        doc="the hash is older than ETag and Last-Modified",
+    )
+    tabular = Column(
+        Boolean,
+        nullable=False,
+        server_default="false",
+        doc="the last good file was a table of several lines or columns, as promised",
+    )
+    promised = Column(
+        UnicodeText,
+        doc="format of the resource if the last file was of another kind; empty if it fitted",
+    )
+    found = Column(UnicodeText, doc="kind of that file; empty if it fitted")
+    unconfirmed = Column(
+        Boolean,
+        nullable=False,
+        server_default="false",
+        doc="a new hash could not be confirmed: the next run checks again",
+    )
+    hashed_at = Column(DateTime, doc="when the file was last read and hashed")
+    visited_at = Column(
+        DateTime, doc="start of the run of the last check, from which intervals count"
+    )
+    tried_at = Column(DateTime, doc="end of the last check")
+    succeeded_at = Column(DateTime, doc="end of the last check that found the resource")
+    changed_at = Column(DateTime, doc="when the last confirmed new hash was found")
+    failures = Column(
+        Integer, nullable=False, server_default="0", doc="failed checks since the last success"
+    )
+    failing_since = Column(DateTime, doc="end of the first of these failed checks")
+    failed_at = Column(DateTime, doc="end of the last of these failed checks")
+    undetermined = Column(
+        UnicodeText, doc="why changes cannot be detected: api, blocked; empty if they can"
+    )
+    seen_modified = Column(DateTime, doc="the resource's own last_modified at the last run")
+    shape = Column(
+        JSONB,
+        doc=(
+            "tables of the last confirmed content: name, number of rows and columns of each; an "
+            "empty list if they are uncertain, empty if they were not read"
+        ),
+    )
+    attempts = Column(
+        JSONB, nullable=False, server_default="[]", doc="the last five checks, newest first"
+    )
+    strip = Column(
+        UnicodeText,
+        nullable=False,
+        server_default="",
+        doc="the last 30 checks, oldest first: w worked, f failed, u could not be made",
+    )
+    seen_changes = Column(
+        DOUBLE_PRECISION,
+        nullable=False,
+        server_default="0",
+        doc="number of changes that checks found",
+    )
+    watched_days = Column(
+        DOUBLE_PRECISION,
+        nullable=False,
+        server_default="0",
+        doc="days between checks that found out whether the file changed",
+    )
+    change_seen_at = Column(DateTime, doc="start of the run that last found a change")
+    hides_changes = Column(
+        Boolean,
+        nullable=False,
+        server_default="false",
+        doc="whether ETag and Last-Modified stayed the same at the file's last change",
+    )
+    wrote = Column(
+        JSONB,
+        nullable=False,
+        server_default="{}",
+        doc="values that checks wrote into the resource's fields: last_modified, size, mimetype, hash",
+    )
+
+
+class CheckRun(tk.BaseModel):
+    """A run of checks, or of another part of the nightly run, with its counts."""
+
+    __tablename__ = "freshness_run"
+
+    id = Column(UnicodeText, primary_key=True, doc="UUID; also in freshness_transition.run_id")
+    kind = Column(UnicodeText, nullable=False, doc="check, or another part of nightly")
+    started_at = Column(DateTime, nullable=False, index=True, doc="when it started")
+    ended_at = Column(
+        DateTime, doc="when it ended; empty while the run goes on, and if it was killed"
+    )
+    options = Column(JSONB, nullable=False, server_default="{}", doc="options of the call")
+    resources = Column(JSONB, doc="resources by label")
+    datasets = Column(JSONB, doc="datasets by label")
+    frequencies = Column(JSONB, doc="datasets by update frequency live, never, as needed")
+    hosts = Column(
+        JSONB,
+        doc="per host: checks (visits), errors, etag, last_modified, agreed, missed, moved, bytes, seconds",
+    )
+    visited = Column(Integer, doc="number of resources that were checked")
+    error = Column(UnicodeText, doc="why the run ended early; empty if it did not")
+    version = Column(UnicodeText, nullable=False, doc="version of ckanext-freshness")
+
+
+class Copy(tk.BaseModel):
+    """The last known good copy of a resource. Its row is written after the store has the bytes."""
+
+    __tablename__ = "freshness_copy"
+
+    resource_id = Column(UnicodeText, primary_key=True, doc="resource")
+    package_id = Column(UnicodeText, nullable=False, index=True, doc="dataset of the resource")
+    key = Column(
+        UnicodeText, unique=True, doc="key of the copy in the store; empty if it was removed"
+    )
+    zip_key = Column(UnicodeText, doc="key of the copy's ZIP in the store; empty if there is none")
+    size = Column(BigInteger, nullable=False, doc="size of the copy in bytes")
+    zip_size = Column(BigInteger, doc="size of the ZIP in bytes")
+    sha256 = Column(UnicodeText, nullable=False, doc="SHA-256 of the copy, hexadecimal")
+    mimetype = Column(UnicodeText, doc="media type by the server")
+    filename = Column(UnicodeText, nullable=False, doc="file name for downloads of the copy")
+    source_url = Column(UnicodeText, nullable=False, doc="URL from which the copy was downloaded")
+    stored_at = Column(DateTime, nullable=False, doc="when the copy was stored")
+    verified_at = Column(
+        DateTime,
+        nullable=False,
+        doc="when the source last had the same content, as far as it says so",
+    )
+    expired_at = Column(
+        DateTime,
+        index=True,
+        doc=(
+            "when the copy was removed from the store because the source failed for too long; "
+            "empty while it is there"
+        ),
+    )
+
+
+class IatiDataset(tk.BaseModel):
+    """A dataset of an IATI registry, with the state of its file."""
+
+    __tablename__ = "freshness_iati"
+
+    resource_id = Column(UnicodeText, primary_key=True, doc="only resource of the dataset")
+    package_id = Column(UnicodeText, nullable=False, index=True, doc="dataset in CKAN")
+    source_id = Column(
+        UnicodeText, nullable=False, index=True, doc="harvest source that registered it"
+    )
+    organisation_id = Column(
+        UnicodeText, nullable=False, doc="the registry's id of the reporting organisation"
+    )
+    organisation_name = Column(
+        UnicodeText, nullable=False, doc="short name of the reporting organisation"
+    )
+    dataset_id = Column(UnicodeText, nullable=False, doc="the registry's id of the dataset")
+    dataset_name = Column(UnicodeText, nullable=False, doc="short name of the dataset")
+    last_update_check = Column(DateTime, doc="when a cycle last checked the file")
+    head_attempt = Column(
+        JSONB(none_as_null=True), doc="the most recent HEAD; empty if there was none"
+    )
+    get_attempt = Column(
+        JSONB(none_as_null=True), doc="the most recent GET; empty if there was none"
+    )
+    hash = Column(UnicodeText, doc="SHA-1 of the last known good file, hexadecimal")
+    hash_excluding_generated_timestamp = Column(
+        UnicodeText, doc="SHA-1 of that file without its generated-datetime attributes"
+    )
+    downloaded = Column(DateTime, doc="when the last known good file was downloaded")
+    verified_on_server = Column(DateTime, doc="when the server last confirmed that file")
+    content_length = Column(BigInteger, doc="Content-Length of the last known good file, in bytes")
+    initial_contents = Column(UnicodeText, doc="first 150 characters of the last known good file")
+    etag = Column(UnicodeText, doc="ETag of the last known good file")
+    last_modified = Column(
+        UnicodeText, doc="Last-Modified of the last known good file, as the server wrote it"
+    )
+    source_url = Column(UnicodeText, doc="URL from which the last known good file was downloaded")
+    content_modified = Column(DateTime, doc="when a cycle last found a new hash")
+    content_modified_excluding_generated_timestamp = Column(
+        DateTime, doc="when a cycle last found a new hash without generated-datetime attributes"
+    )
+    attempts = Column(
+        JSONB, nullable=False, server_default="[]", doc="the last five attempts, newest first"
+    )
+    failures = Column(
+        Integer, nullable=False, server_default="0", doc="failed checks since the last success"
+    )
+    failing_since = Column(DateTime, doc="end of the first of these failed checks")
+    postponed_until = Column(
+        DateTime,
+        doc="a failing URL is not checked again before this moment; empty if it may be checked",
+    )
+    published = Column(
+        Boolean,
+        nullable=False,
+        server_default="false",
+        doc="whether the index files and the bulk ZIPs of its source contain the dataset",
+    )
+
+
+IS_CHECKED_BY_CYCLES = """EXISTS (
+        SELECT FROM freshness_iati i JOIN package s ON s.id = i.source_id AND s.state = 'active'
+        WHERE i.resource_id = {resource}
+    )"""
+"""SQL: whether update cycles check the resource, by rules of their own. A deleted source has no cycles any
+more."""
+
+LAST_CYCLE_CHECK = """
+    SELECT true AS by_cycle,
+        CAST(i.attempts -> 0 ->> 'datetime' AS timestamptz) AT TIME ZONE 'UTC' AS tried_at,
+        i.failures, i.failing_since,
+        CAST(i.attempts -> 0 ->> 'datetime' AS timestamptz) AT TIME ZONE 'UTC' AS failed_at,
+        i.verified_on_server AS succeeded_at,
+        i.content_modified AS changed_at, NULL AS undetermined, i.attempts, '' AS strip,
+        NULL AS promised, NULL AS found
+    FROM freshness_iati i WHERE i.resource_id = r.id AND i.attempts <> '[]'"""
+"""SQL: the last checks of the resource ``r`` by cycles, in columns like those of ``freshness_check``."""
+
+CYCLE_RESULTS = """
+SELECT resource_id, CAST(attempts -> 0 ->> 'datetime' AS timestamptz) AT TIME ZONE 'UTC' AS tried_at,
+    CASE WHEN CAST(attempts -> 0 ->> 'error_occurred' AS boolean) THEN 'error'
+        WHEN attempts -> 0 ->> 'method' = 'GET' THEN 'downloaded' ELSE 'verified' END AS outcome,
+    failing_since, failures
+FROM freshness_iati WHERE package_id = ANY(:packages) AND attempts <> '[]'"""
+"""SQL: the results of the last checks of the packages ``:packages`` by cycles."""
+
+
+class HarvestDocument(tk.BaseModel):
+    """A document of a source with its outline. While its bytes stay the same, it is not parsed again."""
+
+    __tablename__ = "freshness_harvest_document"
+
+    source_id = Column(UnicodeText, primary_key=True, doc="harvest source")
+    url = Column(UnicodeText, primary_key=True, doc="URL of the document")
+    digest = Column(
+        UnicodeText,
+        nullable=False,
+        doc="SHA-256 of the document's bytes and of everything else that its outline depends on",
+    )
+    outline = Column(
+        JSONB, nullable=False, doc="what the document lists, and what its records look like"
+    )
+
+
+class HarvestHold(tk.BaseModel):
+    """Held deletions of a source: the brake stopped them, and an editor may release exactly these."""
+
+    __tablename__ = "freshness_harvest_hold"
+
+    source_id = Column(UnicodeText, primary_key=True, doc="harvest source")
+    job_id = Column(UnicodeText, nullable=False, doc="job whose deletions are held")
+    held_at = Column(DateTime, nullable=False, doc="when the brake stopped the deletions, in UTC")
+    reason = Column(
+        UnicodeText, nullable=False, doc="why the brake stopped the deletions, for people"
+    )
+    held = Column(
+        JSONB,
+        nullable=False,
+        doc="the held deletions: a list of {guid, url, package_id, reason}",
+    )
+    released_at = Column(DateTime, doc="when the deletions were released, in UTC; empty until then")
+    released_by = Column(UnicodeText, doc="name of the user who released the deletions")
+
+
+class HarvestReport(tk.BaseModel):
+    """What a harvest job found that belongs to no harvest object."""
+
+    __tablename__ = "freshness_harvest_report"
+
+    job_id = Column(UnicodeText, primary_key=True, doc="harvest job")
+    source_id = Column(UnicodeText, nullable=False, doc="harvest source")
+    drafts = Column(
+        Integer,
+        nullable=False,
+        doc="how many records and distributions are listed and were never readable",
+    )
+    warnings = Column(
+        JSONB,
+        nullable=False,
+        doc="warnings about the source that belong to no record: a list of texts",
+    )
+    not_harvested = Column(
+        JSONB,
+        nullable=False,
+        doc="what the source lists and becomes no dataset: a list of {kind, count, examples}",
+    )
+
+
+class Mail(tk.BaseModel):
+    """A piece of news for one address. It is sent at most once.
+
+    A row is marked as sent, and committed, before its mail is sent. It is deleted when its fact does not last
+    any more.
+    """
+
+    __tablename__ = "freshness_mail"
+
+    kind = Column(UnicodeText, primary_key=True, doc="kind of mail: overdue, broken...")
+    about = Column(
+        UnicodeText,
+        primary_key=True,
+        doc=(
+            "id of the transition, resource, dataset or organization; for runs the problem and "
+            "the id of the run: failed:..."
+        ),
+    )
+    address = Column(
+        UnicodeText, primary_key=True, doc="e-mail address; empty if there is no recipient"
+    )
+    sent_at = Column(
+        DateTime, doc="when its mail was about to be sent; empty if it waits for the next mail"
+    )
+    error = Column(UnicodeText, doc="error of the last attempt; empty if it did not fail")
+
+
+class MailPerson(tk.BaseModel):
+    """An address that was written to, with its owner's choice and the times of its last mails."""
+
+    __tablename__ = "freshness_mail_person"
+
+    id = Column(Integer, primary_key=True, doc="number in the links of the mails to this address")
+    address = Column(UnicodeText, nullable=False, unique=True, doc="e-mail address, in lower case")
+    off: Column[list[str]] = Column(
+        ARRAY(UnicodeText),
+        nullable=False,
+        server_default="{}",
+        doc="kinds of mails that the owner of the address switched off",
+    )
+    told_at = Column(
+        JSONB, nullable=False, server_default="{}", doc="time of the last mail of each kind"
+    )

@@ -1,1 +1,0 @@
-"""Solr documents of datasets, and the facet."""
