@@ -27,9 +27,7 @@ from ckanext.freshness.aging.thresholds import HDX_ROWS, Thresholds
 from ckanext.freshness.aging.vocabularies import CldFrequency, Codes, EuFrequency, Iso19115
 from ckanext.freshness.harvesting.rdf import graph_values, mapping_tables
 from ckanext.freshness.harvesting.rdf import parsing as rdf
-from ckanext.freshness.logic import auth
-from ckanext.freshness.logic.action import check, freshness, harvest
-from ckanext.freshness.logic.action import report as report_action
+from ckanext.freshness.logic import auth, dataset_actions, harvest_actions, report_actions
 from ckanext.freshness.reporting import report_tables
 
 DOCS = Path(__file__).resolve().parent
@@ -290,10 +288,9 @@ def reports() -> Iterator[str]:
 
 
 ACTIONS: tuple[tuple[str, Any], ...] = (
-    ("How fresh datasets are", freshness),
-    ("Checks and runs", check),
-    ("Reports, data changes and mails", report_action),
-    ("Harvest sources", harvest),
+    ("Datasets and resources", dataset_actions),
+    ("Reports, data changes, runs and mails", report_actions),
+    ("Harvest sources", harvest_actions),
 )
 """The modules of our actions, each with a title."""
 EXAMPLES_OF_ACTIONS = DOCS / "api-examples.json"

@@ -13,7 +13,7 @@ from .ckan_adapter.harvest import HarvestExtension, connect_harvest, guard_updat
 from .harvesting import stages
 from .harvesting.fdp.source_type import FAIR_DATA_POINT
 from .iati.registry.source_type import IATI_REGISTRY
-from .logic import catalog_type
+from .logic import hooks
 
 TESTED_HARVEST = "ckanext-harvest>=1.6.3,<1.7"
 """The versions of ckanext-harvest that this extension was tested with, as in requirements.txt."""
@@ -107,8 +107,8 @@ class FdpHarvesterPlugin(_Harvester, p.SingletonPlugin, DefaultDatasetForm):
         return False
 
     def package_types(self) -> list[str]:
-        return catalog_type.types_of(self)
+        return hooks.types_of(self)
 
     def before_dataset_search(self, search_params: dict[str, Any]) -> dict[str, Any]:
         ours = bool(self.package_types())
-        return catalog_type.only_if_asked_for(search_params) if ours else search_params
+        return hooks.only_if_asked_for(search_params) if ours else search_params

@@ -28,7 +28,6 @@ from .ckan_adapter.database import TablesMissingError
 from .dates import aware, utc_now
 from .harvesting.messages import with_code
 from .harvesting.sources import source_type_named
-from .logic import frequency_form
 from .own_values import ours_among
 from .reporting import (
     display,
@@ -41,6 +40,7 @@ from .reporting import (
     metadata,
     url_facts,
 )
+from .status import frequencies
 
 __all__ = [
     "format_resource_items",
@@ -211,7 +211,7 @@ def freshness_frequency_field(
         return None
     if not declared_fields(package_type or "dataset").isdisjoint(keys):
         return None
-    field = frequency_form.select(data, keys)
+    field = frequencies.form_select(data, keys)
     tk.g.freshness_frequency_key = field.key
     return asdict(field)
 
@@ -221,7 +221,7 @@ def freshness_custom_fields(data: dict[str, Any]) -> list[dict[str, Any]]:
     # A theme's own form may have no select. An extra hidden from it would be lost.
     shown = tk.g.get("freshness_frequency_key")
     hidden = [shown] if shown else []
-    return frequency_form.custom_fields(data, hidden)
+    return frequencies.custom_fields(data, hidden)
 
 
 @tk.chained_helper

@@ -14,8 +14,7 @@ from .ckan_adapter import database
 from .ckan_adapter.core import DefaultTranslation, forget_validators
 from .dates import utc_now
 from .iati import registration
-from .logic import action, arguments, dataset_hooks
-from .logic.action import chained
+from .logic import dataset_actions, harvest_actions, hooks, report_actions, validators
 from .reporting import labels, url_facts
 from .status import own_fields, search_fields
 
@@ -75,35 +74,36 @@ class FreshnessPlugin(p.SingletonPlugin, DefaultTranslation):
 
     def get_actions(self) -> dict[str, Any]:
         own = {
-            name: database.required(arguments.checked(function))
-            for name, function in action.OWN.items()
+            name: database.required(validators.checked(getattr(module, name)))
+            for module in (dataset_actions, harvest_actions, report_actions)
+            for name in module.__all__
         }
-        harvest = chained.chained_harvest() if p.plugin_loaded("harvest") else {}
-        return own | chained.chained() | harvest
+        harvest = hooks.chained_harvest() if p.plugin_loaded("harvest") else {}
+        return own | hooks.chained() | harvest
 
     def after_dataset_create(self, context: Any, pkg_dict: dict[str, Any]) -> None:
-        dataset_hooks.after_write(context, pkg_dict, "package_create")
+        hooks.after_write(context, pkg_dict, "package_create")
 
     def after_dataset_update(self, context: Any, pkg_dict: dict[str, Any]) -> None:
-        dataset_hooks.after_write(context, pkg_dict, "package_update")
+        hooks.after_write(context, pkg_dict, "package_update")
 
     def before_resource_create(self, context: Any, resource: dict[str, Any]) -> None:
-        dataset_hooks.before_resource_create(resource)
+        hooks.before_resource_create(resource)
 
     def before_resource_update(
         self, context: Any, current: dict[str, Any], resource: dict[str, Any]
     ) -> None:
-        dataset_hooks.before_resource_update(current, resource)
+        hooks.before_resource_update(current, resource)
 
     def before_resource_delete(
         self, context: Any, resource: dict[str, Any], resources: list[dict[str, Any]]
     ) -> None:
-        dataset_hooks.before_resource_delete(resource["id"], resources)
+        hooks.before_resource_delete(resource["id"], resources)
 
     def edit(self, entity: Any) -> None:
         # IOrganizationController's and IPackageController's hook of the same name.
         if getattr(entity, "is_organization", False):
-            dataset_hooks.after_organization_edit(entity)
+            hooks.after_organization_edit(entity)
 
     def dataset_facets(self, facets_dict: Any, package_type: str) -> Any:
         return search_fields.with_facet(facets_dict, package_type)
@@ -129,5 +129,5 @@ class FreshnessPlugin(p.SingletonPlugin, DefaultTranslation):
     def after_dataset_show(self, context: Any, pkg_dict: dict[str, Any]) -> None:
         # Without validation, the package is shown to be indexed, and Solr holds the stored status.
         if context.get("validate", True):
-            dataset_hooks.show_current(pkg_dict, utc_now())
+            hooks.show_current(pkg_dict, utc_now())
         url_facts.show([pkg_dict], context)

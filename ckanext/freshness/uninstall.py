@@ -37,7 +37,7 @@ def command(yes: bool, drop_tables: bool) -> None:
 
 
 def _take_out(yes: bool) -> None:
-    from .cli.progress import ProgressCounter
+    from .cli.commands import ProgressCounter
     from .doctor import counted
     from .status import removal
 

@@ -7,14 +7,9 @@ import click
 from ..ckan_adapter.database import required
 from .checks import check
 from .commands import ReportingGroup
-from .data_changes import changes
-from .harvests import preview, release
-from .iati import iati
-from .mails import notify
-from .report import report
-from .runs import runs
-from .site import doctor, nightly, prune
-from .statuses import refresh
+from .reports import changes, report, runs
+from .site import doctor, nightly, notify, prune, refresh
+from .sources import iati, preview, release
 
 __all__ = ["freshness", "iati"]
 

@@ -26,8 +26,8 @@ from ..runs.estimate import RunEstimate, RunLimits, estimate, past_runs
 from ..settings import checks as check_options
 from ..settings import dataset_types
 from ..web.urls import host_name
-from .iati import check_files
-from .progress import check_progress
+from .commands import check_progress
+from .sources import check_files
 
 
 @click.command()

@@ -1,16 +1,25 @@
-"""Commands about the whole site: the doctor, the nightly run and pruning."""
+"""Commands about the whole site: doctor, nightly, refresh, prune, notify."""
 
 from __future__ import annotations
 
 import json
+from uuid import uuid4
 
 import ckan.plugins.toolkit as tk
 import click
 
+from ..aging.messages import NN_
 from ..ckan_adapter.database import DatabaseLostError
 from ..dates import utc_now
 from ..doctor import Severity, examine
+from ..mails import digests
+from ..mails.digests import MailReport, NotifyState
+from ..reporting.labels import counted, refresh_summary
 from ..runs import night
+from ..status.indexing import SolrAwayError, solr_away_in_words
+from ..status.own_fields import CHOICE, OwnFieldsError, in_words
+from ..status.refresh import refresh as refresh_statuses
+from .commands import progress_of
 
 
 @click.command()
@@ -70,3 +79,106 @@ def nightly() -> None:
 def prune() -> None:
     """Delete runs, status changes and data changes whose retention has ended."""
     click.echo(night.prune(utc_now()).words)
+
+
+_HEALED = NN_(
+    "Indexed {count} dataset whose document in the search index was old",
+    "Indexed {count} datasets whose documents in the search index were old",
+)
+_REAPED = NN_(
+    "Deleted the rows of {count} purged dataset", "Deleted the rows of {count} purged datasets"
+)
+
+
+@click.command()
+@click.option("--all", "everything", is_flag=True, help="Compute the status of every dataset anew.")
+def refresh(everything: bool) -> None:
+    """Write the statuses that changed because time passed; call this every ten minutes by cron.
+
+    Use --all once after installing this extension, and after changing its options. Two refreshes may run at
+    once, and a refresh completes an interrupted one. Exits with 1 if a dataset could not be indexed.
+    """
+    try:
+        with progress_of(tk._("datasets")) as progress:
+            done = refresh_statuses(
+                utc_now(),
+                run_id=str(uuid4()),
+                everything=everything,
+                progress=progress,
+            )
+    except SolrAwayError as error:
+        raise click.ClickException(solr_away_in_words(error)) from error
+    except OwnFieldsError as error:
+        raise click.ClickException(str(error)) from error
+    click.echo(refresh_summary(done.datasets, done.changed, done.statuses))
+    for forms, count in ((_HEALED, done.healed), (_REAPED, done.reaped)):
+        if count:
+            click.echo(counted(forms, count))
+    if done.own_fields:
+        found = in_words(done.own_fields)
+        click.echo(f"{found}. Datasets without a status were left alone. {CHOICE}", err=True)
+    for failure in done.failures:
+        click.echo(failure.in_words(), err=True)
+    if done.failures:
+        raise click.exceptions.Exit(1)
+
+
+@click.command()
+@click.option(
+    "--dry-run", is_flag=True, help="Only print the mails that would be sent, and their recipients."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def notify(dry_run: bool, as_json: bool) -> None:
+    """Mail maintainers about datasets and links that need them, and sysadmins about problems.
+
+    Each person gets at most one mail a day, with all news. Each piece of news is sent once. If the mail
+    server is away, the next notify tries again. The first notify after mails were switched on sends
+    nothing. Exits with 1 if a mail was not sent.
+    """
+    try:
+        report = digests.notify_all(utc_now, dry_run=dry_run)
+    except digests.NotifyError as error:
+        raise click.ClickException(str(error)) from error
+    if as_json:
+        click.echo(json.dumps(_plain(report), indent=2, ensure_ascii=False))
+    else:
+        _print(report)
+    if not report.is_complete:
+        raise click.exceptions.Exit(1)
+
+
+def _print(report: MailReport) -> None:
+    for mail in report.mails:
+        click.echo(digests.mail_line(mail), err=mail.failure is not None)
+        if report.state is NotifyState.PLANNED:
+            for kind, lines in mail.about.items():
+                if len(mail.about) > 1:
+                    click.echo(f"  {digests.kind_words(kind, len(lines))}:")
+                for line in lines:
+                    click.echo(f"  {line}")
+    done, *left = digests.report_lines(report)
+    click.echo(done)
+    for line in left:
+        click.echo(line, err=True)
+    if report.state is NotifyState.PLANNED:
+        click.echo(tk._("Nothing was sent."))
+    if report.problem:
+        click.echo(tk._("Warning: {problem}").format(problem=report.problem), err=True)
+
+
+def _plain(report: MailReport) -> dict[str, object]:
+    return {
+        "state": report.state.value,
+        "mails": [
+            {
+                "address": mail.address,
+                "about": mail.about,
+                "failure": None if mail.failure is None else mail.failure.value,
+                "error": mail.error,
+            }
+            for mail in report.mails
+        ],
+        "waiting": report.waiting,
+        "left": report.left,
+        "problem": report.problem,
+    }

@@ -7,7 +7,7 @@ from typing import Any
 
 import ckan.plugins.toolkit as tk
 
-from .arguments import reference
+from .validators import reference
 
 __all__ = [
     "freshness_change_list",

@@ -1,22 +1,29 @@
-"""The validator of the options in ``config_declaration.yaml``.
+"""Validators: of options, of actions' arguments, and how often a user may call an action.
 
-CKAN calls it at its start, and does not start with a wrong value.
+CKAN checks the options in ``config_declaration.yaml`` at its start, and does not start with a wrong value.
+PostgreSQL never sees an argument that it cannot hold. Only actions that contact other servers and occupy a
+worker are limited.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from datetime import datetime, timedelta, timezone
+from functools import wraps
+from typing import Any, TypeVar
 
 import ckan.plugins.toolkit as tk
+import redis
 
 from .. import option_values as values
 from ..aging import frequency
 from ..aging.thresholds import Thresholds
 from ..checking.fields import FIELDS
 from ..checking.selection import POLICIES
+from ..ckan_adapter.core import connect_to_redis
 from ..mails import recipients
 from ..reporting.host_groups import parse_groups
+from ..status.package_fields import same_user
 from ..web.address_guard import Guard
 from ..web.headers import can_be_sent
 
@@ -100,3 +107,142 @@ KINDS: Mapping[str, Callable[..., Any]] = {
     "addresses": _checked(_addresses),
 }
 """Functions that read values, by kind. Structured values stay as they are in CKAN's configuration."""
+
+
+Result = TypeVar("Result")
+
+TEXTS = frozenset(
+    {
+        "address",
+        "cursor",
+        "date",
+        "id",
+        "list_id",
+        "organization",
+        "q",
+        "since",
+        "sort",
+        "status",
+        "table",
+    }
+)
+"""Arguments of this extension's actions that must be texts."""
+
+_MAX_NUMBER = 1_000_000_000
+"""A number that Solr and the database accept as limit and offset."""
+
+
+def checked(
+    action: Callable[[dict[str, Any], dict[str, Any]], Result],
+) -> Callable[[dict[str, Any], dict[str, Any]], Result]:
+    """Decorate an action: it raises ValidationError if a text is a list or a number, or has a NUL."""
+
+    @wraps(action)
+    def called(context: dict[str, Any], data_dict: dict[str, Any]) -> Result:
+        wrong = {key: [_advice()] for key, value in data_dict.items() if not _is_usable(key, value)}
+        if wrong:
+            raise tk.ValidationError(wrong)
+        return action(context, data_dict)
+
+    return called
+
+
+def refuse_unusable() -> None:
+    """Answer 400 to a request for a page with a NUL in its path, its query or its form."""
+    request = tk.request
+    given: Iterable[Mapping[str, Any]] = (request.view_args or {}, request.values)
+    if not all(_is_storable(str(value)) for values in given for value in values.values()):
+        tk.abort(400, _advice())
+
+
+def reference(data_dict: Mapping[str, Any]) -> str:
+    """Return the id or name that a caller gives.
+
+    :raises tk.ValidationError: it is missing, or the database cannot hold it
+    """
+    found = tk.get_or_bust(data_dict, "id")
+    if not isinstance(found, str) or not _is_storable(found):
+        raise tk.ValidationError({"id": [_advice()]})
+    return found
+
+
+def flag(data_dict: Mapping[str, Any], key: str, *, default: bool) -> bool:
+    """Return a truth value that a caller gives.
+
+    :raises tk.ValidationError: it is neither true nor false
+    """
+    try:
+        return bool(tk.asbool(data_dict.get(key, default)))
+    except ValueError as error:
+        raise tk.ValidationError({key: [tk._("Must be true or false")]}) from error
+
+
+def whole_number(data_dict: Mapping[str, Any], key: str, default: int) -> int:
+    """Return a whole number of 0 or more that a caller gives.
+
+    :raises tk.ValidationError: it is no such number, or too large for Solr and the database
+    """
+    value = data_dict.get(key)
+    if value in (None, ""):
+        return default
+    try:
+        number = int(str(value))
+    except ValueError:
+        number = -1
+    if not 0 <= number <= _MAX_NUMBER:
+        raise tk.ValidationError({key: [tk._("Must be a whole number of 0 or more")]})
+    return number
+
+
+def _is_usable(key: str, value: Any) -> bool:
+    if isinstance(value, str):
+        return _is_storable(value)
+    return key not in TEXTS or value is None
+
+
+def _is_storable(text: str) -> bool:
+    # JSON can contain halves of surrogate pairs, which have no encoding.
+    return "\0" not in text and not any("\ud800" <= letter <= "\udfff" for letter in text)
+
+
+def _advice() -> str:
+    return str(tk._("Must be a text without NUL characters"))
+
+
+# Limits.
+
+PER_HOUR = 60
+"""The number of calls of all costly actions together, per user and clock hour."""
+
+
+def count_costly(context: Mapping[str, Any], now: datetime) -> None:
+    """Count a costly action of a user; sysadmins and the site's own commands are exempt.
+
+    :raises tk.ValidationError: the user has reached the limit in this hour
+    """
+    if _is_exempt(context):
+        return
+    hour = now.astimezone(timezone.utc).replace(minute=0, second=0, microsecond=0)
+    key = f"ckan:{tk.config['ckan.site_id']}:freshness:costly:{context['user']}:{hour:%Y%m%d%H}"
+    try:
+        with connect_to_redis().pipeline() as pipe:
+            pipe.incr(key)
+            pipe.expire(key, timedelta(hours=2))
+            count = pipe.execute()[0]
+    except redis.exceptions.RedisError:
+        # The action itself will report that Redis does not answer.
+        return
+    if count > PER_HOUR:
+        words = tk._(
+            "You have asked for {most} checks and previews in this hour. Try again after {time} UTC."
+        )
+        again = f"{hour + timedelta(hours=1):%H:%M}"
+        raise tk.ValidationError({"limit": [words.format(most=PER_HOUR, time=again)]})
+
+
+def _is_exempt(context: Mapping[str, Any]) -> bool:
+    try:
+        tk.check_access("sysadmin", same_user(context), {})
+    except tk.NotAuthorized:
+        return False
+    return True

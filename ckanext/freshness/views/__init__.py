@@ -9,7 +9,7 @@ from flask.typing import ResponseReturnValue
 from flask_wtf.csrf import CSRFError
 
 from ..ckan_adapter import database
-from ..logic import arguments
+from ..logic import validators
 from .badges import badges
 from .copies import copies, iati
 from .dataset import dataset
@@ -31,7 +31,7 @@ for _pages in (
     *(badges, copies, dataset, harvest, iati, iati_page, mail_link, mails, report_pages, worklist),
 ):
     _pages.before_request(database.refuse_missing)
-    _pages.before_request(arguments.refuse_unusable)
+    _pages.before_request(validators.refuse_unusable)
     _pages.register_error_handler(database.TablesMissingError, _without_tables)
     _pages.register_error_handler(CSRFError, refuse_expired)
 

@@ -12,7 +12,7 @@ from ckan.tests import factories
 from ckan.tests.helpers import call_action
 
 from ckanext.freshness.ckan_adapter.core import model
-from ckanext.freshness.cli.harvests import preview_lines
+from ckanext.freshness.cli.sources import preview_lines
 from ckanext.freshness.harvesting.preview import preview
 from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source
 from ckanext.freshness.tests.servers.fdp import FdpServer

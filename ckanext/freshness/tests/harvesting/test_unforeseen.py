@@ -40,7 +40,7 @@ CALLED_BY_OTHERS = (
         "harvesting.fdp.task_group:TaskGroup._ended",
     ),
     *(
-        "logic.action.chained:",
+        "logic.hooks:",
         "harvesting.interrupted:resume",
         "ckan_adapter.packages:reindex_source",
     ),

@@ -122,7 +122,7 @@ def sends_to(host: MailHost) -> Iterator[None]:
 def sent(host: MailHost, days: float) -> Stage:
     host.mails.clear()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("ckanext.freshness.cli.mails.utc_now", lambda: later(days))
+        patch.setattr("ckanext.freshness.cli.site.utc_now", lambda: later(days))
         planned = CliRunner().invoke(freshness, ["notify", "--dry-run"])
     assert (planned.exit_code, host.mails) == (0, [])
     report = digests.notify_all(lambda: later(days))

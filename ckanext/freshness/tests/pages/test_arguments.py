@@ -13,8 +13,8 @@ from ckan.tests import factories
 from ckan.tests.helpers import call_action
 from freezegun import freeze_time
 
-from ckanext.freshness.logic import arguments
-from ckanext.freshness.logic.arguments import TEXTS
+from ckanext.freshness.logic import validators
+from ckanext.freshness.logic.validators import TEXTS
 
 pytestmark = pytest.mark.usefixtures("clean_site")
 
@@ -62,15 +62,15 @@ def test_pages_with_a_nul(app: Any) -> None:
 
 def test_costly_actions_in_an_hour() -> None:
     users = [{"user": factories.User()["name"]} for _ in range(2)]
-    for _ in range(arguments.PER_HOUR):
-        arguments.count_costly(users[0], NOW)
+    for _ in range(validators.PER_HOUR):
+        validators.count_costly(users[0], NOW)
     with pytest.raises(tk.ValidationError, match="Try again after 13:00 UTC"):
-        arguments.count_costly(users[0], NOW)
-    arguments.count_costly(users[1], NOW)
-    arguments.count_costly(users[0], NOW + timedelta(seconds=1))
+        validators.count_costly(users[0], NOW)
+    validators.count_costly(users[1], NOW)
+    validators.count_costly(users[0], NOW + timedelta(seconds=1))
     sysadmin = {"user": factories.Sysadmin()["name"]}
-    for _ in range(arguments.PER_HOUR + 1):
-        arguments.count_costly(sysadmin, NOW)
+    for _ in range(validators.PER_HOUR + 1):
+        validators.count_costly(sysadmin, NOW)
 
 
 def test_which_actions_are_costly() -> None:
@@ -85,8 +85,8 @@ def test_which_actions_are_costly() -> None:
     )["id"]
     context = {"user": editor, "ignore_auth": False}
     with freeze_time(NOW):
-        for _ in range(arguments.PER_HOUR):
-            arguments.count_costly(context, NOW)
+        for _ in range(validators.PER_HOUR):
+            validators.count_costly(context, NOW)
         for action, id_ in (("freshness_check", dataset), ("freshness_harvest_preview", source)):
             with pytest.raises(tk.ValidationError, match="60 checks and previews"):
                 call_action(action, dict(context), id=id_)

@@ -241,7 +241,7 @@ def test_the_whole_dataset_may_change(world: World, read: Read) -> None:
 def test_the_command_lists_all_changes(
     world: World, cli: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ckanext.freshness.cli.data_changes._PAGE", 2)
+    monkeypatch.setattr("ckanext.freshness.cli.reports._PAGE", 2)
 
     def told(*arguments: str) -> Any:
         return cli.invoke(ckan, ["freshness", "changes", *arguments])

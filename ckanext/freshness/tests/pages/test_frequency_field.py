@@ -14,7 +14,7 @@ from ckan.tests.helpers import call_action
 
 from ckanext.freshness.aging.frequency import CHOICES
 from ckanext.freshness.aging.status import Status
-from ckanext.freshness.logic import frequency_form
+from ckanext.freshness.status import frequencies
 from ckanext.freshness.tests.pages.datasets import make_dataset
 
 KEYS = ("data_update_frequency", "frequency")
@@ -260,5 +260,5 @@ def test_a_schema_with_a_field_for_it(scheming: None, edit: Any) -> None:
     ],
 )
 def test_what_a_form_sends(data: dict[str, Any], saved: dict[str, Any]) -> None:
-    frequency_form.take(data, KEYS)
+    frequencies.take_choice(data, KEYS)
     assert data == saved

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ckanext.freshness.logic.dataset_hooks import show_current
+from ckanext.freshness.logic.hooks import show_current
 
 pytestmark = pytest.mark.usefixtures("with_plugins")
 

@@ -1,4 +1,4 @@
-"""Actions that return the report's tables and the changes of data, and that choose the mails of a person."""
+"""Actions that return the report's tables, changes of data and runs, and that choose the mails of a person."""
 
 from __future__ import annotations
 
@@ -7,22 +7,26 @@ from typing import Any
 
 import ckan.plugins.toolkit as tk
 
-from ...ckan_adapter.core import model
-from ...dates import parse_date, utc_now
-from ...mails import recipients
-from ...mails.kinds import KINDS
-from ...reporting import change_stream, counts, report_tables, visibility
-from ...status.package_fields import same_user
-from ..arguments import flag, whole_number
+from ..ckan_adapter.core import model
+from ..dates import parse_date, utc_now, utc_text
+from ..mails import recipients
+from ..mails.kinds import KINDS
+from ..model import CheckRun
+from ..reporting import change_stream, counts, metrics, report_tables, visibility
+from ..status.package_fields import same_user
+from .validators import flag, whole_number
 
 __all__ = [
     "freshness_change_list",
     "freshness_opt_out",
     "freshness_opt_out_show",
     "freshness_report",
+    "freshness_run_list",
+    "freshness_run_show",
 ]
 
 _LISTED = 100
+_RUNS = 20
 _MOST = 1000
 
 
@@ -210,3 +214,75 @@ def _address(context: dict[str, Any], data_dict: dict[str, Any]) -> str:
     if len(found) != 1:
         raise tk.ValidationError({"address": [words]})
     return found[0]
+
+
+@tk.side_effect_free
+def freshness_run_list(context: dict[str, Any], data_dict: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the runs of the checker, the newest first. For sysadmins: the counts include private datasets.
+
+    All moments are in UTC, ISO 8601 with ``Z``.
+
+    :param limit: the number of runs (optional, default: 20, at most 1000)
+    :param offset: the number of newer runs to skip (optional, default: 0)
+    :returns: for each run ``id``, ``kind``, ``started_at``, ``ended_at`` (null if it still runs or was
+        killed), ``visited`` (number of checked resources), ``error`` (why it ended early), ``version`` of
+        this extension
+    :raises ValidationError: limit or offset is no whole number of 0 or more
+    """
+    tk.check_access("freshness_run_list", context, data_dict)
+    limit = whole_number(data_dict, "limit", _RUNS)
+    offset = whole_number(data_dict, "offset", 0)
+    rows = (
+        model.Session.query(CheckRun)
+        .order_by(CheckRun.started_at.desc(), CheckRun.id)
+        .limit(min(limit, _MOST))
+        .offset(offset)
+    )
+    return [_run(row) for row in rows]
+
+
+@tk.side_effect_free
+def freshness_run_show(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[str, Any]:
+    """Return a run of the checker with its counts. For sysadmins.
+
+    :param id: id of the run (optional, default: the newest check)
+    :returns: the same as ``freshness_run_list``, and ``options`` (the arguments of the call), ``resources``
+        and ``datasets`` (counts by label), ``frequencies`` (datasets that are ``live``, ``never``, ``as
+        needed``), ``hosts`` (figures by host, and of all hosts under ``*``), ``text`` (the counts in HDX's
+        layout), ``headers`` (how reliable HTTP headers are, in words)
+    :raises ObjectNotFound: there is no such run, or no run at all
+    """
+    tk.check_access("freshness_run_show", context, data_dict)
+    query = model.Session.query(CheckRun)
+    if data_dict.get("id"):
+        row = query.get(data_dict["id"])
+    else:
+        checks = query.filter(CheckRun.kind == "check")
+        row = checks.order_by(CheckRun.started_at.desc(), CheckRun.id).first()
+    if row is None:
+        raise tk.ObjectNotFound(tk._("There is no such run"))
+    figures = metrics.RunMetrics(
+        row.resources or {}, row.datasets or {}, row.frequencies or {}, row.hosts or {}
+    )
+    return {
+        **_run(row),
+        "options": row.options,
+        "resources": figures.resources,
+        "datasets": figures.datasets,
+        "frequencies": figures.frequencies,
+        "hosts": figures.hosts,
+        "text": metrics.text(figures),
+        "headers": metrics.headers(figures),
+    }
+
+
+def _run(row: Any) -> dict[str, Any]:
+    return {
+        "id": row.id,
+        "kind": row.kind,
+        "started_at": utc_text(row.started_at),
+        "ended_at": utc_text(row.ended_at),
+        "visited": row.visited,
+        "error": row.error,
+        "version": row.version,
+    }

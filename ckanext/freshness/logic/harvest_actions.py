@@ -8,13 +8,13 @@ from typing import Any, NoReturn
 import ckan.plugins as p
 import ckan.plugins.toolkit as tk
 
-from ...ckan_adapter import harvest
-from ...ckan_adapter.core import model
-from ...dates import utc_now, utc_text
-from ...harvesting import holds, known_records, preview_job
-from ...harvesting.preview import source_type_of
-from ...harvesting.sources import ForeignSource
-from ..arguments import count_costly, reference
+from ..ckan_adapter import harvest
+from ..ckan_adapter.core import model
+from ..dates import utc_now, utc_text
+from ..harvesting import holds, known_records, preview_job
+from ..harvesting.preview import source_type_of
+from ..harvesting.sources import ForeignSource
+from .validators import count_costly, reference
 
 log = logging.getLogger(__name__)
 

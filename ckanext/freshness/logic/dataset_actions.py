@@ -1,7 +1,8 @@
-"""Actions that show how fresh a dataset is, and that let people confirm its data."""
+"""Actions about a dataset or a resource: show how fresh it is, confirm its data, have its URLs checked."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Any
@@ -9,27 +10,35 @@ from typing import Any
 import ckan.plugins.toolkit as tk
 import sqlalchemy as sa
 
-from ... import settings
-from ...aging import frequency
-from ...aging.evidence import DatedEvidence, Evidence
-from ...aging.status import Status, status_at
-from ...ckan_adapter.core import model
-from ...ckan_adapter.packages import lock_packages
-from ...dates import EARLIEST, exact_text, parse_date, utc, utc_now, utc_text
-from ...field_names import REVIEW_KEY
-from ...model import FreshnessEvidence, FreshnessTransition
-from ...reporting import change_stream, link_checks, observed_frequencies, visibility
-from ...reporting.tables import TableRequest
-from ...status import frequencies, indexing, judgement, snapshot
-from ...status.assessment import update_packages
-from ...status.frequencies import StatedFrequency
-from ...status.package_fields import same_user, write_field
-from ...status.snapshot import DatasetSnapshot
-from ...status.transitions import TransitionCause
-from ...web.urls import display_url
-from ..arguments import flag, reference
+from .. import settings
+from ..aging import frequency
+from ..aging.evidence import DatedEvidence, Evidence
+from ..aging.status import Status, status_at
+from ..ckan_adapter.core import model
+from ..ckan_adapter.packages import lock_packages
+from ..dates import EARLIEST, exact_text, parse_date, utc, utc_now, utc_text
+from ..field_names import REVIEW_KEY
+from ..model import FreshnessEvidence, FreshnessTransition, ResourceCheck
+from ..reporting import change_stream, link_checks, observed_frequencies, visibility
+from ..reporting.tables import TableRequest
+from ..runs import queued_run
+from ..status import frequencies, indexing, judgement, snapshot
+from ..status.assessment import update_packages
+from ..status.frequencies import StatedFrequency
+from ..status.package_fields import same_user, write_field
+from ..status.snapshot import DatasetSnapshot
+from ..status.transitions import TransitionCause
+from ..web.urls import display_url
+from .validators import count_costly, flag, reference
 
-__all__ = ["freshness_confirm", "freshness_show"]
+__all__ = [
+    "freshness_check",
+    "freshness_confirm",
+    "freshness_resource_history",
+    "freshness_show",
+]
+
+log = logging.getLogger(__name__)
 
 _AT_ONCE = timedelta(minutes=1)
 """If a user confirms a dataset again within this time, it is one confirmation."""
@@ -367,3 +376,98 @@ def _may(action: str, context: dict[str, Any], package_id: str) -> bool:
     except tk.NotAuthorized:
         return False
     return True
+
+
+def freshness_check(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[str, Any]:
+    """Have a background worker check the URLs of a dataset's resources soon, due or not.
+
+    If a check of the dataset is waiting already, no second check is queued.
+
+    :param id: id or name of the dataset
+    :returns: ``package_id``; ``queued`` (false if a check was waiting already); ``queue``: the queue that
+        ``ckan jobs worker`` must serve
+    :raises ObjectNotFound: there is no such dataset, or its package type is not judged
+    :raises ValidationError: the dataset was deleted, the background workers cannot be reached, or the user has
+        asked for 60 checks and previews in this hour; no check is queued
+    """
+    tk.check_access("freshness_check", context, data_dict)
+    package = active_package(reference(data_dict))
+    count_costly(context, utc_now())
+    try:
+        queued = queued_run.enqueue_dataset(package.id, package.title or package.name)
+    except queued_run.RedisAwayError as error:
+        # Only the log may tell the address of Redis.
+        log.error("Dataset %s is not checked: %s", package.name, error)
+        words = tk._("The background workers cannot be reached now. Try again later.")
+        raise tk.ValidationError({"queue": [words]}) from error
+    return {"package_id": package.id, "queued": queued, "queue": queued_run.queue()}
+
+
+@tk.side_effect_free
+def freshness_resource_history(
+    context: dict[str, Any], data_dict: dict[str, Any]
+) -> dict[str, Any]:
+    """Return the stored results of the checks of a resource's URL, with the last five checks.
+
+    All moments are in UTC, ISO 8601 with ``Z``. If the URL was never checked, ``attempts`` is
+    empty, and the other results are false, 0, empty or null.
+
+    :param id: id of the resource
+    :returns: ``id``, ``package_id``, ``url`` (without secrets); ``broken`` (it failed several times, spread
+        over time), ``undetermined`` (``api``, ``blocked``, or null), ``unconfirmed`` (the hash differed once,
+        the next run checks again); ``promised`` and ``found``, if the file was of another kind than its
+        format when it was last read; ``failures`` in a row and ``failing_since``; ``tried_at``,
+        ``succeeded_at``, ``hashed_at``, ``changed_at``; ``hash``, ``etag``, ``last_modified`` as stored;
+        ``attempts``: the last five checks, the newest first, each with the known values among ``at``,
+        ``method``, ``outcome``, ``status`` (of HTTP), ``reason`` (why there is no answer, in one word),
+        ``words`` (what went wrong), ``received`` (bytes), ``seconds``, ``final_url`` (after redirects),
+        ``etag`` and ``last_modified`` (as received), ``modified`` (a Last-Modified that counts), ``why`` (why
+        the run chose it) and ``every_days`` (how often its file was expected to change, if that is the reason);
+        ``strip``: the last 30 checks, the oldest first, one character each (``w``: the link worked, ``f``: it
+        failed, ``u``: the check could not be made); ``evidence``: the dates that count for this resource
+        (``evidence``, ``date``, ``claimed``)
+    :raises ObjectNotFound: there is no such resource
+    """
+    tk.check_access("freshness_resource_history", context, data_dict)
+    resource_id = reference(data_dict)
+    resource = model.Resource.get(resource_id)
+    if resource is None:
+        raise tk.ObjectNotFound(tk._("Resource not found"))
+    row = model.Session.query(ResourceCheck).get(resource_id)
+    # The facts about another URL than the present one do not count.
+    known = row if row is not None and row.url == resource.url else None
+    return {
+        "id": resource.id,
+        "package_id": resource.package_id,
+        "url": display_url(resource.url or ""),
+        "broken": known is not None and link_checks.is_broken(known, settings.broken_rule()),
+        "unconfirmed": known is not None and known.unconfirmed,
+        **link_checks.mismatch(known, resource.format, resource.mimetype),
+        "failures": known.failures if known is not None else 0,
+        **{name: getattr(known, name, None) for name in _TEXTS},
+        **{name: utc_text(getattr(known, name, None)) for name in _MOMENTS},
+        "attempts": known.attempts if known is not None else [],
+        "strip": known.strip if known is not None else "",
+        "evidence": _evidence(resource_id),
+    }
+
+
+_TEXTS = ("undetermined", "hash", "etag", "last_modified")
+_MOMENTS = ("failing_since", "tried_at", "succeeded_at", "hashed_at", "changed_at")
+
+
+def _evidence(resource_id: str) -> list[dict[str, Any]]:
+    evidence = FreshnessEvidence
+    rows = (
+        model.Session.query(evidence)
+        .filter(evidence.resource_id == resource_id)
+        .order_by(evidence.happened_at.desc(), evidence.evidence)
+    )
+    return [
+        {
+            "evidence": row.evidence,
+            "date": utc_text(row.happened_at),
+            "claimed": utc_text(row.claimed_at),
+        }
+        for row in rows
+    ]

@@ -1,0 +1,215 @@
+"""Commands that report: datasets by status, runs, changes of data."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+import ckan.plugins.toolkit as tk
+import click
+
+from ..ckan_adapter.packages import SEARCH_FAULTS
+from ..dates import utc_now
+from ..reporting import dataset_tables, history, metrics, report_tables, tables, visibility
+from ..reporting.change_stream import FIELDS, change_label
+from ..reporting.counts import StatusCounts
+from ..reporting.labels import fresh_share, label
+from ..reporting.tables import Row, TableRequest
+from .commands import site_user
+
+
+@click.command()
+@click.option(
+    "--since", metavar="DATE|RUN|last", help="Show status changes since then. Default: yesterday."
+)
+@click.option("--organization", metavar="NAME", help="Only datasets of this organization.")
+@click.option("--hosts", "with_hosts", is_flag=True, help="Also count resources by host.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def report(since: str | None, organization: str | None, with_hosts: bool, as_json: bool) -> None:
+    """Count datasets by status, list status changes, and store today's counts for the dashboard.
+
+    The printed counts include private datasets. The stored counts cover only public ones.
+    """
+    now = utc_now()
+    try:
+        found = _tables(since, organization, with_hosts, now)
+        history.record(now)
+    except tk.ValidationError as error:
+        words = (f"--{key}: {text}" for key, texts in error.error_dict.items() for text in texts)
+        raise click.ClickException("; ".join(words)) from error
+    except tk.ObjectNotFound as error:
+        words = tk._("There is no organization {name}. Give its name or id.")
+        raise click.ClickException(words.format(name=organization)) from error
+    except SEARCH_FAULTS as error:
+        words = tk._("Solr does not answer, so that nothing could be counted: {error}")
+        raise click.ClickException(words.format(error=error)) from error
+    if as_json:
+        click.echo(json.dumps(found, indent=2))
+        return
+    for line in _lines(found):
+        click.echo(line)
+
+
+def _tables(
+    since: str | None, organization: str | None, with_hosts: bool, now: datetime
+) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for table in (report_tables.STATUSES, report_tables.CHANGES):
+        asked = report_tables.request_for(
+            visibility.SITE, table, {"since": since, "organization": organization}, now
+        )
+        found[table.name] = [
+            {key: row.get(key) for key in table.fields} for row in table.read(asked)
+        ]
+    if with_hosts:
+        name = asked.organization
+        datasets = (
+            dataset_tables.DATASETS.rows(TableRequest(visibility.SITE, now, organization=name))
+            if name
+            else None
+        )
+        ids = None if datasets is None else [row["id"] for row in datasets]
+        found["hosts"] = history.host_rows(history.count_hosts(ids))
+    return found
+
+
+def _lines(found: dict[str, Any]) -> list[str]:
+    lines = [
+        f"{row['status']:<12} {row['datasets']:>8} {row['percent']:>6} %"
+        for row in found["statuses"]
+    ]
+    lines.append(
+        fresh_share(StatusCounts({row["status"]: row["datasets"] for row in found["statuses"]}))
+    )
+    lines.append("")
+    for row in found["changes"]:
+        lines.append(
+            f"{row['changed_at']}  {row['name']}  {row['from_status']} -> {row['to_status']}"
+            f"  ({row['cause']}{', ' + row['evidence'] if row['evidence'] else ''})"
+        )
+    if not found["changes"]:
+        lines.append(tk._("No status has changed."))
+    if "hosts" in found:
+        names = [label("host", row["name"]) for row in found["hosts"]]
+        width = max(map(len, names))
+        lines.append("")
+        lines += [
+            f"{name:<{width}} {row['resources']:>8} {row['percent']:>6} %"
+            for name, row in zip(names, found["hosts"], strict=True)
+        ]
+    return lines
+
+
+@click.command()
+@click.argument("run", required=False)
+@click.option(
+    "--limit",
+    type=click.IntRange(1, 1000),
+    default=20,
+    show_default=True,
+    help="Number of runs to list.",
+)
+@click.option("--hosts", is_flag=True, help="Also show the numbers of each host.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def runs(run: str | None, limit: int, hosts: bool, as_json: bool) -> None:
+    """List the newest runs, or show the counts of RUN (an id, or last)."""
+    context = {"user": site_user(), "ignore_auth": True}
+    if run is None:
+        listed = tk.get_action("freshness_run_list")(context, {"limit": limit})
+        if as_json:
+            click.echo(json.dumps(listed, indent=2))
+            return
+        for row in listed:
+            click.echo(_line(row))
+        if not listed:
+            click.echo(tk._("There has been no run yet."))
+        return
+    try:
+        shown = tk.get_action("freshness_run_show")(context, {} if run == "last" else {"id": run})
+    except tk.ObjectNotFound as error:
+        words = tk._("There is no run {run}. List all runs with: ckan freshness runs")
+        raise click.ClickException(words.format(run=run)) from error
+    if as_json:
+        click.echo(json.dumps(shown, indent=2))
+        return
+    click.echo("\n\n".join(filter(None, (_line(shown), shown["text"], shown["headers"]))))
+    if hosts:
+        click.echo()
+        for line in _hosts(shown):
+            click.echo(line)
+
+
+def _line(run: dict[str, Any]) -> str:
+    if run["error"]:
+        state = tk._("ended early: {error}").format(error=run["error"])
+    elif run["ended_at"] is None:
+        state = tk._("not ended")
+    else:
+        state = tk._("{visited} checked, ended {moment}").format(
+            visited=run["visited"] or 0, moment=run["ended_at"]
+        )
+    return f"{run['id']}  {run['started_at']}  {run['kind']}  {state}"
+
+
+_COLUMNS = ("visits", "errors", "blocked", "last_modified", "etag", "agreed", "missed", "moved")
+
+
+def _hosts(run: dict[str, Any]) -> list[str]:
+    """Return the lines of a table of hosts, whose names are cut at 60 characters."""
+    rows = metrics.hosts(metrics.RunMetrics(hosts=run["hosts"]))
+    width = min(60, max([4, *(len(name) for name, _ in rows)]))
+    lines = ["".join([f"{'host':{width}}", *(f"  {column:>13}" for column in _COLUMNS)])]
+    for name, numbers in rows:
+        cells = (f"  {numbers[column]:>13.0f}" for column in _COLUMNS)
+        lines.append("".join([f"{name[:width]:{width}}", *cells]))
+    return lines
+
+
+_PAGE = 1000
+
+
+@click.command()
+@click.option("--since", metavar="DATE", help="Only changes that were noticed then or later.")
+@click.option("--organization", metavar="NAME", help="Only datasets of this organization.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("--csv", "as_csv", is_flag=True, help="Print CSV.")
+def changes(since: str | None, organization: str | None, as_json: bool, as_csv: bool) -> None:
+    """List changes of data, in the order in which they were stored. Includes private datasets."""
+    if as_json and as_csv:
+        raise click.UsageError("Give --json or --csv, not both.")
+    rows = _all(since, organization)
+    if as_json or as_csv:
+        for piece in (tables.as_json if as_json else tables.as_csv)(rows, FIELDS):
+            click.echo(piece, nl=False)
+        return
+    row = None
+    for row in rows:
+        about = row["name"] if row["resource_id"] is None else f"{row['name']}/{row['resource']}"
+        click.echo(f"{row['seen_at']}  {about}  {change_label(row)}")
+    if row is None:
+        click.echo(tk._("No data have changed."))
+
+
+def _all(since: str | None, organization: str | None) -> Iterator[Row]:
+    """Yield all changes.
+
+    :raises click.ClickException: an option has an impossible value
+    """
+    context = {"user": site_user(), "ignore_auth": True}
+    asked: dict[str, Any] = {"since": since, "organization": organization, "limit": _PAGE}
+    more = True
+    while more:
+        try:
+            answer = tk.get_action("freshness_change_list")(dict(context), dict(asked))
+        except tk.ValidationError as error:
+            words = (
+                f"--{key}: {text}" for key, texts in error.error_dict.items() for text in texts
+            )
+            raise click.ClickException("; ".join(words)) from error
+        except tk.ObjectNotFound as error:
+            text = tk._("There is no organization {name}. Give its name or id.")
+            raise click.ClickException(text.format(name=organization)) from error
+        yield from answer["changes"]
+        asked["cursor"], more = answer["cursor"], answer["more"]
