@@ -11,10 +11,10 @@ import sqlalchemy as sa
 from ckan import model
 from ckan.lib.search.common import make_connection
 
+from ckanext.freshness.ckan_adapter.core import NAMES
 from ckanext.freshness.ckan_adapter.packages import write_extras
-from ckanext.freshness.field_names import NAMES
 from ckanext.freshness.status.assessment import update_packages
-from ckanext.freshness.status.transitions import TransitionCause
+from ckanext.freshness.status.changes import TransitionCause
 
 _ID = "md5('{kind} ' || n)::uuid::text"
 _PACKAGES = f"""

@@ -27,7 +27,7 @@ from ckanext.freshness.dates import utc
 from ckanext.freshness.model import FreshnessTransition
 from ckanext.freshness.reporting import history, observed_frequencies
 from ckanext.freshness.reporting.counts import STATUSES, CurrentCounts, StatusCounts
-from ckanext.freshness.status.transitions import TransitionCause
+from ckanext.freshness.status.changes import TransitionCause
 from demo.datasets import CADENCES
 
 DAYS = 240

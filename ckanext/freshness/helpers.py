@@ -28,7 +28,6 @@ from .ckan_adapter.database import TablesMissingError
 from .dates import aware, utc_now
 from .harvesting.messages import with_code
 from .harvesting.sources import source_type_named
-from .own_values import ours_among
 from .reporting import (
     display,
     extra_pages,
@@ -41,6 +40,7 @@ from .reporting import (
     url_facts,
 )
 from .status import frequencies
+from .status.own_fields import ours_among
 
 __all__ = [
     "format_resource_items",

@@ -16,7 +16,7 @@ from .dates import utc_now
 from .iati import registration
 from .logic import dataset_actions, harvest_actions, hooks, report_actions, validators
 from .reporting import labels, url_facts
-from .status import own_fields, search_fields
+from .status import indexing, own_fields
 
 DECLARATION = Path(__file__).parent / "config_declaration.yaml"
 
@@ -106,18 +106,18 @@ class FreshnessPlugin(p.SingletonPlugin, DefaultTranslation):
             hooks.after_organization_edit(entity)
 
     def dataset_facets(self, facets_dict: Any, package_type: str) -> Any:
-        return search_fields.with_facet(facets_dict, package_type)
+        return indexing.with_facet(facets_dict, package_type)
 
     def group_facets(self, facets_dict: Any, group_type: str, package_type: str | None) -> Any:
-        return search_fields.with_facet(facets_dict, package_type)
+        return indexing.with_facet(facets_dict, package_type)
 
     def organization_facets(
         self, facets_dict: Any, organization_type: str, package_type: str | None
     ) -> Any:
-        return search_fields.with_facet(facets_dict, package_type)
+        return indexing.with_facet(facets_dict, package_type)
 
     def before_dataset_index(self, pkg_dict: dict[str, Any]) -> dict[str, Any]:
-        return search_fields.document(pkg_dict)
+        return indexing.document(pkg_dict)
 
     def after_dataset_search(
         self, search_results: dict[str, Any], search_params: dict[str, Any]

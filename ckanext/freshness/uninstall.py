@@ -39,18 +39,18 @@ def command(yes: bool, drop_tables: bool) -> None:
 def _take_out(yes: bool) -> None:
     from .cli.commands import ProgressCounter
     from .doctor import counted
-    from .status import removal
+    from .status import own_fields
 
-    found = removal.find()
+    found = own_fields.find_written()
     datasets = counted(len(found), "dataset", "datasets")
     if found and not yes:
         click.confirm(f"Remove the extras and the values of checks from {datasets}?", abort=True)
     counter = ProgressCounter("datasets")
-    for done in removal.take_out(found):
+    for done in own_fields.take_out(found):
         counter.show(done)
     counter.end()
     click.echo(f"Removed the extras and the values of checks from {datasets}")
-    if rest := removal.find():
+    if rest := own_fields.find_written():
         raise click.ClickException(
             f"{counted(len(rest), 'dataset was', 'datasets were')} written again meanwhile. Restart all of "
             "CKAN's processes without the plugins, then call this command again."
@@ -58,13 +58,13 @@ def _take_out(yes: bool) -> None:
 
 
 def _drop(yes: bool) -> None:
-    from .status import removal
+    from .status import own_fields
 
-    names = removal.tables()
+    names = own_fields.tables()
     if names and not yes:
         words = f"Drop {len(names)} tables with all evidence, history and copies' records?"
         click.confirm(words, abort=True)
-    removal.drop_tables()
+    own_fields.drop_tables()
     click.echo(f"Dropped {len(names)} tables")
     click.echo(
         "Nothing of ckanext-freshness is left in the database and in Solr. Delete the copies at "

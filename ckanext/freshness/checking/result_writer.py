@@ -13,9 +13,9 @@ import sqlalchemy as sa
 from ..ckan_adapter.core import model
 from ..ckan_adapter.database import lock_checks_shared
 from ..ckan_adapter.packages import lock_packages
-from ..database_text import storable
 from ..dates import utc, utc_text
 from ..web.errors import FailureReason
+from ..web.headers import storable
 from . import data_changes
 from .decisions import Outcome
 from .results import CheckResult

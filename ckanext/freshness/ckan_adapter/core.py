@@ -1,4 +1,7 @@
-"""CKAN's core outside its toolkit: names, its version, options, forms, permissions, templates, jobs."""
+"""CKAN's core outside its toolkit: names, its version, options, forms, permissions, templates, jobs.
+
+Also the names of this extension's extras, Solr fields and facet. No other module spells them.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,9 @@ import sys
 from collections import Counter
 from collections.abc import Mapping
 from copy import deepcopy
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import ckan.plugins as p
 import ckan.plugins.toolkit as tk
@@ -30,8 +34,6 @@ from ckan.lib.search import is_available as solr_answers
 from ckan.logic import clear_validators_cache
 from flask import Blueprint, g, has_request_context
 
-from ..field_names import FieldNames, with_prefix
-
 __all__ = [
     "CkanConfigurationException",
     "DefaultDatasetForm",
@@ -49,12 +51,66 @@ __all__ = [
 IS_2_12 = tk.check_ckan_version(min_version="2.12.0b0")
 
 
+REVIEW_KEY = "review_date"
+"""The extra in which people state when they reviewed the data."""
+
+
+class FieldNames(NamedTuple):
+    """The names of our extras and Solr fields; the facets have the names of the group and the status.
+
+    :ivar due_date: Solr's date field with the value of ``due``; likewise the two that follow it, and
+        ``last_modified_date``
+    :ivar group: Solr's field for the group of the status
+    """
+
+    status: str
+    last_modified: str
+    evidence: str
+    frequency: str
+    due: str
+    overdue: str
+    delinquent: str
+    undetermined: str
+    due_date: str
+    overdue_date: str
+    delinquent_date: str
+    last_modified_date: str
+    group: str
+
+    @property
+    def prefix(self) -> str:
+        """The prefix of all names; usually empty."""
+        return self.status.removesuffix("freshness")
+
+    @property
+    def extras(self) -> tuple[str, ...]:
+        """The keys of our extras, in alphabetical order."""
+        return tuple(sorted(self[:8]))
+
+
+@lru_cache
+def with_prefix(prefix: str = "") -> FieldNames:
+    """Return the names with a prefix, for a site whose own fields have the same names."""
+    names = FieldNames._fields[1:]
+    return FieldNames(f"{prefix}freshness", *(f"{prefix}freshness_{name}" for name in names))
+
+
+NAMES = with_prefix()
+"""The names of a site without fields of its own under these."""
+
+
 OPTION = "ckanext.freshness.field_prefix"
 
 
 def site_names() -> FieldNames:
     """Return the names with the site's prefix. Without it, they may be those of the site's own fields."""
     return with_prefix(str(tk.config.get(OPTION) or ""))
+
+
+def same_user(context: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a new context for the same user, since actions store their own values in a context."""
+    keys = ("user", "auth_user_obj", "ignore_auth")
+    return {key: context[key] for key in keys if key in context}
 
 
 def forget_validators() -> None:
@@ -69,9 +125,6 @@ def forget_validators() -> None:
 def declared_options(prefix: str) -> list[str]:
     """Return the keys of the declared options that begin with a prefix."""
     return [key for key in map(str, config_declaration.iter_options()) if key.startswith(prefix)]
-
-
-pass
 
 
 def declared_fields(package_type: str) -> frozenset[str]:

@@ -183,8 +183,6 @@ def telling_of_loss() -> Iterator[None]:
         raise DatabaseLostError(words.format(error=cause)) from error
 
 
-pass
-
 log = logging.getLogger(__name__)
 
 Params = ParamSpec("Params")

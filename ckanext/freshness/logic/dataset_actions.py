@@ -14,20 +14,18 @@ from .. import settings
 from ..aging import frequency
 from ..aging.evidence import DatedEvidence, Evidence
 from ..aging.status import Status, status_at
-from ..ckan_adapter.core import model
+from ..ckan_adapter.core import REVIEW_KEY, model, same_user
 from ..ckan_adapter.packages import lock_packages
 from ..dates import EARLIEST, exact_text, parse_date, utc, utc_now, utc_text
-from ..field_names import REVIEW_KEY
 from ..model import FreshnessEvidence, FreshnessTransition, ResourceCheck
 from ..reporting import change_stream, link_checks, observed_frequencies, visibility
 from ..reporting.tables import TableRequest
 from ..runs import queued_run
 from ..status import frequencies, indexing, judgement, snapshot
 from ..status.assessment import update_packages
-from ..status.frequencies import StatedFrequency
-from ..status.package_fields import same_user, write_field
+from ..status.changes import TransitionCause
+from ..status.frequencies import StatedFrequency, write_field
 from ..status.snapshot import DatasetSnapshot
-from ..status.transitions import TransitionCause
 from ..web.urls import display_url
 from .validators import count_costly, flag, reference
 

@@ -30,14 +30,14 @@ from ..harvesting import interrupted, job_report, sources
 from ..harvesting.source_config import ConfigError
 from ..harvesting.sources import source_type_named, url_mistake
 from ..model import DatasetFreshness
-from ..own_values import as_mapping, claimed, foreign
 from ..reporting import url_facts
 from ..reporting.harvest_words import sentence
-from ..status import assessment, defaults, frequencies
+from ..status import assessment, frequencies, refresh
 from ..status.assessment import assess_packages
+from ..status.changes import DatasetEdit, ResourceAction, TransitionCause
 from ..status.frequencies import FrequencySource
-from ..status.search_fields import judged_extras
-from ..status.transitions import DatasetEdit, ResourceAction, TransitionCause
+from ..status.indexing import judged_extras
+from ..status.own_fields import as_mapping, claimed, foreign
 from ..web.urls import display_url
 
 _MAX_NAME = 200
@@ -86,7 +86,7 @@ def after_write(context: Mapping[str, Any], data_dict: Mapping[str, Any], action
     :param action: the action that wrote the package, unless a resource action has left a note
     """
     if data_dict.get("type") == "harvest" and p.plugin_loaded("harvest"):
-        defaults.may_have_changed(FrequencySource.SOURCE, data_dict["id"])
+        refresh.may_have_changed(FrequencySource.SOURCE, data_dict["id"])
     if settings.is_judged(data_dict.get("type")):
         notes = _noted.get() or {}
         edit = notes.get(data_dict["id"]) or notes.get(data_dict.get("name", ""))
@@ -100,7 +100,7 @@ def after_write(context: Mapping[str, Any], data_dict: Mapping[str, Any], action
 @database.optional
 def after_organization_edit(organization: Any) -> None:
     """Have the next refresh judge the datasets that may use an organization's default frequency."""
-    defaults.may_have_changed(FrequencySource.ORGANIZATION, organization.id)
+    refresh.may_have_changed(FrequencySource.ORGANIZATION, organization.id)
 
 
 def show_current(dataset: dict[str, Any], now: datetime) -> None:

@@ -7,13 +7,12 @@ from typing import Any
 
 import ckan.plugins.toolkit as tk
 
-from ..ckan_adapter.core import model
+from ..ckan_adapter.core import model, same_user
 from ..dates import parse_date, utc_now, utc_text
 from ..mails import recipients
 from ..mails.kinds import KINDS
 from ..model import CheckRun
 from ..reporting import change_stream, counts, metrics, report_tables, visibility
-from ..status.package_fields import same_user
 from .validators import flag, whole_number
 
 __all__ = [

@@ -15,15 +15,14 @@ from typing import Any, TypeVar
 import ckan.plugins.toolkit as tk
 import redis
 
-from .. import option_values as values
+from .. import settings as values
 from ..aging import frequency
 from ..aging.thresholds import Thresholds
 from ..checking.fields import FIELDS
 from ..checking.selection import POLICIES
-from ..ckan_adapter.core import connect_to_redis
+from ..ckan_adapter.core import connect_to_redis, same_user
 from ..mails import recipients
 from ..reporting.host_groups import parse_groups
-from ..status.package_fields import same_user
 from ..web.address_guard import Guard
 from ..web.headers import can_be_sent
 
@@ -86,7 +85,7 @@ def _addresses(entries: Iterable[str]) -> None:
 KINDS: Mapping[str, Callable[..., Any]] = {
     "number": values.number,
     "whole": values.whole,
-    "flag": values.flag,
+    "flag": values.truth,
     "limit": _checked(lambda entries: values.by_purpose(entries, values.above_zero)),
     "whole_limit": _checked(
         lambda entries: values.by_purpose(entries, lambda limit: values.whole(limit, 1))

@@ -12,10 +12,9 @@ from typing import Any
 import ckan.plugins.toolkit as tk
 
 from ..aging.messages import N_
-from ..ckan_adapter.core import model
+from ..ckan_adapter.core import model, same_user
 from ..dates import aware, parse_date, utc_text
 from ..model import CheckRun
-from ..status.package_fields import same_user
 from . import (
     change_stream,
     counts,

@@ -15,8 +15,7 @@ import sqlalchemy as sa
 from flask import g, has_request_context
 
 from .. import settings
-from ..ckan_adapter.core import default_user_labels, model
-from ..status.package_fields import same_user
+from ..ckan_adapter.core import default_user_labels, model, same_user
 from .tables import Context, Row
 
 NOBODY: Mapping[str, Any] = {"user": "", "auth_user_obj": None}

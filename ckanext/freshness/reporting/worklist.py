@@ -12,10 +12,9 @@ import sqlalchemy as sa
 
 from .. import settings
 from ..checking.decisions import Outcome
-from ..ckan_adapter.core import model
+from ..ckan_adapter.core import model, same_user
 from ..dates import aware, utc_now, utc_text
 from ..model.datasets import IS_SUGGESTED
-from ..status.package_fields import same_user
 from . import chart, harvest_jobs, link_checks
 from .dataset_tables import broken_links
 from .tables import MOST_COUNTED, Context, Row

@@ -11,14 +11,14 @@ from typing import Any
 
 from .. import settings
 from ..aging.evidence import DatedEvidence, Evidence
-from ..checking import data_changes, dataset_rows, result_writer
+from ..checking import data_changes, dataset_rows, fields, result_writer
 from ..checking.decisions import Outcome
 from ..checking.results import CheckResult
 from ..checking.selection import is_broken
 from ..ckan_adapter.core import model
-from . import indexing, resource_fields
+from . import indexing
 from .assessment import update_packages
-from .transitions import TransitionCause
+from .changes import TransitionCause
 
 _DOUBTS = frozenset({Outcome.API, Outcome.CANNOT_TELL})
 """Outcomes that can make the freshness of a dataset undetermined."""
@@ -67,7 +67,7 @@ def write(
         concerned.update(dataset_rows.with_passed_boundary(sorted(doubted), now))
     changes = (data_changes.of_check(result, row) for result, row in written)
     data_changes.write([change for change in changes if change is not None])
-    touched = resource_fields.write_found(written, settings.resource_fields())
+    touched = fields.write_found(written, settings.resource_fields())
     marks = assess_and_commit(sorted(concerned), now, run_id, found, touched)
     turns = _turns([row for _, row in written])
     return Conclusions(marks, turns.count((False, True)), turns.count((True, False)))

@@ -1,8 +1,9 @@
-"""The update frequency of a dataset: its own, or the default of its source, its organization or the site.
+"""The update frequency of a dataset: read, chosen in a form, changed.
 
-Dataset forms whose schema has no field for it get a select. CKAN's forms send extras as a numbered list, in
-which a number must not occur twice. So the select sends two fields outside the extras. When the dataset is
-saved, the chosen value is put into the extras.
+It is the dataset's own, or the default of its source, its organization or the site. Dataset forms whose schema
+has no field for it get a select. CKAN's forms send extras as a numbered list, in which a number must not occur
+twice. So the select sends two fields outside the extras. When the dataset is saved, the chosen value is put
+into the extras.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any
 import ckan.plugins as p
 import ckan.plugins.toolkit as tk
 
+from .. import settings
 from ..aging.frequency import (
     CHOICES,
     EXPLANATIONS,
@@ -28,9 +30,11 @@ from ..aging.frequency import (
     parse,
 )
 from ..aging.vocabularies import Vocabulary
-from ..ckan_adapter.core import site_names
+from ..ckan_adapter.core import declared_fields, model, same_user, site_names
+from ..ckan_adapter.packages import lock_packages, package_extras
 from ..interfaces import IFreshnessVocabularies
-from ..own_values import ours_among
+from ..model import DatasetFreshness
+from .own_fields import ours_among
 
 DEFAULT_KEY = "default_frequency"
 """The key of the default in a harvest source's configuration and in an organization's extras."""
@@ -121,8 +125,6 @@ def explained(reading: UnknownFrequency) -> str:
     return str(words.format(text=reading.text, max_days=MAX_DAYS))
 
 
-pass
-
 FIELD = "freshness_update_frequency"
 """The name of the select in the form."""
 KEY_FIELD = "freshness_update_frequency_key"
@@ -197,3 +199,76 @@ def take_choice(data: dict[str, Any], keys: Sequence[str]) -> None:
     key = key if key in keys else keys[0]
     others = [extra for extra in extras if extra.get("key") != key]
     data["extras"] = [*others, {"key": key, "value": chosen}]
+
+
+def write_field(context: Mapping[str, Any], package_id: str, key: str, value: str) -> None:
+    """Set one field of a package, or the extra of that name if the site's schema has no such field.
+
+    If the value is empty, the extra is removed.
+
+    :raises tk.ValidationError: CKAN refuses the package with this value
+    """
+    # The lock keeps edits of other extras in between from being lost.
+    shown = tk.get_action("package_show")(
+        {**same_user(context), "for_update": True}, {"id": package_id}
+    )
+    if key in declared_fields(shown["type"]):
+        patch: dict[str, Any] = {key: value}
+    else:
+        extras = [extra for extra in shown.get("extras", []) if extra["key"] != key]
+        patch = {"extras": [*extras, {"key": key, "value": value}] if value else extras}
+    tk.get_action("package_patch")(same_user(context), {"id": shown["id"], **patch})
+
+
+def change_frequency(
+    context: dict[str, Any],
+    package: Any,
+    wanted: str,
+    *,
+    expected: str | None = None,
+    expected_days: str | None = None,
+) -> str | None:
+    """Change the update frequency of a dataset as a user, and return the one before.
+
+    :param wanted: a text that the dataset then states; empty to state none
+    :param expected: the present text, if another one must stay as it is
+    :param expected_days: the present number of days as text, if another one must stay as it is
+    :returns: None if the dataset states this already, as after a double click
+    :raises tk.ValidationError: CKAN refuses the dataset with this frequency, or another one was expected
+    """
+    lock_packages([package.id])
+    model.Session.refresh(package)
+    key = _frequency_key(package)
+    present = package_extras(package).get(key) or ""
+    if present == wanted:
+        # Release the lock.
+        model.Session.commit()
+        return None
+    if (expected is not None and present != expected) or (
+        expected_days is not None and expected_days != _days(package.id)
+    ):
+        # Release the lock.
+        model.Session.commit()
+        words = tk._("Somebody has changed the update frequency since then. It stays as it is.")
+        raise tk.ValidationError({"frequency": [words]})
+    write_field(context, package.id, key, wanted)
+    return present
+
+
+def _days(package_id: str) -> str:
+    """Return the number of days of a dataset's present frequency as text; empty if it has none."""
+    row = model.Session.get(DatasetFreshness, package_id, populate_existing=True)
+    return "" if row is None or row.frequency_days is None else str(row.frequency_days)
+
+
+def _frequency_key(package: Any) -> str:
+    """Return the key to write: one that the dataset has, else one of the site's schema, else the first."""
+    keys = settings.frequency_keys()
+    extras = package_extras(package)
+    declared = declared_fields(package.type)
+    candidates = (
+        *(key for key in keys if (extras.get(key) or "").strip()),
+        *(key for key in keys if key in declared),
+        keys[0],
+    )
+    return candidates[0]

@@ -6,7 +6,8 @@ next run which documents are missing, and it sends these first. Each run also co
 finds those that are missing there for another reason.
 
 To compare the extras of all datasets takes a second in a catalogue of 200,000. A refresh does so once a day.
-The others only compare datasets that were written since: each edit moves ``metadata_modified``.
+The others only compare datasets that were written since: each edit moves ``metadata_modified``. Datasets that
+are concerned by a change in an organization or a source are marked for the next refresh.
 """
 
 from __future__ import annotations
@@ -16,19 +17,23 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
+import ckan.plugins as p
 import sqlalchemy as sa
 
 from .. import settings
 from ..checking import data_changes
+from ..ckan_adapter import harvest
 from ..ckan_adapter.core import model, own_extras, site_names
-from ..ckan_adapter.packages import EXTRA, WITH_EXTRA
+from ..ckan_adapter.packages import EXTRA, ORGANIZATION_EXTRA, WITH_EXTRA
 from ..dates import utc
 from ..model import Comparison
-from . import defaults, indexing, own_fields
+from . import indexing, own_fields
 from .assessment import update_packages
+from .changes import TransitionCause
+from .frequencies import DEFAULT_KEY, FrequencySource
 from .indexing import BATCH, IndexFailure
+from .judgement import OF_PEOPLE
 from .own_fields import OwnField, OwnFieldsError
-from .transitions import TransitionCause
 
 COMPARED_EVERY = timedelta(days=1)
 """How often a refresh compares the extras of all datasets, and looks for purged ones."""
@@ -89,7 +94,7 @@ def refresh(
     since = None if everything or compares_all else _written_since(now)
     result = RefreshCounts(reaped=_reap(everything=everything) if since is None else 0)
     result.healed, result.failures = indexing.heal()
-    defaults.may_be_harvested()
+    may_be_harvested()
     if everything:
         # Should this process be killed, the next refresh assesses the rest.
         model.Session.execute(sa.text("UPDATE freshness_dataset SET judge_anew = true"))
@@ -241,3 +246,65 @@ def _reap(*, everything: bool) -> int:
 _GONE = """
 SELECT DISTINCT package_id FROM {table} t
 WHERE package_id <> '' AND NOT EXISTS (SELECT 1 FROM package p WHERE p.id = t.package_id)"""
+
+
+_WHERE = {
+    FrequencySource.ORGANIZATION: "p.owner_org = :owner"
+    f" AND (d.frequency_from = 'organization' OR {ORGANIZATION_EXTRA} IS NOT NULL)",
+    FrequencySource.SOURCE: f"p.id IN ({harvest.PACKAGES_OF_SOURCE})",
+}
+_CONCERNED = """
+SELECT p.id FROM freshness_dataset d JOIN package p ON p.id = d.package_id
+WHERE d.frequency_from IS DISTINCT FROM 'dataset' AND p.state <> 'deleted' AND {where}
+ORDER BY p.id FOR NO KEY UPDATE OF p"""
+
+
+_KINDS = {"kinds": sorted(evidence.value for evidence in OF_PEOPLE)}
+_HARVESTED = f"""
+SELECT d.package_id FROM freshness_dataset d
+WHERE d.evidence = ANY(:kinds) AND NOT d.judge_anew
+AND {harvest.IS_HARVESTED}"""
+"""PostgreSQL reads only two indexes for it. One of them is partial, for these kinds of evidence."""
+_FREE = "SELECT id FROM package WHERE id = ANY(:ids) ORDER BY id FOR NO KEY UPDATE SKIP LOCKED"
+
+
+def may_have_changed(speaker: FrequencySource, owner_id: str) -> int:
+    """Mark the datasets of an edited organization or harvest source that state no frequency themselves.
+
+    The next refresh assesses them, so that the edit neither waits for thousands of datasets nor fails
+    because of one.
+
+    :param speaker: ``FrequencySource.ORGANIZATION`` or ``FrequencySource.SOURCE``
+    :param owner_id: the id of the organization or of the source
+    :returns: the number of datasets
+    """
+    model.Session.flush()
+    statement = _CONCERNED.format(where=_WHERE[speaker])
+    parameters: dict[str, Any] = {"owner": owner_id}
+    if speaker is FrequencySource.ORGANIZATION:
+        parameters["key"] = DEFAULT_KEY
+    return _judge_anew(statement, parameters)
+
+
+def may_be_harvested() -> int:
+    """Mark datasets that were recognised as harvested only after they were created.
+
+    Some harvesters create a dataset first and link it to its harvest object afterwards. Until then its
+    resources look as if a person had created them.
+
+    :returns: the number of datasets
+    """
+    if not p.plugin_loaded("harvest"):
+        return 0
+    found = list(model.Session.execute(sa.text(_HARVESTED), _KINDS).scalars())
+    return _judge_anew(_FREE, {"ids": found}) if found else 0
+
+
+def _judge_anew(select: str, parameters: dict[str, Any]) -> int:
+    ids = list(model.Session.execute(sa.text(select), parameters).scalars())
+    if ids:
+        model.Session.execute(
+            sa.text("UPDATE freshness_dataset SET judge_anew = true WHERE package_id = ANY(:ids)"),
+            {"ids": ids},
+        )
+    return len(ids)

@@ -13,7 +13,7 @@ from ckanext.freshness import helpers
 from ckanext.freshness.aging.evidence import Evidence
 from ckanext.freshness.aging.frequency import AS_NEEDED, VOCABULARIES, Frequency, Reason, parse
 from ckanext.freshness.aging.status import Status
-from ckanext.freshness.field_names import NAMES
+from ckanext.freshness.ckan_adapter.core import NAMES
 from ckanext.freshness.settings import Aging
 
 PAGE = Path(__file__).parents[3] / "docs" / "aging.rst"

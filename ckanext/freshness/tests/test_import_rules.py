@@ -15,11 +15,11 @@ PACKAGE = Path(__file__).parent.parent
 NAME = "ckanext.freshness"
 
 LAYERS = (
-    {"database_text", "dates", "field_names"},
+    {"dates"},
     {"model"},
     {"ckan_adapter"},
     {"aging", "copies", "sandbox", "web"},
-    {"interfaces", "option_values", "own_values", "settings"},
+    {"interfaces", "settings"},
     {"checking"},
     {"status"},
     {"harvesting"},
@@ -38,8 +38,7 @@ LAYERS = (
 
 BESIDE = {
     # The site's options become the limits of web, the rules of checking and the policy of a harvest.
-    "option_values": {"checking"},
-    "settings": {"checking", "harvesting", "option_values"},
+    "settings": {"checking", "harvesting"},
     # Names that other extensions need are collected there.
     "interfaces": {"checking"},
 }
@@ -63,9 +62,7 @@ def may_import(room: str) -> set[str]:
 
 WITHOUT_CKAN = (
     *(
-        "database_text.py",
         "dates.py",
-        "field_names.py",
         "aging/",
         "copies/",
         "iati/files/",

@@ -13,6 +13,7 @@ from flask import Blueprint, Response
 from flask.typing import ResponseReturnValue
 from prometheus_client import CONTENT_TYPE_LATEST
 
+from ..ckan_adapter.core import same_user
 from ..ckan_adapter.database import TablesMissingError
 from ..ckan_adapter.packages import SEARCH_FAULTS
 from ..dates import utc_now
@@ -29,7 +30,6 @@ from ..reporting import (
 from ..reporting import metrics as run_metrics
 from ..reporting.dashboard import overview
 from ..reporting.tables import MOST_COUNTED, Table, TableRequest
-from ..status.package_fields import same_user
 from . import feed
 from .responses import (
     FORMATS,

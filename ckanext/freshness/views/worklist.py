@@ -16,7 +16,7 @@ from ..ckan_adapter.core import model
 from ..dates import utc_now
 from ..reporting import labels, observed_frequencies
 from ..reporting import worklist as tasks
-from ..status import frequencies, package_fields
+from ..status import frequencies
 from .responses import (
     FORMATS,
     abort,
@@ -161,7 +161,7 @@ def frequency(id: str) -> ResponseReturnValue:
     # Undoing restores what the dataset stated before, whatever that was.
     if expected is None and not isinstance(parse(wanted, frequencies.vocabularies()), Frequency):
         raise tk.ValidationError({"frequency": [tk._("Choose an update frequency from the list.")]})
-    before = package_fields.change_frequency(
+    before = frequencies.change_frequency(
         _context(), package, wanted, expected=expected, expected_days=declared
     )
     if expected is not None:

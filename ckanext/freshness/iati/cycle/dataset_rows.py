@@ -12,8 +12,8 @@ import sqlalchemy as sa
 from ...ckan_adapter import harvest
 from ...ckan_adapter.core import model
 from ...ckan_adapter.packages import ORGANIZATION_EXTRA, PACKAGE_EXTRAS
-from ...database_text import storable
 from ...dates import aware, exact_text
+from ...web.headers import storable
 from ..policy.attempts import IatiAttempt
 from ..policy.state import KEPT_ATTEMPTS, FileState, GoodDownload
 from ..registry.records import REGISTRY_ID, REGISTRY_NAME

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ...field_names import NAMES
+from ...ckan_adapter.core import NAMES
 from ...harvesting import legal_values
 from ...harvesting.record import Record
 from ...web.errors import FetchError

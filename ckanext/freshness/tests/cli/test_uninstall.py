@@ -15,7 +15,7 @@ from ckan.lib import search
 from ckan.tests.helpers import changed_config
 
 from ckanext.freshness.ckan_adapter.packages import write_extras
-from ckanext.freshness.status import removal
+from ckanext.freshness.status import own_fields
 from ckanext.freshness.tests.ckan_adapter.test_own_tables import without_tables
 from ckanext.freshness.tests.datasets import Act, new, one_extra, stored
 from ckanext.freshness.tests.status.measuring import activities
@@ -105,7 +105,7 @@ def test_the_plugins_are_enabled(act: Act, cli: Any) -> None:
     made = new(act)
     done = run(cli, "--drop-tables", "--yes", plugins="harvest freshness fdp_harvester")
     assert done.exit_code == 1 and "Remove freshness fdp_harvester from" in done.output
-    assert "freshness" in stored(made["id"]) and removal.tables()
+    assert "freshness" in stored(made["id"]) and own_fields.tables()
 
 
 @pytest.mark.usefixtures("with_plugins", "clean_db", "clean_index")
@@ -113,9 +113,9 @@ def test_the_tables_go_last(act: Act, cli: Any, migrate_db_for: Callable[[str], 
     made = new(act)
     try:
         done = run(cli, "--drop-tables", input="y\nn\n")
-        assert done.exit_code == 1 and removal.tables()
+        assert done.exit_code == 1 and own_fields.tables()
         done = run(cli, "--drop-tables", "--yes")
-        assert (done.exit_code, removal.tables()) == (0, []), done.output
+        assert (done.exit_code, own_fields.tables()) == (0, []), done.output
         assert "freshness" not in stored(made["id"])
         assert run(cli, "--drop-tables", "--yes").exit_code == 0
     finally:

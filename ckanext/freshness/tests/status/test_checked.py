@@ -12,14 +12,14 @@ import sqlalchemy as sa
 from ckan.tests.helpers import changed_config
 
 from ckanext.freshness import settings
-from ckanext.freshness.checking import check_rows, result_writer
+from ckanext.freshness.checking import check_rows, fields, result_writer
 from ckanext.freshness.checking.decisions import KnownContent, Outcome
 from ckanext.freshness.checking.results import Attempt, CheckResult, ResourceToCheck
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.ckan_adapter.packages import rebuild, solr_commit
-from ckanext.freshness.status import conclusions, resource_fields
+from ckanext.freshness.status import conclusions
 from ckanext.freshness.status.assessment import assess_packages, update_packages
-from ckanext.freshness.status.transitions import TransitionCause
+from ckanext.freshness.status.changes import TransitionCause
 from ckanext.freshness.tests.clock import freeze_time
 
 pytestmark = pytest.mark.usefixtures("kept_db")
@@ -62,7 +62,7 @@ def findings_of(
 def check(dataset: Dataset, now: datetime, *outcomes: Outcome | None, **more: Any) -> None:
     """Write what a run of now found, resource by resource, as the run does."""
     written = result_writer.write(findings_of(dataset, now, *outcomes, **more), now)
-    resource_fields.write_found(written, settings.resource_fields())
+    fields.write_found(written, settings.resource_fields())
     update_packages([dataset["id"]], now, cause=TransitionCause.CHECK)
     model.Session.commit()
     model.Session.expire_all()

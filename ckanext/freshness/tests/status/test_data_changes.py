@@ -20,7 +20,8 @@ from ckanext.freshness.checking.decisions import KnownContent, Outcome
 from ckanext.freshness.checking.results import Attempt, CheckResult, ResourceToCheck
 from ckanext.freshness.checking.shapes import TableShape
 from ckanext.freshness.ckan_adapter.core import model
-from ckanext.freshness.status import conclusions, edit_changes
+from ckanext.freshness.status import conclusions
+from ckanext.freshness.status.changes import changes_of_data
 from ckanext.freshness.status.snapshot import DatasetSnapshot, ResourceSnapshot
 from ckanext.freshness.tests.clock import freeze_time
 
@@ -302,9 +303,9 @@ STATED: list[tuple[str, DatasetSnapshot, list[DatedEvidence], list[str | None]]]
 def test_stated_dates_that_show_a_change(
     before: DatasetSnapshot, after: list[DatedEvidence], expected: list[str | None]
 ) -> None:
-    found = edit_changes.of_dataset(before, after, [], MADE + 9 * DAY)
+    found = changes_of_data(before, after, [], MADE + 9 * DAY)
     assert [one.resource_id for one in found] == expected
-    assert edit_changes.of_dataset(before, after, after, MADE + 9 * DAY) == []
+    assert changes_of_data(before, after, after, MADE + 9 * DAY) == []
 
 
 def test_old_changes_are_pruned(act: Act) -> None:

@@ -14,8 +14,7 @@ from ckan.tests.helpers import call_action
 
 from ckanext.freshness.ckan_adapter.core import IS_2_12, model
 from ckanext.freshness.ckan_adapter.packages import package_extras
-from ckanext.freshness.status import defaults
-from ckanext.freshness.status.refresh import refresh
+from ckanext.freshness.status.refresh import _HARVESTED, _KINDS, refresh
 from ckanext.freshness.tests.harvesting.conftest import (
     add_source,
     sysadmin,
@@ -179,8 +178,8 @@ def test_a_harvester_that_links_a_dataset_when_it_is_made_already() -> None:
 
 def test_the_search_for_datasets_that_are_linked_later_reads_an_index() -> None:
     model.Session.execute(sa.text("SET LOCAL enable_seqscan = off"))
-    explain = sa.text(f"EXPLAIN {defaults._HARVESTED}")
-    plan = "\n".join(model.Session.execute(explain, defaults._KINDS).scalars())
+    explain = sa.text(f"EXPLAIN {_HARVESTED}")
+    plan = "\n".join(model.Session.execute(explain, _KINDS).scalars())
     assert "ix_freshness_dataset_people" in plan
 
 

@@ -18,10 +18,10 @@ from ckan.tests.helpers import changed_config
 from werkzeug.datastructures import FileStorage
 
 from ckanext.freshness.aging.evidence import Evidence, observe
+from ckanext.freshness.ckan_adapter.core import NAMES
 from ckanext.freshness.ckan_adapter.packages import write_extras
-from ckanext.freshness.field_names import NAMES
 from ckanext.freshness.status.assessment import assess_packages
-from ckanext.freshness.status.transitions import TransitionCause
+from ckanext.freshness.status.changes import TransitionCause
 from ckanext.freshness.tests.clock import freeze_time
 
 pytestmark = pytest.mark.usefixtures("kept_db")

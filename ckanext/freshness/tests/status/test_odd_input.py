@@ -15,7 +15,7 @@ from ckan.tests import factories
 
 from ckanext.freshness.aging.evidence import Evidence, observe
 from ckanext.freshness.status.assessment import assess_packages, update_packages
-from ckanext.freshness.status.transitions import TransitionCause
+from ckanext.freshness.status.changes import TransitionCause
 from ckanext.freshness.tests.datasets import stored
 from ckanext.freshness.tests.status.measuring import measured, without_freshness
 

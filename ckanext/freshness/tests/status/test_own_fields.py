@@ -13,10 +13,9 @@ import sqlalchemy as sa
 from ckan.cli.cli import ckan
 from ckan.lib import search
 
-from ckanext.freshness.ckan_adapter.core import model
+from ckanext.freshness.ckan_adapter.core import model, with_prefix
 from ckanext.freshness.ckan_adapter.packages import write_extras
-from ckanext.freshness.field_names import with_prefix
-from ckanext.freshness.status import own_fields, removal
+from ckanext.freshness.status import own_fields
 from ckanext.freshness.status.own_fields import OwnField
 from ckanext.freshness.status.refresh import RefreshCounts, refresh
 from ckanext.freshness.tests.ckan_adapter.test_own_tables import without_tables
@@ -160,7 +159,7 @@ def test_kept_beside_ours(
     assert stored(own)["freshness"] == "green", "an editor may change the site's own field"
     assert refresh(now()) == RefreshCounts()
     assert own_fields.find() == []
-    for _ in removal.take_out(removal.find()):
+    for _ in own_fields.take_out(own_fields.find_written()):
         pass
     assert stored(own) == {"freshness": "green"}
     assert stored(ours) == {"frequency": "7"}

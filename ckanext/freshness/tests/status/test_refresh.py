@@ -16,11 +16,10 @@ from ckan.lib import search
 from ckan.tests import factories, helpers
 from click.testing import CliRunner
 
-from ckanext.freshness.ckan_adapter.core import IS_2_12, model
+from ckanext.freshness.ckan_adapter.core import IS_2_12, NAMES, model
 from ckanext.freshness.ckan_adapter.database import disconnect
 from ckanext.freshness.ckan_adapter.packages import write_extras
 from ckanext.freshness.cli import freshness
-from ckanext.freshness.field_names import NAMES
 from ckanext.freshness.status import refresh as module
 from ckanext.freshness.status.indexing import SolrAwayError
 from ckanext.freshness.status.refresh import RefreshCounts, refresh

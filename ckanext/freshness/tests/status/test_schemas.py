@@ -13,10 +13,9 @@ import pytest
 from ckan import model
 from ckan.tests import factories, helpers
 
-from ckanext.freshness.ckan_adapter.core import IS_2_12
+from ckanext.freshness.ckan_adapter.core import IS_2_12, NAMES
 from ckanext.freshness.ckan_adapter.packages import write_extras
 from ckanext.freshness.doctor import Severity, fields_of_the_site
-from ckanext.freshness.field_names import NAMES
 from ckanext.freshness.status.refresh import count_lost, refresh
 from ckanext.freshness.tests.datasets import stored
 from ckanext.freshness.tests.status.measuring import activities

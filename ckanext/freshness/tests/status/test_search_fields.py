@@ -16,7 +16,7 @@ from ckan.tests import factories, helpers
 from ckanext.freshness.aging.status import Status
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.ckan_adapter.packages import package_extras
-from ckanext.freshness.status import search_fields
+from ckanext.freshness.status import indexing
 from ckanext.freshness.status.refresh import refresh
 from ckanext.freshness.tests.clock import freeze_time
 
@@ -176,7 +176,7 @@ def test_a_review_is_indexed_in_utc(value: str, indexed: str | None) -> None:
 
 def test_dates_of_other_plugins_are_left_as_they_are() -> None:
     fields = {"type": "dataset", "other_date": "2026-01-01T02:00:00+02:00"}
-    assert search_fields.document(dict(fields))["other_date"] == fields["other_date"]
+    assert indexing.document(dict(fields))["other_date"] == fields["other_date"]
 
 
 @pytest.mark.parametrize("long", ["word " * 200_000, "x" * 1_000_000, "\u00e9" * 20_000])
