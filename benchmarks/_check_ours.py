@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from datetime import datetime, timezone
 
 from ckanext.freshness.checking.decisions import KnownContent
-from ckanext.freshness.checking.engine import EngineOptions
 from ckanext.freshness.checking.hasher import ContentSandbox
 from ckanext.freshness.checking.hdx_check import HdxTools, check_resources
 from ckanext.freshness.checking.results import CheckResult, ResourceToCheck
@@ -56,11 +55,10 @@ class Ours:
     async def _visit(self, visits: list[ResourceToCheck]) -> list[CheckResult]:
         settings = ClientSettings("bench", limits=self.limits, guard=Guard(["127.0.0.0/8"]))
         found: list[CheckResult] = []
-        options = EngineOptions(runners=self.runners, confirm_after=0.5)
         with ContentSandbox() as sandbox:
-            async with Client(settings, Hosts(self.policy)) as client:
+            async with Client(settings, Hosts(self.policy), concurrency=self.runners) as client:
                 tools = HdxTools(client, sandbox, _now)
-                await check_resources(visits, tools, options, found.append)
+                await check_resources(visits, tools, found.append, confirm_after=0.5)
         for finding in found:
             self.memories[finding.resource.url] = finding.memory
         return found

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 from http import HTTPStatus
 
-from ..web.exchange import Answer
-from ..web.headers import can_be_sent, parse_http_date
+from ..web.exchange import Answer, can_be_sent, parse_http_date
 from .decisions import AnswerHeaders, Decision, Outcome
 
 _LONGEST_VALIDATOR = 1024

@@ -15,18 +15,17 @@ from typing import TYPE_CHECKING
 
 from ..copies.store import StagedBody
 from ..web.errors import FetchError
-from ..web.exchange import Answer, Body, Request, Sink
+from ..web.exchange import Answer, Body, Request, RequestAttempts, Sink
 from ..web.urls import Target, display_url
 from . import decisions, shapes
 from .answer_headers import mimetype_of, outcome_in_words, read_headers, status_in_words
 from .decisions import AnswerHeaders, Decision, KnownContent, NextRequest, Outcome
-from .engine import EngineOptions, NextStep, check_all
+from .engine import NextStep, check_all
 from .formats import FormatMismatch, PromisedFormat, is_tabular, promise, verdict
 from .hasher import ContentSandbox, FirstBytes, HashedBody, Hasher
 from .results import Attempt, CheckResult, ResourceToCheck
 
 if TYPE_CHECKING:
-    from ..web.attempts import RequestAttempts
     from ..web.client import Client
 
 _USELESS = (Outcome.ERROR, Outcome.CANNOT_TELL, Outcome.UNCONFIRMED)
@@ -50,14 +49,18 @@ class HdxTools:
 
 
 async def check_resources(
-    resources: Iterable[ResourceToCheck], tools: HdxTools, options: EngineOptions, sink: _Sink
+    resources: Iterable[ResourceToCheck],
+    tools: HdxTools,
+    sink: _Sink,
+    *,
+    confirm_after: float = 30.0,
 ) -> None:
     """Check resources by the policy ``hdx``; see :func:`.engine.check_all`."""
 
     def begin(resource: ResourceToCheck, host: str, target: Target | None) -> HdxCheck:
         return HdxCheck(tools, resource, host, target)
 
-    await check_all(resources, tools.client, begin, options, sink)
+    await check_all(resources, tools.client, begin, sink, confirm_after=confirm_after)
 
 
 class HdxCheck:

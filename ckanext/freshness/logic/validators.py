@@ -24,7 +24,7 @@ from ..ckan_adapter.core import connect_to_redis, same_user
 from ..mails import recipients
 from ..reporting.host_groups import parse_groups
 from ..web.address_guard import Guard
-from ..web.headers import can_be_sent
+from ..web.exchange import can_be_sent
 
 __all__ = ["freshness_option"]
 

@@ -28,7 +28,6 @@ from ..aging.messages import NN_
 from ..checking import check_rows, dataset_rows, run_records
 from ..checking.background_loop import in_batches
 from ..checking.content import DETECTORS
-from ..checking.engine import EngineOptions
 from ..checking.hasher import ContentSandbox
 from ..checking.hdx_check import HdxTools, check_resources
 from ..checking.learned import REACHABLE, LearnedSelection
@@ -433,16 +432,13 @@ def _checks_of(
     # Detectors of other plugins come first.
     plugins = p.PluginImplementations(IFreshnessDetectors)
     detectors = [detector for plugin in plugins for detector in plugin.content_detectors()]
-    options = EngineOptions(
-        runners=checks.concurrency,
-        confirm_after=checks.confirm_after,
-    )
 
     async def produce(hand_over: Callable[[CheckResult], None]) -> None:
         with ContentSandbox((*detectors, *DETECTORS)) as sandbox:
-            async with Client(web, hosts) as client:
+            async with Client(web, hosts, concurrency=checks.concurrency) as client:
                 tools = HdxTools(client, sandbox, clock, stage)
-                await check_resources(resources, tools, options, hand_over)
+                confirm_after = checks.confirm_after
+                await check_resources(resources, tools, hand_over, confirm_after=confirm_after)
 
     return produce
 

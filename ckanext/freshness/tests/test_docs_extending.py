@@ -21,7 +21,7 @@ from ckanext.freshness.iati.registry.source_type import RegistryCrawl
 from ckanext.freshness.tests.servers.base import Answer as Served
 from ckanext.freshness.tests.web.support import SETTINGS, UNHURRIED, FileServer, lookup
 from ckanext.freshness.web.client import Client
-from ckanext.freshness.web.dns import Names
+from ckanext.freshness.web.connections import Names
 from ckanext.freshness.web.hosts import Hosts
 
 PAGE = Path(__file__).parents[3] / "docs" / "extending.rst"

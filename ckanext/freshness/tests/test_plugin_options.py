@@ -300,7 +300,7 @@ def test_the_defaults_for_checks() -> None:
     assert checks.archived_keys == ("archived",)
     assert (checks.broken_after_failures, checks.broken_after) == (3, timedelta(days=1))
     assert settings.resource_fields() == {"last_modified", "size", "mimetype"}
-    assert checks.policy == HostPolicy(2, 4.0, robots=False, failures=10, pause=120.0)
+    assert checks.policy == HostPolicy(2, 4.0, robots=False, failures=10)
     assert checks.policies == {}
     limits = checks.limits
     assert (limits.connect, limits.read, limits.total) == (10, 30, 3600)

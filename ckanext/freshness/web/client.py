@@ -25,21 +25,24 @@ from protego import Protego
 from yarl import URL
 
 from .address_guard import InsideAddress
-from .attempts import RequestAttempts, backoff, drain, pause_after, take_body
-from .connections import NETWORK_FAULTS, Connections, Exchange, fault_of
-from .dns import NameFault, Names
+from .connections import Connections, NameFault, Names, fault_of
 from .errors import FailureReason, Fault, FetchError
-from .exchange import Answer, Choose, ClientSettings, Request
-from .headers import ENCODINGS, can_be_sent, parse_http_date, parse_retry_after
-from .hosts import (
-    MAX_ROBOTS_BYTES,
-    Circuit,
-    Host,
-    Hosts,
-    crawl_delay,
-    robots_url,
-    rules_of,
+from .exchange import (
+    ENCODINGS,
+    Answer,
+    Choose,
+    ClientSettings,
+    Exchange,
+    Request,
+    RequestAttempts,
+    backoff,
+    can_be_sent,
+    parse_http_date,
+    parse_retry_after,
+    pause_after,
+    take_body,
 )
+from .hosts import MAX_ROBOTS_BYTES, Host, Hosts, crawl_delay, robots_url, rules_of
 from .urls import Target, display_url, host_name
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
@@ -52,15 +55,24 @@ class Client:
 
     :param hosts: limits and statistics of hosts; they may outlive the client
     :param names: the cache of name lookups
+    :param concurrency: number of requests at the same time, at all hosts together; None for no limit
     :raises ValueError: a setting is invalid; the message names it
     """
 
-    def __init__(self, settings: ClientSettings, hosts: Hosts, names: Names | None = None) -> None:
+    def __init__(
+        self,
+        settings: ClientSettings,
+        hosts: Hosts,
+        names: Names | None = None,
+        *,
+        concurrency: int | None = None,
+    ) -> None:
         if not can_be_sent(settings.user_agent):
             raise ValueError("the user agent has characters that no header may have")
         self.settings = settings
         self.hosts = hosts
         self._names = names or Names()
+        self._places = asyncio.Semaphore(concurrency) if concurrency else contextlib.nullcontext()
         self._proxy = _proxy_url(settings.proxy)
         self._insecure = frozenset(map(host_name, settings.insecure_hosts))
         self._tasks: set[asyncio.Task[Protego]] = set()
@@ -106,44 +118,30 @@ class Client:
     def begin(
         self, request: Request, choose: Choose | None = None, target: Target | None = None
     ) -> RequestAttempts:
-        """Prepare a request that the caller sends with :meth:`step` and for which the caller does the
-        waiting.
+        """Prepare a request that the caller sends with :meth:`attempt`, waiting between the attempts.
 
         :param target: the parsed URL of the request, if the caller has it
         :raises FetchError: the request cannot be sent
         """
-        pending = RequestAttempts(request, request.limits or self.settings.limits, choose)
-        pending.begin(target)
-        return pending
+        return RequestAttempts(request, request.limits or self.settings.limits, choose, target)
 
-    async def step(self, pending: RequestAttempts, *, patient: bool = False) -> Answer | None:
-        """Send one request: the first, the next hop of a redirect, or a retry.
+    async def _fetch(self, pending: RequestAttempts) -> Answer:
+        while True:
+            answer = await self.attempt(pending)
+            if answer is not None:
+                return answer
+            await asyncio.sleep(pending.pause)
 
-        :param patient: wait for the host's queue, rate and pauses. Otherwise send nothing if the host's
-            limits allow no request at this moment.
-        :returns: the answer. None if a further step is needed, at ``pending.target`` and not before
-            ``pending.pause`` seconds have passed.
+    async def attempt(self, pending: RequestAttempts) -> Answer | None:
+        """Send a request once, and follow its redirects.
+
+        :returns: the answer. None if another attempt is needed, when ``pending.pause`` seconds have passed.
         :raises FetchError: there is no answer, and no attempt is left
         """
-        before = monotonic()
-        target = pending.target
-        host = pending.host = self.hosts.of(target.host)
         try:
-            _refuse(host)
-            # Usually the address is known, and nothing is awaited before the answer.
-            if not self._is_admitted(pending, target):
-                await self._admit_in_turn(pending, target, host)
-            if host.policy.robots and pending.obeys_robots:
-                await self._obey_robots(pending, target, host)
-            if not host.enter_now(monotonic()):
-                if not patient:
-                    pending.pause = 0.0
-                    return None
-                await host.enter()
-            try:
-                found = await self._ask_in_turn(pending, target, host, before)
-            finally:
-                host.leave()
+            found = await self._hop(pending)
+            while isinstance(found, Target):
+                found = await self._hop(pending)
         except Fault as fault:
             # A kept connection may hold the rest of an earlier answer, which is none.
             is_stale = fault.reason is FailureReason.MALFORMED and not fault.answered
@@ -151,81 +149,45 @@ class Client:
             if pause is None:
                 # Without the cause: aiohttp's exceptions hold headers and the proxy's URL with secrets.
                 raise pending.error(fault) from None
-            pending.again(pause)
-            return None
+            found = pause
         if isinstance(found, Answer):
             found.seconds = pending.seconds
             # Breaks a reference cycle between the caller and its request.
             pending.choose = None
             return found
-        if isinstance(found, Target):
-            pending.pause = 0.0
-        else:
-            pending.again(found)
+        pending.again(found)
         return None
 
-    def knows(self, target: Target) -> bool:
-        """Decide whether a step to ``target`` needs no name lookup."""
-        return target.is_address or self._names.known(target.host)
-
-    async def look_up(self, target: Target) -> None:
-        """Look up the name of ``target``. If that fails, the next step raises the error."""
-        with contextlib.suppress(NameFault):
-            await self._names.addresses(target.host)
-
-    def begin_last_round(self, host: Host) -> None:
+    def begin_last_round(self, name: str) -> None:
         """Allow requests again to a host that was given up for its silence, and look up its name again."""
-        self._names.forget(host.name)
-        host.breaker.begin_last_round(monotonic(), host.policy.last_round)
+        self._names.forget(name)
+        self.hosts.of(name).begin_last_round()
 
-    async def _fetch(self, pending: RequestAttempts) -> Answer:
-        while True:
-            answer = await self.step(pending, patient=True)
-            if answer is not None:
-                return answer
-            if pending.pause:
-                await asyncio.sleep(pending.pause)
+    async def _hop(self, pending: RequestAttempts) -> Answer | Target | float:
+        """Wait for a host, and send one request to it.
 
-    async def _ask_in_turn(
-        self, pending: RequestAttempts, target: Target, host: Host, before: float
-    ) -> Answer | Target | float:
-        """Call :meth:`_ask`, and report its outcome to the host's breaker."""
-        began = monotonic()
-        pending.waited += began - before
-        _refuse(host)
-        breaker = host.breaker
-        decides = breaker.begin(began) and breaker.circuit is Circuit.HALF_OPEN
-        reason: FailureReason | None = FailureReason.INVALID_REQUEST
-        try:
-            found = await self._ask(pending, target, host)
-            reason = None
-            return found
-        except Fault as fault:
-            reason = fault.silence
-            raise
-        finally:
-            ended = monotonic()
-            pending.seconds += ended - began
-            host.statistics.seconds += ended - began
-            is_last = pending.attempts >= pending.limits.attempts
-            breaker.ended(reason, ended, is_last=is_last, decides=decides)
-
-    async def _admit_in_turn(self, pending: RequestAttempts, target: Target, host: Host) -> None:
-        """Call :meth:`_admit`, and report a failure to the host's breaker."""
+        :returns: the answer, the target of a redirect, or the seconds until the next attempt
+        :raises Fault: there is no answer
+        """
+        target = pending.target
+        host = self.hosts.of(target.host)
+        host.refuse()
         try:
             await self._admit(pending, target)
+            if host.policy.robots and pending.obeys_robots:
+                await self._obey_robots(pending, target, host)
+            async with host, self._places:
+                host.refuse()
+                began = monotonic()
+                try:
+                    found = await self._ask(pending, target, host)
+                finally:
+                    pending.seconds += monotonic() - began
         except Fault as fault:
-            breaker = host.breaker
-            decides = breaker.circuit is Circuit.OPEN
-            is_last = pending.attempts >= pending.limits.attempts
-            breaker.ended(fault.reason, monotonic(), is_last=is_last, decides=decides)
+            host.ended(fault.silence, is_last=pending.attempts >= pending.limits.attempts)
             raise
-
-    def _is_admitted(self, pending: RequestAttempts, target: Target) -> bool:
-        """Decide whether :meth:`_admit` has nothing to look up and nothing to judge."""
-        if self._proxy is not None or pending.request.host_allowed is not None:
-            return False
-        return target.is_address or self._names.has_addresses(target.host)
+        host.ended(None, is_last=False)
+        return found
 
     async def _admit(self, pending: RequestAttempts, target: Target) -> None:
         """Check, before there is a connection, that ``target`` may be requested.
@@ -237,19 +199,15 @@ class Client:
             words = "was not requested: its host is not allowed"
             raise Fault(FailureReason.HOST_NOT_ALLOWED, words)
         try:
-            if not target.is_address:
-                # Before the request begins, so that a slow lookup uses up neither the host's connections
-                # nor the attempt's time. The connector then finds the addresses in the cache.
-                addresses = await self._names.addresses(target.host)
-            elif self._proxy:
-                addresses = [target.host]
+            # Before the request begins, so that a slow lookup uses up neither the host's connections nor the
+            # attempt's time. The connector then finds the addresses in the cache.
+            addresses = (
+                [target.host] if target.is_address else await self._names.addresses(target.host)
+            )
             if self._proxy:
                 self.settings.guard.admitted(addresses)
-        except NameFault as error:
-            if not (self._proxy and self.settings.proxy_resolves):
-                raise fault_of(error, pending.circumstances(answered=False)) from error
-        except InsideAddress as error:
-            raise fault_of(error, pending.circumstances(answered=False)) from error
+        except (NameFault, InsideAddress) as error:
+            raise fault_of(error, pending.limits) from error
 
     async def _obey_robots(self, pending: RequestAttempts, target: Target, host: Host) -> None:
         task = host.robots.get(target.origin)
@@ -268,9 +226,7 @@ class Client:
         asked = Request(robots_url(target), host_allowed=request.host_allowed)
         found: Answer | FetchError
         try:
-            pending = RequestAttempts(asked, limits, None, obeys_robots=False)
-            pending.begin()
-            found = await self._fetch(pending)
+            found = await self._fetch(RequestAttempts(asked, limits, obeys_robots=False))
         except FetchError as error:
             found = error
         rules = rules_of(found)
@@ -280,36 +236,28 @@ class Client:
     async def _ask(
         self, pending: RequestAttempts, target: Target, host: Host
     ) -> Answer | Target | float:
-        """Send one request.
-
-        :returns: the answer, the target of a redirect, or the seconds until the next attempt
-        :raises Fault: there is no answer
-        """
         assert self._connections is not None, "the client is used outside of its async with"
-        host.statistics.requests += 1
+        host.requests += 1
         insecure = target.scheme == "https" and target.host.rstrip(".") in self._insecure
         pending.insecure = pending.insecure or insecure
         limits = pending.limits
-        try:
-            response = await self._connections.ask(
-                pending.request.method,
-                target,
-                pending.headers(target),
-                limits,
-                verify=not insecure,
-                total=limits.total - pending.seconds,
-            )
-        except NETWORK_FAULTS as error:
-            raise fault_of(error, pending.circumstances(answered=False)) from error
+        response = await self._connections.ask(
+            pending.request.method,
+            target,
+            pending.headers(target),
+            limits,
+            verify=not insecure,
+            total=limits.total - pending.seconds,
+        )
         try:
             status = response.status
             if status < 200:
                 raise Fault(FailureReason.MALFORMED, f"answered {status}, which ends nothing")
             if status in _REDIRECTS and (location := response.headers.get("Location")):
-                await drain(response)
+                await response.skip()
                 return pending.redirected(target, location)
             if status >= 400 and (pause := self._again(pending, host, response)) is not None:
-                await drain(response)
+                await response.skip()
                 return pause
             answer = pending.answer(target, response)
             await take_body(pending, answer, response)
@@ -337,18 +285,6 @@ class Client:
         if wait is not None or status == 429:
             host.defer(backoff(pending) if wait is None else wait)
         return pause_after(pending, wait)
-
-
-def _refuse(host: Host) -> None:
-    """Raise a fault if a host asked for a long pause or was given up for its silence."""
-    if closed := host.closed_for:
-        words = f"was not requested: its host asked for a pause of {closed:.0f} s"
-        raise Fault(FailureReason.HOST_DEFERRED, words)
-    if host.breaker.circuit is Circuit.GIVEN_UP:
-        words = (
-            f"was not requested: its host gave no answer {host.breaker.failures + 1} times in a row"
-        )
-        raise Fault(FailureReason.HOST_SILENT, words)
 
 
 def _trusting(bundle: Path) -> ssl.SSLContext:

@@ -1,97 +1,288 @@
-"""Connections, single exchanges of request and response, and what their errors mean: all that aiohttp does.
+"""Names, connections, single exchanges of request and response, and what their errors mean: all that aiohttp
+does.
 
-This module closes three gaps of aiohttp. It sends a request over a kept connection on which the server has
-already sent bytes. It accepts a body without a length as complete although its connection was reset. It lets
-the reader of a broken body wait until the time limit.
+aiodns reads ``/etc/hosts`` and asks the name servers of ``/etc/resolv.conf``. It uses neither a thread nor a
+socket for each name, so thousands of names with silent servers do not delay the others.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import errno
+import socket
 import ssl
 import sys
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from math import inf
+from time import monotonic
+from typing import Any, NamedTuple
 
 import aiohttp
+from aiodns.error import ARES_EBADNAME, ARES_ENODATA, ARES_ENOTFOUND, DNSError
 from aiohttp import http_exceptions
+from aiohttp.abc import AbstractResolver, ResolveResult
 from yarl import URL
 
 from .address_guard import Guard, InsideAddress
-from .dns import GuardedResolver, NameFault, Names
 from .errors import FailureReason, Fault
-from .exchange import Limits
+from .exchange import Exchange, Limits
 from .urls import Target
+
+# Names
+
+
+class NameFault(OSError):
+    """A name without an address. An OSError, because aiohttp wraps no other exceptions of a resolver."""
+
+    def __init__(self, reason: FailureReason, host: str, words: str) -> None:
+        super().__init__(None, f"{host}: {words}")
+        self.reason = reason
+        self.words = words
+
+
+_DOES_NOT_EXIST = frozenset({ARES_ENOTFOUND, ARES_ENODATA, ARES_EBADNAME})
+
+_FIRST_WAIT = 1.0
+"""Seconds until the query to a silent name server is repeated; c-ares adapts the wait to each server."""
+_QUESTIONS = 4
+"""Queries to each name server; the wait doubles after each."""
+_LOOKUPS = 2_000
+"""Names looked up at the same time: name servers drop queries when they are overloaded."""
+_PAUSE = 1.0
+"""Seconds for which a failed lookup is not repeated."""
+
+
+class _KnownName(NamedTuple):
+    addresses: Sequence[str]
+    until: float
+    reason: FailureReason | None = None
+    words: str = ""
+
+
+def system_resolver() -> AbstractResolver:
+    """Return a resolver for the names of the Internet and of this machine."""
+    return aiohttp.AsyncResolver(timeout=_FIRST_WAIT, tries=_QUESTIONS)
+
+
+class Names:
+    """The looked-up names of a run.
+
+    :param resolver: creates the resolver, in the running loop, when the first name is looked up
+    :param timeout: seconds to wait for a lookup
+    :param ttl: seconds for which addresses are cached
+    """
+
+    def __init__(
+        self,
+        resolver: Callable[[], AbstractResolver] = system_resolver,
+        *,
+        timeout: float = 10.0,
+        ttl: float = 60.0,
+    ) -> None:
+        self._make_resolver = resolver
+        self._resolver: AbstractResolver | None = None
+        self._timeout = timeout
+        self._ttl = ttl
+        self._lookups = asyncio.Semaphore(_LOOKUPS)
+        self._known: dict[str, _KnownName] = {}
+        self._tasks: dict[str, asyncio.Task[_KnownName]] = {}
+
+    async def addresses(self, host: str) -> Sequence[str]:
+        """Return the addresses of ``host``, at least one.
+
+        :raises NameFault: ``NAME_NOT_FOUND`` or ``NAME_LOOKUP_FAILED``
+        """
+        known = self._known.get(host)
+        if known is None or known.until <= monotonic():
+            task = self._tasks.get(host)
+            if task is None:
+                task = self._tasks[host] = asyncio.create_task(self._find(host))
+                task.add_done_callback(lambda _: self._tasks.pop(host))
+            # If one waiting task is cancelled, the others still get the result.
+            known = await asyncio.shield(task)
+        if known.reason is not None:
+            raise NameFault(known.reason, host, known.words)
+        return known.addresses
+
+    def forget(self, host: str) -> None:
+        """Look ``host`` up again the next time."""
+        self._known.pop(host, None)
+
+    async def close(self) -> None:
+        """Cancel all lookups, and release the resolver."""
+        tasks = list(self._tasks.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        if self._resolver is not None:
+            await self._resolver.close()
+            self._resolver = None
+
+    async def _find(self, host: str) -> _KnownName:
+        if self._resolver is None:
+            self._resolver = self._make_resolver()
+        try:
+            async with self._lookups:
+                lookup = self._resolver.resolve(host, family=socket.AF_UNSPEC)
+                found = await asyncio.wait_for(lookup, self._timeout)
+        except asyncio.TimeoutError:
+            known = _failed(f"could not be looked up within {self._timeout:g} s")
+        except OSError as error:
+            cause = error.__cause__
+            if isinstance(cause, DNSError) and cause.args[0] in _DOES_NOT_EXIST:
+                words = "has a host name that does not exist"
+                known = _KnownName((), inf, FailureReason.NAME_NOT_FOUND, words)
+            else:
+                known = _failed(f"could not be looked up: {error.strerror or error}")
+        else:
+            addresses = dict.fromkeys(entry["host"] for entry in found)
+            known = _KnownName(list(addresses), monotonic() + self._ttl)
+        self._known[host] = known
+        return known
+
+
+def _failed(words: str) -> _KnownName:
+    return _KnownName((), monotonic() + _PAUSE, FailureReason.NAME_LOOKUP_FAILED, words)
+
+
+class GuardedResolver(AbstractResolver):
+    """The resolver of aiohttp's connector: known addresses, without those that the guard refuses."""
+
+    def __init__(self, names: Names, guard: Guard) -> None:
+        self._names = names
+        self._guard = guard
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
+    ) -> list[ResolveResult]:
+        """Return the addresses of ``host``.
+
+        :raises NameFault: it has none
+        :raises InsideAddress: it has none that may be connected to
+        """
+        return [
+            ResolveResult(
+                hostname=host,
+                host=address,
+                port=port,
+                family=socket.AF_INET6 if ":" in address else socket.AF_INET,
+                proto=0,
+                flags=socket.AI_NUMERICHOST,
+            )
+            for address in self._guard.admitted(await self._names.addresses(host))
+        ]
+
+    async def close(self) -> None:
+        """Keep the names: they outlive the connector."""
+
+
+# Exchanges
+
+_DRAINED = 16 * 1024
+"""Unwanted bodies up to this size are read to the end, so that the connection can be kept."""
+_DRAIN_SECONDS = 0.2
+
+MAX_HEADER_BYTES = 32 * 1024
+"""The longest line of an answer's headers."""
+
+
+class _Watch(asyncio.Protocol):
+    """Watches the end of a connection, and passes everything on to aiohttp's protocol.
+
+    aiohttp accepts a body without a length as complete although its connection was reset, and lets the reader
+    of a malformed body wait until the time limit.
+
+    :ivar response: the response that is being read
+    :ivar error: by which the connection was lost
+    """
+
+    def __init__(self, protocol: Any) -> None:
+        self._protocol = protocol
+        self.response: aiohttp.ClientResponse | None = None
+        self.error: Exception | None = None
+
+    def data_received(self, data: bytes) -> None:
+        self._protocol.data_received(data)
+
+    def eof_received(self) -> bool | None:
+        is_kept: bool | None = self._protocol.eof_received()
+        return is_kept
+
+    def pause_writing(self) -> None:
+        self._protocol.pause_writing()
+
+    def resume_writing(self) -> None:
+        self._protocol.resume_writing()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.error = exc
+        self._protocol.connection_lost(exc)
+        if self.response is not None and not self.response.content.is_eof():
+            # Wakes the reader.
+            self.response.close()
+
+
+def _watch(response: aiohttp.ClientResponse) -> _Watch | None:
+    """Return the watch over the connection of a response; None if its whole body has arrived."""
+    transport = response.connection and response.connection.transport
+    if transport is None:
+        return None
+    watch = transport.get_protocol()
+    if not isinstance(watch, _Watch):
+        watch = _Watch(watch)
+        transport.set_protocol(watch)
+    watch.response = response
+    return watch
+
+
+class _HttpExchange:
+    """See :class:`.exchange.Exchange`."""
+
+    def __init__(self, response: aiohttp.ClientResponse, limits: Limits) -> None:
+        self._response = response
+        self._limits = limits
+        self._watch = _watch(response)
+        self.status = response.status
+        self.headers = response.headers
+
+    @property
+    def is_whole(self) -> bool:
+        return self._response.content.is_eof()
+
+    @property
+    def received(self) -> int:
+        content = self._response.content
+        # aiohttp's reader of empty bodies has no total_raw_bytes.
+        return content.total_raw_bytes if content.total_bytes else 0
+
+    async def read(self) -> bytes:
+        try:
+            piece = await self._response.content.readany()
+        except NETWORK_FAULTS as error:
+            raise fault_of(error, self._limits, answered=True) from error
+        if not piece and self._watch is not None and self._watch.error is not None:
+            headers = self.headers
+            if "Content-Length" not in headers and "Transfer-Encoding" not in headers:
+                raise Fault(FailureReason.TRUNCATED, _TRUNCATED)
+        return piece
+
+    async def skip(self) -> None:
+        length = self.headers.get("Content-Length", "")
+        is_small = length.isascii() and length.isdigit() and int(length[:9]) <= _DRAINED
+        if is_small and not self.is_whole:
+            with contextlib.suppress(*NETWORK_FAULTS):
+                await asyncio.wait_for(self._response.content.wait_eof(), _DRAIN_SECONDS)
+
+    def end(self) -> None:
+        if self._watch is not None and self._watch.response is self._response:
+            self._watch.response = None
+        self._response.close()
+
 
 _NEEDS_CLEANUP = sys.version_info < (3, 12, 8) or (3, 13) <= sys.version_info < (3, 13, 1)
 """Since 3.12.8 and 3.13.1 Python cleans up half-closed TLS sockets, and aiohttp warns if it is told to do
 so."""
-
-
-class _Connector(aiohttp.TCPConnector):
-    async def connect(self, req: aiohttp.ClientRequest, *arguments: Any, **named: Any) -> Any:
-        """Return a connection without unread bytes, which would be taken for the answer to the next
-        request."""
-        while True:
-            connection = await super().connect(req, *arguments, **named)
-            protocol = connection.protocol
-            if protocol is None or not protocol.should_close:
-                if protocol is not None and req.headers.get("Connection") == "close":
-                    # Not every server that closes the connection as asked announces it in its answer.
-                    protocol.force_close()
-                return connection
-            connection.close()
-
-
-def _retrieve(closed: asyncio.Future[None]) -> None:
-    """Retrieve a connection's exception, so that asyncio does not log it as never retrieved."""
-    if not closed.cancelled():
-        closed.exception()
-
-
-class Exchange:
-    """A response whose status and headers have arrived and whose body is still to be read.
-
-    Always call :meth:`end`.
-
-    :ivar content: the body as received
-    """
-
-    def __init__(self, response: aiohttp.ClientResponse) -> None:
-        self._response = response
-        self.status = response.status
-        self.headers = response.headers
-        self.content = response.content
-        # None if the whole body arrived together with the headers.
-        connection = response.connection
-        self._protocol = connection.protocol if connection is not None else None
-        if self._protocol is not None and (closed := self._protocol.closed) is not None:
-            closed.remove_done_callback(_retrieve)
-            closed.add_done_callback(_retrieve)
-            closed.add_done_callback(self._wake)
-
-    @property
-    def fault(self) -> BaseException | None:
-        """The error that ended the body early; None if the body is complete."""
-        error = self._protocol.exception() if self._protocol is not None else None
-        if isinstance(error, http_exceptions.HttpProcessingError):
-            return error
-        has_length = "Content-Length" in self.headers or "Transfer-Encoding" in self.headers
-        if isinstance(error, aiohttp.ClientOSError) and not has_length:
-            return aiohttp.ClientPayloadError("the connection was reset")
-        return None
-
-    def end(self) -> None:
-        """Close the connection if the body was not read to its end; otherwise aiohttp has kept it."""
-        if self._protocol is not None and self._protocol.closed is not None:
-            self._protocol.closed.remove_done_callback(self._wake)
-        self._response.close()
-
-    def _wake(self, _: asyncio.Future[None]) -> None:
-        if not self.content.is_eof() and self.content.exception() is None:
-            self.content.set_exception(self.fault or aiohttp.ClientPayloadError())
 
 
 class Connections:
@@ -112,7 +303,7 @@ class Connections:
         proxy: URL | None,
     ) -> None:
         self._session = aiohttp.ClientSession(
-            connector=_Connector(
+            connector=aiohttp.TCPConnector(
                 ssl=verify,
                 resolver=GuardedResolver(names, guard),
                 use_dns_cache=False,
@@ -141,24 +332,27 @@ class Connections:
         """Send a request, and return the response with its headers.
 
         :param total: seconds until the last byte must have been read
-        :raises Exception: one of :data:`NETWORK_FAULTS`
+        :raises Fault: there is no response
         """
-        if total <= 0:
-            raise asyncio.TimeoutError
-        response = await self._session.request(
-            method,
-            URL(target.url, encoded=True),
-            headers=headers,
-            allow_redirects=False,
-            ssl=verify,
-            # "connect" and not "sock_connect", which starts again for each address of a name.
-            timeout=aiohttp.ClientTimeout(
-                total=total, connect=limits.connect, sock_read=limits.read
-            ),
-            max_line_size=limits.max_header_bytes,
-            max_field_size=limits.max_header_bytes,
-        )
-        return Exchange(response)
+        try:
+            if total <= 0:
+                raise asyncio.TimeoutError
+            response = await self._session.request(
+                method,
+                URL(target.url, encoded=True),
+                headers=headers,
+                allow_redirects=False,
+                ssl=verify,
+                # "connect" and not "sock_connect", which starts again for each address of a name.
+                timeout=aiohttp.ClientTimeout(
+                    total=total, connect=limits.connect, sock_read=limits.read
+                ),
+                max_line_size=MAX_HEADER_BYTES,
+                max_field_size=MAX_HEADER_BYTES,
+            )
+        except NETWORK_FAULTS as error:
+            raise fault_of(error, limits) from error
+        return _HttpExchange(response, limits)
 
     async def close(self) -> None:
         """Close all connections."""
@@ -166,16 +360,6 @@ class Connections:
 
 
 # What errors mean
-
-
-@dataclass(frozen=True, slots=True)
-class Circumstances:
-    """The state of an attempt when it failed."""
-
-    limits: Limits
-    answered: bool
-    """Whether status and headers had arrived."""
-
 
 NETWORK_FAULTS = (
     aiohttp.ClientError,
@@ -185,11 +369,14 @@ NETWORK_FAULTS = (
 )
 """The exceptions that :func:`fault_of` explains. All others are bugs of ours and are not caught."""
 
-_ERRNO: dict[int, tuple[FailureReason, str]] = {
+_BROKE_OFF = "broke the connection off"
+_TRUNCATED = "ended before the body was complete"
+
+_ERRNO: dict[int | None, tuple[FailureReason, str]] = {
     errno.ECONNREFUSED: (FailureReason.CONNECTION_REFUSED, "refused the connection"),
-    errno.ECONNRESET: (FailureReason.CONNECTION_RESET, "broke the connection off"),
-    errno.ECONNABORTED: (FailureReason.CONNECTION_RESET, "broke the connection off"),
-    errno.EPIPE: (FailureReason.CONNECTION_RESET, "broke the connection off"),
+    errno.ECONNRESET: (FailureReason.CONNECTION_RESET, _BROKE_OFF),
+    errno.ECONNABORTED: (FailureReason.CONNECTION_RESET, _BROKE_OFF),
+    errno.EPIPE: (FailureReason.CONNECTION_RESET, _BROKE_OFF),
     errno.ETIMEDOUT: (FailureReason.CONNECT_TIMEOUT, "did not accept a connection in time"),
     errno.ENETUNREACH: (
         FailureReason.UNREACHABLE,
@@ -223,57 +410,67 @@ _CERTIFICATE: dict[int, tuple[FailureReason, str]] = {
 }
 
 
-def fault_of(error: BaseException, at: Circumstances) -> Fault:
-    """Return the fault for an exception of :data:`NETWORK_FAULTS`."""
-    for kind, explain in _EXPLANATIONS:
-        if isinstance(error, kind):
-            return explain(error, at)
-    return Fault(FailureReason.MALFORMED, f"gave no usable answer: {_brief(error)}")
+def fault_of(error: BaseException, limits: Limits, *, answered: bool = False) -> Fault:
+    """Return the fault for an exception of :data:`NETWORK_FAULTS`.
+
+    :param answered: whether status and headers had arrived
+    """
+    reasons = FailureReason
+    # Narrower classes come first.
+    if isinstance(error, aiohttp.ConnectionTimeoutError):
+        words = f"did not accept a connection within {limits.connect:g} s (connect timeout)"
+        return Fault(reasons.CONNECT_TIMEOUT, words)
+    if isinstance(error, aiohttp.SocketTimeoutError):
+        did = "sent nothing more for" if answered else "did not answer within"
+        return Fault(reasons.READ_TIMEOUT, f"{did} {limits.read:g} s (read timeout)")
+    if isinstance(error, (aiohttp.ClientProxyConnectionError, aiohttp.ClientHttpProxyError)):
+        status = getattr(error, "status", None)
+        what = f"it answered {status}" if status else "it cannot be reached"
+        return Fault(reasons.PROXY, f"could not be asked through the proxy: {what}")
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
+        return _certificate(error.certificate_error)
+    if isinstance(error, (aiohttp.ClientConnectorSSLError, ssl.SSLError)):
+        problem = getattr(error, "os_error", error)
+        why = str(getattr(problem, "reason", None) or _brief(problem)).replace("_", " ").lower()
+        return Fault(reasons.TLS_FAILED, f"could not be spoken to over TLS: {why}")
+    if isinstance(error, aiohttp.ClientPayloadError):
+        return _payload(error.__cause__)
+    if isinstance(error, aiohttp.ServerDisconnectedError):
+        words = _BROKE_OFF if answered else "closed the connection without an answer"
+        return Fault(reasons.CONNECTION_RESET, words)
+    if isinstance(error, (http_exceptions.HttpProcessingError, aiohttp.ClientResponseError)):
+        words = f"did not answer in HTTP: {_brief(error)}"
+        if _has_cause(error, http_exceptions.LineTooLong):
+            words = f"sent headers longer than {MAX_HEADER_BYTES} bytes"
+        return Fault(reasons.MALFORMED, words)
+    # Since Python 3.11 asyncio's TimeoutError is also the system's ETIMEDOUT.
+    if isinstance(error, asyncio.TimeoutError) and not getattr(error, "errno", None):
+        words = f"was not finished within {limits.total:g} s (total timeout)"
+        return Fault(reasons.TOTAL_TIMEOUT, words)
+    if isinstance(error, OSError):
+        return _os_error(error)
+    if answered:
+        return Fault(reasons.MALFORMED, "sent a malformed body")
+    return Fault(reasons.MALFORMED, f"gave no usable answer: {_brief(error)}")
 
 
-def _connect_timeout(_: BaseException, at: Circumstances) -> Fault:
-    words = f"did not accept a connection within {at.limits.connect:g} s (connect timeout)"
-    return Fault(FailureReason.CONNECT_TIMEOUT, words)
-
-
-def _read_timeout(_: BaseException, at: Circumstances) -> Fault:
-    did = "sent nothing more for" if at.answered else "did not answer within"
-    return Fault(FailureReason.READ_TIMEOUT, f"{did} {at.limits.read:g} s (read timeout)")
-
-
-def _total_timeout(error: BaseException, at: Circumstances) -> Fault:
-    if getattr(error, "errno", None):
-        # Since Python 3.11 asyncio's TimeoutError is also the system's ETIMEDOUT.
-        return _os_error(error, at)
-    words = f"was not finished within {at.limits.total:g} s (total timeout)"
-    return Fault(FailureReason.TOTAL_TIMEOUT, words)
-
-
-def _proxy(error: BaseException, _: Circumstances) -> Fault:
-    status = getattr(error, "status", None)
-    what = f"it answered {status}" if status else "it cannot be reached"
-    return Fault(FailureReason.PROXY, f"could not be asked through the proxy: {what}")
-
-
-def _certificate(error: BaseException, _: Circumstances) -> Fault:
-    problem = getattr(error, "certificate_error", error)
+def _certificate(problem: Exception) -> Fault:
+    why = _brief(problem)
     if isinstance(problem, ssl.SSLCertVerificationError):
         if problem.verify_code in _CERTIFICATE:
             return Fault(*_CERTIFICATE[problem.verify_code])
         why = problem.verify_message
-    else:
-        why = _brief(problem)
     return Fault(FailureReason.TLS_UNTRUSTED, f"has a TLS certificate that is not trusted: {why}")
 
 
-def _tls(error: BaseException, _: Circumstances) -> Fault:
-    problem = getattr(error, "os_error", error)
-    why = getattr(problem, "reason", None) or _brief(problem)
-    why = str(why).replace("_", " ").lower()
-    return Fault(FailureReason.TLS_FAILED, f"could not be spoken to over TLS: {why}")
+def _payload(cause: BaseException | None) -> Fault:
+    is_malformed = isinstance(cause, http_exceptions.TransferEncodingError)
+    if is_malformed and "Not enough" not in str(cause):
+        return Fault(FailureReason.MALFORMED, f"sent a malformed body: {_brief(cause)}")
+    return Fault(FailureReason.TRUNCATED, _TRUNCATED)
 
 
-def _os_error(error: BaseException, _: Circumstances) -> Fault:
+def _os_error(error: OSError) -> Fault:
     cause = getattr(error, "os_error", error)
     if isinstance(cause, InsideAddress):
         words = (
@@ -283,53 +480,9 @@ def _os_error(error: BaseException, _: Circumstances) -> Fault:
         return Fault(FailureReason.INSIDE_ADDRESS, words)
     if isinstance(cause, NameFault):
         return Fault(cause.reason, cause.words)
-    known = _ERRNO.get(getattr(cause, "errno", None) or 0)
-    if known is not None:
+    if known := _ERRNO.get(cause.errno):
         return Fault(*known)
     return Fault(FailureReason.CONNECTION_RESET, f"could not be connected to: {_brief(cause)}")
-
-
-def _disconnected(_: BaseException, at: Circumstances) -> Fault:
-    words = "broke the connection off" if at.answered else "closed the connection without an answer"
-    return Fault(FailureReason.CONNECTION_RESET, words)
-
-
-def _payload(error: BaseException, _: Circumstances) -> Fault:
-    cause = error.__cause__
-    if isinstance(cause, http_exceptions.ContentEncodingError):
-        words = f"sent a body that cannot be decompressed: {_brief(cause)}"
-        return Fault(FailureReason.MALFORMED, words)
-    if isinstance(cause, http_exceptions.TransferEncodingError) and "Not enough" not in str(cause):
-        return Fault(FailureReason.MALFORMED, f"sent a malformed body: {_brief(cause)}")
-    return Fault(FailureReason.TRUNCATED, "ended before the body was complete")
-
-
-def _malformed(error: BaseException, at: Circumstances) -> Fault:
-    if _has_cause(error, http_exceptions.LineTooLong):
-        words = f"sent headers longer than {at.limits.max_header_bytes} bytes"
-    else:
-        words = f"did not answer in HTTP: {_brief(error)}"
-    return Fault(FailureReason.MALFORMED, words)
-
-
-# The first match counts, so narrower classes come first.
-_EXPLANATIONS: tuple[
-    tuple[type[BaseException], Callable[[BaseException, Circumstances], Fault]], ...
-] = (
-    (aiohttp.ConnectionTimeoutError, _connect_timeout),
-    (aiohttp.SocketTimeoutError, _read_timeout),
-    (aiohttp.ClientProxyConnectionError, _proxy),
-    (aiohttp.ClientHttpProxyError, _proxy),
-    (aiohttp.ClientConnectorCertificateError, _certificate),
-    (aiohttp.ClientConnectorSSLError, _tls),
-    (ssl.SSLError, _tls),
-    (aiohttp.ClientPayloadError, _payload),
-    (aiohttp.ServerDisconnectedError, _disconnected),
-    (http_exceptions.HttpProcessingError, _malformed),
-    (aiohttp.ClientResponseError, _malformed),
-    (asyncio.TimeoutError, _total_timeout),
-    (OSError, _os_error),
-)
 
 
 def _has_cause(error: BaseException | None, kind: type[BaseException]) -> bool:
@@ -338,7 +491,7 @@ def _has_cause(error: BaseException | None, kind: type[BaseException]) -> bool:
     return error is not None
 
 
-def _brief(error: BaseException) -> str:
+def _brief(error: BaseException | None) -> str:
     """Return the first line of an exception's message in ASCII, or its class name."""
     text = str(getattr(error, "message", "") or getattr(error, "strerror", "") or error)
     line = text.strip().partition("\n")[0][:120].rstrip(" :")

@@ -1,16 +1,30 @@
-"""Requests, answers and their limits, as plain data."""
+"""One request and its answer: what is asked, within which limits, how often, and what becomes of the body.
+
+:mod:`.connections` sends a request, and :mod:`.client` decides when.
+
+aiohttp accepts a gzip stream wherever it ends. A file that was cut off would then look like a changed file, and
+would replace a good copy. Therefore bodies are decompressed here.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+import random
+import re
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timezone
+from email.utils import parsedate_to_datetime
 from enum import Enum
+from functools import lru_cache
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, overload
 
-from multidict import CIMultiDictProxy
+from multidict import CIMultiDict, CIMultiDictProxy
 
 from .address_guard import Guard
+from .errors import FailureReason, Fault, FetchError
+from .urls import Target, display_url, join_url, parse_url
 
 MIB = 1024 * 1024
 
@@ -24,7 +38,6 @@ class Limits:
     :ivar total: seconds of one attempt from its first to its last byte, redirects included. Time in our
         own queues and for name lookups does not count.
     :ivar max_bytes: the size of a body, as received and as decompressed
-    :ivar max_header_bytes: the length of one header line
     :ivar redirects: the number of redirects in one attempt
     :ivar attempts: the number of attempts
     :ivar backoff: seconds between attempts; the last value is repeated
@@ -37,7 +50,6 @@ class Limits:
     read: float = 30.0
     total: float = 120.0
     max_bytes: int = 50 * MIB
-    max_header_bytes: int = 32 * 1024
     redirects: int = 5
     attempts: int = 3
     backoff: tuple[float, ...] = (5.0, 20.0)
@@ -45,7 +57,7 @@ class Limits:
     retry_after_max: float = 600.0
 
     def __post_init__(self) -> None:
-        for name in ("connect", "read", "total", "max_bytes", "max_header_bytes", "attempts"):
+        for name in ("connect", "read", "total", "max_bytes", "attempts"):
             if not getattr(self, name) > 0:
                 raise ValueError(f"{name} must be above 0, not {getattr(self, name)}")
         if min((self.redirects, self.jitter, self.retry_after_max, *self.backoff)) < 0:
@@ -58,8 +70,6 @@ class ClientSettings:
 
     :ivar user_agent: the ``User-Agent`` header: the site's name and an address for complaints
     :ivar proxy: the URL of the proxy for all requests; its user and password are never shown
-    :ivar proxy_resolves: send requests for names that cannot be looked up here to the proxy, although the
-        guard cannot judge their addresses
     :ivar ca_bundle: a file of certificate authorities that are trusted besides the system's
     :ivar insecure_hosts: hosts whose certificates are not verified; see :attr:`Answer.insecure`
     """
@@ -68,7 +78,6 @@ class ClientSettings:
     limits: Limits = field(default_factory=Limits)
     guard: Guard = field(default_factory=Guard)
     proxy: str | None = field(default=None, repr=False)
-    proxy_resolves: bool = False
     ca_bundle: Path | None = None
     insecure_hosts: frozenset[str] = frozenset()
 
@@ -108,7 +117,6 @@ class Answer:
     :ivar received: the size of the body in bytes, decompressed
     :ivar on_wire: the size of the body in bytes, as received
     :ivar seconds: the duration of the last attempt, without the time in our own queues
-    :ivar waited: seconds of all attempts in our own queues
     :ivar insecure: whether a certificate was not verified because the site's settings say so
     """
 
@@ -121,7 +129,6 @@ class Answer:
     received: int = 0
     on_wire: int = 0
     seconds: float = 0.0
-    waited: float = 0.0
     attempts: int = 1
     insecure: bool = False
 
@@ -159,3 +166,411 @@ Choose = Callable[[Answer], "Sink | Body"]
 
 It is not called for redirects, nor for statuses that are retried.
 """
+
+
+class Exchange(Protocol):
+    """A response whose status and headers have arrived and whose body is still to be read.
+
+    Always call :meth:`end`.
+    """
+
+    status: int
+    headers: CIMultiDictProxy[str]
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the whole body has arrived."""
+
+    @property
+    def received(self) -> int:
+        """The number of bytes of the body that have arrived."""
+
+    async def read(self) -> bytes:
+        """Return the next bytes of the body, as received; none at its end.
+
+        :raises Fault: the body breaks off
+        """
+
+    async def skip(self) -> None:
+        """Read a small unwanted body to its end, so that the connection can be kept."""
+
+    def end(self) -> None:
+        """Close the connection if the body was not read to its end; otherwise keep it."""
+
+
+# Headers that the client reads and writes itself
+
+_SECONDS = re.compile(r"[0-9]{1,12}(?:\.[0-9]*)?")
+_EARLY_YEAR = re.compile(r" (00[0-9]{2}) ")
+"""A year that email.utils takes for one of two digits. Some servers send 0001 in place of no date."""
+_TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
+_VALUE = re.compile(r"[\t\x20-\x7e\x80-\U0010ffff]*")
+
+
+@lru_cache(maxsize=1024)
+def parse_http_date(value: str) -> datetime | None:
+    """Parse an HTTP date (RFC 9110, section 5.6.7); return None if it is none."""
+    try:
+        moment = parsedate_to_datetime(value)
+        if early := _EARLY_YEAR.search(value):
+            moment = moment.replace(year=int(early[1]))
+        if moment.tzinfo is None:
+            return moment.replace(tzinfo=timezone.utc)
+        return moment.astimezone(timezone.utc)
+    except (TypeError, ValueError, IndexError, OverflowError):
+        return None
+
+
+def parse_retry_after(value: str | None, now: datetime) -> float | None:
+    """Return the seconds that a ``Retry-After`` header asks for, at least 0 (RFC 9110, section 10.2.3).
+
+    The header is a number of seconds or a date. Fractions of a second, which some servers send, are
+    accepted.
+
+    :param value: the header's value; None if there is no such header
+    :param now: the moment of the answer
+    :returns: None if there is no header or it cannot be parsed
+    """
+    if value is None:
+        return None
+    text = value.strip()
+    if _SECONDS.fullmatch(text):
+        return float(text)
+    moment = parse_http_date(text)
+    return None if moment is None else max(0.0, (moment - now).total_seconds())
+
+
+def can_be_sent(value: str) -> bool:
+    """Decide whether a header may have this value (RFC 9110, section 5.5)."""
+    if value.isascii() and value.isprintable():
+        return True
+    if not _VALUE.fullmatch(value):
+        return False
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def illegal_header(headers: Mapping[str, str]) -> str | None:
+    """Return the name of the first header that cannot be sent, escaped to ASCII; None if all can be sent."""
+    for name, value in headers.items():
+        if not _TOKEN.fullmatch(name) or not can_be_sent(value):
+            return ascii(name)
+    return None
+
+
+@overload
+def storable(text: str) -> str: ...
+@overload
+def storable(text: str | None) -> str | None: ...
+def storable(text: str | None) -> str | None:
+    """Return a server's text with U+FFFD for what PostgreSQL refuses: NUL and lone surrogates.
+
+    HTTP clients decode illegal bytes to lone surrogates. If they are UTF-8 after all, they become characters.
+    """
+    if text is None or (text.isascii() and "\0" not in text):
+        return text
+    # Illegal bytes have surrogates in this range.
+    has_bytes = all(
+        not 0xD800 <= ord(character) <= 0xDFFF or 0xDC80 <= ord(character) <= 0xDCFF
+        for character in text
+    )
+    encoded = text.encode("utf-8", "surrogateescape" if has_bytes else "replace")
+    return encoded.decode("utf-8", "replace").replace("\0", "\ufffd")
+
+
+# The attempts of a request
+
+_METHODS = frozenset({"GET", "HEAD"})
+
+
+class RequestAttempts:
+    """A request with the state of its attempts.
+
+    :param target: the parsed URL of the request, if the caller has it
+    :raises FetchError: the URL is invalid, or the request cannot be sent
+
+    :ivar start: the parsed URL of the request
+    :ivar attempts: the number of attempts so far
+    :ivar target: where the present attempt stands after redirects; ``hops``, ``seconds`` and ``insecure``
+        also belong to the present attempt
+    :ivar pause: seconds until the next attempt
+    :ivar last: whether no other request to the host follows soon, so that its connection is closed
+    """
+
+    def __init__(
+        self,
+        request: Request,
+        limits: Limits,
+        choose: Choose | None = None,
+        target: Target | None = None,
+        obeys_robots: bool = True,
+    ) -> None:
+        self.request = request
+        self.limits = limits
+        self.choose = choose
+        self.obeys_robots = obeys_robots
+        self.last = False
+        self.attempts = 0
+        self.pause = 0.0
+        self.hops: list[str] = []
+        self.seconds = 0.0
+        self.insecure = False
+        self.start = self.target = parse_url(request.url) if target is None else target
+        if request.method not in _METHODS:
+            words = f"was not asked for: no method {request.method!r}"
+            raise self.error(Fault(FailureReason.INVALID_REQUEST, words))
+        common = {}
+        if request.accept is not None:
+            common["Accept"] = request.accept
+        # Validators come from the server and may hold bytes that no header may have.
+        if request.etag and can_be_sent(request.etag):
+            common["If-None-Match"] = request.etag
+        if request.last_modified and can_be_sent(request.last_modified):
+            common["If-Modified-Since"] = request.last_modified
+        given = {**request.headers, "Accept": request.accept} if request.accept else request.headers
+        if given and (name := illegal_header(given)) is not None:
+            words = f"was not asked for: the header {name} has characters that no header may have"
+            raise self.error(Fault(FailureReason.INVALID_REQUEST, words))
+        self._common = common
+        self.attempts = 1
+
+    def again(self, pause: float) -> None:
+        """Prepare the next attempt, which is due in ``pause`` seconds."""
+        self.attempts += 1
+        self.pause = pause
+        self.target = self.start
+        self.hops = []
+        self.seconds = 0.0
+        self.insecure = False
+
+    def once_more(self) -> None:
+        """Prepare one last attempt at the present target, without following the redirects again."""
+        self.limits = replace(self.limits, attempts=self.attempts)
+        self.pause = 0.0
+        self.seconds = 0.0
+
+    def headers(self, target: Target) -> CIMultiDict[str]:
+        """Return the headers of the request to ``target``; the request's own go to their origin only."""
+        headers = CIMultiDict(self._common)
+        if self.last:
+            headers["Connection"] = "close"
+        if target.authorization is not None:
+            headers["Authorization"] = target.authorization
+        if self.request.headers and target.origin == self.start.origin:
+            headers.update(self.request.headers)
+        return headers
+
+    def redirected(self, target: Target, location: str) -> Target:
+        """Follow a redirect of ``target``.
+
+        :param location: the value of the ``Location`` header
+        :returns: the new target
+        :raises Fault: the location is invalid, has been requested before, or is one redirect too many
+        """
+        try:
+            found = join_url(target, location)
+        except FetchError as error:
+            raise Fault(error.reason, f"redirects to {error.url}, which {error.words}") from error
+        self.hops.append(target.url)
+        if found.url in self.hops:
+            raise Fault(FailureReason.REDIRECT_LOOP, "redirects in a circle")
+        if len(self.hops) > self.limits.redirects:
+            words = f"redirects more than {self.limits.redirects} times"
+            raise Fault(FailureReason.TOO_MANY_REDIRECTS, words)
+        self.target = found
+        return found
+
+    def answer(self, target: Target, response: Exchange) -> Answer:
+        """Return the answer without its body."""
+        return Answer(
+            status=response.status,
+            url=self.start.url,
+            final_url=target.url,
+            headers=response.headers,
+            attempts=self.attempts,
+            insecure=self.insecure,
+        )
+
+    def error(self, fault: Fault) -> FetchError:
+        """Return a fault as the error that callers get."""
+        words = fault.words
+        if self.target is not self.start and fault.reason not in _ABOUT_REDIRECTS:
+            words = f"redirects to {display_url(self.target.url)}, which {words}"
+        return FetchError(
+            fault.reason,
+            display_url(self.request.url),
+            words,
+            target=self.target.url,
+            attempts=self.attempts,
+            seconds=self.seconds,
+        )
+
+
+_ABOUT_REDIRECTS = frozenset({FailureReason.REDIRECT_LOOP, FailureReason.TOO_MANY_REDIRECTS})
+
+
+def backoff(pending: RequestAttempts) -> float:
+    """Return the seconds to wait after the present attempt by the configured steps."""
+    steps = pending.limits.backoff
+    return steps[min(pending.attempts, len(steps)) - 1] if steps else 0.0
+
+
+def pause_after(pending: RequestAttempts, asked_for: float | None = None) -> float | None:
+    """Return the seconds until the next attempt; None if no attempt is left.
+
+    The wait varies at random, so that requests that failed together are not retried together. A pause
+    that the host asked for is never shortened.
+
+    :param asked_for: the pause that the host asked for
+    """
+    if pending.attempts >= pending.limits.attempts:
+        return None
+    jitter = pending.limits.jitter
+    if asked_for is not None:
+        return asked_for + random.uniform(0, jitter) * backoff(pending)
+    return backoff(pending) * random.uniform(1 - jitter, 1 + jitter)
+
+
+# Bodies
+
+Write = Callable[[bytes], object]
+
+
+async def take_body(pending: RequestAttempts, answer: Answer, response: Exchange) -> None:
+    """Read the body of ``response`` as the caller's ``choose`` decides.
+
+    :raises Fault: the body breaks off, or is larger than allowed
+    """
+    choice = Body.COLLECT if pending.choose is None else pending.choose(answer)
+    most = pending.limits.max_bytes
+    if choice is Body.SKIP:
+        answer.complete = response.is_whole
+        await response.skip()
+        answer.on_wire = response.received
+    elif choice is Body.COLLECT:
+        pieces: list[bytes] = []
+        is_error = answer.status >= 300
+        try:
+            await _read(
+                answer, response, pieces.append, min(most, ERROR_BYTES) if is_error else most
+            )
+        except Fault:
+            if not is_error:
+                raise
+            # The status says all: a fault in the error page itself is no failure.
+            answer.complete = False
+        answer.body = b"".join(pieces)
+    else:
+        try:
+            await _read(answer, response, choice.write, most)
+        except Enough:
+            answer.complete = False
+        except Fault:
+            choice.restart()
+            raise
+
+
+async def _read(answer: Answer, response: Exchange, write: Write, most: int) -> None:
+    decoder: Decoder | None = None
+    has_begun = False
+    try:
+        while piece := await response.read():
+            if not has_begun:
+                # Only here: answers without a body may name an encoding, too.
+                decoder = decoder_of(response.headers.get("Content-Encoding"))
+                has_begun = True
+            for part in (piece,) if decoder is None else decoder.pieces(piece):
+                answer.received += len(part)
+                if answer.received > most or response.received > most:
+                    write(part[: len(part) - max(0, answer.received - most)])
+                    raise Fault(FailureReason.TOO_LARGE, f"is larger than {_size(most)}")
+                write(part)
+        if decoder is not None:
+            decoder.end()
+    finally:
+        answer.on_wire = response.received
+
+
+def _size(count: int) -> str:
+    """Return a number of bytes as people read it."""
+    for unit, name in ((MIB, "MiB"), (1024, "KiB")):
+        if count >= unit:
+            return f"{count / unit:g} {name}"
+    return f"{count} bytes"
+
+
+ENCODINGS = "gzip, deflate"
+"""The ``Accept-Encoding`` header of requests."""
+
+_PIECE = 256 * 1024
+"""The most bytes that are decompressed at once, so that the size limit stops a decompression bomb early."""
+
+_GZIP = frozenset({"gzip", "x-gzip"})
+_UNASKED = frozenset({"br", "zstd", "compress", "x-compress"})
+
+
+class Decoder:
+    """A decompressor of one body (RFC 9110, section 8.4.1)."""
+
+    def __init__(self, encoding: str) -> None:
+        self._is_gzip = encoding in _GZIP
+        self._stream = zlib.decompressobj(zlib.MAX_WBITS | (16 if self._is_gzip else 0))
+        self._has_begun = False
+
+    def pieces(self, data: bytes) -> Iterator[bytes]:
+        """Decompress the next bytes of the body, and yield pieces of at most 256 KiB.
+
+        :raises Fault: ``MALFORMED``
+        """
+        if not self._has_begun:
+            self._begin(data)
+        while data:
+            if self._stream.eof:
+                # Another gzip member may follow (RFC 1952, section 2.2). Ignore any other bytes.
+                if not (self._is_gzip and data.startswith(b"\x1f")):
+                    return
+                self._stream = zlib.decompressobj(zlib.MAX_WBITS | 16)
+            try:
+                piece = self._stream.decompress(data, _PIECE)
+            except zlib.error as error:
+                words = f"sent a body that cannot be decompressed: {error}"
+                raise Fault(FailureReason.MALFORMED, words) from error
+            data = self._stream.unused_data if self._stream.eof else self._stream.unconsumed_tail
+            if piece:
+                yield piece
+
+    def end(self) -> None:
+        """Check, at the end of the body, that its stream is complete.
+
+        :raises Fault: ``TRUNCATED``
+        """
+        # A body of no bytes is complete, whatever its encoding.
+        if self._has_begun and not self._stream.eof:
+            raise Fault(FailureReason.TRUNCATED, "ended before the body was complete")
+
+    def _begin(self, data: bytes) -> None:
+        self._has_begun = True
+        # Some servers send deflate data without the zlib header, whose first byte ends in 8.
+        if not self._is_gzip and data[0] & 0x0F != 8:
+            self._stream = zlib.decompressobj(-zlib.MAX_WBITS)
+
+
+def decoder_of(encoding: str | None) -> Decoder | None:
+    """Return the decoder for a ``Content-Encoding`` header; None if the body is not compressed.
+
+    Values that name no compression, such as ``utf-8`` and ``none``, are ignored: some servers send them.
+
+    :raises Fault: ``MALFORMED``: the compression is not among :data:`ENCODINGS`
+    """
+    if encoding is None:
+        return None
+    name = encoding.strip().lower()
+    if name in _GZIP or name == "deflate":
+        return Decoder(name)
+    if name in _UNASKED:
+        words = f"sent a body that is compressed by {name}, which nobody had asked for"
+        raise Fault(FailureReason.MALFORMED, words)
+    return None

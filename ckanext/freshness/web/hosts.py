@@ -1,4 +1,4 @@
-"""Hosts: one object per host has its connections, its rate, its pauses and its statistics.
+"""Hosts: one object per host has its connections, its rate, its pauses, its silence and its statistics.
 
 A host is the name in a URL, without scheme and port: limits protect a machine, and all ports of a name
 lead to the same machine. (Several names may lead to it, too; shared addresses do not tell that with
@@ -10,14 +10,12 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from enum import Enum
 
 from protego import Protego
 
-from .errors import FailureReason, FetchError
+from .errors import FailureReason, Fault, FetchError
 from .exchange import MIB, Answer
 from .urls import Target, host_name
 
@@ -30,7 +28,6 @@ class HostPolicy:
     :ivar per_second: requests per second, evenly spaced; ``math.inf`` for no limit
     :ivar robots: whether to read and obey robots.txt (RFC 9309)
     :ivar failures: URLs in a row without an answer after which requests stop; 0 for no limit
-    :ivar pause: seconds after which one more request is then sent
     :ivar last_round: seconds without an answer after which the last round of a run skips the rest
     :raises ValueError: a limit would let no request be sent
     """
@@ -39,7 +36,6 @@ class HostPolicy:
     per_second: float = 4.0
     robots: bool = False
     failures: int = 0
-    pause: float = 120.0
     last_round: float = 600.0
 
     def __post_init__(self) -> None:
@@ -47,8 +43,6 @@ class HostPolicy:
             raise ValueError(f"connections must be at least 1, not {self.connections}")
         if not self.per_second > 0:
             raise ValueError(f"per_second must be above 0, not {self.per_second}")
-        if self.failures < 0 or not self.pause >= 0:
-            raise ValueError("failures and pause cannot be negative")
 
 
 CHECK = HostPolicy()
@@ -58,132 +52,30 @@ CRAWL = HostPolicy(connections=8, per_second=50.0)
 """The limits for a source that is registered to be harvested."""
 
 
-@dataclass(slots=True)
-class Statistics:
-    """The numbers of one run for a host, redirects and failed attempts included.
-
-    :ivar seconds: the duration of all requests, without the time in our queues
-    """
-
-    requests: int = 0
-    seconds: float = 0.0
-
-
-class Circuit(Enum):
-    """The state of a :class:`Breaker`."""
-
-    CLOSED = "closed"
-    """Requests are sent."""
-    OPEN = "open"
-    """No request is sent until the pause is over."""
-    HALF_OPEN = "half-open"
-    """One request is under way, and its outcome decides."""
-    GIVEN_UP = "given up"
-    """No request is sent until the last round; within the last round, until the end of the run."""
-
-
-_PROBE_PATIENCE = 1.0
-"""Seconds between two looks at a half-open circuit."""
-
-
-@dataclass(slots=True)
-class Breaker:
-    """A circuit breaker, so that a host with thousands of hanging URLs does not make a run last for days.
-
-    Moments are seconds of a monotonic clock.
-
-    :ivar limit: URLs in a row without an answer after which it opens; 0 if it never opens
-    :ivar pause: seconds for which it stays open
-    :ivar failures: URLs in a row without an answer after all their attempts
-    :ivar retry_at: when the next request may be sent
-    :ivar patience: in the last round, seconds without an answer after which the host is given up; None
-        before
-    :ivar answered_at: in the last round, when it began or when the last answer came
-    """
-
-    limit: int = 0
-    pause: float = 120.0
-    circuit: Circuit = Circuit.CLOSED
-    failures: int = 0
-    retry_at: float = 0.0
-    patience: float | None = None
-    answered_at: float = 0.0
-
-    def opens_in(self, now: float) -> float:
-        """Return the seconds until a request may be sent; also 0 if the host was given up."""
-        if self.circuit is Circuit.OPEN:
-            return max(0.0, self.retry_at - now)
-        return _PROBE_PATIENCE if self.circuit is Circuit.HALF_OPEN else 0.0
-
-    def begin(self, now: float) -> bool:
-        """Decide whether a request may be sent now.
-
-        If the circuit is half-open afterwards, this request decides, and its caller reports how it ended.
-        """
-        if self.circuit is Circuit.OPEN and now >= self.retry_at:
-            self.circuit = Circuit.HALF_OPEN
-            return True
-        return self.circuit is Circuit.CLOSED
-
-    def begin_last_round(self, now: float, patience: float) -> None:
-        """Allow requests again until the host has given no answer for a time.
-
-        :param now: seconds of a monotonic clock
-        :param patience: seconds without an answer after which the host is given up
-        """
-        self.circuit = Circuit.CLOSED
-        self.patience = patience
-        self.answered_at = now
-
-    def ended(
-        self, reason: FailureReason | None, now: float, *, is_last: bool, decides: bool
-    ) -> None:
-        """Record how a request ended.
-
-        :param reason: why there was no answer; None if there was one
-        :param is_last: whether the URL has no attempt left
-        :param decides: whether :meth:`begin` had half-opened the circuit for this request
-        """
-        if reason is None or (reason.theirs and not reason.silence):
-            # Any answer shows that the host is alive.
-            self.circuit = Circuit.CLOSED
-            self.failures = 0
-            self.answered_at = now
-        elif self.patience is not None:
-            if reason.silence and now - self.answered_at >= self.patience:
-                self.circuit = Circuit.GIVEN_UP
-        elif decides:
-            # A fault on our side says nothing about the host: the next request decides.
-            self.circuit = Circuit.GIVEN_UP if reason.silence else Circuit.OPEN
-        elif reason.silence and self.circuit is Circuit.CLOSED:
-            if is_last or not reason.retriable:
-                self.failures += 1
-            if self.limit and self.failures >= self.limit:
-                self.circuit = Circuit.OPEN
-                self.retry_at = now + self.pause
-
-
 class Host:
-    """A host. ``async with host:`` waits until a request may be sent, and counts it.
+    """A host. ``async with host:`` waits until a request may be sent.
 
     Requests start in the order of their arrival, at most ``policy.connections`` at a time and ``1 /
     policy.per_second`` seconds apart.
 
+    :ivar requests: number of requests so far, redirects and failed attempts included
     :ivar robots: the rules of its robots.txt by origin, if the policy reads them
     """
 
     def __init__(self, name: str, policy: HostPolicy) -> None:
         self.name = name
         self.policy = policy
-        self.statistics = Statistics()
-        self.breaker = Breaker(policy.failures, policy.pause)
+        self.requests = 0
         self.robots: dict[tuple[str, str, int], asyncio.Task[Protego]] = {}
         self._interval = 1.0 / policy.per_second
-        self._active = 0
-        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._connections = asyncio.Semaphore(policy.connections)
         self._next_at = 0.0
         self._paused_until = 0.0
         self._closed_until = 0.0
+        self._silent = 0
+        """URLs in a row without an answer after all their attempts."""
+        self._last_round_from: float | None = None
+        """In the last round of a run, when it began or when the last answer came."""
 
     def defer(self, seconds: float) -> None:
         """Start no request for some seconds, also none that is waiting already."""
@@ -200,85 +92,63 @@ class Host:
 
     @property
     def closed_for(self) -> float:
-        """Return the seconds for which the host still refuses requests; 0 if it takes them."""
-        if not self._closed_until:
-            return 0.0
-        return max(0.0, self._closed_until - time.monotonic())
+        """The seconds for which the host still refuses requests; 0 if it takes them."""
+        return max(0.0, self._closed_until - time.monotonic()) if self._closed_until else 0.0
 
-    @property
-    def opens_in(self) -> float:
-        """Return the seconds until rate, pauses and breaker allow a request; 0 if they do now."""
-        until = self._next_at if self._next_at > self._paused_until else self._paused_until
-        now = time.monotonic()
-        left = until - now
-        if self.breaker.circuit is not Circuit.CLOSED:
-            left = max(left, self.breaker.opens_in(now))
-        return left if left > 0 else 0.0
+    def refuse(self) -> None:
+        """Refuse a request if the host asked for a long pause, or was given up for its silence.
 
-    @property
-    def open(self) -> bool:
-        """Decide whether a request could start now."""
-        free = self._active < self.policy.connections and not self._waiting
-        return free and not self.opens_in
-
-    def enter_now(self, now: float) -> bool:
-        """Begin a request if it may start now, and return whether it did. Then call :meth:`leave` at its
-        end.
-
-        :param now: the present value of ``time.monotonic``
+        :raises Fault: ``HOST_DEFERRED`` or ``HOST_SILENT``
         """
-        if (
-            self._active >= self.policy.connections
-            or self._waiting
-            or now < self._next_at
-            or now < self._paused_until
-        ):
-            return False
-        breaker = self.breaker
-        if breaker.circuit is not Circuit.CLOSED and breaker.opens_in(now):
-            return False
-        self._active += 1
-        self._next_at = now + self._interval
-        return True
+        if closed := self.closed_for:
+            words = f"was not requested: its host asked for a pause of {closed:.0f} s"
+            raise Fault(FailureReason.HOST_DEFERRED, words)
+        if self.is_given_up:
+            words = f"was not requested: its host gave no answer {self._silent} times in a row"
+            raise Fault(FailureReason.HOST_SILENT, words)
 
-    async def enter(self) -> None:
-        """Wait for the requests that came before and for the host's limits, then begin a request."""
-        if self._active < self.policy.connections and not self._waiting:
-            self._active += 1
-        else:
-            await self._turn()
+    @property
+    def is_given_up(self) -> bool:
+        """Whether the host gave no answer so often, or in the last round for so long, that it gets no
+        request.
+
+        Otherwise a host with thousands of hanging URLs would make a run last for days.
+        """
+        if not self.policy.failures or not self._silent:
+            return False
+        if self._last_round_from is None:
+            return self._silent >= self.policy.failures
+        return time.monotonic() - self._last_round_from >= self.policy.last_round
+
+    def begin_last_round(self) -> None:
+        """Allow requests again, until the host has given no answer for a time."""
+        self._last_round_from = time.monotonic()
+
+    def ended(self, reason: FailureReason | None, *, is_last: bool) -> None:
+        """Record how a request ended.
+
+        :param reason: why there was no answer; None if there was one
+        :param is_last: whether the URL has no attempt left
+        """
+        if reason is None or (reason.theirs and not reason.silence):
+            # Any answer shows that the host is alive.
+            self._silent = 0
+            if self._last_round_from is not None:
+                self._last_round_from = time.monotonic()
+        elif reason.silence and (is_last or not reason.retriable):
+            self._silent += 1
+
+    async def __aenter__(self) -> Host:
+        await self._connections.acquire()
         try:
             await self._pace()
         except BaseException:
-            self.leave()
+            self._connections.release()
             raise
-
-    async def __aenter__(self) -> Host:
-        await self.enter()
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        self.leave()
-
-    async def _turn(self) -> None:
-        turn = asyncio.get_running_loop().create_future()
-        self._waiting.append(turn)
-        try:
-            await turn
-        except asyncio.CancelledError:
-            if not turn.cancelled():
-                # The turn came in the moment of the cancellation: pass it on.
-                self.leave()
-            raise
-
-    def leave(self) -> None:
-        """End a request, so that the next one can begin."""
-        while self._waiting:
-            turn = self._waiting.popleft()
-            if not turn.done():
-                turn.set_result(None)
-                return
-        self._active -= 1
+        self._connections.release()
 
     async def _pace(self) -> None:
         while True:
@@ -310,12 +180,10 @@ class Hosts:
 
     def of(self, name: str) -> Host:
         """Return the host of a normalised name."""
-        host = self._hosts.get(name)
+        key = name.rstrip(".")
+        host = self._hosts.get(key)
         if host is None:
-            key = name.rstrip(".")
-            host = self._hosts.get(key)
-            if host is None:
-                host = self._hosts[key] = Host(key, self._policies.get(key, self._default))
+            host = self._hosts[key] = Host(key, self._policies.get(key, self._default))
         return host
 
     def __iter__(self) -> Iterator[Host]:

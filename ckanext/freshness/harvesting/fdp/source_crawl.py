@@ -56,7 +56,7 @@ async def crawl_source(
         with contextlib.closing(RdfParser()) as parser:
             crawl = Crawl(client, source.url, options, known, memory, sink, parser)
             containers = await crawl.run()
-    requests = sum(host.statistics.requests for host in hosts)
+    requests = sum(host.requests for host in hosts)
     return CrawlEnd(containers, crawl.errors, crawl.warnings, crawl.not_harvested, requests)
 
 

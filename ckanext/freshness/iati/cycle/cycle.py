@@ -17,7 +17,7 @@ import ckan.plugins.toolkit as tk
 import sqlalchemy as sa
 
 from ... import settings
-from ...checking import engine, run_records
+from ...checking import run_records
 from ...checking.background_loop import in_batches
 from ...ckan_adapter.core import model
 from ...ckan_adapter.database import locked_if_free, telling_of_loss
@@ -250,16 +250,15 @@ class _Cycle:
         checks = settings.checks()
         web = settings.web(checks.limits)
         hosts = Hosts(checks.policy, checks.policies)
-        options = engine.EngineOptions(runners=checks.concurrency)
 
         async def check_all(hand_over: Callable[[IatiCheckResult], None]) -> None:
             def sink(result: IatiCheckResult) -> None:
                 results.bytes_limit.enter(result)
                 hand_over(result)
 
-            async with Client(web, hosts) as client:
+            async with Client(web, hosts, concurrency=checks.concurrency) as client:
                 tools = iati_check.IatiTools(client, self.store.stage, self.clock, self.policy)
-                await iati_check.check_datasets(inputs, tools, options, sink)
+                await iati_check.check_datasets(inputs, tools, sink)
 
         return check_all
 

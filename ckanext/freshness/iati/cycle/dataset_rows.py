@@ -13,7 +13,7 @@ from ...ckan_adapter import harvest
 from ...ckan_adapter.core import model
 from ...ckan_adapter.packages import ORGANIZATION_EXTRA, PACKAGE_EXTRAS
 from ...dates import aware, exact_text
-from ...web.headers import storable
+from ...web.exchange import storable
 from ..policy.attempts import IatiAttempt
 from ..policy.state import KEPT_ATTEMPTS, FileState, GoodDownload
 from ..registry.records import REGISTRY_ID, REGISTRY_NAME

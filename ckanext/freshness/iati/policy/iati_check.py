@@ -11,10 +11,10 @@ from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from ...checking.answer_headers import mimetype_of, storable_validator
-from ...checking.engine import EngineOptions, NextStep, check_all
+from ...checking.engine import NextStep, check_all
 from ...copies.store import StagedBody, StoreError
 from ...web.errors import FetchError
-from ...web.exchange import Answer, Body, Request, Sink
+from ...web.exchange import Answer, Body, Request, RequestAttempts, Sink
 from ...web.urls import Target, display_url
 from .attempts import OUR_FAULTS, ErrorDetails
 from .iati_file import IatiFileSink
@@ -22,7 +22,6 @@ from .rules import CheckSubject, IatiDecision, NextMethod, Response, decide
 from .state import DownloadedFile, FileState, IatiPolicy
 
 if TYPE_CHECKING:
-    from ...web.attempts import RequestAttempts
     from ...web.client import Client
 
 
@@ -80,7 +79,6 @@ class IatiTools:
 async def check_datasets(
     inputs: Iterable[IatiCheckInput],
     tools: IatiTools,
-    options: EngineOptions,
     sink: Callable[[IatiCheckResult], None],
 ) -> None:
     """Check URLs; the sink gets one result for each.
@@ -100,7 +98,7 @@ async def check_datasets(
     def begin(begun: _BegunCheck, host: str, target: Target | None) -> IatiCheck:
         return IatiCheck(tools, begun, host, target)
 
-    await check_all(due(), tools.client, begin, options, sink)
+    await check_all(due(), tools.client, begin, sink)
 
 
 class _BegunCheck(NamedTuple):

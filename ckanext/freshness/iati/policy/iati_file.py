@@ -20,8 +20,7 @@ from functools import lru_cache
 from xml.parsers import expat
 
 from ...copies.store import StagedBody, StoreError
-from ...web.exchange import Enough
-from ...web.headers import storable
+from ...web.exchange import Enough, storable
 from .state import DownloadedFile
 
 FIRST_CHARACTERS = 6000

@@ -34,7 +34,7 @@ from datetime import datetime, timedelta
 from enum import Enum
 from typing import NamedTuple
 
-from ...web.headers import parse_http_date
+from ...web.exchange import parse_http_date
 from ...web.urls import display_url
 from .attempts import ErrorDetails, ErrorType, IatiAttempt
 from .state import DownloadedFile, FileState, GoodDownload, IatiPolicy

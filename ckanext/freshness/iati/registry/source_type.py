@@ -144,7 +144,7 @@ async def _crawl(source: Source, known: CurrentRecords, sink: Sink) -> CrawlEnd:
         crawl_end = await RegistryCrawl(registry, source.url, known, sink, salt=salt).run()
     if crawl_end.errors and is_retired(source.url):
         crawl_end.errors.insert(0, RETIRED)
-    crawl_end.requests = sum(host.statistics.requests for host in hosts)
+    crawl_end.requests = sum(host.requests for host in hosts)
     return crawl_end
 
 

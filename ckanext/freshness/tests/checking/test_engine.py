@@ -8,15 +8,14 @@ from dataclasses import dataclass
 
 import pytest
 
-from ckanext.freshness.checking.engine import EngineOptions, NextStep, check_all
+from ckanext.freshness.checking.engine import NextStep, check_all
 from ckanext.freshness.tests.servers import faults
 from ckanext.freshness.tests.servers.base import Answer as Served
 from ckanext.freshness.tests.web.support import SETTINGS, UNHURRIED, FileServer, lookup
-from ckanext.freshness.web.attempts import RequestAttempts
 from ckanext.freshness.web.client import Client
-from ckanext.freshness.web.dns import Names
+from ckanext.freshness.web.connections import Names
 from ckanext.freshness.web.errors import FetchError
-from ckanext.freshness.web.exchange import Answer, Body, Limits, Request
+from ckanext.freshness.web.exchange import Answer, Body, Limits, Request, RequestAttempts
 from ckanext.freshness.web.hosts import Hosts
 from ckanext.freshness.web.urls import Target
 
@@ -28,8 +27,6 @@ class Wanted:
     url: str
     name: str = ""
 
-
-QUICK = EngineOptions(confirm_after=0.01)
 
 Said = tuple[str, str]
 Sink = Callable[[Said], None]
@@ -82,7 +79,7 @@ class HeadThenGet:
         return NextStep.END
 
 
-def run(wanted: Sequence[Wanted], options: EngineOptions = QUICK) -> list[Said]:
+def run(wanted: Sequence[Wanted]) -> list[Said]:
     found: list[Said] = []
 
     async def main() -> None:
@@ -91,8 +88,8 @@ def run(wanted: Sequence[Wanted], options: EngineOptions = QUICK) -> list[Said]:
                 wanted,
                 client,
                 lambda one, host, target: HeadThenGet(client, one, target),
-                options,
                 found.append,
+                confirm_after=0.01,
             )
 
     asyncio.run(main())
@@ -141,7 +138,7 @@ def test_what_is_on_its_way_when_everything_ends_is_closed() -> None:
                 begun.append(HeadThenGet(client, one, target))
                 return begun[-1]
 
-            await check_all(wanted, client, begin, QUICK, fail)
+            await check_all(wanted, client, begin, fail)
 
     def fail(said: Said) -> None:
         raise RuntimeError(said)

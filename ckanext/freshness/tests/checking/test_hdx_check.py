@@ -18,7 +18,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ckanext.freshness.checking.decisions import Agreement, KnownContent, Outcome
-from ckanext.freshness.checking.engine import EngineOptions
 from ckanext.freshness.checking.hasher import ContentSandbox
 from ckanext.freshness.checking.hdx_check import HdxTools, check_resources
 from ckanext.freshness.checking.results import CheckResult, ResourceToCheck
@@ -38,13 +37,12 @@ from ckanext.freshness.tests.web.support import (
     no_such_name,
 )
 from ckanext.freshness.web.client import Client
-from ckanext.freshness.web.dns import Names
+from ckanext.freshness.web.connections import Names
 from ckanext.freshness.web.hosts import HostPolicy, Hosts
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=timezone.utc)
 MODIFIED_AT = datetime(2026, 9, 1, 10, tzinfo=timezone.utc)
 UNPACED = HostPolicy(connections=2, per_second=math.inf)
-QUICK = EngineOptions(confirm_after=0.01)
 
 Sink = Callable[[CheckResult], None]
 
@@ -66,8 +64,9 @@ def server(module_server: FileServer) -> Iterator[FileServer]:
 
 def run_check(
     visits: Sequence[ResourceToCheck],
-    options: EngineOptions = QUICK,
     *,
+    confirm_after: float = 0.01,
+    concurrency: int = 200,
     sink: Sink | None = None,
     policies: Mapping[str, HostPolicy] | None = None,
     names: Names | None = None,
@@ -86,9 +85,10 @@ def run_check(
         configured = replace(SETTINGS, limits=replace(FAST, **limits))
         hosts = Hosts(UNPACED, policies)
         with ContentSandbox() as sandbox:
-            async with Client(configured, hosts, names or Names(lookup({}))) as client:
+            known = names or Names(lookup({}))
+            async with Client(configured, hosts, known, concurrency=concurrency) as client:
                 tools = HdxTools(client, sandbox, now)
-                await check_resources(visits, tools, options, give)
+                await check_resources(visits, tools, give, confirm_after=confirm_after)
                 left = asyncio.all_tasks() - {asyncio.current_task()}
                 assert not left, "tasks outlive the check"
 
@@ -512,7 +512,7 @@ def test_no_host_waits_for_another(server: FileServer) -> None:
             hold.release()
 
     visits = [visit(f"{slow}/{n}") for n in range(10)] + [visit(f"{quick}/{n}") for n in range(30)]
-    found = run_check(visits, replace(QUICK, runners=3), sink=sink, read=5)
+    found = run_check(visits, concurrency=3, sink=sink, read=5)
     assert {finding.outcome for finding in found} == {Outcome.FIRST_HASH}
 
 
@@ -533,7 +533,7 @@ def test_no_runner_waits_for_a_host(
     policies = hold_up(server)
     visits = [visit(f"{server.url}/{n}") for n in range(3)]
     visits += [visit(f"{server.url_at('127.0.0.2')}/other/{n}") for n in range(10)]
-    found = run_check(visits, replace(QUICK, runners=1), policies=policies)
+    found = run_check(visits, concurrency=1, policies=policies)
     assert [finding.host for finding in found][-2:] == ["127.0.0.1"] * 2
     assert len(found) == 13
 
@@ -544,7 +544,7 @@ def test_the_run_goes_on_while_a_change_waits_for_its_confirmation(
     server.files["/file.csv"] = csv(b"new", '"v2"')
     visits = [visit(f"{server.url}/file.csv", seen)]
     visits += [visit(f"{server.url}/other/{n}") for n in range(30)]
-    found = run_check(visits, EngineOptions(runners=1, confirm_after=0.3))
+    found = run_check(visits, concurrency=1, confirm_after=0.3)
     outcomes = [finding.outcome for finding in found]
     assert sorted(map(str, outcomes)) == sorted(
         map(str, [Outcome.CHANGED] + [Outcome.FIRST_HASH] * 30)
@@ -569,9 +569,7 @@ def test_dead_names_do_not_hold_up_the_living(server: FileServer) -> None:
 
     visits = [visit(f"http://dead{n}.test/") for n in range(40)]
     visits.append(visit(f"http://living.test:{server.port}/file.csv"))
-    found = run_check(
-        visits, replace(QUICK, runners=2), sink=sink, names=Names(asking(find)), attempts=1
-    )
+    found = run_check(visits, concurrency=2, sink=sink, names=Names(asking(find)), attempts=1)
     assert found[0].host == "living.test"
     assert Counter(finding.outcome for finding in found[1:]) == {Outcome.ERROR: 40}
 
@@ -600,7 +598,7 @@ def test_a_host_keeps_all_of_its_connections(server: FileServer) -> None:
     together = faults.Together(UNPACED.connections, latency=0.05)
     server.faults[lambda request: int(request.path[1:]) < 16] = together
     visits = [visit(f"{server.url}/{n}") for n in range(20)]
-    found = run_check(visits, replace(QUICK, runners=UNPACED.connections), attempts=1)
+    found = run_check(visits, concurrency=UNPACED.connections, attempts=1)
     assert Counter(finding.outcome for finding in found) == {Outcome.FIRST_HASH: 20}
 
 
@@ -610,7 +608,7 @@ def test_a_host_of_few_urls_gets_one_connection(server: FileServer) -> None:
 
 
 def test_the_last_request_closes_its_connection(server: FileServer) -> None:
-    run_check([visit(f"{server.url}/{n}") for n in range(5)], replace(QUICK, runners=1))
+    run_check([visit(f"{server.url}/{n}") for n in range(5)], concurrency=1)
     closing = [request.headers.get("Connection") == "close" for request in server.requests]
     assert closing == [False] * 4 + [True]
     assert server.connections == 1
@@ -618,7 +616,7 @@ def test_the_last_request_closes_its_connection(server: FileServer) -> None:
 
 def test_a_connection_is_kept_for_confirmations_that_are_near(server: FileServer) -> None:
     visits = [visit(f"{server.url}/{n}", KnownContent(hash="sha256:other")) for n in range(4)]
-    found = run_check(visits, replace(QUICK, runners=1, confirm_after=0.2))
+    found = run_check(visits, concurrency=1, confirm_after=0.2)
     assert {finding.outcome for finding in found} == {Outcome.CHANGED}
     closing = [request.headers.get("Connection") == "close" for request in server.requests]
     assert closing == [False] * 7 + [True]
@@ -705,9 +703,7 @@ def test_a_run_can_be_broken_off(server: FileServer) -> None:
             async with Client(SETTINGS, Hosts(UNPACED)) as client:
                 visits = [visit(f"{server.url}/{n}") for n in range(10)]
                 task = asyncio.ensure_future(
-                    check_resources(
-                        visits, HdxTools(client, sandbox, lambda: NOW), QUICK, lambda _: None
-                    )
+                    check_resources(visits, HdxTools(client, sandbox, lambda: NOW), lambda _: None)
                 )
                 await asyncio.to_thread(server.wait_for, "/", 1)
                 task.cancel()
@@ -773,7 +769,7 @@ def test_each_visit_has_one_finding(
                 format="CSV",
             )
         )
-    found = run_check(visits, EngineOptions(runners=runners, confirm_after=0.001), backoff=(0.001,))
+    found = run_check(visits, concurrency=runners, confirm_after=0.001, backoff=(0.001,))
     assert sorted(finding.resource.resource_id for finding in found) == sorted(
         one.resource_id for one in visits
     )

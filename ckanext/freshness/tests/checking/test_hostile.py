@@ -21,7 +21,6 @@ from typing import Any
 import pytest
 
 from ckanext.freshness.checking.decisions import KnownContent, Outcome
-from ckanext.freshness.checking.engine import EngineOptions
 from ckanext.freshness.checking.hasher import ContentSandbox
 from ckanext.freshness.checking.hdx_check import HdxTools, check_resources
 from ckanext.freshness.checking.results import CheckResult, ResourceToCheck
@@ -39,7 +38,7 @@ from ckanext.freshness.tests.servers.hostile_tls import tls_servers
 from ckanext.freshness.tests.web.support import asking, no_such_name
 from ckanext.freshness.web.address_guard import Guard
 from ckanext.freshness.web.client import Client
-from ckanext.freshness.web.dns import NameLimits, Names
+from ckanext.freshness.web.connections import Names
 from ckanext.freshness.web.errors import FailureReason
 from ckanext.freshness.web.exchange import ClientSettings, Limits
 from ckanext.freshness.web.hosts import HostPolicy, Hosts
@@ -59,7 +58,6 @@ LIMITS = Limits(
 )
 SETTINGS = ClientSettings("tests (https://example.org/contact)", LIMITS, Guard([f"{ADDRESS}/32"]))
 POLICY = HostPolicy(connections=1, per_second=1000.0)
-OPTIONS = EngineOptions(confirm_after=0.01)
 
 AS_IT_WAS = KnownContent(hash=f"sha256:{sha256(HEALTHY).hexdigest()}")
 """What is stored of the hostile server's good file."""
@@ -131,7 +129,8 @@ def run(
     *,
     settings: ClientSettings = SETTINGS,
     names: Names | None = None,
-    options: EngineOptions = OPTIONS,
+    confirm_after: float = 0.01,
+    concurrency: int = 200,
     sink: Callable[[CheckResult], None] | None = None,
 ) -> Run:
     """Run checks."""
@@ -139,10 +138,12 @@ def run(
 
     async def main() -> None:
         hosts = Hosts(POLICY)
-        async with Client(settings, hosts, names or Names(asking(lookup))) as client:
+        known = names or Names(asking(lookup))
+        async with Client(settings, hosts, known, concurrency=concurrency) as client:
             with ContentSandbox(workers=1) as sandbox:
                 tools = HdxTools(client, sandbox, lambda: NOW)
-                await check_resources(visits, tools, options, sink or done.findings.append)
+                give = sink or done.findings.append
+                await check_resources(visits, tools, give, confirm_after=confirm_after)
 
     with connections() as done.connected:
         asyncio.run(main())
@@ -317,8 +318,8 @@ def test_a_name_that_changes_its_mind(
         "1", "package", f"http://mind.example:{server.port}/good-and-closed", KNOWN
     )
     # Believed for less time than lies between the two downloads; each has a connection of its own.
-    names = Names(asking(rebinding), NameLimits(ttl=0.02))
-    done = run([visit], names=names, options=replace(OPTIONS, confirm_after=0.05))
+    names = Names(asking(rebinding), ttl=0.02)
+    done = run([visit], names=names, confirm_after=0.05)
     (found,) = done.findings
     assert done.connected <= {ADDRESS}
     assert canary.visitors() == 0
@@ -361,7 +362,7 @@ def test_damaged_answers_are_findings_too(server: HostileServer, runners: int) -
         ResourceToCheck(path, "package", f"http://d-{n}.example:{server.port}{path}", KNOWN)
         for n, path in enumerate(paths)
     ]
-    done = run(visits, options=replace(OPTIONS, runners=runners))
+    done = run(visits, concurrency=runners)
     assert sorted(it.resource.resource_id for it in done.findings) == sorted(paths)
     for found in done.findings:
         storable(found)
@@ -404,7 +405,7 @@ def test_dead_names_do_not_hold_up_the_living(server: HostileServer) -> None:
     # Nothing but the event ends the silence, for a minute: if the living waited for it, it would not be set.
     # However busy the machine is, no lookup is given up earlier.
     patient = replace(SETTINGS, limits=replace(LIMITS, connect=600, total=600))
-    names = Names(asking(slow), NameLimits(timeout=600))
+    names = Names(asking(slow), timeout=600)
     run(everyone, settings=patient, names=names, sink=sink)
     assert found == {"silent": silent, "dead": dead, "living": living}
     assert not early

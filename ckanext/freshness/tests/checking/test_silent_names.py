@@ -12,10 +12,10 @@ import pytest
 
 from ckanext.freshness.checking.decisions import Outcome
 from ckanext.freshness.checking.results import CheckResult
-from ckanext.freshness.tests.checking.test_hdx_check import QUICK, run_check, visit
+from ckanext.freshness.tests.checking.test_hdx_check import run_check, visit
 from ckanext.freshness.tests.servers.name_server import NameServer
 from ckanext.freshness.tests.web.support import FileServer, asking
-from ckanext.freshness.web.dns import NameLimits, Names
+from ckanext.freshness.web.connections import Names
 
 SILENT, LIVING = 1_000, 40
 
@@ -48,7 +48,7 @@ def test_silent_names_do_not_hold_up_the_living(server: FileServer) -> None:
     living = [visit(f"http://living{n}.example:{server.port}/file.csv") for n in range(LIVING)]
     with NameServer(is_silent, unknown=lambda name: name.startswith("silent")) as name_server:
         # All wait longer than the name server is silent.
-        names = Names(partial(name_server.resolver, timeout=1, tries=50), NameLimits(timeout=100))
+        names = Names(partial(name_server.resolver, timeout=1, tries=50), timeout=100)
         found = run_check(silent + living, names=names, sink=sink, connect=100, total=100)
 
     outcomes = Counter((finding.host[:6], finding.outcome) for finding in found)
@@ -57,7 +57,7 @@ def test_silent_names_do_not_hold_up_the_living(server: FileServer) -> None:
 
 
 def test_a_name_that_is_forgotten_at_once_is_visited_all_the_same(server: FileServer) -> None:
-    names = Names(asking(lambda host: ["127.0.0.1"]), NameLimits(ttl=1e-9))
+    names = Names(asking(lambda host: ["127.0.0.1"]), ttl=1e-9)
     visits = [visit(f"http://forgotten.example:{server.port}/{n}") for n in range(5)]
-    found = run_check(visits, QUICK, names=names)
+    found = run_check(visits, names=names)
     assert {finding.outcome for finding in found} == {Outcome.FIRST_HASH}

@@ -16,7 +16,7 @@ from ckanext.freshness.tests.servers.base import LoopbackServer
 from ckanext.freshness.tests.servers.base import Request as Asked
 from ckanext.freshness.web.address_guard import Guard
 from ckanext.freshness.web.client import Client
-from ckanext.freshness.web.dns import Names
+from ckanext.freshness.web.connections import Names
 from ckanext.freshness.web.errors import FetchError
 from ckanext.freshness.web.event_loop import run
 from ckanext.freshness.web.exchange import Answer, Choose, ClientSettings, Limits, Request
@@ -145,6 +145,6 @@ async def last(client: Client, url: str) -> Answer:
     """Fetch a URL as the last one of its host for now."""
     request = client.begin(Request(url))
     request.last = True
-    answer = await client.step(request, patient=True)
+    answer = await client.attempt(request)
     assert answer is not None
     return answer

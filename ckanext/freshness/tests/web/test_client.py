@@ -29,7 +29,7 @@ from ckanext.freshness.tests.web.support import (
     visit,
 )
 from ckanext.freshness.web.client import Client
-from ckanext.freshness.web.dns import Names
+from ckanext.freshness.web.connections import Names
 from ckanext.freshness.web.errors import FailureReason
 from ckanext.freshness.web.event_loop import run
 from ckanext.freshness.web.exchange import (
@@ -59,8 +59,7 @@ def test_a_plain_get(server: FileServer) -> None:
     assert asked.headers["User-Agent"] == SETTINGS.user_agent
     assert "Cookie" not in asked.headers
     [host] = hosts
-    statistics = host.statistics
-    assert statistics.requests == 1 and statistics.seconds > 0
+    assert host.requests == 1
 
 
 @pytest.mark.parametrize("status", [200, 204, 206, 300, 400, 401, 403, 404, 406, 410, 451, 501])
@@ -201,28 +200,6 @@ def test_a_connection_on_which_an_answer_is_still_to_come_is_not_used_again(
 
     assert run(main()).body == BODY
     assert server.connections == 2
-
-
-def test_what_a_server_says_without_being_asked_answers_nobody() -> None:
-    answer = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n%s"
-
-    async def speak(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.readuntil(b"\r\n\r\n")
-        writer.write(answer % b"good")
-        await writer.drain()
-        await asyncio.sleep(0.05)
-        writer.write(answer % b"evil")
-        await reader.read()
-
-    async def main(url: str) -> list[bytes | None]:
-        async with Client(SETTINGS, Hosts(UNHURRIED), Names(lookup({}))) as client:
-            first = await client.fetch(Request(f"{url}/1"))
-            await asyncio.sleep(0.2)
-            second = await client.fetch(Request(f"{url}/2"))
-            return [first.body, second.body]
-
-    with RawServer(speak) as server:
-        assert run(main(server.url)) == [b"good", b"good"]
 
 
 def test_the_last_connection_is_not_kept(server: FileServer) -> None:

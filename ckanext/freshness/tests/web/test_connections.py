@@ -13,9 +13,9 @@ from dataclasses import replace
 import pytest
 
 from ckanext.freshness.tests.servers.raw import RawServer, Speak
-from ckanext.freshness.tests.web.support import SETTINGS, UNHURRIED, failure, last, lookup
+from ckanext.freshness.tests.web.support import SETTINGS, UNHURRIED, failure, lookup
 from ckanext.freshness.web.client import Client
-from ckanext.freshness.web.dns import Names
+from ckanext.freshness.web.connections import Names
 from ckanext.freshness.web.errors import FailureReason
 from ckanext.freshness.web.event_loop import run
 from ckanext.freshness.web.exchange import Answer, Request
@@ -93,16 +93,6 @@ BROKEN = {
         "close",
         FailureReason.MALFORMED,
     ),
-    "longer than its length": (
-        (OK + b"Content-Length: 4\r\n\r\n", 0.1, b"a,b\n1,2\n"),
-        "close",
-        FailureReason.MALFORMED,
-    ),
-    "longer than its length, and the last": (
-        (OK + b"Connection: close\r\nContent-Length: 4\r\n\r\n", 0.1, b"a,b\n1,2\n"),
-        "close",
-        FailureReason.MALFORMED,
-    ),
     "nothing after what comes before the answer": (
         (b"HTTP/1.1 102 Processing\r\n\r\n", 4.0),
         "close",
@@ -128,6 +118,14 @@ def test_what_is_broken_is_neither_whole_nor_waited_for(
     assert not caplog.records
 
 
+@pytest.mark.parametrize("more", [b"", b"Connection: close\r\n"], ids=["kept", "closed"])
+def test_what_is_longer_than_its_length_ends_there_as_in_browsers(more: bytes) -> None:
+    long = (OK + more + b"Content-Length: 4\r\n\r\n", 0.1, b"a,b\n1,2\n")
+    with RawServer(saying(*long)) as server:
+        answers = fetch([f"{server.url}/x", f"{server.url}/good"], attempts=2)
+    assert [answer.body for answer in answers] == [b"a,b\n", b"good"]
+
+
 def test_compressed_and_whole() -> None:
     sent = ZIPPED + b"Content-Length: %d\r\n\r\n" % len(PACKED) + PACKED
     with RawServer(saying(sent)) as server:
@@ -151,26 +149,6 @@ def test_a_connection_that_was_closed_meanwhile_costs_no_attempt() -> None:
 
     with RawServer(once) as server:
         assert run(main(server.url)) == [200, 200, 200]
-
-
-def test_a_connection_that_was_to_be_closed_is_not_used_again() -> None:
-    async def silent_about_closing(
-        reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> None:
-        await reader.readuntil(b"\r\n\r\n")
-        writer.write(GOOD)
-        await writer.drain()
-        # The server has been asked to close, answers nothing more, and has not closed yet.
-        await asyncio.sleep(60)
-
-    async def main(url: str) -> list[int]:
-        settings = replace(SETTINGS, limits=replace(SETTINGS.limits, attempts=1, read=2))
-        async with Client(settings, Hosts(UNHURRIED), Names(lookup({}))) as client:
-            return [(await last(client, f"{url}/{n}")).status for n in range(2)]
-
-    with RawServer(silent_about_closing) as server:
-        assert run(main(server.url)) == [200, 200]
-        assert server.connections == 2
 
 
 LATE = {

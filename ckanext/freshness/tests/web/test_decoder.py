@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ckanext.freshness.web.errors import FailureReason, Fault
-from ckanext.freshness.web.headers import Decoder, decoder_of
+from ckanext.freshness.web.exchange import Decoder, decoder_of
 
 TABLE = b"".join(b"%d,%d\n" % (n, n * n) for n in range(2_000))
 

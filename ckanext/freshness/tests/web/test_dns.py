@@ -13,9 +13,9 @@ import pytest
 
 from ckanext.freshness.tests.servers.name_server import NameServer
 from ckanext.freshness.tests.web.support import asking
-from ckanext.freshness.web import dns as names_module
+from ckanext.freshness.web import connections as names_module
 from ckanext.freshness.web.address_guard import Guard, InsideAddress
-from ckanext.freshness.web.dns import GuardedResolver, NameFault, NameLimits, Names
+from ckanext.freshness.web.connections import GuardedResolver, NameFault, Names
 from ckanext.freshness.web.errors import FailureReason
 
 
@@ -33,14 +33,14 @@ def server() -> Iterator[NameServer]:
 def look_up(
     server: NameServer,
     main: Callable[[Names], Awaitable[object]],
-    limits: NameLimits | None = None,
     *,
     tries: int = 1,
+    **limits: float,
 ) -> None:
     """Run a function with names that only this server knows."""
 
     async def run() -> None:
-        names = Names(partial(server.resolver, tries=tries), limits)
+        names = Names(partial(server.resolver, tries=tries), **limits)
         try:
             await main(names)
         finally:
@@ -72,7 +72,7 @@ def test_a_living_name_is_believed_for_a_while_only(server: NameServer) -> None:
         await asyncio.sleep(0.02)
         await names.addresses("living.example")
 
-    look_up(server, main, NameLimits(ttl=0.01))
+    look_up(server, main, ttl=0.01)
     assert server.asked == {"living.example": 2}
 
 
@@ -125,7 +125,7 @@ def test_a_silent_name_is_not_waited_for_any_longer(server: NameServer) -> None:
         assert found.reason is FailureReason.NAME_LOOKUP_FAILED
         assert "within 0.05 s" in found.words
 
-    look_up(server, main, NameLimits(timeout=0.05))
+    look_up(server, main, timeout=0.05)
 
 
 def test_a_mistake_in_a_resolver_is_no_dead_name() -> None:
@@ -209,10 +209,3 @@ def test_the_machines_own_names_are_known() -> None:
             await names.close()
 
     asyncio.run(main())
-
-
-@pytest.mark.parametrize("name", ["timeout", "ttl"])
-def test_limits_with_which_no_name_would_be_known(name: str) -> None:
-    for value in (0, -1):
-        with pytest.raises(ValueError, match=f"{name} must be above 0, not {value}"):
-            NameLimits(**{name: value})

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ckanext.freshness.web.headers import (
+from ckanext.freshness.web.exchange import (
     can_be_sent,
     illegal_header,
     parse_http_date,

@@ -105,14 +105,6 @@ def test_nor_after_a_redirect(server: FileServer, proxy: tuple[Proxy, ClientSett
     assert len(proxy[0].requests) == 1
 
 
-def test_a_site_can_leave_unknown_names_to_the_proxy(proxy: tuple[Proxy, ClientSettings]) -> None:
-    settings = replace(proxy[1], proxy_resolves=True)
-    assert visit("http://unknown.example/x", settings=settings).status == 200
-    names = {"inside.example": ["192.168.0.1"]}
-    error = failure("http://inside.example/x", settings=settings, names=names)
-    assert error.reason is FailureReason.INSIDE_ADDRESS
-
-
 def test_tls_goes_through_the_proxy_and_is_verified(tmp_path: Path) -> None:
     authority = trustme.CA()
     bundle = tmp_path / "ca.pem"

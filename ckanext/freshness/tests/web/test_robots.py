@@ -19,7 +19,7 @@ from ckanext.freshness.tests.web.support import (
     visit,
 )
 from ckanext.freshness.web.client import Client
-from ckanext.freshness.web.dns import Names
+from ckanext.freshness.web.connections import Names
 from ckanext.freshness.web.errors import FailureReason, FetchError
 from ckanext.freshness.web.exchange import Request
 from ckanext.freshness.web.hosts import MAX_CRAWL_DELAY, Hosts, crawl_delay, robots_url, rules_of

@@ -350,7 +350,7 @@ class Site:
                     parser,
                 )
                 job.containers = await crawl.run()
-        requests = sum(host.statistics.requests for host in hosts)
+        requests = sum(host.requests for host in hosts)
         return CrawlEnd(job.containers, crawl.errors, crawl.warnings, crawl.not_harvested, requests)
 
     def titles(self) -> set[str]:

@@ -1,0 +1,178 @@
+"""Hosts that give no answer: when they are given up, and what shows that they are alive."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import socket
+from time import monotonic
+
+import pytest
+
+from ckanext.freshness.tests.servers import faults
+from ckanext.freshness.tests.web.support import SETTINGS, FileServer, lookup
+from ckanext.freshness.web.client import Client
+from ckanext.freshness.web.connections import Names
+from ckanext.freshness.web.errors import FailureReason, FetchError
+from ckanext.freshness.web.exchange import Request
+from ckanext.freshness.web.hosts import Host, HostPolicy, Hosts
+
+REFUSED = FailureReason.CONNECTION_REFUSED
+
+
+def play(events: str, *, failures: int = 3, last_round: float = 600.0) -> Host:
+    """Apply events to a host.
+
+    ``f`` a check failed, ``r`` an attempt failed that was not its last, ``t`` one was too slow, which nobody
+    tries again, ``a`` an answer came, ``m`` a malformed one did, ``o`` a fault of ours. ``|`` begins the last
+    round.
+    """
+    host = Host("a.example", HostPolicy(failures=failures, last_round=last_round))
+    reasons = {
+        **{"f": REFUSED, "r": REFUSED, "t": FailureReason.TOTAL_TIMEOUT},
+        **{"a": None, "m": FailureReason.MALFORMED, "o": FailureReason.PROXY},
+    }
+    for event in events:
+        if event == "|":
+            host.begin_last_round()
+        else:
+            host.ended(reasons[event], is_last=event == "f")
+    return host
+
+
+@pytest.mark.parametrize(
+    ("events", "is_given_up"),
+    [
+        ("", False),
+        ("ff", False),
+        ("fff", True),
+        ("fffff", True),
+        ("rrrrrr", False),
+        ("tt", False),
+        ("ttt", True),
+        ("ttatt", False),
+        ("rrfrrfrr", False),
+        ("rrfrrfrrf", True),
+        ("ffaff", False),
+        ("ffmff", False),
+        ("ffof", True),
+        ("oooooo", False),
+        # A request that was on its way
+        ("fffa", False),
+        ("fffaff", False),
+        ("fffm", False),
+    ],
+)
+def test_when_a_host_is_given_up(events: str, is_given_up: bool) -> None:
+    assert play(events).is_given_up is is_given_up
+
+
+@pytest.mark.parametrize(
+    ("events", "seconds", "is_given_up"),
+    [
+        ("", 600.0, False),
+        ("fffff", 600.0, False),
+        ("f", 0.0, True),
+        ("a", 0.0, False),
+        ("m", 0.0, False),
+        ("af", 600.0, False),
+        ("af", 0.0, True),
+    ],
+)
+def test_in_the_last_round_time_without_an_answer_counts(
+    events: str, seconds: float, is_given_up: bool
+) -> None:
+    assert play(f"fff|{events}", last_round=seconds).is_given_up is is_given_up
+
+
+def test_without_a_limit_no_host_is_given_up() -> None:
+    assert not play("f" * 1000, failures=0).is_given_up
+
+
+@pytest.mark.parametrize("reason", FailureReason)
+def test_which_faults_count(reason: FailureReason) -> None:
+    host = play("", failures=1)
+    host.ended(reason, is_last=True)
+    assert host.is_given_up is (
+        reason
+        in {
+            *(FailureReason.NAME_NOT_FOUND, FailureReason.NAME_LOOKUP_FAILED),
+            *(REFUSED, FailureReason.CONNECTION_RESET, FailureReason.UNREACHABLE),
+            *(FailureReason.TLS_EXPIRED, FailureReason.TLS_SELF_SIGNED),
+            *(FailureReason.TLS_WRONG_NAME, FailureReason.TLS_UNTRUSTED),
+            *(FailureReason.TLS_FAILED, FailureReason.CONNECT_TIMEOUT),
+            *(FailureReason.READ_TIMEOUT, FailureReason.TOTAL_TIMEOUT),
+        }
+    )
+
+
+def reasons(url: str, count: int, hosts: Hosts) -> list[FailureReason | None]:
+    """Return the reasons for which consecutive requests failed."""
+
+    async def main() -> list[FailureReason | None]:
+        found: list[FailureReason | None] = []
+        async with Client(SETTINGS, hosts, Names(lookup({}))) as client:
+            for _ in range(count):
+                try:
+                    await client.fetch(Request(url))
+                except FetchError as error:
+                    found.append(error.reason)
+                else:
+                    found.append(None)
+        return found
+
+    return asyncio.run(main())
+
+
+def test_a_host_that_refuses_is_left_alone() -> None:
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{closed.getsockname()[1]}/"
+        policy = HostPolicy(50, math.inf, failures=2)
+        hosts = Hosts(policy)
+        assert reasons(url, 5, hosts) == [REFUSED] * 2 + [FailureReason.HOST_SILENT] * 3
+        # Three attempts each.
+        assert hosts.of("127.0.0.1").requests == 6
+
+
+def test_who_waits_for_a_host_that_wants_to_be_left_alone_does_not_ask() -> None:
+    async def main(server: FileServer) -> list[object]:
+        hosts = Hosts(HostPolicy(1, math.inf))
+        async with Client(SETTINGS, hosts, Names(lookup({}))) as client:
+            asked = (client.fetch(Request(f"{server.url}/{number}")) for number in range(5))
+            return list(await asyncio.gather(*asked, return_exceptions=True))
+
+    with FileServer() as server:
+        server.faults[lambda request: True] = faults.Status(429, headers={"Retry-After": "86400"})
+        found = asyncio.run(main(server))
+        assert len(server.requests) == 1
+    errors = [one.reason for one in found if isinstance(one, FetchError)]
+    assert errors == [FailureReason.HOST_DEFERRED] * 4
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        faults.Status(404),
+        faults.Status(503),
+        faults.Redirect(),
+        faults.Truncate(),
+        faults.Raw(b"x"),
+    ],
+)
+def test_a_host_that_speaks_is_asked_on(fault: faults.Fault) -> None:
+    with FileServer() as server:
+        server.faults[lambda request: True] = fault
+        hosts = Hosts(HostPolicy(50, math.inf, failures=1))
+        assert FailureReason.HOST_SILENT not in reasons(f"{server.url}/x", 4, hosts)
+        assert not hosts.of("127.0.0.1").is_given_up
+
+
+def test_a_host_that_wants_to_be_left_alone_says_so_at_once() -> None:
+    with FileServer() as server:
+        server.faults[lambda request: True] = faults.Status(429, headers={"Retry-After": "86400"})
+        begin = monotonic()
+        found = reasons(f"{server.url}/x", 40, Hosts(HostPolicy(2, 2.0)))
+        assert found[1:] == [FailureReason.HOST_DEFERRED] * 39
+        # Two requests a second would be twenty.
+        assert monotonic() - begin < 5
