@@ -96,7 +96,7 @@ class Bench:
         clock = _Clock(self.now)
         # The floor has no index files and no bulk ZIPs.
         with _Measured() as measured, _Timed(publication, "publish") as published:
-            report = cycle.run_cycle(source, clock, harvest=False)
+            report = cycle.run_cycle(source, clock)
         figures = report.figures
         if not report.complete or figures.failed or figures.visited != self.count:
             raise SystemExit(f"The cycle did not do what was to be measured: {report}")

@@ -45,7 +45,6 @@ from .copies.store import StoreError
 from .dates import utc, utc_words
 from .harvesting.progress import BEGINNING, CRON, LAST, STILL, is_importing
 from .harvesting.sources import source_type_named
-from .iati.cycle import cycle
 from .iati.cycle.sources import last_cycle, sources
 from .iati.registry.source_type import is_retired
 from .mails import recipients
@@ -413,7 +412,7 @@ def iati_sources(now: datetime) -> Iterator[SiteFinding]:
             )
         if last.error:
             yield _problem(f"{begun} failed: {last.error}", f"Correct the cause, then: {update}")
-        elif last.ended_at is None and not is_held(cycle.lock(source.id)):
+        elif last.ended_at is None and not is_held(run_records.cycle_lock(source.id)):
             yield _problem(
                 f"{begun} was killed: it has not ended, and no process runs it",
                 f"The next cycle completes its work: {update}",

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 import ckan.plugins as p
 import ckan.plugins.toolkit as tk
+import redis
 
 from .aging.messages import N_
-from .ckan_adapter.core import CkanConfigurationException, DefaultDatasetForm
-from .ckan_adapter.harvest import HarvestExtension, connect_harvest, guard_updates
+from .ckan_adapter.core import CkanConfigurationException, DefaultDatasetForm, model
+from .ckan_adapter.harvest import (
+    HarvestExtension,
+    connect_harvest,
+    guard_updates,
+    harvesting_user,
+    source_row,
+)
 from .harvesting import stages
 from .harvesting.fdp.source_type import FAIR_DATA_POINT
 from .iati.registry.source_type import IATI_REGISTRY
@@ -30,6 +38,8 @@ except ModuleNotFoundError as error:
         f"({error}). Install it with: pip install '{TESTED_HARVEST}'. Then add harvest to ckan.plugins. "
         "To run without harvesting, remove the two plugins from ckan.plugins."
     ) from error
+
+log = logging.getLogger(__name__)
 
 
 def connect() -> None:
@@ -112,3 +122,58 @@ class FdpHarvesterPlugin(_Harvester, p.SingletonPlugin, DefaultDatasetForm):
     def before_dataset_search(self, search_params: dict[str, Any]) -> dict[str, Any]:
         ours = bool(self.package_types())
         return hooks.only_if_asked_for(search_params) if ours else search_params
+
+
+def harvest_here(source_id: str) -> str:
+    """Harvest an active source in this process by the stages of ckanext-harvest, without queues and consumers.
+
+    If the source has a job that has not ended, do the rest of that job: a process was killed, or consumers are
+    at work. Stages can be repeated, and two processes never import one record at the same time.
+
+    :returns: the job's id
+    :raises tk.ObjectNotFound: no enabled plugin harvests the source, or its user does not exist
+    """
+    source_type = source_row(source_id).type
+    harvester = queue.get_harvester(source_type)
+    if harvester is None:
+        raise tk.ObjectNotFound(
+            f"No enabled plugin harvests sources of the type {source_type}: add one to ckan.plugins"
+        )
+    context = {
+        "model": model,
+        "session": model.Session,
+        "user": harvesting_user().name,
+        "ignore_auth": True,
+    }
+    unfinished = model.Session.query(HarvestJob).filter(
+        HarvestJob.source_id == source_id, HarvestJob.status.in_(("New", "Running"))
+    )
+    job = unfinished.first()
+    if job is None:
+        created = tk.get_action("harvest_job_create")(
+            dict(context), {"source_id": source_id, "run": False}
+        )
+        job = HarvestJob.get(created["id"])
+    job_id: str = job.id
+    job.status = "Running"
+    job.save()
+    if job.gather_finished is None:
+        queue.gather_stage(harvester, job)
+    waiting = model.Session.query(HarvestObject.id).filter(
+        HarvestObject.harvest_job_id == job_id,
+        HarvestObject.state.in_(("WAITING", "FETCH", "IMPORT")),
+    )
+    done = set[str]()
+    # An import may leave records for later.
+    while ids := [row.id for row in waiting if row.id not in done]:
+        done.update(ids)
+        for object_id in ids:
+            harvest_object = HarvestObject.get(object_id)
+            if harvest_object is not None:
+                queue.fetch_and_import_stages(harvester, harvest_object)
+    try:
+        tk.get_action("harvest_jobs_run")(dict(context), {"source_id": source_id})
+    except redis.exceptions.RedisError as error:
+        # The job has ended. Only the clean-up of the queues failed.
+        log.warning("Redis does not answer (%s): the harvest queues were left as they are", error)
+    return job_id

@@ -30,7 +30,6 @@ from .harvesting.messages import with_code
 from .harvesting.sources import source_type_named
 from .reporting import (
     display,
-    extra_pages,
     harvest_jobs,
     harvest_words,
     labels,
@@ -47,7 +46,6 @@ __all__ = [
     "freshness_custom_fields",
     "freshness_date",
     "freshness_duration",
-    "freshness_extra_pages",
     "freshness_facet",
     "freshness_frequencies",
     "freshness_frequency_field",
@@ -121,11 +119,6 @@ def freshness_label(kind: str, value: Any) -> str:
     """
     write = _SENTENCES.get(kind)
     return labels.label(kind, value) if write is None else write(value)
-
-
-def freshness_extra_pages(**about: str) -> list[extra_pages.ExtraPage]:
-    """Return the pages that subpackages add, or those about a ``run_kind`` or a ``source_type``."""
-    return extra_pages.pages(**about)
 
 
 def freshness_frequencies() -> list[dict[str, Any]]:

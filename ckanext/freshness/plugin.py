@@ -13,14 +13,11 @@ from . import settings, views
 from .ckan_adapter import database
 from .ckan_adapter.core import DefaultTranslation, forget_validators
 from .dates import utc_now
-from .iati import registration
 from .logic import dataset_actions, harvest_actions, hooks, report_actions, validators
 from .reporting import labels, url_facts
 from .status import indexing, own_fields
 
 DECLARATION = Path(__file__).parent / "config_declaration.yaml"
-
-registration.register()
 
 
 def _commands() -> list[Any]:

@@ -131,6 +131,11 @@ def lock(run_id: str) -> str:
     return f"run {run_id}"
 
 
+def cycle_lock(source_id: str) -> str:
+    """Return the name of the lock that a process holds as long as it does an update cycle of a source."""
+    return f"iati {source_id}"
+
+
 def count_checks(run_id: str, number: int) -> None:
     """Add checks to the number of a run that goes on, and commit."""
     values = {"id": run_id, "number": number}

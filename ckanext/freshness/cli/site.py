@@ -12,14 +12,17 @@ from ..aging.messages import NN_
 from ..ckan_adapter.database import DatabaseLostError
 from ..dates import utc_now
 from ..doctor import Severity, examine
+from ..iati.cycle.cycle import KIND
 from ..mails import digests
 from ..mails.digests import MailReport, NotifyState
 from ..reporting.labels import counted, refresh_summary
 from ..runs import night
+from ..runs.night import NightPart
 from ..status.indexing import SolrAwayError, solr_away_in_words
 from ..status.own_fields import CHOICE, OwnFieldsError, in_words
 from ..status.refresh import refresh as refresh_statuses
 from .commands import progress_of
+from .sources import update_registries
 
 
 @click.command()
@@ -54,6 +57,18 @@ def doctor(as_json: bool) -> None:
         raise click.exceptions.Exit(1)
 
 
+PARTS = (
+    NightPart("check", night.check, writes="check"),
+    NightPart("refresh", night.statuses),
+    NightPart("iati update", update_registries, writes=KIND),
+    NightPart("prune", night.prune),
+    NightPart("report", night.report),
+    # A failure of the mails is not stored, because the stored ones are reported by mail.
+    NightPart("notify", night.mails, is_noted=False),
+)
+"""The parts of the nightly run in the order in which they are done: later parts use results of earlier ones."""
+
+
 @click.command()
 def nightly() -> None:
     """Do all nightly work; call this by cron.
@@ -63,7 +78,7 @@ def nightly() -> None:
     """
     failed = []
     try:
-        for done in night.nightly(night.PARTS, utc_now):
+        for done in night.nightly(PARTS, utc_now):
             report = done.report
             click.echo(f"{done.name}: {report.words}", err=not report.complete)
             if not report.complete:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
+from datetime import datetime
 from typing import Any
 
 import ckan.plugins as p
@@ -24,10 +23,11 @@ from ..harvesting.sources import ForeignSource
 from ..harvesting.strategy import RecordClass
 from ..iati.cycle import cycle
 from ..iati.cycle.report import CycleReport
-from ..iati.cycle.sources import sources
+from ..iati.cycle.sources import sources, update_all
 from ..iati.registry.source_type import SOURCE_TYPE
 from ..reporting import harvest_words
 from ..reporting.labels import counted
+from ..runs.night import PartReport
 from .commands import ProgressCounter, ReportingGroup, check_progress, site_user, source_named
 
 
@@ -196,7 +196,20 @@ def update(source: str, strict: bool, as_json: bool) -> None:
     if row.type != SOURCE_TYPE:
         words = tk._("{name} is no source of an IATI registry, but of the type {type}")
         raise click.ClickException(words.format(name=source, type=row.type))
-    show_reports([run_cycle(row, strict=strict)], as_json=as_json)
+    if not p.plugin_loaded("iati_harvester"):
+        raise click.ClickException(tk._("Add iati_harvester to ckan.plugins"))
+    from ..harvesters import harvest_here
+
+    show_reports([run_cycle(row, strict=strict, harvest=harvest_here)], as_json=as_json)
+
+
+def update_registries(now: datetime) -> PartReport:
+    """Run a cycle of each source, as a part of the nightly run."""
+    if not p.plugin_loaded("iati_harvester"):
+        return PartReport(tk._("There is no source of an IATI registry"))
+    from ..harvesters import harvest_here
+
+    return update_all(harvest_here)
 
 
 def run_cycle(row: Any, **options: Any) -> CycleReport:
@@ -207,7 +220,7 @@ def run_cycle(row: Any, **options: Any) -> CycleReport:
     :raises StoreError: the store cannot be used
     """
     try:
-        with _progress() as show:
+        with check_progress() as show:
             return cycle.run_cycle(row, utc_now, show, **options)
     except _ERRORS as error:
         raise click.ClickException(str(error)) from error
@@ -223,7 +236,7 @@ def check_files(package_ids: Sequence[str] | None, *, strict: bool, as_json: boo
     :param package_ids: check the files of these datasets only
     :raises click.ClickException: a cycle cannot run
     """
-    options = {"strict": strict, "harvest": False, "package_ids": package_ids}
+    options = {"strict": strict, "package_ids": package_ids}
     rows = sources() if p.plugin_loaded("harvest") else []
     if not rows:
         click.echo("There is no source of an IATI registry: no file was checked.", err=as_json)
@@ -253,17 +266,3 @@ def show_reports(reports: Iterable[CycleReport], *, as_json: bool) -> None:
             click.echo(line, err=True)
     if not complete:
         raise click.exceptions.Exit(1)
-
-
-@contextlib.contextmanager
-def _progress() -> Iterator[Callable[[str, tuple[int, ...]], None]]:
-    """Show the harvest as a count, and the checks as a bar."""
-    with check_progress() as show_checks:
-
-        def show(part: str, numbers: tuple[int, ...]) -> None:
-            if part == cycle.FILES:
-                show_checks(numbers)
-            elif sys.stderr.isatty() and numbers[0]:
-                click.echo(f"\r{part}: {numbers[0]}\033[K", err=True, nl=False)
-
-        yield show

@@ -23,9 +23,9 @@ from ..ckan_adapter.harvest import (
     unqueued_objects,
 )
 from ..dates import utc, utc_now
-from . import immediate_harvest, object_states
+from . import object_states
 from .messages import HarvestMessage, MessageCode
-from .object_writer import ONCE, PAGED
+from .object_writer import PAGED
 from .sources import our_names
 
 log = logging.getLogger(__name__)
@@ -53,7 +53,6 @@ def resume() -> None:
     for step in (
         _report_given_up,
         _wake_orphans,
-        immediate_harvest.heal,
         _resend_jobs,
         _wake_lost,
         acknowledge_complete_objects,
@@ -148,7 +147,6 @@ def _resend_jobs() -> None:
             .where(
                 _job.c.status == "Running",
                 _job.c.gather_finished.is_(None),
-                _job.c.id.not_like(f"{ONCE}%"),
                 _source.c.active.is_(True),
                 _source.c.type.in_(our_names()),
             )

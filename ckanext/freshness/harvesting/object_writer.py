@@ -30,9 +30,6 @@ GATHERED = "GATHER"
 PAGED = "PAGE"
 """State of an object that waits in the queue message of another object, the lead of its page."""
 
-ONCE = "once-"
-"""Prefix of the ids of jobs that one process runs from gather to import, without a queue."""
-
 STATUS = {
     RecordClass.NEW: "new",
     RecordClass.CHANGED: "change",
@@ -195,19 +192,16 @@ class ObjectWriter:
         )
         return list(rows.scalars())
 
-    def release(self, page_size: int | None) -> list[str]:
+    def release(self, page_size: int) -> list[str]:
         """Hand the objects to the consumers of the queue, and end the gather. Commits.
 
         The first object of each page, its lead, waits for a consumer; the others follow it.
 
-        :param page_size: how many records one message of the queue carries, at least 1. None if the
-            caller imports the objects itself: no consumer takes them.
-        :returns: the ids of the leads; if ``page_size`` is None, of all objects.
+        :param page_size: how many records one message of the queue carries, at least 1
+        :returns: the ids of the leads
         """
         ids = self._to_import
-        pages: list[list[str]] = []
-        if page_size is not None:
-            pages = [ids[start : start + page_size] for start in range(0, len(ids), page_size)]
+        pages = [ids[start : start + page_size] for start in range(0, len(ids), page_size)]
         leads = [page[0] for page in pages]
         _insert(
             _extra,
@@ -223,7 +217,7 @@ class ObjectWriter:
             sa.update(_job).where(_job.c.id == self._job_id).values(gather_finished=utc(utc_now()))
         )
         model.Session.commit()
-        return ids if page_size is None else leads
+        return leads
 
     def _add(self, row: ObjectRow) -> None:
         self._rows.append(row)

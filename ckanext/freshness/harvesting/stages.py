@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from textwrap import shorten
 from typing import Any, Literal
@@ -35,7 +35,7 @@ from .packages.writer import ImportFailed, PackageWriter
 from .source_config import ConfigError
 from .sources import Source, SourceType, source_of
 from .strategy import HeldDeletions, RecordClass
-from .survey import Survey, Tell, survey
+from .survey import Survey, survey
 
 log = logging.getLogger(__name__)
 
@@ -81,19 +81,15 @@ def gather(
     job_id: str,
     *,
     now: datetime | None = None,
-    tell: Tell | None = None,
-    queued: bool = True,
 ) -> list[str] | None:
     """Crawl a job's source and write the job's harvest objects.
 
-    :param tell: see :func:`.survey.survey`.
-    :param queued: hand the objects to the consumers of the queue; otherwise the caller imports them.
     :returns: the ids of the objects to publish, or None if the source could not be requested at all.
     """
     now = now or utc_now()
     try:
         with database.detect_missing():
-            return _gather_again_after_a_loss(source_type, job_id, now, tell, queued)
+            return _gather_again_after_a_loss(source_type, job_id, now)
     except BaseException as error:
         model.Session.rollback()
         # A job whose database is away stays as it is, and is queued again when the database is back.
@@ -103,18 +99,16 @@ def gather(
         return None
 
 
-def _gather_again_after_a_loss(
-    source_type: SourceType, job_id: str, now: datetime, tell: Tell | None, queued: bool
-) -> list[str]:
+def _gather_again_after_a_loss(source_type: SourceType, job_id: str, now: datetime) -> list[str]:
     try:
-        return _gather_once(source_type, job_id, now, tell, queued)
+        return _gather_once(source_type, job_id, now)
     except sa.exc.SQLAlchemyError as error:
         # A deadlock and a cancelled statement are worth another try, too: a gather can be repeated.
         if not (is_loss(error) or isinstance(error, sa.exc.OperationalError)):
             raise
         log.exception("The database broke off the gather of a harvest job; it is tried once more")
         model.Session.rollback()
-        return _gather_once(source_type, job_id, now, tell, queued)
+        return _gather_once(source_type, job_id, now)
 
 
 def _end_gather(job_id: str, error: BaseException) -> None:
@@ -153,13 +147,7 @@ def _job_message(error: BaseException, job_id: str) -> str:
     )
 
 
-def _gather_once(
-    source_type: SourceType,
-    job_id: str,
-    now: datetime,
-    tell: Tell | None,
-    queued: bool,
-) -> list[str]:
+def _gather_once(source_type: SourceType, job_id: str, now: datetime) -> list[str]:
     # The queue has set gather_started without a commit.
     model.Session.commit()
     with locked(holds.gather_lock(job_id)):
@@ -178,7 +166,7 @@ def _gather_once(
         object_writer.discard_attempt(job_id)
         source = source_of(harvest.source_row(job.source_id))
         writer = ObjectWriter(job_id, source.id, now)
-        return _gather(source_type, source, job_id, now, writer, queued, tell)
+        return _gather(source_type, source, job_id, now, writer)
 
 
 def _gather(
@@ -187,8 +175,6 @@ def _gather(
     job_id: str,
     now: datetime,
     writer: ObjectWriter,
-    queued: bool,
-    tell: Tell | None,
 ) -> list[str]:
     memory = DocumentMemory(source.id)
     decisions = holds.decisions_for_job(source.id)
@@ -205,7 +191,6 @@ def _gather(
         limits=brake_limits(source.config, source_type.min_records),
         released=decisions.released,
         held=decisions.held,
-        tell=tell,
     )
     for line in found.container_errors:
         object_states.add_job_error(job_id, line)
@@ -228,7 +213,7 @@ def _gather(
     for line in warnings:
         log.warning("Harvest source %s: %s", source.title, line)
     log.info("Harvest source %s: %s", source.title, summary(found))
-    return writer.release(PAGE_SIZE if queued else None)
+    return writer.release(PAGE_SIZE)
 
 
 def brake_message(brake: HeldDeletions, name: str) -> HarvestMessage:
@@ -306,29 +291,6 @@ def import_(lead: Any) -> bool | Literal["unchanged"]:
             raise
         failed |= _fail(error, [lead_id])
     return lead_id not in failed
-
-
-def import_without_queue(source_id: str, ids: Sequence[str], tell: Callable[[int], None]) -> None:
-    """Import objects that are in no queue, page by page, and write their states.
-
-    If the process is killed, each page is either finished or not begun.
-
-    :param tell: called with the number of objects done so far.
-    """
-    left = list(ids)
-    while left:
-        page = left[:PAGE_SIZE]
-        try:
-            with database.detect_missing(), locked(*_locks(source_id, page)):
-                failed, rest = _import_page(source_id, page)
-                object_states.finish(sorted(set(page) - failed - set(rest)), sorted(failed))
-        except BaseException as error:
-            if _ends_consumer(error):
-                raise
-            failed, rest = _fail(error, page), []
-            object_states.finish([], sorted(failed))
-        left = rest + left[PAGE_SIZE:]
-        tell(len(ids) - len(left))
 
 
 def _ends_consumer(error: BaseException) -> bool:

@@ -17,6 +17,7 @@ from ..aging.status import Status, status_at
 from ..ckan_adapter.core import REVIEW_KEY, model, same_user
 from ..ckan_adapter.packages import lock_packages
 from ..dates import EARLIEST, exact_text, parse_date, utc, utc_now, utc_text
+from ..iati.cycle.sources import check_dataset
 from ..model import FreshnessEvidence, FreshnessTransition, ResourceCheck
 from ..reporting import change_stream, link_checks, observed_frequencies, visibility
 from ..reporting.tables import TableRequest
@@ -392,7 +393,9 @@ def freshness_check(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[
     package = active_package(reference(data_dict))
     count_costly(context, utc_now())
     try:
-        queued = queued_run.enqueue_dataset(package.id, package.title or package.name)
+        queued = queued_run.enqueue_dataset(
+            package.id, package.title or package.name, check_dataset
+        )
     except queued_run.RedisAwayError as error:
         # Only the log may tell the address of Redis.
         log.error("Dataset %s is not checked: %s", package.name, error)

@@ -240,8 +240,9 @@ REASONS = {
     "connection_error": N_("The connection to the server failed."),
     "other_error": _UNKNOWN,
     "store_error": N_("This portal could not store the file."),
+    "not_iati_content": N_("The file is not IATI XML."),
 }
-"""Sentences by the reason that is stored with a check. Subpackages above add theirs."""
+"""Sentences by the reason that is stored with a check."""
 
 
 def problem(status: int | None, reason: str | None, *, blocked: bool) -> tuple[str, str]:

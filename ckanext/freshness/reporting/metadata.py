@@ -306,6 +306,8 @@ TECHNICAL = {
     "config": N_("Configuration"),
     "registry_id": N_("Identifier in the registry"),
     "registry_name": N_("Name in the registry"),
+    "filetype": N_("Kind of IATI file"),
+    "iati_version": N_("IATI version"),
     "data_updated": N_("Data updated, by the registry"),
     "dcat_publisher_name": N_("Name of the publisher"),
     "dcat_publisher_email": N_("E-mail of the publisher"),

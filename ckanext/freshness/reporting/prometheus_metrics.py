@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 
 import sqlalchemy as sa
@@ -16,26 +16,25 @@ from ..model import CheckRun
 from . import counts, dataset_tables, run_problems
 from .tables import Context, TableRequest
 
-COLLECTORS: list[Callable[[], Iterator[GaugeMetricFamily]]] = []
-"""Functions that yield further metrics. Subpackages above add theirs."""
 
-
-def text(context: Context, now: datetime) -> bytes:
+def text(context: Context, now: datetime, more: Iterable[GaugeMetricFamily] = ()) -> bytes:
     """Return all metrics in Prometheus' text format.
 
     :param context: of a user who may see all datasets, since these metrics are about the whole site
+    :param more: further metrics
     """
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(_SiteCollector(context, now))
+    registry.register(_SiteCollector(context, now, more))
     return generate_latest(registry)
 
 
 class _SiteCollector:
     """A collector for prometheus-client."""
 
-    def __init__(self, context: Context, now: datetime) -> None:
+    def __init__(self, context: Context, now: datetime, more: Iterable[GaugeMetricFamily]) -> None:
         self._context = context
         self._now = now
+        self._more = more
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         """Yield each metric with its help text."""
@@ -60,8 +59,7 @@ class _SiteCollector:
             ).scalar(),
         )
         yield from self._last_run()
-        for collect in COLLECTORS:
-            yield from collect()
+        yield from self._more
 
     def _last_run(self) -> Iterator[GaugeMetricFamily]:
         last = run_problems.last()

@@ -17,9 +17,9 @@ from ..checking import run_records
 from ..checking.decisions import Outcome
 from ..ckan_adapter.core import model
 from ..ckan_adapter.database import is_held
-from ..dates import aware
+from ..dates import aware, utc_now
 from ..model import CheckRun
-from . import run_problems
+from . import display, run_problems
 from .display import State
 from .labels import counted
 from .metrics import ALL_HOSTS
@@ -87,8 +87,9 @@ PARTS = {
     "refresh": N_("Statuses of the nightly run"),
     "prune": N_("Clean-up of the nightly run"),
     "report": N_("Daily figures of the nightly run"),
+    "iati update": N_("IATI cycles of the nightly run"),
 }
-"""Titles of the parts of the nightly run. Subpackages above add theirs."""
+"""Titles of the parts of the nightly run."""
 
 
 def _title_of_part(options: Mapping[str, Any]) -> str:
@@ -98,11 +99,71 @@ def _title_of_part(options: Mapping[str, Any]) -> str:
     return str(tk._("Part of the nightly run: {part}").format(part=part or "?"))
 
 
+def _title_of_cycle(options: Mapping[str, Any]) -> str:
+    return str(tk._("IATI cycle") if _is_whole(options) else tk._("Check of IATI files"))
+
+
+def _is_whole(options: Mapping[str, Any]) -> bool:
+    """Decide whether an update cycle read the registry, so that it checked all files."""
+    return options.get("harvest") is not False
+
+
+def _is_cycle_alive(run: Any, now: datetime) -> bool:
+    return is_held(run_records.cycle_lock(str((run.options or {}).get("source"))))
+
+
+_CYCLE_SENTENCES = (
+    (
+        "total_number_of_datasets",
+        *NN_("The registry lists {number} dataset.", "The registry lists {number} datasets."),
+    ),
+    (
+        "datasets_with_download",
+        *NN_("{number} of them has a copy.", "{number} of them have a copy."),
+    ),
+    ("datasets_added", *NN_("{number} is new.", "{number} are new.")),
+    ("changed", *NN_("{number} file changed.", "{number} files changed.")),
+    ("failed", *NN_("{number} file failed.", "{number} files failed.")),
+    (
+        "datasets_unregistered",
+        *NN_(
+            "{number} dataset was unregistered, and its copy was removed.",
+            "{number} datasets were unregistered, and their copies were removed.",
+        ),
+    ),
+    (
+        "datasets_expired",
+        *NN_(
+            "{number} copy expired because its file had failed for too long.",
+            "{number} copies expired because their files had failed for too long.",
+        ),
+    ),
+)
+"""Sentences about the figures of an update cycle, by figure."""
+
+
+def _sentences_of_cycle(figures: Mapping[str, Any]) -> list[str]:
+    """Return what a cycle did, in sentences; those about zeros are left out."""
+    locale = display.locale_of(tk.h.lang())
+    told = [
+        str(tk.ungettext(one, many, count)).format(number=display.number(count, locale))
+        for key, one, many in _CYCLE_SENTENCES
+        if (count := int(figures.get(key) or 0))
+    ]
+    if (seconds := float(figures.get("zipper_run_duration") or 0)) >= 1:
+        now = utc_now()
+        duration = display.lasting(now - timedelta(seconds=seconds), now, locale)
+        words = tk._("Index files and ZIPs were written in {duration}.")
+        told.append(str(words.format(duration=duration)))
+    return told
+
+
 KINDS = {
     "check": RunKind(_title_of_check, "moon", _is_check_alive),
     "nightly": RunKind(_title_of_part, "moon", lambda run, now: False),
+    "iati": RunKind(_title_of_cycle, "globe", _is_cycle_alive, _sentences_of_cycle, _is_whole),
 }
-"""The kinds of runs by their stored name. Subpackages above add theirs."""
+"""The kinds of runs by their stored name."""
 
 _UNKNOWN = RunKind(lambda options: str(tk._("Run")), "gears", _is_young)
 

@@ -214,19 +214,3 @@ def mails(now: datetime) -> PartReport:
     words = [*digests.report_lines(sent)]
     words += [digests.mail_line(mail) for mail in sent.mails if mail.failure]
     return PartReport("; ".join(words), complete=sent.is_complete)
-
-
-PARTS = [
-    NightPart("check", check, writes="check"),
-    NightPart("refresh", statuses),
-    NightPart("prune", prune),
-    NightPart("report", report),
-    # A failure of the mails is not stored, because the stored ones are reported by mail.
-    NightPart("notify", mails, is_noted=False),
-]
-"""In the order in which they are done: later parts use results of earlier ones. `add_after` adds others."""
-
-
-def add_after(name: str, part: NightPart) -> None:
-    """Add a part after the part with this name."""
-    PARTS.insert(next(at for at, earlier in enumerate(PARTS) if earlier.name == name) + 1, part)

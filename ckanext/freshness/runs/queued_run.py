@@ -24,9 +24,6 @@ from .check_run import CheckScope, RunContext, RunResult
 JOBS = 16
 """Jobs of a run. They are more than a site has workers, so that no worker waits long for the largest job."""
 
-DATASET_CHECKS: list[Callable[[str, Callable[[], datetime]], None]] = []
-"""Further checks of a dataset, by its id and the clock. Subpackages above add theirs."""
-
 _UNDER_WAY = frozenset({"queued", "started", "deferred", "scheduled"})
 _DAY = 24 * 60 * 60
 
@@ -92,14 +89,15 @@ def _enqueue(run: RunContext) -> QueuedRun:
     return QueuedRun(run.id, JOBS + 1, queue())
 
 
-def enqueue_dataset(package_id: str, title: str) -> bool:
+def enqueue_dataset(package_id: str, title: str, check: Callable[[str], None]) -> bool:
     """Queue a job that checks a dataset's URLs, due or not.
 
+    :param check: does it, given the dataset's id
     :returns: False if the job is already queued or running
     :raises RedisAwayError: the job could not be queued
     """
     try:
-        return _enqueue_dataset(package_id, title)
+        return _enqueue_dataset(package_id, title, check)
     except redis.exceptions.RedisError as error:
         raise RedisAwayError(_away(error)) from error
 
@@ -123,25 +121,18 @@ def _is_under_way(job_id: str) -> bool:
         return False
 
 
-def _enqueue_dataset(package_id: str, title: str) -> bool:
+def _enqueue_dataset(package_id: str, title: str, check: Callable[[str], None]) -> bool:
     job_id = _job_id(package_id)
     if _is_under_way(job_id):
         return False
     tk.enqueue_job(
-        check_dataset,
+        check,
         [package_id],
         title=f"Freshness of dataset {title}",
         queue=queue(),
         rq_kwargs={"timeout": _DAY, "job_id": job_id},
     )
     return True
-
-
-def check_dataset(package_id: str) -> None:
-    """Check all URLs of a dataset by their usual rules. A background job."""
-    check_run.check(CheckScope(package_ids=(package_id,)), utc_now)
-    for check in DATASET_CHECKS:
-        check(package_id, utc_now)
 
 
 def end(run: RunContext, chosen: RunResult) -> None:

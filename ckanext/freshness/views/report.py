@@ -17,6 +17,7 @@ from ..ckan_adapter.core import same_user
 from ..ckan_adapter.database import TablesMissingError
 from ..ckan_adapter.packages import SEARCH_FAULTS
 from ..dates import utc_now
+from ..iati.gauges import gauges
 from ..reporting import (
     counts,
     dataset_tables,
@@ -301,7 +302,8 @@ def metrics() -> ResponseReturnValue:
         )
         raise tk.NotAuthorized(words.format(option=_TOKEN))
     return Response(
-        prometheus_metrics.text(visibility.SITE, utc_now()), content_type=CONTENT_TYPE_LATEST
+        prometheus_metrics.text(visibility.SITE, utc_now(), gauges()),
+        content_type=CONTENT_TYPE_LATEST,
     )
 
 

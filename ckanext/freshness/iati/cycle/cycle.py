@@ -19,10 +19,12 @@ import sqlalchemy as sa
 from ... import settings
 from ...checking import run_records
 from ...checking.background_loop import in_batches
+from ...ckan_adapter import harvest as harvest_tables
 from ...ckan_adapter.core import model
 from ...ckan_adapter.database import locked_if_free, telling_of_loss
 from ...copies.store import Store, StoreError
-from ...harvesting.immediate_harvest import HarvestProgress, HarvestRefused, harvest_now
+from ...harvesting import holds
+from ...harvesting.messages import from_column
 from ...runs import copies
 from ...status import indexing
 from ...status.indexing import SolrAwayError
@@ -37,14 +39,16 @@ from .dataset_rows import KnownDataset
 from .report import CycleReport
 
 Clock = Callable[[], datetime]
-ShowProgress = Callable[[str, tuple[int, ...]], None]
-"""Gets the name of the current part, and three numbers: done, failed, total (0 if unknown)."""
+Harvest = Callable[[str], str]
+"""Harvests a source, and returns the id of the job."""
+ShowProgress = Callable[[tuple[int, ...]], None]
+"""Gets three numbers: checked files, failed ones, and files to check."""
 
 KIND = "iati"
 """The kind of the cycles' rows among the runs."""
 
-FILES = "files"
-"""Name of the part that checks files, for :data:`ShowProgress`."""
+MOST_MESSAGES = 100
+"""How many messages of a harvest a report has; the page of its job has all."""
 
 BATCH = 100
 """Most results of one transaction: their files wait for it."""
@@ -52,11 +56,6 @@ BATCH = 100
 
 class CycleRunningError(Exception):
     """Another cycle of this source is running, on this machine or another."""
-
-
-def lock(source_id: str) -> str:
-    """Return the name of the lock that a running cycle of a source holds."""
-    return f"iati {source_id}"
 
 
 def policy_options(*, strict: bool = False) -> IatiPolicy:
@@ -76,10 +75,10 @@ def policy_options(*, strict: bool = False) -> IatiPolicy:
 def run_cycle(
     source: Any,
     clock: Clock,
-    show_progress: ShowProgress = lambda part, numbers: None,
+    show_progress: ShowProgress = lambda numbers: None,
     *,
     strict: bool = False,
-    harvest: bool = True,
+    harvest: Harvest | None = None,
     package_ids: Collection[str] | None = None,
 ) -> CycleReport:
     """Run a cycle of a source.
@@ -87,7 +86,7 @@ def run_cycle(
     :param source: a harvest source's row, of the type ``iati_registry``
     :param clock: the time, aware
     :param strict: check failing files without a pause
-    :param harvest: read the registry first; otherwise use the last harvest
+    :param harvest: reads the registry first; without it, the cycle uses the last harvest
     :param package_ids: check the files of these datasets only
     :raises CycleRunningError: another cycle of this source is running
     :raises settings.OptionError: the site has no place for copies
@@ -97,16 +96,16 @@ def run_cycle(
     policy = policy_options(strict=strict)
     store = copies.store()
     source_id, title = source.id, source.title or source.url
-    with telling_of_loss(), locked_if_free(lock(source_id)) as is_ours:
+    with telling_of_loss(), locked_if_free(run_records.cycle_lock(source_id)) as is_ours:
         if not is_ours:
             words = tk._("Another cycle of {source} is under way: nothing was done")
             raise CycleRunningError(words.format(source=title))
-        options = {"source": source_id, "strict": strict, "harvest": harvest}
+        options = {"source": source_id, "strict": strict, "harvest": harvest is not None}
         report = CycleReport(run_records.begin_run(clock(), options, kind=KIND), title)
         cycle = _Cycle(source_id, store, policy, clock, show_progress, report)
         began = monotonic()
         try:
-            if not harvest or cycle.harvest():
+            if harvest is None or cycle.read_registry(harvest):
                 cycle.update_files(package_ids)
         except BaseException as error:
             cycle.end_early(error)
@@ -126,33 +125,33 @@ class _Cycle:
     show_progress: ShowProgress
     report: CycleReport
 
-    def harvest(self) -> bool:
-        """Read the registry; return whether the cycle continues.
+    def read_registry(self, harvest: Harvest) -> bool:
+        """Harvest the source; return whether the cycle continues.
 
         If the registry cannot be read, it continues with the last harvest: the files still need their checks.
         If the registry lists far fewer records than before, it stops.
         """
-
-        def show(progress: HarvestProgress) -> None:
-            numbers = (progress.done, 0, progress.total or 0)
-            self.show_progress(f"registry: {progress.stage.value}", numbers)
-
         report = self.report
         try:
-            result = harvest_now(self.source_id, show)
-        except HarvestRefused as error:
+            job_id = harvest(self.source_id)
+        except tk.ObjectNotFound as error:
             report.errors.append(str(error))
             return True
-        report.registry_read = not result.source_errors
-        report.errors += result.source_errors
-        report.remarks += [
-            f"{url}: {message}"
-            for url, messages in result.record_errors.items()
-            for message in messages
-        ]
-        if result.hold is not None:
-            report.stopped = tk._("The cycle stopped: {reason}").format(reason=result.hold.reason)
-        return result.hold is None
+        values = {"jobs": [job_id], "most": MOST_MESSAGES}
+        errors, remarks = (
+            model.Session.execute(sa.text(statement), values).all()
+            for statement in (
+                harvest_tables.FIRST_GATHER_ERRORS,
+                harvest_tables.FIRST_RECORD_ERRORS,
+            )
+        )
+        report.registry_read = not errors
+        report.errors += [from_column(row.message) for row in errors]
+        report.remarks += [f"{row.url}: {from_column(row.message)}" for row in remarks]
+        hold = holds.hold_of(self.source_id)
+        if hold is not None:
+            report.stopped = tk._("The cycle stopped: {reason}").format(reason=hold.reason)
+        return hold is None
 
     def update_files(self, package_ids: Collection[str] | None) -> None:
         """Delete datasets that are gone, check each file, and publish.
@@ -225,7 +224,7 @@ class _Cycle:
             )
             for dataset in datasets
         ]
-        self.show_progress(FILES, (0, 0, len(inputs)))
+        self.show_progress((0, 0, len(inputs)))
         try:
             if inputs:
                 with closing(in_batches(self._checks(inputs, results), most=BATCH)) as batches:
@@ -234,7 +233,7 @@ class _Cycle:
                             results.settle(batch)
                             figures = self.report.figures
                             numbers = (figures.visited, figures.failed, len(inputs))
-                            self.show_progress(FILES, numbers)
+                            self.show_progress(numbers)
         finally:
             results.close()
         self.report.errors += results.errors
@@ -282,7 +281,6 @@ class _Cycle:
             copies.delete_files(self.store, expired)
 
     def _publish(self, *, force: bool) -> None:
-        self.show_progress("publish", (0, 0, 0))
         began = monotonic()
         with self._reporting_store_errors():
             self.report.published |= publication.publish(

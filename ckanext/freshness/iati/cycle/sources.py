@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
-from datetime import datetime
+from collections.abc import Sequence
 from typing import Any
 
 import ckan.plugins as p
@@ -16,6 +15,7 @@ from ...ckan_adapter.core import model
 from ...copies.store import StoreError
 from ...dates import utc_now
 from ...model import CheckRun, IatiDataset
+from ...runs import check_run
 from ...runs.night import PartReport
 from ...settings import OptionError
 from ..registry.source_type import SOURCE_TYPE
@@ -57,15 +57,18 @@ def in_registries(package_ids: Sequence[str]) -> set[str]:
     return set(model.Session.execute(sa.text(_IN_REGISTRIES), values).scalars())
 
 
-def update_all(now: datetime) -> PartReport:
-    """Run a cycle of each source, as a part of the nightly run. If one fails, the others still run."""
+def update_all(harvest: cycle.Harvest) -> PartReport:
+    """Run a cycle of each source, as a part of the nightly run. If one fails, the others still run.
+
+    :param harvest: reads the registry of a source
+    """
     if not p.plugin_loaded("harvest"):
         return PartReport(tk._("There are no harvest sources"))
     messages, complete, began = [], True, True
     for source in sources():
         title = source.title or source.url
         try:
-            report = cycle.run_cycle(source, utc_now)
+            report = cycle.run_cycle(source, utc_now, harvest=harvest)
         except (cycle.CycleRunningError, OptionError, StoreError) as error:
             messages.append(f"{title}: {error}")
             # The error may have come before the cycle had a row among the runs.
@@ -78,14 +81,14 @@ def update_all(now: datetime) -> PartReport:
     )
 
 
-def check_dataset(package_id: str, clock: Callable[[], datetime]) -> None:
-    """Check the file of one dataset now, even if it failed a moment ago; no-op outside of registries.
+def check_dataset(package_id: str) -> None:
+    """Check all URLs of a dataset by their usual rules, due or not. A background job.
 
-    :param clock: the time, aware
     :raises settings.OptionError: the site has no place for copies
     :raises StoreError: the store cannot be used
     :raises DatabaseLostError: the database was lost
     """
+    check_run.check(check_run.CheckScope(package_ids=(package_id,)), utc_now)
     if not p.plugin_loaded("harvest"):
         return
     rows = model.Session.query(IatiDataset.source_id).filter_by(package_id=package_id)
@@ -95,7 +98,7 @@ def check_dataset(package_id: str, clock: Callable[[], datetime]) -> None:
     for source in sources():
         if source.id in source_ids:
             try:
-                cycle.run_cycle(source, clock, strict=True, harvest=False, package_ids=[package_id])
+                cycle.run_cycle(source, utc_now, strict=True, package_ids=[package_id])
             except cycle.CycleRunningError as error:
                 # The running cycle checks this file as well, or has just done so.
                 log.info("%s", error)

@@ -13,10 +13,10 @@ from ckan.tests import factories
 from ckan.tests.helpers import changed_config
 
 from ckanext.freshness import doctor
+from ckanext.freshness.checking import run_records
 from ckanext.freshness.ckan_adapter.database import locked
 from ckanext.freshness.copies.store import Store
 from ckanext.freshness.doctor import Severity, SiteFinding
-from ckanext.freshness.iati.cycle import cycle
 from ckanext.freshness.model import CheckRun, Copy
 from ckanext.harvest import model as harvest_model
 
@@ -245,7 +245,7 @@ def test_a_cycle_that_failed(source: str) -> None:
 
 def test_a_cycle_that_was_killed(source: str) -> None:
     add_cycle(source, 1, ended_at=None)
-    with locked(cycle.lock(source)):
+    with locked(run_records.cycle_lock(source)):
         assert findings(doctor.iati_sources) == []
     (one,) = findings(doctor.iati_sources)
     assert "was killed: it has not ended" in one.text

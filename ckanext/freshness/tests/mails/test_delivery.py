@@ -21,6 +21,7 @@ from click.testing import CliRunner
 from ckanext.freshness.ckan_adapter.database import disconnect, is_held, locked
 from ckanext.freshness.ckan_adapter.mailer import MailFailure
 from ckanext.freshness.cli import freshness
+from ckanext.freshness.cli.site import PARTS
 from ckanext.freshness.mails import digests
 from ckanext.freshness.mails.digests import MailReport, NotifyState
 from ckanext.freshness.mails.kinds import KINDS
@@ -345,8 +346,8 @@ def test_mails_are_off_until_they_are_switched_on(
 
 
 def test_mails_are_a_part_of_the_night(make: Make, host: MailHost) -> None:
-    assert night.PARTS[-1].name == "notify"
-    told = night.PARTS[-1].work(later())
+    assert PARTS[-1].name == "notify"
+    told = PARTS[-1].work(later())
     assert (told.complete, told.words) == (True, "0 mails sent")
 
 

@@ -20,7 +20,8 @@ from ckan.tests import factories, helpers
 from ckanext.freshness.checking import run_records
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.ckan_adapter.database import disconnect, is_held
-from ckanext.freshness.runs import night, queued_run
+from ckanext.freshness.cli import site
+from ckanext.freshness.runs import queued_run
 from ckanext.freshness.tests import processes
 from ckanext.freshness.tests.harvesting.test_away import before
 from ckanext.freshness.tests.processes import CkanProcess, write_ini
@@ -201,7 +202,7 @@ def test_the_database_is_lost_at_night(
     assert process.returncode == 1, (output, errors)
     assert output == "" and "Traceback" not in errors and "pass@" not in errors, errors
     *told, last = [line for line in errors.splitlines() if not line.startswith("20")]
-    parts = [part.name for part in night.PARTS]
+    parts = [part.name for part in site.PARTS]
     assert [line.partition(": The database ")[0] for line in told] == parts
     assert all("next run goes on" in line for line in told), told
     assert last.startswith(f"Error: These parts of the nightly run failed: {', '.join(parts)}.")

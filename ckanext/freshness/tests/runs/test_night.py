@@ -15,6 +15,7 @@ from ckan.tests.helpers import changed_config
 
 from ckanext.freshness.checking import run_records
 from ckanext.freshness.ckan_adapter.database import is_held, locked, locked_if_free
+from ckanext.freshness.cli import site
 from ckanext.freshness.model import CheckRun, FreshnessTransition
 from ckanext.freshness.runs import night
 from ckanext.freshness.runs.night import (
@@ -167,7 +168,7 @@ def test_the_nightly_command(act: Act, cli: Any, monkeypatch: pytest.MonkeyPatch
     assert done.exit_code == 1
     assert "Another nightly run is under way" in done.output
     failing = NightPart("extra", lambda now: PartReport("no luck", complete=False))
-    monkeypatch.setattr(night, "PARTS", (failing, *night.PARTS))
+    monkeypatch.setattr(site, "PARTS", (failing, *site.PARTS))
     done = cli.invoke(ckan, ["freshness", "nightly"])
     assert done.exit_code == 1
     assert "extra: no luck" in done.output

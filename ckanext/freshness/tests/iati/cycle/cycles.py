@@ -12,6 +12,7 @@ from typing import Any
 from ckan import model
 
 from ckanext.freshness.copies.store import Store
+from ckanext.freshness.harvesters import harvest_here
 from ckanext.freshness.iati.cycle import cycle, publication
 from ckanext.freshness.iati.cycle.dataset_copies import copies_prefix
 from ckanext.freshness.iati.cycle.report import CycleReport
@@ -45,12 +46,13 @@ class Site:
         self.now += timedelta(**span)
         return self
 
-    def update(self, **options_: Any) -> CycleReport:
+    def update(self, *, harvest: bool = True, **options_: Any) -> CycleReport:
         """Run a cycle."""
         model.Session.remove()
         source = harvest_model.HarvestSource.get(self.source_id)
         try:
-            return cycle.run_cycle(source, lambda: self.now, **options_)
+            reading = harvest_here if harvest else None
+            return cycle.run_cycle(source, lambda: self.now, harvest=reading, **options_)
         finally:
             model.Session.remove()
 

@@ -13,11 +13,11 @@ from ckan.cli.cli import ckan
 from ckan.tests import factories, helpers
 
 from ckanext.freshness.ckan_adapter.database import disconnect, locked
-from ckanext.freshness.harvesting.immediate_harvest import harvest_now
+from ckanext.freshness.cli.sources import update_registries
+from ckanext.freshness.harvesters import harvest_here
 from ckanext.freshness.iati import gauges
-from ckanext.freshness.iati.cycle.sources import update_all
+from ckanext.freshness.iati.cycle.sources import check_dataset
 from ckanext.freshness.model import CheckRun
-from ckanext.freshness.runs import queued_run
 from ckanext.freshness.tests.processes import CkanProcess, write_ini
 from ckanext.freshness.tests.servers.base import Request
 from ckanext.freshness.tests.servers.tcp import TcpProxy
@@ -88,7 +88,7 @@ def test_a_cycle_needs_no_redis(
 ) -> None:
     """The command's standard error names the work that was left undone."""
     if nightly:
-        told = update_all(own.now)
+        told = update_registries(own.now)
         assert told.complete, told.words
         said = caplog.text
     else:
@@ -183,7 +183,7 @@ def test_what_is_in_no_registry_has_no_cycle(own: Site, cli: Any) -> None:
 
 
 def test_a_file_that_no_cycle_has_seen_is_visited_by_its_name(own: Site, cli: Any) -> None:
-    harvest_now(own.source_id)
+    harvest_here(own.source_id)
     package = model.Session.query(model.Package).filter_by(type="dataset", state="active")
     (row,) = package.filter(model.Package.title == datasets(own)[0].title)
     done = cli.invoke(ckan, ["freshness", "check", row.name, "--policy", "iati"])
@@ -209,7 +209,7 @@ def test_what_somebody_asks_for_is_visited_by_the_cycles_rules(own: Site) -> Non
     for one in (first, second):
         one.edition += 1
     own.server.reset()
-    queued_run.check_dataset(own.row(first).package_id)
+    check_dataset(own.row(first).package_id)
     model.Session.remove()
     assert own.asked(first) == ["HEAD", "GET"] and not own.asked(second)
     assert not own.server.count("/api")
@@ -222,7 +222,7 @@ def test_what_somebody_asks_for_during_a_cycle_is_left_to_it(own: Site) -> None:
     own.server.reset()
     first = datasets(own)[0]
     with locked(f"iati {own.source_id}"):
-        queued_run.check_dataset(own.row(first).package_id)
+        check_dataset(own.row(first).package_id)
     assert not own.asked(first)
 
 
@@ -252,10 +252,10 @@ def test_the_database_is_lost(own: Site, cli: Any) -> None:
 
 
 def test_every_night(own: Site) -> None:
-    told = update_all(own.now)
+    told = update_registries(own.now)
     assert told.complete and "3 downloaded" in told.words
     own.server.registry.remove(*datasets(own)[:2])
-    assert not update_all(own.now).complete
+    assert not update_registries(own.now).complete
 
 
 def test_figures_for_prometheus(own: Site, app: Any) -> None:
@@ -264,7 +264,7 @@ def test_figures_for_prometheus(own: Site, app: Any) -> None:
     bad.status = 404
     own.later(hours=1).update()
     # A check of one file is no cycle.
-    queued_run.check_dataset(own.row(datasets(own)[1]).package_id)
+    check_dataset(own.row(datasets(own)[1]).package_id)
     model.Session.remove()
     token = factories.SysadminWithToken()["token"]
     text = app.get("/freshness/metrics", headers={"Authorization": token}).body

@@ -13,9 +13,9 @@ import pytest
 from ckan import model
 from fsspec.implementations.local import LocalFileSystem
 
+from ckanext.freshness.checking import run_records
 from ckanext.freshness.ckan_adapter.database import disconnect, is_held
 from ckanext.freshness.iati.cycle import dataset_rows, publication
-from ckanext.freshness.iati.cycle.cycle import lock
 from ckanext.freshness.model import Copy
 from ckanext.freshness.runs import copies
 from ckanext.freshness.status import conclusions
@@ -61,7 +61,7 @@ def killed_in(site: Site, patch: Callable[[], None]) -> None:
     ended = os.waitpid(process, 0)[1]
     assert os.WIFSIGNALED(ended) and os.WTERMSIG(ended) == signal.SIGKILL, ended
     # PostgreSQL keeps the lock until it notices that the process is gone.
-    until(lambda: not is_held(lock(site.source_id)))
+    until(lambda: not is_held(run_records.cycle_lock(site.source_id)))
 
 
 POINTS = {
