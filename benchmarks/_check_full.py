@@ -285,8 +285,7 @@ def _time(site: Any, count: int, port: int) -> dict[str, Any]:
 def found(visits: Any, held: Any, clock: Callable[[], datetime]) -> Callable[[Any], Any]:
     """Return a function that makes up results: some files have changed, some fail, all others are unchanged."""
 
-    from ckanext.freshness.checking.decisions import Outcome
-    from ckanext.freshness.checking.results import Attempt, CheckResult
+    from ckanext.freshness.checking.decisions import Attempt, CheckResult, Outcome
 
     now = clock()
 

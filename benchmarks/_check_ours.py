@@ -6,10 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 
-from ckanext.freshness.checking.decisions import KnownContent
+from ckanext.freshness.checking.decisions import CheckResult, KnownContent, ResourceToCheck
 from ckanext.freshness.checking.hasher import ContentSandbox
 from ckanext.freshness.checking.hdx_check import HdxTools, check_resources
-from ckanext.freshness.checking.results import CheckResult, ResourceToCheck
 from ckanext.freshness.web.address_guard import Guard
 from ckanext.freshness.web.client import Client
 from ckanext.freshness.web.event_loop import run

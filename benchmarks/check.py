@@ -24,8 +24,7 @@ from typing import Any
 from benchmarks._check_floor import Floor
 from benchmarks._check_ours import RATE, REPEATS, Ours, addresses, by_host
 from benchmarks._check_retrieval import peer_python, retrieval
-from ckanext.freshness.checking.decisions import Outcome
-from ckanext.freshness.checking.results import CheckResult
+from ckanext.freshness.checking.decisions import CheckResult, Outcome
 from ckanext.freshness.tests.servers.bench_files import Behaviour, File, spawn
 from ckanext.freshness.web.event_loop import run
 from ckanext.freshness.web.exchange import Limits

@@ -26,10 +26,9 @@ from ..dates import aware, shifted, utc
 from ..model.runs import IS_CHECKED_BY_CYCLES
 from ..settings import Aging, Checks
 from ..web.urls import host_of
-from .decisions import KnownContent
+from .decisions import KnownContent, ResourceToCheck
 from .fields import OURS
 from .learned import rate
-from .results import ResourceToCheck
 from .selection import Candidate, Chosen, History, SelectionReason
 
 _STREAM_BATCH = 5000

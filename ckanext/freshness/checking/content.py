@@ -1,15 +1,24 @@
-"""The content of a file: a hash that stays the same if the file is only written again.
+"""The content of a file: a hash that stays the same if the file is only written again, and the shape of its
+tables.
 
 Some files differ each time they are written although their content does not: containers hold dates, and an
 order and compression of their own. A detector hashes the part that a person would call the content. Each hash
 begins with the detector's name, since hashes of two detectors cannot be compared.
+
+A shape says what is certain, and is empty otherwise: a table needs a header, and a file must be well-formed.
+A shape is stored as JSON, so that it is small: :data:`MOST_COLUMNS` and :data:`MOST_BYTES` at most.
 
 Pure, but not safe by itself, since files come from strangers: they are opened in processes of the sandbox.
 """
 
 from __future__ import annotations
 
-import encodings.cp437  # noqa: F401 (zipfile would import it while a file is open)
+import codecs
+import csv
+import encodings.cp437  # zipfile and codecs would import these while a file is open
+import encodings.utf_8_sig
+import encodings.utf_16
+import encodings.utf_32  # noqa: F401
 import gzip
 import hashlib
 import io
@@ -17,17 +26,17 @@ import json
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import BinaryIO, ClassVar, Protocol
 
+from python_calamine import CalamineError, CalamineWorkbook
+
 from ..sandbox import Unopened
+from .formats import FIRST_BYTES, Shape, TableShape
 
 MIB = 1024 * 1024
 _PIECE = 64 * 1024
-
-FIRST_BYTES = 4096
-"""Bytes from the beginning of a file that decide its kind; fewer if the file is smaller."""
 
 RAW = "sha256"
 """The detector's name of files that are hashed by their bytes."""
@@ -275,3 +284,164 @@ class _Stream(io.RawIOBase):
 def _joined(members: list[tuple[str, str]]) -> str:
     """Return the hash of an archive with these names and contents."""
     return hashlib.sha256(json.dumps(sorted(members)).encode()).hexdigest()
+
+
+# Shapes
+
+MOST_COLUMNS = 200
+MOST_BYTES = 8192
+"""Of a shape, as JSON."""
+
+_MOST_JSON = 16 * MIB
+"""Bytes of JSON. A parsed document takes many times as much memory."""
+
+_SAMPLE = 8192
+"""Characters of delimited text that decide the delimiter."""
+_SAMPLE_RECORDS = 20
+_DELIMITERS = ",;\t|"
+
+
+def open_shape(request: bytes, file: BinaryIO) -> bytes:
+    """Return the shape of a file as JSON, in a process of the sandbox.
+
+    :param request: how to read it, see :func:`shape_of`
+    """
+    return json.dumps(shape_of(request.decode(), file)).encode()
+
+
+def shape_of(how: str, file: BinaryIO) -> Shape:
+    """Return the shape of a file; empty if nothing is certain.
+
+    :param how: ``workbook`` (XLSX, XLSM, XLSB, ODS), or see :func:`.formats.kind_of_text`
+    """
+    try:
+        return _bounded(list(_READERS[how](file)))
+    except (_Uncertain, CalamineError, csv.Error, OSError, ValueError):
+        return []
+
+
+class _Uncertain(Exception):
+    """Raised if a shape is not certain."""
+
+
+def _bounded(shape: list[TableShape]) -> Shape:
+    """Return a shape that can be stored.
+
+    :raises _Uncertain: it is too large, or has characters that cannot be stored
+    """
+    text = json.dumps(shape, ensure_ascii=False)
+    # Lone surrogates raise a ValueError. JSON escapes NUL.
+    if len(text.encode()) > MOST_BYTES or "\\u0000" in text:
+        raise _Uncertain
+    if any(len(table.columns or ()) > MOST_COLUMNS for table in shape):
+        raise _Uncertain
+    return shape
+
+
+def _of_csv(file: BinaryIO) -> Iterator[TableShape]:
+    first = file.read(len(codecs.BOM_UTF8))
+    file.seek(0)
+    encoding = "utf-8-sig" if first.startswith(codecs.BOM_UTF8) else "utf-8"
+    if first.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        encoding = "utf-16"
+    # Illegal bytes matter only in the header: those of other encodings are no delimiters.
+    with io.TextIOWrapper(file, encoding, "surrogateescape", newline="") as text:
+        sample = text.read(_SAMPLE)
+        delimiter, header = _header(sample, is_whole=len(sample) < _SAMPLE)
+        text.seek(0)
+        records = sum(1 for record in csv.reader(text, delimiter=delimiter, strict=True) if record)
+    yield TableShape(None, records - 1, header)
+
+
+def _header(sample: str, *, is_whole: bool) -> tuple[str, list[str]]:
+    """Return the delimiter and the names of the columns.
+
+    The delimiter is the one that makes the most columns, as many in each of the first records.
+
+    :raises _Uncertain: no delimiter does, or the first record is no header
+    """
+    if "\0" in sample:
+        raise _Uncertain
+    best: list[list[str]] = []
+    chosen = ""
+    for delimiter in _DELIMITERS:
+        if delimiter in sample:
+            records = _sample_records(sample, delimiter, is_whole=is_whole)
+            widths = {len(record) for record in records}
+            if len(widths) == 1 and (not best or widths.pop() > len(best[0])):
+                best, chosen = records, delimiter
+    if not best or len(best[0]) < 2 or not _names_columns(best[0]):
+        raise _Uncertain
+    return chosen, best[0]
+
+
+def _sample_records(sample: str, delimiter: str, *, is_whole: bool) -> list[list[str]]:
+    """Return the first records of a text that are complete in the sample; none if it is malformed."""
+    reader = csv.reader(io.StringIO(sample, newline=""), delimiter=delimiter, strict=True)
+    records: list[list[str]] = []
+    try:
+        for record in reader:
+            if record:
+                records.append(record)
+            if len(records) > _SAMPLE_RECORDS:
+                break
+    except csv.Error:
+        # The sample ends within quotes.
+        return [] if is_whole else records[:_SAMPLE_RECORDS]
+    if not is_whole and len(records) <= _SAMPLE_RECORDS:
+        records = records[:-1]
+    return records[:_SAMPLE_RECORDS]
+
+
+def _names_columns(cells: Sequence[str]) -> bool:
+    """Decide whether a record is a header: its cells differ, and none is a number."""
+    return any(cells) and len(set(cells)) == len(cells) and not any(map(_is_number, cells))
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell.replace(",", "."))
+    except ValueError:
+        return False
+    return True
+
+
+def _of_json(file: BinaryIO) -> Iterator[TableShape]:
+    """Return the shape of a list of objects, or of the features of a GeoJSON file.
+
+    :raises _Uncertain: the document is neither, or too large
+    """
+    data = file.read(_MOST_JSON + 1)
+    if len(data) > _MOST_JSON:
+        raise _Uncertain
+    rows = document = json.loads(data)
+    of_features = isinstance(document, dict) and document.get("type") == "FeatureCollection"
+    if of_features and isinstance(features := document.get("features"), list):
+        rows = [
+            feature.get("properties") or {} if isinstance(feature, dict) else None
+            for feature in features
+        ]
+    if not isinstance(rows, list) or not (rows or of_features):
+        raise _Uncertain
+    columns: dict[str, None] = {}
+    for row in rows:
+        if not isinstance(row, dict) or len(columns) > MOST_COLUMNS:
+            raise _Uncertain
+        columns |= dict.fromkeys(row)
+    yield TableShape(None, len(rows), list(columns), of_features)
+
+
+def _of_workbook(file: BinaryIO) -> Iterator[TableShape]:
+    book = CalamineWorkbook.from_filelike(file)
+    for name in book.sheet_names:
+        cells = book.get_sheet_by_name(name).to_python()
+        rows = [row for row in cells if any(cell != "" for cell in row)]
+        header = rows[0] if rows else []
+        names = [cell for cell in header if isinstance(cell, str) and cell]
+        if len(names) == len(header) and _names_columns(names):
+            yield TableShape(name, len(rows) - 1, names)
+        else:
+            yield TableShape(name, None, None)
+
+
+_READERS = {"csv": _of_csv, "json": _of_json, "workbook": _of_workbook}

@@ -18,12 +18,14 @@ import sqlalchemy as sa
 from ..aging.evidence import Evidence
 from ..ckan_adapter.core import model
 from ..dates import parse_date, utc, utc_text
-from . import shapes
-from .decisions import Outcome
-from .results import CheckResult
+from .decisions import CheckResult, Outcome
+from .formats import Shape, TableShape
 
 KEEP = timedelta(days=730)
 """How long a change is kept."""
+
+MOST_BYTES = 8192
+"""Of the difference of two shapes, as JSON."""
 
 _CERTAIN = frozenset(
     outcome.value
@@ -98,7 +100,7 @@ def of_check(result: CheckResult, row: Any) -> DataChange | None:
         media_type_after=result.mimetype,
         summary=None
         if before.outdated
-        else shapes.difference(shapes.from_json(row.was["shape"] or ()), result.shape or ()),
+        else difference([TableShape(*one) for one in row.was["shape"] or ()], result.shape or ()),
     )
 
 
@@ -149,3 +151,55 @@ WHERE package_id = ANY(:ids)"""
 _WRITE = """
 INSERT INTO freshness_change
 SELECT * FROM jsonb_populate_recordset(NULL::freshness_change, CAST(:rows AS jsonb))"""
+
+
+# The difference of two shapes
+
+
+def difference(before: Shape, after: Shape) -> dict[str, Any] | None:
+    """Return the differences between two shapes, as JSON; None if they are uncertain, or if there are none.
+
+    A column is renamed in place if both tables have equally many columns and only its name differs. Moved
+    columns are no change.
+
+    :returns: ``tables``: those that are in both and differ, each with ``name``, ``rows`` (before and after),
+        as far as there are any ``added``, ``removed`` and ``renamed`` columns, and ``features``, true, if the
+        rows are features; of a file with one table without a name also if they do not differ. ``added`` and
+        ``removed``: sheets, if there are any
+    """
+    if not before or not after:
+        return None
+    old = {table.name: table for table in before}
+    new = {table.name: table for table in after}
+    if len(old) < len(before) or len(new) < len(after) or (None in old) is not (None in new):
+        return None
+    tables = [found for name in new if name in old and (found := _of_table(old[name], new[name]))]
+    sheets = _without_empty(
+        added=[name for name in new if name not in old],
+        removed=[name for name in old if name not in new],
+    )
+    found = {"tables": tables, **sheets}
+    is_small = len(json.dumps(found, ensure_ascii=False).encode()) <= MOST_BYTES
+    return found if is_small and (tables or sheets) else None
+
+
+def _of_table(before: TableShape, after: TableShape) -> dict[str, Any] | None:
+    if before.rows is None or after.rows is None or before.of_features is not after.of_features:
+        return None
+    old, new = before.columns or (), after.columns or ()
+    pairs = list(zip(old, new, strict=True)) if len(old) == len(new) else []
+    renamed = [[one, other] for one, other in pairs if one not in new and other not in old]
+    gone, come = ({pair[place] for pair in renamed} for place in (0, 1))
+    columns = _without_empty(
+        added=[name for name in new if name not in old and name not in come],
+        removed=[name for name in old if name not in new and name not in gone],
+        renamed=renamed,
+    )
+    if before.name is not None and before.rows == after.rows and not columns:
+        return None
+    found = {"name": before.name, "rows": [before.rows, after.rows], **columns}
+    return {**found, "features": True} if after.of_features else found
+
+
+def _without_empty(**lists: list[Any]) -> dict[str, list[Any]]:
+    return {name: values for name, values in lists.items() if values}

@@ -1,4 +1,5 @@
-"""The rules of a check by the policy ``hdx``: the meaning of each answer for a resource.
+"""The rules of a check by the policy ``hdx``: the meaning of each answer for a resource; and what a check takes
+and gives, as plain data.
 
 Pure: no network, database or clock. After each step of a check, one of these functions decides the next one:
 
@@ -20,11 +21,19 @@ dates that a server makes for each answer.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from enum import Enum
-from typing import NamedTuple
+from http import HTTPStatus
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..web.errors import FailureReason
+from ..web.exchange import Answer, can_be_sent, parse_http_date
+from .formats import Shape
+from .selection import SelectionReason
+
+if TYPE_CHECKING:
+    from ..copies.store import StagedBody
 
 MADE_ON_THE_FLY = timedelta(minutes=1)
 """A Last-Modified this close to the answer's Date, or to its receipt, was made for the answer."""
@@ -114,6 +123,107 @@ class KnownContent(NamedTuple):
     """The promised format, if the last file was of another kind; None if it fitted."""
     found: str | None = None
     """The kind of that file, in words."""
+
+
+class ResourceToCheck(NamedTuple):
+    """A resource that a run has chosen, with all that its check needs to know.
+
+    :ivar last_change: the resource's last modification by its evidence
+    :ivar fresh_after: a resource that changed after this moment is fresh now; None if no date makes it fresh
+    :ivar hash_anyway: whether the file is read even if the server reports no change
+    :ivar format: as the catalogue declares it
+    :ivar mimetype: as the catalogue declares it; None if a check has written it into the resource
+    :ivar keep_copy: whether a good file is staged for a copy
+    :ivar has_shape: whether the shape of the stored content was read
+    :ivar is_new: whether this run is the first to see the resource
+    :ivar is_touched: whether the resource's own date is later than at the previous run
+    :ivar why: why the run chose the resource; None if nothing was chosen
+    :ivar every_days: the days between two changes that are expected, if these are the reason
+    """
+
+    resource_id: str
+    package_id: str
+    url: str
+    memory: KnownContent = KnownContent()
+    last_change: datetime | None = None
+    fresh_after: datetime | None = None
+    hash_anyway: bool = False
+    format: str | None = None
+    mimetype: str | None = None
+    keep_copy: bool = False
+    has_shape: bool = False
+    is_new: bool = False
+    is_touched: bool = False
+    why: SelectionReason | None = None
+    every_days: int | None = None
+
+
+class Attempt(NamedTuple):
+    """A check as it is stored in the resource's history.
+
+    :ivar at: end of the check, aware
+    :ivar status: of the last answer; None if there was none
+    :ivar reason: why there was no answer, a value of :class:`..web.errors.FailureReason`, or
+        ``format`` if the answer was of no use; else None
+    :ivar words: the failure in words for people, without secrets; None if there was none
+    :ivar received: bytes of the body
+    :ivar seconds: of the last request, without waiting in our own queues
+    :ivar final_url: URL after redirects, without secrets; None if it is the resource's URL
+    :ivar modified: the Last-Modified that was believed
+    """
+
+    at: datetime
+    method: str
+    outcome: Outcome
+    status: int | None = None
+    reason: str | None = None
+    words: str | None = None
+    received: int = 0
+    seconds: float = 0.0
+    final_url: str | None = None
+    etag: str | None = None
+    last_modified: str | None = None
+    modified: datetime | None = None
+
+
+class CheckResult(NamedTuple):
+    """The result of a resource's check.
+
+    :ivar host: of the resource's URL, normalised; empty if the URL names none
+    :ivar memory: what to store for the next check
+    :ivar modified: a newer Last-Modified: evidence ``http header``
+    :ivar changed_at: when a new hash was found that is confirmed now: evidence ``hash``
+    :ivar hashed: whether the file was read and hashed
+    :ivar counts_as_failure: whether the result counts towards "broken": certain, and the URL's own fault
+    :ivar size: of the file, if it was read whole
+    :ivar shape: of the file's tables, empty if it is uncertain; None if it was not read
+    :ivar mimetype: as the server says, without parameters; None if the server says nothing, or the answer was
+        of no use
+    :ivar hides_changes: whether the validators stayed the same although the file has changed; None if it has
+        not changed
+    :ivar put_off: whether no request was sent because the host gives no answers. Ignore ``outcome``: the next
+        run checks the URL.
+    :ivar staged: a good file, staged for a copy; the receiver closes it
+    """
+
+    resource: ResourceToCheck
+    host: str
+    outcome: Outcome
+    memory: KnownContent
+    attempt: Attempt
+    modified: datetime | None = None
+    changed_at: datetime | None = None
+    hashed: bool = False
+    counts_as_failure: bool = False
+    size: int | None = None
+    shape: Shape | None = None
+    mimetype: str | None = None
+    has_etag: bool = False
+    has_last_modified: bool = False
+    agreement: Agreement | None = None
+    hides_changes: bool | None = None
+    put_off: bool = False
+    staged: StagedBody | None = None
 
 
 class AnswerHeaders(NamedTuple):
@@ -382,3 +492,100 @@ def _seen(memory: KnownContent, headers: AnswerHeaders, digest: str) -> KnownCon
 
 def _detector(digest: str) -> str:
     return digest.partition(":")[0]
+
+
+# Headers and statuses
+
+_LONGEST_VALIDATOR = 1024
+"""Longest validator that is stored; an ETag has some forty characters."""
+
+REQUEST_DENIED = 999
+"""LinkedIn's own status for suspected bots. It is not registered with IANA."""
+
+BOT_WALLS: tuple[tuple[str, frozenset[str]], ...] = (
+    # https://developers.cloudflare.com/cloudflare-challenges/challenge-types/challenge-pages/detect-response/
+    ("cf-mitigated", frozenset({"challenge"})),
+    # 202 and 405:
+    # https://docs.aws.amazon.com/waf/latest/developerguide/waf-captcha-and-challenge-how-it-works.html
+    ("x-amzn-waf-action", frozenset({"challenge", "captcha"})),
+    # https://vercel.com/docs/headers/response-headers
+    ("x-vercel-mitigated", frozenset({"challenge", "deny"})),
+)
+"""Headers and values by which a bot wall says that it answered in place of the site.
+
+Only documented signs are listed. A wall that answers with 401, 403 or 429 needs no row.
+"""
+
+
+def read_headers(answer: Answer) -> AnswerHeaders:
+    """Return the headers of an answer that decide."""
+    headers, modified, date, age = answer.headers, None, None, timedelta(0)
+    text = headers.get("Last-Modified")
+    # A 304 counts whatever its dates, and parsing them is half of the work on its headers.
+    if text is not None and answer.status != 304:
+        modified = parse_http_date(text)
+        # These two are only compared with Last-Modified.
+        date = parse_http_date(headers.get("Date", ""))
+        age = _age(headers.get("Age", ""))
+    return AnswerHeaders(
+        answer.status,
+        storable_validator(headers.get("ETag")),
+        storable_validator(text),
+        modified,
+        date,
+        is_bot_wall(answer.status, headers),
+        headers.get("Content-Length") == "0",
+        age,
+    )
+
+
+def is_bot_wall(status: int, headers: Mapping[str, str]) -> bool:
+    """Decide whether a bot wall answered in place of the site.
+
+    :param headers: a mapping that ignores the case of names
+    """
+    if status == REQUEST_DENIED:
+        return True
+    # Hardly any answer has one of these headers.
+    return any(
+        name in headers and headers[name].strip().lower() in values for name, values in BOT_WALLS
+    )
+
+
+def _age(text: str) -> timedelta:
+    """Return the time in an Age header (RFC 9111, section 5.1); 0 if it names none."""
+    text = text.strip()
+    is_number = text.isascii() and text.isdigit() and len(text) <= 9
+    return timedelta(seconds=int(text) if is_number else 0)
+
+
+def storable_validator(value: str | None) -> str | None:
+    """Return a validator if it can be stored and sent back."""
+    if not value or len(value) > _LONGEST_VALIDATOR or not can_be_sent(value):
+        return None
+    return value
+
+
+def mimetype_of(answer: Answer) -> str | None:
+    """Return the media type in Content-Type, without parameters; None if there is no usable one."""
+    text = answer.headers.get("Content-Type", "").partition(";")[0].strip().lower()
+    return text if text.count("/") == 1 and len(text) <= 127 and can_be_sent(text) else None
+
+
+def outcome_in_words(step: Decision, headers: AnswerHeaders) -> str | None:
+    """Return why an answer was of no use, in words for people; None if it was."""
+    if step.outcome is Outcome.ERROR:
+        unasked = " to a request without conditions" if headers.status == 304 else ""
+        return f"answered {status_in_words(headers.status)}{unasked}"
+    if step.outcome is Outcome.CANNOT_TELL:
+        answered = "a bot wall answered" if headers.wall else "answered"
+        return f"{answered} {status_in_words(headers.status)}: the link may still work in a browser"
+    return None
+
+
+def status_in_words(status: int) -> str:
+    """Return a status with its name: ``404 (Not Found)``."""
+    try:
+        return f"{status} ({HTTPStatus(status).phrase})"
+    except ValueError:
+        return str(status)

@@ -20,7 +20,7 @@ import sqlalchemy as sa
 
 from ..ckan_adapter.core import model
 from ..dates import utc
-from .results import CheckResult
+from .decisions import CheckResult
 
 FIELDS = ("last_modified", "size", "mimetype", "hash")
 """Columns of CKAN's table ``resource``."""

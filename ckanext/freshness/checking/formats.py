@@ -18,12 +18,16 @@ from __future__ import annotations
 
 import re
 import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
+from typing import NamedTuple
 
 from ..aging.messages import N_
-from .content import FIRST_BYTES
+
+FIRST_BYTES = 4096
+"""Bytes from the beginning of a file that decide its kind; fewer if the file is smaller."""
 
 SHORT = FIRST_BYTES
 """A text of fewer bytes in place of data is an error text. The first bytes hold all of it."""
@@ -431,3 +435,37 @@ def _known_media_type(declared: str) -> str | None:
     if "://" in name:
         name = name.rpartition("/media-types/")[2]
     return MEDIA_TYPES.get(name)
+
+
+# Tables
+
+
+class TableShape(NamedTuple):
+    """A table of a file.
+
+    Fields: the name of its sheet (None if the file has one table without a name), the number of its rows
+    without the header, and the names of its columns; both None if it has no clear header; and whether its rows
+    are the features of a GeoJSON file.
+    """
+
+    name: str | None
+    rows: int | None
+    columns: Sequence[str] | None
+    of_features: bool = False
+
+
+Shape = Sequence[TableShape]
+"""The tables of a file in their order; empty if nothing is certain."""
+
+
+def kind_of_text(formats: tuple[str, ...]) -> str | None:
+    """Return how to read the shape of a text: ``csv``, ``json``, or None if it has none.
+
+    :param formats: that the catalogue promises, see :class:`PromisedFormat`
+    """
+    found = {
+        "csv" if name in TABLES else "json"
+        for name in formats
+        if name in TABLES or name in ("json", "geojson")
+    }
+    return found.pop() if len(found) == 1 else None

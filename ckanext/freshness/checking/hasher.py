@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import io
 import json
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import NamedTuple
 
@@ -19,13 +20,14 @@ from ..copies.store import StagedBody, StoreError
 from ..sandbox import Unopened
 from ..sandbox.processes import ProcessLimits, Sandbox
 from ..web.exchange import Enough
-from . import shapes
-from .content import DETECTORS, FIRST_BYTES, RAW, ContentLimits, Detector
-from .formats import FileKind, kind
-from .shapes import Shape
+from .content import DETECTORS, RAW, ContentLimits, Detector, shape_of
+from .formats import FIRST_BYTES, FileKind, Shape, TableShape, kind
 
 _SMALL = 16 * 1024
 """A body up to this size is read to its end, so that its connection can be kept."""
+
+SMALL = 64 * 1024
+"""Delimited text up to this size is read in this process: handing it over would take longer."""
 
 _WORKBOOKS = frozenset({FileKind.OFFICE, FileKind.OPEN_DOCUMENT})
 
@@ -67,14 +69,13 @@ class ContentSandbox(Sandbox):
     async def shape(self, how: str, file: _Kept[bytes]) -> Shape:
         """Return the shape of a file; empty if it is uncertain.
 
-        :param how: ``workbook``, or how to read the text, see :func:`.shapes.kind_of_text`
+        :param how: see :func:`.content.shape_of`
         """
-        name = "workbooks:open_workbook" if how == "workbook" else "shapes:open_text"
         try:
-            answer = await self.run(f"{__package__}.{name}", how.encode(), file)
+            answer = await self.run(f"{__package__}.content:open_shape", how.encode(), file)
         except Unopened:
             return []
-        return shapes.from_json(json.loads(answer))
+        return [TableShape(*table) for table in json.loads(answer)]
 
 
 class HashedBody(NamedTuple):
@@ -82,20 +83,18 @@ class HashedBody(NamedTuple):
 
     :ivar hash: of the content. It begins with the detector's name: ``members:<hex>``
     :ivar size: in bytes
-    :ivar first: the first :data:`.content.FIRST_BYTES` bytes
-    :ivar shape: of its tables, empty if it is uncertain; None if it was not read
+    :ivar first: the first :data:`.formats.FIRST_BYTES` bytes
     """
 
     hash: str
     size: int
     first: bytes
-    shape: Shape | None = None
 
 
 class FirstBytes:
     """A :class:`ckanext.freshness.web.exchange.Sink` that keeps the first bytes of a body.
 
-    :ivar first: the first :data:`.content.FIRST_BYTES` bytes
+    :ivar first: the first :data:`.formats.FIRST_BYTES` bytes
     :ivar size: of the body in bytes, if it is small; else of the part that was read
     """
 
@@ -120,11 +119,11 @@ class FirstBytes:
 class Hasher:
     """A :class:`ckanext.freshness.web.exchange.Sink` that hashes one body.
 
-    If you may leave it without a result, :meth:`close` it or use it as a context manager.
+    Always :meth:`close` it.
 
     :param staged: also takes the body, for a copy. If the store takes no more, the body is hashed without a
         copy.
-    :param text: how to read the shape of a text, see :func:`.shapes.kind_of_text`; None if no such shape is
+    :param text: how to read the shape of a text, see :func:`.formats.kind_of_text`; None if no such shape is
         needed
     """
 
@@ -147,13 +146,7 @@ class Hasher:
         self._detector: type[Detector] | None = None
         self._is_decided = False
         """Whether the first bytes have decided about the detector."""
-        self._kept: _Kept[bytes] | None = _Kept(max_size=shapes.SMALL)
-
-    def __enter__(self) -> Hasher:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
+        self._kept: _Kept[bytes] | None = _Kept(max_size=SMALL)
 
     def restart(self) -> None:
         """Forget the pieces so far."""
@@ -214,28 +207,23 @@ class Hasher:
         staged, self._staged = self._staged, None
         return staged
 
-    async def result(self, wants_shape: Callable[[str], bool] = lambda hash_: False) -> HashedBody:
-        """Return the hash of a complete body, and remove the temporary files.
+    async def result(self) -> HashedBody:
+        """Return the hash of a complete body.
 
         A container that cannot be opened is hashed by its bytes: no body raises an exception.
-
-        :param wants_shape: decides by the hash whether the shape is read, too
         """
         if not self._is_decided:
             self._decide()
-        try:
-            hash_ = await self._content() or f"{RAW}:{self._sha256.hexdigest()}"
-            shape = await self._shape() if wants_shape(hash_) else None
-        finally:
-            self._close_kept()
-        return HashedBody(hash_, self._size, self._first, shape)
+        hash_ = await self._content() or f"{RAW}:{self._sha256.hexdigest()}"
+        return HashedBody(hash_, self._size, self._first)
 
     async def _content(self) -> str | None:
         if self._kept is None or self._detector is None:
             return None
         return await self._sandbox.fingerprint(self._detector, self._kept)
 
-    async def _shape(self) -> Shape:
+    async def shape(self) -> Shape:
+        """Return the shape of a complete body; empty if it is uncertain."""
         if self._kept is None:
             return []
         if self._detector is not None:
@@ -243,7 +231,7 @@ class Hasher:
             return await self._sandbox.shape("workbook", self._kept) if is_workbook else []
         if self._text is None:
             return []
-        if self._text == "csv" and self._size <= shapes.SMALL:
+        if self._text == "csv" and self._size <= SMALL:
             self._kept.seek(0)
-            return shapes.of_small_csv(self._kept.read())
+            return shape_of("csv", io.BytesIO(self._kept.read()))
         return await self._sandbox.shape(self._text, self._kept)

@@ -8,22 +8,32 @@ each resource gets a result of its own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..copies.store import StagedBody
 from ..web.errors import FetchError
 from ..web.exchange import Answer, Body, Request, RequestAttempts, Sink
 from ..web.urls import Target, display_url
-from . import decisions, shapes
-from .answer_headers import mimetype_of, outcome_in_words, read_headers, status_in_words
-from .decisions import AnswerHeaders, Decision, KnownContent, NextRequest, Outcome
+from . import decisions
+from .decisions import (
+    AnswerHeaders,
+    Attempt,
+    CheckResult,
+    Decision,
+    NextRequest,
+    Outcome,
+    ResourceToCheck,
+    mimetype_of,
+    outcome_in_words,
+    read_headers,
+    status_in_words,
+)
 from .engine import NextStep, check_all
-from .formats import FormatMismatch, PromisedFormat, is_tabular, promise, verdict
+from .formats import FormatMismatch, Shape, is_tabular, kind_of_text, promise, verdict
 from .hasher import ContentSandbox, FirstBytes, HashedBody, Hasher
-from .results import Attempt, CheckResult, ResourceToCheck
 
 if TYPE_CHECKING:
     from ..web.client import Client
@@ -147,112 +157,89 @@ class HdxCheck:
         for resource in self._resources:
             if self._first_hash is not None or _lacks_shape(resource):
                 promised = promise(resource.format, resource.mimetype)
-                if kind := shapes.kind_of_text(promised.formats):
+                if kind := kind_of_text(promised.formats):
                     return kind
         return None
-
-    def _wants_shape(self, hash_: str) -> bool:
-        """Decide by the hash of a body whether its shape is to be stored with it."""
-        if self._first_hash is not None:
-            return hash_ == self._first_hash
-        headers = self._headers
-        assert headers is not None
-        return any(
-            _lacks_shape(resource)
-            and decisions.after_hash(resource.memory, headers, hash_, None).next is NextRequest.END
-            for resource in self._resources
-        )
 
     async def answered(self, answer: Answer, sink: _Sink) -> NextStep:
         if self._conditional and decisions.refuses_conditions(answer.status):
             self._conditional = False
             self._request = self._ask()
             return NextStep.ASK_NOW
-        hashed = None if self._hasher is None else await self._hasher.result(self._wants_shape)
+        hashed = None if self._hasher is None else await self._hasher.result()
         at = self._tools.now()
-        if self._first_hash is not None:
-            for result in self._after_second(answer, hashed, at):
-                sink(result)
-            self.close()
-            return NextStep.END
-        unconfirmed: list[ResourceToCheck] = []
-        steps: list[Decision] = []
-        for resource, step in zip(self._resources, self._steps, strict=True):
-            result_or_step = self._after_first(resource, step, answer, hashed, at)
-            if isinstance(result_or_step, CheckResult):
-                sink(result_or_step)
+        judge = self._after_first if self._first_hash is None else self._after_second
+        found = [
+            (resource, judge(resource, step, answer, hashed))
+            for resource, step in zip(self._resources, self._steps, strict=True)
+        ]
+        shape = await self._shape(found)
+        unconfirmed = []
+        for resource, judged in found:
+            if judged.step.next is NextRequest.CONFIRM:
+                unconfirmed.append((resource, judged.step))
             else:
-                unconfirmed.append(resource)
-                steps.append(result_or_step)
+                sink(self._result(resource, judged, answer, at, hashed, shape))
         self.close()
         if not unconfirmed:
             return NextStep.END
         assert hashed is not None
-        self._resources, self._steps = unconfirmed, steps
+        self._resources = [resource for resource, _ in unconfirmed]
+        self._steps = [step for _, step in unconfirmed]
         self._first_hash, self._first_at = hashed.hash, at
         self._conditional = False
         self._request = self._ask()
         return NextStep.CONFIRM
 
+    async def _shape(self, found: Iterable[tuple[ResourceToCheck, _Judged]]) -> Shape | None:
+        """Return the shape of the body if it is to be stored with a hash that is certain."""
+        is_wanted = any(
+            judged.is_hashed
+            and judged.step.next is NextRequest.END
+            and (judged.step.changed or (self._first_hash is None and _lacks_shape(resource)))
+            for resource, judged in found
+        )
+        return await self._hasher.shape() if is_wanted and self._hasher is not None else None
+
     def _after_first(
-        self,
-        resource: ResourceToCheck,
-        step: Decision,
-        answer: Answer,
-        hashed: HashedBody | None,
-        at: datetime,
-    ) -> CheckResult | Decision:
-        """Return a resource's result by the first answer, or a decision that the second one is to confirm."""
+        self, resource: ResourceToCheck, step: Decision, answer: Answer, hashed: HashedBody | None
+    ) -> _Judged:
+        """Judge the first answer for a resource."""
         headers = self._headers
         assert headers is not None
-        if not (step.next is NextRequest.HASH or step.outcome is Outcome.HEADER):
-            words = outcome_in_words(step, headers)
-            return self._result(resource, step, answer, at, words=words)
-        body = self._beginning if hashed is None else hashed
-        assert body is not None
-        judged = _judge(resource, body, answer)
         is_hashed = step.next is NextRequest.HASH
+        if not is_hashed and step.outcome is not Outcome.HEADER:
+            return _Judged(step, outcome_in_words(step, headers))
+        body = hashed or self._beginning
+        assert body is not None
+        mismatch = _mismatch(resource, body, answer)
+        is_error = mismatch is not None and mismatch.is_error
         digest = hashed.hash if hashed is not None and is_hashed else None
         step = decisions.after_body(
-            resource.memory, headers, step, fits=not judged.is_error, digest=digest
+            resource.memory, headers, step, fits=not is_error, digest=digest
         )
-        if step.next is NextRequest.CONFIRM:
-            return step
-        if judged.is_error:
-            words = str(judged.mismatch)
-            return self._result(resource, step, answer, at, words=words, reason="format")
-        certain = hashed if is_hashed else None
-        return self._result(resource, step, answer, at, hashed=certain, judged=judged)
+        if is_error:
+            return _Judged(step, str(mismatch), "format")
+        return _Judged(_with_kind(step, resource, body, mismatch), is_hashed=is_hashed)
 
     def _after_second(
-        self, answer: Answer, hashed: HashedBody | None, at: datetime
-    ) -> Iterator[CheckResult]:
-        """Yield each resource's result by the second download."""
+        self, resource: ResourceToCheck, step: Decision, answer: Answer, hashed: HashedBody | None
+    ) -> _Judged:
+        """Judge the second download for a resource."""
         headers = self._headers
         assert headers is not None and self._first_hash is not None
-        for resource, before in zip(self._resources, self._steps, strict=True):
-            words = judged = None
-            if hashed is None:
-                words = f"answered {status_in_words(headers.status)} to the second download"
-            elif (judged := _judge(resource, hashed, answer)).is_error:
-                words = f"at the second download {judged.mismatch}"
-            good = hashed if words is None else None
-            step = decisions.after_confirmation(
-                resource.memory,
-                headers,
-                self._first_hash,
-                None if good is None else good.hash,
-                before.modified,
-            )
-            yield self._result(
-                resource,
-                step,
-                answer,
-                at,
-                words=words,
-                hashed=good,
-                judged=None if good is None else judged,
-            )
+        mismatch = words = None
+        if hashed is None:
+            words = f"answered {status_in_words(headers.status)} to the second download"
+        elif (mismatch := _mismatch(resource, hashed, answer)) and mismatch.is_error:
+            words = f"at the second download {mismatch}"
+        good = hashed if words is None else None
+        step = decisions.after_confirmation(
+            resource.memory, headers, self._first_hash, good and good.hash, step.modified
+        )
+        if good is not None:
+            step = _with_kind(step, resource, good, mismatch)
+        return _Judged(step, words, is_hashed=good is not None)
 
     def failed(self, error: FetchError, sink: _Sink) -> NextStep:
         self.close()
@@ -297,41 +284,40 @@ class HdxCheck:
     def _result(
         self,
         resource: ResourceToCheck,
-        step: Decision,
+        judged: _Judged,
         answer: Answer,
         at: datetime,
-        *,
-        words: str | None = None,
-        reason: str | None = None,
-        hashed: HashedBody | None = None,
-        judged: _JudgedBody | None = None,
+        hashed: HashedBody | None,
+        shape: Shape | None,
     ) -> CheckResult:
-        headers, outcome, memory = self._headers, step.outcome, resource.memory
+        step, headers, memory = judged.step, self._headers, resource.memory
+        outcome = step.outcome
         assert headers is not None and outcome is not None
         etag, last_modified = headers.etag, headers.last_modified_text
         if outcome is Outcome.NOT_MODIFIED:
             # A 304 need not repeat the validators that it confirms.
             etag, last_modified = etag or memory.etag, last_modified or memory.last_modified
         is_useful = outcome not in _USELESS
+        certain = hashed if judged.is_hashed else None
         agreement = hides_changes = staged = None
-        if hashed is not None and outcome is not Outcome.API:
-            agreement = decisions.agreement(memory, headers, hashed.hash)
+        if certain is not None and outcome is not Outcome.API:
+            agreement = decisions.agreement(memory, headers, certain.hash)
             if outcome is Outcome.CHANGED:
-                hides_changes = decisions.hides_changes(memory, headers, hashed.hash)
+                hides_changes = decisions.hides_changes(memory, headers, certain.hash)
             if is_useful and self._hasher is not None:
                 staged = self._hasher.take_staged()
         return CheckResult(
             resource,
             self._host,
             outcome,
-            step.memory if judged is None else judged.remembered(step.memory),
+            step.memory,
             Attempt(
                 at=at,
                 method="GET",
                 outcome=outcome,
                 status=answer.status,
-                reason=reason,
-                words=words,
+                reason=judged.reason,
+                words=judged.words,
                 received=answer.on_wire,
                 seconds=answer.seconds,
                 final_url=self._redirected_to(answer.final_url),
@@ -341,10 +327,10 @@ class HdxCheck:
             ),
             modified=step.modified,
             changed_at=self._first_at if step.changed else None,
-            hashed=hashed is not None or self._first_hash is not None,
+            hashed=judged.is_hashed or self._first_hash is not None,
             counts_as_failure=step.counts_as_failure,
-            size=None if hashed is None else hashed.size,
-            shape=None if hashed is None else hashed.shape,
+            size=None if certain is None else certain.size,
+            shape=None if certain is None else shape,
             mimetype=mimetype_of(answer) if is_useful else None,
             has_etag=is_useful and bool(etag),
             has_last_modified=is_useful and bool(last_modified),
@@ -360,45 +346,46 @@ class HdxCheck:
         return display_url(url) if url != self._request.start.url else None
 
 
-@dataclass(frozen=True, slots=True)
-class _JudgedBody:
-    """A body, compared with the format that the catalogue promises.
+class _Judged(NamedTuple):
+    """What an answer means for a resource.
 
-    :ivar mismatch: None if the body may be of the promised format
+    :ivar words: why the answer was of no use
+    :ivar is_hashed: whether the body is the file, so that its hash is certain
     """
 
-    promised: PromisedFormat
-    mismatch: FormatMismatch | None
-    body: HashedBody | FirstBytes
-
-    @property
-    def is_error(self) -> bool:
-        return self.mismatch is not None and self.mismatch.is_error
-
-    def remembered(self, memory: KnownContent) -> KnownContent:
-        """Return the content to store, with the kind of this body, which is a usable file."""
-        tabular = (
-            self.promised.is_table
-            and self.mismatch is None
-            and is_tabular(self.body.first, self.body.size)
-        )
-        return memory._replace(
-            tabular=tabular,
-            promised=None if self.mismatch is None else self.mismatch.promised,
-            found=None if self.mismatch is None else self.mismatch.found.value,
-        )
+    step: Decision
+    words: str | None = None
+    reason: str | None = None
+    is_hashed: bool = False
 
 
-def _judge(resource: ResourceToCheck, body: HashedBody | FirstBytes, answer: Answer) -> _JudgedBody:
-    promised = promise(resource.format, resource.mimetype)
-    mismatch = verdict(
-        promised,
+def _mismatch(
+    resource: ResourceToCheck, body: HashedBody | FirstBytes, answer: Answer
+) -> FormatMismatch | None:
+    """Return how a body differs from the format that the catalogue promises; None if it may fit."""
+    return verdict(
+        promise(resource.format, resource.mimetype),
         body.first,
         body.size,
         was_tabular=resource.memory.tabular,
         was_coded="Content-Encoding" in answer.headers,
     )
-    return _JudgedBody(promised, mismatch, body)
+
+
+def _with_kind(
+    step: Decision,
+    resource: ResourceToCheck,
+    body: HashedBody | FirstBytes,
+    mismatch: FormatMismatch | None,
+) -> Decision:
+    """Return a decision about a usable file that also stores the kind of the file."""
+    is_table = promise(resource.format, resource.mimetype).is_table
+    memory = step.memory._replace(
+        tabular=is_table and mismatch is None and is_tabular(body.first, body.size),
+        promised=None if mismatch is None else mismatch.promised,
+        found=None if mismatch is None else mismatch.found.value,
+    )
+    return step._replace(memory=memory)
 
 
 def _lacks_shape(resource: ResourceToCheck) -> bool:

@@ -17,8 +17,7 @@ from ..dates import utc, utc_text
 from ..web.errors import FailureReason
 from ..web.exchange import storable
 from . import data_changes
-from .decisions import Outcome
-from .results import CheckResult
+from .decisions import CheckResult, Outcome
 
 ATTEMPTS = 5
 """Number of checks stored in a resource's history."""

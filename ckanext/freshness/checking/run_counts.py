@@ -17,8 +17,7 @@ from typing import Any, NamedTuple
 
 from ..aging.frequency import AS_NEEDED, LIVE, NEVER
 from ..aging.status import Status
-from .decisions import Agreement, Outcome
-from .results import CheckResult, ResourceToCheck
+from .decisions import Agreement, CheckResult, Outcome, ResourceToCheck
 from .selection import Candidate, SelectionReason
 
 HOSTS_KEPT = 500

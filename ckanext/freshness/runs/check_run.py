@@ -28,10 +28,10 @@ from ..aging.messages import NN_
 from ..checking import check_rows, dataset_rows, run_records
 from ..checking.background_loop import in_batches
 from ..checking.content import DETECTORS
+from ..checking.decisions import CheckResult, ResourceToCheck
 from ..checking.hasher import ContentSandbox
 from ..checking.hdx_check import HdxTools, check_resources
 from ..checking.learned import REACHABLE, LearnedSelection
-from ..checking.results import CheckResult, ResourceToCheck
 from ..checking.run_counts import RunCounts
 from ..checking.selection import (
     LEARNED,

@@ -20,7 +20,7 @@ import sqlalchemy as sa
 
 from .. import settings
 from ..checking import check_rows
-from ..checking.results import CheckResult, ResourceToCheck
+from ..checking.decisions import CheckResult, ResourceToCheck
 from ..ckan_adapter import harvest
 from ..ckan_adapter.core import model
 from ..copies import store_keys

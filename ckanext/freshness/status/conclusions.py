@@ -12,8 +12,7 @@ from typing import Any
 from .. import settings
 from ..aging.evidence import DatedEvidence, Evidence
 from ..checking import data_changes, dataset_rows, fields, result_writer
-from ..checking.decisions import Outcome
-from ..checking.results import CheckResult
+from ..checking.decisions import CheckResult, Outcome
 from ..checking.selection import is_broken
 from ..ckan_adapter.core import model
 from . import indexing

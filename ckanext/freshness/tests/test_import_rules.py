@@ -89,7 +89,6 @@ HARVESTING = {"fdp": ("packages",), "rdf": ("fdp", "packages"), "packages": ("fd
 
 PURE = (
     *("aging/", "checking/decisions.py", "checking/content.py", "checking/selection.py"),
-    "checking/shapes.py",
     "checking/learned.py",
     *(f"iati/policy/{name}.py" for name in ("attempts", "iati_file", "rules", "state")),
     *("harvesting/record.py", "harvesting/strategy.py"),

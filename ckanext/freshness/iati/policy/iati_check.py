@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
-from ...checking.answer_headers import mimetype_of, storable_validator
+from ...checking.decisions import mimetype_of, storable_validator
 from ...checking.engine import NextStep, check_all
 from ...copies.store import StagedBody, StoreError
 from ...web.errors import FetchError

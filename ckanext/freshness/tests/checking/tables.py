@@ -9,8 +9,13 @@ import sqlalchemy as sa
 
 from ckanext.freshness import settings
 from ckanext.freshness.checking import check_rows, result_writer
-from ckanext.freshness.checking.decisions import KnownContent, Outcome
-from ckanext.freshness.checking.results import Attempt, CheckResult, ResourceToCheck
+from ckanext.freshness.checking.decisions import (
+    Attempt,
+    CheckResult,
+    KnownContent,
+    Outcome,
+    ResourceToCheck,
+)
 from ckanext.freshness.checking.selection import Candidate
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.dates import utc

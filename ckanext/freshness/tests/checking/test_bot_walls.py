@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from ckanext.freshness.checking.answer_headers import is_bot_wall
 from ckanext.freshness.checking.decisions import (
     Agreement,
     AnswerHeaders,
     KnownContent,
     agreement,
     hides_changes,
+    is_bot_wall,
 )
 
 

@@ -13,9 +13,8 @@ from ckan.tests.helpers import changed_config
 from ckanext.freshness import settings
 from ckanext.freshness.checking import check_rows
 from ckanext.freshness.checking.check_rows import SyncedRows
-from ckanext.freshness.checking.decisions import KnownContent, Outcome
+from ckanext.freshness.checking.decisions import KnownContent, Outcome, ResourceToCheck
 from ckanext.freshness.checking.learned import rate
-from ckanext.freshness.checking.results import ResourceToCheck
 from ckanext.freshness.checking.selection import (
     IS_BROKEN,
     NO_HISTORY,

@@ -9,8 +9,13 @@ import pytest
 
 from ckanext.freshness.aging.evidence import Evidence
 from ckanext.freshness.checking import data_changes
-from ckanext.freshness.checking.decisions import KnownContent, Outcome
-from ckanext.freshness.checking.results import Attempt, CheckResult, ResourceToCheck
+from ckanext.freshness.checking.decisions import (
+    Attempt,
+    CheckResult,
+    KnownContent,
+    Outcome,
+    ResourceToCheck,
+)
 from ckanext.freshness.tests.checking.rows import NOW
 
 KNOWN = KnownContent(hash="sha256:a")

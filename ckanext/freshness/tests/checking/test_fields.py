@@ -8,8 +8,13 @@ from typing import Any
 import pytest
 
 from ckanext.freshness.checking import fields
-from ckanext.freshness.checking.decisions import KnownContent, Outcome
-from ckanext.freshness.checking.results import Attempt, CheckResult, ResourceToCheck
+from ckanext.freshness.checking.decisions import (
+    Attempt,
+    CheckResult,
+    KnownContent,
+    Outcome,
+    ResourceToCheck,
+)
 
 NOW = datetime(2026, 11, 21, 2, tzinfo=timezone.utc)
 FINDING = CheckResult(

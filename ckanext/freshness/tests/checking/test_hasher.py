@@ -10,19 +10,19 @@ import resource
 import signal
 import tracemalloc
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from ckanext.freshness.checking.content import (
     DETECTORS,
-    FIRST_BYTES,
     MIB,
     ContentLimits,
     Detector,
 )
-from ckanext.freshness.checking.hasher import ContentSandbox, HashedBody, Hasher
-from ckanext.freshness.checking.shapes import SMALL
+from ckanext.freshness.checking.formats import FIRST_BYTES
+from ckanext.freshness.checking.hasher import SMALL, ContentSandbox, HashedBody, Hasher
 from ckanext.freshness.sandbox.processes import ProcessLimits
 from ckanext.freshness.tests.checking.hostile import Hostile
 from ckanext.freshness.tests.checking.workbooks import Cells, archive, workbook
@@ -57,9 +57,9 @@ HOSTILE: tuple[type[Detector], ...] = (Hostile, *DETECTORS)
 
 async def one(sandbox: ContentSandbox, data: bytes) -> HashedBody:
     """Hash a body in one piece."""
-    hasher = Hasher(sandbox)
-    hasher.write(data)
-    return await hasher.result()
+    with closing(Hasher(sandbox)) as hasher:
+        hasher.write(data)
+        return await hasher.result()
 
 
 def hashed(
@@ -125,7 +125,7 @@ def test_a_body_that_broke_off_is_forgotten() -> None:
     async def run() -> HashedBody:
         with (
             ContentSandbox(HOSTILE, None, PROCESS, workers=1) as sandbox,
-            Hasher(sandbox) as hasher,
+            closing(Hasher(sandbox)) as hasher,
         ):
             hasher.write(b"<html>" + bytes(1000))
             hasher.restart()
@@ -171,6 +171,7 @@ def test_nothing_is_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
             assert list(tmp_path.iterdir()) == []
             left.close()
             assert detector_of(await done.result()) == "members"
+            done.close()
             assert open_descriptors() == started
 
     asyncio.run(run())

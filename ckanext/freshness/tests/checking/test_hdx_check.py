@@ -17,11 +17,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ckanext.freshness.checking.decisions import Agreement, KnownContent, Outcome
+from ckanext.freshness.checking.decisions import (
+    Agreement,
+    CheckResult,
+    KnownContent,
+    Outcome,
+    ResourceToCheck,
+)
+from ckanext.freshness.checking.formats import TableShape
 from ckanext.freshness.checking.hasher import ContentSandbox
 from ckanext.freshness.checking.hdx_check import HdxTools, check_resources
-from ckanext.freshness.checking.results import CheckResult, ResourceToCheck
-from ckanext.freshness.checking.shapes import TableShape
 from ckanext.freshness.tests.checking.workbooks import workbook
 from ckanext.freshness.tests.servers import faults
 from ckanext.freshness.tests.servers.base import Answer

@@ -20,10 +20,9 @@ from typing import Any
 
 import pytest
 
-from ckanext.freshness.checking.decisions import KnownContent, Outcome
+from ckanext.freshness.checking.decisions import CheckResult, KnownContent, Outcome, ResourceToCheck
 from ckanext.freshness.checking.hasher import ContentSandbox
 from ckanext.freshness.checking.hdx_check import HdxTools, check_resources
-from ckanext.freshness.checking.results import CheckResult, ResourceToCheck
 from ckanext.freshness.tests.checking.hostile_cases import ENCRYPTED, GIVEN, KNOWN, SERVED, Case
 from ckanext.freshness.tests.servers.faults import Raw
 from ckanext.freshness.tests.servers.hostile import (

@@ -11,9 +11,8 @@ from hypothesis import settings as sized
 from hypothesis import strategies as st
 
 from ckanext.freshness.checking import check_rows, result_writer
-from ckanext.freshness.checking.decisions import KnownContent, Outcome
+from ckanext.freshness.checking.decisions import Attempt, CheckResult, KnownContent, Outcome
 from ckanext.freshness.checking.result_writer import EFFECTS
-from ckanext.freshness.checking.results import Attempt, CheckResult
 from ckanext.freshness.checking.selection import SelectionReason
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.tests.checking.tables import (

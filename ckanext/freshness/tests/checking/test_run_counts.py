@@ -12,8 +12,14 @@ from hypothesis import strategies as st
 
 from ckanext.freshness.aging.frequency import AS_NEEDED, LIVE, NEVER
 from ckanext.freshness.aging.status import Status
-from ckanext.freshness.checking.decisions import Agreement, KnownContent, Outcome
-from ckanext.freshness.checking.results import Attempt, CheckResult, ResourceToCheck
+from ckanext.freshness.checking.decisions import (
+    Agreement,
+    Attempt,
+    CheckResult,
+    KnownContent,
+    Outcome,
+    ResourceToCheck,
+)
 from ckanext.freshness.checking.run_counts import (
     ALL_HOSTS,
     HOSTS_KEPT,

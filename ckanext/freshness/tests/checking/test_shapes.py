@@ -13,11 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ckanext.freshness.checking import shapes
-from ckanext.freshness.checking.formats import promise
+from ckanext.freshness.checking.content import shape_of
+from ckanext.freshness.checking.data_changes import difference
+from ckanext.freshness.checking.formats import Shape, TableShape, kind_of_text, promise
 from ckanext.freshness.checking.hasher import ContentSandbox
-from ckanext.freshness.checking.shapes import Shape, TableShape, difference
-from ckanext.freshness.checking.workbooks import of_workbook
 from ckanext.freshness.tests.checking.workbooks import workbook
 
 PLAIN = b"id,name\na1,x\na2,y\n"
@@ -73,8 +72,7 @@ CSV: dict[str, tuple[bytes, Shape]] = {
 @pytest.mark.parametrize("name", CSV)
 def test_delimited_text(name: str) -> None:
     data, expected = CSV[name]
-    assert shapes.of_small_csv(data) == expected
-    assert shapes.of_text("csv", io.BytesIO(data)) == expected
+    assert shape_of("csv", io.BytesIO(data)) == expected
 
 
 @given(
@@ -94,10 +92,9 @@ def test_what_is_written_is_counted(
     writer.writerow(["the id", "the name"])
     writer.writerows(rows)
     data = text.getvalue().encode()
-    found = shapes.of_small_csv(data)
+    found = shape_of("csv", io.BytesIO(data))
     # Another delimiter may seem to fit as well. Then nothing is certain; wrong is never said.
     assert found in ([], table(len(rows), "the id", "the name"))
-    assert found == shapes.of_text("csv", io.BytesIO(data))
 
 
 def test_a_large_text_is_read_in_the_sandbox() -> None:
@@ -157,7 +154,7 @@ JSON: dict[str, tuple[bytes, Shape]] = {
 @pytest.mark.parametrize("name", JSON)
 def test_json(name: str) -> None:
     data, expected = JSON[name]
-    assert shapes.of_text("json", io.BytesIO(data)) == expected
+    assert shape_of("json", io.BytesIO(data)) == expected
 
 
 def test_workbooks() -> None:
@@ -169,11 +166,11 @@ def test_workbooks() -> None:
             "Empty": {},
         }
     )
-    assert of_workbook(io.BytesIO(file)) == [
+    assert shape_of("workbook", io.BytesIO(file)) == [
         TableShape("Data", 2, ["id", "name"]),
         *(TableShape(name, None, None) for name in ("Notes", "Numbers", "Empty")),
     ]
-    assert of_workbook(io.BytesIO(b"PK\x03\x04")) == []
+    assert shape_of("workbook", io.BytesIO(b"PK\x03\x04")) == []
 
 
 @pytest.mark.parametrize(
@@ -190,7 +187,7 @@ def test_workbooks() -> None:
 def test_the_promised_format_decides(
     declared: str, media_type: str | None, kind: str | None
 ) -> None:
-    assert shapes.kind_of_text(promise(declared, media_type).formats) == kind
+    assert kind_of_text(promise(declared, media_type).formats) == kind
 
 
 def sheets(**named: tuple[int | None, list[str]]) -> Shape:

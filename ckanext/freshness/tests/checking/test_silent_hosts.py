@@ -10,8 +10,7 @@ from time import monotonic
 
 import pytest
 
-from ckanext.freshness.checking.decisions import KnownContent, Outcome
-from ckanext.freshness.checking.results import CheckResult
+from ckanext.freshness.checking.decisions import CheckResult, KnownContent, Outcome
 from ckanext.freshness.checking.run_counts import MetadataChange, ResourcePlace, RunCounts
 from ckanext.freshness.reporting import metrics
 from ckanext.freshness.tests.checking.test_hdx_check import run_check, visit

@@ -10,8 +10,7 @@ from time import monotonic
 
 import pytest
 
-from ckanext.freshness.checking.decisions import Outcome
-from ckanext.freshness.checking.results import CheckResult
+from ckanext.freshness.checking.decisions import CheckResult, Outcome
 from ckanext.freshness.tests.checking.test_hdx_check import run_check, visit
 from ckanext.freshness.tests.servers.name_server import NameServer
 from ckanext.freshness.tests.web.support import FileServer, asking

@@ -18,8 +18,13 @@ from ckan.tests import factories
 from ckan.tests.helpers import call_action
 
 from ckanext.freshness.checking import check_rows, result_writer
-from ckanext.freshness.checking.decisions import KnownContent, Outcome
-from ckanext.freshness.checking.results import Attempt, CheckResult, ResourceToCheck
+from ckanext.freshness.checking.decisions import (
+    Attempt,
+    CheckResult,
+    KnownContent,
+    Outcome,
+    ResourceToCheck,
+)
 from ckanext.freshness.checking.selection import SelectionReason
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.dates import utc, utc_text

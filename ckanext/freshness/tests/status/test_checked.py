@@ -13,8 +13,13 @@ from ckan.tests.helpers import changed_config
 
 from ckanext.freshness import settings
 from ckanext.freshness.checking import check_rows, fields, result_writer
-from ckanext.freshness.checking.decisions import KnownContent, Outcome
-from ckanext.freshness.checking.results import Attempt, CheckResult, ResourceToCheck
+from ckanext.freshness.checking.decisions import (
+    Attempt,
+    CheckResult,
+    KnownContent,
+    Outcome,
+    ResourceToCheck,
+)
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.ckan_adapter.packages import rebuild, solr_commit
 from ckanext.freshness.status import conclusions

@@ -16,9 +16,14 @@ from werkzeug.datastructures import FileStorage
 from ckanext.freshness import settings
 from ckanext.freshness.aging.evidence import DatedEvidence, Evidence
 from ckanext.freshness.checking import check_rows, data_changes
-from ckanext.freshness.checking.decisions import KnownContent, Outcome
-from ckanext.freshness.checking.results import Attempt, CheckResult, ResourceToCheck
-from ckanext.freshness.checking.shapes import TableShape
+from ckanext.freshness.checking.decisions import (
+    Attempt,
+    CheckResult,
+    KnownContent,
+    Outcome,
+    ResourceToCheck,
+)
+from ckanext.freshness.checking.formats import TableShape
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.status import conclusions
 from ckanext.freshness.status.changes import changes_of_data
