@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
-from enum import Enum, Flag, auto
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
+from enum import Flag, auto
+from typing import Any
 
 from ..aging.frequency import AS_NEEDED, LIVE, NEVER
 from ..aging.status import Status
-from .decisions import Agreement, CheckResult, Outcome, ResourceToCheck
+from .decisions import CheckResult, Outcome, ResourceToCheck
 from .selection import Candidate, SelectionReason
 
 HOSTS_KEPT = 500
@@ -26,25 +26,11 @@ HOSTS_KEPT = 500
 ALL_HOSTS = "*"
 """Key of the sum of all hosts; no host can have this name."""
 
-
-class ResourcePlace(Enum):
-    """The place of a resource's file, as far as it decides whether the URL is checked."""
-
-    EXTERNAL = ""
-    INTERNAL = "internal-"
-    """On the site itself, or in its file store: its metadata change with the file."""
-    AD_HOC = "adhoc-"
-    """On a host that makes files on request: it cannot be determined whether they changed."""
-
-
-class MetadataChange(Enum):
-    """A change of the resource's own date since the previous run."""
-
-    FIRST_RUN = "firstrun"
-    """No run has seen the resource at this URL."""
-    NOTHING = "nothing"
-    FILESTORE = "filestore"
-    """The date is later."""
+FIRST_RUN = "firstrun"
+"""The label of a resource that no run has seen at this URL."""
+NOTHING = "nothing"
+FILESTORE = "filestore"
+"""The label of a resource whose own date is later than at the previous run."""
 
 
 class DatasetFact(Flag):
@@ -70,7 +56,7 @@ class DatasetFact(Flag):
 
 
 _NEWER_LABELS = {
-    DatasetFact.FILESTORE: "filestore",
+    DatasetFact.FILESTORE: FILESTORE,
     DatasetFact.REVIEW: "review date",
     DatasetFact.SCRIPT: "script update",
     DatasetFact.HTTP_HEADER: "http header",
@@ -95,118 +81,121 @@ FREQUENCIES = {LIVE: "live", NEVER: "never", AS_NEEDED: "as needed"}
 ERRORS = frozenset({Outcome.ERROR, Outcome.UNCONFIRMED})
 """Outcomes that a dataset's label ``error`` stands for. "Cannot tell" is none: people may get the file."""
 
-
 _OF_METADATA = {
-    MetadataChange.FIRST_RUN: DatasetFact.NEW,
-    MetadataChange.NOTHING: DatasetFact.KNOWN,
-    MetadataChange.FILESTORE: DatasetFact.KNOWN | DatasetFact.FILESTORE,
+    FIRST_RUN: DatasetFact.NEW,
+    NOTHING: DatasetFact.KNOWN,
+    FILESTORE: DatasetFact.KNOWN | DatasetFact.FILESTORE,
 }
 
-
-class _ResourceLabel(NamedTuple):
-    """The parts of a resource's label."""
-
-    place: ResourcePlace
-    metadata: MetadataChange
-    header: bool = False
-    outcome: Outcome | None = None
-
-    def __str__(self) -> str:
-        parts = [] if self.metadata is not MetadataChange.FILESTORE else [self.metadata.value]
-        if self.header and self.outcome is not Outcome.HEADER:
-            parts.append(Outcome.HEADER.value)
-        if self.outcome is not None:
-            parts.append(self.outcome.value)
-        return self.place.value + (",".join(parts) or self.metadata.value)
+_PLACES = {SelectionReason.INTERNAL: "internal-", SelectionReason.AD_HOC: "adhoc-"}
+"""Prefixes of the labels of resources that are never checked, because of their place."""
 
 
-def _label(facts: DatasetFact) -> str:
+def metadata_change(resource: Candidate | ResourceToCheck) -> str:
+    """Return the label of the change of a resource's metadata since the previous run."""
+    if resource.is_new:
+        return FIRST_RUN
+    return FILESTORE if resource.is_touched else NOTHING
+
+
+def _label_of_check(result: CheckResult) -> str:
+    """Return the label of a checked resource."""
+    metadata = metadata_change(result.resource)
+    parts = [FILESTORE] if metadata == FILESTORE else []
+    if result.modified is not None and result.outcome is not Outcome.HEADER:
+        parts.append(Outcome.HEADER.value)
+    return ",".join([*parts, result.outcome.value])
+
+
+def _label_of_dataset(facts: DatasetFact) -> str:
     if not facts & _HAS_RESOURCES:
         return "no resources"
     parts = [label for date, label in _NEWER_LABELS.items() if date in facts]
     if not parts:
-        parts = ["nothing" if DatasetFact.KNOWN in facts else "firstrun"]
+        parts = [NOTHING if DatasetFact.KNOWN in facts else FIRST_RUN]
     # HDX's rule: an error only if no check had another outcome.
     if DatasetFact.ERROR in facts and DatasetFact.RESULT not in facts:
         parts.append("error")
     return ",".join(parts)
 
 
+FIGURES = (
+    "visits",
+    "errors",
+    "blocked",  # checks with the outcome "cannot tell"
+    "bytes",
+    "seconds",  # of the last request of each check
+    "answered",  # resources with a useful answer
+    *("etag", "last_modified", "either"),  # of these, answers with such headers
+    # Files hashed now and before: the hash and Last-Modified agreed, only the hash changed, or only the date.
+    *("agreed", "missed", "moved"),
+    "put_off",  # resources that were not checked, because the host gave no answer to other checks
+)
+"""Figures of the checks of a host. Only checked resources and their datasets count."""
+
+
 @dataclass(slots=True)
 class HostCounts:
-    """Figures of the checks of a host. Only checked resources and their datasets count."""
+    """The checks of a host.
 
-    visits: int = 0
-    errors: int = 0
-    blocked: int = 0
-    """Checks with the outcome "cannot tell"."""
-    bytes: int = 0
-    seconds: float = 0.0
-    """Of the last request of each check."""
-    answered: int = 0
-    """Resources with a useful answer."""
-    etag: int = 0
-    """Of these, answers with an ETag."""
-    last_modified: int = 0
-    """Of these, answers with a Last-Modified."""
-    either: int = 0
-    """Of these, answers with a Last-Modified or an ETag."""
-    agreed: int = 0
-    """Files hashed now and before: both the hash and Last-Modified changed, or neither."""
-    missed: int = 0
-    """Files hashed now and before: only the hash changed."""
-    moved: int = 0
-    """Files hashed now and before: only Last-Modified changed."""
-    put_off: int = 0
-    """Resources that were not checked, because the host gave no answer to other checks."""
+    :ivar figures: by the names of :data:`FIGURES`
+    :ivar reasons: checks with an error by reason: a status of HTTP, or why there was no answer
+    :ivar packages: datasets with a useful answer, and whether one had a Last-Modified or an ETag
+    """
+
+    figures: Counter[str] = field(default_factory=Counter)
     reasons: Counter[str] = field(default_factory=Counter)
-    """Checks with an error by reason: a status of HTTP, or why there was no answer."""
     packages: dict[str, bool] = field(default_factory=dict)
-    """Datasets with a useful answer, and whether one had a Last-Modified or an ETag."""
 
     def add(self, result: CheckResult) -> None:
+        """Count a check."""
         attempt = result.attempt
-        self.visits += 1
-        self.bytes += attempt.received
-        self.seconds += attempt.seconds
+        counted: dict[str, Any] = {
+            "visits": 1,
+            "bytes": attempt.received,
+            "seconds": attempt.seconds,
+        }
         if result.outcome is Outcome.CANNOT_TELL:
-            self.blocked += 1
-            return
-        if result.outcome in ERRORS:
-            self.errors += 1
+            counted["blocked"] = 1
+        elif result.outcome in ERRORS:
+            counted["errors"] = 1
             self.reasons[attempt.reason or str(attempt.status or "")] += 1
-            return
-        either = result.has_etag or result.has_last_modified
-        self.answered += 1
-        self.etag += result.has_etag
-        self.last_modified += result.has_last_modified
-        self.either += either
-        package_id = result.resource.package_id
+        else:
+            either = result.has_etag or result.has_last_modified
+            counted |= {
+                "answered": 1,
+                "etag": result.has_etag,
+                "last_modified": result.has_last_modified,
+                "either": either,
+            }
+            if result.agreement is not None:
+                counted[result.agreement.name.lower()] = 1
+            self._add_package(result.resource.package_id, either)
+        self.figures.update(counted)
+
+    def _add_package(self, package_id: str, either: bool) -> None:
         self.packages[package_id] = self.packages.get(package_id, False) or either
-        if result.agreement is not None:
-            name = _AGREEMENTS[result.agreement]
-            setattr(self, name, getattr(self, name) + 1)
 
     def merge(self, other: HostCounts) -> None:
         """Add the figures of another process."""
-        for name in _NUMBERS:
-            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.figures.update(other.figures)
         self.reasons.update(other.reasons)
         for package_id, either in other.packages.items():
-            self.packages[package_id] = self.packages.get(package_id, False) or either
+            self._add_package(package_id, either)
 
     @property
     def is_in_trouble(self) -> bool:
         """Whether checks failed, were put off, or were all refused."""
-        return bool(self.errors or self.put_off or 0 < self.visits == self.blocked)
+        found = self.figures
+        return bool(found["errors"] or found["put_off"] or 0 < found["visits"] == found["blocked"])
 
     def as_dict(self) -> dict[str, Any]:
         """Return the figures for a run's row.
 
         Added are ``datasets``, of these ``datasets_either``, and the most frequent ``reason`` of errors.
         """
-        figures: dict[str, Any] = {name: getattr(self, name) for name in _NUMBERS}
-        figures["seconds"] = round(self.seconds, 3)
+        figures: dict[str, Any] = {name: self.figures[name] for name in FIGURES}
+        figures["seconds"] = round(figures["seconds"], 3)
         figures["datasets"] = len(self.packages)
         figures["datasets_either"] = sum(self.packages.values())
         if self.reasons:
@@ -214,28 +203,6 @@ class HostCounts:
                 self.reasons, key=lambda reason: (-self.reasons[reason], reason)
             )
         return figures
-
-
-_AGREEMENTS = {
-    Agreement.AGREED: "agreed",
-    Agreement.MISSED: "missed",
-    Agreement.MOVED: "moved",
-}
-_NUMBERS = tuple(
-    figure.name for figure in fields(HostCounts) if figure.name not in {"packages", "reasons"}
-)
-
-
-_PLACES = {
-    SelectionReason.INTERNAL: ResourcePlace.INTERNAL,
-    SelectionReason.AD_HOC: ResourcePlace.AD_HOC,
-}
-
-
-def metadata_change(resource: Candidate | ResourceToCheck) -> MetadataChange:
-    if resource.is_new:
-        return MetadataChange.FIRST_RUN
-    return MetadataChange.FILESTORE if resource.is_touched else MetadataChange.NOTHING
 
 
 class RunCounts:
@@ -253,10 +220,10 @@ class RunCounts:
     """
 
     def __init__(self) -> None:
-        self._resources: Counter[_ResourceLabel] = Counter()
+        self._resources: Counter[str] = Counter()
         self._facts: dict[str, DatasetFact] = {}
-        self._datasets: Counter[tuple[Status, str]] = Counter()
-        self._frequencies: Counter[int] = Counter()
+        self._datasets: Counter[str] = Counter()
+        self._frequencies: Counter[str] = Counter()
         self._hosts: defaultdict[str, HostCounts] = defaultdict(HostCounts)
         self._all = HostCounts()
         self.newly_broken = 0
@@ -267,61 +234,46 @@ class RunCounts:
     @property
     def checks(self) -> int:
         """Number of checks."""
-        return self._all.visits
+        return self._all.figures["visits"]
 
     @property
     def errors(self) -> int:
         """Number of checks that ended with an error."""
-        return self._all.errors
+        return self._all.figures["errors"]
 
     @property
     def put_off(self) -> int:
         """Number of resources that were not checked, because their hosts gave no answer to other checks."""
-        return self._all.put_off
+        return self._all.figures["put_off"]
 
     def chosen(self, candidate: Candidate, reason: SelectionReason) -> None:
         """Count a resource as not checked."""
         if candidate.requestable:
-            self.leave_out(candidate.package_id)
-        else:
-            place = _PLACES.get(reason, ResourcePlace.EXTERNAL)
-            self.seen(candidate.package_id, place, metadata_change(candidate))
-
-    def seen(self, package_id: str, place: ResourcePlace, metadata: MetadataChange) -> None:
-        """Count a resource as not checked."""
-        self._resources[_ResourceLabel(place, metadata)] += 1
-        self._note(package_id, _OF_METADATA[metadata])
+            self.updated(candidate.package_id, DatasetFact.LEFT_OUT)
+            return
+        metadata = metadata_change(candidate)
+        self._resources[_PLACES.get(reason, "") + metadata] += 1
+        self.updated(candidate.package_id, _OF_METADATA[metadata])
 
     def checked(self, result: CheckResult) -> None:
         """Count a resource as checked that was counted as not checked."""
         if result.put_off:
-            self._hosts[result.host].put_off += 1
-            self._all.put_off += 1
+            self._hosts[result.host].figures["put_off"] += 1
+            self._all.figures["put_off"] += 1
             return
-        metadata = metadata_change(result.resource)
-        header = result.modified is not None
-        self._resources[_ResourceLabel(ResourcePlace.EXTERNAL, metadata)] -= 1
-        self._resources[
-            _ResourceLabel(ResourcePlace.EXTERNAL, metadata, header, result.outcome)
-        ] += 1
+        self._resources[metadata_change(result.resource)] -= 1
+        self._resources[_label_of_check(result)] += 1
         facts = DatasetFact.ERROR if result.outcome in ERRORS else DatasetFact.RESULT
-        if header:
+        if result.modified is not None:
             facts |= DatasetFact.HTTP_HEADER
         if result.outcome is Outcome.CHANGED:
             facts |= DatasetFact.HASH
-        self._note(result.resource.package_id, facts)
+        self.updated(result.resource.package_id, facts)
         self._all.add(result)
         self._hosts[result.host].add(result)
 
-    def updated(self, package_id: str, newer: DatasetFact) -> None:
-        """Note dates of a dataset that no check finds: its review, or an update by a script."""
-        self._note(package_id, newer)
-
-    def leave_out(self, package_id: str) -> None:
-        """Count neither a dataset nor its resources."""
-        self._note(package_id, DatasetFact.LEFT_OUT)
-
-    def _note(self, package_id: str, facts: DatasetFact) -> None:
+    def updated(self, package_id: str, facts: DatasetFact) -> None:
+        """Note facts of a dataset, such as its review or an update by a script, which no check finds."""
         self._facts[package_id] = self._facts.get(package_id, DatasetFact.NOTHING) | facts
 
     def dataset(self, package_id: str, status: Status, frequency_days: int | None) -> None:
@@ -329,18 +281,16 @@ class RunCounts:
         facts = self._facts.get(package_id, DatasetFact.NOTHING)
         if DatasetFact.LEFT_OUT in facts:
             return
-        self._datasets[(status, _label(facts))] += 1
+        self._datasets[f"{STATUSES[status]}, Updated {_label_of_dataset(facts)}"] += 1
         if facts & _HAS_RESOURCES and frequency_days in FREQUENCIES:
-            self._frequencies[frequency_days] += 1
+            self._frequencies[FREQUENCIES[frequency_days]] += 1
 
     def merge(self, other: RunCounts) -> None:
         """Add the counts of another process."""
         # Counter's own sum drops negative counts: here, resources that the other process counts as chosen.
         self._resources.update(other._resources)
-        self._datasets.update(other._datasets)
-        self._frequencies.update(other._frequencies)
         for package_id, facts in other._facts.items():
-            self._note(package_id, facts)
+            self.updated(package_id, facts)
         for name, host in other._hosts.items():
             self._hosts[name].merge(host)
         self._all.merge(other._all)
@@ -351,21 +301,15 @@ class RunCounts:
 
     def resources(self) -> dict[str, int]:
         """Return the number of resources by label."""
-        labels: Counter[str] = Counter()
-        for label, count in self._resources.items():
-            labels[str(label)] += count
-        return {label: count for label, count in labels.items() if count}
+        return {label: count for label, count in self._resources.items() if count}
 
     def datasets(self) -> dict[str, int]:
         """Return the number of datasets by label."""
-        return {
-            f"{STATUSES[status]}, Updated {label}": count
-            for (status, label), count in self._datasets.items()
-        }
+        return dict(self._datasets)
 
     def frequencies(self) -> dict[str, int]:
         """Return the number of datasets that are always fresh, by update frequency."""
-        return {name: self._frequencies[days] for days, name in FREQUENCIES.items()}
+        return {name: self._frequencies[name] for name in FREQUENCIES.values()}
 
     def hosts(self) -> Mapping[str, Mapping[str, Any]]:
         """Return the figures of the most checked hosts, and the sum of all hosts as :data:`ALL_HOSTS`.
@@ -375,7 +319,9 @@ class RunCounts:
         """
         if not self._hosts:
             return {}
-        most = sorted(self._hosts, key=lambda name: (-self._hosts[name].visits, name))[:HOSTS_KEPT]
+        most = sorted(self._hosts, key=lambda name: (-self._hosts[name].figures["visits"], name))[
+            :HOSTS_KEPT
+        ]
         of_all = {
             "hosts": len(self._hosts),
             "in_trouble": sum(host.is_in_trouble for host in self._hosts.values()),

@@ -22,10 +22,11 @@ from ckanext.freshness.checking.decisions import (
 )
 from ckanext.freshness.checking.run_counts import (
     ALL_HOSTS,
+    FILESTORE,
+    FIRST_RUN,
     HOSTS_KEPT,
+    NOTHING,
     DatasetFact,
-    MetadataChange,
-    ResourcePlace,
     RunCounts,
     metadata_change,
 )
@@ -39,7 +40,7 @@ BEFORE = NOW - timedelta(days=3)
 def found(
     outcome: Outcome,
     package_id: str = "p",
-    metadata: MetadataChange = MetadataChange.NOTHING,
+    metadata: str = NOTHING,
     *,
     host: str = "example.org",
     modified: datetime | None = None,
@@ -52,8 +53,8 @@ def found(
             "r",
             package_id,
             f"http://{host}/",
-            is_new=metadata is MetadataChange.FIRST_RUN,
-            is_touched=metadata is MetadataChange.FILESTORE,
+            is_new=metadata == FIRST_RUN,
+            is_touched=metadata == FILESTORE,
         ),
         host=host,
         outcome=outcome,
@@ -73,9 +74,20 @@ def found(
     )
 
 
+def see(counts: RunCounts, package_id: str, reason: SelectionReason, metadata: str) -> None:
+    counts.chosen(
+        NEW._replace(
+            package_id=package_id,
+            is_new=metadata == FIRST_RUN,
+            is_touched=metadata == FILESTORE,
+        ),
+        reason,
+    )
+
+
 def check(counts: RunCounts, result: CheckResult) -> None:
     metadata = metadata_change(result.resource)
-    counts.seen(result.resource.package_id, ResourcePlace.EXTERNAL, metadata)
+    see(counts, result.resource.package_id, SelectionReason.FRESH, metadata)
     counts.checked(result)
 
 
@@ -83,52 +95,31 @@ def check(counts: RunCounts, result: CheckResult) -> None:
 
 
 @pytest.mark.parametrize(
-    ("place", "metadata", "label"),
-    [
-        (ResourcePlace.EXTERNAL, MetadataChange.NOTHING, "nothing"),
-        (ResourcePlace.EXTERNAL, MetadataChange.FIRST_RUN, "firstrun"),
-        (ResourcePlace.EXTERNAL, MetadataChange.FILESTORE, "filestore"),
-        (ResourcePlace.INTERNAL, MetadataChange.NOTHING, "internal-nothing"),
-        (ResourcePlace.INTERNAL, MetadataChange.FIRST_RUN, "internal-firstrun"),
-        (ResourcePlace.INTERNAL, MetadataChange.FILESTORE, "internal-filestore"),
-        (ResourcePlace.AD_HOC, MetadataChange.NOTHING, "adhoc-nothing"),
-    ],
-)
-def test_labels_of_what_is_not_visited(
-    place: ResourcePlace, metadata: MetadataChange, label: str
-) -> None:
-    counts = RunCounts()
-    counts.seen("p", place, metadata)
-    assert counts.resources() == {label: 1}
-    assert counts.checks == 0
-
-
-@pytest.mark.parametrize(
     ("metadata", "header", "outcome", "label"),
     [
-        (MetadataChange.NOTHING, False, Outcome.SAME_HASH, "same hash"),
-        (MetadataChange.FIRST_RUN, False, Outcome.FIRST_HASH, "first hash"),
-        (MetadataChange.NOTHING, False, Outcome.REPEAT_HASH, "repeat hash"),
-        (MetadataChange.NOTHING, False, Outcome.CHANGED, "hash"),
-        (MetadataChange.NOTHING, True, Outcome.CHANGED, "http header,hash"),
-        (MetadataChange.NOTHING, True, Outcome.HEADER, "http header"),
-        (MetadataChange.NOTHING, True, Outcome.SAME_HASH, "http header,same hash"),
-        (MetadataChange.FILESTORE, True, Outcome.CHANGED, "filestore,http header,hash"),
-        (MetadataChange.FILESTORE, False, Outcome.SAME_HASH, "filestore,same hash"),
-        (MetadataChange.FILESTORE, False, Outcome.ERROR, "filestore,error"),
-        (MetadataChange.NOTHING, False, Outcome.API, "api"),
-        (MetadataChange.NOTHING, False, Outcome.ERROR, "error"),
-        (MetadataChange.FIRST_RUN, False, Outcome.ERROR, "error"),
-        (MetadataChange.NOTHING, False, Outcome.NOT_MODIFIED, "not modified"),
-        (MetadataChange.NOTHING, False, Outcome.CANNOT_TELL, "cannot tell"),
-        (MetadataChange.NOTHING, False, Outcome.UNCONFIRMED, "unconfirmed"),
+        (NOTHING, False, Outcome.SAME_HASH, "same hash"),
+        (FIRST_RUN, False, Outcome.FIRST_HASH, "first hash"),
+        (NOTHING, False, Outcome.REPEAT_HASH, "repeat hash"),
+        (NOTHING, False, Outcome.CHANGED, "hash"),
+        (NOTHING, True, Outcome.CHANGED, "http header,hash"),
+        (NOTHING, True, Outcome.HEADER, "http header"),
+        (NOTHING, True, Outcome.SAME_HASH, "http header,same hash"),
+        (FILESTORE, True, Outcome.CHANGED, "filestore,http header,hash"),
+        (FILESTORE, False, Outcome.SAME_HASH, "filestore,same hash"),
+        (FILESTORE, False, Outcome.ERROR, "filestore,error"),
+        (NOTHING, False, Outcome.API, "api"),
+        (NOTHING, False, Outcome.ERROR, "error"),
+        (FIRST_RUN, False, Outcome.ERROR, "error"),
+        (NOTHING, False, Outcome.NOT_MODIFIED, "not modified"),
+        (NOTHING, False, Outcome.CANNOT_TELL, "cannot tell"),
+        (NOTHING, False, Outcome.UNCONFIRMED, "unconfirmed"),
     ],
 )
 def test_labels_of_what_is_visited(
-    metadata: MetadataChange, header: bool, outcome: Outcome, label: str
+    metadata: str, header: bool, outcome: Outcome, label: str
 ) -> None:
     counts = RunCounts()
-    counts.seen("p", ResourcePlace.EXTERNAL, metadata)
+    see(counts, "p", SelectionReason.FRESH, metadata)
     counts.checked(found(outcome, metadata=metadata, modified=BEFORE if header else None))
     assert counts.resources() == {label: 1}
 
@@ -143,6 +134,7 @@ def test_labels_of_what_is_visited(
         (SelectionReason.ARCHIVED, False, False, "nothing"),
         (SelectionReason.VISIT_DUE, True, False, "firstrun"),
         (SelectionReason.RECENT, False, True, "filestore"),
+        (SelectionReason.INTERNAL, False, True, "internal-filestore"),
     ],
 )
 def test_labels_of_what_is_chosen(
@@ -151,6 +143,7 @@ def test_labels_of_what_is_chosen(
     counts = RunCounts()
     counts.chosen(row(is_new=is_new, is_touched=is_touched), verdict)
     assert counts.resources() == {label: 1}
+    assert counts.checks == 0
 
 
 def test_requestable_datasets_are_left_out_wherever_their_resources_are() -> None:
@@ -177,27 +170,25 @@ def test_every_outcome_has_a_label_of_its_own() -> None:
 @pytest.mark.parametrize(
     ("resources", "updated", "label"),
     [
-        ([MetadataChange.NOTHING], DatasetFact.NOTHING, "nothing"),
-        ([MetadataChange.FIRST_RUN], DatasetFact.NOTHING, "firstrun"),
-        ([MetadataChange.FIRST_RUN, MetadataChange.NOTHING], DatasetFact.NOTHING, "nothing"),
-        ([MetadataChange.FILESTORE, MetadataChange.NOTHING], DatasetFact.NOTHING, "filestore"),
+        ([NOTHING], DatasetFact.NOTHING, "nothing"),
+        ([FIRST_RUN], DatasetFact.NOTHING, "firstrun"),
+        ([FIRST_RUN, NOTHING], DatasetFact.NOTHING, "nothing"),
+        ([FILESTORE, NOTHING], DatasetFact.NOTHING, "filestore"),
         ([], DatasetFact.NOTHING, "no resources"),
         ([], DatasetFact.REVIEW, "no resources"),
-        ([MetadataChange.FIRST_RUN], DatasetFact.REVIEW, "review date"),
-        ([MetadataChange.NOTHING], DatasetFact.SCRIPT, "script update"),
+        ([FIRST_RUN], DatasetFact.REVIEW, "review date"),
+        ([NOTHING], DatasetFact.SCRIPT, "script update"),
         (
-            [MetadataChange.FILESTORE],
+            [FILESTORE],
             DatasetFact.HASH | DatasetFact.SCRIPT | DatasetFact.REVIEW | DatasetFact.HTTP_HEADER,
             "filestore,review date,script update,http header,hash",
         ),
     ],
 )
-def test_labels_of_datasets(
-    resources: list[MetadataChange], updated: DatasetFact, label: str
-) -> None:
+def test_labels_of_datasets(resources: list[str], updated: DatasetFact, label: str) -> None:
     counts = RunCounts()
     for metadata in resources:
-        counts.seen("p", ResourcePlace.INTERNAL, metadata)
+        see(counts, "p", SelectionReason.INTERNAL, metadata)
     counts.updated("p", updated)
     counts.dataset("p", Status.FRESH, 7)
     assert counts.datasets() == {f"0: Fresh, Updated {label}": 1}
@@ -220,7 +211,7 @@ def test_a_dataset_is_an_error_where_nothing_of_it_could_be_told(
     outcomes: list[Outcome], label: str
 ) -> None:
     counts = RunCounts()
-    counts.seen("p", ResourcePlace.EXTERNAL, MetadataChange.NOTHING)
+    see(counts, "p", SelectionReason.FRESH, NOTHING)
     for outcome in outcomes:
         check(counts, found(outcome))
     counts.dataset("p", Status.DUE, 7)
@@ -239,7 +230,7 @@ def test_a_dataset_is_an_error_where_nothing_of_it_could_be_told(
 )
 def test_labels_of_statuses(status: Status, words: str) -> None:
     counts = RunCounts()
-    counts.seen("p", ResourcePlace.EXTERNAL, MetadataChange.NOTHING)
+    see(counts, "p", SelectionReason.FRESH, NOTHING)
     counts.dataset("p", status, None)
     assert counts.datasets() == {f"{words}, Updated nothing": 1}
 
@@ -247,18 +238,10 @@ def test_labels_of_statuses(status: Status, words: str) -> None:
 def test_always_fresh_ones_are_counted_where_there_are_resources() -> None:
     counts = RunCounts()
     for days in (LIVE, NEVER, NEVER, AS_NEEDED, 7, None):
-        counts.seen("p", ResourcePlace.EXTERNAL, MetadataChange.NOTHING)
+        see(counts, "p", SelectionReason.FRESH, NOTHING)
         counts.dataset("p", Status.FRESH, days)
     counts.dataset("without resources", Status.UNAVAILABLE, NEVER)
     assert counts.frequencies() == {"live": 1, "never": 2, "as needed": 1}
-
-
-def test_what_is_left_out_is_not_counted() -> None:
-    counts = RunCounts()
-    counts.leave_out("p")
-    counts.dataset("p", Status.FRESH, LIVE)
-    assert counts.datasets() == {}
-    assert counts.frequencies() == {"live": 0, "never": 0, "as needed": 0}
 
 
 # Hosts
@@ -321,7 +304,7 @@ def test_the_most_visited_hosts_are_kept() -> None:
 RESOURCES = st.lists(
     st.tuples(
         st.sampled_from("pqr"),
-        st.sampled_from(list(MetadataChange)),
+        st.sampled_from([FIRST_RUN, NOTHING, FILESTORE]),
         st.one_of(st.none(), st.sampled_from(list(Outcome))),
         st.sampled_from(["a.org", "b.org"]),
         st.booleans(),
@@ -330,11 +313,11 @@ RESOURCES = st.lists(
 )
 
 
-def counted(resources: list[tuple[str, MetadataChange, Outcome | None, str, bool]]) -> RunCounts:
+def counted(resources: list[tuple[str, str, Outcome | None, str, bool]]) -> RunCounts:
     counts = RunCounts()
     for package_id, metadata, outcome, host, etag in resources:
         if outcome is None:
-            counts.seen(package_id, ResourcePlace.INTERNAL, metadata)
+            see(counts, package_id, SelectionReason.INTERNAL, metadata)
         else:
             check(counts, found(outcome, package_id, metadata, host=host, etag=etag))
     return counts
@@ -348,8 +331,8 @@ def results(counts: RunCounts) -> tuple[object, ...]:
 
 def test_one_process_visits_what_another_has_seen() -> None:
     seen, checked = RunCounts(), RunCounts()
-    seen.seen("p", ResourcePlace.EXTERNAL, MetadataChange.FIRST_RUN)
-    checked.checked(found(Outcome.FIRST_HASH, metadata=MetadataChange.FIRST_RUN))
+    see(seen, "p", SelectionReason.FRESH, FIRST_RUN)
+    checked.checked(found(Outcome.FIRST_HASH, metadata=FIRST_RUN))
     for parts in ((seen, checked), (checked, seen)):
         whole = RunCounts()
         for part in parts:
@@ -361,7 +344,7 @@ def test_one_process_visits_what_another_has_seen() -> None:
 
 @given(RESOURCES, st.integers(0, 12))
 def test_parts_that_are_counted_apart_give_the_same(
-    resources: list[tuple[str, MetadataChange, Outcome | None, str, bool]], cut: int
+    resources: list[tuple[str, str, Outcome | None, str, bool]], cut: int
 ) -> None:
     whole, part = counted(resources), counted(resources[:cut])
     part.merge(pickle.loads(pickle.dumps(counted(resources[cut:]))))
@@ -391,7 +374,7 @@ def test_a_run_as_large_as_the_published_one() -> None:
         for one in range(count):
             package_id = f"{number}-{one}"
             if outcome is None:
-                counts.seen(package_id, ResourcePlace.EXTERNAL, MetadataChange.NOTHING)
+                see(counts, package_id, SelectionReason.FRESH, NOTHING)
             else:
                 check(counts, found(outcome, package_id))
             counts.updated(package_id, updated)

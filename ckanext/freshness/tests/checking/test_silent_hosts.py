@@ -11,8 +11,10 @@ from time import monotonic
 import pytest
 
 from ckanext.freshness.checking.decisions import CheckResult, KnownContent, Outcome
-from ckanext.freshness.checking.run_counts import MetadataChange, ResourcePlace, RunCounts
+from ckanext.freshness.checking.run_counts import RunCounts
+from ckanext.freshness.checking.selection import SelectionReason
 from ckanext.freshness.reporting import metrics
+from ckanext.freshness.tests.checking.rows import NEW
 from ckanext.freshness.tests.checking.test_hdx_check import run_check, visit
 from ckanext.freshness.tests.servers import faults
 from ckanext.freshness.tests.servers.base import Answer
@@ -219,7 +221,7 @@ def test_what_was_put_off_is_counted_and_told(server: FileServer) -> None:
     visits = [visit(f"{server.url}/{n}") for n in range(30)]
     counting = RunCounts()
     for _ in visits:
-        counting.seen("package", ResourcePlace.EXTERNAL, MetadataChange.NOTHING)
+        counting.chosen(NEW._replace(is_new=False), SelectionReason.FRESH)
     for one in run_check(visits, policies={SILENT: HASTY}, read=0.1, attempts=1):
         counting.checked(one)
     put_off = counting.put_off
