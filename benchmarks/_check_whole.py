@@ -30,7 +30,6 @@ OPTIONS = {
     "ckanext.freshness.requests_per_second": "50",
     "ckanext.freshness.check.confirm_after": "0.5",
     "ckanext.freshness.read_timeout": "60",
-    "ckanext.freshness.total_timeout": "3600",
 }
 
 

@@ -287,7 +287,6 @@ CAMPAIGN_SETTINGS = {
     "ckanext.freshness.allowed_networks": "127.0.0.0/8",
     "ckanext.freshness.requests_per_second": "1000",
     "ckanext.freshness.read_timeout": "1",
-    "ckanext.freshness.attempts": "2",
     "ckanext.freshness.retry_delays": "0.05",
 }
 """A campaign's server is on this machine, and fails often."""

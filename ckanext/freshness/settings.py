@@ -96,11 +96,8 @@ def by_purpose(entries: Iterable[str], read: Callable[[Any], float]) -> dict[str
 
 
 def delays(entries: Iterable[str]) -> tuple[float, ...]:
-    """Return one or more delays in seconds."""
-    seconds = tuple(number(entry) for entry in entries)
-    if not seconds:
-        raise ValueError("must be numbers of seconds, such as 5 20")
-    return seconds
+    """Return delays in seconds."""
+    return tuple(number(entry) for entry in entries)
 
 
 def hosts(names: Iterable[str]) -> frozenset[str]:
@@ -191,6 +188,17 @@ PREFIX = "ckanext.freshness."
 
 ADHOC_HOSTS = frozenset({"proxy.hxlstandard.org", "ourairports.com"})
 """HDX's hosts that generate files on request."""
+ARCHIVED_KEYS = ("archived",)
+"""Fields or extras that are true if a dataset is archived, so that its resources are not checked."""
+CONCURRENCY = 200
+"""Checks at the same time, on different hosts."""
+HOST_FAILURES = 10
+"""Checks in a row without an answer after which a host's other URLs are put off."""
+MAX_DELETIONS = 500
+"""Records that one job may delete without an approval, if the source sets no other number."""
+_BROKEN_AFTER = timedelta(days=1)
+_TOTAL_TIMEOUT = {HARVEST: 120.0, CHECK: 3600.0}
+"""Seconds for one whole answer. A slow file is not a broken one."""
 _REDIRECTS = {HARVEST: 5, CHECK: 10}
 
 
@@ -212,18 +220,15 @@ class Aging:
     """The frequency of datasets if neither they nor their source or organization state one."""
     dataset_types: frozenset[str]
     """The types of packages that are judged."""
-    count_metadata_edits: bool
-    """Whether an edit of the metadata is a modification, as in HDX's older rule."""
 
 
 def aging() -> Aging:
     """Return the site's rules for judging freshness."""
     return Aging(
-        thresholds=Thresholds.parse(option("thresholds"), int(option("grace_days"))),
+        thresholds=Thresholds.parse(option("thresholds")),
         frequency_keys=frequency_keys(),
         default_frequency=option("default_frequency") or None,
         dataset_types=dataset_types(),
-        count_metadata_edits=flag("count_metadata_edits"),
     )
 
 
@@ -267,7 +272,7 @@ def brake_limits(source: SourceConfig, min_records: int) -> BrakeLimits:
     fraction, most = source.max_delete_fraction, source.max_deletions
     return BrakeLimits(
         float(option("harvest.max_delete_fraction")) if fraction is None else fraction,
-        int(option("harvest.max_deletions")) if most is None else most,
+        MAX_DELETIONS if most is None else most,
         min_records,
     )
 
@@ -290,8 +295,7 @@ def user_agent() -> str:
 
     It avoids the words "link" and "checker", which some firewalls block.
     """
-    contact = option("contact_url") or tk.config.get("ckan.site_url")
-    return f"ckanext-freshness/{version('ckanext-freshness')} (+{contact})"
+    return f"ckanext-freshness/{version('ckanext-freshness')} (+{tk.config.get('ckan.site_url')})"
 
 
 class BrokenRule(NamedTuple):
@@ -307,10 +311,7 @@ def broken_rule() -> BrokenRule:
 
     The pages of datasets need only this of :func:`checks`, which reads twenty options.
     """
-    return BrokenRule(
-        int(option("check.broken_after_failures")),
-        timedelta(hours=float(option("check.broken_after_hours"))),
-    )
+    return BrokenRule(int(option("check.broken_after_failures")), _BROKEN_AFTER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,12 +320,8 @@ class Checks:
 
     rules: SelectionRules
     """Which resources are checked, and when."""
-    archived_keys: tuple[str, ...]
-    """Extras that are true if a dataset is archived."""
     confirm_after: float
     """Seconds until a changed file is downloaded again."""
-    concurrency: int
-    """The number of checks at a time."""
     limits: Limits
     policy: HostPolicy
     policies: Mapping[str, HostPolicy]
@@ -358,20 +355,17 @@ def checks() -> Checks:
         int(_limit("connections", CHECK)),
         _limit("requests_per_second", CHECK),
         robots=flag("check.robots"),
-        failures=int(option("check.host_failures")),
+        failures=HOST_FAILURES,
     )
     rules = SelectionRules(
         internal_hosts=hosts(words("check.internal_hosts")) | _own_hosts(),
         adhoc_hosts=adhoc_hosts(),
         intervals=intervals(words("visit_intervals")),
         **broken_rule()._asdict(),
-        rotation=timedelta(days=float(option("check.rotation_days"))),
     )
     return Checks(
         rules=rules,
-        archived_keys=words("check.archived_keys"),
         confirm_after=float(option("check.confirm_after")),
-        concurrency=int(option("check.concurrency")),
         limits=_limits(CHECK),
         policy=policy,
         policies={
@@ -416,13 +410,14 @@ def _limit(name: str, purpose: str) -> float:
 
 
 def _limits(purpose: str) -> Limits:
+    pauses = delays(words("retry_delays"))
     return Limits(
         read=_limit("read_timeout", purpose),
-        total=_limit("total_timeout", purpose),
+        total=_TOTAL_TIMEOUT[purpose],
         max_bytes=int(_limit("max_bytes", purpose)),
         redirects=_REDIRECTS[purpose],
-        attempts=int(_limit("attempts", purpose)),
-        backoff=delays(words("retry_delays")),
+        attempts=1 + len(pauses),
+        backoff=pauses,
     )
 
 

@@ -43,8 +43,6 @@ class Evidence(Enum):
     """A person confirmed that the data are still right."""
     SCRIPT = "script"
     """A script states it in ``updated_by_script``."""
-    METADATA = "metadata"
-    """The metadata were edited. Counts only if the site enables this older rule."""
 
 
 _RANK = {evidence: rank for rank, evidence in enumerate(Evidence)}

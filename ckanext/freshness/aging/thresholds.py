@@ -73,15 +73,13 @@ class Ages:
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """A table of thresholds, with a grace that is added to all three columns.
+    """A table of thresholds.
 
-    :raises ThresholdsError: rows are missing, out of order or impossible, or the grace is negative or
-        over ``MAX_DAYS``
+    :raises ThresholdsError: rows are missing, out of order or impossible
     """
 
     rows: tuple[ThresholdRow, ...] = HDX_ROWS
     """In ascending order of their frequency."""
-    grace_days: int = 0
 
     def __post_init__(self) -> None:
         if not self.rows:
@@ -104,26 +102,22 @@ class Thresholds:
                     f"Thresholds '{following}': rows must be in ascending order of their "
                     f"frequency, each of them once, but this one comes after '{row}'."
                 )
-        if not 0 <= self.grace_days <= MAX_DAYS:
-            raise ThresholdsError(
-                f"The grace is {self.grace_days} days: it must be from 0 to {MAX_DAYS}."
-            )
 
     @classmethod
-    def parse(cls, text: str, grace_days: int = 0) -> Thresholds:
+    def parse(cls, text: str) -> Thresholds:
         """Parse a table of the site's configuration: ``7:7,14,21 30:30,44,60``.
 
         :param text: rows ``FREQUENCY:DUE,OVERDUE,DELINQUENT`` in days, separated by blanks or line ends
         :raises ThresholdsError: an entry is wrong; the message quotes it
         """
-        return cls(tuple(_row(entry) for entry in text.split()), grace_days)
+        return cls(tuple(_row(entry) for entry in text.split()))
 
     def __str__(self) -> str:
         """Return the rows in the form that ``parse`` reads."""
         return " ".join(str(row) for row in self.rows)
 
     def limits(self, frequency_days: int) -> Ages:
-        """Return the ages at which data become due, overdue and delinquent, with the site's grace days.
+        """Return the ages at which data become due, overdue and delinquent.
 
         :param frequency_days: 1 to ``MAX_DAYS``; live, never and as needed have no limits
         :raises ValueError: any other number of days
@@ -145,7 +139,7 @@ class Thresholds:
             part = (column(above) - column(below)) * (frequency_days - below.frequency)
             return column(below) * _DAY + part * _DAY // width
 
-        due = (frequency_days + self.grace_days) * _DAY + grace(lambda r: r.due - r.frequency)
+        due = frequency_days * _DAY + grace(lambda r: r.due - r.frequency)
         return Ages(
             due=timedelta(seconds=due),
             overdue=timedelta(seconds=due + grace(lambda r: r.overdue - r.due)),

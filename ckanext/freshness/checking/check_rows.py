@@ -24,7 +24,7 @@ from ..ckan_adapter.database import lock_checks, lock_checks_shared
 from ..ckan_adapter.packages import packages_with_true_extras
 from ..dates import aware, shifted, utc
 from ..model.runs import IS_CHECKED_BY_CYCLES
-from ..settings import Aging, Checks
+from ..settings import ARCHIVED_KEYS, Aging, Checks
 from ..web.urls import host_of
 from .decisions import KnownContent, ResourceToCheck
 from .fields import OURS
@@ -157,7 +157,7 @@ def stream(
     """
     values = {
         "now": utc(now),
-        "archived": list(checks.archived_keys),
+        "archived": list(ARCHIVED_KEYS),
         "requestable": list(REQUESTABLE_KEYS),
         "ids": list(package_ids or ()),
         "host": host,

@@ -23,8 +23,8 @@ from ..reporting import metrics
 from ..reporting.labels import counted
 from ..runs import check_run, queued_run
 from ..runs.estimate import RunEstimate, RunLimits, estimate, past_runs
+from ..settings import CONCURRENCY, dataset_types
 from ..settings import checks as check_options
-from ..settings import dataset_types
 from ..web.urls import host_name
 from .commands import check_progress
 from .sources import check_files
@@ -211,7 +211,7 @@ def _estimate(scope: check_run.CheckScope) -> RunEstimate:
     chosen = check_run.plan(scope, utc_now()).chosen()
     return estimate(
         (candidate.host for candidate in chosen),
-        RunLimits(options.policy, options.policies, options.concurrency),
+        RunLimits(options.policy, options.policies, CONCURRENCY),
         past_runs(),
     )
 

@@ -24,7 +24,6 @@ from ..ckan_adapter.core import connect_to_redis, same_user
 from ..mails import recipients
 from ..reporting.host_groups import parse_groups
 from ..web.address_guard import Guard
-from ..web.exchange import can_be_sent
 
 __all__ = ["freshness_option"]
 
@@ -71,11 +70,6 @@ def _frequency(text: str | None) -> None:
         raise ValueError(understood.words)
 
 
-def _contact(text: str | None) -> None:
-    if text and not can_be_sent(text):
-        raise ValueError(f"must be one line of text, not {text!r}")
-
-
 def _addresses(entries: Iterable[str]) -> None:
     for entry in entries:
         if not recipients.addresses(entry):
@@ -101,7 +95,6 @@ KINDS: Mapping[str, Callable[..., Any]] = {
     "networks": _checked(_networks),
     "thresholds": _checked(lambda text: Thresholds.parse(text or "")),
     "frequency": _checked(_frequency),
-    "contact": _checked(_contact),
     "host_groups": _checked(parse_groups),
     "addresses": _checked(_addresses),
 }

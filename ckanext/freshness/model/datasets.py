@@ -34,7 +34,7 @@ class DatasetFreshness(tk.BaseModel):
         Index(
             "ix_freshness_dataset_people",
             "package_id",
-            postgresql_where=text("evidence IN ('created', 'metadata', 'url') AND NOT judge_anew"),
+            postgresql_where=text("evidence IN ('created', 'url') AND NOT judge_anew"),
         ),
         # In the order of an editor's worklist.
         Index(

@@ -22,6 +22,9 @@ from . import counts, dataset_tables, host_groups, observed_frequencies
 from .tables import Row, TableRequest
 from .visibility import NOBODY
 
+KEEP = timedelta(days=5 * 365 + 1)
+"""How long daily counts and changes of statuses are kept."""
+
 
 @dataclass(frozen=True, slots=True)
 class HistoryCounts:
@@ -122,11 +125,6 @@ def newest_hosts() -> tuple[datetime, dict[str, int]] | None:
         sa.select(table.c.made_at, table.c.hosts).order_by(table.c.day.desc()).limit(1)
     ).first()
     return None if row is None else (row.made_at, row.hosts)
-
-
-def retention() -> timedelta:
-    """Return the site's retention of daily counts and status changes."""
-    return timedelta(days=int(settings.option("report.keep_days")))
 
 
 def prune(now: datetime, keep: timedelta) -> int:

@@ -50,7 +50,6 @@ LABELS: Mapping[str, Mapping[str, str]] = {
         Evidence.HASH.value: N_("The file has changed since the previous check"),
         Evidence.REVIEW.value: N_("An editor confirmed that the data are accurate"),
         Evidence.SCRIPT.value: N_("The script that updates the data gave this date"),
-        Evidence.METADATA.value: N_("The metadata were edited"),
     },
     "undetermined": {
         "api": N_(

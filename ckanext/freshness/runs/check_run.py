@@ -435,7 +435,7 @@ def _checks_of(
 
     async def produce(hand_over: Callable[[CheckResult], None]) -> None:
         with ContentSandbox((*detectors, *DETECTORS)) as sandbox:
-            async with Client(web, hosts, concurrency=checks.concurrency) as client:
+            async with Client(web, hosts, concurrency=settings.CONCURRENCY) as client:
                 tools = HdxTools(client, sandbox, clock, stage)
                 confirm_after = checks.confirm_after
                 await check_resources(resources, tools, hand_over, confirm_after=confirm_after)

@@ -179,7 +179,7 @@ def statuses(now: datetime) -> PartReport:
 
 def prune(now: datetime) -> PartReport:
     """Delete old runs, old history of statuses and data, and copies that are not needed any more."""
-    kept = history.retention()
+    kept = history.KEEP
     gone = run_records.prune(now, keep_runs=KEEP_RUNS, keep_transitions=kept)
     days = history.prune(now, kept)
     copies.prune(now)

@@ -165,7 +165,7 @@ def _explanation(
     return explanation
 
 
-_OTHER = frozenset({Evidence.REVIEW, Evidence.METADATA})
+_OTHER = frozenset({Evidence.REVIEW})
 """Evidence that does not tell when the data changed."""
 _FIRST = _OTHER | {Evidence.CREATED}
 """Evidence that shows no change of data: a new resource replaces no old data."""
@@ -190,13 +190,13 @@ def changes_of_data(
     if dataset.row is None or dataset.row.judge_anew:
         # Data do not change because this extension reads them for the first time, or by new rules.
         return []
-    stored = counting(dataset.pieces, dataset, metadata_edits=False)
+    stored = counting(dataset.pieces, dataset)
     old = _newest(stored, _OTHER)
     by_checks = {(piece.resource, piece.evidence) for piece in found}
     new = _newest(
         (
             piece
-            for piece in counting(list(pieces), dataset, metadata_edits=False)
+            for piece in counting(list(pieces), dataset)
             if piece not in stored and (piece.resource, piece.evidence) not in by_checks
         ),
         _FIRST,

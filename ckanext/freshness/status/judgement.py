@@ -103,7 +103,7 @@ def judge(
     """
     resource_ids = {resource.id for resource in dataset.resources}
     remembered = remember(dataset.pieces, seen, resource_ids)
-    pieces = counting(remembered, dataset, metadata_edits=rules.aging.count_metadata_edits)
+    pieces = counting(remembered, dataset)
     defaults = {**dataset.defaults, FrequencySource.SITE: rules.aging.default_frequency}
     frequency = frequencies.read(
         dataset.extras, rules.aging.frequency_keys, defaults, rules.vocabularies
@@ -196,7 +196,7 @@ def _reason(resource: ResourceSnapshot, adhoc_hosts: frozenset[str]) -> str | No
 SCRIPT_KEY = "updated_by_script"
 STATED_KEY = "dataset_date"
 
-OF_PEOPLE = frozenset({Evidence.CREATED, Evidence.URL, Evidence.METADATA})
+OF_PEOPLE = frozenset({Evidence.CREATED, Evidence.URL})
 """Evidence of people's edits. A harvest causes the same events, which then prove nothing about the data."""
 _ALGORITHM = re.compile(r"([A-Za-z][A-Za-z0-9-]*):")
 
@@ -208,18 +208,12 @@ def is_harvested(dataset: DatasetSnapshot) -> bool:
     )
 
 
-def counting(
-    pieces: Sequence[DatedEvidence], dataset: DatasetSnapshot, *, metadata_edits: bool
-) -> list[DatedEvidence]:
+def counting(pieces: Sequence[DatedEvidence], dataset: DatasetSnapshot) -> list[DatedEvidence]:
     """Return the pieces of evidence that count for a dataset.
 
     If a date is stated for a resource, the resource's creation does not count.
-
-    :param metadata_edits: whether edits of the metadata count
     """
-    leave_out = set(OF_PEOPLE) if is_harvested(dataset) else set()
-    if not metadata_edits:
-        leave_out.add(Evidence.METADATA)
+    leave_out = OF_PEOPLE if is_harvested(dataset) else frozenset()
     dated = {piece.resource for piece in pieces if piece.evidence is Evidence.UPLOAD}
     return [
         piece
@@ -241,7 +235,6 @@ def observed(
     claims: list[tuple[datetime | None, Evidence]] = [
         (parse_date(dataset.extras.get(REVIEW_KEY)), Evidence.REVIEW),
         (script_date(dataset.extras.get(SCRIPT_KEY)), Evidence.SCRIPT),
-        (dataset.metadata_modified, Evidence.METADATA),
     ]
     yield from _pieces(claims, now, None)
     # First, so that the same date in the future counts from the time when it was first seen.

@@ -65,7 +65,6 @@ class DatasetSnapshot:
 
     id: str
     type: str
-    metadata_modified: datetime | None
     extras: Mapping[str, str]
     is_harvested: bool
     """Whether a harvest object belongs to it."""
@@ -110,7 +109,6 @@ def take(package_ids: Iterable[str], package_types: Iterable[str]) -> list[Datas
         DatasetSnapshot(
             id=row.id,
             type=row.type,
-            metadata_modified=aware_to_second(row.metadata_modified),
             extras=row.extras or {},
             is_harvested=row.harvest_object_id is not None,
             defaults={
@@ -179,7 +177,7 @@ _EVIDENCE_NAMES = frozenset(evidence.value for evidence in Evidence)
 """Kinds of evidence that are known: a later version of this extension may have stored others."""
 
 _PACKAGES = f"""
-SELECT p.id, p.type, p.metadata_modified, {PACKAGE_EXTRAS} AS extras,
+SELECT p.id, p.type, {PACKAGE_EXTRAS} AS extras,
     h.id AS harvest_object_id, h.config AS source_config,
     {ORGANIZATION_EXTRA} AS organization_frequency,
     d.*

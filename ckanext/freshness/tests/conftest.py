@@ -224,7 +224,7 @@ def impatient_checks(with_plugins: None, ckan_config: Any, monkeypatch: pytest.M
         "ckanext.freshness.allowed_networks": ["127.0.0.0/8"],
         "ckanext.freshness.check.confirm_after": "0.01",
         "ckanext.freshness.requests_per_second": "10000",
-        "ckanext.freshness.retry_delays": ["0.01"],
+        "ckanext.freshness.retry_delays": ["0.01", "0.01"],
     }.items():
         monkeypatch.setitem(ckan_config, key, value)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from time import monotonic
 from typing import Any
 
@@ -58,20 +58,6 @@ class CycleRunningError(Exception):
     """Another cycle of this source is running, on this machine or another."""
 
 
-def policy_options(*, strict: bool = False) -> IatiPolicy:
-    """Return the site's times and thresholds.
-
-    :param strict: apply the rules alone, without pauses after failures
-    """
-    download_after = timedelta(hours=float(settings.option("iati.head_within_hours")))
-    return IatiPolicy(
-        download_after=download_after,
-        trusted_for=min(IatiPolicy().trusted_for, download_after),
-        expire_after=timedelta(hours=float(settings.option("iati.expire_after_hours"))),
-        strict=strict,
-    )
-
-
 def run_cycle(
     source: Any,
     clock: Clock,
@@ -93,7 +79,7 @@ def run_cycle(
     :raises StoreError: the store cannot be used
     :raises DatabaseLostError: the database was lost
     """
-    policy = policy_options(strict=strict)
+    policy = IatiPolicy(strict=strict)
     store = copies.store()
     source_id, title = source.id, source.title or source.url
     with telling_of_loss(), locked_if_free(run_records.cycle_lock(source_id)) as is_ours:
@@ -255,7 +241,7 @@ class _Cycle:
                 results.bytes_limit.enter(result)
                 hand_over(result)
 
-            async with Client(web, hosts, concurrency=checks.concurrency) as client:
+            async with Client(web, hosts, concurrency=settings.CONCURRENCY) as client:
                 tools = iati_check.IatiTools(client, self.store.stage, self.clock, self.policy)
                 await iati_check.check_datasets(inputs, tools, sink)
 

@@ -45,7 +45,6 @@ def test_names() -> None:
         "hash",
         "review",
         "script",
-        "metadata",
     ]
 
 

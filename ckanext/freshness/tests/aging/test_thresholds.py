@@ -86,16 +86,6 @@ def test_what_has_no_thresholds(frequency: int) -> None:
         HDX.limits(frequency)
 
 
-@pytest.mark.parametrize("frequency", [1, 15, 30, 1000])
-@pytest.mark.parametrize("grace", [1, 30])
-def test_grace_is_added_to_all_three(frequency: int, grace: int) -> None:
-    plain, graced = HDX.limits(frequency), Thresholds(grace_days=grace).limits(frequency)
-    added = timedelta(days=grace)
-    assert graced.due == plain.due + added
-    assert graced.overdue == plain.overdue + added
-    assert graced.delinquent == plain.delinquent + added
-
-
 @pytest.mark.parametrize(
     ("frequency", "expected"),
     [
@@ -143,12 +133,6 @@ def test_tables_that_make_no_sense(text: str, message: str) -> None:
         Thresholds.parse(text)
 
 
-@pytest.mark.parametrize("grace", [-1, MAX_DAYS + 1])
-def test_a_grace_that_makes_no_sense(grace: int) -> None:
-    with pytest.raises(ThresholdsError, match=f"The grace is {grace} days"):
-        Thresholds.parse("7:7,14,21", grace)
-
-
 def test_hdx_table_as_a_site_would_write_it() -> None:
     assert str(HDX).startswith("1:1,2,3 2:2,4,6 7:7,14,21 ")
     assert Thresholds.parse(str(HDX)) == HDX
@@ -165,14 +149,12 @@ rows = st.lists(
 days = st.integers(1, MAX_DAYS)
 
 
-@given(rows, days, st.integers(0, 400))
-def test_any_table_gives_limits_in_order(
-    table: tuple[ThresholdRow, ...], frequency: int, grace: int
-) -> None:
-    thresholds = Thresholds(table, grace)
-    assert Thresholds.parse(str(thresholds), grace) == thresholds
+@given(rows, days)
+def test_any_table_gives_limits_in_order(table: tuple[ThresholdRow, ...], frequency: int) -> None:
+    thresholds = Thresholds(table)
+    assert Thresholds.parse(str(thresholds)) == thresholds
     found = thresholds.limits(frequency)
-    assert timedelta(days=frequency + grace) <= found.due <= found.overdue <= found.delinquent
+    assert timedelta(days=frequency) <= found.due <= found.overdue <= found.delinquent
 
 
 @given(st.sampled_from(list(pairwise(HDX_ROWS))), st.data())

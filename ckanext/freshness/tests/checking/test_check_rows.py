@@ -8,7 +8,6 @@ from itertools import product
 from typing import Any
 
 import pytest
-from ckan.tests.helpers import changed_config
 
 from ckanext.freshness import settings
 from ckanext.freshness.checking import check_rows
@@ -256,20 +255,6 @@ def test_archived_and_requestable_datasets_are_told(
     assert (row.archived, row.requestable) == (archived, requestable)
 
 
-def test_the_extras_that_tell_it_are_the_sites() -> None:
-    one_resource()
-    write_extras({"p": {"archived": "true", "old": "true"}}, ["archived", "old"])
-    model.Session.commit()
-    for keys, expected in {
-        ("old",): True,
-        ("closed", "old"): True,
-        ("closed",): False,
-        (): False,
-    }.items():
-        with changed_config("ckanext.freshness.check.archived_keys", list(keys)):
-            assert [row.archived for row in rows()] == [expected]
-
-
 def test_a_date_of_its_own_is_told_once() -> None:
     one_resource()
     assert [row.is_touched for row in rows()] == [False]
@@ -399,14 +384,14 @@ def test_which_dates_would_make_it_fresh(frequency: int | None, days: int | None
         (["created", "url"], "url"),
         (["upload", "created"], "created"),
         (["http header", "created", "hash"], "hash"),
-        (["http header", "created", "metadata"], "http header"),
+        (["http header", "created"], "http header"),
         # A resource of a source was created here when it was harvested: that says nothing.
         (["harvest", "created"], "harvest"),
         (["harvest", "http header", "url", "created"], "http header"),
     ],
 )
 def test_the_last_modification_that_is_known(kinds: list[str], expected: str | None) -> None:
-    order = ["upload", "harvest", "created", "url", "http header", "hash", "metadata"]
+    order = ["upload", "harvest", "created", "url", "http header", "hash"]
     dates = {kind: NOW - (10 - place) * DAY for place, kind in enumerate(order)}
     one_resource()
     for kind in kinds:

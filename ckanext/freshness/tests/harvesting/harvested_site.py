@@ -49,7 +49,7 @@ def make_harvested_site() -> HarvestedSite:
     owner = factories.Organization(users=members)["id"]
     titles = [f"Tide table <{number}>" for number in range(ALL)]
     with FdpServer() as fdp, pytest.MonkeyPatch.context() as patch:
-        patch.setitem(tk.config, "ckanext.freshness.attempts", "1")
+        patch.setitem(tk.config, "ckanext.freshness.retry_delays", "")
         catalog = fdp.add_catalog(title="Hydrography")
         records = [fdp.add_dataset(catalog, title=title, keyword=["sea"]) for title in titles]
         ocean = add_source(fdp.source_url, owner_org=owner)

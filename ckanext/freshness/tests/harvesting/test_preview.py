@@ -37,7 +37,7 @@ TABLES = (
 @pytest.fixture(autouse=True)
 def one_attempt(clean_site: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Do not retry a busy server."""
-    monkeypatch.setitem(tk.config, "ckanext.freshness.attempts", "1")
+    monkeypatch.setitem(tk.config, "ckanext.freshness.retry_delays", "")
 
 
 def look(harvest: Harvest, now: datetime | None = None) -> Preview:

@@ -228,7 +228,7 @@ def test_what_is_held_outlives_jobs_that_cannot_read_it(
     fdp: FdpServer, harvest: Harvest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Such a job does not use a release up either."""
-    monkeypatch.setitem(tk.config, "ckanext.freshness.attempts", "1")
+    monkeypatch.setitem(tk.config, "ckanext.freshness.retry_delays", "")
     empty(fdp)
     harvest.run()
     fdp.add_dataset(fdp.add_catalog())
@@ -249,7 +249,7 @@ def test_a_release_outlives_jobs_beside_what_is_held_anew(
     fdp: FdpServer, harvest: Harvest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each record of a list remembers whether it was released."""
-    monkeypatch.setitem(tk.config, "ckanext.freshness.attempts", "1")
+    monkeypatch.setitem(tk.config, "ckanext.freshness.retry_delays", "")
     harvest.configure(max_delete_fraction=0)
     first, second = fdp.catalogs[0], fdp.add_catalog()
     other = [fdp.add_dataset(second, title=f"Other {number}") for number in range(8)]
@@ -275,7 +275,7 @@ def test_what_a_catalog_lists_again_is_no_longer_held(
     fdp: FdpServer, harvest: Harvest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Even if neither the records nor their distributions can be read."""
-    monkeypatch.setitem(tk.config, "ckanext.freshness.attempts", "1")
+    monkeypatch.setitem(tk.config, "ckanext.freshness.retry_delays", "")
     fdp.layout.pages = False
     gone = fdp.datasets
     empty(fdp)

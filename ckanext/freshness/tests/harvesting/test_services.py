@@ -47,7 +47,7 @@ def a_day_passes(url: str) -> None:
 
 @pytest.mark.parametrize("pages", [True, False])
 def test_a_service_with_a_document_of_its_own(pages: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(tk.config, "ckanext.freshness.attempts", "1")
+    monkeypatch.setitem(tk.config, "ckanext.freshness.retry_delays", "")
     recording = load_recording(FDP_RICH)
     for answer in recording["responses"].values():
         # Outlines are kept if not all containers could be read, such as a catalog on another host.
@@ -99,7 +99,7 @@ SAMPLE = """
 def test_samples_and_analytics_with_documents_of_their_own(
     fdp: FdpServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(tk.config, "ckanext.freshness.attempts", "1")
+    monkeypatch.setitem(tk.config, "ckanext.freshness.retry_delays", "")
     fdp.files["/sample/1"] = Answer(200, (SAMPLE % "A sample").encode(), TURTLE)
     fdp.files["/analytics/1"] = Answer(200, (SAMPLE % "Analytics").encode(), TURTLE)
     fdp.files["/sample.csv"] = Answer(200, b"a,b\n1,2\n", {"Content-Type": "text/csv"})

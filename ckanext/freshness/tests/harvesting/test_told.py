@@ -35,7 +35,7 @@ pytestmark = pytest.mark.usefixtures("clean_redis")
 @pytest.fixture(autouse=True)
 def one_attempt(clean_site: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Do not retry a busy server."""
-    monkeypatch.setitem(tk.config, "ckanext.freshness.attempts", "1")
+    monkeypatch.setitem(tk.config, "ckanext.freshness.retry_delays", "")
 
 
 def look(harvest: Harvest) -> Preview:

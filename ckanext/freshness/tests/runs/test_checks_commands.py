@@ -224,7 +224,7 @@ def test_arguments_that_cannot_be_used(
 def test_what_a_silent_host_has_is_put_off_and_stays_due(
     check: Invoke, ckan_config: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(ckan_config, "ckanext.freshness.check.host_failures", "2")
+    monkeypatch.setattr(settings, "HOST_FAILURES", 2)
     # Silent hosts get ten minutes in the last round otherwise.
     policy = partial(HostPolicy, last_round=0.0)
     monkeypatch.setattr(settings, "HostPolicy", policy)

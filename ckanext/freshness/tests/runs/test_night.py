@@ -11,12 +11,12 @@ import pytest
 import sqlalchemy as sa
 from ckan import model
 from ckan.cli.cli import ckan
-from ckan.tests.helpers import changed_config
 
 from ckanext.freshness.checking import run_records
 from ckanext.freshness.ckan_adapter.database import is_held, locked, locked_if_free
 from ckanext.freshness.cli import site
 from ckanext.freshness.model import CheckRun, FreshnessTransition
+from ckanext.freshness.reporting import history
 from ckanext.freshness.runs import night
 from ckanext.freshness.runs.night import (
     LOCK,
@@ -197,8 +197,8 @@ def test_prune_forgets_what_is_older_than_the_options_say(
     )
     model.Session.commit()
     monkeypatch.setattr(night, "KEEP_RUNS", timedelta(days=10))
-    with changed_config("ckanext.freshness.report.keep_days", 20):
-        done = cli.invoke(ckan, ["freshness", "prune"])
+    monkeypatch.setattr(history, "KEEP", timedelta(days=20))
+    done = cli.invoke(ckan, ["freshness", "prune"])
     assert done.exit_code == 0, done.output
     assert "Forgot 1 run, " in done.output
     left = model.Session.query(CheckRun.id).filter(CheckRun.id.in_(ages)).all()

@@ -220,7 +220,6 @@ def test_the_history_of_a_resource(act: Act) -> None:
         ({"failing_since": datetime(2026, 3, 2, 2, 0, 1)}, None, False),
         ({"failing_since": datetime(2026, 3, 2, 2)}, None, True),
         ({}, ("ckanext.freshness.check.broken_after_failures", 4), False),
-        ({}, ("ckanext.freshness.check.broken_after_hours", "49"), False),
     ],
 )
 def test_broken_is_what_has_failed_often_and_for_long(

@@ -99,11 +99,6 @@ TWO = {"resources": [{"url": "http://x.org/1"}, {"url": "http://x.org/2"}]}
 CASES = {
     "as it was made": Case(NOTHING, MADE),
     "another title": Case(lambda act, d: act("package_patch", id=d["id"], title="Other"), MADE),
-    "another title, where edits count": Case(
-        lambda act, d: act("package_patch", id=d["id"], title="Other"),
-        (at(EDITED), "metadata"),
-        options={"ckanext.freshness.count_metadata_edits": True},
-    ),
     "another description": Case(
         lambda act, d: act("resource_patch", id=d["resources"][0]["id"], description="Other"), MADE
     ),

@@ -188,7 +188,7 @@ def upgrade() -> None:
         "ix_freshness_dataset_people",
         "freshness_dataset",
         ["package_id"],
-        postgresql_where=sa.text("evidence IN ('created', 'metadata', 'url') AND NOT judge_anew"),
+        postgresql_where=sa.text("evidence IN ('created', 'url') AND NOT judge_anew"),
     )
     op.create_index(
         "ix_freshness_dataset_undeclared",

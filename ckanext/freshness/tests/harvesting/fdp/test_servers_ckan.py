@@ -19,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("clean_site")
 @pytest.fixture(autouse=True)
 def impatient(ckan_config: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Allow one attempt for each request."""
-    monkeypatch.setitem(ckan_config, "ckanext.freshness.attempts", "1")
+    monkeypatch.setitem(ckan_config, "ckanext.freshness.retry_delays", "")
 
 
 def identities(harvest: Harvest) -> dict[str, tuple[str, str]]:
