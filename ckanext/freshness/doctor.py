@@ -1,7 +1,7 @@
 """Diagnosis of a site: the table `CHECKS` says what is checked, and each check what is wrong and what to do.
 
-A check declares the services and tables it needs. If one of these is missing, the doctor reports it once
-and skips the checks that need it.
+If a service does not answer or tables are missing, the doctor reports it once, and skips the checks that need
+them.
 """
 
 from __future__ import annotations
@@ -9,9 +9,10 @@ from __future__ import annotations
 import difflib
 import enum
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 import ckan.plugins as p
@@ -27,7 +28,6 @@ from .ckan_adapter.core import (
     background_workers,
     connect_to_redis,
     declared_options,
-    hidden_templates,
     model,
     site_names,
     solr_answers,
@@ -79,16 +79,9 @@ class SiteFinding:
     advice: str = ""
 
 
-def _problem(text: str, advice: str) -> SiteFinding:
-    return SiteFinding(Severity.PROBLEM, text, advice)
-
-
-def _warning(text: str, advice: str) -> SiteFinding:
-    return SiteFinding(Severity.WARNING, text, advice)
-
-
-def _note(text: str, advice: str = "") -> SiteFinding:
-    return SiteFinding(Severity.NOTE, text, advice)
+_problem = partial(SiteFinding, Severity.PROBLEM)
+_warning = partial(SiteFinding, Severity.WARNING)
+_note = partial(SiteFinding, Severity.NOTE)
 
 
 def counted(count: int, singular: str, plural: str) -> str:
@@ -113,7 +106,6 @@ _SHOWN_BY_TEMPLATES = {
 
 def plugins(now: datetime) -> Iterator[SiteFinding]:
     """Report a missing or wrongly ordered plugin."""
-    move = "Move freshness before {} in ckan.plugins, then restart CKAN."
     enabled = tk.aslist(tk.config["ckan.plugins"])
     if "harvest" not in enabled:
         yield _note(
@@ -124,25 +116,17 @@ def plugins(now: datetime) -> Iterator[SiteFinding]:
     for name, effect in _SHOWN_BY_TEMPLATES.items():
         if name in before:
             yield _problem(
-                f"ckan.plugins has freshness after {name}, so {effect}", move.format(name)
-            )
-    for name, templates in hidden_templates().items():
-        if name not in _SHOWN_BY_TEMPLATES:
-            yield _warning(
-                f"{name} stands before freshness in ckan.plugins and replaces templates that freshness "
-                f"adds to: {', '.join(templates)}",
-                move.format(name),
+                f"ckan.plugins has freshness after {name}, so {effect}",
+                f"Move freshness before {name} in ckan.plugins, then restart CKAN.",
             )
 
 
 def tables(now: datetime) -> Iterator[SiteFinding]:
     """Report plugins whose tables are not those that the code expects."""
-    for plugin in ("freshness", "harvest"):
-        if p.plugin_loaded(plugin) and not has_newest_migration(plugin):
-            yield _problem(
-                f"The tables of the plugin {plugin} are missing or old",
-                f"ckan db upgrade -p {plugin}",
-            )
+    for plugin in _incomplete_plugins():
+        yield _problem(
+            f"The tables of the plugin {plugin} are missing or old", f"ckan db upgrade -p {plugin}"
+        )
 
 
 def site_options(now: datetime) -> Iterator[SiteFinding]:
@@ -613,53 +597,29 @@ def mails(now: datetime) -> Iterator[SiteFinding]:
 
 # The examination
 
+Check = Callable[[datetime], Iterable[SiteFinding]]
+"""Takes the current time (aware) and yields findings."""
 
-class Need(enum.Flag):
-    """The services and tables that a check needs."""
-
-    NOTHING = 0
-    DATABASE = enum.auto()
-    REDIS = enum.auto()
-    SOLR = enum.auto()
-    HARVEST_TABLES = enum.auto()
-    """ckanext-harvest's tables, as its installed version expects them."""
-    TABLES = enum.auto()
-    """This extension's tables, as this version expects them."""
-
-
-@dataclass(frozen=True, slots=True)
-class SiteCheck:
-    """A check of one subject.
-
-    :ivar find: takes the current time (aware) and yields findings
-    """
-
-    name: str
-    find: Callable[[datetime], Iterable[SiteFinding]]
-    needs: Need = Need.NOTHING
-
-
-_OURS = Need.DATABASE | Need.TABLES
-_HARVESTS = Need.DATABASE | Need.HARVEST_TABLES
-
-CHECKS = (
-    SiteCheck("plugins", plugins),
-    SiteCheck("options", site_options),
-    SiteCheck("tables", tables, Need.DATABASE),
-    SiteCheck("background workers", workers, Need.REDIS),
-    SiteCheck("source types", source_types, _HARVESTS),
-    SiteCheck("consumers", consumers, Need.REDIS | Need.HARVEST_TABLES),
-    SiteCheck("harvest jobs", harvest_jobs, _HARVESTS | Need.REDIS),
-    SiteCheck("held deletions", held_deletions, _HARVESTS | Need.TABLES),
-    SiteCheck("IATI sources", iati_sources, _HARVESTS | Need.TABLES),
-    SiteCheck("nightly run", nightly_run, _OURS),
-    SiteCheck("statuses", statuses, _OURS),
-    SiteCheck("documents in Solr", documents, Need.DATABASE | Need.SOLR),
-    SiteCheck("fields of the site", fields_of_the_site, _OURS),
-    SiteCheck("copies", stored_copies, _OURS),
-    SiteCheck("mails", mails, Need.DATABASE),
-)
-"""In the order of the report: likely causes before their effects."""
+SITE_CHECKS: Mapping[str, Check] = {
+    "plugins": plugins,
+    "options": site_options,
+    "tables": tables,
+    "background workers": workers,
+    "nightly run": nightly_run,
+    "statuses": statuses,
+    "documents in Solr": documents,
+    "fields of the site": fields_of_the_site,
+    "copies": stored_copies,
+    "mails": mails,
+}
+HARVEST_CHECKS: Mapping[str, Check] = {
+    "source types": source_types,
+    "consumers": consumers,
+    "harvest jobs": harvest_jobs,
+    "held deletions": held_deletions,
+    "IATI sources": iati_sources,
+}
+"""Checks of sites that harvest."""
 
 
 def examine(now: datetime) -> Iterator[SiteFinding]:
@@ -667,26 +627,44 @@ def examine(now: datetime) -> Iterator[SiteFinding]:
 
     :param now: the current time, aware
     """
-    missing = Need.NOTHING
-    for need, text, answers, option in _SERVICES:
+    yield from services()
+    checks = {**SITE_CHECKS, **(HARVEST_CHECKS if p.plugin_loaded("harvest") else {})}
+    for name, check in checks.items():
+        try:
+            yield from list(check(now))
+        except _AWAY:
+            yield _note(f"{_SKIPPED}: {name}")
+        except sa.exc.ProgrammingError:
+            if not _incomplete_plugins():
+                raise
+            yield _note(f"{_SKIPPED}: {name}")
+        finally:
+            model.Session.remove()
+
+
+_SKIPPED = "Not checked, because a service or table is missing"
+_AWAY = (redis.exceptions.RedisError, sa.exc.OperationalError, indexing.SolrAwayError)
+"""Errors of services that do not answer."""
+
+
+def services() -> Iterator[SiteFinding]:
+    """Report services that do not answer."""
+    for text, answers, option in _SERVICES:
         try:
             is_there = answers()
-        except (redis.exceptions.RedisError, sa.exc.OperationalError):
+        except _AWAY:
             is_there = False
         if not is_there:
-            missing |= need
             yield _problem(text, f"Start it, or correct {option}.")
-    for plugin, need in (("freshness", Need.TABLES), ("harvest", Need.HARVEST_TABLES)):
-        is_usable = not missing & Need.DATABASE and p.plugin_loaded(plugin)
-        if not is_usable or not has_newest_migration(plugin):
-            missing |= need
-    for check in CHECKS:
-        if not check.needs & missing:
-            yield from check.find(now)
-        elif p.plugin_loaded("harvest") or not check.needs & Need.HARVEST_TABLES:
-            yield _note(f"Not checked, because a service or table is missing: {check.name}")
-    if not missing & Need.DATABASE:
-        model.Session.rollback()
+
+
+def _incomplete_plugins() -> list[str]:
+    """Return the enabled plugins whose tables are not those that the code expects."""
+    return [
+        plugin
+        for plugin in ("freshness", "harvest")
+        if p.plugin_loaded(plugin) and not has_newest_migration(plugin)
+    ]
 
 
 def _database_answers() -> bool:
@@ -702,20 +680,14 @@ def _queues_answer() -> bool:
     return connection is None or bool(connection.ping())
 
 
-_SERVICES: tuple[tuple[Need, str, Callable[[], bool], str], ...] = (
-    (Need.DATABASE, "PostgreSQL does not answer", _database_answers, "sqlalchemy.url"),
+_SERVICES: tuple[tuple[str, Callable[[], bool], str], ...] = (
+    ("PostgreSQL does not answer", _database_answers, "sqlalchemy.url"),
+    ("Redis does not answer", lambda: bool(connect_to_redis().ping()), "ckan.redis.url"),
     (
-        Need.REDIS,
-        "Redis does not answer",
-        lambda: bool(connect_to_redis().ping()),
-        "ckan.redis.url",
-    ),
-    (
-        Need.REDIS,
         "The Redis of the harvest queues does not answer",
         _queues_answer,
         "ckan.harvest.mq.hostname",
     ),
-    (Need.SOLR, "Solr does not answer", solr_answers, "solr_url"),
+    ("Solr does not answer", solr_answers, "solr_url"),
 )
-"""What is needed, the problem, whether it answers, and the option with its address."""
+"""The problem, whether the service answers, and the option with its address."""

@@ -256,8 +256,8 @@ def freshness_harvest_jobs(
 ) -> list[harvest_jobs.HarvestJob]:
     """Return the newest jobs of a harvest source, or one job, with their first errors."""
     try:
-        with database.detect_missing():
-            return harvest_jobs.jobs([source_id], most, job_id=job_id, errors=errors)
+        database.refuse_missing_tables()
+        return harvest_jobs.jobs([source_id], most, job_id=job_id, errors=errors)
     except TablesMissingError:
         return []
 
@@ -267,8 +267,8 @@ def freshness_harvest_attention() -> list[tuple[Any, harvest_jobs.HarvestJob]]:
     if not getattr(tk.current_user, "is_authenticated", False):
         return []
     try:
-        with database.detect_missing():
-            found = harvest_jobs.troubled_sources()
+        database.refuse_missing_tables()
+        found = harvest_jobs.troubled_sources()
     except TablesMissingError:
         return []
     may = tk.h.check_access

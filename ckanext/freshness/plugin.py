@@ -61,7 +61,7 @@ class FreshnessPlugin(p.SingletonPlugin, DefaultTranslation):
     def configure(self, config: Any) -> None:
         # Fail at the start and not at each edit: this reads ckan.site_url, which needs a host.
         settings.checks()
-        database.look_again()
+        database.forget_tables()
         own_fields.warn_at_first_start()
         if p.plugin_loaded("harvest"):
             # Imported only where ckanext-harvest is installed.
@@ -71,7 +71,7 @@ class FreshnessPlugin(p.SingletonPlugin, DefaultTranslation):
 
     def get_actions(self) -> dict[str, Any]:
         own = {
-            name: database.required(validators.checked(getattr(module, name)))
+            name: database.require_tables(validators.checked(getattr(module, name)))
             for module in (dataset_actions, harvest_actions, report_actions)
             for name in module.__all__
         }

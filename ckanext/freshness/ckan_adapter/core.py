@@ -5,12 +5,10 @@ Also the names of this extension's extras, Solr fields and facet. No other modul
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from collections.abc import Mapping
 from copy import deepcopy
 from functools import lru_cache
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import ckan.plugins as p
@@ -32,7 +30,7 @@ from ckan.lib.redis import connect_to_redis
 from ckan.lib.search import SearchIndexError, SearchQueryError
 from ckan.lib.search import is_available as solr_answers
 from ckan.logic import clear_validators_cache
-from flask import Blueprint, g, has_request_context
+from flask import Blueprint
 
 __all__ = [
     "CkanConfigurationException",
@@ -180,55 +178,12 @@ def default_user_labels(user: Any) -> list[str] | None:
     labels = get_permission_labels()
     if type(labels) is not DefaultPermissionLabels:
         return None
-    if not has_request_context():
-        return list(labels.get_user_dataset_labels(user))
-    # CKAN looks for the user's organizations by several statements, and a page has ten lists of datasets.
-    known: dict[str | None, list[str]] = g.setdefault("freshness_labels", {})
-    key = getattr(user, "id", None)
-    if key not in known:
-        known[key] = list(labels.get_user_dataset_labels(user))
-    return known[key]
+    return list(labels.get_user_dataset_labels(user))
 
 
 def edits_some_organization(user_name: str) -> bool:
     """Decide whether a user may change the datasets of an organization, as sysadmins may."""
     return bool(authz.has_user_permission_for_some_org(user_name, "update_dataset"))
-
-
-OWN = Path(__file__).resolve().parent.parent / "templates"
-
-
-def hidden_templates() -> dict[str, list[str]]:
-    """Return our templates that never apply, by the plugin whose template is found first.
-
-    A template with ``ckan_extends`` hides nothing: CKAN goes on to the next of its name.
-    """
-    found: dict[str, list[str]] = {}
-    names = sorted(str(path.relative_to(OWN)) for path in OWN.rglob("*.html"))
-    for folder in (Path(path).resolve() for path in tk.config["plugin_template_paths"]):
-        if folder == OWN:
-            break
-        hidden = [name for name in names if _replaces(folder / name)]
-        if hidden:
-            found.setdefault(_plugin_of(folder), []).extend(hidden)
-            names = [name for name in names if name not in hidden]
-    return found
-
-
-def _replaces(template: Path) -> bool:
-    return template.is_file() and "ckan_extends" not in template.read_text(
-        encoding="utf-8", errors="replace"
-    )
-
-
-def _plugin_of(folder: Path) -> str:
-    """Return the first enabled plugin whose package has a folder of templates; else the folder."""
-    for name in tk.aslist(tk.config["ckan.plugins"]):
-        if p.plugin_loaded(name):
-            package = sys.modules[".".join(type(p.get_plugin(name)).__module__.split(".")[:2])]
-            if any(Path(path).resolve() in folder.parents for path in package.__path__):
-                return str(name)
-    return str(folder)
 
 
 def background_workers() -> Counter[str]:

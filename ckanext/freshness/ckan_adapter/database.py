@@ -15,7 +15,6 @@ import hashlib
 import inspect
 import logging
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
@@ -25,12 +24,6 @@ import ckan.plugins.toolkit as tk
 import sqlalchemy as sa
 from alembic.script import ScriptDirectory
 from ckan import model
-
-
-def disconnect() -> None:
-    """Close all connections of this process to the database. Call it before a fork."""
-    model.Session.remove()
-    model.meta.engine.dispose()
 
 
 def has_newest_migration(plugin: str) -> bool:
@@ -137,16 +130,8 @@ _INVALID_TRANSACTION = "8s2b"
 """SQLAlchemy's error code for statements in a session whose connection was lost."""
 
 
-_READ_ONLY = "25006"
-"""PostgreSQL's error code for a write while the server, the role or the transaction is read-only."""
-
-
 class DatabaseLostError(Exception):
     """The loss of the database during a run. Committed work stays, and the next run continues."""
-
-
-class DatabaseReadOnlyError(DatabaseLostError):
-    """A write to a database that only answers queries, such as a standby server."""
 
 
 def is_loss(error: BaseException) -> bool:
@@ -159,20 +144,13 @@ def is_loss(error: BaseException) -> bool:
 
 @contextlib.contextmanager
 def telling_of_loss() -> Iterator[None]:
-    """Raise errors with clear messages if the database is lost or read-only.
+    """Raise an error with a clear message if the database is lost.
 
     :raises DatabaseLostError: the connection was lost
-    :raises DatabaseReadOnlyError: the database accepts no changes
     """
     try:
         yield
     except sa.exc.SQLAlchemyError as error:
-        if getattr(getattr(error, "orig", None), "pgcode", None) == _READ_ONLY:
-            words = tk._(
-                "The database is read-only, so nothing can be stored. Run this again when it accepts "
-                "changes, or on the server that does."
-            )
-            raise DatabaseReadOnlyError(words) from error
         if not is_loss(error):
             raise
         cause = str(getattr(error, "orig", None) or error).strip().partition("\n")[0]
@@ -215,7 +193,7 @@ class _Seen:
     """Whether the log says that tables are missing."""
 
 
-def missing() -> list[str]:
+def missing_tables() -> list[str]:
     """Return the enabled plugins whose tables are missing or old; log them once."""
     if _Seen.are_complete:
         return []
@@ -235,47 +213,40 @@ def missing() -> list[str]:
     return plugins
 
 
-def look_again() -> None:
+def forget_tables() -> None:
     """Forget what this process knows of the tables, because the plugins have just been loaded."""
     _Seen.are_complete = _Seen.is_told = False
 
 
-def optional(hook: Callable[Params, None]) -> Callable[Params, None]:
+def skip_without_tables(hook: Callable[Params, None]) -> Callable[Params, None]:
     """Decorate a hook of CKAN: if tables are missing, it does nothing."""
 
     @wraps(hook)
     def called(*args: Params.args, **kwargs: Params.kwargs) -> None:
-        if not missing():
+        if not missing_tables():
             hook(*args, **kwargs)
 
     return called
 
 
-def required(action: Callable[Params, Result]) -> Callable[Params, Result]:
+def require_tables(action: Callable[Params, Result]) -> Callable[Params, Result]:
     """Decorate an action that needs tables: if they are missing, it raises TablesMissingError."""
 
     @wraps(action)
     def called(*args: Params.args, **kwargs: Params.kwargs) -> Result:
-        refuse_missing()
+        refuse_missing_tables()
         return action(*args, **kwargs)
 
     return called
 
 
-def refuse_missing() -> None:
+def refuse_missing_tables() -> None:
     """Check that the tables are there.
 
     :raises TablesMissingError: they are not
     """
-    if plugins := missing():
+    if plugins := missing_tables():
         raise TablesMissingError(plugins)
-
-
-@contextmanager
-def detect_missing() -> Iterator[None]:
-    """Raise TablesMissingError in place of the work in the block if tables are missing."""
-    refuse_missing()
-    yield
 
 
 def _commands(plugins: list[str]) -> str:

@@ -245,20 +245,6 @@ UPDATE harvest_object SET current = true, package_id = :package_id, import_finis
 WHERE id = :id"""
 """SQL: make the object ``:id`` the current one of ``:package_id``."""
 
-CURRENT_OBJECTS = """
-SELECT DISTINCT ON (o.package_id) o.package_id, o.id, s.id AS source_id, s.title
-FROM harvest_object o LEFT JOIN harvest_source s ON s.id = o.harvest_source_id
-WHERE o.package_id = ANY(:ids) AND o.current
-ORDER BY o.package_id, o.import_finished DESC"""
-"""SQL: the current object that ckanext-harvest puts into the document of each package of ``:ids``, and its
-source."""
-
-SHRINKING_COMMANDS = {
-    "harvest_log": "ckan harvester clean-harvest-log",
-    "harvest_object": "ckan harvester source clear-history --keep-current true SOURCE",
-}
-"""Commands that shrink the tables which grow."""
-
 
 def source_row(source_id: str) -> Any:
     """Return the row of a source, active or not; None if there is none."""

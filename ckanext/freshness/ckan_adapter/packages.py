@@ -41,23 +41,12 @@ def hold_packages(package_ids: Sequence[str]) -> list[Any]:
     return list(model.Session.query(package).filter(package.id.in_(package_ids)))
 
 
-def package_extra(package_ids: Sequence[str], key: str) -> dict[str, str]:
-    """Return the values of an extra by package id, without the packages that do not have it."""
-    if not package_ids:
-        return {}
-    if IS_2_12:
-        package = model.Package.__table__
-        value = package.c.extras.op("->>")(key)
-        query = sa.select(package.c.id, value).where(
-            package.c.id.in_(package_ids), value.is_not(None)
-        )
-    else:
-        extra = model.PackageExtra.__table__
-        query = sa.select(extra.c.package_id, extra.c.value).where(
-            extra.c.package_id.in_(package_ids), extra.c.key == key, extra.c.state == "active"
-        )
-    return {package_id: value for package_id, value in model.Session.execute(query)}
-
+EXTRAS = (
+    "(SELECT k.id AS package_id, x.key, x.value FROM package k CROSS JOIN jsonb_each_text(k.extras) x)"
+    if IS_2_12
+    else "(SELECT package_id, key, value FROM package_extra WHERE state = 'active' AND key IS NOT NULL)"
+)
+"""SQL: the extras of all packages, as rows of ``package_id``, ``key`` and ``value``."""
 
 PACKAGE_EXTRAS = (
     "p.extras"
@@ -177,6 +166,15 @@ _WRITE_EXTRAS = (
 )
 
 
+def package_extra(package_ids: Sequence[str], key: str) -> dict[str, str]:
+    """Return the values of an extra by package id, without the packages that do not have it."""
+    statement = f"""
+    SELECT package_id, value FROM {EXTRAS} e
+    WHERE package_id = ANY(:ids) AND key = :key AND value IS NOT NULL"""
+    rows = model.Session.execute(sa.text(statement), {"ids": list(package_ids), "key": key})
+    return {package_id: value for package_id, value in rows}
+
+
 def packages_with_extras(
     keys: Sequence[str],
     *,
@@ -199,36 +197,13 @@ def packages_with_extras(
     }
     given = {"types": types, "ids": ids, "prefix": not_judged_with}
     values = {name: value for name, value in given.items() if value is not None}
-    where = " AND ".join(["true", *(conditions[name] for name in values)])
-    statement = sa.text(_WITH_EXTRAS.format(where=where))
-    rows = model.Session.execute(statement, {"keys": list(keys), **values})
-    return [(package_id, package_type, extras) for package_id, package_type, extras in rows]
-
-
-_WITH_EXTRAS = (
-    """
-    SELECT p.id, p.type, (
-        SELECT jsonb_object_agg(x.key, coalesce(x.value, '')) FROM jsonb_each_text(p.extras) x
-        WHERE x.key = ANY(:keys)
-    )
-    FROM package p WHERE p.extras ?| CAST(:keys AS text[]) AND {where} ORDER BY p.id"""
-    if IS_2_12
-    else """
+    where = " AND ".join(["e.key = ANY(:keys)", *(conditions[name] for name in values)])
+    statement = f"""
     SELECT p.id, p.type, jsonb_object_agg(e.key, coalesce(e.value, ''))
-    FROM package_extra e JOIN package p ON p.id = e.package_id
-    WHERE e.key = ANY(:keys) AND e.state = 'active' AND {where} GROUP BY p.id ORDER BY p.id"""
-)
-
-
-_TRUE = "IN ('true', 'yes', 'on', 't', 'y', '1')"
-
-
-def packages_with_true_extra(keys: str) -> str:
-    """Return SQL that selects the ids of packages, as ``package_id``, for which any of some extras is true.
-
-    :param keys: the name of the SQL parameter with the extras' keys
-    """
-    return f"SELECT package_id FROM ({packages_with_true_extras(keys)}) flags WHERE {keys}"
+    FROM {EXTRAS} e JOIN package p ON p.id = e.package_id WHERE {where}
+    GROUP BY p.id ORDER BY p.id"""
+    rows = model.Session.execute(sa.text(statement), {"keys": list(keys), **values})
+    return [(package_id, package_type, extras) for package_id, package_type, extras in rows]
 
 
 def packages_with_true_extras(*names: str) -> str:
@@ -238,22 +213,10 @@ def packages_with_true_extras(*names: str) -> str:
 
     :param names: the names of the SQL parameters with the extras' keys, and of the columns
     """
-    if IS_2_12:
-        columns = ", ".join(
-            f"""EXISTS (
-                SELECT 1 FROM jsonb_each_text(extras) x
-                WHERE x.key = ANY(:{name}) AND lower(btrim(x.value)) {_TRUE}
-            ) AS {name}"""
-            for name in names
-        )
-        keys = " || ".join(f"CAST(:{name} AS text[])" for name in names)
-        return f"SELECT id AS package_id, {columns} FROM package WHERE extras ?| ({keys})"
-    columns = ", ".join(
-        f"bool_or(key = ANY(:{name}) AND lower(btrim(value)) {_TRUE}) AS {name}" for name in names
-    )
-    return f"""
-    SELECT package_id, {columns} FROM package_extra WHERE state = 'active'
-    AND ({" OR ".join(f"key = ANY(:{name})" for name in names)}) GROUP BY package_id"""
+    is_true = "lower(btrim(value)) IN ('true', 'yes', 'on', 't', 'y', '1')"
+    columns = ", ".join(f"bool_or(key = ANY(:{name}) AND {is_true}) AS {name}" for name in names)
+    keys = " OR ".join(f"key = ANY(:{name})" for name in names)
+    return f"SELECT package_id, {columns} FROM {EXTRAS} e WHERE {keys} GROUP BY package_id"
 
 
 SEARCH_FAULTS = (search.SearchError, search.SolrConnectionError)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from ..ckan_adapter.database import required
+from ..ckan_adapter.database import require_tables
 from .checks import check
 from .commands import ReportingGroup
 from .reports import changes, report, runs
@@ -26,5 +26,5 @@ def freshness() -> None:
 
 for command in COMMANDS:
     if command is not doctor and command.callback is not None:
-        command.callback = required(command.callback)
+        command.callback = require_tables(command.callback)
     freshness.add_command(command)

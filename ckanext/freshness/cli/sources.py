@@ -13,7 +13,7 @@ import click
 
 from ..aging.messages import NN_
 from ..checking import run_records
-from ..ckan_adapter.database import DatabaseLostError, required
+from ..ckan_adapter.database import DatabaseLostError, require_tables
 from ..dates import utc_now
 from ..harvesting.messages import with_code
 from ..harvesting.preview import Preview, PreviewEntry
@@ -184,7 +184,7 @@ def iati() -> None:
 @click.argument("source")
 @click.option("--strict", is_flag=True, help="Check failing files without a pause.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
-@required
+@require_tables
 def update(source: str, strict: bool, as_json: bool) -> None:
     """Run an update cycle of SOURCE (id or name).
 

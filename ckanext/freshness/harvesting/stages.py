@@ -88,8 +88,8 @@ def gather(
     """
     now = now or utc_now()
     try:
-        with database.detect_missing():
-            return _gather_again_after_a_loss(source_type, job_id, now)
+        database.refuse_missing_tables()
+        return _gather_again_after_a_loss(source_type, job_id, now)
     except BaseException as error:
         model.Session.rollback()
         # A job whose database is away stays as it is, and is queued again when the database is back.
@@ -267,15 +267,15 @@ def import_(lead: Any) -> bool | Literal["unchanged"]:
         return lead.report_status == "deleted" or "unchanged"
     ids, rest = [lead_id], list[str]()
     try:
-        with database.detect_missing():
-            followers = json.loads(object_states.extras_of(lead_id).get("page", "[]"))
-            ids += object_states.in_state(followers, PAGED)
-            with locked(*_locks(source_id, ids)):
-                # Another consumer may have imported them while this one waited for the locks.
-                ids = [lead_id, *object_states.in_state(ids[1:], PAGED)]
-                failed, rest = _import_page(source_id, ids)
-                done = set(ids) - failed - set(rest) - {lead_id}
-                object_states.finish(sorted(done), sorted(failed - {lead_id}))
+        database.refuse_missing_tables()
+        followers = json.loads(object_states.extras_of(lead_id).get("page", "[]"))
+        ids += object_states.in_state(followers, PAGED)
+        with locked(*_locks(source_id, ids)):
+            # Another consumer may have imported them while this one waited for the locks.
+            ids = [lead_id, *object_states.in_state(ids[1:], PAGED)]
+            failed, rest = _import_page(source_id, ids)
+            done = set(ids) - failed - set(rest) - {lead_id}
+            object_states.finish(sorted(done), sorted(failed - {lead_id}))
     except BaseException as error:
         if _ends_consumer(error):
             raise

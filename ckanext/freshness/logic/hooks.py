@@ -77,7 +77,7 @@ def before_resource_delete(resource_id: str, resources: Sequence[Mapping[str, An
             _note(resource["package_id"], "resource_delete", ResourceAction.REMOVED, resource)
 
 
-@database.optional
+@database.skip_without_tables
 def after_write(context: Mapping[str, Any], data_dict: Mapping[str, Any], action: str) -> None:
     """Judge a package that was created or updated, in the same transaction.
 
@@ -97,7 +97,7 @@ def after_write(context: Mapping[str, Any], data_dict: Mapping[str, Any], action
         )
 
 
-@database.optional
+@database.skip_without_tables
 def after_organization_edit(organization: Any) -> None:
     """Have the next refresh judge the datasets that may use an organization's default frequency."""
     refresh.may_have_changed(FrequencySource.ORGANIZATION, organization.id)
@@ -274,7 +274,7 @@ def _are_own(
 
 def _is_judged(package_id: str) -> bool:
     """Decide whether a dataset has extras of ours under the names of today."""
-    if database.missing():
+    if database.missing_tables():
         return False
     prefix = sa.select(DatasetFreshness.field_prefix).where(
         DatasetFreshness.package_id == package_id
@@ -282,7 +282,7 @@ def _is_judged(package_id: str) -> bool:
     return bool(model.Session.execute(prefix).scalar() == site_names().prefix)
 
 
-@database.optional
+@database.skip_without_tables
 def _assess(package_id: str) -> None:
     assess_packages([package_id], utc_now(), cause=TransitionCause.EDIT)
 

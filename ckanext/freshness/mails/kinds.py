@@ -21,7 +21,7 @@ from ..aging.messages import N_, NN_
 from ..checking.check_rows import REQUESTABLE_KEYS
 from ..ckan_adapter import harvest
 from ..ckan_adapter.core import model
-from ..ckan_adapter.packages import packages_with_true_extra
+from ..ckan_adapter.packages import packages_with_true_extras
 from ..dates import utc, utc_words
 from ..reporting import dataset_tables, display, labels, run_problems
 from ..reporting.run_problems import ProblemKind, RunProblem
@@ -129,7 +129,7 @@ def _without_address(now: datetime) -> Iterator[News]:
 def _without_resources(now: datetime) -> Iterator[News]:
     """Yield datasets without resources, other than those of the last day and those available on request."""
     for row in _rows(
-        _EMPTY.format(requestable=packages_with_true_extra("requestable")),
+        _EMPTY.format(requestable=packages_with_true_extras("requestable")),
         requestable=list(REQUESTABLE_KEYS),
         before=utc(now - timedelta(days=1)),
     ):
@@ -159,7 +159,7 @@ _EMPTY = f"""
 SELECT {_PACKAGE} FROM package p LEFT JOIN "group" g ON g.id = p.owner_org
 WHERE p.state = 'active' AND p.type = ANY(:types) AND p.metadata_created < :before
     AND NOT EXISTS (SELECT FROM resource r WHERE r.package_id = p.id AND r.state = 'active')
-    AND p.id NOT IN (SELECT package_id FROM ({{requestable}}) q)"""
+    AND p.id NOT IN (SELECT package_id FROM ({{requestable}}) q WHERE requestable)"""
 
 
 def _problems_of_runs(kinds: frozenset[ProblemKind], now: datetime) -> Iterator[News]:

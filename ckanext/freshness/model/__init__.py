@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from .datasets import (
-    Comparison,
     DatasetFreshness,
     FrequencySuggestion,
     FreshnessChange,
@@ -27,7 +26,6 @@ from .runs import (
 
 __all__ = [
     "CheckRun",
-    "Comparison",
     "Copy",
     "DatasetFreshness",
     "FrequencySuggestion",

@@ -202,19 +202,6 @@ class Unindexed(tk.BaseModel):
     )
 
 
-class Comparison(tk.BaseModel):
-    """The moment when all datasets were last compared with their extras, in one row at most."""
-
-    __tablename__ = "freshness_comparison"
-
-    id = Column(Integer, primary_key=True, autoincrement=False, doc="always 1")
-    began_at = Column(
-        DateTime,
-        nullable=False,
-        doc="when a refresh began that compared the extras of all datasets",
-    )
-
-
 class FreshnessChange(tk.BaseModel):
     """A change of a dataset's data, written in the transaction that noticed it, and kept for two years.
 

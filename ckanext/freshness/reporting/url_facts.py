@@ -57,7 +57,7 @@ def show(packages: Sequence[dict[str, Any]], context: Mapping[str, Any] | None =
         _add_facts([package.get("id") for package in packages], resources)
 
 
-@database.optional
+@database.skip_without_tables
 def _add_facts(package_ids: Sequence[str | None], resources: Mapping[str, dict[str, Any]]) -> None:
     for resource_id, facts in _facts(package_ids, resources).items():
         resources[resource_id][KEY] = facts

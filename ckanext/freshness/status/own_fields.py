@@ -218,6 +218,9 @@ def warn_at_first_start() -> None:
         model.Session.remove()
 
 
+COMPARED = "ckanext.freshness.compared"
+"""The key in CKAN's table ``system_info`` of the moment when a refresh began that compared all datasets."""
+
 _BATCH = 100
 
 
@@ -294,6 +297,7 @@ def drop_tables() -> None:
     """Drop this extension's tables, and the table with the version of its migrations."""
     if names := tables():
         model.Session.execute(sa.text(f"DROP TABLE {', '.join(names)}"))
+    model.delete_system_info(COMPARED)
     model.Session.commit()
 
 

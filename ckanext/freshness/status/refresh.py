@@ -26,14 +26,13 @@ from ..ckan_adapter import harvest
 from ..ckan_adapter.core import model, own_extras, site_names
 from ..ckan_adapter.packages import EXTRA, ORGANIZATION_EXTRA, WITH_EXTRA
 from ..dates import utc
-from ..model import Comparison
 from . import indexing, own_fields
 from .assessment import update_packages
 from .changes import TransitionCause
 from .frequencies import DEFAULT_KEY, FrequencySource
 from .indexing import BATCH, IndexFailure
 from .judgement import OF_PEOPLE
-from .own_fields import OwnField, OwnFieldsError
+from .own_fields import COMPARED, OwnField, OwnFieldsError
 
 COMPARED_EVERY = timedelta(days=1)
 """How often a refresh compares the extras of all datasets, and looks for purged ones."""
@@ -120,8 +119,7 @@ def refresh(
     result.failures += failures
     if since is None:
         # Not before all datasets are done: a refresh that was killed has not compared them.
-        model.Session.execute(sa.text(_COMPARED), {"now": utc(now)})
-        model.Session.commit()
+        model.set_system_info(COMPARED, utc(now).isoformat())
     return result
 
 
@@ -134,8 +132,8 @@ def _all_ids() -> list[str]:
 
 def _written_since(now: datetime) -> datetime | None:
     """Return the moment, naive, since which written datasets must be compared; None to compare all."""
-    statement = sa.select(Comparison.began_at)
-    began: datetime | None = model.Session.execute(statement).scalar()
+    stored = model.get_system_info(COMPARED)
+    began = datetime.fromisoformat(stored) if stored else None
     if began is None or not began <= utc(now) < began + COMPARED_EVERY:
         return None
     return began - OVERLAP
@@ -209,9 +207,6 @@ _AT_BOUNDARY = f"""
 SELECT p.id FROM freshness_dataset d JOIN package p ON p.id = d.package_id
 WHERE {_IS_DUE} AND p.state <> 'deleted' AND p.type = ANY(:types)"""
 _WRITTEN = f"SELECT p.id {_JUDGED} AND p.metadata_modified >= :since AND {_IS_NEW_OR_LOST}"
-_COMPARED = """
-INSERT INTO freshness_comparison (id, began_at) VALUES (1, :now)
-ON CONFLICT (id) DO UPDATE SET began_at = excluded.began_at"""
 
 
 def _ids(statement: str, **parameters: Any) -> list[str]:

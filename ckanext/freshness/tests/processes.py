@@ -18,11 +18,17 @@ import ckan.cli.cli
 from ckan.common import config
 from ckan.lib import jobs, redis
 
-from ckanext.freshness.ckan_adapter.database import disconnect
+from ckanext.freshness.ckan_adapter.core import model
 
 from .usual_site import CtxObject
 
 _FORK = multiprocessing.get_context("fork")
+
+
+def disconnect() -> None:
+    """Close all connections of this process to the database, as before a fork."""
+    model.Session.remove()
+    model.meta.engine.dispose()
 
 
 class CkanProcess:

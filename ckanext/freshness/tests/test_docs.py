@@ -85,7 +85,7 @@ def test_the_generated_parts_are_those_of_the_code() -> None:
 
 
 OF_OUR_OWN = {"freshness_harvest_document", "freshness_harvest_hold", "freshness_resource"}
-OF_OUR_OWN |= {"freshness_unindexed", "freshness_comparison", "freshness_harvest_report"}
+OF_OUR_OWN |= {"freshness_unindexed", "freshness_harvest_report"}
 """Tables that tell nobody anything: what work remembers for itself."""
 
 

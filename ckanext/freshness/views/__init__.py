@@ -30,7 +30,7 @@ def _without_tables(error: database.TablesMissingError) -> ResponseReturnValue:
 for _pages in (
     *(badges, copies, dataset, harvest, iati, iati_page, mail_link, mails, report_pages, worklist),
 ):
-    _pages.before_request(database.refuse_missing)
+    _pages.before_request(database.refuse_missing_tables)
     _pages.before_request(validators.refuse_unusable)
     _pages.register_error_handler(database.TablesMissingError, _without_tables)
     _pages.register_error_handler(CSRFError, refuse_expired)

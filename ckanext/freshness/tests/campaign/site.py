@@ -20,7 +20,6 @@ from ckan.config.middleware import make_app
 from ckan.lib import search
 
 from ckanext.freshness import doctor
-from ckanext.freshness.ckan_adapter.database import disconnect
 from ckanext.freshness.ckan_adapter.harvest import (
     harvest_queue_connection,
     harvest_routing_keys,
@@ -28,7 +27,7 @@ from ckanext.freshness.ckan_adapter.harvest import (
 )
 from ckanext.freshness.status.refresh import refresh
 from ckanext.freshness.tests.campaign.troubles import Blow
-from ckanext.freshness.tests.processes import CkanProcess
+from ckanext.freshness.tests.processes import CkanProcess, disconnect
 from ckanext.freshness.tests.servers.fdp import FdpServer
 from stack.layout import Layout
 from stack.service import Service

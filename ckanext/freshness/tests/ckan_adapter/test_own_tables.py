@@ -33,12 +33,12 @@ def without_tables(*plugins: str) -> Iterator[None]:
     assert away
     try:
         _rename({name: f"elsewhere_{name}" for name in away})
-        database.look_again()
+        database.forget_tables()
         yield
     finally:
         model.Session.remove()
         _rename({f"elsewhere_{name}": name for name in away})
-        database.look_again()
+        database.forget_tables()
 
 
 @contextlib.contextmanager
@@ -51,13 +51,13 @@ def with_old_tables() -> Iterator[None]:
     try:
         model.Session.execute(sa.text(version), {"version": "000_older"})
         model.Session.commit()
-        database.look_again()
+        database.forget_tables()
         yield
     finally:
         model.Session.remove()
         model.Session.execute(sa.text(version), {"version": newest})
         model.Session.commit()
-        database.look_again()
+        database.forget_tables()
 
 
 def _rename(names: dict[str, str]) -> None:
@@ -127,7 +127,7 @@ def test_commands(
 
 def test_the_error_names_all_plugins() -> None:
     with without_tables("freshness", "harvest"), pytest.raises(TablesMissingError) as caught:
-        database.refuse_missing()
+        database.refuse_missing_tables()
     assert caught.value.plugins == ["harvest", "freshness"]
     assert "db upgrade -p harvest && ckan -c ... db upgrade -p freshness" in str(caught.value)
 

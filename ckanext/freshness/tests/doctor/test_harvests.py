@@ -6,7 +6,6 @@ import json
 import threading
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta, timezone
-from pathlib import Path
 from typing import Any
 
 import ckan.plugins.toolkit as tk
@@ -21,7 +20,7 @@ from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.ckan_adapter.database import is_held, locked
 from ckanext.freshness.ckan_adapter.harvest import harvest_queue_connection, harvest_routing_keys
 from ckanext.freshness.dates import utc
-from ckanext.freshness.doctor import CHECKS, Severity, SiteFinding, examine
+from ckanext.freshness.doctor import Severity, SiteFinding, examine
 from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source
 from ckanext.freshness.tests.servers.fdp import FdpServer
 from ckanext.harvest import model as harvest_model
@@ -320,21 +319,6 @@ def test_the_order_of_plugins(
     assert all(words in one.advice for one in found)
 
 
-@pytest.mark.parametrize("tag", ["", "{% ckan_extends %}"])
-def test_templates_that_another_plugin_replaces(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, tag: str
-) -> None:
-    theme = tmp_path / "header.html"
-    theme.write_text(f"{tag}<header>A theme</header>")
-    paths = tk.config["plugin_template_paths"]
-    # Plugins behind freshness cannot hide anything.
-    for places, hides in (([str(tmp_path), *paths], not tag), ([*paths, str(tmp_path)], False)):
-        monkeypatch.setitem(tk.config, "plugin_template_paths", places)
-        found = findings(doctor.plugins)
-        assert [one.severity for one in found] == [Severity.WARNING] * hides
-        assert all(one.text.endswith("that freshness adds to: header.html") for one in found)
-
-
 @pytest.mark.parametrize("plugin", ["freshness", "harvest"])
 def test_tables_that_are_missing_or_old(plugin: str) -> None:
     assert findings(doctor.tables) == []
@@ -402,10 +386,6 @@ def test_redis_of_the_queues_away(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "Not checked, because a service or table is missing: consumers" in [
         one.text for one in found
     ]
-
-
-def test_few_checks_with_names_of_their_own() -> None:
-    assert len({check.name for check in CHECKS}) == len(CHECKS) <= 16
 
 
 def change(table: Any, id: str, **values: Any) -> None:

@@ -18,7 +18,7 @@ from ckan import model
 from ckan.tests import factories, helpers
 from click.testing import CliRunner
 
-from ckanext.freshness.ckan_adapter.database import disconnect, is_held, locked
+from ckanext.freshness.ckan_adapter.database import is_held, locked
 from ckanext.freshness.ckan_adapter.mailer import MailFailure
 from ckanext.freshness.cli import freshness
 from ckanext.freshness.cli.site import PARTS
@@ -30,7 +30,7 @@ from ckanext.freshness.model import ResourceCheck
 from ckanext.freshness.runs import night
 from ckanext.freshness.status.refresh import refresh
 from ckanext.freshness.tests.mails.conftest import DELINQUENT, OVERDUE, Make, Notify, age, later
-from ckanext.freshness.tests.processes import until
+from ckanext.freshness.tests.processes import disconnect, until
 from ckanext.freshness.tests.servers.smtp import DrippingHost, MailHost
 from ckanext.freshness.tests.status.test_refresh import forked
 

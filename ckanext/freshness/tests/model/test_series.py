@@ -11,9 +11,9 @@ import sqlalchemy as sa
 from ckan.tests import factories
 
 from ckanext.freshness.ckan_adapter.core import IS_2_12, model
-from ckanext.freshness.ckan_adapter.database import disconnect
 from ckanext.freshness.status.refresh import RefreshCounts, refresh
 from ckanext.freshness.tests.datasets import stored
+from ckanext.freshness.tests.processes import disconnect
 
 pytestmark = [
     pytest.mark.usefixtures("with_plugins", "clean_db", "clean_index"),

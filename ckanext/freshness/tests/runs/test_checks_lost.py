@@ -19,12 +19,12 @@ from ckan.tests import factories, helpers
 
 from ckanext.freshness.checking import run_records
 from ckanext.freshness.ckan_adapter.core import model
-from ckanext.freshness.ckan_adapter.database import disconnect, is_held
+from ckanext.freshness.ckan_adapter.database import is_held
 from ckanext.freshness.cli import site
 from ckanext.freshness.runs import queued_run
 from ckanext.freshness.tests import processes
 from ckanext.freshness.tests.harvesting.test_away import before
-from ckanext.freshness.tests.processes import CkanProcess, write_ini
+from ckanext.freshness.tests.processes import CkanProcess, disconnect, write_ini
 from ckanext.freshness.tests.servers.base import Answer
 from ckanext.freshness.tests.servers.faults import Hold
 from ckanext.freshness.tests.servers.tcp import TcpProxy

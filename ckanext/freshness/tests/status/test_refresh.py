@@ -17,13 +17,13 @@ from ckan.tests import factories, helpers
 from click.testing import CliRunner
 
 from ckanext.freshness.ckan_adapter.core import IS_2_12, NAMES, model
-from ckanext.freshness.ckan_adapter.database import disconnect
 from ckanext.freshness.ckan_adapter.packages import write_extras
 from ckanext.freshness.cli import freshness
 from ckanext.freshness.status import refresh as module
 from ckanext.freshness.status.indexing import SolrAwayError
 from ckanext.freshness.status.refresh import RefreshCounts, refresh
 from ckanext.freshness.tests.clock import freeze_time
+from ckanext.freshness.tests.processes import disconnect
 from ckanext.freshness.tests.status.meddling import MeddlingPlugin
 
 pytestmark = pytest.mark.usefixtures("with_plugins", "clean_db", "clean_index")

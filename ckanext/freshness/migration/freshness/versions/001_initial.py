@@ -19,7 +19,6 @@ depends_on = None
 TABLES = (
     "freshness_change",
     "freshness_check",
-    "freshness_comparison",
     "freshness_copy",
     "freshness_dataset",
     "freshness_evidence",
@@ -131,12 +130,6 @@ def upgrade() -> None:
         "freshness_check",
         ["host", "resource_id"],
         postgresql_where=sa.text("undetermined IS NOT NULL"),
-    )
-    op.create_table(
-        "freshness_comparison",
-        sa.Column("id", sa.Integer, autoincrement=False, nullable=False),
-        sa.Column("began_at", sa.DateTime, nullable=False),
-        sa.PrimaryKeyConstraint("id"),
     )
     op.create_table(
         "freshness_copy",

@@ -12,13 +12,13 @@ from ckan import model
 from ckan.cli.cli import ckan
 from ckan.tests import factories, helpers
 
-from ckanext.freshness.ckan_adapter.database import disconnect, locked
+from ckanext.freshness.ckan_adapter.database import locked
 from ckanext.freshness.cli.sources import update_registries
 from ckanext.freshness.harvesters import harvest_here
 from ckanext.freshness.iati import gauges
 from ckanext.freshness.iati.cycle.sources import check_dataset
 from ckanext.freshness.model import CheckRun
-from ckanext.freshness.tests.processes import CkanProcess, write_ini
+from ckanext.freshness.tests.processes import CkanProcess, disconnect, write_ini
 from ckanext.freshness.tests.servers.base import Request
 from ckanext.freshness.tests.servers.tcp import TcpProxy
 from ckanext.harvest import model as harvest_model

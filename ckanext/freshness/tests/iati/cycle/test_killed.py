@@ -14,12 +14,12 @@ from ckan import model
 from fsspec.implementations.local import LocalFileSystem
 
 from ckanext.freshness.checking import run_records
-from ckanext.freshness.ckan_adapter.database import disconnect, is_held
+from ckanext.freshness.ckan_adapter.database import is_held
 from ckanext.freshness.iati.cycle import dataset_rows, publication
 from ckanext.freshness.model import Copy
 from ckanext.freshness.runs import copies
 from ckanext.freshness.status import conclusions
-from ckanext.freshness.tests.processes import until
+from ckanext.freshness.tests.processes import disconnect, until
 
 from .cycles import Site
 from .test_cycle import datasets, done

@@ -10,7 +10,6 @@ import pytest
 from ckan.tests.helpers import call_action
 
 from ckanext.freshness.ckan_adapter.core import model
-from ckanext.freshness.ckan_adapter.database import disconnect
 from ckanext.freshness.harvesters import harvest_here
 from ckanext.freshness.harvesting import object_writer, stages
 from ckanext.freshness.harvesting.packages.writer import PackageWriter
@@ -24,6 +23,7 @@ from ckanext.freshness.tests.iati.registry.conftest import (
     packages,
     waiting,
 )
+from ckanext.freshness.tests.processes import disconnect
 from ckanext.freshness.tests.servers.registry import RegistryServer
 from ckanext.harvest import model as harvest_model
 
