@@ -635,6 +635,7 @@ def examine(now: datetime) -> Iterator[SiteFinding]:
         except _AWAY:
             yield _note(f"{_SKIPPED}: {name}")
         except sa.exc.ProgrammingError:
+            model.Session.rollback()
             if not _incomplete_plugins():
                 raise
             yield _note(f"{_SKIPPED}: {name}")

@@ -129,6 +129,9 @@ def _key(name: str) -> int:
 _INVALID_TRANSACTION = "8s2b"
 """SQLAlchemy's error code for statements in a session whose connection was lost."""
 
+_READ_ONLY = "25006"
+"""PostgreSQL's error code for a write while the server, the role or the transaction is read-only."""
+
 
 class DatabaseLostError(Exception):
     """The loss of the database during a run. Committed work stays, and the next run continues."""
@@ -144,13 +147,19 @@ def is_loss(error: BaseException) -> bool:
 
 @contextlib.contextmanager
 def telling_of_loss() -> Iterator[None]:
-    """Raise an error with a clear message if the database is lost.
+    """Raise an error with a clear message if the database is lost or read-only.
 
-    :raises DatabaseLostError: the connection was lost
+    :raises DatabaseLostError: the connection was lost, or the database accepts no changes
     """
     try:
         yield
     except sa.exc.SQLAlchemyError as error:
+        if getattr(getattr(error, "orig", None), "pgcode", None) == _READ_ONLY:
+            words = tk._(
+                "The database is read-only, so nothing can be stored. Run this again when it accepts "
+                "changes, or on the server that does."
+            )
+            raise DatabaseLostError(words) from error
         if not is_loss(error):
             raise
         cause = str(getattr(error, "orig", None) or error).strip().partition("\n")[0]

@@ -218,7 +218,7 @@ def warn_at_first_start() -> None:
         model.Session.remove()
 
 
-COMPARED = "ckanext.freshness.compared"
+COMPARED = "freshness_compared"
 """The key in CKAN's table ``system_info`` of the moment when a refresh began that compared all datasets."""
 
 _BATCH = 100

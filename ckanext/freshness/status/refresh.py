@@ -119,7 +119,8 @@ def refresh(
     result.failures += failures
     if since is None:
         # Not before all datasets are done: a refresh that was killed has not compared them.
-        model.set_system_info(COMPARED, utc(now).isoformat())
+        model.Session.execute(sa.text(_COMPARED), {"key": COMPARED, "now": utc(now).isoformat()})
+        model.Session.commit()
     return result
 
 
@@ -207,6 +208,10 @@ _AT_BOUNDARY = f"""
 SELECT p.id FROM freshness_dataset d JOIN package p ON p.id = d.package_id
 WHERE {_IS_DUE} AND p.state <> 'deleted' AND p.type = ANY(:types)"""
 _WRITTEN = f"SELECT p.id {_JUDGED} AND p.metadata_modified >= :since AND {_IS_NEW_OR_LOST}"
+
+_COMPARED = """
+INSERT INTO system_info (key, value, state) VALUES (:key, :now, 'active')
+ON CONFLICT (key) DO UPDATE SET value = excluded.value"""
 
 
 def _ids(statement: str, **parameters: Any) -> list[str]:

@@ -86,7 +86,6 @@ def test_the_doctor(cli: Any, plugins: tuple[str, ...]) -> None:
     what = [one["what"] for one in told]
     assert (f"{SKIPPED}: harvest jobs" in what) == ("harvest" in plugins)
     assert (f"{SKIPPED}: nightly run" in what) == ("freshness" in plugins)
-    assert (f"{SKIPPED}: consumers" in what) == ("harvest" in plugins)
 
 
 @pytest.mark.parametrize(
