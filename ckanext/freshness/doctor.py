@@ -89,12 +89,6 @@ def counted(count: int, singular: str, plural: str) -> str:
     return f"{count} {singular if count == 1 else plural}"
 
 
-def duration(age: timedelta) -> str:
-    """Return a duration in hours and minutes."""
-    minutes = int(age.total_seconds() // 60)
-    return f"{minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"{minutes} min"
-
-
 # Plugins, tables and options
 
 _SHOWN_BY_TEMPLATES = {

@@ -22,9 +22,10 @@ DECLARATION = Path(__file__).parent / "config_declaration.yaml"
 
 def _commands() -> list[Any]:
     # Imported only by ckan's command line: web workers need no commands.
-    from . import cli
+    from .cli.site import freshness
+    from .cli.sources import iati
 
-    return [cli.freshness, cli.iati]
+    return [freshness, iati]
 
 
 @tk.blanket.auth_functions

@@ -37,7 +37,7 @@ def command(yes: bool, drop_tables: bool) -> None:
 
 
 def _take_out(yes: bool) -> None:
-    from .cli.commands import ProgressCounter
+    from .cli import progress_of
     from .doctor import counted
     from .status import own_fields
 
@@ -45,10 +45,9 @@ def _take_out(yes: bool) -> None:
     datasets = counted(len(found), "dataset", "datasets")
     if found and not yes:
         click.confirm(f"Remove the extras and the values of checks from {datasets}?", abort=True)
-    counter = ProgressCounter("datasets")
-    for done in own_fields.take_out(found):
-        counter.show(done)
-    counter.end()
+    with progress_of("datasets") as progress:
+        for done in own_fields.take_out(found):
+            progress(done, len(found))
     click.echo(f"Removed the extras and the values of checks from {datasets}")
     if rest := own_fields.find_written():
         raise click.ClickException(

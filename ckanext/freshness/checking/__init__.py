@@ -1,5 +1,9 @@
-"""Checks of URLs: selecting resources, checking them, and writing the results.
+"""Checks of URLs: which are checked, what is requested, what an answer means, and what is stored of it.
 
-:mod:`.selection` selects, :mod:`.engine` and :mod:`.hdx_check` check by the rules of :mod:`.decisions`, and
-:mod:`.result_writer` writes. :mod:`.check` is the interface to other policies.
+:mod:`.selection` and :mod:`.learned` choose, :mod:`.engine` checks, :mod:`.decisions` judges an answer, and
+:mod:`.content` compares files.
+
+Not here: the freshness of a dataset, which follows from results (``status/``), the run as a whole
+(``runs/``), words for people (``reporting/``), requests themselves (``web/``), and rules of one kind of
+catalogue (``iati/``).
 """

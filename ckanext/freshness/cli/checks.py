@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import asdict
-from datetime import timedelta
 
 import ckan.plugins.toolkit as tk
 import click
@@ -16,17 +14,14 @@ from ..checking.learned import LearnedSelection
 from ..checking.run_records import LocksLostError
 from ..checking.selection import LEARNED, POLICIES
 from ..ckan_adapter.database import DatabaseLostError, telling_of_loss
-from ..dates import utc_now, utc_text
-from ..doctor import duration
+from ..dates import utc_now
 from ..iati.cycle import sources
 from ..reporting import metrics
 from ..reporting.labels import counted
 from ..runs import check_run, queued_run
-from ..runs.estimate import RunEstimate, RunLimits, estimate, past_runs
-from ..settings import CONCURRENCY, dataset_types
-from ..settings import checks as check_options
+from ..settings import dataset_types
 from ..web.urls import host_name
-from .commands import check_progress
+from . import check_progress
 from .sources import check_files
 
 
@@ -58,12 +53,6 @@ from .sources import check_files
     is_flag=True,
     help="Only print how many URLs would be checked, and why the others would not.",
 )
-@click.option(
-    "--estimate",
-    "only_estimate",
-    is_flag=True,
-    help="Only print how many URLs would be checked, on which hosts, and how long that takes.",
-)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def check(
     dataset: tuple[str, ...],
@@ -73,7 +62,6 @@ def check(
     queue: bool,
     strict: bool,
     dry_run: bool,
-    only_estimate: bool,
     as_json: bool,
 ) -> None:
     """Check the URLs of resources that are due, or all URLs of each DATASET (name or id).
@@ -82,7 +70,7 @@ def check(
     work.
     """
     if policy == "iati":
-        if host or everything or queue or dry_run or only_estimate:
+        if host or everything or queue or dry_run:
             raise click.UsageError(
                 "--policy iati can only be combined with DATASET, --strict and --json."
             )
@@ -93,10 +81,9 @@ def check(
             "--policy learned chooses from the whole catalogue. It cannot be combined with DATASET, --host or "
             "--all."
         )
-    if queue and (strict or dry_run or only_estimate):
+    if queue and (strict or dry_run):
         raise click.UsageError(
-            "--queue leaves the checks to other processes. It cannot be combined with --strict, --dry-run or "
-            "--estimate."
+            "--queue leaves the checks to other processes. It cannot be combined with --strict or --dry-run."
         )
     try:
         with telling_of_loss():
@@ -108,8 +95,6 @@ def check(
                 raise click.ClickException(words.format(host=host))
             if dry_run:
                 _print_plan(check_run.plan(scope, utc_now()), as_json)
-            elif only_estimate:
-                _print_estimate(_estimate(scope), as_json)
             elif queue:
                 _print_queued(queued_run.enqueue(scope, utc_now()), as_json)
             else:
@@ -200,58 +185,6 @@ def _print_plan(selection: check_run.AnySelection, as_json: bool) -> None:
     click.echo(counted(forms, visits, rotation=rotation))
     if isinstance(selection, LearnedSelection) and (days := check_run.stretched_days(selection)):
         click.echo(check_run.stretched_in_words(days))
-
-
-SLOWEST_HOSTS = 10
-"""Hosts that an estimate names."""
-
-
-def _estimate(scope: check_run.CheckScope) -> RunEstimate:
-    options = check_options()
-    chosen = check_run.plan(scope, utc_now()).chosen()
-    return estimate(
-        (candidate.host for candidate in chosen),
-        RunLimits(options.policy, options.policies, CONCURRENCY),
-        past_runs(),
-    )
-
-
-def _print_estimate(found: RunEstimate, as_json: bool) -> None:
-    if as_json:
-        plain = asdict(found)
-        for run in plain["past"]:
-            run["started_at"] = utc_text(run["started_at"])
-            del run["request_seconds"]
-        click.echo(json.dumps(plain))
-        return
-    words = tk._("{checks}. Hosts: {hosts}. Expected time: {time}.")
-    time = _time(found.seconds)
-    click.echo(words.format(checks=_checks(found.checks), hosts=len(found.hosts), time=time))
-    if found.hosts:
-        click.echo(tk._("The slowest hosts:"))
-    for one in found.hosts[:SLOWEST_HOSTS]:
-        words = tk._("{host}: {checks} at {rate} a second, {time}")
-        rate = f"{one.per_second:.3g}"
-        time = _time(one.seconds)
-        click.echo(
-            "  " + words.format(host=one.host, checks=_checks(one.checks), rate=rate, time=time)
-        )
-    if found.past:
-        click.echo(tk._("The last complete runs:"))
-    for run in found.past:
-        words = tk._("{day}: {checks} in {time}")
-        day = f"{run.started_at:%Y-%m-%d}"
-        click.echo(
-            "  " + words.format(day=day, checks=_checks(run.checks), time=_time(run.seconds))
-        )
-
-
-def _checks(number: int) -> str:
-    return counted(NN_("{count} check", "{count} checks"), number)
-
-
-def _time(seconds: float) -> str:
-    return duration(timedelta(seconds=seconds)) if seconds >= 60 else tk._("less than a minute")
 
 
 def _print_queued(queued: queued_run.QueuedRun, as_json: bool) -> None:

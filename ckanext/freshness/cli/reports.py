@@ -17,7 +17,7 @@ from ..reporting.change_stream import FIELDS, change_label
 from ..reporting.counts import StatusCounts
 from ..reporting.labels import fresh_share, label
 from ..reporting.tables import Row, TableRequest
-from .commands import site_user
+from . import site_user
 
 
 @click.command()

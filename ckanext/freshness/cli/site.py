@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 from uuid import uuid4
 
 import ckan.plugins.toolkit as tk
 import click
 
 from ..aging.messages import NN_
-from ..ckan_adapter.database import DatabaseLostError
+from ..ckan_adapter.database import DatabaseLostError, require_tables
 from ..dates import utc_now
 from ..doctor import Severity, examine
 from ..iati.cycle.cycle import KIND
@@ -21,8 +22,10 @@ from ..runs.night import NightPart
 from ..status.indexing import SolrAwayError, solr_away_in_words
 from ..status.own_fields import CHOICE, OwnFieldsError, in_words
 from ..status.refresh import refresh as refresh_statuses
-from .commands import progress_of
-from .sources import update_registries
+from . import ReportingGroup, progress_of
+from .checks import check
+from .reports import changes, report, runs
+from .sources import preview, release, update_registries
 
 
 @click.command()
@@ -197,3 +200,17 @@ def _plain(report: MailReport) -> dict[str, object]:
         "left": report.left,
         "problem": report.problem,
     }
+
+
+@click.group(cls=ReportingGroup)
+def freshness() -> None:
+    """Harvest safely, check URLs, and report how fresh datasets are."""
+
+
+freshness.add_command(doctor)
+for _command in (
+    *(preview, release, check, refresh, nightly, prune, report, runs, changes, notify),
+):
+    _callback: Any = _command.callback
+    _command.callback = require_tables(_callback)
+    freshness.add_command(_command)

@@ -28,7 +28,7 @@ from ..iati.registry.source_type import SOURCE_TYPE
 from ..reporting import harvest_words
 from ..reporting.labels import counted
 from ..runs.night import PartReport
-from .commands import ProgressCounter, ReportingGroup, check_progress, site_user, source_named
+from . import ReportingGroup, check_progress, progress_of, site_user, source_named
 
 
 @click.command()
@@ -40,13 +40,11 @@ def preview(source: str, as_json: bool) -> None:
     Exits with 1 if the source could not be read.
     """
     row = source_named(source)
-    counter = ProgressCounter(tk._("records read"))
     try:
-        shown = make_preview(row, now=utc_now(), tell=lambda read, _: counter.show(read))
+        with progress_of(tk._("records read")) as progress:
+            shown = make_preview(row, now=utc_now(), tell=progress)
     except (ForeignSource, ConfigError) as error:
         raise click.ClickException(str(error)) from error
-    finally:
-        counter.end()
     if as_json:
         click.echo(json.dumps(shown.as_dict(), indent=2, ensure_ascii=False))
     else:

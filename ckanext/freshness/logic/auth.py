@@ -7,8 +7,6 @@ from typing import Any
 
 import ckan.plugins.toolkit as tk
 
-from .validators import reference
-
 __all__ = [
     "freshness_change_list",
     "freshness_check",
@@ -41,7 +39,7 @@ def _as_for(action: str, who: str) -> AuthFunction:
         # Auth functions take the package in the context for the one that the id names, and leave theirs there.
         own = {key: value for key, value in context.items() if key != "package"}
         try:
-            tk.check_access(action, own, {"id": reference(data_dict)})
+            tk.check_access(action, own, {"id": tk.get_or_bust(data_dict, "id")})
         except tk.NotAuthorized as error:
             return {"success": False, "msg": str(error)}
         return {"success": True}

@@ -28,7 +28,7 @@ from ..status.changes import TransitionCause
 from ..status.frequencies import StatedFrequency, write_field
 from ..status.snapshot import DatasetSnapshot
 from ..web.urls import display_url
-from .validators import count_costly, flag, reference
+from .validators import count_costly
 
 __all__ = [
     "freshness_check",
@@ -88,7 +88,7 @@ def freshness_show(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[s
     :raises ObjectNotFound: there is no such dataset, or its package type is not judged
     """
     tk.check_access("freshness_show", context, data_dict)
-    package = judged_package(reference(data_dict))
+    package = judged_package(tk.get_or_bust(data_dict, "id"))
     rules = judgement.site_rules()
     datasets = snapshot.take([package.id], rules.aging.dataset_types)
     if not datasets:
@@ -113,11 +113,11 @@ def freshness_confirm(context: dict[str, Any], data_dict: dict[str, Any]) -> dic
         withdraw, or somebody has confirmed the data again after ``date``
     """
     tk.check_access("freshness_confirm", context, data_dict)
-    active_package(reference(data_dict))
-    if flag(data_dict, "withdraw", default=False):
-        _withdraw(context, reference(data_dict), data_dict.get("date"))
+    active_package(tk.get_or_bust(data_dict, "id"))
+    if data_dict.get("withdraw"):
+        _withdraw(context, tk.get_or_bust(data_dict, "id"), data_dict.get("date"))
     else:
-        _confirm(context, reference(data_dict), utc(utc_now()).replace(microsecond=0))
+        _confirm(context, tk.get_or_bust(data_dict, "id"), utc(utc_now()).replace(microsecond=0))
     shown: dict[str, Any] = tk.get_action("freshness_show")(
         same_user(context), {"id": data_dict["id"]}
     )
@@ -390,7 +390,7 @@ def freshness_check(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[
         asked for 60 checks and previews in this hour; no check is queued
     """
     tk.check_access("freshness_check", context, data_dict)
-    package = active_package(reference(data_dict))
+    package = active_package(tk.get_or_bust(data_dict, "id"))
     count_costly(context, utc_now())
     try:
         queued = queued_run.enqueue_dataset(
@@ -430,7 +430,7 @@ def freshness_resource_history(
     :raises ObjectNotFound: there is no such resource
     """
     tk.check_access("freshness_resource_history", context, data_dict)
-    resource_id = reference(data_dict)
+    resource_id = tk.get_or_bust(data_dict, "id")
     resource = model.Resource.get(resource_id)
     if resource is None:
         raise tk.ObjectNotFound(tk._("Resource not found"))

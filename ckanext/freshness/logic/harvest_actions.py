@@ -14,7 +14,7 @@ from ..dates import utc_now, utc_text
 from ..harvesting import holds, known_records, preview_job
 from ..harvesting.preview import source_type_of
 from ..harvesting.sources import ForeignSource
-from .validators import count_costly, reference
+from .validators import count_costly
 
 log = logging.getLogger(__name__)
 
@@ -230,7 +230,7 @@ def _organizations(source_id: str, guids: list[str]) -> dict[str, dict[str, Any]
 
 
 def _source(data_dict: dict[str, Any]) -> Any:
-    return harvest_source(reference(data_dict))
+    return harvest_source(tk.get_or_bust(data_dict, "id"))
 
 
 def harvest_source(id_or_name: str) -> Any:

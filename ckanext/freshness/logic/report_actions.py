@@ -13,7 +13,6 @@ from ..mails import recipients
 from ..mails.kinds import KINDS
 from ..model import CheckRun
 from ..reporting import change_stream, counts, metrics, report_tables, visibility
-from .validators import flag, whole_number
 
 __all__ = [
     "freshness_change_list",
@@ -59,8 +58,8 @@ def freshness_report(context: dict[str, Any], data_dict: dict[str, Any]) -> dict
     table = report_tables.named(str(data_dict["table"]))
     if table.name in report_tables.FOR_SYSADMINS:
         tk.check_access("freshness_run_list", context, {})
-    limit = min(whole_number(data_dict, "limit", _LISTED), _MOST)
-    offset = whole_number(data_dict, "offset", 0)
+    limit = min(data_dict.get("limit", _LISTED), _MOST)
+    offset = data_dict.get("offset", 0)
     asked = report_tables.request_for(context, table, data_dict, now)
     rows = list(table.read(replace(asked, offset=offset, limit=limit + 1)))
     return {
@@ -122,7 +121,7 @@ def freshness_change_list(context: dict[str, Any], data_dict: dict[str, Any]) ->
         since=_since_date(data_dict.get("since")),
         organization=_organization(context, data_dict.get("organization")),
         dataset=_dataset(context, data_dict.get("id")),
-        limit=min(whole_number(data_dict, "limit", _LISTED), _MOST),
+        limit=min(data_dict.get("limit", _LISTED), _MOST),
     )
     page = change_stream.page(reader, asked, utc_now())
     return {"changes": page.changes, "cursor": page.cursor, "more": page.more}
@@ -167,7 +166,7 @@ def freshness_opt_out(context: dict[str, Any], data_dict: dict[str, Any]) -> dic
     """
     tk.check_access("freshness_opt_out", context, data_dict)
     address = _address(context, data_dict)
-    opted_out = flag(data_dict, "opted_out", default=True)
+    opted_out = data_dict.get("opted_out", True)
     recipients.write(address, _kinds(data_dict) if opted_out else ())
     return _plain(address)
 
@@ -229,8 +228,8 @@ def freshness_run_list(context: dict[str, Any], data_dict: dict[str, Any]) -> li
     :raises ValidationError: limit or offset is no whole number of 0 or more
     """
     tk.check_access("freshness_run_list", context, data_dict)
-    limit = whole_number(data_dict, "limit", _RUNS)
-    offset = whole_number(data_dict, "offset", 0)
+    limit = data_dict.get("limit", _RUNS)
+    offset = data_dict.get("offset", 0)
     rows = (
         model.Session.query(CheckRun)
         .order_by(CheckRun.started_at.desc(), CheckRun.id)

@@ -7,6 +7,7 @@ worker are limited.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta, timezone
 from functools import wraps
@@ -103,38 +104,61 @@ KINDS: Mapping[str, Callable[..., Any]] = {
 
 Result = TypeVar("Result")
 
-TEXTS = frozenset(
-    {
-        "address",
-        "cursor",
-        "date",
-        "id",
-        "list_id",
-        "organization",
-        "q",
-        "since",
-        "sort",
-        "status",
-        "table",
-    }
-)
-"""Arguments of this extension's actions that must be texts."""
+# Arguments of actions.
 
 _MAX_NUMBER = 1_000_000_000
 """A number that Solr and the database accept as limit and offset."""
 
 
+def _text(value: Any) -> str:
+    if not isinstance(value, str) or not _is_storable(value):
+        raise ValueError(tk._("Must be a text without NUL characters"))
+    return value
+
+
+def _flag(value: Any) -> bool:
+    try:
+        return bool(tk.asbool(value))
+    except ValueError:
+        raise ValueError(tk._("Must be true or false")) from None
+
+
+def _whole_number(value: Any) -> int:
+    if not re.fullmatch(r"[0-9]{1,10}", str(value)) or int(value) > _MAX_NUMBER:
+        raise ValueError(tk._("Must be a whole number of 0 or more"))
+    return int(value)
+
+
+TEXTS = (
+    *("address", "cursor", "date", "id", "list_id", "organization", "q", "since", "sort", "status"),
+    "table",
+)
+_ARGUMENTS: Mapping[str, Callable[[Any], Any]] = {
+    **dict.fromkeys(TEXTS, _text),
+    **dict.fromkeys(("limit", "offset"), _whole_number),
+    **dict.fromkeys(("opted_out", "withdraw"), _flag),
+}
+"""The arguments of this extension's actions, with functions that convert them."""
+
+
 def checked(
     action: Callable[[dict[str, Any], dict[str, Any]], Result],
 ) -> Callable[[dict[str, Any], dict[str, Any]], Result]:
-    """Decorate an action: it raises ValidationError if a text is a list or a number, or has a NUL."""
+    """Decorate an action: it gets converted arguments, without empty ones, or raises ValidationError."""
 
     @wraps(action)
     def called(context: dict[str, Any], data_dict: dict[str, Any]) -> Result:
-        wrong = {key: [_advice()] for key, value in data_dict.items() if not _is_usable(key, value)}
+        arguments, wrong = {}, {}
+        for key, value in data_dict.items():
+            read = _ARGUMENTS.get(key, _text if isinstance(value, str) else None)
+            try:
+                if read is None or value not in (None, ""):
+                    arguments[key] = value if read is None else read(value)
+            except ValueError as error:
+                wrong[key] = [str(error)]
         if wrong:
             raise tk.ValidationError(wrong)
-        return action(context, data_dict)
+        return action(context, arguments)
 
     return called
 
@@ -144,61 +168,12 @@ def refuse_unusable() -> None:
     request = tk.request
     given: Iterable[Mapping[str, Any]] = (request.view_args or {}, request.values)
     if not all(_is_storable(str(value)) for values in given for value in values.values()):
-        tk.abort(400, _advice())
-
-
-def reference(data_dict: Mapping[str, Any]) -> str:
-    """Return the id or name that a caller gives.
-
-    :raises tk.ValidationError: it is missing, or the database cannot hold it
-    """
-    found = tk.get_or_bust(data_dict, "id")
-    if not isinstance(found, str) or not _is_storable(found):
-        raise tk.ValidationError({"id": [_advice()]})
-    return found
-
-
-def flag(data_dict: Mapping[str, Any], key: str, *, default: bool) -> bool:
-    """Return a truth value that a caller gives.
-
-    :raises tk.ValidationError: it is neither true nor false
-    """
-    try:
-        return bool(tk.asbool(data_dict.get(key, default)))
-    except ValueError as error:
-        raise tk.ValidationError({key: [tk._("Must be true or false")]}) from error
-
-
-def whole_number(data_dict: Mapping[str, Any], key: str, default: int) -> int:
-    """Return a whole number of 0 or more that a caller gives.
-
-    :raises tk.ValidationError: it is no such number, or too large for Solr and the database
-    """
-    value = data_dict.get(key)
-    if value in (None, ""):
-        return default
-    try:
-        number = int(str(value))
-    except ValueError:
-        number = -1
-    if not 0 <= number <= _MAX_NUMBER:
-        raise tk.ValidationError({key: [tk._("Must be a whole number of 0 or more")]})
-    return number
-
-
-def _is_usable(key: str, value: Any) -> bool:
-    if isinstance(value, str):
-        return _is_storable(value)
-    return key not in TEXTS or value is None
+        tk.abort(400, tk._("Must be a text without NUL characters"))
 
 
 def _is_storable(text: str) -> bool:
     # JSON can contain halves of surrogate pairs, which have no encoding.
     return "\0" not in text and not any("\ud800" <= letter <= "\udfff" for letter in text)
-
-
-def _advice() -> str:
-    return str(tk._("Must be a text without NUL characters"))
 
 
 # Limits.

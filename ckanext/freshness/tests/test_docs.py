@@ -20,7 +20,8 @@ import pytest
 import yaml
 
 from ckanext.freshness import model
-from ckanext.freshness.cli import freshness, iati
+from ckanext.freshness.cli.site import freshness
+from ckanext.freshness.cli.sources import iati
 from ckanext.freshness.harvesting import source_config
 from ckanext.freshness.iati.registry.source_type import OWN_KEYS
 from ckanext.freshness.uninstall import command as uninstall

@@ -9,8 +9,8 @@ import time
 
 import pytest
 
-from ckanext.freshness.cli import commands
-from ckanext.freshness.cli.commands import check_progress
+from ckanext.freshness import cli
+from ckanext.freshness.cli import check_progress
 
 
 class Terminal(io.StringIO):
@@ -22,7 +22,7 @@ def test_a_bar_has_rate_errors_and_time_left(monkeypatch: pytest.MonkeyPatch) ->
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
     now = iter(range(100, 200, 2))
-    monkeypatch.setattr(commands, "monotonic", lambda: float(next(now)))
+    monkeypatch.setattr(cli, "monotonic", lambda: float(next(now)))
     # The bar's own clock, for the time left.
     seconds = itertools.count(1000, 2)
     monkeypatch.setattr(time, "time", lambda: float(next(seconds)))
@@ -40,9 +40,9 @@ def test_elsewhere_a_line_is_told_now_and_then(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     now = iter([0.0, 10.0, 31.0, 31.0, 40.0])
-    monkeypatch.setattr(commands, "monotonic", lambda: next(now))
+    monkeypatch.setattr(cli, "monotonic", lambda: next(now))
     with check_progress() as show:
         show((10, 0, 40))
         show((20, 3, 40))
         show((30, 3, 40))
-    assert capsys.readouterr().err == "20 of 40 checks, 3 with an error\n"
+    assert capsys.readouterr().err == "20 of 40 checks, 3 errors\n"

@@ -20,8 +20,7 @@ from click.testing import CliRunner
 
 from ckanext.freshness.ckan_adapter.database import is_held, locked
 from ckanext.freshness.ckan_adapter.mailer import MailFailure
-from ckanext.freshness.cli import freshness
-from ckanext.freshness.cli.site import PARTS
+from ckanext.freshness.cli.site import PARTS, freshness
 from ckanext.freshness.mails import digests
 from ckanext.freshness.mails.digests import MailReport, NotifyState
 from ckanext.freshness.mails.kinds import KINDS

@@ -15,7 +15,7 @@ from ckan import model
 from ckan.tests import factories, helpers
 from click.testing import CliRunner
 
-from ckanext.freshness.cli import freshness
+from ckanext.freshness.cli.site import freshness
 from ckanext.freshness.mails import digests, recipients
 from ckanext.freshness.mails.digests import MailReport
 from ckanext.freshness.model import CheckRun, FrequencySuggestion, ResourceCheck

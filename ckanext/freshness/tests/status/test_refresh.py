@@ -18,7 +18,7 @@ from click.testing import CliRunner
 
 from ckanext.freshness.ckan_adapter.core import IS_2_12, NAMES, model
 from ckanext.freshness.ckan_adapter.packages import write_extras
-from ckanext.freshness.cli import freshness
+from ckanext.freshness.cli.site import freshness
 from ckanext.freshness.status import refresh as module
 from ckanext.freshness.status.indexing import SolrAwayError
 from ckanext.freshness.status.refresh import RefreshCounts, refresh
