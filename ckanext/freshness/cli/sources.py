@@ -15,6 +15,7 @@ from ..aging.messages import NN_
 from ..checking import run_records
 from ..ckan_adapter.database import DatabaseLostError, require_tables
 from ..dates import utc_now
+from ..harvesting.job_report import not_harvested, nothing_found
 from ..harvesting.messages import with_code
 from ..harvesting.preview import Preview, PreviewEntry
 from ..harvesting.preview import preview as make_preview
@@ -50,7 +51,7 @@ def preview(source: str, as_json: bool) -> None:
     else:
         for line in preview_lines(shown):
             click.echo(line)
-    if not shown.answered:
+    if not shown.survey.answered:
         raise click.exceptions.Exit(1)
 
 
@@ -116,16 +117,19 @@ def preview_lines(shown: Preview) -> list[str]:
     source = shown.source
     lines = [
         f"{source.title} ({source.url})",
-        tk._("Currently harvested: {count}").format(count=shown.current),
+        tk._("Currently harvested: {count}").format(count=shown.survey.current),
         *source.warnings,
     ]
-    if not shown.answered:
+    if not shown.survey.answered:
         lines.append(tk._("The source could not be read. A job would change nothing."))
-    lines += [tk._("Could not be read: {error}").format(error=error) for error in shown.errors]
-    if shown.nothing is not None:
-        lines.append(str(shown.nothing))
+    lines += [
+        tk._("Could not be read: {error}").format(error=error)
+        for error in shown.survey.container_errors
+    ]
+    if (nothing := nothing_found(shown.survey)) is not None:
+        lines.append(str(nothing))
     lines += map(str, shown.source_warnings)
-    for others in shown.not_harvested:
+    for others in not_harvested(shown.survey):
         words = tk._("Listed, but not harvested: {kind}, for example {url}")
         kind = f"{others['count']} x {harvest_words.kind(others['kind'])}"
         lines.append(words.format(kind=kind, url=others["examples"][0]))
@@ -139,14 +143,16 @@ def preview_lines(shown: Preview) -> list[str]:
         )
     lines += _entries(tk._("Couldn't be read"), shown.failed)
     lines += _entries(tk._("Kept (couldn't be read)"), shown.kept)
-    lines += [tk._("No field for {property}").format(property=name) for name in shown.unmapped]
-    if shown.brake:
-        held = len(shown.brake.held)
+    lines += [
+        tk._("No field for {property}").format(property=name) for name in shown.survey.unmapped
+    ]
+    if brake := shown.survey.brake:
+        held = len(brake.held)
         forms = NN_(
             "The brake would hold {count} deletion: {reason}",
             "The brake would hold {count} deletions: {reason}",
         )
-        lines.append(counted(forms, held, reason=shown.brake.reason))
+        lines.append(counted(forms, held, reason=brake.reason))
         lines += [_deletion_of(entry) for entry in shown.held]
     return lines
 

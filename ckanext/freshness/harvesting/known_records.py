@@ -17,7 +17,7 @@ from ..ckan_adapter import harvest
 from ..ckan_adapter.core import model
 from ..ckan_adapter.harvest import WITHOUT_OBJECTS
 from ..ckan_adapter.packages import package_extra
-from .packages.identifiers import organization_id
+from .packages.ckan_actions import organization_id
 from .record import (
     RESOURCE_KEYS,
     CurrentRecords,

@@ -1,7 +1,11 @@
-"""Values that CKAN, PostgreSQL and Solr accept: text, tags, e-mail addresses and sizes made legal.
+"""Values that a catalogue accepts: CKAN, PostgreSQL and Solr, and a site's ckanext-scheming schema.
 
-Sources publish control characters, tags with slashes and geometries of a megabyte. Any of these makes CKAN
-refuse the whole dataset. Each function here is pure.
+Sources publish control characters, tags with slashes and geometries of a megabyte, and a schema's validators
+refuse more. Any of these makes CKAN refuse the whole dataset. Therefore a value is made legal, or left out with
+a warning. Each function here is pure.
+
+Schemas are accepted as ``scheming_dataset_schema_show`` returns them, with expanded presets, and as they are
+written. Other extensions may have any other validators: :func:`leave_out` removes what these refuse.
 """
 
 from __future__ import annotations
@@ -10,9 +14,12 @@ import html
 import json
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
+
+from ..dates import iso_date, utc_moment
 
 SOLR_BYTES = 32_766
 """Lucene's longest indexed term, in bytes of UTF-8. A longer one makes Solr refuse the dataset."""
@@ -38,6 +45,13 @@ _BETWEEN_KEYWORDS = re.compile(
 )
 _NOT_IN_TAGS = re.compile(r"[^\w \-.]+")
 _SPACES = re.compile(r"\s+")
+
+# A language tag that every version of ckanext-fluent accepts.
+_LANGUAGE = re.compile(r"[a-z]{2,8}(-[0-9a-zA-Z]{1,8})*")
+_HTTP_URL = re.compile(r"https?://[^\s/]\S*", re.IGNORECASE)
+
+EMPTY: tuple[Any, ...] = (None, "", [], {})
+"""Values that say nothing."""
 
 _SCHEME_CHARACTERS = 200
 _CONTROL_IN_URLS = re.compile("[\x00-\x1f]")
@@ -178,3 +192,379 @@ def shorten(text: str, limit: int = SOLR_BYTES) -> str:
     :param limit: in bytes. The text is cut between characters.
     """
     return text.encode("utf-8", "replace")[:limit].decode("utf-8", "ignore")
+
+
+# Values as texts
+
+
+def plain(value: Any) -> str | None:
+    """Return a value for a text field: the only text of a list, or other structures as JSON."""
+    if isinstance(value, list) and len(value) == 1 and isinstance(value[0], str):
+        value = value[0]
+    return stored(value)
+
+
+def stored(value: Any) -> str | None:
+    """Return a value as the text that CKAN stores: structures as JSON; None if the value is empty."""
+    if isinstance(value, str):
+        return value or None
+    return None if value in EMPTY else json_text(value)
+
+
+def as_list(value: Any) -> list[Any]:
+    """Return the values of a field that holds one or a list."""
+    return value if isinstance(value, list) else [value]
+
+
+def texts(value: Any) -> list[str]:
+    """Return the texts of a field that holds one text or a list."""
+    return [text for text in map(plain, as_list(value)) if text]
+
+
+def says_no_more(key: str, values: Mapping[str, Any]) -> bool:
+    """Return whether a translated field has one language and no other text than the plain field."""
+    value, plain_key = values[key], key.removesuffix("_translated")
+    if plain_key == key or not isinstance(value, Mapping):
+        return False
+    if len([language for language in value if language]) > 1:
+        return False
+    known = [one_line(str(text)) for text in as_list(values.get(plain_key))]
+    # All tags of a record are in its "tags".
+    return key == "tags_translated" or all(
+        one_line(str(text)) in known for one in value.values() for text in as_list(one)
+    )
+
+
+# Values for the fields of a schema
+
+Field = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class FieldValue:
+    """A value that is to fit into a field."""
+
+    field: Field
+    key: str
+    value: Any
+    translations: Mapping[str, Any] | None
+    """The value by language, if the record has translations."""
+    languages: tuple[str, ...]
+    """The languages of the schema's forms, the default first."""
+    tell: Callable[[str, str], None]
+    """Called with the key and a warning."""
+
+    def refuse(self, text: Any, words: str) -> None:
+        """Warn that a value is left out."""
+        self.tell(self.key, f'"{str(text)[:80]}" {words}; left out')
+
+    def fitted(self) -> Any:
+        """Return the value in the form that the field's validators accept; None if nothing is left of it."""
+        if "repeating_subfields" in self.field:
+            return _nested(self)
+        names = [word.partition("(")[0] for word in str(self.field.get("validators", "")).split()]
+        names.append(str(self.field.get("preset", "")))
+        shape = next((_SHAPES[name] for name in names if name in _SHAPES), _text)
+        value = shape(self)
+        for name in names:
+            legal = _CHECKS.get(name)
+            if legal is not None and isinstance(value, str) and not legal(value):
+                self.refuse(value, f"is refused by {name}")
+                return None
+        return value
+
+
+Shape = Callable[[FieldValue], Any]
+
+
+def is_required(field: Field) -> bool:
+    """Return whether CKAN refuses a package without this field."""
+    return bool(field.get("required"))
+
+
+def _text(fitting: FieldValue) -> str | None:
+    return plain(fitting.value)
+
+
+def _list(fitting: FieldValue) -> list[str] | None:
+    return texts(fitting.value) or None
+
+
+def _read(read: Callable[[str], Any], fault: str) -> Shape:
+    """Return a shape for a text that means something else, such as a number.
+
+    :param read: returns the meaning; raises ValueError or returns None if the text has none
+    """
+
+    def shape(fitting: FieldValue) -> Any:
+        text = plain(fitting.value)
+        try:
+            value = None if text is None else read(text)
+        except ValueError:
+            value = None
+        if text is not None and value is None:
+            fitting.refuse(text, fault)
+        return value
+
+    return shape
+
+
+def _numbers(fitting: FieldValue) -> list[str] | None:
+    numbers = []
+    for text in texts(fitting.value):
+        try:
+            float(text)
+        except ValueError:
+            fitting.refuse(text, "is not a number")
+        else:
+            numbers.append(text)
+    return numbers or None
+
+
+def _nested(fitting: FieldValue) -> list[dict[str, Any]] | None:
+    subfields = {sub["field_name"]: sub for sub in fitting.field["repeating_subfields"]}
+    out = []
+    for value in as_list(fitting.value):
+        if not isinstance(value, Mapping):
+            # A plain text, from a parser that does not use subfields.
+            home = next((name for name in ("name", "text", "uri") if name in subfields), None)
+            value = {home: plain(value)} if home else {}
+        for name in sorted(value.keys() - subfields.keys()):
+            if f"{name}_translated" not in subfields and not says_no_more(name, value):
+                words = "the schema's field has no room for it; left out"
+                fitting.tell(f"{fitting.key}.{name}", words)
+        item = {}
+        for name, subfield in subfields.items():
+            untranslated = name.removesuffix("_translated")
+            translations = value.get(f"{untranslated}_translated")
+            inner = value.get(name, value.get(untranslated))
+            if inner in EMPTY and not translations:
+                continue
+            key = f"{fitting.key}.{name}"
+            fitted = FieldValue(
+                subfield, key, inner, translations, fitting.languages, fitting.tell
+            ).fitted()
+            if fitted not in EMPTY:
+                item[name] = fitted
+        if item:
+            out.append(item)
+    return out or None
+
+
+def _choices(field: Field) -> list[Any] | None:
+    """Return the allowed values; None if only the schema's helper function knows them."""
+    choices = field.get("choices")
+    return None if choices is None else [choice["value"] for choice in choices]
+
+
+def _choice(fitting: FieldValue) -> Any:
+    value = fitting.value if isinstance(fitting.value, bool) else plain(fitting.value)
+    choices = _choices(fitting.field)
+    if value is None or choices is None or value in choices:
+        return value
+    listed = ", ".join(map(str, choices[:10]))
+    fitting.refuse(value, f"is none of the schema's choices ({listed})")
+    return None
+
+
+def _several_choices(fitting: FieldValue) -> list[str] | None:
+    values = texts(fitting.value)
+    choices = _choices(fitting.field)
+    if choices is None:
+        return values or None
+    refused = [value for value in values if value not in choices]
+    if refused:
+        words = f"not among the schema's choices: {', '.join(refused)}; left out"
+        fitting.tell(fitting.key, words)
+    return [value for value in values if value in choices] or None
+
+
+def _by_language(fitting: FieldValue, shape: Callable[[list[Any]], Any]) -> dict[str, Any] | None:
+    """Return the translations with legal language tags.
+
+    Text without a language counts as the default's. ckanext-fluent wants each language of the forms in a
+    required field: the value without translations fills those that are missing.
+
+    :param shape: makes the value of a language of one or two that the record has.
+    """
+    given: dict[str, list[Any]] = {}
+    translations = fitting.translations or {"": fitting.value}
+    for language in sorted(translations, reverse=True):
+        value = translations[language]
+        if value in EMPTY:
+            continue
+        if language and not _LANGUAGE.fullmatch(language):
+            words = f'has the language "{language[:80]}", which ckanext-fluent does not know'
+            fitting.refuse(plain(value), words)
+        else:
+            given.setdefault(language or fitting.languages[0], []).append(value)
+    out = {language: shaped for language in given if (shaped := shape(given[language]))}
+    fallback = shape([fitting.value])
+    if is_required(fitting.field) and fallback:
+        for language in fitting.languages:
+            out.setdefault(language, fallback)
+    return out or None
+
+
+def _translated(fitting: FieldValue) -> dict[str, str] | None:
+    return _by_language(fitting, lambda values: next(filter(None, map(plain, values)), None))
+
+
+def _translated_tags(fitting: FieldValue) -> dict[str, list[str]] | None:
+    return _by_language(
+        fitting,
+        lambda values: tags(str(one) for value in values for one in as_list(value or []))[0],
+    )
+
+
+def _tag_string(fitting: FieldValue) -> str | None:
+    names, changed = tags(texts(fitting.value))
+    for text, name in changed.items():
+        fitting.tell(fitting.key, changed_tag(text, name))
+    return ", ".join(names) or None
+
+
+def changed_tag(text: str, name: str | None) -> str:
+    """Return a warning about a tag that :func:`tags` changed."""
+    became = f'becomes "{name}"' if name else "has fewer than two letters or digits; left out"
+    return f'"{text[:80]}" {became}'
+
+
+def _json_object(fitting: FieldValue) -> dict[str, Any] | None:
+    if isinstance(fitting.value, Mapping):
+        return dict(fitting.value)
+    if text := plain(fitting.value):
+        fitting.refuse(text, "is no JSON object")
+    return None
+
+
+def _foreign(fitting: FieldValue) -> None:
+    fitting.tell(fitting.key, "the schema's field wants datasets of this site; left out")
+
+
+_integer = _read(int, "is not a whole number")
+_boolean = _read(
+    lambda text: {"true": True, "false": False}.get(text.lower()), "is neither true nor false"
+)
+_moment = _read(utc_moment, "is not a day or a moment, as the schema wants")
+
+_SHAPES: dict[str, Shape] = {
+    "scheming_multiple_text": _list,
+    "scheming_multiple_choice": _several_choices,
+    "scheming_multiple_number": _numbers,
+    "scheming_choices": _choice,
+    "scheming_valid_json_object": _json_object,
+    "tag_string_convert": _tag_string,
+    "scheming_isodatetime": _moment,
+    "scheming_isodatetime_tz": _moment,
+    "isodate": _moment,
+    "dcat_date": _read(iso_date, "is not a date, as the schema wants"),
+    "int_validator": _integer,
+    "natural_number_validator": _integer,
+    "is_positive_integer": _integer,
+    "boolean_validator": _boolean,
+    "fluent_text": _translated,
+    "fluent_tags": _translated_tags,
+    # presets
+    "multiple_text": _list,
+    "multiple_checkbox": _several_choices,
+    "multiple_select": _several_choices,
+    "select": _choice,
+    "radio": _choice,
+    "json_object": _json_object,
+    "tag_string_autocomplete": _tag_string,
+    "date": _moment,
+    "datetime": _moment,
+    "datetime_tz": _moment,
+    "fluent_core_translated": _translated,
+    "fluent_markdown": _translated,
+    "fluent_link": _translated,
+    # ckanext-dataset-series
+    "dataset_series_in_series": _foreign,
+}
+"""Functions by validator, and by preset for schemas as they are written.
+
+The first known name of a field decides. A field without a known name takes text.
+"""
+
+_CHECKS: dict[str, Callable[[str], bool]] = {
+    "email_validator": is_email,
+    "url_validator": lambda text: _HTTP_URL.fullmatch(text) is not None,
+}
+
+
+# Values that CKAN has refused
+
+NOT_STATED = frozenset({"id", "name", "type", "owner_org", "state", "private", "groups"})
+"""Keys of a package that do not come from the source's record."""
+
+_ITEM_NAMES = {"tags": "name", "extras": "key"}
+"""Lists whose items are left out as a whole, and the key of an item's name."""
+
+
+def leave_out(
+    package: dict[str, Any], stated: Mapping[str, Any], errors: Mapping[str, Any]
+) -> list[str]:
+    """Remove refused values from a package, as far as its record states them.
+
+    :param stated: the values that come from the record.
+    :param errors: CKAN's errors by key.
+    :returns: a warning for each removed value.
+    """
+    warnings: list[str] = []
+    for key in errors.keys() - NOT_STATED:
+        if key in _ITEM_NAMES:
+            _remove_items(key, package, stated, errors[key], warnings)
+        else:
+            _remove(package, stated, key, errors[key], key, warnings)
+    return sorted(warnings)
+
+
+def _remove(
+    values: dict[str, Any],
+    stated: Mapping[str, Any],
+    key: str,
+    wrong: Any,
+    path: str,
+    warnings: list[str],
+) -> None:
+    """Remove a value, or those of its parts that are wrong."""
+    value: Any = values.get(key)
+    own: Any = stated.get(key)
+    if all(map(_is_list_of_dicts, (value, own, wrong))):
+        parts = zip(value, own, wrong, strict=False)
+        for number, (item, own_item, wrong_item) in enumerate(parts, start=1):
+            place = f"{path}.{number}" if len(value) > 1 else path
+            for name in wrong_item:
+                _remove(item, own_item, name, wrong_item[name], f"{place}.{name}", warnings)
+        values[key] = [item for item in value if item]
+    elif key in values and key in stated and str(value) == str(own):
+        warnings.append(_refusal(path, value, wrong))
+        del values[key]
+
+
+def _remove_items(
+    key: str, package: dict[str, Any], stated: Mapping[str, Any], wrong: Any, warnings: list[str]
+) -> None:
+    """Remove wrong tags or extras."""
+    name = _ITEM_NAMES[key]
+    own = {item[name] for item in stated.get(key, ())}
+    errors = dict(enumerate(wrong)) if _is_list_of_dicts(wrong) else {}
+    kept = []
+    for index, item in enumerate(package.get(key, ())):
+        if errors.get(index) and item[name] in own:
+            path = item[name] if key == "extras" else key
+            warnings.append(_refusal(path, item.get("value", item[name]), errors[index]))
+        else:
+            kept.append(item)
+    package[key] = kept
+
+
+def _is_list_of_dicts(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(item, dict) for item in value)
+
+
+def _refusal(path: str, value: Any, wrong: Any) -> str:
+    errors = wrong.values() if isinstance(wrong, dict) else [wrong]
+    words = one_line("; ".join(str(text) for error in errors for text in as_list(error)))[:200]
+    return f'{path}: "{(stored(value) or "")[:80]}" is left out, because CKAN refuses it: {words}'

@@ -1,4 +1,4 @@
-"""Messages about a harvest: English text for logs and programs, with a code from which pages make a sentence.
+"""Messages about a harvest: English text for logs and programs, with a code that has a sentence for people.
 
 ckanext-harvest keeps messages as text. There the code and its values follow the text, in a line of JSON. A
 message without a code is shown as it is. Pure.
@@ -11,62 +11,125 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from ..aging.messages import N_, NN_
 from ..web.errors import FetchError
 
 
-class MessageCode(str, enum.Enum):
-    """The meaning of a message. The value is stored; the comment names the message's values."""
+@enum.unique
+class MessageCode(enum.Enum):
+    """The meaning of a message, with the sentence that people read in their language.
+
+    The sentence contains the message's values; a pair is a singular and a plural. If these values have words of
+    their own, :mod:`~ckanext.freshness.reporting.harvest_words` has them. An empty sentence says that the page
+    tells it already.
+    """
 
     # Errors
-    ANSWERED = "answered"  # status
-    NO_ANSWER = "no answer"  # failure: the value of a FailureReason
-    HOST_GIVEN_UP = "host given up"  # host, failed, count
-    EMPTY = "empty"
-    NOT_METADATA = "not metadata"
-    MALFORMED = "malformed"
-    MALFORMED_NEAR_LINE = "malformed near line"  # line
-    REMOTE_CONTEXT = "remote context"
-    DESCRIBES_ANOTHER = "describes another"
-    NO_DATASET = "no dataset"
-    NO_CATALOG = "no catalog"
-    NO_SOURCE = "no source"
-    REFUSED_BY_CKAN = "refused by ckan"  # why
-    UNEXPECTED = "unexpected"
-    CONFIGURATION = "configuration"
-    RETIRED_REGISTRY = "retired registry"
-    LISTS_NOTHING = "lists nothing"
-    EMPTY_CATALOGS = "empty catalogs"  # count
-    NOTHING_USABLE = "nothing usable"  # count
-    DELETIONS_HELD = "deletions held"  # count
-    INTERRUPTED = "interrupted"
-    STOPPED = "stopped"
-    GIVEN_UP = "given up"
-    ABORTED = "aborted"
-    JOB_FAILED = "job failed"  # error: the name of a Python class
+    ANSWERED = "{status}"
+    NO_ANSWER = "{failure}"
+    """The value is that of a FailureReason."""
+    HOST_GIVEN_UP = NN_(
+        "{host} failed {failed} times in a row. {count} more document was not requested.",
+        "{host} failed {failed} times in a row. {count} more documents were not requested.",
+    )
+    EMPTY = N_("The server sent an empty file.")
+    NOT_METADATA = N_("The server sent a web page or another file instead of metadata.")
+    MALFORMED = N_("Its metadata file has a syntax error.")
+    MALFORMED_NEAR_LINE = N_("Its metadata file has a syntax error near line {line}.")
+    REMOTE_CONTEXT = N_(
+        "Its metadata file cannot be read on its own, because it refers to another file."
+    )
+    DESCRIBES_ANOTHER = N_("Its metadata file describes another record.")
+    NO_DATASET = N_("Its metadata file describes no dataset.")
+    NO_CATALOG = N_("Its metadata file describes no catalog.")
+    NO_SOURCE = N_("This web address belongs to no FAIR Data Point and no catalog.")
+    REFUSED_BY_CKAN = N_("This portal does not accept the dataset: {why}")
+    UNEXPECTED = N_("An unexpected error of this portal. Tell its operator.")
+    CONFIGURATION = N_("The configuration of the source has a mistake.")
+    RETIRED_REGISTRY = N_(
+        "IATI has retired the CKAN of its registry, so this source gets no more changes. Create a source for "
+        "https://bulk-data.iatistandard.org and look at its preview. The datasets of this source stay."
+    )
+    LISTS_NOTHING = N_(
+        "The source lists no catalogs and no datasets. Check its web address: it must be that of the server "
+        "itself or of one of its catalogs."
+    )
+    EMPTY_CATALOGS = NN_(
+        "The source lists {count} catalog, but no datasets. If it should have some, check that they are "
+        "published there.",
+        "The source lists {count} catalogs, but no datasets. If it should have some, check that they are "
+        "published there.",
+    )
+    NOTHING_USABLE = NN_(
+        "The source lists {count} record, but none that can be harvested. Datasets must be published there, "
+        "each with a web address of its own.",
+        "The source lists {count} records, but none that can be harvested. Datasets must be published there, "
+        "each with a web address of its own.",
+    )
+    DELETIONS_HELD = NN_(
+        "The deletion of one record was put on hold.",
+        "The deletion of {count} records was put on hold.",
+    )
+    INTERRUPTED = N_("The harvest was interrupted. The next one imports the rest.")
+    STOPPED = N_(
+        "The harvest was stopped while it read the source. Nothing was changed; the next one starts anew."
+    )
+    GIVEN_UP = N_(
+        "It was given up, because its import has ended the program five times. Tell this portal's operator."
+    )
+    ABORTED = N_("The job was aborted. The next one does what it has not done.")
+    JOB_FAILED = N_(
+        "The job ended early because of an unexpected error of this portal. Nothing was changed. If the "
+        "next job fails too, tell its operator."
+    )
 
     # Warnings
-    ELSEWHERE = "elsewhere"  # count, source
+    ELSEWHERE = NN_(
+        "{count} new dataset is already on this portal, from the source “{source}”. With both sources, it "
+        "appears twice. If this source replaces the other one, delete the other one first: its datasets stay "
+        "and are taken over.",
+        "{count} new datasets are already on this portal, from the source “{source}”. With both sources, they "
+        "appear twice. If this source replaces the other one, delete the other one first: its datasets stay "
+        "and are taken over.",
+    )
 
     # Why a record is deleted or kept
-    UNLISTED = "unlisted"
-    UNLISTED_ANSWERS = "unlisted answers"
-    GONE = "gone"
-    LEFT_OUT = "left out"
-    WITHDRAWN = "withdrawn"
-    NOT_READ = "not read"
-    MAY_BE_LISTED = "may be listed"
-    CATALOG_REFUSED = "catalog refused"
-    ACCESS_REFUSED = "access refused"
-    STILL_LISTED = "still listed"
-    FOREIGN = "foreign"
-    CONTAINER_NOT_READ = "container not read"
+    UNLISTED = N_("The source no longer lists it.")
+    UNLISTED_ANSWERS = N_("The source no longer lists it, but its web address still answers.")
+    GONE = N_("The source says that it is gone.")
+    LEFT_OUT = N_("The source refuses access to it, and its catalog leaves it out.")
+    WITHDRAWN = N_("The source has refused access to it for more than a day.")
+    NOT_READ = N_("It could not be read.")
+    MAY_BE_LISTED = N_("It is no longer listed, but a catalog that may list it could not be read.")
+    CATALOG_REFUSED = N_("The source refuses access to most records of its catalog.")
+    ACCESS_REFUSED = N_(
+        "The source refuses access to it. If it still does after a day, it counts as gone."
+    )
+    STILL_LISTED = N_(
+        "The source lists it, but says that it is gone. If it still does after a day, it counts as gone."
+    )
+    FOREIGN = N_("It came from another harvester, and whether it is still there cannot be told.")
+    CONTAINER_NOT_READ = N_("Its catalog could not be read.")
 
     # Why a record is imported
-    TAKEN_OVER = "taken over"
-    ADOPTED = "adopted"
-    MOVED = "moved"
-    AS_LISTED = "as listed"
-    """The name of the record's list says it already."""
+    TAKEN_OVER = N_("Taken over from another harvester.")
+    ADOPTED = N_("Takes over a dataset that was harvested before.")
+    MOVED = N_("Moved to another catalog; stays the same dataset here.")
+    AS_LISTED = ""
+    """The name of the record's list says it."""
+
+    @property
+    def code(self) -> str:
+        """The code's name in stored messages and for programs."""
+        return self.name.lower().replace("_", " ")
+
+    @classmethod
+    def named(cls, code: str) -> MessageCode:
+        """Return the code that has a name.
+
+        :raises KeyError: there is none; another version may have had it.
+        """
+        return cls[code.upper().replace(" ", "_")]
 
 
 class HarvestMessage(str):
@@ -105,7 +168,7 @@ def code_of(message: str) -> dict[str, Any] | None:
     code = getattr(message, "code", None)
     if code is None:
         return None
-    return {"code": code.value, "values": dict(getattr(message, "values", {}))}
+    return {"code": code.code, "values": dict(getattr(message, "values", {}))}
 
 
 def with_code(text: str, plain: Any) -> HarvestMessage:
@@ -114,8 +177,8 @@ def with_code(text: str, plain: Any) -> HarvestMessage:
     The message has no code if the data are something else, or name a code of another version.
     """
     try:
-        return HarvestMessage(text, MessageCode(plain["code"]), **plain["values"])
-    except (KeyError, TypeError, ValueError):
+        return HarvestMessage(text, MessageCode.named(plain["code"]), **plain["values"])
+    except (AttributeError, KeyError, TypeError):
         return HarvestMessage(text)
 
 

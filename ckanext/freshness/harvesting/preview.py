@@ -1,17 +1,27 @@
-"""Previews: what the next job of a source would do. A survey finds out, and nothing is written."""
+"""Previews: what the next job of a source would do. A survey finds out, and nothing is written.
+
+A crawl can take minutes and a web request must not. Therefore a page's preview is a background job, with an id
+made of the source's id. RQ keeps its state in Redis, and its result for a day. No table of ours is needed,
+because a preview is only valid for its moment.
+"""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
+from time import monotonic
 from typing import Any
 
+import ckan.plugins.toolkit as tk
 import sqlalchemy as sa
+from rq import get_current_job
+from rq.job import Job, JobStatus
 
-from ..ckan_adapter.core import model
-from ..dates import utc_text
+from ..ckan_adapter import harvest
+from ..ckan_adapter.core import job_from_id, model
+from ..dates import aware, utc_now, utc_text
 from ..settings import brake_limits
 from . import elsewhere, holds
 from .document_memory import DocumentMemory
@@ -20,9 +30,19 @@ from .known_records import content_of, records_of_source, unmapped_properties
 from .messages import code_of
 from .record import Contents, KnownRecord, Record
 from .record_changes import FieldChange, changes
+from .source_config import ConfigError
 from .sources import ForeignSource, Source, SourceType, source_of, source_type_named
-from .strategy import AbsentRecord, HeldDeletions, RecordClass
-from .survey import RecordChange, Tell, UnmappedProperty, survey
+from .strategy import AbsentRecord, RecordClass
+from .survey import RecordChange, Survey, Tell, survey
+
+LONGEST = timedelta(hours=2)
+"""The longest time for a page's preview: as long as ckanext-harvest gives a gather."""
+KEPT = timedelta(days=1)
+"""How long a page's preview is kept."""
+LISTED = 200
+"""How many records of each class are kept for the page. The command line shows all."""
+_DEAD_AFTER = timedelta(minutes=5)
+"""A job without a heartbeat for so long is dead. RQ's workers send one every 30 seconds."""
 
 
 @dataclass(slots=True)
@@ -56,8 +76,8 @@ class Preview:
 
     source: Source
     made_at: datetime
-    current: int = 0
-    """How many records are current now."""
+    survey: Survey = field(default_factory=Survey)
+    """If the source did not answer, the rest of the preview means nothing."""
     changes: dict[RecordClass, list[PreviewEntry]] = field(
         default_factory=lambda: {kind: [] for kind in RecordClass}
     )
@@ -65,70 +85,44 @@ class Preview:
     """Records that could not be read."""
     kept: list[PreviewEntry] = field(default_factory=list)
     """Current records that were not read and are kept."""
-    errors: list[str] = field(default_factory=list)
-    """A line with URL and reason for each container that could not be read."""
-    brake: HeldDeletions | None = None
     held: list[PreviewEntry] = field(default_factory=list)
     """The records whose deletion the brake would hold."""
-    answered: bool = True
-    """The source's own URL was read. If not, the rest of the preview means nothing."""
-    requests: int = 0
-    unmapped: list[UnmappedProperty] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
-    """A line for each part of a readable record that could not be read."""
-    drafts: int = 0
-    """How many records and distributions are listed and were never readable."""
     source_warnings: list[str] = field(default_factory=list)
     """Warnings about the source itself."""
-    not_harvested: list[dict[str, Any]] = field(default_factory=list)
-    """What the source lists and becomes no dataset, see :func:`.job_report.not_harvested`."""
-    nothing: str | None = None
-    """For people: why nothing could be harvested from a source that was never harvested."""
+
+    @property
+    def lists(self) -> dict[str, list[PreviewEntry]]:
+        """All lists by the names that they have in plain data."""
+        of_classes = {kind.value: entries for kind, entries in self.changes.items()}
+        return of_classes | {"failed": self.failed, "kept": self.kept, "held": self.held}
 
     def as_dict(self, limit: int | None = None) -> dict[str, Any]:
         """Return plain data for JSON.
 
         :param limit: how many entries of each list to include. The counts always cover all.
         """
-        source = self.source
+        source, found, nothing = self.source, self.survey, nothing_found(self.survey)
+        shown = {key: [asdict(entry) for entry in self.lists[key][:limit]] for key in self.lists}
+        counts = {key: len(entries) for key, entries in self.lists.items()}
+        brake = {"count": counts.pop("held"), "held": shown.pop("held")}
+        counts["unreadable"] = len({entry.guid for entry in (*self.failed, *self.kept)})
         return {
-            "source": {
-                "id": source.id,
-                "title": source.title,
-                "url": source.url,
-                "type": source.type,
-            },
+            "source": {key: getattr(source, key) for key in ("id", "title", "url", "type")},
             "made_at": utc_text(self.made_at),
-            "current": self.current,
-            "requests": self.requests,
-            "answered": self.answered,
-            "warnings": [*source.warnings, *self.warnings[:limit]],
-            "drafts": self.drafts,
+            "current": found.current,
+            "requests": found.requests,
+            "answered": found.answered,
+            "warnings": [*source.warnings, *found.warnings[:limit]],
+            "drafts": found.drafts,
             "source_warnings": [coded(warning) for warning in self.source_warnings],
-            "not_harvested": self.not_harvested,
-            "nothing": None if self.nothing is None else coded(self.nothing),
-            "errors": [str(error) for error in self.errors],
-            "error_codes": [code_of(error) for error in self.errors],
-            "unmapped": [asdict(counted) for counted in self.unmapped],
-            "counts": {kind.value: len(entries) for kind, entries in self.changes.items()}
-            | {
-                "failed": len(self.failed),
-                "kept": len(self.kept),
-                "unreadable": len({entry.guid for entry in (*self.failed, *self.kept)}),
-            },
-            **{
-                kind.value: [asdict(entry) for entry in entries[:limit]]
-                for kind, entries in self.changes.items()
-            },
-            "failed": [asdict(entry) for entry in self.failed[:limit]],
-            "kept": [asdict(entry) for entry in self.kept[:limit]],
-            "brake": None
-            if self.brake is None
-            else {
-                "reason": self.brake.reason,
-                "count": len(self.held),
-                "held": [asdict(entry) for entry in self.held[:limit]],
-            },
+            "not_harvested": not_harvested(found),
+            "nothing": None if nothing is None else coded(nothing),
+            "errors": [str(error) for error in found.container_errors],
+            "error_codes": [code_of(error) for error in found.container_errors],
+            "unmapped": [asdict(counted) for counted in found.unmapped],
+            "counts": counts,
+            "brake": None if found.brake is None else {"reason": found.brake.reason, **brake},
+            **shown,
         }
 
 
@@ -174,7 +168,7 @@ def preview(source: Any, *, now: datetime, tell: Tell | None = None) -> Preview:
     source_type = source_type_of(source)
     result = Preview(source_of(source), now)
     decisions = holds.decisions(holds.hold_of(source.id))
-    found = survey(
+    found = result.survey = survey(
         source_type,
         result.source,
         DocumentMemory(source.id, read_only=True),
@@ -192,27 +186,14 @@ def preview(source: Any, *, now: datetime, tell: Tell | None = None) -> Preview:
     datasets = {entry.guid: entry.package_id for entry in result.kept}
     for entry in result.failed:
         entry.package_id = datasets.get(entry.guid)
-    lists = [*result.changes.values(), result.failed, result.kept, result.held]
+    lists = result.lists.values()
     _add_titles(entry for entries in lists for entry in entries)
-    result.current = found.current
-    result.errors = found.container_errors
-    result.brake = found.brake
-    result.answered = found.answered
-    result.requests = found.requests
-    result.unmapped = found.unmapped
-    result.warnings = found.warnings
-    new = [entry.url for entry in result.changes[RecordClass.NEW] if entry.package_id is None]
-    found_elsewhere = elsewhere.find(source.id, new)
-    result.source_warnings = [
-        *found.source_warnings,
-        *(each.in_words() for each in found_elsewhere),
-    ]
-    result.not_harvested = not_harvested(found)
-    model.Session.rollback()
-    result.nothing = nothing_found(found)
-    result.drafts = found.drafts
     for entries in lists:
         entries.sort(key=lambda entry: entry.url)
+    new = [entry.url for entry in result.changes[RecordClass.NEW] if entry.package_id is None]
+    twice = [each.in_words() for each in elsewhere.find(source.id, new)]
+    result.source_warnings = [*found.source_warnings, *twice]
+    model.Session.rollback()
     return result
 
 
@@ -282,3 +263,112 @@ def _last_harvested(known: KnownRecord | None) -> Record | None:
     with contextlib.suppress(ValueError):
         return Record.from_json(content or "")
     return None
+
+
+# Previews of pages
+
+
+def start(source_id: str, title: str, user: str, now: datetime) -> dict[str, Any]:
+    """Start a preview, unless one is waiting or running.
+
+    :param user: the name of the user who asks for it.
+    :returns: see :func:`progress`.
+    """
+    earlier = _job(source_id)
+    if earlier is not None:
+        found = _progress(earlier, now)
+        if found["state"] in ("waiting", "running"):
+            return found
+        earlier.delete()
+    job = tk.enqueue_job(
+        run,
+        [source_id],
+        title=f"Preview of the harvest source {title}",
+        rq_kwargs={
+            "job_id": _job_id(source_id),
+            "timeout": int(LONGEST.total_seconds()),
+            "result_ttl": int(KEPT.total_seconds()),
+            "failure_ttl": int(KEPT.total_seconds()),
+            "meta": {"asked_by": user},
+        },
+    )
+    return _progress(job, now)
+
+
+def progress(source_id: str, now: datetime) -> dict[str, Any]:
+    """Return the state of a source's preview, and its result if there is one.
+
+    :returns: ``state``: ``none``, ``waiting`` (no background worker has begun it yet), ``running``, ``done`` or
+        ``failed``; ``asked_at`` and ``asked_by``; ``read``, the records that have been read so far, and
+        ``listed``, of how many, or None if that is not known; ``error``, for people: why there is no preview;
+        and ``preview``: :meth:`Preview.as_dict`.
+    """
+    job = _job(source_id)
+    return _state("none") if job is None else _progress(job, now)
+
+
+def run(source_id: str) -> dict[str, Any]:
+    """Make a preview, in a background worker.
+
+    :returns: ``{"preview": ...}``, or ``{"error": ...}`` with a text for people.
+    """
+    source = harvest.source_row(source_id)
+    if source is None:
+        return {"error": "The source has been removed"}
+    try:
+        made = preview(source, now=utc_now(), tell=_watch(get_current_job()))
+    except (ForeignSource, ConfigError) as error:
+        return {"error": str(error)}
+    return {"preview": made.as_dict(LISTED)}
+
+
+def _watch(job: Job | None) -> Tell:
+    """Return a callback that saves the progress in a job, at most once a second."""
+    saved_at = 0.0
+
+    def read(count: int, listed: int | None) -> None:
+        nonlocal saved_at
+        moment = monotonic()
+        if job is not None and moment >= saved_at + 1:
+            saved_at = moment
+            job.meta |= {"read": count, "listed": listed}
+            job.save_meta()  # type: ignore[no-untyped-call]
+
+    return read
+
+
+def _job_id(source_id: str) -> str:
+    return f"freshness-preview-{source_id}"
+
+
+def _job(source_id: str) -> Job | None:
+    with contextlib.suppress(KeyError):
+        job: Job = job_from_id(_job_id(source_id))
+        return job
+    return None
+
+
+def _progress(job: Job, now: datetime) -> dict[str, Any]:
+    status = job.get_status()
+    result = (job.return_value() or {}) if status == JobStatus.FINISHED else {}
+    state = "failed"
+    if "preview" in result:
+        state = "done"
+    elif status == JobStatus.QUEUED:
+        state = "waiting"
+    elif status == JobStatus.STARTED:
+        heartbeat = job.last_heartbeat
+        if heartbeat is None or now - _aware(heartbeat) <= _DEAD_AFTER:
+            state = "running"
+    asked_at = utc_text(_aware(job.created_at)) if job.created_at else None
+    return _state(state, asked_at=asked_at, **job.meta, **result)
+
+
+def _state(state: str, **known: Any) -> dict[str, Any]:
+    unknown = dict.fromkeys(("asked_at", "asked_by", "listed", "error", "preview"))
+    return {"state": state, "read": 0, **unknown, **known}
+
+
+def _aware(moment: datetime) -> datetime:
+    """Return a moment of RQ as an aware one: RQ 1 returns UTC without a zone, RQ 2 with it."""
+    return moment if moment.tzinfo else aware(moment)

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from .packages.resource_identity import former
+from .packages.merge import former
 from .record import Record
 
 LONGEST = 200

@@ -1,15 +1,20 @@
 """The configuration of a harvest source: a JSON object, with a row in :data:`KEYS` for each key.
 
-Everybody can read it through the API. Therefore it never contains secrets: values of ``headers`` only name
-an environment variable or a file (see :mod:`.source_requests`).
+Everybody can read it through the API. Therefore it never contains secrets: values of ``headers`` only name an
+environment variable or a file. An editor of a source also chooses its URL, and could have any secret of the
+machine sent to a server of their own. Therefore only sysadmins name any variable or file; all others may use
+those that the option ``ckanext.freshness.harvest.header_secrets`` lists. An entry of the option may also name
+the only host that receives the value, whoever names it.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from .legal_values import TAG_CHARACTERS, is_tag
@@ -88,72 +93,40 @@ def _boolean(value: Any) -> bool:
     return value
 
 
-def _texts(value: Any, words: str = 'a list of texts, such as ["one", "two"]') -> tuple[str, ...]:
-    if not isinstance(value, list) or not all(
-        isinstance(text, str) and text.strip() for text in value
-    ):
-        raise ValueError(words)
-    return tuple(text.strip() for text in value)
-
-
-def _profiles(value: Any) -> tuple[str, ...]:
-    """Read ``profiles``. ckanext-fairdatapoint's documentation has a single text."""
-    return _texts([value] if isinstance(value, str) else value)
-
-
-def _hosts(value: Any) -> tuple[str, ...]:
-    hosts = _texts(value)
-    if not all(_HOST.match(host) for host in hosts):
-        raise ValueError(
-            'a list of host names without scheme or port, such as ["data.example.org"]'
-        )
-    return tuple(host.lower() for host in hosts)
-
-
 def _quoted(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
-def _fields(value: Any) -> tuple[str, ...]:
-    """Read ``keep_fields`` as :func:`.package_merge.merge` expects it.
+def _texts(
+    words: str = 'a list of texts, such as ["one", "two"]',
+    is_legal: Callable[[str], object] = bool,
+    *,
+    may_be_one: bool = False,
+) -> ReadValue:
+    """Return a function that reads a list of texts.
 
-    Only ``resources.<key>`` has a dot. An extra is named by its key alone.
+    An object stands for its name, as ckanext-harvest has it for tags and groups.
+
+    :param words: the allowed values.
+    :param may_be_one: a single text counts as a list.
     """
-    words = 'a list of fields, such as ["title", "tags", "resources.name"]'
-    fields = _texts(value, words)
-    for name in fields:
-        if not _FIELD.match(name):
-            raise ValueError(
-                f"{words}; {_quoted(name)} is none: a field is a key of the dataset or of its extras, "
-                "tags, groups, resources, or resources.<key>"
-            )
-    return fields
 
+    def read(value: Any) -> tuple[str, ...]:
+        items = [value] if may_be_one and isinstance(value, str) else value
+        if not isinstance(items, list):
+            raise ValueError(words)
+        named = [
+            one.get("name") or one.get("id") if isinstance(one, dict) else one for one in items
+        ]
+        if not all(isinstance(text, str) and text.strip() for text in named):
+            raise ValueError(words)
+        texts = [str(text).strip() for text in named]
+        for text in texts:
+            if not is_legal(text):
+                raise ValueError(f"{words}; {_quoted(text)} is none")
+        return tuple(texts)
 
-def _tags(value: Any) -> tuple[str, ...]:
-    words = (
-        f"a list of tags of {TAG_CHARACTERS[0]} to {TAG_CHARACTERS[1]} letters, digits, spaces and -_. "
-        'each, such as ["health"]'
-    )
-    tags = _texts(_unwrapped(value), words)
-    for tag in tags:
-        if not is_tag(tag):
-            raise ValueError(f"{words}; {_quoted(tag)} is none")
-    return tags
-
-
-def _names(value: Any) -> tuple[str, ...]:
-    """Read names or ids of groups."""
-    return _texts(_unwrapped(value))
-
-
-def _unwrapped(value: Any) -> Any:
-    """Return a list with the names of its objects, which ckanext-harvest uses for tags and groups."""
-    if not isinstance(value, list):
-        return value
-    return [
-        item.get("name") or item.get("id") if isinstance(item, dict) else item for item in value
-    ]
+    return read
 
 
 def _number(low: float, high: float, *, whole: bool = False) -> Callable[[Any], Any]:
@@ -208,20 +181,31 @@ def one_of(values: Collection[str]) -> ReadValue:
 
 KEYS: Mapping[str, ReadValue] = {
     "harvest_catalogs": _boolean,
-    "profiles": _profiles,
+    # ckanext-fairdatapoint's documentation has a single text.
+    "profiles": _texts(may_be_one=True),
     "language": _language,
     "max_delete_fraction": _number(0, 1),
     "max_deletions": _number(0, 10_000_000, whole=True),
-    "keep_fields": _fields,
-    "default_tags": _tags,
-    "default_groups": _names,
+    "keep_fields": _texts(
+        'a list of fields, such as ["title", "tags", "resources.name"]: keys of the dataset or of its extras, '
+        "tags, groups, resources, or resources.<key>",
+        _FIELD.match,
+    ),
+    "default_tags": _texts(
+        f"a list of tags of {TAG_CHARACTERS[0]} to {TAG_CHARACTERS[1]} letters, digits, spaces and -_. each, "
+        'such as ["health"]',
+        is_tag,
+    ),
+    "default_groups": _texts(),
     "default_frequency": _frequency,
     "notify_contacts": _boolean,
     "timeout": _number(1, 3600),
     "concurrency": _number(1, 64, whole=True),
     "requests_per_second": _number(0.01, 10_000),
     "max_records": _number(1, 10_000_000, whole=True),
-    "allowed_hosts": _hosts,
+    "allowed_hosts": _texts(
+        'a list of host names without scheme or port, such as ["data.example.org"]', _HOST.match
+    ),
     "headers": _headers,
     "keep_copies": _boolean,
 }
@@ -229,35 +213,21 @@ KEYS: Mapping[str, ReadValue] = {
 
 
 def parse(
-    text: str | None, *, own_keys: Mapping[str, ReadValue] = _NO_KEYS
+    text: str | None,
+    *,
+    own_keys: Mapping[str, ReadValue] = _NO_KEYS,
+    without: Collection[str] = (),
 ) -> tuple[SourceConfig, list[str]]:
     """Read a source's configuration.
 
     :param text: JSON text; empty or None means all defaults.
     :param own_keys: keys that only sources of this type have.
+    :param without: keys that sources of this type do not have.
     :returns: the configuration, and warnings about keys of other harvesters, which have no effect.
     :raises ConfigError: names every mistake: text that is no JSON object, unknown keys, wrong values.
     """
-    config, warnings, mistakes = examine(text, own_keys=own_keys)
-    if mistakes:
-        raise ConfigError(*mistakes)
-    return config, warnings
-
-
-def examine(
-    text: str | None,
-    *,
-    own_keys: Mapping[str, ReadValue] = _NO_KEYS,
-    without: Collection[str] = (),
-) -> tuple[SourceConfig, list[str], list[str]]:
-    """Read a source's configuration as far as possible. See :func:`parse`.
-
-    :param without: keys that sources of this type do not have.
-    :returns: the configuration with defaults in place of mistakes, the warnings, and the mistakes.
-    :raises ConfigError: the text is no JSON object.
-    """
     if not text or not text.strip():
-        return SourceConfig(), [], []
+        return SourceConfig(), []
     try:
         plain = json.loads(text)
     except ValueError as error:
@@ -268,21 +238,106 @@ def examine(
         raise ConfigError('The configuration must be a JSON object, such as {"language": "en"}')
     keys = {key: KEYS[key] for key in KEYS if key not in without} | dict(own_keys)
     values: dict[str, Any] = {}
-    warnings: list[str] = []
     mistakes: list[str] = []
-    unknown: list[str] = []
     for key, value in plain.items():
-        if key not in keys and key in FOREIGN_KEYS:
-            warnings.append(f'"{key}" belongs to another harvester and has no effect here')
-        elif key not in keys:
-            unknown.append(_quoted(key))
-        elif value is not None:
+        if key in keys and value is not None:
             try:
                 values[key] = keys[key](value)
             except ValueError as error:
                 mistakes.append(f'"{key}" must be {error}')
+    foreign = [key for key in plain if key not in keys and key in FOREIGN_KEYS]
+    unknown = [_quoted(key) for key in plain if key not in keys and key not in FOREIGN_KEYS]
     if unknown:
         noun = "key" if len(unknown) == 1 else "keys"
         mistakes.append(f"Unknown {noun} {', '.join(unknown)}. Allowed keys: {', '.join(keys)}")
+    if mistakes:
+        raise ConfigError(*mistakes)
     own = {key: values.pop(key) for key in own_keys if key in values}
-    return SourceConfig(**values, own=own), warnings, mistakes
+    warnings = [f'"{key}" belongs to another harvester and has no effect here' for key in foreign]
+    return SourceConfig(**values, own=own), warnings
+
+
+# Values of headers
+
+OPTION = "ckanext.freshness.harvest.header_secrets"
+
+Headers = Mapping[str, Mapping[str, str]]
+"""Header name to where its value is: ``{"env": NAME}`` or ``{"file": PATH}``."""
+
+
+def check_allowed(headers: Headers | None, listed: Iterable[str]) -> None:
+    """Refuse variables and files that only a sysadmin may name.
+
+    :param listed: entries ``env:NAME`` or ``file:PATH``, each optionally followed by ``@host``.
+    :raises ConfigError: names each refused header and what to do.
+    """
+    allowed = {_split(entry)[0] for entry in listed}
+    refused = [
+        f'"headers": {name} may not take its value from {_key(origin)}: only a sysadmin may save '
+        f"this, unless the site's option {OPTION} lists it"
+        for name, origin in (headers or {}).items()
+        if _key(origin) not in allowed
+    ]
+    if refused:
+        raise ConfigError(*refused)
+
+
+def read_headers(
+    headers: Headers | None,
+    host: str,
+    listed: Iterable[str] = (),
+    environment: Mapping[str, str] = os.environ,
+) -> dict[str, str]:
+    """Return the configured headers with their values, read now.
+
+    :param host: the source's host. It receives no value that the option lists for other hosts only.
+    :raises ConfigError: a variable or a file is missing, or is not for this host, or its value cannot be
+        sent. The text names the variable or file, never its value.
+    """
+    hosts: dict[str, set[str]] = {}
+    for entry in listed:
+        key, only_host = _split(entry)
+        hosts.setdefault(key, set()).add(only_host)
+    values = {}
+    for name, origin in (headers or {}).items():
+        receivers = hosts.get(_key(origin), {""})
+        if not receivers & {"", host.lower()}:
+            raise ConfigError(
+                f'"headers": {name} takes its value from {_key(origin)}, which {OPTION} lists for '
+                f"{', '.join(sorted(receivers))} and not for {host}"
+            )
+        value = _read(name, origin, environment).strip()
+        if not value or any(ord(character) < 32 or ord(character) > 255 for character in value):
+            raise ConfigError(f'"headers": the value of {name} is empty or no legal header value')
+        values[name] = value
+    return values
+
+
+def _read(name: str, origin: Mapping[str, str], environment: Mapping[str, str]) -> str:
+    if "env" in origin:
+        if origin["env"] not in environment:
+            raise ConfigError(
+                f'"headers": {name} takes its value from the environment variable '
+                f"{origin['env']}, which is not set for this process"
+            )
+        return environment[origin["env"]]
+    try:
+        return Path(origin["file"]).read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is no text in UTF-8"
+        raise ConfigError(
+            f'"headers": {name} takes its value from the file {origin["file"]}, '
+            f"which cannot be read ({why})"
+        ) from error
+
+
+def _key(origin: Mapping[str, str]) -> str:
+    """Return the entry of the option for an origin, without a host."""
+    ((kind, name),) = origin.items()
+    return f"{kind}:{name}"
+
+
+def _split(entry: str) -> tuple[str, str]:
+    """Split an entry of the option; the host is "" if every host may receive the value."""
+    key, _, host = entry.partition("@")
+    return key, host.lower()

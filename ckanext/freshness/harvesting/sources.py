@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
@@ -15,11 +16,10 @@ from flask import has_request_context
 from ..ckan_adapter.core import model
 from ..ckan_adapter.harvest import get_harvester, normalized_source_url, registered_source_types
 from ..web.errors import FetchError
-from ..web.urls import parse_url
+from ..web.urls import Target, normal_host, parse_url
 from .document_memory import DocumentMemory
 from .record import Containers, CurrentRecords, NotHarvested, Sink
-from .source_config import ConfigError, ReadValue, SourceConfig, examine, parse
-from .source_requests import OPTION, check_allowed
+from .source_config import OPTION, ConfigError, ReadValue, SourceConfig, check_allowed, parse
 
 log = logging.getLogger(__name__)
 
@@ -157,7 +157,8 @@ def check_config(
     :param more: a check of this source type; it raises ConfigError.
     :raises ConfigError: names every mistake, with the allowed values.
     """
-    config, warnings, mistakes = examine(text, own_keys=own_keys, without=without)
+    config, warnings = parse(text, own_keys=own_keys, without=without)
+    mistakes: list[str] = []
     for check in (_check_headers, _check_groups, more):
         try:
             check(config)
@@ -191,6 +192,47 @@ def _check_groups(config: SourceConfig) -> None:
     ]
     if missing:
         raise ConfigError(*missing)
+
+
+class SourceHosts:
+    """The hosts that a crawl of one source may contact, and the origin that receives its headers.
+
+    A source URL that cannot be used is no error here: the first request reports it.
+
+    :ivar hosts: normalised host names: the source's own and the allowed ones
+    """
+
+    def __init__(
+        self,
+        source_url: str,
+        allowed_hosts: Collection[str] = (),
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        """
+        :param allowed_hosts: hosts that may be contacted besides the source's own.
+        :param headers: sent only to the source's own origin (scheme, host and port), because they may be
+            secret and a document may name any URL.
+        """
+        self.hosts: set[str] = set()
+        self._headers = headers or {}
+        self._origin: tuple[str, str, int] | None = None
+        for host in allowed_hosts:
+            with contextlib.suppress(FetchError):
+                self.hosts.add(normal_host(host))
+        with contextlib.suppress(FetchError):
+            source = parse_url(source_url)
+            self._origin = source.origin
+            self.hosts.add(source.host)
+
+    def sends_headers_to(self, url: str) -> bool:
+        """Return whether requests for a URL carry the configured headers."""
+        with contextlib.suppress(FetchError):
+            return bool(self.headers_for(parse_url(url)))
+        return False
+
+    def headers_for(self, target: Target) -> Mapping[str, str]:
+        """Return the configured headers for a URL: none outside the source's own origin."""
+        return self._headers if target.origin == self._origin else {}
 
 
 def url_mistake(url: str) -> str | None:

@@ -209,10 +209,6 @@ class _Classifier:
         self._source = source
         self._observer = observer
         self._tell = tell
-        self._lists_first = not source_type.organizations
-        self._reads_catalogs = source.config.harvest_catalogs
-        self._listed = (0, 0, 0)
-        """Listed URLs, catalogs, and records among the listed URLs, when they were last counted."""
         self._result = Survey(current=len(self._known))
         self._refused: dict[str, tuple[str, str]] = {}
         """Guid and error of current records that answer 401, 403, 404 or 410. The error is reported only
@@ -229,17 +225,9 @@ class _Classifier:
         """Classify and report a record that the crawl met."""
         self._take(sighting, containers)
         if self._tell is not None and sighting.seen.listed_in:
-            self._tell(len(self.seen), self._total(containers))
-
-    def _total(self, containers: Containers) -> int | None:
-        """Return how many records the source lists; None if it lists them while they are read."""
-        if not self._lists_first:
-            return None
-        listed, catalogs = containers.listed, containers.catalogs
-        if self._listed[:2] != (len(listed), len(catalogs)):
-            records = listed if self._reads_catalogs else listed - catalogs
-            self._listed = len(listed), len(catalogs), len(records)
-        return max(self._listed[2], len(self.seen))
+            listed = len(containers.listed)
+            # Some sources list records while they are read: then nobody knows how many there will be.
+            self._tell(len(self.seen), listed if listed > len(self.seen) else None)
 
     def _take(self, sighting: Sighting, containers: Containers) -> None:
         seen = sighting.seen

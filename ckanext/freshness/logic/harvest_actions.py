@@ -11,8 +11,7 @@ import ckan.plugins.toolkit as tk
 from ..ckan_adapter import harvest
 from ..ckan_adapter.core import model
 from ..dates import utc_now, utc_text
-from ..harvesting import holds, known_records, preview_job
-from ..harvesting.preview import source_type_of
+from ..harvesting import holds, known_records, preview
 from ..harvesting.sources import ForeignSource
 from .validators import count_costly
 
@@ -41,12 +40,12 @@ def freshness_harvest_preview(context: dict[str, Any], data_dict: dict[str, Any]
     tk.check_access("freshness_harvest_preview", context, data_dict)
     source = _source(data_dict)
     try:
-        source_type_of(source)
+        preview.source_type_of(source)
     except ForeignSource as error:
         raise tk.ValidationError({"id": [str(error)]}) from error
     count_costly(context, utc_now())
     title = source.title or source.url
-    return preview_job.start(source.id, title, context["user"], utc_now()).as_dict()
+    return preview.start(source.id, title, context["user"], utc_now())
 
 
 @tk.side_effect_free
@@ -67,7 +66,7 @@ def freshness_harvest_preview_show(
         asked
     """
     tk.check_access("freshness_harvest_preview_show", context, data_dict)
-    return preview_job.progress(_source(data_dict).id, utc_now()).as_dict()
+    return preview.progress(_source(data_dict).id, utc_now())
 
 
 @tk.side_effect_free

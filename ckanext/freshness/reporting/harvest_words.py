@@ -1,6 +1,7 @@
 """Harvests in plain words: why a record failed or would be deleted, and what changed in it.
 
-The tables here have a sentence for each code of a message. Messages without a code are shown as they are.
+Each code of a message has a sentence (:class:`~ckanext.freshness.harvesting.messages.MessageCode`). Messages
+without a code are shown as they are.
 """
 
 from __future__ import annotations
@@ -50,98 +51,6 @@ _STATUSES = {
 }
 _SERVER_FAULT = N_("The server has a fault ({status}).")
 _OTHER_STATUS = N_("The server does not return it ({status}).")
-
-SENTENCES: dict[MessageCode, str | tuple[str, str]] = {
-    MessageCode.HOST_GIVEN_UP: NN_(
-        "{host} failed {failed} times in a row. {count} more document was not requested.",
-        "{host} failed {failed} times in a row. {count} more documents were not requested.",
-    ),
-    MessageCode.EMPTY: N_("The server sent an empty file."),
-    MessageCode.NOT_METADATA: N_("The server sent a web page or another file instead of metadata."),
-    MessageCode.MALFORMED: N_("Its metadata file has a syntax error."),
-    MessageCode.MALFORMED_NEAR_LINE: N_("Its metadata file has a syntax error near line {line}."),
-    MessageCode.REMOTE_CONTEXT: N_(
-        "Its metadata file cannot be read on its own, because it refers to another file."
-    ),
-    MessageCode.DESCRIBES_ANOTHER: N_("Its metadata file describes another record."),
-    MessageCode.NO_DATASET: N_("Its metadata file describes no dataset."),
-    MessageCode.NO_CATALOG: N_("Its metadata file describes no catalog."),
-    MessageCode.NO_SOURCE: N_("This web address belongs to no FAIR Data Point and no catalog."),
-    MessageCode.REFUSED_BY_CKAN: N_("This portal does not accept the dataset: {why}"),
-    MessageCode.UNEXPECTED: N_("An unexpected error of this portal. Tell its operator."),
-    MessageCode.CONFIGURATION: N_("The configuration of the source has a mistake."),
-    MessageCode.RETIRED_REGISTRY: N_(
-        "IATI has retired the CKAN of its registry, so this source gets no more changes. Create a source for "
-        "https://bulk-data.iatistandard.org and look at its preview. The datasets of this source stay."
-    ),
-    MessageCode.LISTS_NOTHING: N_(
-        "The source lists no catalogs and no datasets. Check its web address: it must be that of the server "
-        "itself or of one of its catalogs."
-    ),
-    MessageCode.EMPTY_CATALOGS: NN_(
-        "The source lists {count} catalog, but no datasets. If it should have some, check that they are "
-        "published there.",
-        "The source lists {count} catalogs, but no datasets. If it should have some, check that they are "
-        "published there.",
-    ),
-    MessageCode.NOTHING_USABLE: NN_(
-        "The source lists {count} record, but none that can be harvested. Datasets must be published there, "
-        "each with a web address of its own.",
-        "The source lists {count} records, but none that can be harvested. Datasets must be published there, "
-        "each with a web address of its own.",
-    ),
-    MessageCode.ELSEWHERE: NN_(
-        "{count} new dataset is already on this portal, from the source “{source}”. With both sources, it "
-        "appears twice. If this source replaces the other one, delete the other one first: its datasets stay "
-        "and are taken over.",
-        "{count} new datasets are already on this portal, from the source “{source}”. With both sources, they "
-        "appear twice. If this source replaces the other one, delete the other one first: its datasets stay "
-        "and are taken over.",
-    ),
-    MessageCode.DELETIONS_HELD: NN_(
-        "The deletion of one record was put on hold.",
-        "The deletion of {count} records was put on hold.",
-    ),
-    MessageCode.INTERRUPTED: N_("The harvest was interrupted. The next one imports the rest."),
-    MessageCode.STOPPED: N_(
-        "The harvest was stopped while it read the source. Nothing was changed; the next one starts anew."
-    ),
-    MessageCode.GIVEN_UP: N_(
-        "It was given up, because its import has ended the program five times. Tell this portal's operator."
-    ),
-    MessageCode.ABORTED: N_("The job was aborted. The next one does what it has not done."),
-    MessageCode.JOB_FAILED: N_(
-        "The job ended early because of an unexpected error of this portal. Nothing was changed. If the "
-        "next job fails too, tell its operator."
-    ),
-    MessageCode.UNLISTED: N_("The source no longer lists it."),
-    MessageCode.UNLISTED_ANSWERS: N_(
-        "The source no longer lists it, but its web address still answers."
-    ),
-    MessageCode.GONE: N_("The source says that it is gone."),
-    MessageCode.LEFT_OUT: N_("The source refuses access to it, and its catalog leaves it out."),
-    MessageCode.WITHDRAWN: N_("The source has refused access to it for more than a day."),
-    MessageCode.NOT_READ: N_("It could not be read."),
-    MessageCode.MAY_BE_LISTED: N_(
-        "It is no longer listed, but a catalog that may list it could not be read."
-    ),
-    MessageCode.CATALOG_REFUSED: N_("The source refuses access to most records of its catalog."),
-    MessageCode.ACCESS_REFUSED: N_(
-        "The source refuses access to it. If it still does after a day, it counts as gone."
-    ),
-    MessageCode.STILL_LISTED: N_(
-        "The source lists it, but says that it is gone. If it still does after a day, it counts as gone."
-    ),
-    MessageCode.FOREIGN: N_(
-        "It came from another harvester, and whether it is still there cannot be told."
-    ),
-    MessageCode.CONTAINER_NOT_READ: N_("Its catalog could not be read."),
-    MessageCode.TAKEN_OVER: N_("Taken over from another harvester."),
-    MessageCode.ADOPTED: N_("Takes over a dataset that was harvested before."),
-    MessageCode.MOVED: N_("Moved to another catalog; stays the same dataset here."),
-    MessageCode.AS_LISTED: "",
-}
-"""Sentences by code, with the message's values. ``ANSWERED`` and ``NO_ANSWER`` have tables of their own."""
 
 FIELDS = {
     "access_rights": N_("Access rights"),
@@ -207,7 +116,7 @@ def own_url(message: str, answer: str | None) -> str:
     :param answer: the value of a :class:`~ckanext.freshness.harvesting.record.ReadOutcome`, or None
     """
     code = code_of(message)
-    if code is not None and code["code"] in _SAY_IT_ALREADY:
+    if code is not None and MessageCode.named(code["code"]) in _SAY_IT_ALREADY:
         return ""
     return str(tk._(OWN_URL.get(answer, OWN_URL[None])))
 
@@ -217,7 +126,7 @@ def sentence(message: str) -> str | None:
     found = code_of(message)
     if found is None:
         return None
-    code, values = MessageCode(found["code"]), found["values"]
+    code, values = MessageCode.named(found["code"]), found["values"]
     words = _words(code, values)
     if isinstance(words, tuple):
         return counted(words, **values)
@@ -230,7 +139,8 @@ def _words(code: MessageCode, values: dict[str, Any]) -> str | tuple[str, str]:
     if code is MessageCode.ANSWERED:
         other = _SERVER_FAULT if values["status"] >= 500 else _OTHER_STATUS
         return _STATUSES.get(values["status"], other)
-    return SENTENCES[code]
+    words: str | tuple[str, str] = code.value
+    return words
 
 
 def change(found: dict[str, Any]) -> str:

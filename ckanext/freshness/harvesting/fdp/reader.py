@@ -26,7 +26,7 @@ from ..messages import HarvestMessage, MessageCode, about, no_answer
 from ..rdf import parsing as rdf
 from ..rdf.parsing import DocumentError, RdfParser
 from ..record import ReadOutcome
-from ..source_requests import SourceHosts
+from ..sources import SourceHosts
 from .documents import DocumentOutline
 
 if TYPE_CHECKING:

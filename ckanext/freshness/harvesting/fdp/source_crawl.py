@@ -19,8 +19,7 @@ from ..rdf.mapping import map_catalog, map_dataset
 from ..rdf.parsing import RdfParser
 from ..rdf.record_graph import Mapper
 from ..record import CurrentRecords, Sink
-from ..source_config import SourceConfig
-from ..source_requests import OPTION, read_headers
+from ..source_config import OPTION, SourceConfig, read_headers
 from ..sources import CrawlEnd, Source
 from .crawl import Crawl
 from .listing import CrawlOptions

@@ -7,16 +7,16 @@ shortened or left out, with a warning. A single bad value never costs a dataset.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import json
+import re
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from ...dates import utc_moment
 from .. import legal_values
+from ..legal_values import EMPTY, FieldValue, says_no_more, texts
 from ..record import LaidOutRecord, Record
-from . import schema_fields
-from .licenses import distinct, license_id
-from .people import people
 
 CORE_KEYS = frozenset(
     [
@@ -56,7 +56,6 @@ _ADDRESSES = frozenset({"url", "uri", "download_url", "access_url", "homepage"})
 """Fields that are left out if they are too long, because a shortened address leads nowhere."""
 _PROSE = frozenset({"title", "notes", "name", "description"})
 """Fields whose text is never a link, whatever it begins with."""
-_EMPTY: tuple[Any, ...] = (None, "", [], {})
 
 
 @dataclass(frozen=True)
@@ -64,7 +63,7 @@ class CatalogSite:
     """The catalogue's and the source's settings that decide how packages are laid out."""
 
     licenses: Mapping[str, str] = field(default_factory=dict)
-    """The answer of ``license_list``, as :func:`.licenses.license_index` indexes it."""
+    """The answer of ``license_list``, as :func:`license_index` indexes it."""
     schema: Mapping[str, Any] | None = None
     """The ckanext-scheming schema of the package type (``dataset_fields``, ``resource_fields``)."""
     package_type: str = "dataset"
@@ -115,11 +114,11 @@ class _Layout:
 
     def _complete(self, fields: dict[str, Any], tags: list[str]) -> None:
         """Fill in the fields that every package must have."""
-        title = schema_fields.plain(fields.get("title")) or schema_fields.plain(fields.get("uri"))
+        title = legal_values.plain(fields.get("title")) or legal_values.plain(fields.get("uri"))
         fields["title"] = legal_values.one_line(title or "") or "Untitled"
         for key in ("notes", "notes_translated"):
-            wanted = schema_fields.is_required(self.dataset_fields.get(key, {}))
-            if wanted and fields.get("notes") in _EMPTY:
+            wanted = legal_values.is_required(self.dataset_fields.get(key, {}))
+            if wanted and fields.get("notes") in EMPTY:
                 fields["notes"] = fields["title"]
                 self.warn("notes", "the site's schema requires them; the title is used instead")
         if "tags_translated" in self.dataset_fields and tags:
@@ -131,8 +130,8 @@ class _Layout:
         DCAT puts licences on distributions. If a dataset has none, the licence counts that all its resources
         agree on. Several licences are all kept under ``licenses``. Resources always keep their own.
         """
-        stated = distinct(_texts(fields.get("license")))
-        of_resources = [_texts(resource.get("license")) for resource in resources]
+        stated = distinct(texts(fields.get("license")))
+        of_resources = [texts(resource.get("license")) for resource in resources]
         found = stated or distinct(text for texts in of_resources for text in texts)
         ids = {license_id(text, self.site.licenses) for text in found}
         # The resources keep their own texts, so that several names of one licence may count as one.
@@ -172,18 +171,16 @@ class _Layout:
         if key in self.dataset_fields:
             value = self._fitted(self.dataset_fields[key], key, fields, "")
             value = self._within_solr(key, value)
-            if value not in _EMPTY:
+            if value not in EMPTY:
                 package[key] = value
         elif key in CORE_KEYS:
-            value = self._within_solr(key, schema_fields.plain(fields[key]))
+            value = self._within_solr(key, legal_values.plain(fields[key]))
             if value is not None:
                 package[key] = value
         elif key in RESERVED_KEYS or not key.strip():
             self.warn(key, "CKAN keeps this key for itself; left out")
         else:
-            value = (
-                None if schema_fields.says_no_more(key, fields) else self._extra(key, fields[key])
-            )
+            value = None if says_no_more(key, fields) else self._extra(key, fields[key])
             if value is not None:
                 extras[key] = value
         if key == "version" and "version" in package:
@@ -194,26 +191,24 @@ class _Layout:
     ) -> Any:
         base = key.removesuffix("_translated")
         value = fields.get(base)
-        return schema_fields.fit(
-            schema_fields.FieldValue(
-                schema_field,
-                f"{where}: {key}" if where else key,
-                fields.get(key) if value is None else value,
-                fields.get(f"{base}_translated"),
-                self.languages,
-                self.warn,
-            )
-        )
+        return FieldValue(
+            schema_field,
+            f"{where}: {key}" if where else key,
+            fields.get(key) if value is None else value,
+            fields.get(f"{base}_translated"),
+            self.languages,
+            self.warn,
+        ).fitted()
 
     def _extra(self, key: str, value: Any) -> str | None:
         """Return the value of an extra: a text that Solr accepts; None if nothing is left."""
         if key.endswith("_date"):
             # These are dates in Solr, which refuses a package with any other value.
-            moment = utc_moment(schema_fields.plain(value) or "")
+            moment = utc_moment(legal_values.plain(value) or "")
             if moment is None:
                 self.warn(key, "not a day or a moment, as Solr wants under this key; left out")
             return moment
-        return schema_fields.stored(self._within_solr(key, _untranslated(value)))
+        return legal_values.stored(self._within_solr(key, _untranslated(value)))
 
     def _within_solr(self, key: str, value: Any) -> Any:
         """Return the value if Solr accepts it, otherwise the part that can be kept; None if nothing."""
@@ -262,10 +257,7 @@ class _Layout:
             [*map(legal_values.clean, record.tags), *self.site.default_tags]
         )
         for text, name in changed.items():
-            if name is None:
-                self.warn("tags", f'"{text[:80]}" has fewer than two letters or digits; left out')
-            else:
-                self.warn("tags", f'"{text[:80]}" becomes "{name}"')
+            self.warn("tags", legal_values.changed_tag(text, name))
         return [{"name": name} for name in names]
 
     def _resource(self, record: dict[str, Any]) -> dict[str, Any]:
@@ -283,11 +275,11 @@ class _Layout:
                 value = self._fitted(self.resource_fields[key], key, values, where)
             elif key == "size":
                 value = values[key]
-            elif schema_fields.says_no_more(key, values):
+            elif says_no_more(key, values):
                 continue
             else:
-                value = schema_fields.stored(_untranslated(values[key]))
-            if value not in _EMPTY:
+                value = legal_values.stored(_untranslated(values[key]))
+            if value not in EMPTY:
                 resource[self._resource_key(key)] = value
         self._legal_size(resource, where)
         self._legal_format(resource, where)
@@ -351,7 +343,7 @@ class _Layout:
             is_address = key == "email" or key.endswith("_email")
             if key.removesuffix("_translated") in _PROSE:
                 out[key] = value
-            elif is_address and value not in _EMPTY and not legal_values.is_email(str(value)):
+            elif is_address and value not in EMPTY and not legal_values.is_email(str(value)):
                 self.warn(path, f'"{str(value)[:80]}" is not an e-mail address; left out')
             elif isinstance(value, dict):
                 out[key] = self._legal_values(value, f"{path}.")
@@ -373,18 +365,172 @@ class _Layout:
         return active
 
 
-def _texts(value: Any) -> list[str]:
-    """Return the texts of a field that holds one text or a list."""
-    return [text for text in map(schema_fields.plain, schema_fields.as_list(value)) if text]
-
-
 def _untranslated(value: Any) -> Any:
     """Remove translations from a list's dictionaries if the plain text beside them suffices."""
     if not isinstance(value, list):
         return value
     return [
-        {key: inner for key, inner in item.items() if not schema_fields.says_no_more(key, item)}
+        {key: inner for key, inner in item.items() if not says_no_more(key, item)}
         if isinstance(item, dict)
         else item
         for item in value
     ]
+
+
+# People
+
+_AGENTS: Mapping[str, tuple[str, ...]] = {
+    "maintainer": ("contact",),
+    "author": ("creator", "publisher"),
+}
+"""Fields of CKAN for people, each with the fields of a record that can fill it, the best first.
+
+``<field>_email`` is the e-mail address of the same agent.
+"""
+
+PEOPLE_KEYS = frozenset(name for key in _AGENTS for name in (key, f"{key}_email"))
+"""Every key that :func:`people` can fill."""
+
+
+def people(fields: Mapping[str, Any], in_schema: Collection[str] = ()) -> dict[str, str]:
+    """Return names and e-mail addresses for CKAN's fields ``maintainer`` and ``author``.
+
+    :param fields: the fields of a record, or the extras of a package, whose lists are JSON texts.
+    :param in_schema: the fields of the site's schema. An agent that has a field there fills no other.
+    """
+    found: dict[str, str] = {}
+    for key, origins in _AGENTS.items():
+        if any(origin in in_schema for origin in origins):
+            continue
+        agent = next(filter(None, (_first_agent(fields.get(origin)) for origin in origins)), {})
+        for name, part in ((key, "name"), (f"{key}_email", "email")):
+            if agent.get(part):
+                found[name] = str(agent[part])
+    return found
+
+
+def _first_agent(agents: Any) -> dict[str, Any]:
+    """Return the first agent with name and e-mail address, otherwise the first with either."""
+    if isinstance(agents, str):
+        try:
+            agents = json.loads(agents)
+        except ValueError:
+            return {}
+    if not isinstance(agents, list):
+        return {}
+    known = [agent for agent in agents if isinstance(agent, dict)]
+    complete = (agent for agent in known if agent.get("name") and agent.get("email"))
+    partial = (agent for agent in known if agent.get("name") or agent.get("email"))
+    return next(complete, None) or next(partial, {})
+
+
+# Licences
+
+# The part after the licence itself: another page, or another language, of the same licence.
+_TAIL = re.compile(r"/(?:legalcode|deed)(?:\.[a-z-]+)*$|\.(?:html?|rdf|txt)$")
+_URL = re.compile(r"(?:https?:)?//(?:www\.)?(?P<rest>.+)", re.IGNORECASE)
+_NOT_IN_IDS = re.compile(r"[\s_]+")
+
+_CC = r"creativecommons\.org/licenses/"
+_EU = r"publications\.europa\.eu/resource/authority/licence/"
+_ODC = r"opendatacommons\.org/licenses/"
+_RDFLICENSE = r"purl\.org/net/rdflicense/"
+_SPDX = r"spdx\.org/licenses/"
+_VERSION = r"(?:[/ -]?v?(?P<v>\d(?:\.\d)?))?"
+_PORT = r"(?:/[a-z-]+)?"
+
+# Pattern of a normalised licence, and the identifiers that registers may have for it, the most exact first.
+# {v} is the version. CKAN's own register has URLs of opendefinition.org, which publishers never use.
+_ALIASES: tuple[tuple[str, tuple[str, ...]], ...] = (
+    (rf"{_CC}by{_VERSION}{_PORT}", ("cc-by-{v}", "cc-by")),
+    (rf"{_CC}by-sa{_VERSION}{_PORT}", ("cc-by-sa-{v}", "cc-by-sa")),
+    (rf"{_CC}by-nc(?P<more>-sa|-nd)?{_VERSION}{_PORT}", ("cc-by-nc{more}-{v}", "cc-nc")),
+    (rf"{_CC}by-nd{_VERSION}{_PORT}", ("cc-by-nd-{v}", "cc-by-nd")),
+    (r"creativecommons\.org/publicdomain/zero(?:/1\.0)?(?:/[a-z-]+)?", ("cc0-1.0", "cc-zero")),
+    (rf"{_RDFLICENSE}cc-zero1\.0", ("cc0-1.0", "cc-zero")),
+    (rf"{_RDFLICENSE}cc-(?P<kind>by(?:-sa)?){_VERSION}", ("cc-{kind}-{v}", "cc-{kind}")),
+    (rf"{_RDFLICENSE}cc-by-nc(?P<more>-sa|-nd)?{_VERSION}", ("cc-by-nc{more}-{v}", "cc-nc")),
+    (rf"{_EU}cc0", ("cc0-1.0", "cc-zero")),
+    (rf"{_EU}cc_by(?:_(?P<a>\d)_(?P<b>\d))?", ("cc-by-{a}.{b}", "cc-by")),
+    (rf"{_EU}cc_bysa(?:_(?P<a>\d)_(?P<b>\d))?", ("cc-by-sa-{a}.{b}", "cc-by-sa")),
+    (rf"{_EU}cc_bync(?:sa|nd)?(?:_\d_\d)?", ("cc-nc",)),
+    (rf"{_EU}odc_by", ("odc-by-1.0", "odc-by")),
+    (rf"{_EU}odc_bl", ("odbl-1.0", "odc-odbl")),
+    (rf"{_EU}odc_pddl", ("odc-pddl-1.0", "odc-pddl")),
+    (rf"{_ODC}odbl(?:/.*)?", ("odbl-1.0", "odc-odbl")),
+    (rf"{_ODC}by(?:/.*)?", ("odc-by-1.0", "odc-by")),
+    (rf"{_ODC}pddl(?:/.*)?", ("odc-pddl-1.0", "odc-pddl")),
+    (rf"(?:{_SPDX})?cc0-1\.0|cc-?0|cc-zero", ("cc0-1.0", "cc-zero")),
+    (rf"(?:{_SPDX})?cc-by{_VERSION}", ("cc-by-{v}", "cc-by")),
+    (rf"(?:{_SPDX})?cc-by-sa{_VERSION}", ("cc-by-sa-{v}", "cc-by-sa")),
+    (rf"(?:{_SPDX})?cc-by-nc(?P<more>-sa|-nd)?{_VERSION}", ("cc-by-nc{more}-{v}", "cc-nc")),
+    (rf"(?:{_SPDX})?odbl(?:-1\.0)?", ("odbl-1.0", "odc-odbl")),
+    (rf"(?:{_SPDX})?odc-by-1\.0", ("odc-by-1.0", "odc-by")),
+    (rf"(?:{_SPDX})?pddl-1\.0", ("odc-pddl-1.0", "odc-pddl")),
+    (r"gnu\.org/(?:copyleft/fdl|licenses/fdl.*)", ("gfdl",)),
+    (r"nationalarchives\.gov\.uk/doc/open-government-licence(?:/.*)?", ("ogl-uk-3.0", "uk-ogl")),
+    (r"opendefinition\.org/licenses/(?P<id>[a-z0-9.-]+)", ("{id}",)),
+)
+_COMPILED = tuple((re.compile(pattern), ids) for pattern, ids in _ALIASES)
+
+
+def normalise(text: str) -> str:
+    """Return the normal form of a licence: the same text for all its spellings.
+
+    A URL loses its scheme, ``www.``, query, fragment, last slash, and ``/legalcode`` or ``/deed`` with a
+    language. Other texts get hyphens for spaces. Case does not count.
+    """
+    stripped = text.strip()
+    url = _URL.fullmatch(stripped)
+    if url is None:
+        return _NOT_IN_IDS.sub("-", stripped.casefold())
+    rest = re.split(r"[?#]", url["rest"].casefold())[0].rstrip("/")
+    return _TAIL.sub("", rest).rstrip("/")
+
+
+def license_index(licenses: Iterable[Mapping[str, object]]) -> dict[str, str]:
+    """Return an index of the register for :func:`license_id`: normal form to identifier.
+
+    If several licences share a URL or a title, the first one counts. An identifier means its own licence.
+
+    :param licenses: the answer of the action ``license_list``.
+    """
+    entries = list(licenses)
+    index: dict[str, str] = {}
+    for key in ("id", "url", "title"):
+        for entry in entries:
+            text = entry.get(key)
+            if isinstance(text, str) and text.strip():
+                index.setdefault(normalise(text), str(entry["id"]))
+    return index
+
+
+def license_id(text: str, licenses: Mapping[str, str]) -> str | None:
+    """Return the register's identifier for a licence; None if the register does not contain it.
+
+    :param text: a URL, an identifier or a title.
+    :param licenses: the result of :func:`license_index`.
+    """
+    key = normalise(text)
+    if not key:
+        return None
+    if key in licenses:
+        return licenses[key]
+    for pattern, ids in _COMPILED:
+        match = pattern.fullmatch(key)
+        if match is None:
+            continue
+        parts = {name: value or "" for name, value in match.groupdict().items()}
+        for candidate in ids:
+            found = licenses.get(candidate.format(**parts))
+            if found is not None:
+                return found
+    return None
+
+
+def distinct(texts: Iterable[str]) -> list[str]:
+    """Return licences in sorted order, without other spellings of the same licence."""
+    found: dict[str, str] = {}
+    for text in sorted(texts):
+        found.setdefault(normalise(text), text)
+    return list(found.values())

@@ -1,19 +1,29 @@
-"""A harvested package merged with the package that is already there.
+"""A harvested package merged with the package that is already there, and its resources with theirs.
 
 ``package_update`` replaces a dataset. Therefore everything that is to stay must be passed back to it. The
 harvester owns the keys that a record can have: if the source no longer gives a key, it is removed.
 Everything else in the package (an editor's maintainer, another extension's extras, groups, privacy) stays.
+
+A distribution's URI is its identity. Without one, it is known by its URL, title and format: several
+distributions may lead to one page, and others have no URL. A distribution that comes back gets the id that its
+resource had. Some time after a resource was removed, CKAN deletes its row, and with it the id. Therefore ids
+are made of the dataset's id and the distribution's identity. Other ids are kept with the harvest object when
+their resource is removed. Pure.
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Collection, Mapping
+import itertools
+import json
+import uuid
+from collections import Counter
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ..record import RESOURCE_KEYS, LaidOutRecord
-from .people import PEOPLE_KEYS, people
-from .resource_identity import former
+from ..legal_values import EMPTY
+from ..record import RESOURCE_KEYS, LaidOutRecord, loose_spelling
+from .layout import PEOPLE_KEYS, people
 
 SHOWN_EXTRAS = frozenset({"harvest_object_id", "harvest_source_id", "harvest_source_title"})
 """Extras that ckanext-harvest adds when a package is shown. Written back, they would exist twice."""
@@ -26,7 +36,6 @@ _COLUMNS = frozenset({"url", "name", "description", *MEASURED_KEYS}) - {"hash_al
 
 _IDENTITY = frozenset({"id", "name", "type", "owner_org", "private", "state"})
 _MERGED_SEPARATELY = frozenset({"extras", "tags", "resources", "groups"})
-_EMPTY: tuple[Any, ...] = (None, "", [], {})
 
 
 def merge(
@@ -39,10 +48,10 @@ def merge(
     """Return the dictionary for ``package_update``. It equals `existing` if there is nothing to update.
 
     Identity (id, name, type), organization, privacy and state never change. Groups are only added.
-    Resources keep their ids (:mod:`.resource_identity`). The arguments stay as they are.
+    Resources keep their ids (:func:`former`). The arguments stay as they are.
 
     :param existing: the answer of ``package_show``.
-    :param laid: the record as :func:`.package_layout.package_dict` lays it out.
+    :param laid: the record as :func:`.layout.package_dict` lays it out.
     :param keep_fields: fields that the source may not change: keys of the package, extras, ``tags``,
         ``groups``, ``resources`` or ``resources.<key>``. A field that an editor emptied stays empty.
     :param owned: keys that are removed if the source no longer gives them.
@@ -59,15 +68,15 @@ def merge(
     before = people({extra["key"]: extra["value"] for extra in existing.get("extras", [])})
     for key in PEOPLE_KEYS - (new.keys() - filled) - set(owned) - keep:
         old = existing.get(key)
-        if key in new and old in (*_EMPTY, before.get(key)):
+        if key in new and old in (*EMPTY, before.get(key)):
             result[key] = new[key]
-        elif old not in _EMPTY and old == before.get(key):
+        elif old not in EMPTY and old == before.get(key):
             result[key] = ""
 
     for key in (new.keys() | set(owned)) - _IDENTITY - _MERGED_SEPARATELY - keep - filled:
         if key in new:
             result[key] = _kept_if_same(existing.get(key), new[key])
-        elif existing.get(key) not in _EMPTY:
+        elif existing.get(key) not in EMPTY:
             result.pop(key, None)
 
     result["extras"] = _extras(existing, new, keep, owned)
@@ -160,9 +169,107 @@ def _resource(old: Mapping[str, Any], new: dict[str, Any], kept: Collection[str]
     for key in (new.keys() | RESOURCE_KEYS) - set(kept):
         if key in new:
             result[key] = _kept_if_same(old.get(key), new[key])
-        elif old.get(key) not in _EMPTY and not (same_bytes and key in MEASURED_KEYS):
+        elif old.get(key) not in EMPTY and not (same_bytes and key in MEASURED_KEYS):
             if key in _COLUMNS:
                 result[key] = ""
             else:
                 del result[key]
     return result
+
+
+# Identity of resources
+
+_RESOURCES = uuid.UUID("9e0a8f4e-53a4-4d5f-8d3f-6a5f0c8b3d15")
+"""Namespace of the resource ids."""
+
+Resource = Mapping[str, Any]
+
+
+def _facts(resource: Resource) -> tuple[str, str, str, str]:
+    """Return the facts by which a resource is recognised: URI, URL, name and format."""
+    uri, url, name, kind = (
+        str(resource.get(key) or "") for key in ("uri", "url", "name", "format")
+    )
+    return uri, loose_spelling(url), name, kind.casefold()
+
+
+_WAYS: tuple[tuple[Callable[[str, str, str, str], Hashable], bool], ...] = (
+    (lambda uri, url, name, kind: uri, False),
+    (lambda uri, url, name, kind: loose_spelling(uri), False),
+    (lambda uri, url, name, kind: not uri and (url, name, kind), False),
+    (lambda uri, url, name, kind: (url or name) and (url, name, kind), False),
+    (lambda uri, url, name, kind: name and (url, name), False),
+    (lambda uri, url, name, kind: url and kind and (url, kind), False),
+    (lambda uri, url, name, kind: url, False),
+    (lambda uri, url, name, kind: not uri and name and (name, kind), True),
+)
+"""Ways to recognise a resource, the most certain first, and whether a way counts only if it is unambiguous."""
+
+
+def former(now: Sequence[Resource], before: Sequence[Resource]) -> list[Resource | None]:
+    """Return for each resource the one that it was before, each at most once; None for a new one."""
+    facts_now, facts_before = [_facts(one) for one in now], [_facts(one) for one in before]
+    found: list[Resource | None] = [None] * len(now)
+    left = dict(enumerate(before))
+    for way, must_be_single in _WAYS:
+        keys_now = [way(*facts) for facts in facts_now]
+        keys_before = [way(*facts) for facts in facts_before]
+        counts = (Counter(keys_now), Counter(keys_before))
+        waiting: dict[Hashable, list[int]] = {}
+        for index in left:
+            waiting.setdefault(keys_before[index], []).append(index)
+        for index, key in enumerate(keys_now):
+            if not key or found[index] is not None or not waiting.get(key):
+                continue
+            if not must_be_single or all(count[key] == 1 for count in counts):
+                found[index] = left.pop(waiting[key].pop(0))
+    return found
+
+
+def resource_key(resource: Resource) -> str:
+    """Return the text that identifies a resource's distribution: its URI, or URL, title and format."""
+    uri, *others = _facts(resource)
+    return loose_spelling(uri) or json.dumps(others, ensure_ascii=False)
+
+
+def with_resource_ids(
+    package_id: str, resources: Iterable[Resource], earlier: Mapping[str, str]
+) -> list[dict[str, Any]]:
+    """Return copies of the resources of a dataset, with an id for each that has none.
+
+    :param earlier: ids of former resources by :func:`resource_key`.
+    """
+    copies = [dict(resource) for resource in resources]
+    taken = {resource["id"] for resource in copies if resource.get("id")}
+    for resource in copies:
+        if resource.get("id"):
+            continue
+        key = resource_key(resource)
+        of_others = {known for other, known in earlier.items() if other != key}
+        resource["id"] = next(
+            one
+            for one in itertools.chain(filter(None, [earlier.get(key)]), _made_ids(package_id, key))
+            if one not in taken and (one == earlier.get(key) or one not in of_others)
+        )
+        taken.add(resource["id"])
+    return copies
+
+
+def ids_to_keep(
+    package_id: str, before: Iterable[Resource], after: Iterable[Resource]
+) -> dict[str, str]:
+    """Return the ids of removed resources that cannot be made again, by :func:`resource_key`."""
+    kept = {resource.get("id") for resource in after}
+    return {
+        key: resource["id"]
+        for resource in before
+        if resource["id"] not in kept
+        and resource["id"] != next(_made_ids(package_id, key := resource_key(resource)))
+    }
+
+
+def _made_ids(package_id: str, key: str) -> Iterator[str]:
+    """Return ids for the distributions of a dataset with the same identity."""
+    yield str(uuid.uuid5(_RESOURCES, f"{package_id} {key}"))
+    for number in itertools.count(2):
+        yield str(uuid.uuid5(_RESOURCES, f"{package_id} {key} {number}"))

@@ -12,13 +12,10 @@ from ...ckan_adapter.packages import rebuild
 from .. import known_records, legal_values, object_states
 from ..object_states import PendingObject
 from ..record import Record
-from . import identifiers, refused_values
+from . import ckan_actions
 
 _COLUMNS = ("description", "image_url", "title")
 """The record's fields that are columns in CKAN. The others become extras."""
-
-_STEM = "organization"
-"""The word that names begin with if a record has none that can be used."""
 
 _BATCH = 100
 """How many packages to index at a time after their organization was renamed."""
@@ -92,7 +89,7 @@ class OrganizationWriter:
         It is the object's own, one to adopt, or one that this source made earlier.
         """
         extras = pending.extras
-        made = identifiers.organization_id(self._source_id, pending.url)
+        made = ckan_actions.organization_id(self._source_id, pending.url)
         known = (extras.get("organization_id"), extras.get("adopted"), made)
         for group_id in known:
             group = model.Group.get(group_id) if group_id else None
@@ -103,31 +100,24 @@ class OrganizationWriter:
         return None
 
     def _create(self, pending: PendingObject, record: Record) -> list[str]:
-        organization_id = identifiers.organization_id(self._source_id, pending.url)
+        organization_id = ckan_actions.organization_id(self._source_id, pending.url)
         wanted: dict[str, Any] = {
             "id": organization_id,
             **_columns(record),
             "extras": [{"key": key, "value": value} for key, value in _extras(record).items()],
         }
-        plain = identifiers.own_name(record.name or "")
-        used = identifiers.taken_names([plain], organizations=True)
-        names = identifiers.candidate_names(plain, pending.url, self._source_id, used, stem=_STEM)
+        names = ckan_actions.new_names(
+            ckan_actions.own_name(record.name or ""),
+            pending.url,
+            self._source_id,
+            organizations=True,
+        )
 
         def begin() -> dict[str, Any]:
             self._make_current(pending, organization_id)
             return self._context()
 
-        refused: list[str] = []
-        for name in names:
-            wanted["name"] = name
-            try:
-                refused_values.write("organization_create", begin, wanted, wanted, refused)
-                break
-            except tk.ValidationError as error:
-                # If only the name is refused, it has been taken since we looked: try the next one.
-                if set(error.error_dict) != {"name"} or name == names[-1]:
-                    raise
-        return refused
+        return ckan_actions.write("organization_create", begin, wanted, wanted, names)
 
     def _update(
         self, pending: PendingObject, record: Record, before: Record | None, group: Any
@@ -145,13 +135,8 @@ class OrganizationWriter:
         }
         if (merged := {**kept, **extras}) != stored:
             wanted["extras"] = [{"key": key, "value": value} for key, value in merged.items()]
-        name = identifiers.followed_name(
-            record.name or "",
-            shown["name"],
-            pending.url,
-            self._source_id,
-            stem=_STEM,
-            organizations=True,
+        name = ckan_actions.followed_name(
+            record.name or "", shown["name"], pending.url, self._source_id, organizations=True
         )
         if name != shown["name"]:
             wanted["name"] = name
@@ -162,13 +147,12 @@ class OrganizationWriter:
             self._make_current(pending, group.id)
             return self._context()
 
-        refused: list[str] = []
         if not wanted:
             begin()
             model.Session.commit()
-            return refused
+            return []
         wanted["id"] = group.id
-        refused_values.write("organization_patch", begin, wanted, wanted, refused)
+        refused = ckan_actions.write("organization_patch", begin, wanted, wanted)
         if wanted.keys() & {"name", "title"}:
             # A dataset's document in Solr contains the name and title of its organization.
             owned = known_records.active_packages(group.id)

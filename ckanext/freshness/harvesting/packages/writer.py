@@ -22,10 +22,9 @@ from ..object_states import PendingObject
 from ..object_writer import set_extras
 from ..record import LaidOutRecord, Record, guid_of
 from ..sources import source_of, source_type_named
-from . import identifiers, refused_values, resource_identity
-from .layout import CatalogSite, package_dict
-from .licenses import license_index
-from .merge import merge, same_package
+from . import ckan_actions
+from .layout import CatalogSite, license_index, package_dict
+from .merge import ids_to_keep, merge, same_package, with_resource_ids
 from .organizations import OrganizationInUse, OrganizationWriter
 
 _PACKAGES = uuid.UUID("6f1d7a34-9d0c-4c53-8f0e-3f5b1f1c2a77")
@@ -84,12 +83,6 @@ class PackageWriter:
                 if item.package_id is None
             },
         )
-        self._plain_names = {
-            item.id: _plain_name(record)
-            for item in pending
-            if item.package_id is None and (record := self._records.get(item.id)) is not None
-        }
-        self._names_used = identifiers.taken_names(self._plain_names.values())
 
     def write(self, pending: PendingObject) -> list[str]:
         """Write the package of an object. The object becomes current in the same transaction.
@@ -112,7 +105,7 @@ class PackageWriter:
             laid.package["owner_org"] = owner
         package = self._package_of(pending)
         if package is None:
-            refused = self._create(pending, laid.package)
+            refused = self._create(pending, laid.package, record)
         else:
             refused = self._update(pending, package, laid, record)
         return [*record.warnings, *laid.warnings, *refused]
@@ -192,33 +185,23 @@ class PackageWriter:
                 return package
         return None
 
-    def _create(self, pending: PendingObject, package: dict[str, Any]) -> list[str]:
+    def _create(self, pending: PendingObject, package: dict[str, Any], record: Record) -> list[str]:
         """Create a package, and return a warning for each value that CKAN refuses."""
-        plain = self._plain_names.get(pending.id) or identifiers.plain_name(package["title"])
-        names = identifiers.candidate_names(plain, pending.url, self._source_id, self._names_used)
+        if record.name is not None:
+            plain = ckan_actions.own_name(record.name)
+        else:
+            plain = ckan_actions.plain_name(package["title"])
+        names = ckan_actions.new_names(plain, pending.url, self._source_id)
         # CKAN indexes before it commits. If the database goes away in between, Solr has a dataset that
         # does not exist. The same id makes the second attempt create that dataset.
         package["id"] = str(uuid.uuid5(_PACKAGES, pending.id))
-        package["resources"] = resource_identity.with_resource_ids(
-            package["id"], package["resources"], {}
-        )
+        package["resources"] = with_resource_ids(package["id"], package["resources"], {})
 
         def begin() -> dict[str, Any]:
             self._make_current(pending, package["id"], is_new=pending.is_new)
             return self._context()
 
-        refused: list[str] = []
-        for name in names:
-            package["name"] = name
-            self._names_used.add(name)
-            try:
-                refused_values.write("package_create", begin, package, package, refused)
-                break
-            except tk.ValidationError as error:
-                # If only the name is refused, it has been taken since we looked: try the next one.
-                if set(error.error_dict) != {"name"} or name == names[-1]:
-                    raise
-        return refused
+        return ckan_actions.write("package_create", begin, package, package, names)
 
     def _update(
         self, pending: PendingObject, package: Any, laid: LaidOutRecord, record: Record
@@ -237,29 +220,27 @@ class PackageWriter:
         if self._organizations is not None:
             merged["owner_org"] = laid.package["owner_org"]
         if record.name is not None and "name" not in keep:
-            merged["name"] = identifiers.followed_name(
-                record.name, existing["name"], pending.url, self._source_id, used=self._names_used
+            merged["name"] = ckan_actions.followed_name(
+                record.name, existing["name"], pending.url, self._source_id
             )
-        ids_to_keep = self._identify_resources(existing, merged)
+        kept_ids = self._identify_resources(existing, merged)
         comes_back = pending.package_id is None or "adopted" in pending.extras
         if package.state == "deleted" and comes_back:
             merged["state"] = "active"
 
         def begin() -> dict[str, Any]:
             self._make_current(pending, package.id)
-            if ids_to_keep:
-                set_extras([(pending.id, RESOURCE_IDS, json.dumps(ids_to_keep, sort_keys=True))])
+            if kept_ids:
+                set_extras([(pending.id, RESOURCE_IDS, json.dumps(kept_ids, sort_keys=True))])
             return {**self._context(), "original_package": existing}
 
-        refused: list[str] = []
         if same_package(existing, merged):
             # An earlier attempt may have written the package and died before Solr had it.
             begin()
             model.Session.commit()
             index_package(package.id)
-        else:
-            refused_values.write("package_update", begin, merged, laid.package, refused)
-        return refused
+            return []
+        return ckan_actions.write("package_update", begin, merged, laid.package)
 
     def _identify_resources(
         self, existing: Mapping[str, Any], merged: dict[str, Any]
@@ -270,15 +251,11 @@ class PackageWriter:
             is removed whose id must be kept.
         """
         package_id = existing["id"]
-        removed = resource_identity.ids_to_keep(
-            package_id, existing["resources"], merged["resources"]
-        )
+        removed = ids_to_keep(package_id, existing["resources"], merged["resources"])
         if not removed and all(resource.get("id") for resource in merged["resources"]):
             return {}
         earlier = known_records.earlier_resource_ids(package_id)
-        merged["resources"] = resource_identity.with_resource_ids(
-            package_id, merged["resources"], earlier
-        )
+        merged["resources"] = with_resource_ids(package_id, merged["resources"], earlier)
         return {**earlier, **removed} if removed else {}
 
     def _delete(self, pending: PendingObject) -> list[str]:
@@ -326,12 +303,6 @@ def _record(content: str | None) -> Record | None:
     with contextlib.suppress(ValueError):
         return Record.from_json(content or "")
     return None
-
-
-def _plain_name(record: Record) -> str | None:
-    if record.name is not None:
-        return identifiers.own_name(record.name)
-    return identifiers.plain_name(str(record.fields.get("title", "")))
 
 
 def _scheming_schema(package_type: str) -> Mapping[str, Any] | None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ...harvesting.messages import HarvestMessage, MessageCode, about, no_answer
-from ...harvesting.source_requests import SourceHosts
+from ...harvesting.sources import SourceHosts
 from ...web.errors import FetchError
 from ...web.exchange import Request
 from ...web.urls import display_url, parse_url

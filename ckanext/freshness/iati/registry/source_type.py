@@ -19,8 +19,14 @@ from ... import settings
 from ...harvesting.document_memory import DocumentMemory
 from ...harvesting.messages import HarvestMessage, MessageCode
 from ...harvesting.record import Containers, CurrentRecords, ReadOutcome, SeenRecord, Sighting, Sink
-from ...harvesting.source_config import ConfigError, ReadValue, SourceConfig, one_of
-from ...harvesting.source_requests import OPTION, read_headers
+from ...harvesting.source_config import (
+    OPTION,
+    ConfigError,
+    ReadValue,
+    SourceConfig,
+    one_of,
+    read_headers,
+)
 from ...harvesting.sources import CrawlEnd, Source, check_config
 from ...web.event_loop import run
 from ...web.hosts import Hosts

@@ -13,7 +13,7 @@ from rq import SimpleWorker
 from rq.timeouts import TimerDeathPenalty
 
 from ckanext.freshness.dates import utc_now
-from ckanext.freshness.harvesting import preview_job
+from ckanext.freshness.harvesting import preview as previews
 from ckanext.freshness.tests.harvesting.conftest import Harvest, Job, add_source
 from ckanext.freshness.tests.servers.fdp import FdpServer
 from ckanext.harvest import queue
@@ -71,7 +71,7 @@ def make_harvested_site() -> HarvestedSite:
 
 def preview(harvest: Harvest) -> None:
     """Ask for a preview and make it."""
-    preview_job.start(harvest.source["id"], "A source", "somebody", utc_now())
+    previews.start(harvest.source["id"], "A source", "somebody", utc_now())
     work()
 
 

@@ -17,8 +17,7 @@ from ckan.tests.helpers import call_action
 
 from ckanext.freshness.ckan_adapter.core import job_from_id, model
 from ckanext.freshness.ckan_adapter.database import locked
-from ckanext.freshness.harvesting import holds, preview_job
-from ckanext.freshness.harvesting.preview_job import PreviewState
+from ckanext.freshness.harvesting import holds, preview
 from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source
 from ckanext.freshness.tests.harvesting.harvested_site import (
     ALL,
@@ -266,7 +265,7 @@ def test_strangers_see_and_do_nothing(app: Any, world: HarvestedSite, idle: Harv
             browser.post(path(world.ocean, page), status=403, list_id=shown)
     Browser(app, world.stranger).post(path(idle, "preview"), status=403)
     assert hold(world.ocean)["released_at"] is None
-    assert preview_job.progress(idle.source["id"], NOW).state is PreviewState.NONE
+    assert preview.progress(idle.source["id"], NOW)["state"] == "none"
 
 
 def test_there_is_no_such_source(editor: Browser) -> None:
@@ -398,27 +397,25 @@ def test_a_preview_that_cannot_be_made(app: Any, idle: Harvest) -> None:
 @pytest.fixture
 def job_id(idle: Harvest) -> Iterator[str]:
     """A preview that waits."""
-    preview_job.start(idle.source["id"], "A source", "editor", NOW)
+    preview.start(idle.source["id"], "A source", "editor", NOW)
     yield idle.source["id"]
     job_from_id(f"freshness-preview-{idle.source['id']}").delete()
 
 
 def test_one_preview_at_a_time(job_id: str) -> None:
-    first = preview_job.progress(job_id, NOW)
-    assert (first.state, first.asked_by) == (PreviewState.WAITING, "editor")
-    assert preview_job.start(job_id, "A source", "somebody else", NOW).asked_by == "editor"
+    first = preview.progress(job_id, NOW)
+    assert (first["state"], first["asked_by"]) == ("waiting", "editor")
+    assert preview.start(job_id, "A source", "somebody else", NOW)["asked_by"] == "editor"
 
 
-@pytest.mark.parametrize(
-    ("minutes", "state"), [(1, PreviewState.RUNNING), (10, PreviewState.FAILED)]
-)
-def test_a_worker_that_was_killed(job_id: str, minutes: int, state: PreviewState) -> None:
+@pytest.mark.parametrize(("minutes", "state"), [(1, "running"), (10, "failed")])
+def test_a_worker_that_was_killed(job_id: str, minutes: int, state: str) -> None:
     """The page notices it, and another preview can be started."""
     job = job_from_id(f"freshness-preview-{job_id}")
     job.set_status("started")
     job.connection.lrem(job.origin and f"rq:queue:{job.origin}", 0, job.id)
     job.heartbeat(NOW, 60)
     later = NOW + timedelta(minutes=minutes)
-    assert preview_job.progress(job_id, later).state is state
-    again = preview_job.start(job_id, "A source", "another", later)
-    assert again.asked_by == ("editor" if state is PreviewState.RUNNING else "another")
+    assert preview.progress(job_id, later)["state"] == state
+    again = preview.start(job_id, "A source", "another", later)
+    assert again["asked_by"] == ("editor" if state == "running" else "another")

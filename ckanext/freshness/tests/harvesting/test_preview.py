@@ -143,8 +143,8 @@ def test_the_job_does_what_the_preview_said(
     said = look(harvest)
     assert tables() == before
     counts = said.as_dict()["counts"] | {
-        "errors": len(said.errors),
-        "held": len(said.brake.held) if said.brake else 0,
+        "errors": len(said.survey.container_errors),
+        "held": len(said.survey.brake.held) if said.survey.brake else 0,
     }
     assert {kind: count for kind, count in counts.items() if count} == expected
     agree(harvest, said)
@@ -164,7 +164,9 @@ def agree(harvest: Harvest, said: Preview) -> None:
         for entry in entries
     }
     assert done == announced | {(entry.guid, "errored") for entry in said.failed}
-    assert [one for one in job.gather_errors if "deletions are held: " not in one] == said.errors
+    assert [one for one in job.gather_errors if "deletions are held: " not in one] == (
+        said.survey.container_errors
+    )
     assert sorted(m for many in job.object_errors.values() for m in many) == sorted(
         entry.reason for entry in said.failed
     )
@@ -172,10 +174,12 @@ def agree(harvest: Harvest, said: Preview) -> None:
     now = dict(harvest.current())
     assert {current[guid] for guid in gone}.isdisjoint(now.values())
     assert job.stats["deleted"] == len(gone)
-    if said.brake:
-        assert any(said.brake.reason in one for one in job.gather_errors)
+    if said.survey.brake:
+        assert any(said.survey.brake.reason in one for one in job.gather_errors)
         hold = call_action("freshness_harvest_hold_show", id=harvest.source["id"])
-        assert {one["guid"] for one in hold["held"]} == {one.known.guid for one in said.brake.held}
+        assert {one["guid"] for one in hold["held"]} == {
+            one.known.guid for one in said.survey.brake.held
+        }
 
 
 def test_records_have_titles_and_changes_are_told(fdp: FdpServer) -> None:
@@ -206,7 +210,7 @@ def test_a_first_harvest(fdp: FdpServer) -> None:
     filled(fdp)
     harvest = add_source(fdp.source_url)
     said = look(harvest)
-    assert said.current == 0
+    assert said.survey.current == 0
     assert {one.url for one in said.changes[RecordClass.NEW]} == {
         fdp.iri_of(one) for one in fdp.datasets
     }
@@ -222,7 +226,7 @@ def test_released_deletions_are_announced_as_deletions(fdp: FdpServer) -> None:
     hold = call_action("freshness_harvest_hold_show", id=harvest.source["id"])
     call_action("freshness_harvest_release", id=harvest.source["id"], list_id=hold["list_id"])
     said = look(harvest)
-    assert said.brake is None
+    assert said.survey.brake is None
     assert len(said.changes[RecordClass.DELETED]) == 4
     agree(harvest, said)
 

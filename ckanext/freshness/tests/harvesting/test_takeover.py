@@ -177,8 +177,10 @@ def test_the_guids_that_other_harvesters_write(fdp: FdpServer) -> None:
     kept = {one.package_id for one in said.kept}
     assert [id in held for id in packages] == [row[3] for row in GUIDS]
     assert held | kept == set(packages)
-    assert said.brake is not None
-    assert said.brake.reason.startswith("8 of 12 records would be deleted that only another harv")
+    assert said.survey.brake is not None
+    assert said.survey.brake.reason.startswith(
+        "8 of 12 records would be deleted that only another harv"
+    )
 
 
 def written_by_another(package_id: str, guid: str, uri: str) -> None:

@@ -19,6 +19,7 @@ from ckanext.freshness.ckan_adapter.database import locked
 from ckanext.freshness.ckan_adapter.packages import write_extras
 from ckanext.freshness.dates import utc_now
 from ckanext.freshness.doctor import harvest_jobs
+from ckanext.freshness.harvesting.job_report import nothing_found
 from ckanext.freshness.harvesting.preview import Preview, preview
 from ckanext.freshness.harvesting.strategy import RecordClass
 from ckanext.freshness.tests.clock import freeze_time
@@ -106,7 +107,7 @@ def test_a_new_source_without_anything(
     # This is no fault any more when the source has been harvested.
     fdp.add_dataset(fdp.catalogs[0] if fdp.catalogs else fdp.add_catalog())
     assert harvest.run().errors == []
-    assert look(harvest).nothing is None
+    assert nothing_found(look(harvest).survey) is None
 
 
 def test_a_new_source_with_drafts_only(fdp: FdpServer) -> None:

@@ -56,9 +56,9 @@ EACH_FUNCTION = (
     *(
         "harvesting.object_writer",
         "harvesting.packages.writer",
-        "harvesting.packages.refused_values",
+        "harvesting.packages.ckan_actions",
     ),
-    *("harvesting.source_requests", "harvesting.sources", "harvesting.stages", "harvesting.survey"),
+    *("harvesting.sources", "harvesting.stages", "harvesting.survey"),
 )
 """Modules that use the network, the database or the queues, or call what does. Of every other module, one
 function stands for all: only their callers decide what an error means."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ckanext.freshness.harvesting.packages import refused_values
+from ckanext.freshness.harvesting.legal_values import leave_out
 from ckanext.freshness.tests.harvesting.conftest import STRICT, add_source
 from ckanext.freshness.tests.harvesting.packages.test_package_layout import UNREADABLE_URLS
 from ckanext.freshness.tests.servers.fdp import FdpServer
@@ -146,6 +146,6 @@ def test_only_values_of_the_record_are_left_out(
     left: dict[str, Any],
     warnings: list[str],
 ) -> None:
-    told = refused_values.leave_out(sent, stated, errors)
+    told = leave_out(sent, stated, errors)
     words = "is left out, because CKAN refuses it:"
     assert (sent, told) == (left, [warning.format(words) for warning in warnings])

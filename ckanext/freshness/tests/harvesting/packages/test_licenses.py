@@ -9,7 +9,7 @@ from ckan.model.license import DefaultLicense
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ckanext.freshness.harvesting.packages.licenses import license_id, license_index, normalise
+from ckanext.freshness.harvesting.packages.layout import license_id, license_index, normalise
 
 
 def _core() -> dict[str, str]:

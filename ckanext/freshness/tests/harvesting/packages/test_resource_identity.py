@@ -8,9 +8,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from ckanext.freshness.harvesting.packages.merge import merge
-from ckanext.freshness.harvesting.packages.resource_identity import (
+from ckanext.freshness.harvesting.packages.merge import (
     ids_to_keep,
+    merge,
     resource_key,
     with_resource_ids,
 )

@@ -1,0 +1,139 @@
+"""CKAN's actions that write records: under names that stay once given, without values that CKAN refuses."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import re
+import uuid
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import ckan.plugins.toolkit as tk
+import sqlalchemy as sa
+
+from ...ckan_adapter.core import model, munge_title_to_name
+from ..legal_values import NOT_STATED, leave_out
+
+Begin = Callable[[], dict[str, Any]]
+"""Begins the transaction of an action and returns its context. It is called at each attempt."""
+
+_LEGAL_NAME = re.compile("[a-z0-9_-]{2,100}")
+_RESERVED_NAMES = frozenset({"new", "edit", "search"})
+
+_ORGANIZATIONS = uuid.UUID("0c2c6f0e-5b1e-4d0b-9a3e-3b8c1d6f7e21")
+"""Namespace of the organization ids."""
+
+
+def plain_name(title: str) -> str | None:
+    """Return the name that a title suggests; None if fewer than two letters or digits are left of it."""
+    name = munge_title_to_name(title).strip("-_")
+    return name if sum(character.isalnum() for character in name) >= 2 else None
+
+
+def own_name(name: str) -> str | None:
+    """Return a source's own name for a record if CKAN accepts it, otherwise a legal name made of it."""
+    return name if _LEGAL_NAME.fullmatch(name) else plain_name(name)
+
+
+def taken_names(names: Iterable[str | None], *, organizations: bool = False) -> set[str]:
+    """Return the names that a package has, or that lead to CKAN's own pages.
+
+    :param organizations: look at groups and organizations instead of packages.
+    """
+    wanted = {name for name in names if name}
+    column = (model.Group if organizations else model.Package).__table__.c.name
+    rows = model.Session.execute(sa.select(column).where(column.in_(wanted)))
+    return set(rows.scalars()) | (wanted & _RESERVED_NAMES)
+
+
+def new_names(
+    plain: str | None, url: str, source_id: str, *, organizations: bool = False
+) -> list[str]:
+    """Return names for a new dataset or organization, the best first.
+
+    :param plain: the name that the record suggests. It is left out if it is taken.
+    """
+    names = _names(plain, url, source_id, organizations=organizations)
+    taken = taken_names([plain], organizations=organizations)
+    return [name for name in names if name not in taken]
+
+
+def _names(
+    plain: str | None, url: str, source_id: str, *, organizations: bool = False
+) -> list[str]:
+    """Return the names that a record may have, the best first: the plain one, then two with a suffix.
+
+    The first suffix is made of the URL, the second of source and URL, because two sources may harvest the
+    same server. They are the same at every attempt. So two consumers never count up each other's names.
+    """
+    stem = "organization" if organizations else "dataset"
+    base = stem if plain is None else plain[:91]
+    with_suffix = [f"{base}-{_digest(url)}", f"{base}-{_digest(source_id, url)}"]
+    return with_suffix if plain is None else [plain, *with_suffix]
+
+
+def followed_name(
+    source_name: str, now: str, url: str, source_id: str, *, organizations: bool = False
+) -> str:
+    """Return the name of a package or organization that follows the source's own name for its record.
+
+    :param now: its name in CKAN. It stays if it still fits the source's name, or if no other is free.
+    """
+    wanted = _names(own_name(source_name), url, source_id, organizations=organizations)
+    if now in wanted:
+        return now
+    taken = taken_names(wanted, organizations=organizations)
+    return next((name for name in wanted if name not in taken), now)
+
+
+def _digest(*texts: str) -> str:
+    return hashlib.sha256(" ".join(texts).encode()).hexdigest()[:8]
+
+
+def organization_id(source_id: str, url: str) -> str:
+    """Return the id for a new organization: the same at every attempt, and when it comes back.
+
+    :param url: the record's URL.
+    """
+    return str(uuid.uuid5(_ORGANIZATIONS, f"{source_id} {url}"))
+
+
+def write(
+    action: str,
+    begin: Begin,
+    package: dict[str, Any],
+    stated: Mapping[str, Any],
+    names: Sequence[str] = (),
+) -> list[str]:
+    """Write a package or an organization; leave out values of its record that CKAN refuses.
+
+    :param package: is passed to the action. Refused values are removed from it.
+    :param stated: the values that come from the record. No others are removed.
+    :param names: names for a new package, the best first. The first one that is free becomes its name.
+    :returns: a warning for each removed value.
+    :raises tk.ValidationError: CKAN refuses something else.
+    """
+    warnings: list[str] = []
+    refused: dict[str, Any] = {}
+    untried = list(names)
+    if untried:
+        package["name"] = untried.pop(0)
+    while True:
+        try:
+            tk.get_action(action)(begin(), copy.deepcopy(package))
+            return warnings
+        except tk.ValidationError as error:
+            model.Session.rollback()
+            errors = error.error_dict
+            if untried and set(errors) == {"name"}:
+                # It has been taken since we looked.
+                package["name"] = untried.pop(0)
+                continue
+            removed = leave_out(package, stated, errors)
+            if not removed:
+                # A required value that was removed is missing now, because it was refused before.
+                known = {key: refused.get(key, errors[key]) for key in errors}
+                raise tk.ValidationError(known) from error
+            refused |= {key: errors[key] for key in errors.keys() - NOT_STATED}
+            warnings += removed
