@@ -28,8 +28,12 @@ class Redis(Service):
         return (self.folder / "password").read_text()
 
     def url(self, port: int, database: int) -> str:
-        """The address for redis-py; it holds the password."""
-        return f"redis://:{self.password}@{HOST}:{port}/{database}"
+        """The address for redis-py; it holds the password.
+
+        With the time-out of redis-py 8, five seconds, ckanext-harvest's consumers would end when they have
+        nothing to do.
+        """
+        return f"redis://:{self.password}@{HOST}:{port}/{database}?socket_timeout=86400"
 
     def prepare(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)

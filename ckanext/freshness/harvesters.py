@@ -30,7 +30,6 @@ try:
     from ckanext.harvest import plugin as harvest_plugin
     from ckanext.harvest import queue
     from ckanext.harvest.interfaces import IHarvester
-    from ckanext.harvest.logic.validators import _normalize_url
     from ckanext.harvest.model import HarvestJob, HarvestObject
 except ModuleNotFoundError as error:
     raise CkanConfigurationException(
@@ -44,7 +43,7 @@ log = logging.getLogger(__name__)
 
 def connect() -> None:
     """Give the rest of this extension the queues and the harvesters of ckanext-harvest."""
-    connect_harvest(HarvestExtension(queue, harvest_plugin, _normalize_url))
+    connect_harvest(HarvestExtension(queue, harvest_plugin))
 
 
 class _Harvester:

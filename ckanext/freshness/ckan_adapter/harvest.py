@@ -8,7 +8,7 @@ The tables are declared here with the columns that this extension reads and writ
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -268,8 +268,6 @@ class HarvestExtension:
     """The module ``ckanext.harvest.queue``."""
     plugin: Any
     """The module ``ckanext.harvest.plugin``."""
-    normalize_url: Callable[[str], str]
-    """The function that its validators compare sources' URLs with."""
 
 
 _extension: HarvestExtension | None = None
@@ -279,7 +277,6 @@ def connect_harvest(extension: HarvestExtension) -> None:
     """Use ckanext-harvest from now on. Without this call, no harvester and no queue is found."""
     global _extension
     _extension = extension
-    _let_consumers_wait(extension.queue)
 
 
 def _queue() -> Any:
@@ -311,14 +308,6 @@ def harvesting_user() -> Any:
         return user
     site_user = tk.get_action("get_site_user")({"ignore_auth": True, "defer_commit": True}, {})
     return model.User.get(site_user["name"])
-
-
-def normalized_source_url(url: str) -> str | None:
-    """Return a URL in the form in which ckanext-harvest compares sources; None if it cannot be parsed."""
-    try:
-        return _extension.normalize_url(url) if _extension else url
-    except ValueError:
-        return None
 
 
 def registered_source_types() -> list[str]:
@@ -375,29 +364,6 @@ def _unqueued(ids: Iterable[str], stage: str, name: str) -> list[str]:
     return [id_ for id_ in asked if id_ not in waiting and not connection.exists(f"{key}:{id_}")]
 
 
-def acknowledge_complete_objects() -> None:
-    """Acknowledge the taken messages whose objects are complete.
-
-    A message stays taken if Redis was down when its consumer acknowledged it. ckanext-harvest would send
-    it again and mark its object as failed, because its job has ended.
-    """
-    connection = harvest_queue_connection()
-    if connection is None:
-        return
-    prefix = harvest_routing_keys()["fetch"] + ":"
-    keys = {key.removeprefix(prefix): key for key in connection.scan_iter(f"{prefix}*")}
-    objects = OBJECT
-    done = model.Session.execute(
-        sa.select(objects.c.id).where(
-            objects.c.id.in_(keys),
-            objects.c.state.in_(("COMPLETE", "ERROR")),
-            objects.c.report_status.is_not(None),
-        )
-    ).scalars()
-    for object_id in done:
-        connection.delete(keys[object_id])
-
-
 def harvest_queue_connection() -> Any | None:
     """Connect to the Redis of ckanext-harvest's queues.
 
@@ -415,26 +381,6 @@ def harvest_routing_keys() -> dict[str, str]:
     """Return the keys of ckanext-harvest's queues in Redis by stage, ``gather`` and ``fetch``."""
     queue = _queue()
     return {"gather": queue.get_gather_routing_key(), "fetch": queue.get_fetch_routing_key()}
-
-
-def _let_consumers_wait(queue: Any) -> None:
-    """Remove the time limit of the connections on which ckanext-harvest's consumers wait for messages.
-
-    redis-py 8, which CKAN 2.12 pins, sets a socket timeout of five seconds by default. ckanext-harvest
-    1.6.3 waits for messages with an endless BLPOP, so on CKAN 2.12 its consumers die after five seconds
-    without work (https://github.com/ckan/ckanext-harvest/issues/581).
-    """
-    connect = queue.get_connection_redis
-    if getattr(connect, "waits", False):
-        return
-
-    def patient() -> Any:
-        connection = connect()
-        connection.connection_pool.connection_kwargs["socket_timeout"] = None
-        return connection
-
-    patient.waits = True  # type: ignore[attr-defined]
-    queue.get_connection_redis = patient
 
 
 def guard_updates(harvest_object: type[Any], harvest_job: type[Any]) -> None:

@@ -119,17 +119,17 @@ class MessageCode(enum.Enum):
     """The name of the record's list says it."""
 
     @property
-    def code(self) -> str:
-        """The code's name in stored messages and for programs."""
+    def key(self) -> str:
+        """The code in stored messages and for programs."""
         return self.name.lower().replace("_", " ")
 
     @classmethod
-    def named(cls, code: str) -> MessageCode:
-        """Return the code that has a name.
+    def named(cls, key: str) -> MessageCode:
+        """Return the code with a key.
 
         :raises KeyError: there is none; another version may have had it.
         """
-        return cls[code.upper().replace(" ", "_")]
+        return cls[key.upper().replace(" ", "_")]
 
 
 class HarvestMessage(str):
@@ -168,7 +168,7 @@ def code_of(message: str) -> dict[str, Any] | None:
     code = getattr(message, "code", None)
     if code is None:
         return None
-    return {"code": code.code, "values": dict(getattr(message, "values", {}))}
+    return {"code": code.key, "values": dict(getattr(message, "values", {}))}
 
 
 def with_code(text: str, plain: Any) -> HarvestMessage:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -14,11 +15,11 @@ import sqlalchemy as sa
 from flask import has_request_context
 
 from ..ckan_adapter.core import model
-from ..ckan_adapter.harvest import get_harvester, normalized_source_url, registered_source_types
+from ..ckan_adapter.harvest import get_harvester, registered_source_types
 from ..web.errors import FetchError
 from ..web.urls import Target, normal_host, parse_url
 from .document_memory import DocumentMemory
-from .record import Containers, CurrentRecords, NotHarvested, Sink
+from .record import Containers, CurrentRecords, NotHarvested, Sink, spelling
 from .source_config import OPTION, ConfigError, ReadValue, SourceConfig, check_allowed, parse
 
 log = logging.getLogger(__name__)
@@ -260,10 +261,9 @@ def free_url_and_name(url: Any, name: Any) -> None:
     """
     deleted = sa.and_(_package.c.type == "harvest", _package.c.state == "deleted")
     if isinstance(url, str) and url.strip():
-        wanted = normalized_source_url(url)
         rows = model.Session.execute(sa.select(_package.c.id, _package.c.url).where(deleted))
         for source_id, old in rows:
-            if wanted and old and normalized_source_url(old) == wanted:
+            if old and _without_query(old) == _without_query(url):
                 _update_package(source_id, url=f"deleted {source_id} {old}")
     if isinstance(name, str) and name:
         source_id = model.Session.execute(
@@ -274,6 +274,11 @@ def free_url_and_name(url: Any, name: Any) -> None:
             _update_package(
                 source_id, name=name[: model.PACKAGE_NAME_MAX_LENGTH - len(suffix)] + suffix
             )
+
+
+def _without_query(url: str) -> str:
+    """Return the part of a URL by which ckanext-harvest compares sources, however it is spelled."""
+    return spelling(re.split("[;?#]", url, maxsplit=1)[0])
 
 
 def _update_package(package_id: str, **values: str) -> None:

@@ -1,0 +1,155 @@
+"""Nothing of CKAN, ckanext-harvest or a library is replaced while it runs; nothing private is used."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parent.parent
+
+DOCUMENTED = {"_mapping", "_asdict", "_fields", "_replace", "_Hash"}
+"""Names with an underscore that SQLAlchemy, Python and its types document: of rows, named tuples and hashes."""
+MEANT_TO_BE_SET = ("tk.g.", "parser.EntityDeclHandler", "parser.StartElementHandler")
+"""Attributes by which Flask keeps values of a request, and expat calls handlers."""
+
+
+def offences(path: str, source: str) -> Iterator[str]:
+    """Return where a file replaces something of others, or uses something private of them.
+
+    Types are not known here. Therefore a private attribute must be one that the same file defines, and a
+    function may only be stored in an attribute of ``self``.
+    """
+    tree = ast.parse(source)
+    imported, functions = set(_imported(tree)), set(_functions(tree))
+    ours = set(_private_names(tree))
+    for node in ast.walk(tree):
+        for target, value in _assignments(node):
+            owner = _root(target)
+            replaces = isinstance(value, ast.Lambda) or (
+                isinstance(value, ast.Name) and value.id in functions
+            )
+            name = ast.unparse(target)
+            is_ours = owner == "self" or name.startswith(MEANT_TO_BE_SET)
+            if (owner in imported or replaces) and not is_ours:
+                yield f"{path}:{target.lineno} replaces {name}"
+        if isinstance(node, ast.Attribute) and _is_private(node.attr):
+            if node.attr not in DOCUMENTED and (node.attr not in ours or _root(node) in imported):
+                yield f"{path}:{node.lineno} uses the private {ast.unparse(node)}"
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            for alias in node.names:
+                private = [*(node.module or "").split("."), alias.name]
+                if any(map(_is_private, private)):
+                    yield f"{path}:{node.lineno} imports the private {'.'.join(private)}"
+
+
+def _is_private(name: str) -> bool:
+    return name.startswith("_") and not name.startswith("__") and name.strip("_") != ""
+
+
+def _root(node: ast.expr) -> str | None:
+    """Return the name at the beginning of a dotted one."""
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else None
+
+
+def _imported(tree: ast.Module) -> Iterator[str]:
+    """Return the names of modules and of other things that a file imports."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            for alias in node.names:
+                yield alias.asname or alias.name.split(".")[0]
+
+
+def _functions(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node.name
+
+
+def _private_names(tree: ast.Module) -> Iterator[str]:
+    """Return the private names that a file defines: functions, methods, and attributes of ``self``."""
+    yield from _functions(tree)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            if _root(node) in ("self", "cls"):
+                yield node.attr
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+        elif isinstance(node, ast.ClassDef):
+            yield node.name
+
+
+def _assignments(node: ast.AST) -> Iterator[tuple[ast.Attribute, ast.expr | None]]:
+    """Return the attributes that a statement sets or deletes, each with its value."""
+    if isinstance(node, ast.Assign | ast.Delete):
+        for target in node.targets:
+            if isinstance(target, ast.Attribute):
+                yield target, getattr(node, "value", None)
+    elif isinstance(node, ast.AugAssign | ast.AnnAssign) and isinstance(node.target, ast.Attribute):
+        yield node.target, node.value
+    elif isinstance(node, ast.Call) and ast.unparse(node.func) in ("setattr", "delattr"):
+        attribute = ast.Attribute(node.args[0], ast.unparse(node.args[1]), ast.Store())
+        ast.copy_location(attribute, node)
+        yield attribute, node.args[2] if len(node.args) > 2 else None
+
+
+def test_nothing_of_others_is_replaced() -> None:
+    files = [
+        path
+        for path in sorted(PACKAGE.rglob("*.py"))
+        if not {"tests", "migration"} & set(path.relative_to(PACKAGE).parts)
+    ]
+    found = [
+        offence
+        for path in files
+        for offence in offences(str(path.relative_to(PACKAGE)), path.read_text(encoding="utf-8"))
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    ("source", "offence"),
+    [
+        (
+            "from ckanext.harvest import queue\nqueue.get_connection = None",
+            "2 replaces queue.get_connection",
+        ),
+        (
+            "def patch(queue):\n    def ours():\n        pass\n    queue.connect = ours",
+            "4 replaces queue.connect",
+        ),
+        ("import aiohttp\nsetattr(aiohttp.ClientSession, 'get', None)", "2 replaces aiohttp."),
+        ("from ..core import model\ndel model.Package.get", "2 replaces model.Package.get"),
+        ("def f(graph):\n    graph.parse = lambda text: None", "2 replaces graph.parse"),
+        (
+            "def f(session):\n    session._connector.close()",
+            "2 uses the private session._connector",
+        ),
+        ("import rdflib\nrdflib.term._is_valid_uri('')", "2 uses the private rdflib.term._is"),
+        ("from ckan.lib._search import index", "1 imports the private ckan.lib._search.index"),
+        (
+            "from ckan.model import _x\ndef _x(): pass",
+            "1 imports the private ckan.model._x",
+        ),
+    ],
+)
+def test_planted_offences_are_found(source: str, offence: str) -> None:
+    (found, *_) = offences("planted.py", source)
+    assert offence in found
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import requests\nclass Session(requests.Session):\n    pass",
+        "class A:\n    def __init__(self):\n        self._x = 1\n    def f(self):\n        return self._x",
+        "import ckan.plugins.toolkit as tk\ntk._('words')",
+        "def f(row):\n    return row._mapping",
+    ],
+)
+def test_documented_uses_are_allowed(source: str) -> None:
+    assert list(offences("fine.py", source)) == []
