@@ -1,14 +1,15 @@
-"""Facts that ckanext-harvest's report of a job leaves out: warnings, drafts, properties without a field.
+"""What ckanext-harvest's report of a job leaves out: warnings, drafts, properties without a field, duplicates.
 
-Those that belong to no harvest object have a table of their own.
+Facts that belong to no harvest object have a table of their own.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import Any
+from urllib.parse import urlsplit
 
 import sqlalchemy as sa
 
@@ -18,6 +19,7 @@ from ..model import HarvestReport
 from . import known_records
 from .legal_values import clean_all
 from .messages import HarvestMessage, MessageCode, code_of, from_column, to_column
+from .record import loose_spelling
 from .sources import our_names
 from .survey import Survey, count_unmapped
 
@@ -172,3 +174,52 @@ def _warnings(job_id: str) -> list[dict[str, Any]]:
         for record in records.values()
     ]
     return sorted(warnings, key=lambda warning: str(warning["url"]))
+
+
+# Datasets that would be here twice
+
+
+def harvested_elsewhere(source_id: str, urls: Iterable[str]) -> list[HarvestMessage]:
+    """Return a warning for each other active source that has harvested some of a source's new records.
+
+    The records of all other sources are read once, so call it before the first harvest of a source only.
+
+    :param source_id: the source that lists the records.
+    :param urls: the URLs of its new records.
+    """
+    wanted = {loose_spelling(url): url for url in urls}
+    if not wanted:
+        return []
+    rows = model.Session.execute(
+        sa.text(harvest.URLS_OF_OTHER_SOURCES),
+        {"source": source_id, "hosts": sorted(filter(None, set(map(_host, wanted.values()))))},
+        execution_options={"yield_per": 5000},
+    )
+    found: dict[tuple[str, str], set[str]] = {}
+    for row in rows:
+        same = wanted.get(loose_spelling(row.url))
+        if same is not None:
+            found.setdefault((row.title, row.name), set()).add(same)
+    most_first = sorted(found, key=lambda source: (-len(found[source]), source))
+    return [_twice(*source, found[source]) for source in most_first]
+
+
+def _twice(title: str, name: str, urls: set[str]) -> HarvestMessage:
+    count = len(urls)
+    records = "1 new record is" if count == 1 else f"{count} new records are"
+    return HarvestMessage(
+        f"{records} already on this portal, from the source {title} ({name}), for example "
+        f"{min(urls)}. With both sources, such datasets appear twice. If this source replaces the "
+        "other one, delete the other one before this one is harvested: its datasets stay, and a source of "
+        "the same organization takes them over",
+        MessageCode.ELSEWHERE,
+        count=count,
+        source=title,
+    )
+
+
+def _host(url: str) -> str | None:
+    try:
+        return urlsplit(url).netloc.lower() or None
+    except ValueError:
+        return None

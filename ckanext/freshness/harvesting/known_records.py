@@ -60,16 +60,10 @@ _package = model.Package.__table__
 _group = model.Group.__table__
 
 
-def records_of_source(
-    source_id: str, adopts: Sequence[str], *, organizations: bool = False
-) -> CurrentRecords:
-    """Return the current records of a source, with those of deleted sources that it may adopt.
-
-    The parameters are those of :func:`orphaned_records`.
-    """
+def records_of_source(source_id: str, adopts: Sequence[str]) -> CurrentRecords:
+    """Return the current records of a source, with those of deleted sources of some types that it may adopt."""
     return CurrentRecords(
-        current_records(source_id).values(),
-        lambda: orphaned_records(adopts, source_id, organizations=organizations).values(),
+        current_records(source_id).values(), lambda: orphaned_records(adopts, source_id).values()
     )
 
 
@@ -79,36 +73,29 @@ def current_records(source_id: str) -> dict[str, KnownRecord]:
     They come from the source's harvest objects with ``current = true``. If two of these have the same URL, the
     last imported counts.
     """
-    return _known(sa.and_(_object.c.current.is_(True), _object.c.harvest_source_id == source_id))
+    return _known(_object.c.current.is_(True), _object.c.harvest_source_id == source_id)
 
 
 def count_current(source_id: str) -> int:
     """Return how many records of a source are current."""
-    return int(
-        model.Session.execute(
-            sa.select(sa.func.count()).where(
-                _object.c.current.is_(True), _object.c.harvest_source_id == source_id
-            )
-        ).scalar_one()
+    statement = sa.select(sa.func.count()).where(
+        _object.c.current.is_(True), _object.c.harvest_source_id == source_id
     )
+    return int(model.Session.execute(statement).scalar_one())
 
 
-def orphaned_records(
-    types: Sequence[str], source_id: str, *, organizations: bool = False
-) -> dict[str, KnownRecord]:
+def orphaned_records(types: Sequence[str], source_id: str) -> dict[str, KnownRecord]:
     """Return, by URL, the records without a source whose packages are still active.
 
     They are the current records of deleted sources, and those whose harvest objects were all deleted
     (``ckan harvester source clear-history``).
 
-    A source only takes over packages of its own organization. Otherwise anyone who may create a source
-    somewhere could get hold of other organizations' packages and overwrite them.
+    A source only takes over packages of its own organization, and organizations with their packages that a
+    deleted source of its organization made. Otherwise anyone who may create a source somewhere could get hold
+    of other organizations' packages and overwrite them.
 
     :param types: consider only deleted sources of these types.
     :param source_id: the source that takes packages over.
-    :param organizations: the records of these types became organizations, and packages of these. Then the
-        deleted source must have been of the same organization as this one, and its packages must still
-        belong to organizations that it made.
     """
     gone = sa.select(_source.c.id).where(
         _source.c.active.is_(False), _source.c.type.in_(types), _source.c.id != source_id
@@ -117,85 +104,64 @@ def orphaned_records(
     own_organization = (
         sa.select(_package.c.owner_org).where(_package.c.id == source_id).scalar_subquery()
     )
-    found = _without_objects(source_id, own_organization, organizations=organizations)
-    if organizations:
-        return found | _orphaned_with_organizations(gone, own_organization)
-    active = sa.select(_package.c.id).where(
-        _package.c.state == "active", _package.c.owner_org.is_not_distinct_from(own_organization)
-    )
-    return found | _known(
-        sa.and_(
-            _object.c.current.is_(True),
-            _object.c.harvest_source_id.in_(gone),
-            _object.c.package_id.in_(active),
+    source = _package.alias("source")
+    of_peers = _object.c.harvest_source_id.in_(
+        sa.select(source.c.id).where(
+            source.c.id.in_(gone), source.c.owner_org.is_not_distinct_from(own_organization)
         )
     )
-
-
-def _without_objects(
-    source_id: str, own_organization: Any, *, organizations: bool
-) -> dict[str, KnownRecord]:
-    """Return the records of packages that have a guid and no harvest objects; the oldest package counts."""
-    owner = model.Session.execute(sa.select(own_organization)).scalar()
-    found = {}
-    for package_id, guid, owner_org in model.Session.execute(sa.text(WITHOUT_OBJECTS)):
-        known = _as_known(None, guid, package_id, {}, uri=None)
-        if organizations:
-            owner = organization_id(source_id, known.catalog_url or known.url)
-        if owner_org == owner:
-            found[known.url] = known
-    return found
-
-
-def _orphaned_with_organizations(gone: Any, own_organization: Any) -> dict[str, KnownRecord]:
-    source = _package.alias("source")
-    orphaned = sa.and_(
-        _object.c.current.is_(True),
-        _object.c.harvest_source_id.in_(gone),
-        _object.c.harvest_source_id.in_(
-            sa.select(source.c.id).where(source.c.owner_org.is_not_distinct_from(own_organization))
-        ),
-    )
-    active_packages = sa.select(_package.c.id).where(
-        _package.c.state == "active", _package.c.owner_org.in_(_organizations_of(orphaned))
-    )
-    taken = _organizations_of(
-        sa.and_(_object.c.current.is_(True), _object.c.harvest_source_id.not_in(gone))
-    )
+    is_current = _object.c.current.is_(True)
+    made = _organizations_of(is_current, of_peers)
+    taken = _organizations_of(is_current, _object.c.harvest_source_id.not_in(gone))
+    active = sa.select(_package.c.id).where(_package.c.state == "active")
     free = sa.select(_group.c.id).where(_group.c.state == "active", _group.c.id.not_in(taken))
     of_free_organizations = sa.select(_extra.c.harvest_object_id).where(
         _extra.c.key == ORGANIZATION_ID, _extra.c.value.in_(free)
     )
-    return _known(
-        sa.and_(
-            orphaned,
-            sa.or_(
-                _object.c.package_id.in_(active_packages), _object.c.id.in_(of_free_organizations)
-            ),
-        )
+    own = active.where(_package.c.owner_org.is_not_distinct_from(own_organization))
+    found = _without_objects(source_id, model.Session.execute(sa.select(own_organization)).scalar())
+    return found | _known(
+        is_current,
+        _object.c.harvest_source_id.in_(gone),
+        sa.or_(
+            _object.c.package_id.in_(own),
+            of_peers & _object.c.package_id.in_(active.where(_package.c.owner_org.in_(made))),
+            of_peers & _object.c.id.in_(of_free_organizations),
+        ),
     )
 
 
-def _organizations_of(condition: Any) -> Any:
+def _without_objects(source_id: str, own_organization: str | None) -> dict[str, KnownRecord]:
+    """Return the records of packages that have a guid and no harvest objects; the oldest package counts."""
+    found = {}
+    for package_id, guid, owner in model.Session.execute(sa.text(WITHOUT_OBJECTS)):
+        known = _as_known(None, guid, package_id, {}, uri=None)
+        made = organization_id(source_id, known.catalog_url or known.url)
+        if owner in (own_organization, made):
+            found[known.url] = known
+    return found
+
+
+def _organizations_of(*conditions: Any) -> Any:
     """Return a query for the ids of the organizations that some objects became."""
     return (
         sa.select(_extra.c.value)
-        .select_from(_extra.join(_object, _object.c.id == _extra.c.harvest_object_id))
-        .where(_extra.c.key == ORGANIZATION_ID, condition)
+        .join(_object, _object.c.id == _extra.c.harvest_object_id)
+        .where(_extra.c.key == ORGANIZATION_ID, *conditions)
     )
 
 
-def _known(condition: Any) -> dict[str, KnownRecord]:
+def _known(*conditions: Any) -> dict[str, KnownRecord]:
     rows = model.Session.execute(
         sa.select(_object.c.id, _object.c.guid, _object.c.package_id, _object.c.state)
-        .where(condition)
+        .where(*conditions)
         .order_by(_object.c.import_finished.asc().nulls_first(), _object.c.gathered),
         # All rows at once would take several times the memory of the records.
         execution_options={"yield_per": _ROWS},
     )
     found: dict[str, KnownRecord] = {}
     for part in rows.partitions():
-        extras = _extras_of([row.id for row in part])
+        extras = extras_of([row.id for row in part], _extra.c.key.in_(_KNOWN_EXTRAS))
         # Another harvester's objects have none of our extras. Their packages may state the record's URL.
         foreign = [
             row.package_id
@@ -220,7 +186,7 @@ def _known(condition: Any) -> dict[str, KnownRecord]:
     return found
 
 
-def _extras_of(object_ids: Sequence[str]) -> dict[str, dict[str, str]]:
+def extras_of(object_ids: Sequence[str], *conditions: Any) -> dict[str, dict[str, str]]:
     """Return extras of harvest objects by id.
 
     Not joined to the objects: right after a large job PostgreSQL still estimates the table to be small,
@@ -229,7 +195,7 @@ def _extras_of(object_ids: Sequence[str]) -> dict[str, dict[str, str]]:
     extras: dict[str, dict[str, str]] = {object_id: {} for object_id in object_ids}
     rows = model.Session.execute(
         sa.select(_extra.c.harvest_object_id, _extra.c.key, _extra.c.value).where(
-            _extra.c.harvest_object_id.in_(object_ids), _extra.c.key.in_(_KNOWN_EXTRAS)
+            _extra.c.harvest_object_id.in_(object_ids), *conditions
         )
     )
     for object_id, key, value in rows:
@@ -385,41 +351,3 @@ def organizations_by_guid(source_id: str, guids: Sequence[str]) -> dict[str, str
         )
     )
     return {guid: organization_id for guid, organization_id in rows}
-
-
-def active_packages(organization_id: str) -> list[str]:
-    """Return the ids of all packages that an organization owns and that are not deleted."""
-    return list(
-        model.Session.execute(
-            sa.select(_package.c.id)
-            .where(_package.c.owner_org == organization_id, _package.c.state != "deleted")
-            .order_by(_package.c.id)
-        ).scalars()
-    )
-
-
-def count_packages(organization_id: str, source_id: str) -> tuple[int, int]:
-    """Return how many packages of an organization this source harvested, and how many it did not."""
-    owned = active_packages(organization_id)
-    harvested = model.Session.execute(
-        sa.select(sa.func.count(sa.distinct(_object.c.package_id))).where(
-            _object.c.package_id.in_(owned),
-            _object.c.current.is_(True),
-            _object.c.harvest_source_id == source_id,
-        )
-    ).scalar_one()
-    return harvested, len(owned) - harvested
-
-
-def is_organization_elsewhere(organization_id: str, source_id: str) -> bool:
-    """Return whether a current object of another active source became this organization."""
-    found = sa.exists().where(
-        _object.c.current.is_(True),
-        _extra.c.harvest_object_id == _object.c.id,
-        _extra.c.key == ORGANIZATION_ID,
-        _extra.c.value == organization_id,
-        _object.c.harvest_source_id != source_id,
-        _source.c.id == _object.c.harvest_source_id,
-        _source.c.active.is_(True),
-    )
-    return bool(model.Session.execute(sa.select(found)).scalar())

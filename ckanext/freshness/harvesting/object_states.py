@@ -1,24 +1,32 @@
-"""Harvest objects on their way through an import: their states in ckanext-harvest's tables."""
+"""Harvest objects on their way through an import, in ckanext-harvest's tables, and jobs that were interrupted.
+
+Consumers are killed, Redis is emptied, and the database goes away. ckanext-harvest resends the messages that
+Redis still has. Everything else of our source types is found by :func:`resume`.
+"""
 
 from __future__ import annotations
 
-import json
 import logging
 import uuid
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import redis
 import sqlalchemy as sa
+from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm.attributes import set_committed_value
 
 from ..ckan_adapter import harvest
 from ..ckan_adapter.core import model
+from ..ckan_adapter.database import is_loss
+from ..ckan_adapter.harvest import publish_jobs, unqueued_jobs, unqueued_objects
 from ..dates import utc, utc_now
-from .known_records import ORGANIZATION_ID, RESOURCE_IDS
-from .messages import to_column
-from .object_writer import set_extras
+from .known_records import ORGANIZATION_ID, RESOURCE_IDS, extras_of
+from .messages import HarvestMessage, MessageCode, to_column
+from .object_writer import PAGED, set_extras
 from .record import loose_spelling, spellings
+from .sources import our_names
 
 log = logging.getLogger(__name__)
 
@@ -26,7 +34,16 @@ _source = harvest.SOURCE
 _job = harvest.JOB
 _object = harvest.OBJECT
 _extra = harvest.OBJECT_EXTRA
-_error = harvest.OBJECT_ERROR
+_package = model.Package.__table__
+
+_ATTEMPTS = 5
+"""How often ckanext-harvest sends an object whose consumer does not come back."""
+
+GIVEN_UP = HarvestMessage(
+    "The import of this record has ended its consumer five times, so it was given up. Look into the log of the "
+    "fetch consumer, and whether the machine ran out of memory. The next job tries again",
+    MessageCode.GIVEN_UP,
+)
 
 
 # Objects to import
@@ -38,10 +55,16 @@ class PendingObject:
 
     id: str
     guid: str
-    url: str
+    state: str
     content: str | None
     package_id: str | None
+    job_id: str
     extras: dict[str, str]
+
+    @property
+    def url(self) -> str:
+        """The URL of its record."""
+        return self.extras.get("dataset_url") or self.extras.get("catalog_url") or self.guid
 
     @property
     def is_deletion(self) -> bool:
@@ -58,82 +81,27 @@ class PendingObject:
 
 
 def load(object_ids: Sequence[str]) -> list[PendingObject]:
-    """Return objects in the given order, read by one query. Ids without an object are left out."""
-    extras = (
-        sa.select(
-            _extra.c.harvest_object_id.label("id"),
-            sa.func.jsonb_object_agg(_extra.c.key, _extra.c.value).label("extras"),
+    """Return objects in the given order. Ids without an object are left out."""
+    extras = extras_of(object_ids)
+    rows = model.Session.execute(sa.select(_object).where(_object.c.id.in_(object_ids)))
+    found = {
+        row.id: PendingObject(
+            id=row.id,
+            guid=row.guid,
+            state=row.state,
+            content=row.content,
+            package_id=row.package_id,
+            job_id=row.harvest_job_id,
+            extras=extras[row.id],
         )
-        .where(_extra.c.harvest_object_id.in_(object_ids))
-        .group_by(_extra.c.harvest_object_id)
-        .subquery()
-    )
-    columns = (_object.c.id, _object.c.guid, _object.c.content, _object.c.package_id)
-    rows = model.Session.execute(
-        sa.select(*columns, extras.c.extras)
-        .select_from(_object.outerjoin(extras, extras.c.id == _object.c.id))
-        .where(_object.c.id.in_(object_ids))
-    )
-    found = {}
-    for row in rows:
-        own = row.extras or {}
-        url = own.get("dataset_url") or own.get("catalog_url") or row.guid
-        found[row.id] = PendingObject(row.id, row.guid, url, row.content, row.package_id, own)
+        for row in rows
+    }
     return [found[object_id] for object_id in object_ids if object_id in found]
 
 
-def extras_of(object_id: str) -> dict[str, str]:
-    """Return the extras of an object."""
-    rows = model.Session.execute(
-        sa.select(_extra.c.key, _extra.c.value).where(_extra.c.harvest_object_id == object_id)
-    )
-    return {key: value for key, value in rows}
-
-
-def in_state(object_ids: Sequence[str], state: str) -> list[str]:
-    """Return the objects that are in a state, in the given order."""
-    found = set(_ids(_object.c.id.in_(object_ids), _object.c.state == state))
-    return [object_id for object_id in object_ids if object_id in found]
-
-
-def of_package(package_id: str, among: Sequence[str]) -> list[str]:
-    """Return the objects of a package."""
-    return _ids(_object.c.package_id == package_id, _object.c.id.in_(among))
-
-
-def _ids(*conditions: Any) -> list[str]:
-    return list(model.Session.execute(sa.select(_object.c.id).where(*conditions)).scalars())
-
-
-def urls_of(object_ids: Sequence[str]) -> list[str]:
-    """Return the URLs of the records of some objects."""
-    url = sa.func.max(_extra.c.value)
-    return list(
-        model.Session.execute(
-            sa.select(sa.func.coalesce(url.filter(_extra.c.key == "dataset_url"), url))
-            .where(
-                _extra.c.harvest_object_id.in_(object_ids),
-                _extra.c.key.in_(("dataset_url", "catalog_url")),
-            )
-            .group_by(_extra.c.harvest_object_id)
-        ).scalars()
-    )
-
-
-def packages_of(object_ids: Sequence[str]) -> list[str]:
-    """Return the packages of some objects, including packages that the objects will take over."""
-    return list(
-        model.Session.execute(
-            sa.select(_object.c.package_id)
-            .where(_object.c.id.in_(object_ids), _object.c.package_id.is_not(None))
-            .distinct()
-        ).scalars()
-    )
-
-
-def waiting_object(source_id: str, guid: str) -> str | None:
+def waiting_object(source_id: str, guid: str) -> PendingObject | None:
     """Return the newest object with a guid that is still to be imported."""
-    object_id: str | None = model.Session.execute(
+    object_id = model.Session.execute(
         sa.select(_object.c.id)
         .where(
             _object.c.harvest_source_id == source_id,
@@ -143,20 +111,7 @@ def waiting_object(source_id: str, guid: str) -> str | None:
         .order_by(_object.c.gathered.desc())
         .limit(1)
     ).scalar()
-    return object_id
-
-
-def is_of_an_ended_job(object_id: str) -> bool:
-    """Return whether an object's job has finished. It was aborted; a later job may contradict it."""
-    statement = (
-        sa.select(_job.c.status)
-        .select_from(_object.join(_job, _job.c.id == _object.c.harvest_job_id))
-        .where(_object.c.id == object_id)
-    )
-    return bool(model.Session.execute(statement).scalar() == "Finished")
-
-
-# What earlier imports left
+    return next(iter(load([object_id])), None) if object_id else None
 
 
 def earlier_packages(source_id: str, names: Mapping[str, Collection[str]]) -> dict[str, str]:
@@ -214,43 +169,72 @@ def earlier_packages(source_id: str, names: Mapping[str, Collection[str]]) -> di
 def earlier_contents(object_ids: Sequence[str]) -> dict[str, str]:
     """Return, by object id, the content of the current object with the same package or else guid."""
     before = _object.alias()
-    found: dict[str, str] = {}
-    for same in (
-        before.c.guid == _object.c.guid,
-        before.c.package_id == _object.c.package_id,
-    ):
-        rows = model.Session.execute(
-            sa.select(_object.c.id, before.c.content)
-            .select_from(
-                _object.join(
-                    before,
-                    sa.and_(
-                        same,
-                        before.c.harvest_source_id == _object.c.harvest_source_id,
-                        before.c.current.is_(True),
-                        before.c.id != _object.c.id,
-                    ),
-                )
-            )
-            .where(_object.c.id.in_(object_ids), before.c.content.is_not(None))
-        )
-        found |= {object_id: content for object_id, content in rows}
-    return found
+    is_current = sa.and_(
+        before.c.harvest_source_id == _object.c.harvest_source_id,
+        before.c.current.is_(True),
+        before.c.id != _object.c.id,
+    )
+    has_package = before.c.package_id == _object.c.package_id
+    rows = model.Session.execute(
+        sa.select(_object.c.id, before.c.content)
+        .join(before, is_current & ((before.c.guid == _object.c.guid) | has_package))
+        .where(_object.c.id.in_(object_ids), before.c.content.is_not(None))
+        .order_by(has_package.nulls_first())
+    )
+    return {object_id: content for object_id, content in rows}
 
 
-def is_current_elsewhere(package_id: str, source_id: str, *, active_only: bool = False) -> bool:
-    """Return whether another source has the package too, so that this one must not delete it.
+def is_current_elsewhere(
+    source_id: str,
+    *,
+    package_id: str | None = None,
+    organization_id: str | None = None,
+    active_only: bool = False,
+) -> bool:
+    """Return whether another source has the package or organization too, so that this one must not delete it.
 
     :param active_only: ignore deleted sources: their packages may be taken over.
     """
     found = sa.exists().where(
-        _object.c.package_id == package_id,
         _object.c.current.is_(True),
         _object.c.harvest_source_id != source_id,
+        _source.c.id == _object.c.harvest_source_id,
     )
+    if package_id is not None:
+        found = found.where(_object.c.package_id == package_id)
+    if organization_id is not None:
+        found = found.where(
+            _extra.c.harvest_object_id == _object.c.id,
+            _extra.c.key == ORGANIZATION_ID,
+            _extra.c.value == organization_id,
+        )
     if active_only:
-        found = found.where(_source.c.id == _object.c.harvest_source_id, _source.c.active.is_(True))
+        found = found.where(_source.c.active.is_(True))
     return bool(model.Session.execute(sa.select(found)).scalar())
+
+
+def active_packages(organization_id: str) -> list[str]:
+    """Return the ids of all packages that an organization owns and that are not deleted."""
+    return list(
+        model.Session.execute(
+            sa.select(_package.c.id)
+            .where(_package.c.owner_org == organization_id, _package.c.state != "deleted")
+            .order_by(_package.c.id)
+        ).scalars()
+    )
+
+
+def count_packages(organization_id: str, source_id: str) -> tuple[int, int]:
+    """Return how many packages of an organization this source harvested, and how many it did not."""
+    owned = active_packages(organization_id)
+    harvested = model.Session.execute(
+        sa.select(sa.func.count(sa.distinct(_object.c.package_id))).where(
+            _object.c.package_id.in_(owned),
+            _object.c.current.is_(True),
+            _object.c.harvest_source_id == source_id,
+        )
+    ).scalar_one()
+    return harvested, len(owned) - harvested
 
 
 # Current objects
@@ -355,7 +339,7 @@ def add_error(object_id: str, message: str) -> None:
         "stage": "Import",
         "created": utc(utc_now()),
     }
-    _insert_if_there(_error, row, _object.c.id == object_id)
+    _insert_if_there(harvest.OBJECT_ERROR, row, _object.c.id == object_id)
     model.Session.commit()
 
 
@@ -428,9 +412,119 @@ def finish(done: Sequence[str], failed: Sequence[str]) -> None:
     model.Session.commit()
 
 
-def hand_on(object_ids: Sequence[str]) -> None:
-    """Make the first of some followers the lead of the others, waiting for a consumer. Commits."""
-    lead, *followers = object_ids
-    set_extras([(lead, "page", json.dumps(followers))])
-    model.Session.execute(sa.update(_object).where(_object.c.id == lead).values(state="WAITING"))
+def send_alone(object_ids: Collection[str]) -> None:
+    """Make objects wait for consumers of their own, and commit. ``ckan harvester run`` sends their messages."""
+    _wait(_object.c.id.in_(object_ids))
+
+
+def _wait(*conditions: Any) -> None:
+    model.Session.execute(
+        sa.update(_object)
+        .where(*conditions)
+        .values(state="WAITING")
+        .execution_options(synchronize_session=False)
+    )
     model.Session.commit()
+
+
+# Interrupted jobs and objects
+
+
+def resume() -> None:
+    """Put interrupted jobs and objects back to work.
+
+    An unexpected error is logged, so that ckanext-harvest can still do its own work for all sources.
+    """
+    for step in (
+        _report_given_up,
+        _wake_orphans,
+        _resend_jobs,
+        _wake_lost,
+    ):
+        try:
+            step()
+        except redis.exceptions.RedisError as error:
+            log.warning("Redis does not answer (%s): the next harvester run resumes jobs", error)
+        except Exception as error:
+            if is_loss(error):
+                raise
+            log.exception("Interrupted harvest jobs could not be resumed")
+            model.Session.rollback()
+
+
+def report_abort(job_id: str) -> None:
+    """Report that a job of our source types was aborted, unless it had ended or been aborted before."""
+    ours = sa.select(_source.c.id).where(_source.c.type.in_(our_names()))
+    ended = model.Session.execute(
+        sa.update(_job)
+        .where(_job.c.id == job_id, _job.c.finished.is_(None), _job.c.source_id.in_(ours))
+        .values(finished=utc(utc_now()))
+        .execution_options(synchronize_session=False)
+    )
+    if ended.rowcount:
+        words = "The job was aborted. The next job does what this one has not done"
+        add_job_error(job_id, HarvestMessage(words, MessageCode.ABORTED))
+
+
+def _running(*conditions: Any) -> list[str]:
+    """Return the ids of objects of running jobs of our source types."""
+    tables = _object.join(_job, _job.c.id == _object.c.harvest_job_id)
+    statement = (
+        sa.select(_object.c.id)
+        .select_from(tables.join(_source, _source.c.id == _object.c.harvest_source_id))
+        .where(_job.c.status == "Running", _source.c.type.in_(our_names()), *conditions)
+    )
+    return list(model.Session.execute(statement).scalars())
+
+
+def _report_given_up() -> None:
+    """Report the objects as errors that ckanext-harvest has given up without a message, after five attempts."""
+    given_up = (_object.c.state == "ERROR", _object.c.report_status.is_(None))
+    ids = _running(*given_up, _object.c.retry_times >= _ATTEMPTS)
+    for object_id in ids:
+        add_error(object_id, GIVEN_UP)
+    finish([], ids)
+
+
+def _wake_orphans() -> None:
+    """Make followers wait for a consumer of their own if their lead ended without them."""
+    lead, page = _object.alias("lead"), _extra.alias("page")
+    followers = (
+        sa.select(sa.func.jsonb_array_elements_text(sa.cast(page.c.value, JSONB)))
+        .select_from(page.join(lead, lead.c.id == page.c.harvest_object_id))
+        .where(page.c.key == "page", lead.c.state.in_(("COMPLETE", "ERROR")))
+    )
+    _wait(_object.c.state == PAGED, _object.c.id.in_(followers))
+
+
+def _wake_lost() -> None:
+    """Make objects wait again that a consumer had begun, if no message of the queue names them any more.
+
+    This happens if a consumer is killed and Redis is emptied. If the consumer is still at work, the object is
+    imported twice, which changes nothing.
+    """
+    begun = _object.c.state.in_(("FETCH", "IMPORT"))
+    _wait(begun, _object.c.id.in_(unqueued_objects(_running(begun))))
+
+
+def _resend_jobs() -> None:
+    """Queue running jobs again that wait for their gather but are in no queue.
+
+    ckanext-harvest resends objects, but not jobs. A job gets lost if Redis was away when it was to be
+    queued, or if the database was away when a consumer took it. Works only with queues in Redis.
+    """
+    lost = unqueued_jobs(
+        model.Session.execute(
+            sa.select(_job.c.id)
+            .select_from(_job.join(_source, _source.c.id == _job.c.source_id))
+            .where(
+                _job.c.status == "Running",
+                _job.c.gather_finished.is_(None),
+                _source.c.active.is_(True),
+                _source.c.type.in_(our_names()),
+            )
+        ).scalars()
+    )
+    for job_id in lost:
+        log.warning("Harvest job %s was in no queue: it is gathered again", job_id)
+    publish_jobs(lost)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -41,21 +40,6 @@ STATUS = {
 _job = harvest.JOB
 _object = harvest.OBJECT
 _extra = harvest.OBJECT_EXTRA
-_error = harvest.OBJECT_ERROR
-
-
-@dataclass(frozen=True, slots=True)
-class ObjectRow:
-    """A harvest object that is not written yet."""
-
-    guid: str
-    state: str
-    extras: dict[str, str]
-    content: str | None = None
-    package_id: str | None = None
-    report_status: str | None = None
-    error: str | None = None
-    id: str = field(default_factory=lambda: str(uuid.uuid4()))
 
 
 class ObjectWriter:
@@ -70,7 +54,9 @@ class ObjectWriter:
         self._job_id = job_id
         self._source_id = source_id
         self._now = utc(now)
-        self._rows: list[ObjectRow] = []
+        self._objects: list[dict[str, Any]] = []
+        self._extras: list[dict[str, Any]] = []
+        self._errors: list[dict[str, Any]] = []
         self._to_import: list[str] = []
         """Ids of the objects to import, in the order of writing."""
         self._current_extras: list[tuple[str, str, str | None]] = []
@@ -88,7 +74,7 @@ class ObjectWriter:
         if sighting and sighting.warnings:
             extras["warnings"] = json_text(list(sighting.warnings))
         if change.kind is RecordClass.UNCHANGED:
-            self._add(ObjectRow(change.guid, "COMPLETE", extras, report_status="not modified"))
+            self._add(change.guid, extras, state="COMPLETE", report_status="not modified")
             if known and known.object_id and sighting:
                 update: dict[str, str | None] = {}
                 if known.fingerprint != sighting.fingerprint:
@@ -124,11 +110,11 @@ class ObjectWriter:
         owner = known or change.adopted
         if owner and owner.organization_id:
             extras["organization_id"] = owner.organization_id
-        self._add(
-            ObjectRow(
+        self._to_import.append(
+            self._add(
                 change.guid,
-                GATHERED,
                 extras,
+                state=GATHERED,
                 content=contents.as_json() if contents else None,
                 package_id=owner.package_id if owner else None,
             )
@@ -151,8 +137,16 @@ class ObjectWriter:
         self._to_import = [object_id for object_id in self._to_import if object_id not in ids]
 
     def failed(self, url: str, guid: str, error: str) -> None:
-        extras = {"dataset_url": url}
-        self._add(ObjectRow(guid, "ERROR", extras, report_status="errored", error=error))
+        object_id = self._add(guid, {"dataset_url": url}, state="ERROR", report_status="errored")
+        self._errors.append(
+            {
+                "id": str(uuid.uuid4()),
+                "harvest_object_id": object_id,
+                "message": to_column(error),
+                "stage": "Fetch",
+                "created": self._now,
+            }
+        )
 
     def kept(self, absent: AbsentRecord) -> None:
         known, since = absent.known, absent.forbidden_since
@@ -173,21 +167,15 @@ class ObjectWriter:
         set_extras(self._current_extras)
 
     def new_urls(self) -> list[str]:
-        """Return the URLs of the job's new datasets that take over no package. Call it after :meth:`finish`."""
-        status, url = _extra.alias(), _extra.alias()
+        """Return the URLs of the datasets to import that have no package yet. Call it after :meth:`finish`."""
         rows = model.Session.execute(
-            sa.select(url.c.value)
-            .select_from(
-                _object.join(status, status.c.harvest_object_id == _object.c.id).join(
-                    url, url.c.harvest_object_id == _object.c.id
-                )
-            )
+            sa.select(_extra.c.value)
+            .join(_object, _object.c.id == _extra.c.harvest_object_id)
             .where(
                 _object.c.harvest_job_id == self._job_id,
+                _object.c.state == GATHERED,
                 _object.c.package_id.is_(None),
-                status.c.key == "status",
-                status.c.value == STATUS[RecordClass.NEW],
-                url.c.key == "dataset_url",
+                _extra.c.key == "dataset_url",
             )
         )
         return list(rows.scalars())
@@ -219,54 +207,49 @@ class ObjectWriter:
         model.Session.commit()
         return leads
 
-    def _add(self, row: ObjectRow) -> None:
-        self._rows.append(row)
-        if row.state == GATHERED:
-            self._to_import.append(row.id)
-        if len(self._rows) >= self.BATCH:
+    def _add(
+        self,
+        guid: str,
+        extras: dict[str, str],
+        *,
+        state: str,
+        content: str | None = None,
+        package_id: str | None = None,
+        report_status: str | None = None,
+    ) -> str:
+        """Write an object with the next batch, and return its id."""
+        if len(self._objects) >= self.BATCH:
             self._flush()
+        object_id = str(uuid.uuid4())
+        self._objects.append(
+            {
+                "id": object_id,
+                "guid": guid,
+                "current": False,
+                "gathered": self._now,
+                "content": content,
+                "state": state,
+                "retry_times": 0,
+                "harvest_job_id": self._job_id,
+                "harvest_source_id": self._source_id,
+                "package_id": package_id,
+                "report_status": report_status,
+                "import_finished": None if state == GATHERED else self._now,
+            }
+        )
+        self._extras += [_extra_row(object_id, key, extras[key]) for key in extras]
+        return object_id
 
     def _flush(self) -> None:
         """Write the collected rows and commit."""
-        rows, self._rows = self._rows, []
-        if not rows:
-            return
-        _insert(_object, [self._object_row(row) for row in rows])
-        _insert(
-            _extra, [_extra_row(row.id, key, row.extras[key]) for row in rows for key in row.extras]
-        )
-        _insert(
-            _error,
-            [
-                {
-                    "id": str(uuid.uuid4()),
-                    "harvest_object_id": row.id,
-                    "message": to_column(row.error),
-                    "stage": "Fetch",
-                    "created": self._now,
-                }
-                for row in rows
-                if row.error
-            ],
-        )
+        for table, rows in (
+            (_object, self._objects),
+            (_extra, self._extras),
+            (harvest.OBJECT_ERROR, self._errors),
+        ):
+            _insert(table, rows)
+            rows.clear()
         model.Session.commit()
-
-    def _object_row(self, row: ObjectRow) -> dict[str, Any]:
-        done = row.state in ("COMPLETE", "ERROR")
-        return {
-            "id": row.id,
-            "guid": row.guid,
-            "current": False,
-            "gathered": self._now,
-            "content": row.content,
-            "state": row.state,
-            "retry_times": 0,
-            "harvest_job_id": self._job_id,
-            "harvest_source_id": self._source_id,
-            "package_id": row.package_id,
-            "report_status": row.report_status,
-            "import_finished": self._now if done else None,
-        }
 
 
 def _insert(table: Any, rows: list[dict[str, Any]]) -> None:

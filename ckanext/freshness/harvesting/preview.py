@@ -23,9 +23,9 @@ from ..ckan_adapter import harvest
 from ..ckan_adapter.core import job_from_id, model
 from ..dates import aware, utc_now, utc_text
 from ..settings import brake_limits
-from . import elsewhere, holds
+from . import holds
 from .document_memory import DocumentMemory
-from .job_report import coded, not_harvested, nothing_found
+from .job_report import coded, harvested_elsewhere, not_harvested, nothing_found
 from .known_records import content_of, records_of_source, unmapped_properties
 from .messages import code_of
 from .record import Contents, KnownRecord, Record
@@ -172,7 +172,7 @@ def preview(source: Any, *, now: datetime, tell: Tell | None = None) -> Preview:
         source_type,
         result.source,
         DocumentMemory(source.id, read_only=True),
-        records_of_source(source.id, source_type.adopts, organizations=source_type.organizations),
+        records_of_source(source.id, source_type.adopts),
         _Lists(result),
         now=now,
         unmapped=unmapped_properties(source.id),
@@ -191,8 +191,7 @@ def preview(source: Any, *, now: datetime, tell: Tell | None = None) -> Preview:
     for entries in lists:
         entries.sort(key=lambda entry: entry.url)
     new = [entry.url for entry in result.changes[RecordClass.NEW] if entry.package_id is None]
-    twice = [each.in_words() for each in elsewhere.find(source.id, new)]
-    result.source_warnings = [*found.source_warnings, *twice]
+    result.source_warnings = [*found.source_warnings, *harvested_elsewhere(source.id, new)]
     model.Session.rollback()
     return result
 

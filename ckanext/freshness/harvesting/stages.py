@@ -21,15 +21,15 @@ import sqlalchemy as sa
 from ..ckan_adapter import database, harvest
 from ..ckan_adapter.core import SearchIndexError, model
 from ..ckan_adapter.database import is_loss, locked, locked_if_free
-from ..ckan_adapter.harvest import publish_objects
 from ..ckan_adapter.packages import without_solr_commits
 from ..dates import utc_now
 from ..settings import brake_limits
 from ..status import indexing
-from . import elsewhere, holds, job_report, known_records, object_states, object_writer
+from . import holds, job_report, known_records, object_states, object_writer
 from .document_memory import DocumentMemory
 from .legal_values import json_text
 from .messages import HarvestMessage, MessageCode
+from .object_states import PendingObject
 from .object_writer import PAGED, ObjectWriter, set_extras
 from .packages.writer import ImportFailed, PackageWriter
 from .source_config import ConfigError
@@ -43,7 +43,7 @@ PAGE_SIZE = 50
 """How many records one message of the fetch queue carries."""
 
 PAGE_TIME = 90.0
-"""Seconds after which the rest of a page becomes a new message. After 180 s the queue would resend all."""
+"""Seconds after which the rest of a page waits for messages of its own."""
 
 _DONE = frozenset({"added", "updated", "deleted", "not modified"})
 """The report statuses of objects whose import has succeeded."""
@@ -77,10 +77,7 @@ def gather_job(source_type: SourceType, job: Any) -> list[str] | None:
 
 
 def gather(
-    source_type: SourceType,
-    job_id: str,
-    *,
-    now: datetime | None = None,
+    source_type: SourceType, job_id: str, *, now: datetime | None = None
 ) -> list[str] | None:
     """Crawl a job's source and write the job's harvest objects.
 
@@ -89,7 +86,15 @@ def gather(
     now = now or utc_now()
     try:
         database.refuse_missing_tables()
-        return _gather_again_after_a_loss(source_type, job_id, now)
+        try:
+            return _gather_once(source_type, job_id, now)
+        except sa.exc.SQLAlchemyError as error:
+            # A deadlock and a cancelled statement are worth another try, too: a gather can be repeated.
+            if not (is_loss(error) or isinstance(error, sa.exc.OperationalError)):
+                raise
+            log.exception("The database broke off the gather of a harvest job; once more")
+            model.Session.rollback()
+            return _gather_once(source_type, job_id, now)
     except BaseException as error:
         model.Session.rollback()
         # A job whose database is away stays as it is, and is queued again when the database is back.
@@ -97,18 +102,6 @@ def gather(
         if isinstance(error, _STOPS):
             raise
         return None
-
-
-def _gather_again_after_a_loss(source_type: SourceType, job_id: str, now: datetime) -> list[str]:
-    try:
-        return _gather_once(source_type, job_id, now)
-    except sa.exc.SQLAlchemyError as error:
-        # A deadlock and a cancelled statement are worth another try, too: a gather can be repeated.
-        if not (is_loss(error) or isinstance(error, sa.exc.OperationalError)):
-            raise
-        log.exception("The database broke off the gather of a harvest job; it is tried once more")
-        model.Session.rollback()
-        return _gather_once(source_type, job_id, now)
 
 
 def _end_gather(job_id: str, error: BaseException) -> None:
@@ -165,26 +158,18 @@ def _gather_once(source_type: SourceType, job_id: str, now: datetime) -> list[st
             return []
         object_writer.discard_attempt(job_id)
         source = source_of(harvest.source_row(job.source_id))
-        writer = ObjectWriter(job_id, source.id, now)
-        return _gather(source_type, source, job_id, now, writer)
+        return _gather(source_type, source, job_id, now)
 
 
-def _gather(
-    source_type: SourceType,
-    source: Source,
-    job_id: str,
-    now: datetime,
-    writer: ObjectWriter,
-) -> list[str]:
+def _gather(source_type: SourceType, source: Source, job_id: str, now: datetime) -> list[str]:
+    writer = ObjectWriter(job_id, source.id, now)
     memory = DocumentMemory(source.id)
     decisions = holds.decisions_for_job(source.id)
     found = survey(
         source_type,
         source,
         memory,
-        known_records.records_of_source(
-            source.id, source_type.adopts, organizations=source_type.organizations
-        ),
+        known_records.records_of_source(source.id, source_type.adopts),
         writer,
         now=now,
         unmapped=known_records.unmapped_properties(source.id),
@@ -192,19 +177,19 @@ def _gather(
         released=decisions.released,
         held=decisions.held,
     )
-    for line in found.container_errors:
-        object_states.add_job_error(job_id, line)
+    errors = list(found.container_errors)
     if found.brake:
         package = model.Package.get(source.id)
-        name = package.name if package else source.id
-        object_states.add_job_error(job_id, brake_message(found.brake, name))
+        errors.append(brake_message(found.brake, package.name if package else source.id))
     if (nothing := job_report.nothing_found(found)) is not None:
-        object_states.add_job_error(job_id, nothing)
+        errors.append(nothing)
+    for error in errors:
+        object_states.add_job_error(job_id, error)
     writer.finish()
     warnings: list[str] = list(found.source_warnings)
     if not found.current:
         # Only before the first harvest: it reads the records of all other sources.
-        warnings += [each.in_words() for each in elsewhere.find(source.id, writer.new_urls())]
+        warnings += job_report.harvested_elsewhere(source.id, writer.new_urls())
     holds.set_hold(source.id, job_id, found.brake, now)
     object_writer.prune_unchanged(source.id, job_id)
     job_report.keep(source.id, job_id, found, warnings)
@@ -265,24 +250,22 @@ def import_(lead: Any) -> bool | Literal["unchanged"]:
         # The queue sends it again. A later job may have found or deleted its record since.
         log.info("Harvest object %s has been imported: not imported again", lead_id)
         return lead.report_status == "deleted" or "unchanged"
-    ids, rest = [lead_id], list[str]()
+    ids = [lead_id]
     try:
         database.refuse_missing_tables()
-        followers = json.loads(object_states.extras_of(lead_id).get("page", "[]"))
-        ids += object_states.in_state(followers, PAGED)
-        with locked(*_locks(source_id, ids)):
-            # Another consumer may have imported them while this one waited for the locks.
-            ids = [lead_id, *object_states.in_state(ids[1:], PAGED)]
-            failed, rest = _import_page(source_id, ids)
-            done = set(ids) - failed - set(rest) - {lead_id}
-            object_states.finish(sorted(done), sorted(failed - {lead_id}))
+        with locked(*_locks(source_id, _page(lead_id))):
+            # Another consumer may have imported the followers while this one waited for the locks.
+            page = _page(lead_id)
+            ids = [item.id for item in page]
+            done, failed = _import_page(source_id, page)
+            object_states.finish(sorted(done - {lead_id}), sorted(failed - {lead_id}))
+            # After 180 s the queue would resend the message of the whole page.
+            object_states.send_alone(set(ids) - done - failed)
     except BaseException as error:
         if _ends_consumer(error):
             raise
-        failed, rest = _fail(error, ids), []
+        failed = _fail(error, ids)
         object_states.finish([], ids[1:])
-    if rest:
-        _hand_on(rest)
     try:
         if not object_states.read_again(lead, lead_id, source_id):
             log.info("Harvest object %s is gone, because its source was cleared", lead_id)
@@ -293,21 +276,26 @@ def import_(lead: Any) -> bool | Literal["unchanged"]:
     return lead_id not in failed
 
 
+def _page(lead_id: str) -> list[PendingObject]:
+    """Return a lead with those of its followers that are still to be imported."""
+    lead = object_states.load([lead_id])
+    followers = json.loads(lead[0].extras.get("page", "[]")) if lead else []
+    return lead + [item for item in object_states.load(followers) if item.state == PAGED]
+
+
+def _locks(source_id: str, page: Sequence[PendingObject]) -> list[str]:
+    """Return the names of the locks that an import of some objects needs.
+
+    A lock on a record excludes other consumers of the same source. A lock on a package excludes another
+    source that would take over the same package.
+    """
+    records = [f"record {source_id} {item.url}" for item in page]
+    return records + [f"package {item.package_id}" for item in page if item.package_id]
+
+
 def _ends_consumer(error: BaseException) -> bool:
     """Decide whether an error of an import ends its consumer. The queue then sends the objects again."""
     return isinstance(error, _STOPS) or is_loss(error)
-
-
-def _hand_on(rest: Sequence[str]) -> None:
-    """Put the rest of a page on the fetch queue. If that fails, ``ckan harvester run`` does it."""
-    try:
-        object_states.hand_on(rest)
-        publish_objects(rest[:1])
-    except BaseException as error:
-        if _ends_consumer(error):
-            raise
-        model.Session.rollback()
-        log.exception("The rest of a page of records could not be put on the fetch queue")
 
 
 def _fail(error: BaseException, ids: Sequence[str]) -> set[str]:
@@ -317,73 +305,54 @@ def _fail(error: BaseException, ids: Sequence[str]) -> set[str]:
     """
     model.Session.rollback()
     for position, object_id in enumerate(ids):
-        _log_failure(error, object_id, with_traceback=not position)
+        if not isinstance(error, _PLAIN_ERRORS):
+            traceback = None if position else error
+            log.error("Harvest object %s could not be imported", object_id, exc_info=traceback)
         object_states.add_error(object_id, _error_message(error, object_id))
     return set(ids)
 
 
-def _log_failure(error: BaseException, object_id: str, *, with_traceback: bool = True) -> None:
-    if not isinstance(error, _PLAIN_ERRORS):
-        traceback = error if with_traceback else None
-        log.error("Harvest object %s could not be imported", object_id, exc_info=traceback)
-
-
-def _locks(source_id: str, ids: Sequence[str]) -> list[str]:
-    """Return the names of the locks that an import of some objects needs.
-
-    A lock on a record excludes other consumers of the same source. A lock on a package excludes another
-    source that would take over the same package.
-    """
-    records = [f"record {source_id} {url}" for url in object_states.urls_of(ids)]
-    return records + [f"package {package}" for package in object_states.packages_of(ids)]
-
-
-def _import_page(source_id: str, ids: Sequence[str]) -> tuple[set[str], list[str]]:
+def _import_page(source_id: str, page: Sequence[PendingObject]) -> tuple[set[str], set[str]]:
     """Import objects in order, and see that Solr has their packages.
 
-    :returns: the ids that failed, and the ids for which there was no time.
+    :returns: the ids that are done, and those that failed. For the others there was no time.
     """
-    source = harvest.source_row(source_id)
-    pending = object_states.load(ids)
-    writer = PackageWriter(source, pending)
-    with without_solr_commits():
-        failed, rest = _import_each(writer, pending)
-    for failure in _index(writer.marks):
-        for object_id in object_states.of_package(failure.package_id, ids):
-            object_states.add_error(object_id, _error_message(failure.error, object_id))
-            failed.add(object_id)
-    return failed, rest
-
-
-def _import_each(
-    writer: PackageWriter, pending: Sequence[object_states.PendingObject]
-) -> tuple[set[str], list[str]]:
+    done, failed = set[str](), set[str]()
+    if not page:
+        return done, failed
+    writer = PackageWriter(harvest.source_row(source_id), page)
     end = time.monotonic() + PAGE_TIME
-    failed: set[str] = set()
-    for position, item in enumerate(pending):
-        if position and time.monotonic() >= end:
-            return failed, [left.id for left in pending[position:]]
-        marks = dict(writer.marks)
-        try:
-            warnings = writer.write(item)
-        except BaseException as error:
-            if _ends_consumer(error):
-                raise
-            # If the package was written, its mark stays for the next refresh.
-            writer.marks = marks
-            # A hook of another extension may raise anything. That fails this record, and the rest of the
-            # page is still imported.
-            _log_failure(error, item.id)
-            model.Session.rollback()
-            object_states.add_error(item.id, _error_message(error, item.id))
-            failed.add(item.id)
-        else:
-            if warnings:
-                # Add to those of gather, without repeating those of an earlier import of the object.
-                earlier = json.loads(item.extras.get("warnings", "[]"))
-                text = json_text(list(dict.fromkeys([*earlier, *warnings])))
-                set_extras([(item.id, "warnings", text)])
-    return failed, []
+    with without_solr_commits():
+        for item in page:
+            marks = dict(writer.marks)
+            try:
+                _import_one(writer, item)
+            except BaseException as error:
+                if _ends_consumer(error):
+                    raise
+                # A hook of another extension may raise anything. That fails this record, and the rest of the
+                # page is still imported. If the package was written, its mark stays for the next refresh.
+                writer.marks = marks
+                failed |= _fail(error, [item.id])
+            else:
+                done.add(item.id)
+            if time.monotonic() >= end:
+                break
+    for failure in _index(writer.marks):
+        for item in object_states.load(sorted(done)):
+            if item.package_id == failure.package_id:
+                object_states.add_error(item.id, _error_message(failure.error, item.id))
+                done.remove(item.id)
+                failed.add(item.id)
+    return done, failed
+
+
+def _import_one(writer: PackageWriter, item: PendingObject) -> None:
+    if warnings := writer.write(item):
+        # Add to those of gather, without repeating those of an earlier import of the object.
+        earlier = json.loads(item.extras.get("warnings", "[]"))
+        text = json_text(list(dict.fromkeys([*earlier, *warnings])))
+        set_extras([(item.id, "warnings", text)])
 
 
 def _index(marks: Mapping[str, datetime]) -> list[indexing.IndexFailure]:
@@ -426,5 +395,5 @@ def _error_message(error: BaseException, object_id: str) -> str:
 
 def original_url(harvest_object_id: str) -> str | None:
     """Return the record's own URL at the source."""
-    extras = object_states.extras_of(harvest_object_id)
-    return extras.get("dataset_url") or extras.get("catalog_url")
+    found = object_states.load([harvest_object_id])
+    return found[0].url if found else None

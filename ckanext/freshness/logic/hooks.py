@@ -26,7 +26,7 @@ from ..ckan_adapter import database
 from ..ckan_adapter.core import IS_2_12, form_mistakes, model, own_extras, site_names
 from ..ckan_adapter.packages import package_extras, reindex_source
 from ..dates import parse_date, utc_now
-from ..harvesting import interrupted, job_report, sources
+from ..harvesting import job_report, object_states, sources
 from ..harvesting.source_config import ConfigError
 from ..harvesting.sources import source_type_named, url_mistake
 from ..model import DatasetFreshness
@@ -389,7 +389,7 @@ def harvest_jobs_run(
     fails.
     """
     tk.check_access("harvest_jobs_run", context, data_dict)
-    interrupted.resume()
+    object_states.resume()
     return original(context, data_dict)
 
 
@@ -400,7 +400,7 @@ def harvest_job_abort(
     """Abort a job, and say so in its report. Otherwise the job would look as if it had ended by itself."""
     tk.check_access("harvest_job_abort", context, data_dict)
     job: dict[str, Any] = original(context, data_dict)
-    interrupted.report_abort(job["id"])
+    object_states.report_abort(job["id"])
     return job
 
 

@@ -9,7 +9,7 @@ import ckan.plugins.toolkit as tk
 
 from ...ckan_adapter.core import model
 from ...ckan_adapter.packages import rebuild
-from .. import known_records, legal_values, object_states
+from .. import legal_values, object_states
 from ..object_states import PendingObject
 from ..record import Record
 from . import ckan_actions
@@ -60,7 +60,7 @@ class OrganizationWriter:
         warnings: list[str] = []
         is_removed = False
         if group is not None and group.state == "active":
-            harvested, others = known_records.count_packages(group.id, self._source_id)
+            harvested, others = object_states.count_packages(group.id, self._source_id)
             if harvested:
                 raise OrganizationInUse(
                     f"the organization {group.name} stays for now: {harvested} harvested datasets of it "
@@ -76,7 +76,9 @@ class OrganizationWriter:
         if (
             group is not None
             and is_removed
-            and not known_records.is_organization_elsewhere(group.id, self._source_id)
+            and not object_states.is_current_elsewhere(
+                self._source_id, organization_id=group.id, active_only=True
+            )
         ):
             tk.get_action("organization_delete")(self._context(), {"id": group.id})
         else:
@@ -93,8 +95,8 @@ class OrganizationWriter:
         known = (extras.get("organization_id"), extras.get("adopted"), made)
         for group_id in known:
             group = model.Group.get(group_id) if group_id else None
-            if group is not None and not known_records.is_organization_elsewhere(
-                group.id, self._source_id
+            if group is not None and not object_states.is_current_elsewhere(
+                self._source_id, organization_id=group.id, active_only=True
             ):
                 return group
         return None
@@ -155,7 +157,7 @@ class OrganizationWriter:
         refused = ckan_actions.write("organization_patch", begin, wanted, wanted)
         if wanted.keys() & {"name", "title"}:
             # A dataset's document in Solr contains the name and title of its organization.
-            owned = known_records.active_packages(group.id)
+            owned = object_states.active_packages(group.id)
             for start in range(0, len(owned), _BATCH):
                 rebuild(owned[start : start + _BATCH])
         return refused

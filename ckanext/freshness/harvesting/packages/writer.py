@@ -11,6 +11,7 @@ from typing import Any
 
 import ckan.plugins.toolkit as tk
 
+from ...ckan_adapter import harvest
 from ...ckan_adapter.core import model
 from ...ckan_adapter.database import locked
 from ...ckan_adapter.harvest import harvesting_user
@@ -151,11 +152,10 @@ class PackageWriter:
             self._owners |= known_records.organizations_by_guid(self._source_id, [guid])
 
     def _import_owner(self, guid: str) -> None:
-        object_id = object_states.waiting_object(self._source_id, guid)
-        for item in object_states.load([object_id] if object_id else []):
-            record = _record(item.content)
-            if record is not None and not item.is_deletion and self._organizations is not None:
-                self._organizations.write(item, record, None)
+        item = object_states.waiting_object(self._source_id, guid)
+        record = _record(item.content) if item else None
+        if item and record and not item.is_deletion and self._organizations is not None:
+            self._organizations.write(item, record, None)
 
     def _plain_context(self) -> dict[str, Any]:
         return {
@@ -180,7 +180,7 @@ class PackageWriter:
         for package_id in known:
             package = model.Package.get(package_id) if package_id else None
             if package is not None and not object_states.is_current_elsewhere(
-                package.id, self._source_id, active_only=True
+                self._source_id, package_id=package.id, active_only=True
             ):
                 return package
         return None
@@ -265,7 +265,8 @@ class PackageWriter:
         """
         if not self._source_is_active:
             raise ImportFailed("its source was deleted meanwhile, so its datasets stay")
-        if object_states.is_of_an_ended_job(pending.id):
+        job = harvest.job_row(pending.job_id)
+        if job is None or job.status == "Finished":
             raise ImportFailed(
                 "its job was aborted meanwhile: the next one deletes it, should it still be gone"
             )
@@ -280,7 +281,7 @@ class PackageWriter:
         if (
             package is None
             or package.state == "deleted"
-            or object_states.is_current_elsewhere(package.id, self._source_id)
+            or object_states.is_current_elsewhere(self._source_id, package_id=package.id)
         ):
             model.Session.commit()
             return []
