@@ -150,28 +150,21 @@ def of_no_field(job_id: str) -> dict[str, Any]:
 def _warnings(job_id: str) -> list[dict[str, Any]]:
     """Return the warnings of the records of a job, sorted by URL."""
     objects, extras = harvest.OBJECT, harvest.OBJECT_EXTRA
-    reported = extras.alias()
     rows = model.Session.execute(
-        sa.select(objects.c.id, objects.c.guid, extras.c.key, extras.c.value)
-        .select_from(objects.join(extras, extras.c.harvest_object_id == objects.c.id))
-        .where(
-            objects.c.harvest_job_id == job_id,
-            extras.c.key.in_(("warnings", "dataset_url", "catalog_url")),
-            sa.exists().where(
-                reported.c.harvest_object_id == objects.c.id, reported.c.key == "warnings"
-            ),
-        )
+        sa.select(objects.c.id, objects.c.guid, extras.c.value)
+        .join(extras, extras.c.harvest_object_id == objects.c.id)
+        .where(objects.c.harvest_job_id == job_id, extras.c.key == "warnings")
+    ).all()
+    urls = known_records.extras_of(
+        [row.id for row in rows], extras.c.key.in_(("dataset_url", "catalog_url"))
     )
-    records: dict[str, dict[str, str]] = {}
-    for object_id, guid, key, value in rows:
-        records.setdefault(object_id, {"guid": guid})[key] = value
     warnings = [
         {
-            "url": record.get("dataset_url") or record.get("catalog_url"),
-            "guid": record["guid"],
-            "messages": json.loads(record["warnings"]),
+            "url": urls[row.id].get("dataset_url") or urls[row.id].get("catalog_url"),
+            "guid": row.guid,
+            "messages": json.loads(row.value),
         }
-        for record in records.values()
+        for row in rows
     ]
     return sorted(warnings, key=lambda warning: str(warning["url"]))
 

@@ -158,8 +158,14 @@ def check_config(
     :param more: a check of this source type; it raises ConfigError.
     :raises ConfigError: names every mistake, with the allowed values.
     """
-    config, warnings = parse(text, own_keys=own_keys, without=without)
     mistakes: list[str] = []
+    try:
+        config, warnings = parse(text, own_keys=own_keys, without=without)
+    except ConfigError as error:
+        if error.rest is None:
+            raise
+        config, warnings = error.rest, []
+        mistakes += error.mistakes
     for check in (_check_headers, _check_groups, more):
         try:
             check(config)

@@ -382,10 +382,8 @@ def _decide(
         )
         reason = HarvestMessage(words, MessageCode.MAY_BE_LISTED)
         return AbsentRecord(known, False, reason, since)
-    if seen.outcome is ReadOutcome.FORBIDDEN:
-        return _decide_forbidden(known, seen, refusing, now)
-    if seen.outcome is ReadOutcome.GONE:
-        return _decide_gone(known, now)
+    if seen.outcome in (ReadOutcome.FORBIDDEN, ReadOutcome.GONE):
+        return _decide_refused(known, seen, refusing, now)
     reason = HarvestMessage("kept: listed, but could not be read", MessageCode.NOT_READ)
     return AbsentRecord(known, False, reason, since)
 
@@ -402,38 +400,36 @@ def _is_listed(seen: SeenRecord | None) -> bool:
     return seen is not None and bool(seen.listed_in)
 
 
-def _decide_forbidden(
+def _decide_refused(
     known: KnownRecord, seen: SeenRecord, refusing: Collection[str | None], now: datetime
 ) -> AbsentRecord:
-    """Decide about a listed record that answers 401 or 403."""
-    since = known.forbidden_since or now
-    if known.catalog_url in refusing:
-        words = "kept: more than half of its catalog's records answer 401 or 403"
-        reason = HarvestMessage(words, MessageCode.CATALOG_REFUSED)
-        return AbsentRecord(known, False, reason, since)
-    if seen.left_out and known.in_pages:
-        words = "withdrawn: it answers 401 or 403 and the catalog's pages leave it out"
-        return AbsentRecord(known, True, HarvestMessage(words, MessageCode.LEFT_OUT))
-    if now - since >= WITHDRAWN_AFTER:
-        words = f"withdrawn: it has answered 401 or 403 since {utc_words(since)}"
-        return AbsentRecord(known, True, HarvestMessage(words, MessageCode.WITHDRAWN))
-    words = "kept: it answers 401 or 403; gone if a job at least 24 hours from now finds the same"
-    reason = HarvestMessage(words, MessageCode.ACCESS_REFUSED)
-    return AbsentRecord(known, False, reason, since)
+    """Decide about a listed record that answers 401, 403, 404 or 410.
 
-
-def _decide_gone(known: KnownRecord, now: datetime) -> AbsentRecord:
-    """Decide about a listed record that answers 404 or 410: the server contradicts itself."""
+    With 404 or 410 the server contradicts itself.
+    """
     since = known.forbidden_since or now
-    if now - since >= WITHDRAWN_AFTER:
+    if seen.outcome is ReadOutcome.FORBIDDEN:
+        if known.catalog_url in refusing:
+            words = "kept: more than half of its catalog's records answer 401 or 403"
+            reason = HarvestMessage(words, MessageCode.CATALOG_REFUSED)
+            return AbsentRecord(known, False, reason, since)
+        if seen.left_out and known.in_pages:
+            words = "withdrawn: it answers 401 or 403 and the catalog's pages leave it out"
+            return AbsentRecord(known, True, HarvestMessage(words, MessageCode.LEFT_OUT))
+        late = (
+            f"withdrawn: it has answered 401 or 403 since {utc_words(since)}",
+            MessageCode.WITHDRAWN,
+        )
+        early = "kept: it answers 401 or 403", MessageCode.ACCESS_REFUSED
+    else:
         words = f"it is listed, but has answered 404 or 410 since {utc_words(since)}: it is gone"
-        return AbsentRecord(known, True, HarvestMessage(words, MessageCode.GONE))
-    words = (
-        "kept: it answers 404 or 410, but is still listed; gone if a job at least 24 hours from now finds "
-        "the same"
-    )
-    reason = HarvestMessage(words, MessageCode.STILL_LISTED)
-    return AbsentRecord(known, False, reason, since)
+        late = words, MessageCode.GONE
+        early = "kept: it answers 404 or 410, but is still listed", MessageCode.STILL_LISTED
+    if now - since >= WITHDRAWN_AFTER:
+        return AbsentRecord(known, True, HarvestMessage(*late))
+    words, code = early
+    words += "; gone if a job at least 24 hours from now finds the same"
+    return AbsentRecord(known, False, HarvestMessage(words, code), since)
 
 
 def _refusing_catalogs(

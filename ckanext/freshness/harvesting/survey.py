@@ -226,8 +226,10 @@ class _Classifier:
         self._take(sighting, containers)
         if self._tell is not None and sighting.seen.listed_in:
             listed = len(containers.listed)
+            if not self._source.config.harvest_catalogs:
+                listed -= len(containers.catalogs)
             # Some sources list records while they are read: then nobody knows how many there will be.
-            self._tell(len(self.seen), listed if listed > len(self.seen) else None)
+            self._tell(len(self.seen), listed if listed >= len(self.seen) else None)
 
     def _take(self, sighting: Sighting, containers: Containers) -> None:
         seen = sighting.seen

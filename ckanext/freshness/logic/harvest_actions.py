@@ -175,19 +175,16 @@ def _log_decision(hold: Any, context: dict[str, Any], did: str) -> None:
 
 
 def _hold_dict(hold: Any) -> dict[str, Any]:
-    packages = _packages([record["package_id"] for record in hold.held if record["package_id"]])
+    packages = _named(model.Package, [record["package_id"] for record in hold.held])
     others = [record["guid"] for record in hold.held if not record["package_id"]]
-    organizations = _organizations(hold.source_id, others)
-    nothing = {"name": None, "title": None, "state": None, "is_organization": False}
-    held = [
-        {
-            **record,
-            **nothing,
-            **packages.get(record["package_id"], {}),
-            **organizations.get(record["guid"], {}),
-        }
-        for record in hold.held
-    ]
+    ids = known_records.organizations_by_guid(hold.source_id, others) if others else {}
+    organizations = _named(model.Group, list(ids.values()))
+    nothing = {"name": None, "title": None, "state": None}
+    held = []
+    for record in hold.held:
+        organization = organizations.get(ids.get(record["guid"]))
+        names = packages.get(record["package_id"]) or organization or nothing
+        held.append({**record, **names, "is_organization": organization is not None})
     held.sort(key=lambda record: (record["title"] or "", record["url"]))
     return {
         "source_id": hold.source_id,
@@ -203,29 +200,15 @@ def _hold_dict(hold: Any) -> dict[str, Any]:
     }
 
 
-def _packages(package_ids: list[str]) -> dict[str, dict[str, str | None]]:
-    package = model.Package
-    rows = model.Session.query(package.id, package.name, package.title, package.state).filter(
-        package.id.in_(package_ids)
+def _named(table: Any, ids: list[str | None]) -> dict[str | None, dict[str, str | None]]:
+    """Return names, titles and states of packages or organizations, by id."""
+    rows = model.Session.query(table.id, table.name, table.title, table.state).filter(
+        table.id.in_([known for known in ids if known])
     )
     return {
         row.id: {"name": row.name, "title": row.title or row.name, "state": row.state}
         for row in rows
     }
-
-
-def _organizations(source_id: str, guids: list[str]) -> dict[str, dict[str, Any]]:
-    """Return what became of organisations of a registry, by guid."""
-    ids = known_records.organizations_by_guid(source_id, guids) if guids else {}
-    group = model.Group
-    rows = model.Session.query(group.id, group.name, group.title, group.state).filter(
-        group.id.in_(ids.values())
-    )
-    found = {
-        row.id: {"name": row.name, "title": row.title or row.name, "state": row.state}
-        for row in rows
-    }
-    return {guid: {**found[id], "is_organization": True} for guid, id in ids.items() if id in found}
 
 
 def _source(data_dict: dict[str, Any]) -> Any:

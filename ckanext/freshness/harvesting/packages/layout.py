@@ -8,7 +8,6 @@ shortened or left out, with a warning. A single bad value never costs a dataset.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,6 +16,7 @@ from ...dates import utc_moment
 from .. import legal_values
 from ..legal_values import EMPTY, FieldValue, says_no_more, texts
 from ..record import LaidOutRecord, Record
+from .licenses import distinct, license_id
 
 CORE_KEYS = frozenset(
     [
@@ -63,7 +63,7 @@ class CatalogSite:
     """The catalogue's and the source's settings that decide how packages are laid out."""
 
     licenses: Mapping[str, str] = field(default_factory=dict)
-    """The answer of ``license_list``, as :func:`license_index` indexes it."""
+    """The answer of ``license_list``, as :func:`.licenses.license_index` indexes it."""
     schema: Mapping[str, Any] | None = None
     """The ckanext-scheming schema of the package type (``dataset_fields``, ``resource_fields``)."""
     package_type: str = "dataset"
@@ -422,115 +422,3 @@ def _first_agent(agents: Any) -> dict[str, Any]:
     complete = (agent for agent in known if agent.get("name") and agent.get("email"))
     partial = (agent for agent in known if agent.get("name") or agent.get("email"))
     return next(complete, None) or next(partial, {})
-
-
-# Licences
-
-# The part after the licence itself: another page, or another language, of the same licence.
-_TAIL = re.compile(r"/(?:legalcode|deed)(?:\.[a-z-]+)*$|\.(?:html?|rdf|txt)$")
-_URL = re.compile(r"(?:https?:)?//(?:www\.)?(?P<rest>.+)", re.IGNORECASE)
-_NOT_IN_IDS = re.compile(r"[\s_]+")
-
-_CC = r"creativecommons\.org/licenses/"
-_EU = r"publications\.europa\.eu/resource/authority/licence/"
-_ODC = r"opendatacommons\.org/licenses/"
-_RDFLICENSE = r"purl\.org/net/rdflicense/"
-_SPDX = r"spdx\.org/licenses/"
-_VERSION = r"(?:[/ -]?v?(?P<v>\d(?:\.\d)?))?"
-_PORT = r"(?:/[a-z-]+)?"
-
-# Pattern of a normalised licence, and the identifiers that registers may have for it, the most exact first.
-# {v} is the version. CKAN's own register has URLs of opendefinition.org, which publishers never use.
-_ALIASES: tuple[tuple[str, tuple[str, ...]], ...] = (
-    (rf"{_CC}by{_VERSION}{_PORT}", ("cc-by-{v}", "cc-by")),
-    (rf"{_CC}by-sa{_VERSION}{_PORT}", ("cc-by-sa-{v}", "cc-by-sa")),
-    (rf"{_CC}by-nc(?P<more>-sa|-nd)?{_VERSION}{_PORT}", ("cc-by-nc{more}-{v}", "cc-nc")),
-    (rf"{_CC}by-nd{_VERSION}{_PORT}", ("cc-by-nd-{v}", "cc-by-nd")),
-    (r"creativecommons\.org/publicdomain/zero(?:/1\.0)?(?:/[a-z-]+)?", ("cc0-1.0", "cc-zero")),
-    (rf"{_RDFLICENSE}cc-zero1\.0", ("cc0-1.0", "cc-zero")),
-    (rf"{_RDFLICENSE}cc-(?P<kind>by(?:-sa)?){_VERSION}", ("cc-{kind}-{v}", "cc-{kind}")),
-    (rf"{_RDFLICENSE}cc-by-nc(?P<more>-sa|-nd)?{_VERSION}", ("cc-by-nc{more}-{v}", "cc-nc")),
-    (rf"{_EU}cc0", ("cc0-1.0", "cc-zero")),
-    (rf"{_EU}cc_by(?:_(?P<a>\d)_(?P<b>\d))?", ("cc-by-{a}.{b}", "cc-by")),
-    (rf"{_EU}cc_bysa(?:_(?P<a>\d)_(?P<b>\d))?", ("cc-by-sa-{a}.{b}", "cc-by-sa")),
-    (rf"{_EU}cc_bync(?:sa|nd)?(?:_\d_\d)?", ("cc-nc",)),
-    (rf"{_EU}odc_by", ("odc-by-1.0", "odc-by")),
-    (rf"{_EU}odc_bl", ("odbl-1.0", "odc-odbl")),
-    (rf"{_EU}odc_pddl", ("odc-pddl-1.0", "odc-pddl")),
-    (rf"{_ODC}odbl(?:/.*)?", ("odbl-1.0", "odc-odbl")),
-    (rf"{_ODC}by(?:/.*)?", ("odc-by-1.0", "odc-by")),
-    (rf"{_ODC}pddl(?:/.*)?", ("odc-pddl-1.0", "odc-pddl")),
-    (rf"(?:{_SPDX})?cc0-1\.0|cc-?0|cc-zero", ("cc0-1.0", "cc-zero")),
-    (rf"(?:{_SPDX})?cc-by{_VERSION}", ("cc-by-{v}", "cc-by")),
-    (rf"(?:{_SPDX})?cc-by-sa{_VERSION}", ("cc-by-sa-{v}", "cc-by-sa")),
-    (rf"(?:{_SPDX})?cc-by-nc(?P<more>-sa|-nd)?{_VERSION}", ("cc-by-nc{more}-{v}", "cc-nc")),
-    (rf"(?:{_SPDX})?odbl(?:-1\.0)?", ("odbl-1.0", "odc-odbl")),
-    (rf"(?:{_SPDX})?odc-by-1\.0", ("odc-by-1.0", "odc-by")),
-    (rf"(?:{_SPDX})?pddl-1\.0", ("odc-pddl-1.0", "odc-pddl")),
-    (r"gnu\.org/(?:copyleft/fdl|licenses/fdl.*)", ("gfdl",)),
-    (r"nationalarchives\.gov\.uk/doc/open-government-licence(?:/.*)?", ("ogl-uk-3.0", "uk-ogl")),
-    (r"opendefinition\.org/licenses/(?P<id>[a-z0-9.-]+)", ("{id}",)),
-)
-_COMPILED = tuple((re.compile(pattern), ids) for pattern, ids in _ALIASES)
-
-
-def normalise(text: str) -> str:
-    """Return the normal form of a licence: the same text for all its spellings.
-
-    A URL loses its scheme, ``www.``, query, fragment, last slash, and ``/legalcode`` or ``/deed`` with a
-    language. Other texts get hyphens for spaces. Case does not count.
-    """
-    stripped = text.strip()
-    url = _URL.fullmatch(stripped)
-    if url is None:
-        return _NOT_IN_IDS.sub("-", stripped.casefold())
-    rest = re.split(r"[?#]", url["rest"].casefold())[0].rstrip("/")
-    return _TAIL.sub("", rest).rstrip("/")
-
-
-def license_index(licenses: Iterable[Mapping[str, object]]) -> dict[str, str]:
-    """Return an index of the register for :func:`license_id`: normal form to identifier.
-
-    If several licences share a URL or a title, the first one counts. An identifier means its own licence.
-
-    :param licenses: the answer of the action ``license_list``.
-    """
-    entries = list(licenses)
-    index: dict[str, str] = {}
-    for key in ("id", "url", "title"):
-        for entry in entries:
-            text = entry.get(key)
-            if isinstance(text, str) and text.strip():
-                index.setdefault(normalise(text), str(entry["id"]))
-    return index
-
-
-def license_id(text: str, licenses: Mapping[str, str]) -> str | None:
-    """Return the register's identifier for a licence; None if the register does not contain it.
-
-    :param text: a URL, an identifier or a title.
-    :param licenses: the result of :func:`license_index`.
-    """
-    key = normalise(text)
-    if not key:
-        return None
-    if key in licenses:
-        return licenses[key]
-    for pattern, ids in _COMPILED:
-        match = pattern.fullmatch(key)
-        if match is None:
-            continue
-        parts = {name: value or "" for name, value in match.groupdict().items()}
-        for candidate in ids:
-            found = licenses.get(candidate.format(**parts))
-            if found is not None:
-                return found
-    return None
-
-
-def distinct(texts: Iterable[str]) -> list[str]:
-    """Return licences in sorted order, without other spellings of the same licence."""
-    found: dict[str, str] = {}
-    for text in sorted(texts):
-        found.setdefault(normalise(text), text)
-    return list(found.values())

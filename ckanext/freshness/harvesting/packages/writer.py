@@ -24,7 +24,8 @@ from ..object_writer import set_extras
 from ..record import LaidOutRecord, Record, guid_of
 from ..sources import source_of, source_type_named
 from . import ckan_actions
-from .layout import CatalogSite, license_index, package_dict
+from .layout import CatalogSite, package_dict
+from .licenses import license_index
 from .merge import ids_to_keep, merge, same_package, with_resource_ids
 from .organizations import OrganizationInUse, OrganizationWriter
 

@@ -10,7 +10,8 @@ import pytest
 from ckan.common import config
 from ckan.tests.helpers import call_action
 
-from ckanext.freshness.harvesting.packages.layout import CatalogSite, license_index, package_dict
+from ckanext.freshness.harvesting.packages.layout import CatalogSite, package_dict
+from ckanext.freshness.harvesting.packages.licenses import license_index
 from ckanext.freshness.harvesting.packages.merge import merge, same_package
 from ckanext.freshness.harvesting.rdf import mapping_tables
 from ckanext.freshness.harvesting.rdf.graph_values import LISTS, MappingRow, Nested
