@@ -34,7 +34,6 @@ _source = harvest.SOURCE
 _job = harvest.JOB
 _object = harvest.OBJECT
 _extra = harvest.OBJECT_EXTRA
-_package = model.Package.__table__
 
 _ATTEMPTS = 5
 """How often ckanext-harvest sends an object whose consumer does not come back."""
@@ -211,30 +210,6 @@ def is_current_elsewhere(
     if active_only:
         found = found.where(_source.c.active.is_(True))
     return bool(model.Session.execute(sa.select(found)).scalar())
-
-
-def active_packages(organization_id: str) -> list[str]:
-    """Return the ids of all packages that an organization owns and that are not deleted."""
-    return list(
-        model.Session.execute(
-            sa.select(_package.c.id)
-            .where(_package.c.owner_org == organization_id, _package.c.state != "deleted")
-            .order_by(_package.c.id)
-        ).scalars()
-    )
-
-
-def count_packages(organization_id: str, source_id: str) -> tuple[int, int]:
-    """Return how many packages of an organization this source harvested, and how many it did not."""
-    owned = active_packages(organization_id)
-    harvested = model.Session.execute(
-        sa.select(sa.func.count(sa.distinct(_object.c.package_id))).where(
-            _object.c.package_id.in_(owned),
-            _object.c.current.is_(True),
-            _object.c.harvest_source_id == source_id,
-        )
-    ).scalar_one()
-    return harvested, len(owned) - harvested
 
 
 # Current objects

@@ -6,7 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 import ckan.plugins.toolkit as tk
+import sqlalchemy as sa
 
+from ...ckan_adapter import harvest
 from ...ckan_adapter.core import model
 from ...ckan_adapter.packages import rebuild
 from .. import legal_values, object_states
@@ -60,7 +62,7 @@ class OrganizationWriter:
         warnings: list[str] = []
         is_removed = False
         if group is not None and group.state == "active":
-            harvested, others = object_states.count_packages(group.id, self._source_id)
+            harvested, others = _count_packages(group.id, self._source_id)
             if harvested:
                 raise OrganizationInUse(
                     f"the organization {group.name} stays for now: {harvested} harvested datasets of it "
@@ -157,7 +159,7 @@ class OrganizationWriter:
         refused = ckan_actions.write("organization_patch", begin, wanted, wanted)
         if wanted.keys() & {"name", "title"}:
             # A dataset's document in Solr contains the name and title of its organization.
-            owned = object_states.active_packages(group.id)
+            owned = _active_packages(group.id)
             for start in range(0, len(owned), _BATCH):
                 rebuild(owned[start : start + _BATCH])
         return refused
@@ -177,3 +179,29 @@ def _extras(record: Record) -> dict[str, str]:
         for key, value in sorted(record.fields.items())
         if key not in _COLUMNS and key.strip()
     }
+
+
+def _active_packages(organization_id: str) -> list[str]:
+    """Return the ids of all packages that an organization owns and that are not deleted."""
+    package = model.Package.__table__
+    return list(
+        model.Session.execute(
+            sa.select(package.c.id)
+            .where(package.c.owner_org == organization_id, package.c.state != "deleted")
+            .order_by(package.c.id)
+        ).scalars()
+    )
+
+
+def _count_packages(organization_id: str, source_id: str) -> tuple[int, int]:
+    """Return how many packages of an organization this source harvested, and how many it did not."""
+    objects = harvest.OBJECT
+    owned = _active_packages(organization_id)
+    harvested = model.Session.execute(
+        sa.select(sa.func.count(sa.distinct(objects.c.package_id))).where(
+            objects.c.package_id.in_(owned),
+            objects.c.current.is_(True),
+            objects.c.harvest_source_id == source_id,
+        )
+    ).scalar_one()
+    return harvested, len(owned) - harvested

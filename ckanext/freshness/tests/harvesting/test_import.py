@@ -110,29 +110,6 @@ def test_a_message_of_an_object_whose_job_was_aborted(fdp: FdpServer) -> None:
     assert (one.state, one.report_status) == ("ERROR", "errored")
 
 
-def test_resources_keep_their_ids_by_uri_and_then_by_url(fdp: FdpServer) -> None:
-    catalog = fdp.add_catalog()
-    dataset = fdp.add_dataset(catalog, distributions=0)
-    one, two, three = (
-        fdp.add_distribution(dataset, title=title, download_url=f"https://example.org/{title}")
-        for title in ("One", "Two", "Three")
-    )
-    harvest = add_source(fdp.source_url)
-    harvest.run()
-    ids = {r["name"]: r["id"] for r in harvest.dataset(dataset, fdp)["resources"]}
-
-    fdp.change(one, title="Uno", download_url="https://example.org/elsewhere")  # same uri
-    fdp.remove(two)
-    fdp.add_distribution(dataset, title="Due", download_url="https://example.org/Two")  # same url
-    fdp.remove(three)
-    fdp.add_distribution(dataset, title="New", download_url="https://example.org/new")
-    harvest.run()
-    after = {r["name"]: r["id"] for r in harvest.dataset(dataset, fdp)["resources"]}
-    assert set(after) == {"Uno", "Due", "New"}
-    assert (after["Uno"], after["Due"]) == (ids["One"], ids["Two"])
-    assert after["New"] not in ids.values()
-
-
 TITLES = {
     "plain": ("Rainfall in Kenya", "rainfall-in-kenya"),
     "accents": ("Enquête de santé", "enquete-de-sante"),

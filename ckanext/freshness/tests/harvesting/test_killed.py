@@ -367,16 +367,17 @@ def fetch_one(harvest: Harvest) -> None:
     queue.fetch_callback(consumer, *consumer.basic_get(queue.get_fetch_queue_name()))
 
 
-def test_a_page_that_takes_too_long_hands_its_rest_on(
+def test_the_rest_of_a_page_that_takes_too_long_gets_messages_of_its_own(
     fdp: FdpServer, harvest: Harvest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The rest gets a message of its own, before the queue would resend the whole page."""
+    """It stops before the queue would resend the whole page."""
     monkeypatch.setattr(stages, "PAGE_TIME", 0.0)
     job_id = harvest.start()
     harvest.gather()
     for imported in (1, 2, 3):
         fetch_one(harvest)
         assert len(harvest.current()) == imported
+        call_action("harvest_jobs_run")
         model.Session.remove()
     complete(harvest, harvest.finish(job_id), fdp)
 

@@ -27,7 +27,7 @@ from ckanext.freshness.harvesting.rdf.parsing import DCAT, LOCN, DocumentError
 from ckanext.freshness.harvesting.rdf.record_graph import mapped
 from ckanext.freshness.harvesting.record import Record
 
-from .rdf.test_mapping import EU, MDR, RICH, SUBJECT, graph_of
+from .rdf.test_mapping import RICH, SUBJECT, graph_of
 from .rdf.test_mapping_recording import COHORT_A, RECORDING, merged
 
 HEALTH = ["euro_health_dcat_ap"]
@@ -76,13 +76,6 @@ def test_what_is_not_the_sources_is_left_out() -> None:
 def test_a_home_page_that_the_source_gives_stays() -> None:
     graph = graph_of("<> a dcat:Dataset ; dct:title 'T' ; foaf:homepage <https://example.org/> .")
     assert parsed(graph).fields["homepage"] == "https://example.org/"
-
-
-def test_former_urls_of_the_eus_authority_tables() -> None:
-    graph = graph_of(
-        f"<> a dcat:Dataset ; dct:title 'T' ; dct:accrualPeriodicity <{MDR}/frequency/MONTHLY> ."
-    )
-    assert parsed(graph).fields["frequency"] == f"{EU}/frequency/MONTHLY"
 
 
 def test_the_package_has_its_licence() -> None:

@@ -139,21 +139,6 @@ def test_records_of_other_types_are_named(read: Callable[[str], str], cli: Any) 
         assert f"Records of the type Biobank {biobank['examples'][0]}" in text
 
 
-def test_drafts_are_named(fdp: FdpServer, read: Callable[[str], str]) -> None:
-    catalog = fdp.add_catalog()
-    fdp.add_dataset(catalog)
-    draft = fdp.add_dataset(catalog)
-    fdp.withdraw(draft)
-    harvest = add_source(fdp.source_url)
-    job = harvest.run()
-    report = call_action("harvest_job_report", id=job.id)
-    assert report["not_harvested"] == [
-        {"kind": "draft", "count": 1, "examples": [fdp.iri_of(draft)]}
-    ]
-    assert report["drafts"] == 1
-    assert "Drafts, which nobody can read yet" in read(page_of(job.id, harvest))
-
-
 # Records that another source has harvested
 
 
@@ -222,13 +207,6 @@ def test_records_of_another_harvester(twice: tuple[Harvest, Harvest]) -> None:
     assert warning["message_code"]["values"] == {"count": 2, "source": "A source"}
 
 
-def test_records_of_a_deleted_source_are_taken_over(twice: tuple[Harvest, Harvest]) -> None:
-    one, other = twice
-    call_action("harvest_source_delete", {"user": sysadmin()}, id=one.source["id"])
-    assert look(other).source_warnings == []
-    assert warnings(other.run()) == []
-
-
 def test_datasets_that_an_editor_has_deleted_are_not_here(twice: tuple[Harvest, Harvest]) -> None:
     one, other = twice
     for package in one.datasets().values():
@@ -281,7 +259,6 @@ def test_each_deletion_says_whether_its_url_still_answers(
 def test_the_held_list_says_whether_urls_still_answer(
     fdp: FdpServer, read: Callable[[str], str], cli: Any
 ) -> None:
-    """Lists that earlier versions held do not say it."""
     catalog = fdp.add_catalog()
     for title in ("Answers", "Fails", "Stays"):
         fdp.add_dataset(catalog, title=title, distributions=0)
@@ -303,35 +280,6 @@ def test_the_held_list_says_whether_urls_still_answer(
         assert "Its web address gives no usable answer at the moment" in text
     output = cli.invoke(ckan, ["freshness", "release", harvest.source["name"]], input="n").output
     assert "Its web address gives no usable answer at the moment.  Fails" in output
-
-    statement = """UPDATE freshness_harvest_hold SET held =
-    (SELECT jsonb_agg(one - 'own_url') FROM jsonb_array_elements(held) one)"""
-    model.Session.execute(sa.text(statement))
-    model.Session.commit()
-    text = read(f"/harvest/{harvest.source['name']}/held")
-    assert "We have not asked whether its web address still answers" in text
-
-
-def test_the_first_job_after_another_harvester_says_whether_urls_still_answer(
-    fdp: FdpServer, read: Callable[[str], str]
-) -> None:
-    """One of twenty: the brake alone would not hold it."""
-    catalog = fdp.add_catalog()
-    for number in range(20):
-        fdp.add_dataset(catalog, title=f"Dataset {number}", distributions=0)
-    harvest = add_source(fdp.source_url)
-    harvest.run()
-    model.Session.execute(sa.text("DELETE FROM harvest_object_extra"))
-    model.Session.commit()
-    fdp.unlist(fdp.datasets[0], catalog)
-    (held,) = look(harvest).held
-    assert (held.title, held.own_url) == ("Dataset 0", "present")
-    harvest.run()
-    (record,) = call_action("freshness_harvest_hold_show", id=harvest.source["id"])["held"]
-    assert (record["title"], record["own_url"]) == ("Dataset 0", "present")
-    text = read(f"/harvest/{harvest.source['name']}/held")
-    assert "Dataset 0" in text
-    assert "its web address still answers" in text
 
 
 # Jobs that go on

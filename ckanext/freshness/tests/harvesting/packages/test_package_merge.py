@@ -147,37 +147,6 @@ def test_tags() -> None:
     assert merged()["tags"] == [{"name": "Added"}, EXISTING["tags"][0], EXISTING["tags"][2]]
 
 
-def test_resources_keep_their_ids_by_uri_then_by_url() -> None:
-    assert [(r.get("id"), r["name"]) for r in merged()["resources"]] == [
-        ("r-2", "Two"),
-        ("r-1", "One, renamed"),
-        (None, "Four"),
-    ]
-
-
-def test_each_resource_is_used_once() -> None:
-    url = "https://a.nl/same"
-    package = merged(
-        {**NEW, "resources": [{"url": url, "name": name} for name in "abc"]},
-        resources=[{"id": "r-1", "url": url}, {"id": "r-2", "url": url}],
-    )
-    assert [r.get("id") for r in package["resources"]] == ["r-1", "r-2", None]
-
-
-def test_a_uri_wins_over_a_url_of_another() -> None:
-    package = merged(
-        {
-            **NEW,
-            "resources": [
-                {"uri": "new", "url": "https://a.nl/1"},
-                {"uri": "old", "url": "https://a.nl/2"},
-            ],
-        },
-        resources=[{"id": "r-1", "uri": "old", "url": "https://a.nl/1"}],
-    )
-    assert [r.get("id") for r in package["resources"]] == [None, "r-1"]
-
-
 def test_what_others_know_of_a_resource_stays_while_its_url_does() -> None:
     one = merged()["resources"][1]
     assert one["datastore_active"] is True
