@@ -13,7 +13,7 @@ from ..dates import utc
 BEGINNING = timedelta(seconds=30)
 """A consumer that took a job holds its lock within this time."""
 STILL = timedelta(minutes=5)
-"""A consumer without progress for this long is dead: it hands on a page of records after 90 seconds."""
+"""A consumer without progress for this long is dead: a page of records takes it about 90 seconds at most."""
 CRON = timedelta(minutes=20)
 """``ckan harvester run``, called every few minutes, marks a complete job as finished within this time."""
 

@@ -107,6 +107,10 @@ class SourceType(Protocol):
     ) -> CrawlEnd:
         """Read a source, and hand each record to the sink as soon as it is read.
 
+        A crawl decides nothing. It must tell "the record is not there" from "the record could not be seen":
+        each container that was not read whole belongs into ``containers.unreadable``. A second sighting of a
+        record that was present replaces the first.
+
         :param known: the current records of the source.
         :param now: when the job began.
         :raises ConfigError: the source's configuration cannot be used.

@@ -259,8 +259,9 @@ def import_(lead: Any) -> bool | Literal["unchanged"]:
             ids = [item.id for item in page]
             done, failed = _import_page(source_id, page)
             object_states.finish(sorted(done - {lead_id}), sorted(failed - {lead_id}))
-            # After 180 s the queue would resend the message of the whole page.
-            object_states.send_alone(set(ids) - done - failed)
+            if rest := set(ids) - done - failed:
+                # After 180 s the queue would resend the message of the whole page.
+                object_states.send_alone(rest)
     except BaseException as error:
         if _ends_consumer(error):
             raise
