@@ -423,7 +423,7 @@ def nightly_run(now: datetime) -> Iterator[SiteFinding]:
             )
         if newest.error:
             yield _problem(f"The check of {begun} ended early: {newest.error}", _RESUME)
-        works = run_records.is_checking() or is_held(night.LOCK)
+        works = is_held(run_records.CHECKING) or is_held(night.LOCK)
         if newest.ended_at is None and not works and utc(now) - newest.started_at > _SELECTING:
             yield _problem(
                 f"The check of {begun} has not ended, and no process works on it: it was killed, or no "

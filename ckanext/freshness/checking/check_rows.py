@@ -42,6 +42,30 @@ REQUESTABLE_KEYS = ("is_requestdata_type",)
 
 
 @dataclass(frozen=True, slots=True)
+class NamedDataset:
+    """A dataset that the caller of a command has named.
+
+    :ivar type: the package's type
+    :ivar is_registered: whether update cycles check all its files
+    """
+
+    id: str
+    type: str
+    is_registered: bool
+
+
+def named(names: Sequence[str]) -> dict[str, NamedDataset]:
+    """Return the active datasets with these names or ids, by the name or id that was given."""
+    rows = model.Session.execute(sa.text(_NAMED), {"names": list(names)}).all()
+    return {
+        key: NamedDataset(row.id, row.type, row.is_registered)
+        for row in rows
+        for key in (row.id, row.name)
+        if key in names
+    }
+
+
+@dataclass(frozen=True, slots=True)
 class SyncedRows:
     """The changes that :func:`sync` made.
 
@@ -84,7 +108,7 @@ def sync(
     replaced = session.execute(sa.text(_REPLACE)).rowcount
     removed = session.execute(sa.text(_REMOVE)).rowcount
     added = 0
-    for batch in _fetched(session, _MISSING, {}):
+    for batch in _streamed(session, _MISSING, {}):
         added += len(batch)
         session.execute(
             sa.text(_ADD),
@@ -101,16 +125,14 @@ def sync(
     return SyncedRows(added, replaced, removed)
 
 
-def _fetched(connection: Any, statement: str, values: Mapping[str, Any]) -> Iterator[Sequence[Any]]:
-    """Yield the rows of a query in batches, within a transaction."""
+def _streamed(connection: Any, statement: str, values: Mapping[str, Any]) -> Any:
+    """Return the rows of a query in partitions, within a transaction."""
     # By default PostgreSQL plans cursors as if only the first rows were read.
     connection.execute(sa.text("SET LOCAL cursor_tuple_fraction = 1"))
     connection.execute(sa.text("SET LOCAL jit = off"))
-    connection.execute(sa.text(f"DECLARE freshness_rows NO SCROLL CURSOR FOR {statement}"), values)
-    fetch = sa.text(f"FETCH {_STREAM_BATCH} FROM freshness_rows")
-    while rows := connection.execute(fetch).all():
-        yield rows
-    connection.execute(sa.text("CLOSE freshness_rows"))
+    options = {"stream_results": True, "max_row_buffer": _STREAM_BATCH}
+    rows = connection.execute(sa.text(statement), values, execution_options=options)
+    return rows.partitions(_STREAM_BATCH)
 
 
 def unassessed(
@@ -144,7 +166,6 @@ def stream(
     *,
     package_ids: Collection[str] | None = None,
     host: str | None = None,
-    with_history: bool = False,
 ) -> Generator[Candidate, None, None]:
     """Yield all resources that have a row as candidates, in no order. Memory stays flat.
 
@@ -153,7 +174,6 @@ def stream(
     :param now: start of the run, aware
     :param package_ids: only of these packages
     :param host: only on this normalised host
-    :param with_history: read :attr:`.selection.Candidate.history`, too
     """
     values = {
         "now": utc(now),
@@ -167,19 +187,12 @@ def stream(
         which += " AND c.package_id = ANY(:ids)"
     if host is not None:
         which += " AND c.host = :host"
-    history = window = ""
-    if with_history:
-        history = ", " + ", ".join(_HISTORY.values())
-        window = " WINDOW dataset AS (PARTITION BY c.package_id)"
-    statement = _STREAM.format(history=history, which=which, window=window)
+    statement = _STREAM.format(which=which)
     with model.Session.get_bind().connect() as connection, connection.begin():
-        for row in chain.from_iterable(_fetched(connection, statement, values)):
-            if not with_history:
-                yield Candidate(*row)
-                continue
+        for row in chain.from_iterable(_streamed(connection, statement, values)):
             changes, days, *rest = row[_NUMBER_OF_FACTS:]
-            past = History(rate(row[_FREQUENCY], changes, days), *rest)
-            yield Candidate(*(*row[:_NUMBER_OF_FACTS], past))
+            history = History(rate(row.frequency_days, changes, days), *rest)
+            yield Candidate(*(*row[:_NUMBER_OF_FACTS], history))
 
 
 def resources_to_check(
@@ -366,7 +379,7 @@ _IS_TOUCHED = f"""CASE WHEN r.last_modified > coalesce(c.seen_modified, '-infini
     THEN r.last_modified IS DISTINCT FROM CAST({OURS.format("last_modified")} AS timestamp) ELSE false END"""
 """Whether a resource's own date is later than at the previous run, unless a check wrote it."""
 
-CANDIDATE = {
+_CANDIDATE = {
     "resource_id": "c.resource_id",
     "package_id": "c.package_id",
     "url_type": "r.url_type",
@@ -388,7 +401,7 @@ CANDIDATE = {
     "is_touched": _IS_TOUCHED,
     "failed_at": "c.failed_at",
 }
-"""SQL of each field of :class:`.selection.Candidate`."""
+"""SQL of the fields of :class:`.selection.Candidate` in their order, but for its history."""
 
 _HISTORY = {
     "changes": "c.seen_changes",
@@ -406,18 +419,16 @@ _HISTORY = {
 """SQL of a history: changes and days, from which the rate follows, and the other fields of
 :class:`.selection.History`. Files that were never checked, as uploads, have the last turns."""
 
-FACTS = Candidate._fields[:-1]
-"""The fields of a candidate that are columns: all but its history, the last one."""
-_NUMBER_OF_FACTS = len(FACTS)
-_FREQUENCY = FACTS.index("frequency_days")
+_NUMBER_OF_FACTS = len(_CANDIDATE)
 
 _STREAM = f"""
-SELECT {", ".join(CANDIDATE[name] for name in FACTS)}{{history}}
+SELECT {", ".join(f"{sql} AS {name}" for name, sql in (_CANDIDATE | _HISTORY).items())}
 FROM freshness_check c JOIN resource r ON r.id = c.resource_id
 LEFT JOIN freshness_dataset d ON d.package_id = c.package_id
 LEFT JOIN ({packages_with_true_extras("archived", "requestable")}) f ON f.package_id = c.package_id
 WHERE r.state = 'active'
-    AND NOT {IS_CHECKED_BY_CYCLES.format(resource="c.resource_id")}{{which}}{{window}}"""
+    AND NOT {IS_CHECKED_BY_CYCLES.format(resource="c.resource_id")}{{which}}
+WINDOW dataset AS (PARTITION BY c.package_id)"""
 
 # A media type that a check has written is the server's word, not the catalogue's. If the dataset comes from a
 # harvest source, the dates when its resources were created or moved here say nothing of the data.
@@ -448,3 +459,12 @@ WITH checked AS MATERIALIZED ({_CHECKED}
 UPDATE freshness_check c SET seen_modified = ({_OWN_DATE})
 FROM checked r WHERE r.id = c.resource_id AND ({_OWN_DATE}) IS DISTINCT FROM c.seen_modified
 {{on_host}}"""
+
+_NAMED = f"""
+SELECT p.id, p.name, p.type, count(f.id) > 0 AND bool_and(f.is_registered) AS is_registered
+FROM package p LEFT JOIN LATERAL (
+    SELECT r.id, {IS_CHECKED_BY_CYCLES.format(resource="r.id")} AS is_registered
+    FROM resource r WHERE r.package_id = p.id AND r.state = 'active'
+) f ON true
+WHERE p.state = 'active' AND (p.id = ANY(:names) OR p.name = ANY(:names))
+GROUP BY p.id, p.name, p.type"""

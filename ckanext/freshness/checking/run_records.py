@@ -1,32 +1,354 @@
-"""Runs in the database: their rows, and the lock that keeps two runs off the same hosts."""
+"""Runs: their counts by HDX's labels, their rows in the database, and the names of their locks.
+
+The label of a resource says how its metadata changed since the previous run, with a prefix if it is not
+checked, and the outcome of its check. The label of a dataset says its status and what was updated.
+:class:`.decisions.Outcome` has a few outcomes more than HDX's process.
+
+Memory grows with the number of datasets and of checked hosts, not with the number of resources.
+"""
 
 from __future__ import annotations
 
-import contextlib
-import json
 import uuid
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta
+from enum import Flag, auto
 from importlib.metadata import version
 from typing import Any
 
 import sqlalchemy as sa
 
+from ..aging.evidence import Evidence
+from ..aging.frequency import AS_NEEDED, LIVE, NEVER
+from ..aging.status import Boundaries, Status, status_at
 from ..ckan_adapter.core import model
-from ..ckan_adapter.database import LOCK_CLASS
 from ..dates import utc
+from ..model import CheckRun, FreshnessTransition
+from .decisions import CheckResult, Outcome, ResourceToCheck
+from .selection import Candidate, SelectionReason
 
-_LOCKS_LOST = (
-    "The database closed the connection that held this run's lock: the run stops, because another run may "
-    "check the same hosts now. The next run goes on."
+HOSTS_KEPT = 500
+"""Number of hosts whose figures are stored, the most checked ones. The sum includes all hosts."""
+
+ALL_HOSTS = "*"
+"""Key of the sum of all hosts; no host can have this name."""
+
+FIRST_RUN = "firstrun"
+"""The label of a resource that no run has seen at this URL."""
+NOTHING = "nothing"
+FILESTORE = "filestore"
+"""The label of a resource whose own date is later than at the previous run."""
+
+
+class DatasetFact(Flag):
+    """What a run has found about a dataset. A Flag, since a run keeps one for each dataset of the catalogue."""
+
+    NOTHING = 0
+    NEW = auto()
+    """It has a resource that no run has seen before."""
+    KNOWN = auto()
+    """It has another resource."""
+    ERROR = auto()
+    """A check ended with an error."""
+    RESULT = auto()
+    """A check ended with another outcome."""
+    LEFT_OUT = auto()
+    """Neither the dataset nor its resources are counted."""
+    FILESTORE = auto()
+    """This date, like the following ones, is later than at the previous run."""
+    REVIEW = auto()
+    SCRIPT = auto()
+    HTTP_HEADER = auto()
+    HASH = auto()
+
+
+_NEWER_LABELS = {
+    DatasetFact.FILESTORE: FILESTORE,
+    DatasetFact.REVIEW: "review date",
+    DatasetFact.SCRIPT: "script update",
+    DatasetFact.HTTP_HEADER: "http header",
+    DatasetFact.HASH: "hash",
+}
+"""In the order in which a label joins them."""
+
+_HAS_RESOURCES = DatasetFact.NEW | DatasetFact.KNOWN
+
+STATUSES = {
+    Status.FRESH: "0: Fresh",
+    Status.DUE: "1: Due",
+    Status.OVERDUE: "2: Overdue",
+    Status.DELINQUENT: "3: Delinquent",
+    Status.UNAVAILABLE: "Freshness Unavailable",
+}
+"""HDX's labels of statuses."""
+
+FREQUENCIES = {LIVE: "live", NEVER: "never", AS_NEEDED: "as needed"}
+"""The update frequencies that are counted, with their keys in a run's row."""
+
+ERRORS = frozenset({Outcome.ERROR, Outcome.UNCONFIRMED})
+"""Outcomes that a dataset's label ``error`` stands for. "Cannot tell" is none: people may get the file."""
+
+_OF_METADATA = {
+    FIRST_RUN: DatasetFact.NEW,
+    NOTHING: DatasetFact.KNOWN,
+    FILESTORE: DatasetFact.KNOWN | DatasetFact.FILESTORE,
+}
+
+_PLACES = {SelectionReason.INTERNAL: "internal-", SelectionReason.AD_HOC: "adhoc-"}
+"""Prefixes of the labels of resources that are never checked, because of their place."""
+
+
+def metadata_change(resource: Candidate | ResourceToCheck) -> str:
+    """Return the label of the change of a resource's metadata since the previous run."""
+    if resource.is_new:
+        return FIRST_RUN
+    return FILESTORE if resource.is_touched else NOTHING
+
+
+def _label_of_check(result: CheckResult) -> str:
+    """Return the label of a checked resource."""
+    metadata = metadata_change(result.resource)
+    parts = [FILESTORE] if metadata == FILESTORE else []
+    if result.modified is not None and result.outcome is not Outcome.HEADER:
+        parts.append(Outcome.HEADER.value)
+    return ",".join([*parts, result.outcome.value])
+
+
+def _label_of_dataset(facts: DatasetFact) -> str:
+    if not facts & _HAS_RESOURCES:
+        return "no resources"
+    parts = [label for date, label in _NEWER_LABELS.items() if date in facts]
+    if not parts:
+        parts = [NOTHING if DatasetFact.KNOWN in facts else FIRST_RUN]
+    # HDX's rule: an error only if no check had another outcome.
+    if DatasetFact.ERROR in facts and DatasetFact.RESULT not in facts:
+        parts.append("error")
+    return ",".join(parts)
+
+
+FIGURES = (
+    "visits",
+    "errors",
+    "blocked",  # checks with the outcome "cannot tell"
+    "bytes",
+    "seconds",  # of the last request of each check
+    "answered",  # resources with a useful answer
+    *("etag", "last_modified", "either"),  # of these, answers with such headers
+    # Files hashed now and before: the hash and Last-Modified agreed, only the hash changed, or only the date.
+    *("agreed", "missed", "moved"),
+    "put_off",  # resources that were not checked, because the host gave no answer to other checks
 )
-_CONNECTION_ERRORS = (sa.exc.DBAPIError, sa.exc.PendingRollbackError)
-"""Errors of a lost connection: the first is raised at once, the second by each later use."""
+"""Figures of the checks of a host. Only checked resources and their datasets count."""
 
 
-class LocksLostError(Exception):
-    """The connection that held a run's lock is lost: the run must not check hosts any more."""
+@dataclass(slots=True)
+class HostCounts:
+    """The checks of a host.
+
+    :ivar figures: by the names of :data:`FIGURES`
+    :ivar reasons: checks with an error by reason: a status of HTTP, or why there was no answer
+    :ivar packages: datasets with a useful answer, and whether one had a Last-Modified or an ETag
+    """
+
+    figures: Counter[str] = field(default_factory=Counter)
+    reasons: Counter[str] = field(default_factory=Counter)
+    packages: dict[str, bool] = field(default_factory=dict)
+
+    def add(self, result: CheckResult) -> None:
+        """Count a check."""
+        attempt = result.attempt
+        counted: dict[str, Any] = {
+            "visits": 1,
+            "bytes": attempt.received,
+            "seconds": attempt.seconds,
+        }
+        if result.outcome is Outcome.CANNOT_TELL:
+            counted["blocked"] = 1
+        elif result.outcome in ERRORS:
+            counted["errors"] = 1
+            self.reasons[attempt.reason or str(attempt.status or "")] += 1
+        else:
+            either = result.has_etag or result.has_last_modified
+            counted |= {
+                "answered": 1,
+                "etag": result.has_etag,
+                "last_modified": result.has_last_modified,
+                "either": either,
+            }
+            if result.agreement is not None:
+                counted[result.agreement.name.lower()] = 1
+            self._add_package(result.resource.package_id, either)
+        self.figures.update(counted)
+
+    def _add_package(self, package_id: str, either: bool) -> None:
+        self.packages[package_id] = self.packages.get(package_id, False) or either
+
+    def merge(self, other: HostCounts) -> None:
+        """Add the figures of another process."""
+        self.figures.update(other.figures)
+        self.reasons.update(other.reasons)
+        for package_id, either in other.packages.items():
+            self._add_package(package_id, either)
+
+    @property
+    def is_in_trouble(self) -> bool:
+        """Whether checks failed, were put off, or were all refused."""
+        found = self.figures
+        return bool(found["errors"] or found["put_off"] or 0 < found["visits"] == found["blocked"])
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the figures for a run's row.
+
+        Added are ``datasets``, of these ``datasets_either``, and the most frequent ``reason`` of errors.
+        """
+        figures: dict[str, Any] = {name: self.figures[name] for name in FIGURES}
+        figures["seconds"] = round(figures["seconds"], 3)
+        figures["datasets"] = len(self.packages)
+        figures["datasets_either"] = sum(self.packages.values())
+        if self.reasons:
+            figures["reason"] = min(
+                self.reasons, key=lambda reason: (-self.reasons[reason], reason)
+            )
+        return figures
+
+
+class RunCounts:
+    """The counts of a run, or of one process's part of it.
+
+    First call :meth:`chosen` once for each resource, then :meth:`checked` for those that were checked, then
+    :meth:`dataset` once for each dataset. :meth:`merge` the counts of several processes before the last step; a
+    process may check resources that another one counted as chosen.
+
+    :ivar newly_broken: links that counted as broken after their check, but not before
+    :ivar repaired: links that counted as broken before their check, but not after
+    :ivar reasons: number of resources by the reason why they were chosen
+    :ivar longest_days: the longest interval between two checks, in days, if the policy ``learned`` had to
+        stretch it; else 0
+    """
+
+    def __init__(self) -> None:
+        self._resources: Counter[str] = Counter()
+        self._facts: dict[str, DatasetFact] = {}
+        self._datasets: Counter[str] = Counter()
+        self._frequencies: Counter[str] = Counter()
+        self._hosts: defaultdict[str, HostCounts] = defaultdict(HostCounts)
+        self._all = HostCounts()
+        self.newly_broken = 0
+        self.repaired = 0
+        self.reasons: Counter[str] = Counter()
+        self.longest_days = 0
+
+    @property
+    def checks(self) -> int:
+        """Number of checks."""
+        return self._all.figures["visits"]
+
+    @property
+    def errors(self) -> int:
+        """Number of checks that ended with an error."""
+        return self._all.figures["errors"]
+
+    @property
+    def put_off(self) -> int:
+        """Number of resources that were not checked, because their hosts gave no answer to other checks."""
+        return self._all.figures["put_off"]
+
+    def chosen(self, candidate: Candidate, reason: SelectionReason) -> None:
+        """Count a resource as not checked."""
+        if candidate.requestable:
+            self.updated(candidate.package_id, DatasetFact.LEFT_OUT)
+            return
+        metadata = metadata_change(candidate)
+        self._resources[_PLACES.get(reason, "") + metadata] += 1
+        self.updated(candidate.package_id, _OF_METADATA[metadata])
+
+    def checked(self, result: CheckResult) -> None:
+        """Count a resource as checked that was counted as not checked."""
+        if result.put_off:
+            self._hosts[result.host].figures["put_off"] += 1
+            self._all.figures["put_off"] += 1
+            return
+        self._resources[metadata_change(result.resource)] -= 1
+        self._resources[_label_of_check(result)] += 1
+        facts = DatasetFact.ERROR if result.outcome in ERRORS else DatasetFact.RESULT
+        if result.modified is not None:
+            facts |= DatasetFact.HTTP_HEADER
+        if result.outcome is Outcome.CHANGED:
+            facts |= DatasetFact.HASH
+        self.updated(result.resource.package_id, facts)
+        self._all.add(result)
+        self._hosts[result.host].add(result)
+
+    def updated(self, package_id: str, facts: DatasetFact) -> None:
+        """Note facts of a dataset, such as its review or an update by a script, which no check finds."""
+        self._facts[package_id] = self._facts.get(package_id, DatasetFact.NOTHING) | facts
+
+    def dataset(self, package_id: str, status: Status, frequency_days: int | None) -> None:
+        """Count a dataset with its status after the run."""
+        facts = self._facts.get(package_id, DatasetFact.NOTHING)
+        if DatasetFact.LEFT_OUT in facts:
+            return
+        self._datasets[f"{STATUSES[status]}, Updated {_label_of_dataset(facts)}"] += 1
+        if facts & _HAS_RESOURCES and frequency_days in FREQUENCIES:
+            self._frequencies[FREQUENCIES[frequency_days]] += 1
+
+    def merge(self, other: RunCounts) -> None:
+        """Add the counts of another process."""
+        # Counter's own sum drops negative counts: here, resources that the other process counts as chosen.
+        self._resources.update(other._resources)
+        for package_id, facts in other._facts.items():
+            self.updated(package_id, facts)
+        for name, host in other._hosts.items():
+            self._hosts[name].merge(host)
+        self._all.merge(other._all)
+        self.newly_broken += other.newly_broken
+        self.repaired += other.repaired
+        self.reasons.update(other.reasons)
+        self.longest_days = max(self.longest_days, other.longest_days)
+
+    def resources(self) -> dict[str, int]:
+        """Return the number of resources by label."""
+        return {label: count for label, count in self._resources.items() if count}
+
+    def datasets(self) -> dict[str, int]:
+        """Return the number of datasets by label."""
+        return dict(self._datasets)
+
+    def frequencies(self) -> dict[str, int]:
+        """Return the number of datasets that are always fresh, by update frequency."""
+        return {name: self._frequencies[name] for name in FREQUENCIES.values()}
+
+    def hosts(self) -> Mapping[str, Mapping[str, Any]]:
+        """Return the figures of the most checked hosts, and the sum of all hosts as :data:`ALL_HOSTS`.
+
+        The sum also has the numbers of ``hosts``, of hosts ``in_trouble``, and of links that are
+        ``newly_broken`` or ``repaired``, and the numbers of resources by the reason why they were chosen.
+        """
+        if not self._hosts:
+            return {}
+        most = sorted(self._hosts, key=lambda name: (-self._hosts[name].figures["visits"], name))[
+            :HOSTS_KEPT
+        ]
+        of_all = {
+            "hosts": len(self._hosts),
+            "in_trouble": sum(host.is_in_trouble for host in self._hosts.values()),
+            "newly_broken": self.newly_broken,
+            "repaired": self.repaired,
+            **self.reasons,
+            **({"longest_days": self.longest_days} if self.longest_days else {}),
+        }
+        return {
+            ALL_HOSTS: self._all.as_dict() | of_all,
+            **{name: self._hosts[name].as_dict() for name in most},
+        }
+
+
+# Rows
+
+CHECKING = "checking"
+"""The name of the lock that keeps two runs off the same hosts. The background jobs of a run share it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,61 +370,6 @@ class Pruned:
     transitions: int
 
 
-class ChecksLock:
-    """The right to check hosts, which a process holds while its connection lives."""
-
-    def __init__(self, connection: sa.engine.Connection) -> None:
-        self._connection = connection
-        self._is_lost = False
-
-    def check(self) -> None:
-        """Make sure that the lock is still held. Call this regularly during a run.
-
-        :raises LocksLostError: the connection is lost; stop the run
-        """
-        try:
-            self._connection.execute(sa.text("SELECT 1"))
-        except _CONNECTION_ERRORS as error:
-            # Its next use may reconnect, but the lock is lost.
-            self._is_lost = True
-            raise LocksLostError(_LOCKS_LOST) from error
-        if self._is_lost:
-            raise LocksLostError(_LOCKS_LOST)
-
-
-@contextlib.contextmanager
-def checking(*, alone: bool) -> Iterator[ChecksLock | None]:
-    """Hold the lock of runs, or yield None if another run holds it. Never wait.
-
-    It is an advisory lock of PostgreSQL on a connection of its own. If the process dies, PostgreSQL releases
-    it.
-
-    :param alone: whether no other process may check meanwhile; background jobs share the lock
-    """
-    suffix = "" if alone else "_shared"
-    engine = model.Session.get_bind()
-    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-        take = sa.text(f"SELECT pg_try_advisory_lock{suffix}(:class, :lock)")
-        is_free = bool(connection.execute(take, _LOCK).scalar())
-        try:
-            yield ChecksLock(connection) if is_free else None
-        finally:
-            # A lost connection has released its locks.
-            with contextlib.suppress(*_CONNECTION_ERRORS):
-                if is_free:
-                    give_back = sa.text(f"SELECT pg_advisory_unlock{suffix}(:class, :lock)")
-                    connection.execute(give_back, _LOCK)
-
-
-def is_checking() -> bool:
-    """Return whether any process holds the lock of runs."""
-    with model.Session.get_bind().connect() as connection:
-        return bool(connection.execute(sa.text(_HELD), _LOCK).scalar())
-
-
-_LOCK = {"class": LOCK_CLASS, "lock": 0}
-
-
 def begin_run(
     now: datetime, options: Mapping[str, Any], *, kind: str = "check", run_id: str | None = None
 ) -> str:
@@ -112,15 +379,14 @@ def begin_run(
     :param options: how the run was called, as JSON
     """
     run_id = run_id or str(uuid.uuid4())
-    model.Session.execute(
-        sa.text(_BEGIN),
-        {
-            "id": run_id,
-            "kind": kind,
-            "now": utc(now),
-            "options": json.dumps(dict(options)),
-            "version": version("ckanext-freshness"),
-        },
+    model.Session.add(
+        CheckRun(
+            id=run_id,
+            kind=kind,
+            started_at=utc(now),
+            options=dict(options),
+            version=version("ckanext-freshness"),
+        )
     )
     model.Session.commit()
     return run_id
@@ -138,9 +404,7 @@ def cycle_lock(source_id: str) -> str:
 
 def count_checks(run_id: str, number: int) -> None:
     """Add checks to the number of a run that goes on, and commit."""
-    values = {"id": run_id, "number": number}
-    model.Session.execute(sa.text(_COUNT), values)
-    model.Session.commit()
+    _update(run_id, visited=_visited() + number)
 
 
 def end_run(
@@ -151,54 +415,78 @@ def end_run(
     :param figures: the counts; None keeps the number of checks that :func:`count_checks` has counted
     :param error: why the run ended early, in words for people; None if it did not
     """
-    counted = figures or RunFigures()
-    model.Session.execute(
-        sa.text(_END),
-        {
-            "id": run_id,
-            "now": utc(now),
-            "resources": json.dumps(dict(counted.resources)),
-            "datasets": json.dumps(dict(counted.datasets)),
-            "frequencies": json.dumps(dict(counted.frequencies)),
-            "hosts": json.dumps(dict(counted.hosts)),
-            "visited": figures and figures.visited,
-            "error": error,
-        },
-    )
+    counts: dict[str, Any] = {"visited": _visited()}
+    if figures is not None:
+        counts = {name.name: getattr(figures, name.name) for name in fields(figures)}
+    _update(run_id, ended_at=utc(now), error=error, **counts)
+
+
+def _visited() -> Any:
+    return sa.func.coalesce(CheckRun.visited, 0)
+
+
+def _update(run_id: str, **values: Any) -> None:
+    runs = model.Session.query(CheckRun).filter(CheckRun.id == run_id)
+    runs.update(values, synchronize_session=False)
     model.Session.commit()
 
 
 def prune(now: datetime, *, keep_runs: timedelta, keep_transitions: timedelta) -> Pruned:
     """Delete runs and transitions that are older than they are kept, and commit."""
-    runs = model.Session.execute(
-        sa.text("DELETE FROM freshness_run WHERE started_at < :before"),
-        {"before": utc(now - keep_runs)},
-    ).rowcount
+    runs = model.Session.query(CheckRun).filter(CheckRun.started_at < utc(now - keep_runs))
+    transitions = model.Session.query(FreshnessTransition).filter(
+        FreshnessTransition.changed_at < utc(now - keep_transitions)
+    )
+    gone = Pruned(*(rows.delete(synchronize_session=False) for rows in (runs, transitions)))
     model.Session.commit()
-    transitions = model.Session.execute(
-        sa.text("DELETE FROM freshness_transition WHERE changed_at < :before"),
-        {"before": utc(now - keep_transitions)},
-    ).rowcount
-    model.Session.commit()
-    return Pruned(runs, transitions)
+    return gone
 
 
-# Locks with a pair of keys have objsubid 2.
-_HELD = """
-SELECT EXISTS (
-    SELECT FROM pg_locks
-    WHERE locktype = 'advisory' AND granted AND objsubid = 2 AND classid::bigint = :class
-        AND objid::bigint = :lock
-        AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+# Datasets of a run
+
+_UPDATED = {Evidence.REVIEW.value: DatasetFact.REVIEW, Evidence.SCRIPT.value: DatasetFact.SCRIPT}
+
+
+def with_newer_review_or_script(run_id: str) -> Iterator[tuple[str, DatasetFact]]:
+    """Yield the datasets that were reviewed or updated by a script since the last run that included them.
+
+    Only runs count that have stored their counts: news from before a killed run are still news.
+    """
+    rows = model.Session.execute(sa.text(_NEWER), {"run": run_id, "evidence": list(_UPDATED)}).all()
+    for package_id, evidence in rows:
+        yield package_id, _UPDATED[evidence]
+
+
+def statuses(
+    now: datetime, package_types: Collection[str], package_ids: Sequence[str] | None = None
+) -> Iterator[tuple[str, Status, int | None]]:
+    """Yield the assessed active datasets of some types: id, status at ``now`` and update frequency.
+
+    :param package_ids: only these
+    """
+    values = {"types": sorted(package_types), "ids": list(package_ids or ())}
+    statement = _STATUSES if package_ids is None else f"{_STATUSES} AND d.package_id = ANY(:ids)"
+    moment = utc(now)
+    streamed = {"stream_results": True, "max_row_buffer": 1000}
+    for row in model.Session.execute(sa.text(statement), values, execution_options=streamed):
+        status = Status(row.status)
+        if row.due is not None:
+            status = status_at(Boundaries(row.due, row.overdue, row.delinquent), moment)
+        yield row.package_id, status, row.frequency_days
+
+
+_NEWER = """
+SELECT e.package_id, e.evidence FROM freshness_evidence e, freshness_run this
+WHERE this.id = :run AND e.resource_id = '' AND e.evidence = ANY(:evidence) AND e.happened_at > (
+    SELECT max(before.started_at) FROM freshness_run before
+    WHERE before.kind = this.kind AND before.started_at < this.started_at
+    AND before.datasets <> '{}' AND (before.options ->> 'package_ids' IS NULL
+        OR before.options -> 'package_ids' @> to_jsonb(e.package_id))
+    AND (before.options ->> 'host' IS NULL OR EXISTS (SELECT FROM freshness_check c
+        WHERE c.package_id = e.package_id AND c.host = before.options ->> 'host'))
 )"""
 
-_BEGIN = """
-INSERT INTO freshness_run (id, kind, started_at, options, version)
-VALUES (:id, :kind, :now, CAST(:options AS jsonb), :version)"""
-_COUNT = """
-UPDATE freshness_run SET visited = coalesce(visited, 0) + :number WHERE id = :id"""
-_END = """
-UPDATE freshness_run SET ended_at = :now, resources = CAST(:resources AS jsonb),
-    datasets = CAST(:datasets AS jsonb), frequencies = CAST(:frequencies AS jsonb),
-    hosts = CAST(:hosts AS jsonb), visited = coalesce(:visited, visited, 0), error = :error
-WHERE id = :id"""
+_STATUSES = """
+SELECT d.package_id, d.status, d.due, d.overdue, d.delinquent, d.frequency_days
+FROM freshness_dataset d JOIN package p ON p.id = d.package_id
+WHERE p.state = 'active' AND p.type = ANY(:types)"""

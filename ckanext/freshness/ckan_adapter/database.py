@@ -39,7 +39,7 @@ def has_newest_migration(plugin: str) -> bool:
 
 
 LOCK_CLASS = 0x66726573
-"""The class of our advisory locks with two numbers ("fres"). The lock of runs has the number 0."""
+"""The class of our advisory locks with two numbers ("fres")."""
 
 _CHECKS = {"class": LOCK_CLASS, "table": -1}
 
@@ -70,18 +70,54 @@ def locked(*names: str) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def locked_if_free(name: str) -> Iterator[bool]:
-    """Hold a lock if it is free, and yield whether it is held. Never wait."""
+def locked_if_free(name: str, *, shared: bool = False) -> Iterator[HeldLock | None]:
+    """Hold a lock if it is free, and yield it; None if it is not free. Never wait.
+
+    If the process dies, PostgreSQL releases the lock.
+
+    :param shared: whether other processes may share the lock meanwhile
+    """
+    suffix = "_shared" if shared else ""
     engine = model.Session.get_bind()
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         key = {"key": _key(name)}
-        got = bool(connection.execute(sa.text("SELECT pg_try_advisory_lock(:key)"), key).scalar())
+        take = sa.text(f"SELECT pg_try_advisory_lock{suffix}(:key)")
+        is_free = bool(connection.execute(take, key).scalar())
         try:
-            yield got
+            yield HeldLock(connection) if is_free else None
         finally:
-            if got:
+            if is_free:
+                # A lost connection has released its locks.
                 with contextlib.suppress(*_LOST):
-                    connection.execute(sa.text("SELECT pg_advisory_unlock(:key)"), key)
+                    connection.execute(sa.text(f"SELECT pg_advisory_unlock{suffix}(:key)"), key)
+
+
+class LocksLostError(Exception):
+    """The connection that held a run's lock is lost: the run must not check hosts any more."""
+
+
+class HeldLock:
+    """A lock that a process holds while its connection lives."""
+
+    def __init__(self, connection: sa.engine.Connection) -> None:
+        self._connection = connection
+        self._is_lost = False
+
+    def check(self) -> None:
+        """Make sure that the lock is still held. Call this regularly during a run.
+
+        :raises LocksLostError: the connection is lost; stop the run
+        """
+        try:
+            self._connection.execute(sa.text("SELECT 1"))
+        except _LOST:
+            # Its next use may reconnect, but the lock is lost.
+            self._is_lost = True
+        if self._is_lost:
+            raise LocksLostError(
+                "The database closed the connection that held this run's lock: the run stops, because another "
+                "run may check the same hosts now. The next run goes on."
+            )
 
 
 def is_held(name: str) -> bool:

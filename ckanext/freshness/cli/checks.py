@@ -9,11 +9,10 @@ import ckan.plugins.toolkit as tk
 import click
 
 from ..aging.messages import NN_
-from ..checking import dataset_rows
+from ..checking import check_rows
 from ..checking.learned import LearnedSelection
-from ..checking.run_records import LocksLostError
 from ..checking.selection import LEARNED, POLICIES
-from ..ckan_adapter.database import DatabaseLostError, telling_of_loss
+from ..ckan_adapter.database import DatabaseLostError, LocksLostError, telling_of_loss
 from ..dates import utc_now
 from ..iati.cycle import sources
 from ..reporting import metrics
@@ -118,7 +117,7 @@ def _host(name: str | None) -> str | None:
         raise click.BadParameter(str(error), param_hint="--host") from error
 
 
-_NamedDatasets = dict[str, dataset_rows.NamedDataset]
+_NamedDatasets = dict[str, check_rows.NamedDataset]
 
 
 def _ids(
@@ -131,7 +130,7 @@ def _ids(
     """
     if not names:
         return None
-    found = dataset_rows.named(names)
+    found = check_rows.named(names)
     missing = [name for name in names if name not in found]
     errors = refusals(found)
     if missing:

@@ -12,8 +12,7 @@ import ckan.plugins.toolkit as tk
 import click
 
 from ..aging.messages import NN_
-from ..checking import run_records
-from ..ckan_adapter.database import DatabaseLostError, require_tables
+from ..ckan_adapter.database import DatabaseLostError, LocksLostError, require_tables
 from ..dates import utc_now
 from ..harvesting.job_report import not_harvested, nothing_found
 from ..harvesting.messages import with_code
@@ -230,7 +229,7 @@ def run_cycle(row: Any, **options: Any) -> CycleReport:
         raise click.ClickException(str(error)) from error
 
 
-_ERRORS = (cycle.CycleRunningError, run_records.LocksLostError, DatabaseLostError)
+_ERRORS = (cycle.CycleRunningError, LocksLostError, DatabaseLostError)
 """Errors that end a cycle, besides those that end any command."""
 
 

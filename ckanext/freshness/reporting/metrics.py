@@ -1,6 +1,6 @@
 """The metrics of a run: counts in HDX's layout, the reliability of servers' headers, and both as tables. Pure.
 
-:mod:`ckanext.freshness.checking.run_counts` counts them, and a run stores them as plain numbers.
+:mod:`ckanext.freshness.checking.run_records` counts them, and a run stores them as plain numbers.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import GaugeMetricFamily
 
-from ..checking.run_counts import ALL_HOSTS
+from ..checking.run_records import ALL_HOSTS
 from ..checking.selection import SelectionReason
 from ..ckan_adapter.core import model
 from ..model import CheckRun

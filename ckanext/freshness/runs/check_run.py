@@ -25,14 +25,14 @@ import sqlalchemy as sa
 
 from .. import settings
 from ..aging.messages import NN_
-from ..checking import check_rows, dataset_rows, run_records
+from ..checking import check_rows, run_records
 from ..checking.background_loop import in_batches
 from ..checking.content import DETECTORS
 from ..checking.decisions import CheckResult, ResourceToCheck
 from ..checking.hasher import ContentSandbox
 from ..checking.hdx_check import HdxTools, check_resources
 from ..checking.learned import REACHABLE, LearnedSelection
-from ..checking.run_counts import RunCounts
+from ..checking.run_records import RunCounts
 from ..checking.selection import (
     LEARNED,
     Chosen,
@@ -41,7 +41,7 @@ from ..checking.selection import (
     rotation_budget,
 )
 from ..ckan_adapter.core import model
-from ..ckan_adapter.database import locked_if_free, telling_of_loss
+from ..ckan_adapter.database import HeldLock, locked_if_free, telling_of_loss
 from ..copies.store import StagedBody
 from ..dates import utc
 from ..interfaces import IFreshnessDetectors
@@ -130,7 +130,7 @@ def check(
 
     :param clock: returns the time, aware
     :raises settings.OptionError: copies are to be made, and the site has no place for them
-    :raises run_records.LocksLostError: the database closed the connection that held the lock
+    :raises LocksLostError: the database closed the connection that held the lock
     :raises DatabaseLostError: the database cannot be reached any more
     """
     run_id = str(uuid4())
@@ -154,8 +154,8 @@ class _BusyError(Exception):
 
 
 @contextmanager
-def _lock(*, alone: bool) -> Iterator[run_records.ChecksLock]:
-    with run_records.checking(alone=alone) as lock:
+def _lock(*, alone: bool) -> Iterator[HeldLock]:
+    with locked_if_free(run_records.CHECKING, shared=not alone) as lock:
         if lock is None:
             raise _BusyError
         yield lock
@@ -224,9 +224,9 @@ def finish(
         whole.merge(part)
     types = settings.aging().dataset_types
     counts = whole.counts
-    for package_id, newer in dataset_rows.with_newer_review_or_script(run.id):
+    for package_id, newer in run_records.with_newer_review_or_script(run.id):
         counts.updated(package_id, newer)
-    statuses = dataset_rows.statuses(clock(), types, run.scope.package_ids)
+    statuses = run_records.statuses(clock(), types, run.scope.package_ids)
     for package_id, status, frequency_days in statuses:
         counts.dataset(package_id, status, frequency_days)
     if not whole.refused and error is None:
@@ -362,7 +362,6 @@ def _offer(
         checks,
         package_ids=scope.package_ids,
         host=scope.host,
-        with_history=isinstance(selection, LearnedSelection),
     )
     for candidate in candidates:
         reason = selection.add(candidate)
@@ -385,7 +384,7 @@ def stretched_days(selection: LearnedSelection) -> int:
 def _check(
     run: RunContext,
     choice: Choice,
-    lock: run_records.ChecksLock | None,
+    lock: HeldLock | None,
     clock: Clock,
     progress: Progress,
     result: RunResult,

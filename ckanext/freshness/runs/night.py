@@ -14,9 +14,13 @@ import sqlalchemy as sa
 
 from ..aging.messages import NN_
 from ..checking import data_changes, run_records
-from ..checking.run_records import LocksLostError
 from ..ckan_adapter.core import model
-from ..ckan_adapter.database import DatabaseLostError, locked_if_free, telling_of_loss
+from ..ckan_adapter.database import (
+    DatabaseLostError,
+    LocksLostError,
+    locked_if_free,
+    telling_of_loss,
+)
 from ..ckan_adapter.packages import SEARCH_FAULTS
 from ..copies.store import StoreError
 from ..dates import utc, utc_now

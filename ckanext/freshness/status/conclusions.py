@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -11,10 +11,12 @@ from typing import Any
 
 from .. import settings
 from ..aging.evidence import DatedEvidence, Evidence
-from ..checking import data_changes, dataset_rows, fields, result_writer
+from ..checking import data_changes, fields, result_writer
 from ..checking.decisions import CheckResult, Outcome
 from ..checking.selection import is_broken
 from ..ckan_adapter.core import model
+from ..dates import utc
+from ..model import DatasetFreshness
 from . import indexing
 from .assessment import update_packages
 from .changes import TransitionCause
@@ -60,16 +62,23 @@ def write(
             first.add(package_id)
     # A doubt that came from another resource with the same URL ends with a resource's own first check.
     if first := first - concerned:
-        concerned.update(dataset_rows.undetermined(sorted(first)))
+        concerned.update(_those_of(first, DatasetFreshness.undetermined.is_not(None)))
     # A fresh dataset is not in doubt. Once it is no longer fresh, an old doubt begins to matter.
     if doubted := doubted - concerned:
-        concerned.update(dataset_rows.with_passed_boundary(sorted(doubted), now))
+        concerned.update(_those_of(doubted, DatasetFreshness.next_boundary <= utc(now)))
     changes = (data_changes.of_check(result, row) for result, row in written)
     data_changes.write([change for change in changes if change is not None])
     touched = fields.write_found(written, settings.resource_fields())
     marks = assess_and_commit(sorted(concerned), now, run_id, found, touched)
     turns = _turns([row for _, row in written])
     return Conclusions(marks, turns.count((False, True)), turns.count((True, False)))
+
+
+def _those_of(package_ids: Collection[str], condition: Any) -> list[str]:
+    """Return those of some datasets of whose stored freshness a condition holds."""
+    ids = DatasetFreshness.package_id
+    rows = model.Session.query(ids).filter(ids.in_(sorted(package_ids)), condition)
+    return [package_id for (package_id,) in rows]
 
 
 def _turns(rows: Sequence[Any]) -> list[tuple[bool, bool]]:

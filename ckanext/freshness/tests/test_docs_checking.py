@@ -14,7 +14,7 @@ from ckan import model
 from ckan.tests import factories, helpers
 
 from ckanext.freshness.checking.decisions import Outcome
-from ckanext.freshness.checking.run_counts import FREQUENCIES, STATUSES
+from ckanext.freshness.checking.run_records import FREQUENCIES, STATUSES
 from ckanext.freshness.model import (
     CheckRun,
     DatasetFreshness,

@@ -16,7 +16,6 @@ from ckanext.freshness.checking.decisions import KnownContent, Outcome, Resource
 from ckanext.freshness.checking.learned import rate
 from ckanext.freshness.checking.selection import (
     IS_BROKEN,
-    NO_HISTORY,
     Candidate,
     History,
     is_broken,
@@ -194,6 +193,7 @@ def test_rows_have_what_the_rules_need() -> None:
             unconfirmed=False,
             is_new=True,
             is_touched=False,
+            history=History(rate(7, 0, 0)),
         )
     ]
     write(finding(at=NOW + HOUR), start=NOW)
@@ -203,7 +203,7 @@ def test_rows_have_what_the_rules_need() -> None:
     assert row.hashed_at == row.tried_at == row.succeeded_at == at
 
 
-def test_candidates_have_the_history_of_their_dataset_where_it_is_wanted() -> None:
+def test_candidates_have_the_history_of_their_dataset() -> None:
     package()
     for name in ("r1", "r2", "failing", "upload"):
         resource(name)
@@ -218,14 +218,12 @@ def test_candidates_have_the_history_of_their_dataset_where_it_is_wanted() -> No
             failures=int(name == "failing"),
             id=name,
         )
-    assert {row.history for row in rows()} == {NO_HISTORY}
-
     of_dataset: dict[str, Any] = {
         "files": 2,
         "probed_at": utc(NOW - DAY),
         "change_seen_at": utc(NOW - DAY),
     }
-    assert {row.resource_id: row.history for row in rows(with_history=True)} == {
+    assert {row.resource_id: row.history for row in rows()} == {
         # The one that has waited longest comes first, those that fail or were never checked come last.
         "r2": History(rate(30, 2, 20), turn=0, **of_dataset),
         "r1": History(rate(30, 1, 10), turn=1, **of_dataset),

@@ -20,7 +20,7 @@ from ckanext.freshness.checking.decisions import (
     Outcome,
     ResourceToCheck,
 )
-from ckanext.freshness.checking.run_counts import (
+from ckanext.freshness.checking.run_records import (
     ALL_HOSTS,
     FILESTORE,
     FIRST_RUN,

@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
-import sys
-import textwrap
 from datetime import timedelta
 
 import pytest
@@ -14,6 +9,7 @@ import pytest
 from ckanext.freshness.checking import run_records
 from ckanext.freshness.ckan_adapter import database
 from ckanext.freshness.ckan_adapter.core import model
+from ckanext.freshness.ckan_adapter.database import is_held, locked_if_free
 from ckanext.freshness.dates import utc
 from ckanext.freshness.tests.checking.tables import (
     AFTER,
@@ -31,71 +27,40 @@ pytestmark = pytest.mark.usefixtures("tables")
 
 
 def test_one_run_or_the_parts_of_one() -> None:
-    assert not run_records.is_checking()
-    with run_records.checking(alone=True) as run:
-        assert run is not None and run_records.is_checking()
+    assert not is_held(run_records.CHECKING)
+    with locked_if_free(run_records.CHECKING) as run:
+        assert run is not None and is_held(run_records.CHECKING)
         for alone in (True, False):
-            with run_records.checking(alone=alone) as other:
+            with locked_if_free(run_records.CHECKING, shared=not alone) as other:
                 assert other is None
         run.check()
     # Going all over the table holds a lock, but not this one.
     database.lock_checks(model.Session)
-    assert not run_records.is_checking()
+    assert not is_held(run_records.CHECKING)
     model.Session.commit()
-    with run_records.checking(alone=False), run_records.checking(alone=False) as part:
+    with (
+        locked_if_free(run_records.CHECKING, shared=True),
+        locked_if_free(run_records.CHECKING, shared=True) as part,
+    ):
         assert part is not None
-        with run_records.checking(alone=True) as run:
+        with locked_if_free(run_records.CHECKING) as run:
             assert run is None
-    assert not run_records.is_checking()
-
-
-def test_a_killed_run_holds_nothing() -> None:
-    script = """
-    import sys, time
-    import sqlalchemy as sa
-    engine = sa.create_engine(sys.argv[1])
-    with engine.connect() as connection:
-        connection.execute(sa.text(f"SELECT pg_advisory_lock({sys.argv[2]}, 0)"))
-        print("held", flush=True)
-        time.sleep(60)
-    """
-    url = model.Session.get_bind().url.render_as_string(hide_password=False)
-    child = subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(script), url, str(database.LOCK_CLASS)],
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        assert child.stdout is not None
-        assert child.stdout.readline() == "held\n"
-        with run_records.checking(alone=True) as mine:
-            assert mine is None
-    finally:
-        os.kill(child.pid, signal.SIGKILL)
-        child.wait()
-    # The server notices by itself, and soon.
-    sql(
-        "SELECT pg_advisory_lock(:class, 0), pg_advisory_unlock(:class, 0)",
-        **{"class": database.LOCK_CLASS},
-    )
-    with run_records.checking(alone=True) as mine:
-        assert mine is not None
+    assert not is_held(run_records.CHECKING)
 
 
 def test_lost_locks_are_noticed() -> None:
-    with run_records.checking(alone=True) as mine:
+    with locked_if_free(run_records.CHECKING) as mine:
         assert mine is not None
         sql(
             "SELECT pg_terminate_backend(pid) FROM pg_locks "
-            "WHERE locktype = 'advisory' AND classid::bigint = :class AND objid = 0 "
-            "AND database = (SELECT oid FROM pg_database WHERE datname = current_database())",
-            **{"class": database.LOCK_CLASS},
+            "WHERE locktype = 'advisory' AND objsubid = 1 "
+            "AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
         )
-        with pytest.raises(run_records.LocksLostError, match="The next run goes on"):
+        with pytest.raises(database.LocksLostError, match="The next run goes on"):
             mine.check()
-        with pytest.raises(run_records.LocksLostError):
+        with pytest.raises(database.LocksLostError):
             mine.check()
-    with run_records.checking(alone=True) as mine:
+    with locked_if_free(run_records.CHECKING) as mine:
         assert mine is not None
 
 

@@ -11,7 +11,7 @@ from time import monotonic
 import pytest
 
 from ckanext.freshness.checking.decisions import CheckResult, KnownContent, Outcome
-from ckanext.freshness.checking.run_counts import RunCounts
+from ckanext.freshness.checking.run_records import RunCounts
 from ckanext.freshness.checking.selection import SelectionReason
 from ckanext.freshness.reporting import metrics
 from ckanext.freshness.tests.checking.rows import NEW

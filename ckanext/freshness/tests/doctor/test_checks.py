@@ -13,7 +13,8 @@ from ckan.tests import factories
 from ckan.tests.helpers import changed_config
 
 from ckanext.freshness import doctor
-from ckanext.freshness.checking.run_records import checking
+from ckanext.freshness.checking.run_records import CHECKING
+from ckanext.freshness.ckan_adapter.database import locked_if_free
 from ckanext.freshness.doctor import Severity, SiteFinding, examine
 from ckanext.freshness.model import CheckRun, DatasetFreshness, Unindexed
 
@@ -75,7 +76,7 @@ def test_a_check_that_ended_early() -> None:
 
 def test_a_run_that_was_killed() -> None:
     add_run(1, ended_at=None)
-    with checking(alone=True):
+    with locked_if_free(CHECKING):
         assert findings(doctor.nightly_run) == []
     (one,) = findings(doctor.nightly_run)
     assert "has not ended, and no process works on it" in one.text

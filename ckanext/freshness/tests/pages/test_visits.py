@@ -277,7 +277,7 @@ def test_resources_are_read_together(world: dict[str, Any]) -> None:
     finally:
         sa.event.remove(engine, "before_cursor_execute", note)
     # One query for results, a cursor for the next checks, one query for copies; none per resource.
-    assert len(statements) == 8
+    assert len(statements) == 5
 
 
 def test_the_copy_is_linked(read: Read, world: dict[str, Any]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ckanext.freshness.checking import run_counts
+from ckanext.freshness.checking import run_records
 from ckanext.freshness.reporting import metrics
 from ckanext.freshness.reporting.metrics import RunMetrics
 
@@ -131,4 +131,4 @@ def test_hosts_in_order_of_their_visits(visits: dict[str, int], order: list[str]
 
 
 def test_both_rooms_mean_the_same_sum() -> None:
-    assert metrics.ALL_HOSTS == run_counts.ALL_HOSTS
+    assert metrics.ALL_HOSTS == run_records.ALL_HOSTS

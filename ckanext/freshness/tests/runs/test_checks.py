@@ -14,6 +14,7 @@ from ckan.tests import factories, helpers
 
 from ckanext.freshness.checking import run_records
 from ckanext.freshness.ckan_adapter.core import model
+from ckanext.freshness.ckan_adapter.database import is_held, locked_if_free
 from ckanext.freshness.ckan_adapter.packages import package_extras, write_extras
 from ckanext.freshness.model import DatasetFreshness, FreshnessChange, ResourceCheck
 from ckanext.freshness.runs import check_run
@@ -147,7 +148,7 @@ def test_what_two_nights_find(host: Host, make: Make) -> None:
     # Each edition has a row more.
     assert change.summary == {"tables": [{"name": None, "rows": [6, 7]}]}
     assert change.size_after > change.size_before > 0
-    assert not run_records.is_checking()
+    assert not is_held(run_records.CHECKING)
 
 
 def test_nothing_is_visited_twice_within_its_interval(host: Host, make: Make) -> None:
@@ -226,7 +227,7 @@ def test_a_clock_that_was_ahead_does_not_keep_files_from_being_checked(
 
 def test_a_run_beside_another_leaves_its_hosts_to_it(host: Host, make: Make) -> None:
     make(WHAT["/stocks.csv"])
-    with run_records.checking(alone=False):
+    with locked_if_free(run_records.CHECKING, shared=True):
         done = run(10 * DAY)
     assert (done.refused, done.counts.checks) == (True, 0)
     assert "Another run is checking hosts" in check_run.missing_in_words(done)[0]
@@ -236,7 +237,7 @@ def test_a_run_beside_another_leaves_its_hosts_to_it(host: Host, make: Make) -> 
 
 def test_a_check_of_a_dataset_need_not_wait_for_a_run(make: Make) -> None:
     asked = make(WHAT["/stocks.csv"])
-    with run_records.checking(alone=True):
+    with locked_if_free(run_records.CHECKING):
         assert run(10 * DAY, CheckScope(package_ids=(asked["id"],))).counts.checks == 1
 
 
@@ -352,7 +353,7 @@ def test_a_run_that_is_killed_leaves_whole_batches(
     with pytest.raises(KeyboardInterrupt):
         run(10 * DAY)
     model.Session.rollback()
-    assert not run_records.is_checking()
+    assert not is_held(run_records.CHECKING)
     monkeypatch.setattr(check_run, "_write", write)
     assert run(10 * DAY).counts.checks == 1
 

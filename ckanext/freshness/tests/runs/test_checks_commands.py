@@ -17,6 +17,7 @@ from ckan.tests import factories, helpers
 from ckanext.freshness import settings
 from ckanext.freshness.checking import run_records
 from ckanext.freshness.ckan_adapter.core import model
+from ckanext.freshness.ckan_adapter.database import locked_if_free
 from ckanext.freshness.runs import queued_run
 from ckanext.freshness.tests.runs.test_checks import START
 from ckanext.freshness.tests.servers.file_host import FILES, FileHost
@@ -151,7 +152,7 @@ def test_copies_are_to_be_where_nothing_can_be_kept(
 
 
 def test_another_run_is_under_way(dataset: dict[str, Any], check: Invoke) -> None:
-    with run_records.checking(alone=True):
+    with locked_if_free(run_records.CHECKING):
         done = check()
     assert done.exit_code == 1
     assert "Another run is checking hosts" in done.output

@@ -141,7 +141,7 @@ def check(cli: Any) -> list[str]:
 def the_rest_is_visited(server: FileServer, cli: Any) -> None:
     """The next run checks the resources without a stored check, nothing else, and ends."""
     model.Session.remove()
-    assert not run_records.is_checking()
+    assert not is_held(run_records.CHECKING)
     asked = server.count("/held")
     assert f"Checked {HELD} resources, 0 with an error" in check(cli)
     assert server.count("/quick") == QUICK, "some were visited twice"
@@ -228,7 +228,7 @@ def test_a_run_is_killed(server: FileServer, hold: Hold, command: Command, cli: 
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
     # PostgreSQL may notice a little later that its client is gone.
-    until(lambda: not run_records.is_checking())
+    until(lambda: not is_held(run_records.CHECKING))
     hold.release()
     model.Session.remove()
     (run,) = helpers.call_action("freshness_run_list")
@@ -291,7 +291,7 @@ def test_a_killed_run_neither_loses_nor_doubles_an_observation(
     finally:
         lock.close()
         again.release()
-    until(lambda: not run_records.is_checking())
+    until(lambda: not is_held(run_records.CHECKING))
     check(cli)
     with model.Session.get_bind().connect() as connection:
         rows = connection.execute(
@@ -329,7 +329,7 @@ def test_a_background_worker_is_killed(
         for pid in (*children(worker.pid), worker.pid):
             os.kill(pid, signal.SIGKILL)
         worker.wait()
-    until(lambda: not run_records.is_checking())
+    until(lambda: not is_held(run_records.CHECKING))
     hold.release()
     model.Session.remove()
     done = recorded()

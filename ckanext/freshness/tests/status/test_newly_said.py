@@ -9,8 +9,8 @@ from uuid import uuid4
 
 import pytest
 
-from ckanext.freshness.checking import check_rows, dataset_rows, run_records
-from ckanext.freshness.checking.run_counts import DatasetFact
+from ckanext.freshness.checking import check_rows, run_records
+from ckanext.freshness.checking.run_records import DatasetFact
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.model import CheckRun
 
@@ -66,5 +66,5 @@ def test_newly_said(
     for kind, began in (("iati", NOW - timedelta(minutes=1)), ("check", NOW + timedelta(hours=1))):
         run_records.end_run(run_records.begin_run(began, EVERYTHING, kind=kind), NOW, FIGURES)
     this = run_records.begin_run(NOW, EVERYTHING)
-    said = dict(dataset_rows.with_newer_review_or_script(this))
+    said = dict(run_records.with_newer_review_or_script(this))
     assert said.get(dataset["id"]) == (what if is_new else None)
