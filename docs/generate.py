@@ -6,7 +6,9 @@ the script's; all else on these pages is written by people.
 
 from __future__ import annotations
 
+import csv
 import inspect
+import io
 import json
 import shlex
 from collections.abc import Callable, Iterable, Iterator
@@ -248,9 +250,7 @@ def schema() -> Iterator[str]:
         words = " ".join((row.__doc__ or "").partition("\n\n")[0].split())
         yield words
         yield ""
-        cells = [
-            (f"``{one.name}``", type_words(one), one.comment or "") for one in row.__table__.columns
-        ]
+        cells = [(f"``{one.name}``", type_words(one), one.doc) for one in row.__table__.columns]
         yield from table(("Column", "Type", "Meaning"), cells, "22 14 64")
 
 
@@ -364,11 +364,11 @@ def heading(title: str, line: str) -> Iterator[str]:
 
 
 def table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]], widths: str) -> Iterator[str]:
-    """A list-table."""
-    yield from (".. list-table::", "   :header-rows: 1", f"   :widths: {widths}", "")
-    for row in (head, *rows):
-        for number, cell in enumerate(row):
-            yield f"   {'-' if number else '* -'} {cell}".replace("   - ", "     - ", 1)
+    """A csv-table, with a line for each row."""
+    yield from (".. csv-table::", "   :header-rows: 1", f"   :widths: {widths}", "")
+    lines = io.StringIO()
+    csv.writer(lines, lineterminator="\n").writerows([head, *rows])
+    yield from (f"   {line}" for line in lines.getvalue().splitlines())
     yield ""
 
 
