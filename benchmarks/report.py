@@ -227,7 +227,7 @@ class Bench:
         from ckan import model
         from ckan.lib import search
 
-        from ckanext.freshness.reporting import history
+        from ckanext.freshness.reporting import counts
 
         self.say(f"writing {self.datasets} datasets")
         self.site.empty()
@@ -252,7 +252,7 @@ class Bench:
         model.Session.commit()
         self.say("counting for the history")
         for days in range(400, -1, -100):
-            history.record(self.now - timedelta(days=days))
+            counts.record(self.now - timedelta(days=days))
         model.Session.execute(sa.text(_RUN), values)
         model.Session.commit()
 

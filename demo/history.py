@@ -25,8 +25,9 @@ from ckanext.freshness.checking import data_changes
 from ckanext.freshness.checking.data_changes import DataChange
 from ckanext.freshness.dates import utc
 from ckanext.freshness.model import FreshnessTransition
-from ckanext.freshness.reporting import history, observed_frequencies
-from ckanext.freshness.reporting.counts import STATUSES, CurrentCounts, StatusCounts
+from ckanext.freshness.reporting import changes as data_stream
+from ckanext.freshness.reporting import counts
+from ckanext.freshness.reporting.counts import CurrentCounts, OrganizationCounts, of_statuses
 from ckanext.freshness.status.changes import TransitionCause
 from demo.datasets import CADENCES
 
@@ -40,7 +41,7 @@ PUNCTUALITY = (1.0, 0.9, 1.1, 1.6, 0.8, 1.0, 3.2, 1.05)
 class Dated:
     """A public dataset, and when its data are known to have changed.
 
-    :ivar organization: its name
+    :ivar organization: its id
     :ivar status: the stored status
     :ivar evidence: of the last change
     :ivar dates: aware
@@ -69,18 +70,18 @@ def remember(now: datetime) -> None:
     """Write the daily counts and the status changes before a demo's first start."""
     datasets = [with_earlier_dates(one, now, number) for number, one in enumerate(_datasets())]
     thresholds = settings.aging().thresholds
-    known = {one.day for one in history.days((now - timedelta(days=DAYS)).date())}
+    known = {day for day, _ in counts.days((now - timedelta(days=DAYS)).date())}
     for number in range(DAYS, 0, -1):
         at = now - timedelta(days=number)
         if at.date() not in known:
-            history.store(at, counted(datasets, at, thresholds), {})
+            counts.store(at, counted(datasets, at, thresholds), {})
     for dataset in datasets:
         made_up = changes(dataset, now, thresholds)
         if made_up and made_up[-1].after == dataset.status:
             _replace(dataset, made_up)
     data_changes.write([change for one in datasets for change in of_data(one, now)])
     model.Session.commit()
-    observed_frequencies.store(now)
+    data_stream.store_frequencies(now)
     model.Session.remove()
 
 
@@ -125,9 +126,12 @@ def counted(datasets: Iterable[Dated], at: datetime, thresholds: Thresholds) -> 
             found.setdefault(one.organization, Counter())[status] += 1
     every = sum(found.values(), Counter())
     return CurrentCounts(
-        _counts(every),
-        {name: _counts(numbers) for name, numbers in found.items() if name is not None},
-        {},
+        of_statuses(every),
+        [
+            OrganizationCounts(id, "", "", of_statuses(numbers))
+            for id, numbers in found.items()
+            if id is not None
+        ],
     )
 
 
@@ -165,10 +169,6 @@ def _replace(dataset: Dated, made_up: Sequence[Change]) -> None:
     model.Session.execute(sa.insert(table), rows)
 
 
-def _counts(numbers: Counter[str]) -> StatusCounts:
-    return StatusCounts({status: numbers[status] for status in STATUSES})
-
-
 def _datasets() -> Iterator[Dated]:
     for row in model.Session.execute(sa.text(_DATASETS)):
         dates = tuple(date.replace(tzinfo=timezone.utc) for date in row.dates)
@@ -184,7 +184,7 @@ def _datasets() -> Iterator[Dated]:
 
 
 _DATASETS = """
-SELECT p.id, p.name, g.name AS organization, d.frequency_days, d.status, d.evidence,
+SELECT p.id, p.name, p.owner_org AS organization, d.frequency_days, d.status, d.evidence,
     array_agg(e.happened_at ORDER BY e.happened_at) AS dates
 FROM package p
 JOIN freshness_dataset d ON d.package_id = p.id

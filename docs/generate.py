@@ -270,10 +270,10 @@ def reports() -> Iterator[str]:
     rows = [
         (
             f"``/freshness/{one.name}``",
-            one.meaning + (" For sysadmins." if one.name in report_tables.FOR_SYSADMINS else ""),
+            one.meaning + (" For sysadmins." if one.is_for_sysadmins else ""),
             ", ".join(f"``{key}``" for key in one.fields),
-            ", ".join(f"``{key}``" for key in sorted(one.sorts())),
-            "yes" if one.name in report_tables.OF_ORGANIZATION else "",
+            ", ".join(f"``{key}``" for key in sorted(column.key for column in one.shown)),
+            "yes" if one.is_of_organizations else "",
         )
         for one in report_tables.TABLES.values()
     ]

@@ -49,7 +49,7 @@ from .iati.cycle.sources import last_cycle, sources
 from .iati.registry.source_type import is_retired
 from .mails import recipients
 from .model import CheckRun, DatasetFreshness, HarvestHold, Unindexed
-from .reporting import run_problems
+from .reporting import runs
 from .runs import copies, night
 from .status import indexing, own_fields, refresh
 from .web.exchange import Limits
@@ -412,7 +412,7 @@ _SELECTING = timedelta(minutes=10)
 def nightly_run(now: datetime) -> Iterator[SiteFinding]:
     """Report a missing or killed nightly run, and its failed parts."""
     by_cron = "Call ckan freshness nightly by cron, once a night."
-    newest = run_problems.full_checks().first()
+    newest = runs.full_checks().first()
     if newest is None:
         yield _note("The URLs of this site's resources have never been checked", by_cron)
     else:

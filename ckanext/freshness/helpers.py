@@ -8,14 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
-from datetime import date, datetime, timedelta, tzinfo
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import ckan.plugins as p
 import ckan.plugins.toolkit as tk
-from babel import Locale
 from dateutil.parser import isoparse
 from markupsafe import Markup
 
@@ -28,16 +26,7 @@ from .ckan_adapter.database import TablesMissingError
 from .dates import aware, utc_now
 from .harvesting.messages import with_code
 from .harvesting.sources import source_type_named
-from .reporting import (
-    display,
-    harvest_jobs,
-    harvest_words,
-    labels,
-    link_checks,
-    marks,
-    metadata,
-    url_facts,
-)
+from .reporting import harvests, labels, links, metadata
 from .status import frequencies
 from .status.own_fields import ours_among
 
@@ -70,8 +59,6 @@ __all__ = [
     "sorted_extras",
 ]
 
-_ANY_NAME = "~"
-"""A name that no dataset has, and that URLs show as it is."""
 _STYLESHEET = Path(__file__).parent / "public/freshness/freshness.css"
 
 
@@ -81,7 +68,7 @@ def format_resource_items(
     items: Iterable[tuple[str, Any]],
 ) -> list[tuple[str, Any]]:
     """Leave the results of checks out of the fields that CKAN lists on a resource's page."""
-    return next_helper([(key, value) for key, value in items if key != url_facts.KEY])
+    return next_helper([(key, value) for key, value in items if key != links.KEY])
 
 
 def freshness_stylesheet() -> str:
@@ -99,17 +86,19 @@ def freshness_stylesheet() -> str:
 def freshness_status_badge(package: dict[str, Any]) -> Markup | str:
     """Return the badge of a dataset, which leads to its page; empty if it has no status.
 
-    The datasets of a page differ in their names alone: the rest is made once per request for each status.
+    It is made without a template, which takes ten times as long: a page of search results has twenty.
     """
-    status = marks.status_of(package)
+    status = labels.status_of(package)
     if status is None:
         return ""
-    made = tk.g.setdefault("freshness_badges", {})
-    if status not in made:
-        href = tk.h.url_for("freshness_dataset.read", id=_ANY_NAME)
-        made[status] = marks.badge(status, href).split(_ANY_NAME, 1)
-    start, end = made[status]
-    return Markup(f"{start}{quote(package['name'])}{end}")
+    state = labels.STATUSES[status]
+    badge = Markup(
+        '<a class="fr-badge" data-state="{}" href="{}" title="{}">'
+        '<i class="fa fa-{}" aria-hidden="true"></i>{}</a>'
+    )
+    href = tk.h.url_for("freshness_dataset.read", id=package["name"])
+    meaning = labels.label("meaning", status)
+    return badge.format(state.colour, href, meaning, state.icon, tk._(state.label))
 
 
 def freshness_label(kind: str, value: Any) -> str:
@@ -128,7 +117,7 @@ def freshness_frequencies() -> list[dict[str, Any]]:
 
 def freshness_facet(
     name: str, search_facets: dict[str, Any] | None
-) -> dict[str, list[marks.FacetValue]] | None:
+) -> dict[str, list[dict[str, Any]]] | None:
     """Return one of our facets: its ``groups`` with their statuses, in the order in which data age.
 
     :param name: as CKAN's templates know the facet
@@ -143,15 +132,16 @@ def freshness_facet(
         tk.h.get_facet_items_dict(each, search_facets or {}, limit=0)
         for each in (names.group, names.status)
     )
-    return {"groups": marks.levels(groups, statuses)}
+    return {"groups": labels.facet_levels(groups, statuses)}
 
 
 def freshness_metadata(package: dict[str, Any]) -> metadata.Metadata:
     """Return the extras of a dataset in words and links."""
     extras = tk.h.sorted_extras(package.get("extras") or [])
+    locale, _zone = labels.reader()
     return metadata.describe(
         extras,
-        _locale(),
+        locale,
         settings.frequency_keys(),
         tk._,
         _source_url if p.plugin_loaded("harvest") else None,
@@ -253,22 +243,22 @@ def freshness_harvest_hold(source_id: str) -> dict[str, Any] | None:
 
 def freshness_harvest_jobs(
     source_id: str, most: int = 1, job_id: str | None = None, errors: int = 2
-) -> list[harvest_jobs.HarvestJob]:
+) -> list[harvests.HarvestJob]:
     """Return the newest jobs of a harvest source, or one job, with their first errors."""
     try:
         database.refuse_missing_tables()
-        return harvest_jobs.jobs([source_id], most, job_id=job_id, errors=errors)
+        return harvests.jobs([source_id], most, job_id=job_id, errors=errors)
     except TablesMissingError:
         return []
 
 
-def freshness_harvest_attention() -> list[tuple[Any, harvest_jobs.HarvestJob]]:
+def freshness_harvest_attention() -> list[tuple[Any, harvests.HarvestJob]]:
     """Return the sources whose last job needs attention, with that job, as far as the user may edit them."""
     if not getattr(tk.current_user, "is_authenticated", False):
         return []
     try:
         database.refuse_missing_tables()
-        found = harvest_jobs.troubled_sources()
+        found = harvests.troubled_sources()
     except TablesMissingError:
         return []
     may = tk.h.check_access
@@ -279,9 +269,9 @@ def freshness_harvest_attention() -> list[tuple[Any, harvest_jobs.HarvestJob]]:
 
 def freshness_harvest_error(
     message: str, code: dict[str, Any] | None = None
-) -> harvest_words.PlainError:
+) -> harvests.PlainError:
     """Return an error of a harvest in a sentence, with the message behind it."""
-    return harvest_words.error(with_code(message, code))
+    return harvests.error(with_code(message, code))
 
 
 def freshness_next_harvest(source_id: str) -> datetime | None:
@@ -290,89 +280,59 @@ def freshness_next_harvest(source_id: str) -> datetime | None:
     return aware(row.next_run) if row is not None else None
 
 
-def freshness_state(name: str, of: str = "") -> display.State:
+def freshness_state(name: str, of: str = "") -> labels.State:
     """Return the colour, icon and words of a dataset's status or of a link's state.
 
     :param of: ``job`` for the state of a harvest job
     """
     if of == "job":
-        return display.JOBS[name]
-    return display.STATUSES.get(name) or display.LINKS[name]
+        return labels.JOBS[name]
+    return labels.STATUSES.get(name) or labels.LINKS[name]
 
 
 def freshness_time(value: str | datetime | None, style: str = "ago") -> Markup | str:
     """Return a ``<time>`` element with the exact moment as its title.
 
     :param value: a moment of our API (UTC, ISO 8601) or an aware datetime
-    :param style: ``ago`` ("3 days ago", "in 2 days"), ``when`` (the same within a week, else the day),
-        ``lasting`` ("9 days"), ``day`` ("12 Nov"), ``date`` ("12 November 2026") or ``exact``
+    :param style: of :func:`.labels.when`
     """
     if not value:
         return ""
     moment = isoparse(value) if isinstance(value, str) else value
-    locale, zone, now = _locale(), _zone(), utc_now()
-    try:
-        exact = display.exact(moment, zone, locale)
-        if style == "day" or (style == "when" and abs(moment - now) > timedelta(days=7)):
-            text = display.day(moment, now, zone, locale)
-        elif style == "lasting":
-            text = display.lasting(moment, now, locale)
-        elif style == "date":
-            text = display.date_of(moment, zone, locale)
-        elif style == "exact":
-            text = exact
-        else:
-            text = display.ago(moment, now, locale)
-    except (OverflowError, ValueError):
-        # Some zones leave the range of Python's dates in the first and the last year.
-        return str(value)
     element = Markup('<time datetime="{}" title="{}">{}</time>')
-    return element.format(moment.isoformat(), exact, text)
+    words = (labels.in_words(moment, one) for one in ("exact", style))
+    return element.format(moment.isoformat(), *words)
 
 
 def freshness_date(day: date | str, style: str = "year") -> str:
-    """Return a day as text.
+    """Return a day as text: "12 Nov 2026".
 
     :param day: a date, or a date or a moment of our API
-    :param style: ``year`` ("12 Nov 2026"), ``month`` ("Nov 2026") or ``short`` ("12 Nov") for a moment
+    :param style: of :func:`.labels.when`
     """
-    if isinstance(day, date):
-        return (
-            display.month(day, _locale()) if style == "month" else display.whole_day(day, _locale())
-        )
-    if style == "short":
-        return _short_day(day)
-    return display.whole_day(date.fromisoformat(day), _locale())
-
-
-def _short_day(moment: str) -> str:
-    try:
-        return display.day(isoparse(moment), utc_now(), _zone(), _locale())
-    except (OverflowError, ValueError):
-        # As in freshness_time.
-        return moment
+    return labels.in_words(day, style)
 
 
 def freshness_duration(start: datetime, end: datetime | None) -> str:
     """Return the time between two moments, or from one until now: "48 minutes"."""
-    return display.lasting(start, end or utc_now(), _locale())
+    locale, _zone = labels.reader()
+    return labels.lasting(start, end or utc_now(), locale)
 
 
 def freshness_resource_link(resource: dict[str, Any]) -> dict[str, Any] | None:
     """Return what the checks of a resource's link found, if its last check failed or it is broken.
 
     :param resource: as ``package_show`` returns it
-    :returns: the same as for a resource of ``freshness_show``, with the ``harvest_source`` of its dataset; or
-        None
+    :returns: the same as for a link of ``freshness_show``, with the ``harvest_source`` of its dataset; or None
     """
-    facts = resource.get(url_facts.KEY) or {}
+    facts = resource.get(links.KEY) or {}
     if not facts.get("broken_since") and facts.get("outcome") != Outcome.ERROR.value:
         return None
-    link = link_checks.of_resource(resource["id"])
+    link = links.of_resource(resource["id"])
     if link is None or link["state"] not in ("broken", "failing"):
         return None
     package_id = resource["package_id"]
-    return {**link, "harvest_source": harvest_jobs.of_packages([package_id]).get(package_id)}
+    return {**link, "harvest_source": harvests.of_packages([package_id]).get(package_id)}
 
 
 def freshness_number(value: int, unit: str = "") -> str:
@@ -380,55 +340,38 @@ def freshness_number(value: int, unit: str = "") -> str:
 
     :param unit: ``bytes`` for the size of a file: "1.8 GB"
     """
-    return (display.size if unit == "bytes" else display.number)(value, _locale())
+    locale, _zone = labels.reader()
+    return (labels.size if unit == "bytes" else labels.number)(value, locale)
 
 
 def freshness_percent(part: int, whole: int) -> str:
     """Return a share in whole percent in the reader's language."""
-    return display.percent(part, whole, _locale())
-
-
-def _locale() -> Locale:
-    return display.locale_of(tk.h.lang())
-
-
-def _zone() -> tzinfo:
-    zone: tzinfo = tk.h.get_display_timezone()
-    return zone
-
-
-def _link_reason(link: dict[str, Any]) -> str:
-    """Return why the link of a resource has its state."""
-    since = link["failing_since"]
-    return labels.link_reason(link, _short_day(since) if since else "")
+    locale, _zone = labels.reader()
+    return labels.percent(part, whole, locale)
 
 
 def _record_reason(record: dict[str, Any]) -> str:
     """Return why a record of a preview or of a held list is there."""
-    return harvest_words.reason(with_code(record["reason"], record.get("reason_code")))
+    return harvests.reason(with_code(record["reason"], record.get("reason_code")))
 
 
 def _deletion_reason(record: dict[str, Any]) -> str:
     """Return why a record would be deleted, and what its own URL answered."""
     message = with_code(record["reason"], record.get("reason_code"))
-    words = (_record_reason(record), harvest_words.own_url(message, record.get("own_url")))
+    words = (_record_reason(record), harvests.own_url(message, record.get("own_url")))
     return " ".join(filter(None, words))
 
 
 _SENTENCES: Mapping[str, Callable[[Any], str]] = {
-    "changed field": harvest_words.change,
+    "changed field": harvests.change,
     "changes": labels.changes,
     "checks": labels.strip_label,
     "deletion": _deletion_reason,
     "every": lambda seen: labels.every(seen["days"], at_least=seen["at_least"]),
-    "facet": lambda value: labels.facet_label(value.field, value.name),
     "frequency": labels.frequency_label,
-    "link": _link_reason,
-    "not harvested": harvest_words.kind,
+    "not harvested": harvests.kind,
     "observed": labels.observed,
     "problem": labels.link_problem,
     "record": _record_reason,
-    "transition": labels.transition_label,
-    "why checked": labels.why,
 }
 """Sentences by the kind of value that :func:`freshness_label` is asked for."""

@@ -14,7 +14,7 @@ from .ckan_adapter import database
 from .ckan_adapter.core import DefaultTranslation, forget_validators
 from .dates import utc_now
 from .logic import dataset_actions, harvest_actions, hooks, report_actions, validators
-from .reporting import labels, url_facts
+from .reporting import labels, links
 from .status import indexing, own_fields
 
 DECLARATION = Path(__file__).parent / "config_declaration.yaml"
@@ -120,7 +120,7 @@ class FreshnessPlugin(p.SingletonPlugin, DefaultTranslation):
     def after_dataset_search(
         self, search_results: dict[str, Any], search_params: dict[str, Any]
     ) -> dict[str, Any]:
-        url_facts.show(search_results["results"])
+        links.show(search_results["results"])
         labels.name_facet_values(search_results["search_facets"])
         return search_results
 
@@ -128,4 +128,4 @@ class FreshnessPlugin(p.SingletonPlugin, DefaultTranslation):
         # Without validation, the package is shown to be indexed, and Solr holds the stored status.
         if context.get("validate", True):
             hooks.show_current(pkg_dict, utc_now())
-        url_facts.show([pkg_dict], context)
+        links.show([pkg_dict], context)

@@ -1,4 +1,4 @@
-"""Writes changes of data into the stream that :mod:`..reporting.change_stream` reads.
+"""Writes changes of data into the stream that :mod:`..reporting.changes` reads.
 
 A change is written in the transaction that stores its evidence. Therefore a process that is killed neither
 loses a change nor writes it twice.

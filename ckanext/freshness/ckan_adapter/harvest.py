@@ -110,11 +110,10 @@ SELECT s.id, p.name, coalesce(nullif(p.title, ''), p.name) AS title, p.owner_org
         WHERE h.source_id = s.id AND h.released_at IS NULL AND one ->> 'released' IS NULL)
     AS held
 FROM harvest_source s JOIN package p ON p.id = s.id AND p.state = 'active'
-LEFT JOIN "group" g ON g.id = p.owner_org
 LEFT JOIN LATERAL (
     SELECT * FROM harvest_job WHERE source_id = s.id ORDER BY created DESC LIMIT 1
 ) j ON true
-WHERE {visible} AND (CAST(:organization AS text) IS NULL OR g.name = :organization)
+WHERE {visible} AND (CAST(:organization AS text) IS NULL OR p.owner_org = :organization)
 ORDER BY s.id"""
 """SQL: the sources that a user may see, of ``:organization`` if it is given, with their last jobs and the
 numbers of their errors and held deletions."""

@@ -199,21 +199,23 @@ def _print_queued(queued: queued_run.QueuedRun, as_json: bool) -> None:
 
 def _print_result(run_id: str, done: check_run.RunResult, as_json: bool, strict: bool) -> None:
     counts = done.counts
-    totals = metrics.RunMetrics(
-        counts.resources(), counts.datasets(), counts.frequencies(), counts.hosts()
-    )
+    figures = {
+        "resources": counts.resources(),
+        "datasets": counts.datasets(),
+        "frequencies": counts.frequencies(),
+        "hosts": counts.hosts(),
+    }
     if as_json:
         plain = {
             "run": run_id,
-            "visited": counts.checks,
+            "checked": counts.checks,
             "errors": counts.errors,
             "put_off": counts.put_off,
         }
-        click.echo(
-            json.dumps({**plain, "resources": totals.resources, "datasets": totals.datasets})
-        )
+        labelled = {key: figures[key] for key in ("resources", "datasets")}
+        click.echo(json.dumps({**plain, **labelled}))
     else:
-        click.echo("\n\n".join(filter(None, (metrics.text(totals), metrics.headers(totals)))))
+        click.echo("\n\n".join(filter(None, (metrics.text(figures), metrics.headers(figures)))))
         click.echo("\n" + check_run.checked_in_words(done))
     missing = check_run.missing_in_words(done)
     for words in missing:

@@ -12,11 +12,10 @@ import click
 
 from ..ckan_adapter.packages import SEARCH_FAULTS
 from ..dates import utc_now
-from ..reporting import dataset_tables, history, metrics, report_tables, tables, visibility
-from ..reporting.change_stream import FIELDS, change_label
-from ..reporting.counts import StatusCounts
-from ..reporting.labels import fresh_share, label
-from ..reporting.tables import Row, TableRequest
+from ..reporting import counts, metrics, report_tables, tables, visibility
+from ..reporting.changes import FIELDS, change_label
+from ..reporting.labels import label
+from ..reporting.tables import Row
 from . import site_user
 
 
@@ -35,7 +34,7 @@ def report(since: str | None, organization: str | None, with_hosts: bool, as_jso
     now = utc_now()
     try:
         found = _tables(since, organization, with_hosts, now)
-        history.record(now)
+        counts.record(now)
     except tk.ValidationError as error:
         words = (f"--{key}: {text}" for key, texts in error.error_dict.items() for text in texts)
         raise click.ClickException("; ".join(words)) from error
@@ -64,14 +63,8 @@ def _tables(
             {key: row.get(key) for key in table.fields} for row in table.read(asked)
         ]
     if with_hosts:
-        name = asked.organization
-        datasets = (
-            dataset_tables.DATASETS.rows(TableRequest(visibility.SITE, now, organization=name))
-            if name
-            else None
-        )
-        ids = None if datasets is None else [row["id"] for row in datasets]
-        found["hosts"] = history.host_rows(history.count_hosts(ids))
+        hosts = counts.count_hosts(visibility.SITE, asked.organization)
+        found["hosts"] = counts.rows_of_hosts(hosts)
     return found
 
 
@@ -80,10 +73,8 @@ def _lines(found: dict[str, Any]) -> list[str]:
         f"{row['status']:<12} {row['datasets']:>8} {row['percent']:>6} %"
         for row in found["statuses"]
     ]
-    lines.append(
-        fresh_share(StatusCounts({row["status"]: row["datasets"] for row in found["statuses"]}))
-    )
-    lines.append("")
+    statuses = {row["status"]: row["datasets"] for row in found["statuses"]}
+    lines += [counts.fresh_share(counts.StatusCounts(statuses)), ""]
     for row in found["changes"]:
         lines.append(
             f"{row['changed_at']}  {row['name']}  {row['from_status']} -> {row['to_status']}"
@@ -147,23 +138,23 @@ def _line(run: dict[str, Any]) -> str:
     elif run["ended_at"] is None:
         state = tk._("not ended")
     else:
-        state = tk._("{visited} checked, ended {moment}").format(
-            visited=run["visited"] or 0, moment=run["ended_at"]
+        state = tk._("{number} checked, ended {moment}").format(
+            number=run["checked"] or 0, moment=run["ended_at"]
         )
     return f"{run['id']}  {run['started_at']}  {run['kind']}  {state}"
 
 
-_COLUMNS = ("visits", "errors", "blocked", "last_modified", "etag", "agreed", "missed", "moved")
+_COLUMNS = [column.key for column in metrics.HOST_COLUMNS[1:]]
 
 
 def _hosts(run: dict[str, Any]) -> list[str]:
     """Return the lines of a table of hosts, whose names are cut at 60 characters."""
-    rows = metrics.hosts(metrics.RunMetrics(hosts=run["hosts"]))
-    width = min(60, max([4, *(len(name) for name, _ in rows)]))
+    rows = metrics.hosts(run)
+    width = min(60, max([4, *(len(row["name"]) for row in rows)]))
     lines = ["".join([f"{'host':{width}}", *(f"  {column:>13}" for column in _COLUMNS)])]
-    for name, numbers in rows:
-        cells = (f"  {numbers[column]:>13.0f}" for column in _COLUMNS)
-        lines.append("".join([f"{name[:width]:{width}}", *cells]))
+    for row in rows:
+        cells = (f"  {row[column]:>13.0f}" for column in _COLUMNS)
+        lines.append("".join([f"{row['name'][:width]:{width}}", *cells]))
     return lines
 
 

@@ -25,7 +25,7 @@ from ..iati.cycle import cycle
 from ..iati.cycle.report import CycleReport
 from ..iati.cycle.sources import sources, update_all
 from ..iati.registry.source_type import SOURCE_TYPE
-from ..reporting import harvest_words
+from ..reporting import harvests
 from ..reporting.labels import counted
 from ..runs.night import PartReport
 from . import ReportingGroup, check_progress, progress_of, site_user, source_named
@@ -130,7 +130,7 @@ def preview_lines(shown: Preview) -> list[str]:
     lines += map(str, shown.source_warnings)
     for others in not_harvested(shown.survey):
         words = tk._("Listed, but not harvested: {kind}, for example {url}")
-        kind = f"{others['count']} x {harvest_words.kind(others['kind'])}"
+        kind = f"{others['count']} x {harvests.kind(others['kind'])}"
         lines.append(words.format(kind=kind, url=others["examples"][0]))
     for record_class, label in labels.items():
         is_listed = record_class is not RecordClass.UNCHANGED
@@ -164,7 +164,7 @@ def _deletion_of(entry: PreviewEntry) -> str:
 
 def _deletion(url: str, reason: str, answer: str | None, title: str | None) -> str:
     """Return the line of a record that would be deleted: its URL, why, what the URL answered, and its title."""
-    answered = harvest_words.own_url(reason, answer)
+    answered = harvests.own_url(reason, answer)
     return "  " + "  ".join(filter(None, (url, str(reason), answered, title)))
 
 

@@ -13,9 +13,9 @@ import sqlalchemy as sa
 from ..aging.messages import N_
 from ..ckan_adapter.core import model
 from ..copies.store import StoreError
-from ..reporting import labels, run_summary, visibility
-from ..reporting.link_checks import site_url
-from ..reporting.tables import Context, Row, with_iso_dates
+from ..reporting import labels, runs, visibility
+from ..reporting.links import site_url
+from ..reporting.tables import Context, Row, with_texts
 from ..settings import OptionError
 from .cycle import publication
 from .cycle.sources import last_cycle
@@ -73,7 +73,7 @@ class SourceOverview:
     served: int
     changed: int
     publishers: int
-    last: run_summary.RunLine | None
+    last: runs.RunLine | None
     rows: Sequence[Row]
 
 
@@ -146,7 +146,7 @@ def _overview(source: Any, context: Context, now: datetime, *, is_only: bool) ->
             if name in files
         ],
         trouble=trouble,
-        last=None if last is None else run_summary.line(last, now),
+        last=None if last is None else runs.line(last, now),
         rows=list(failing(context, [source.id], limit=LISTED)),
         **row._mapping,
     )
@@ -170,7 +170,7 @@ def failing(
     for row in model.Session.execute(
         sa.text(_FAILING.format(visible=condition)), values
     ).mappings():
-        yield with_iso_dates(row, "failing_since", "copy_verified_at")
+        yield with_texts(row)
 
 
 def reason(row: Row) -> str:

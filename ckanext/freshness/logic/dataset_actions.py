@@ -13,13 +13,13 @@ import sqlalchemy as sa
 from .. import settings
 from ..aging import frequency
 from ..aging.evidence import DatedEvidence, Evidence
-from ..aging.status import Status, status_at
+from ..aging.status import status_at
 from ..ckan_adapter.core import REVIEW_KEY, model, same_user
 from ..ckan_adapter.packages import lock_packages
 from ..dates import EARLIEST, exact_text, parse_date, utc, utc_now, utc_text
 from ..iati.cycle.sources import check_dataset
 from ..model import FreshnessEvidence, FreshnessTransition, ResourceCheck
-from ..reporting import change_stream, link_checks, observed_frequencies, visibility
+from ..reporting import changes, labels, links, visibility
 from ..reporting.tables import TableRequest
 from ..runs import queued_run
 from ..status import frequencies, indexing, judgement, snapshot
@@ -43,7 +43,6 @@ _AT_ONCE = timedelta(minutes=1)
 """If a user confirms a dataset again within this time, it is one confirmation."""
 _TRANSITIONS = 20
 _MAX_TEXT = 80
-_NEEDS_UPDATE = {Status.DUE.value, Status.OVERDUE.value, Status.DELINQUENT.value}
 
 
 @tk.side_effect_free
@@ -54,37 +53,31 @@ def freshness_show(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[s
 
     :param id: id or name of the dataset
     :returns: ``id``, ``name``, ``title``; ``status`` (``fresh``, ``due``, ``overdue``, ``delinquent``,
-        ``unavailable``), ``needs_update``; ``last_modified`` and its ``evidence``; ``frequency``: ``days``,
-        ``label``, ``from`` (``dataset``, ``source``, ``organization``, ``site``), ``raw`` (the value in the
-        dataset); ``observed_frequency``: how often the data really change, null if fewer than three updates are
-        known: ``days`` (the median), ``lowest_days`` and ``highest_days``, ``at_least`` (whether they may
-        change more often, since each check found them changed), ``changes`` (their number), ``basis`` (of the
-        ``files``, or dates of the harvested ``record``), ``misfit`` (``suggested_days`` and ``factor``, at
-        least 2; null if the update frequency may fit, or an editor has decided to keep it); ``boundaries``
-        (``due``, ``overdue``, ``delinquent``); ``undetermined``; ``pieces``: all evidence, the newest first
-        (``resource_id``, ``resource_name``, ``evidence``, ``date``, ``claimed``: the original date if it was in
-        the future); ``stated_date`` (``value``, ``since``, ``stands_still``); ``confirmation`` (``date``,
-        ``author``: a user's name); ``problems``: sentences; ``transitions``: the newest 20 changes of the
-        status or of the update frequency (``from``, ``to``, ``at``, ``evidence``, ``cause``; of an edit its
-        ``author``; of an edit of a resource ``change`` (``added``, ``replaced``, ``edited``, ``removed``) and
-        ``resource_name``; ``frequency``: ``before`` and ``after`` in days, if these explain the change);
-        ``data_changes``: the newest 20 changes of the data, each with ``seen_at``, ``resource_id``,
-        ``resource_name``, ``evidence``, ``what`` (what changed, in words) and ``summary`` (see
-        ``freshness_change_list``); ``visits``: the checks of the URLs, ``total`` (resources) and ``resources``,
-        at most 100, failing resources first, each with ``id``, ``name``, ``url`` (without secrets), ``format``,
-        ``state`` (``works``, ``failing``, ``broken``, ``unchecked``: the last check could not tell,
-        ``waiting``: not checked yet, ``excluded``: never checked, ``internal``: hosted here), ``not_visited``
-        (``internal``, ``ad hoc``, ``archived``, ``requestable``), of the last check ``tried_at``, ``outcome``,
-        ``status`` (of HTTP), ``reason`` (in a word), ``words`` (what went wrong) and ``final_url`` (after
-        redirects), ``broken``, ``promised`` and ``found`` (if the file is of another kind than its format),
-        ``failures`` in a row, ``failing_since``, ``succeeded_at`` (the last check that found the file),
-        ``changed_at`` (the last change of its content), ``undetermined`` (``api``, ``blocked``), ``next_visit``
-        (when a run checks it again at the earliest), ``attempts`` (the last five checks), of the last one
-        ``why`` (why the run chose it: ``due``, ``failing``, ``change expected``, ...) and ``every_days`` (how
-        often its file was expected to change, if that is the reason), ``strip`` (the last 30 checks, the oldest
-        first: ``w`` worked, ``f`` failed, ``u`` could not be made), of the last good copy ``cached_url``,
-        ``cached_zip_url``, ``cached_at`` (when the link last had it) and ``cached_size``; ``may_confirm`` and
-        ``may_check``: whether the user may confirm the data, and have the URLs checked
+        ``unavailable``); ``last_modified`` and its ``evidence``; ``frequency``: ``days``, and ``from`` what it
+        comes (``dataset``, ``source``, ``organization``, ``site``); ``observed_frequency``: how often the data
+        really change, null if fewer than three updates are known: ``days`` (the median), ``lowest_days`` and
+        ``highest_days``, ``at_least`` (whether they may change more often, since each check found them
+        changed), ``changes`` (their number), ``basis`` (of the ``files``, or dates of the harvested
+        ``record``), ``suggested_days`` (a frequency that fits better; null if the update frequency may fit, or
+        an editor has decided to keep it); ``boundaries`` (``due``, ``overdue``, ``delinquent``);
+        ``undetermined``; ``pieces``: all evidence, the newest first (``resource_id``, ``resource_name``,
+        ``evidence``, ``date``, ``claimed``: the original date if it was in the future); ``stated_date``
+        (``value``, ``since``, ``stands_still``); ``confirmation`` (``date``, ``author``: a user's name);
+        ``problems``: sentences; ``transitions``: the newest 20 changes of the status or of the update frequency
+        (``from``, ``to``, ``at``, ``evidence``, ``cause``, ``explanation``: a sentence); ``data_changes``: the
+        newest 20 changes of the data, each with ``seen_at``, ``resource_id``, ``resource_name``, ``evidence``
+        and ``what`` (what changed, in words; see ``freshness_change_list``); ``links``: ``total`` (number of
+        resources) and ``resources``, at most 100, failing links first, each with ``id``, ``name``, ``url``
+        (without secrets), ``format``, ``state`` (``works``, ``failing``, ``broken``, ``unchecked``: the last
+        check could not tell, ``waiting``: not checked yet, ``excluded``: never checked, ``internal``: hosted
+        here) and its ``explanation`` (a sentence); of the last check ``tried_at``, ``outcome``, ``status`` (of
+        HTTP), ``words`` (what went wrong), ``final_url`` (after redirects) and ``why`` (why a run chose it, in
+        words); ``promised`` and ``found`` (if the file is of another kind than its format), ``failures`` in a
+        row, ``failing_since``, ``succeeded_at`` (the last check that found the file), ``changed_at`` (the last
+        change of its content), ``next_check`` (when a run checks it again at the earliest), ``strip`` (the last
+        30 checks, the oldest first: ``w`` worked, ``f`` failed, ``u`` could not be made), of the last good copy
+        ``cached_url``, ``cached_zip_url``, ``cached_at`` (when the link last had it) and ``cached_size``;
+        ``may_confirm`` and ``may_check``: whether the user may confirm the data, and have the links checked
     :raises ObjectNotFound: there is no such dataset, or its package type is not judged
     """
     tk.check_access("freshness_show", context, data_dict)
@@ -237,11 +230,13 @@ def _shown(
         "name": package.name,
         "title": package.title or package.name,
         "status": status,
-        "needs_update": status in _NEEDS_UPDATE,
         "last_modified": utc_text(row.last_modified),
         "evidence": row.evidence,
-        "frequency": _frequency(judged.frequency),
-        "observed_frequency": observed_frequencies.of_dataset(package.id, row.frequency_days, now),
+        "frequency": {
+            "days": judged.frequency.days,
+            "from": judged.frequency.speaker.value if judged.frequency.speaker else None,
+        },
+        "observed_frequency": changes.observed(package.id, row.frequency_days, now),
         "boundaries": None
         if bounds is None
         else {name: utc_text(getattr(bounds, name)) for name in ("due", "overdue", "delinquent")},
@@ -252,18 +247,9 @@ def _shown(
         "problems": list(_problems(dataset, judged.frequency, judged.pieces)),
         "transitions": _transitions(dataset.id),
         "data_changes": _data_changes(package.id, now),
-        "visits": link_checks.of_dataset(package.id, now),
+        "links": links.of_dataset(package.id, now),
         "may_confirm": is_active and _may("freshness_confirm", context, package.id),
         "may_check": is_active and _may("freshness_check", context, package.id),
-    }
-
-
-def _frequency(stated: StatedFrequency) -> dict[str, Any]:
-    return {
-        "days": stated.days,
-        "label": None if stated.days is None else frequency.label(stated.days, tk._),
-        "from": stated.speaker.value if stated.speaker else None,
-        "raw": None if stated.raw is None else stated.raw[:_MAX_TEXT],
     }
 
 
@@ -336,12 +322,7 @@ def _transitions(package_id: str) -> list[dict[str, Any]]:
             "at": utc_text(row.changed_at),
             "evidence": row.evidence,
             "cause": row.cause,
-            "change": row.change,
-            "resource_name": row.resource_name,
-            "author": row.author,
-            "frequency": None
-            if row.frequency_before is None and row.frequency_after is None
-            else {"before": row.frequency_before, "after": row.frequency_after},
+            "explanation": labels.transition_label(row),
         }
         for row in rows
     ]
@@ -351,10 +332,10 @@ def _data_changes(package_id: str, now: datetime) -> list[dict[str, Any]]:
     request = TableRequest(
         visibility.SITE, now, dataset=package_id, since=EARLIEST, limit=_TRANSITIONS
     )
-    keys = ("seen_at", "resource_id", "evidence", "what", "summary")
+    keys = ("seen_at", "resource_id", "evidence", "what")
     return [
         {**{key: row[key] for key in keys}, "resource_name": row["resource"] or row["url"]}
-        for row in change_stream.rows(request)
+        for row in changes.DATA.read(request)
     ]
 
 
@@ -441,9 +422,9 @@ def freshness_resource_history(
         "id": resource.id,
         "package_id": resource.package_id,
         "url": display_url(resource.url or ""),
-        "broken": known is not None and link_checks.is_broken(known, settings.broken_rule()),
+        "broken": known is not None and links.is_broken(known, settings.broken_rule()),
         "unconfirmed": known is not None and known.unconfirmed,
-        **link_checks.mismatch(known, resource.format, resource.mimetype),
+        **links.mismatch(known, resource.format, resource.mimetype),
         "failures": known.failures if known is not None else 0,
         **{name: getattr(known, name, None) for name in _TEXTS},
         **{name: utc_text(getattr(known, name, None)) for name in _MOMENTS},

@@ -30,8 +30,8 @@ from ..harvesting import job_report, object_states, sources
 from ..harvesting.source_config import ConfigError
 from ..harvesting.sources import source_type_named, url_mistake
 from ..model import DatasetFreshness
-from ..reporting import url_facts
-from ..reporting.harvest_words import sentence
+from ..reporting import links
+from ..reporting.harvests import sentence
 from ..status import assessment, frequencies, refresh
 from ..status.assessment import assess_packages
 from ..status.changes import DatasetEdit, ResourceAction, TransitionCause
@@ -222,13 +222,13 @@ def package_create(
     data_dict = dict(data_dict)
     if data_dict.get("type") == "harvest" and p.plugin_loaded("harvest"):
         with _writing_source(context, data_dict, "package_create"):
-            return url_facts.write(original, context, data_dict)
+            return links.write(original, context, data_dict)
     if settings.is_judged(data_dict.get("type")):
         frequencies.take_choice(data_dict, settings.frequency_keys())
         package_type = data_dict.get("type") or "dataset"
         if not _are_own(claimed, as_mapping(data_dict.get("extras")), package_type):
             data_dict = protected(data_dict, package_type, {})
-    return url_facts.write(original, context, data_dict)
+    return links.write(original, context, data_dict)
 
 
 @tk.chained_action
@@ -244,20 +244,20 @@ def package_update(
     package = model.Package.get(reference) if isinstance(reference, str) else None
     if package is not None and package.type == "harvest" and p.plugin_loaded("harvest"):
         with _writing_source(context, data_dict, "package_update"):
-            return url_facts.write(original, context, data_dict)
+            return links.write(original, context, data_dict)
     if package is None or not settings.is_judged(package.type):
-        return url_facts.write(original, context, data_dict)
+        return links.write(original, context, data_dict)
     frequencies.take_choice(data_dict, settings.frequency_keys())
     stored = package_extras(package)
     sent = as_mapping(data_dict.get("extras"))
     are_own = _are_own(foreign, stored, package.type) or _are_own(claimed, sent, package.type)
     if are_own and not _is_judged(package.id):
         # The site's own fields stay until it has chosen what becomes of them.
-        return url_facts.write(original, context, {**data_dict, "id": package.id})
+        return links.write(original, context, {**data_dict, "id": package.id})
     if stored.keys().isdisjoint(site_names().extras):
         _assess(package.id)
     data_dict = protected(data_dict, package.type, stored)
-    return url_facts.write(original, context, {**data_dict, "id": package.id})
+    return links.write(original, context, {**data_dict, "id": package.id})
 
 
 def _are_own(

@@ -12,7 +12,7 @@ from ..dates import parse_date, utc_now, utc_text
 from ..mails import recipients
 from ..mails.kinds import KINDS
 from ..model import CheckRun
-from ..reporting import change_stream, counts, metrics, report_tables, visibility
+from ..reporting import changes, counts, metrics, report_tables, visibility
 
 __all__ = [
     "freshness_change_list",
@@ -56,25 +56,20 @@ def freshness_report(context: dict[str, Any], data_dict: dict[str, Any]) -> dict
     if not data_dict.get("table"):
         return _counts(context, data_dict)
     table = report_tables.named(str(data_dict["table"]))
-    if table.name in report_tables.FOR_SYSADMINS:
-        tk.check_access("freshness_run_list", context, {})
     limit = min(data_dict.get("limit", _LISTED), _MOST)
     offset = data_dict.get("offset", 0)
     asked = report_tables.request_for(context, table, data_dict, now)
     rows = list(table.read(replace(asked, offset=offset, limit=limit + 1)))
     return {
         "table": table.name,
-        "fields": list(table.fields),
+        "fields": table.fields,
         "rows": [{key: row.get(key) for key in table.fields} for row in rows[:limit]],
         "more": len(rows) > limit,
     }
 
 
 def _counts(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[str, Any]:
-    name = data_dict.get("organization") or None
-    if name is not None:
-        name = visibility.organization(context, name)["name"]
-    every = counts.count(context, name).every
+    every = counts.count(context, _organization(context, data_dict.get("organization"))).every
     return {
         "datasets": every.total,
         "fresh_percent": round(every.fresh_percent, 1),
@@ -115,16 +110,15 @@ def freshness_change_list(context: dict[str, Any], data_dict: dict[str, Any]) ->
     :raises ObjectNotFound: there is no such organization or dataset, or the user may not see it
     """
     tk.check_access("freshness_change_list", context, data_dict)
-    reader = same_user(context)
-    asked = change_stream.StreamRequest(
+    return changes.page(
+        same_user(context),
+        utc_now(),
         cursor=data_dict.get("cursor") or None,
         since=_since_date(data_dict.get("since")),
         organization=_organization(context, data_dict.get("organization")),
         dataset=_dataset(context, data_dict.get("id")),
         limit=min(data_dict.get("limit", _LISTED), _MOST),
     )
-    page = change_stream.page(reader, asked, utc_now())
-    return {"changes": page.changes, "cursor": page.cursor, "more": page.more}
 
 
 def _since_date(given: str | None) -> Any:
@@ -138,7 +132,7 @@ def _since_date(given: str | None) -> Any:
 
 
 def _organization(context: dict[str, Any], given: str | None) -> str | None:
-    return str(visibility.organization(context, given)["name"]) if given else None
+    return str(visibility.organization(context, given)["id"]) if given else None
 
 
 def _dataset(context: dict[str, Any], given: str | None) -> str | None:
@@ -223,7 +217,7 @@ def freshness_run_list(context: dict[str, Any], data_dict: dict[str, Any]) -> li
     :param limit: the number of runs (optional, default: 20, at most 1000)
     :param offset: the number of newer runs to skip (optional, default: 0)
     :returns: for each run ``id``, ``kind``, ``started_at``, ``ended_at`` (null if it still runs or was
-        killed), ``visited`` (number of checked resources), ``error`` (why it ended early), ``version`` of
+        killed), ``checked`` (number of checked resources), ``error`` (why it ended early), ``version`` of
         this extension
     :raises ValidationError: limit or offset is no whole number of 0 or more
     """
@@ -259,16 +253,11 @@ def freshness_run_show(context: dict[str, Any], data_dict: dict[str, Any]) -> di
         row = checks.order_by(CheckRun.started_at.desc(), CheckRun.id).first()
     if row is None:
         raise tk.ObjectNotFound(tk._("There is no such run"))
-    figures = metrics.RunMetrics(
-        row.resources or {}, row.datasets or {}, row.frequencies or {}, row.hosts or {}
-    )
+    figures = {key: getattr(row, key) or {} for key in metrics.FIGURES}
     return {
         **_run(row),
         "options": row.options,
-        "resources": figures.resources,
-        "datasets": figures.datasets,
-        "frequencies": figures.frequencies,
-        "hosts": figures.hosts,
+        **figures,
         "text": metrics.text(figures),
         "headers": metrics.headers(figures),
     }
@@ -280,7 +269,7 @@ def _run(row: Any) -> dict[str, Any]:
         "kind": row.kind,
         "started_at": utc_text(row.started_at),
         "ended_at": utc_text(row.ended_at),
-        "visited": row.visited,
+        "checked": row.visited,
         "error": row.error,
         "version": row.version,
     }

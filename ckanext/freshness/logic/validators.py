@@ -23,7 +23,7 @@ from ..checking.fields import FIELDS
 from ..checking.selection import POLICIES
 from ..ckan_adapter.core import connect_to_redis, same_user
 from ..mails import recipients
-from ..reporting.host_groups import parse_groups
+from ..reporting.counts import parse_groups
 from ..web.address_guard import Guard
 
 __all__ = ["freshness_option"]

@@ -14,7 +14,6 @@ from typing import Any
 
 import ckan.plugins.toolkit as tk
 import sqlalchemy as sa
-from dateutil.parser import isoparse
 
 from .. import settings
 from ..aging.messages import N_, NN_
@@ -23,12 +22,12 @@ from ..ckan_adapter import harvest
 from ..ckan_adapter.core import model
 from ..ckan_adapter.packages import packages_with_true_extras
 from ..dates import utc, utc_words
-from ..reporting import dataset_tables, display, labels, run_problems
-from ..reporting.run_problems import ProblemKind, RunProblem
+from ..reporting import labels, links, report_tables
 from ..reporting.tables import TableRequest
 from ..reporting.visibility import SITE
-from . import recipients
+from . import recipients, run_problems
 from .recipients import DatasetFacts, Person, addresses, line
+from .run_problems import ProblemKind, RunProblem
 
 COOLDOWN = timedelta(hours=20)
 """The shortest time between two mails to one person. Nightly runs may begin a few hours early."""
@@ -98,13 +97,13 @@ WHERE t.from_status IS NOT NULL AND t.cause <> 'recompute'"""
 
 
 def _broken_links(now: datetime) -> Iterator[News]:
-    for row in dataset_tables.BROKEN.rows(TableRequest(SITE, now)):
+    for row in report_tables.BROKEN.read(TableRequest(SITE, now)):
         yield News(row["resource_id"], row["package_id"], dict(row))
 
 
 def _misfits(now: datetime) -> Iterator[News]:
     """Yield the datasets whose declared update frequency does not fit the observed changes."""
-    for row in dataset_tables.FREQUENCIES.rows(TableRequest(SITE, now)):
+    for row in report_tables.FREQUENCIES.read(TableRequest(SITE, now)):
         yield News(row["package_id"], row["package_id"], dict(row))
 
 
@@ -163,7 +162,7 @@ WHERE p.state = 'active' AND p.type = ANY(:types) AND p.metadata_created < :befo
 
 
 def _problems_of_runs(kinds: frozenset[ProblemKind], now: datetime) -> Iterator[News]:
-    for problem in run_problems.problems(run_problems.newest(), now):
+    for problem in run_problems.newest_problems(now):
         if problem.kind in kinds:
             yield News(problem.key, details={"problem": problem})
 
@@ -183,7 +182,7 @@ def _dataset_row(news: News, facts: MailFacts) -> Row:
         "line": f"{dataset.title} ({dataset.name})",
         "title": dataset.title,
         "organization": dataset.organization,
-        "state": display.STATUSES[dataset.status.value],
+        "state": labels.STATUSES[dataset.status.value],
         "last_modified": _day(dataset.last_modified, facts.now),
         "frequency": None if days is None else labels.frequency_label(days),
         "url": url("dataset.read", id=dataset.name),
@@ -197,17 +196,18 @@ def _dataset_row(news: News, facts: MailFacts) -> Row:
 
 def _link_row(news: News, facts: MailFacts) -> Row:
     dataset = facts.datasets[news.package_id or ""]
-    since = _day(isoparse(news.details["failing_since"]), facts.now)
-    link = {**news.details, "state": "broken", "attempts": ()}
+    link = news.details
     ids = {"id": dataset.name, "resource_id": news.about}
-    title = line(news.details["resource"]) or tk._("Unnamed resource")
+    title = line(link["resource"]) or tk._("Unnamed resource")
     return {
         "line": f"{title}, {dataset.title} ({dataset.name})",
         "title": title,
         "dataset": dataset.title,
         "organization": dataset.organization,
-        "reason": line(labels.link_reason(link, since or ""), 500),
-        "state": display.LINKS["broken"],
+        "reason": line(
+            links.explanation("broken", [link], link["failures"], link["failing_since"]), 500
+        ),
+        "state": labels.LINKS["broken"],
         "url": url("dataset_resource.read", **ids),
         "edit_url": None if dataset.is_harvested else url("dataset_resource.edit", **ids),
     }
@@ -249,7 +249,7 @@ def _problem_row(news: News, facts: MailFacts) -> Row:
         datasets=now,
         before=before,
         fewer=before - now,
-        share=display.percent(before - now, before, _locale()),
+        share=labels.percent(before - now, before, labels.reader()[0]),
     )
     return {"line": sentence}
 
@@ -276,11 +276,8 @@ FAILED = {
 def _day(moment: datetime | None, now: datetime) -> str | None:
     if moment is None:
         return None
-    return display.day(moment, now, tk.h.get_display_timezone(), _locale())
-
-
-def _locale() -> Any:
-    return display.locale_of(tk.h.lang())
+    locale, zone = labels.reader()
+    return labels.when(moment, "day", now, zone, locale)
 
 
 def url(endpoint: str, **values: str) -> str:

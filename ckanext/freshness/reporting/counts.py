@@ -1,18 +1,29 @@
-"""Numbers of datasets by status, among the datasets that a user may see. Stored statuses are counted."""
+"""Numbers of datasets by status, now and on earlier days, and numbers of files by host.
+
+Present numbers are of the datasets that a user may see. Those of days and hosts cover only public datasets, so
+that everybody may see them. Stored statuses are counted.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta
 
 import sqlalchemy as sa
+from dateutil.relativedelta import relativedelta
 
 from .. import settings
+from ..aging.messages import NN_
 from ..aging.status import Status
 from ..ckan_adapter.core import model
-from . import visibility
+from ..dates import utc
+from ..model import HistoryDay
+from . import changes, visibility
+from .labels import LABELS, counted
 from .tables import Context, Row, TableRequest
+from .visibility import NOBODY
 
 STATUSES = tuple(status.value for status in Status)
 NEEDS_UPDATE = "needs_update"
@@ -39,13 +50,17 @@ class StatusCounts:
     @property
     def known(self) -> int:
         """The number of datasets with known freshness."""
-        return self.total - self.statuses.get(Status.UNAVAILABLE.value, 0)
+        return self.total - self.statuses[Status.UNAVAILABLE.value]
 
     @property
     def fresh_percent(self) -> float:
         """The percentage of fresh datasets among those with known freshness; 0 if there are none."""
-        fresh = self.statuses.get(Status.FRESH.value, 0)
-        return 100 * fresh / self.known if self.known else 0.0
+        return 100 * self.statuses[Status.FRESH.value] / self.known if self.known else 0.0
+
+    def row(self) -> Row:
+        """Return the numbers as values of a table's row."""
+        percent = round(self.fresh_percent, 1)
+        return {"datasets": self.total, "fresh_percent": percent, **self.statuses}
 
 
 def of_statuses(numbers: Mapping[str, int]) -> StatusCounts:
@@ -54,53 +69,56 @@ def of_statuses(numbers: Mapping[str, int]) -> StatusCounts:
 
 
 @dataclass(frozen=True, slots=True)
-class CurrentCounts:
-    """The present counts.
+class OrganizationCounts:
+    """The present counts of an organization."""
 
-    :ivar every: of all datasets
-    :ivar organizations: by the organization's name
-    :ivar titles: the organizations' titles by their names
-    """
+    id: str
+    name: str
+    title: str
+    counts: StatusCounts
+
+
+@dataclass(frozen=True, slots=True)
+class CurrentCounts:
+    """The present counts of all datasets, and of each organization."""
 
     every: StatusCounts
-    organizations: Mapping[str, StatusCounts]
-    titles: Mapping[str, str]
+    organizations: Sequence[OrganizationCounts] = ()
 
 
 def count(context: Context, organization: str | None = None) -> CurrentCounts:
     """Count the datasets that a user may see, in total and by organization.
 
-    :param organization: the name of an organization, to count only its datasets
+    :param organization: the id of an organization, to count only its datasets
     """
     visible, values = visibility.condition(context)
-    values = {**values, "types": sorted(settings.aging().dataset_types)}
-    of = "true"
-    if organization is not None:
-        of, values["organization"] = "g.name = :organization", organization
-    statement = sa.text(_COUNTED.format(visible=visible, of=of))
-    statuses, undetermined = dict.fromkeys(STATUSES, 0), Counter[str]()
-    by_organization: dict[str, dict[str, int]] = {}
-    titles: dict[str, str] = {}
-    for row in model.Session.execute(statement, values):
-        statuses[row.status] += row.number
+    values |= {"types": sorted(settings.aging().dataset_types), "organization": organization}
+    every, undetermined = Counter[str](), Counter[str]()
+    organizations: dict[tuple[str, str, str], Counter[str]] = {}
+    for row in model.Session.execute(sa.text(_COUNTED.format(visible=visible)), values):
+        every[row.status] += row.number
         if row.undetermined is not None:
             undetermined[row.undetermined] += row.number
-        if row.name is not None:
-            numbers = by_organization.setdefault(row.name, dict.fromkeys(STATUSES, 0))
+        if row.id is not None:
+            numbers = organizations.setdefault((row.id, row.name, row.title), Counter())
             numbers[row.status] += row.number
-            titles[row.name] = row.title
     return CurrentCounts(
-        StatusCounts(statuses, undetermined),
-        {name: StatusCounts(numbers) for name, numbers in by_organization.items()},
-        titles,
+        StatusCounts(of_statuses(every).statuses, undetermined),
+        [
+            OrganizationCounts(*names, of_statuses(numbers))
+            for names, numbers in organizations.items()
+        ],
     )
 
 
-_COUNTED = """
-SELECT f.status, f.undetermined, g.name, coalesce(nullif(g.title, ''), g.name) AS title, count(*) AS number
-FROM package p JOIN freshness_dataset f ON f.package_id = p.id LEFT JOIN "group" g ON g.id = p.owner_org
-WHERE p.state = 'active' AND p.type = ANY(:types) AND {visible} AND {of}
-GROUP BY f.status, f.undetermined, g.id"""
+def fresh_share(found: StatusCounts) -> str:
+    """Return the share of fresh datasets among those with known freshness, in a sentence."""
+    forms = NN_(
+        "{fresh} of {count} dataset with known freshness is up to date ({percent} percent)",
+        "{fresh} of {count} datasets with known freshness are up to date ({percent} percent)",
+    )
+    fresh = found.statuses[Status.FRESH.value]
+    return counted(forms, found.known, percent=round(found.fresh_percent, 1), fresh=fresh)
 
 
 def status_rows(request: TableRequest) -> list[Row]:
@@ -115,15 +133,159 @@ def status_rows(request: TableRequest) -> list[Row]:
 
 def organization_rows(request: TableRequest) -> list[Row]:
     """Return a row for each organization with datasets."""
-    report = count(request.context)
-    rows: list[Row] = [
-        {
-            "name": name,
-            "title": report.titles[name],
-            "datasets": numbers.total,
-            "fresh_percent": round(numbers.fresh_percent, 1),
-            **numbers.statuses,
-        }
-        for name, numbers in report.organizations.items()
+    rows = [
+        {"name": one.name, "title": one.title, **one.counts.row()}
+        for one in count(request.context).organizations
     ]
     return sorted(rows, key=lambda row: str(row["title"]).casefold())
+
+
+# Days.
+
+
+def record(now: datetime) -> StatusCounts:
+    """Store today's counts of public datasets, by status and by host, and return those by status.
+
+    Also store the update frequencies that the data of datasets suggest.
+    """
+    changes.store_frequencies(now)
+    found = count(NOBODY)
+    store(now, found, count_hosts(NOBODY))
+    return found.every
+
+
+def count_hosts(context: Context, organization: str | None = None) -> dict[str, int]:
+    """Count the resources of the datasets that a user may see by the host of their URL.
+
+    :param organization: the id of an organization, to count only its resources
+    """
+    visible, values = visibility.condition(context)
+    values |= {"types": sorted(settings.aging().dataset_types), "organization": organization}
+    rows = model.Session.execute(sa.text(_HOSTS.format(visible=visible)), values)
+    return dict(map(tuple, rows))
+
+
+_DATASETS = """p.state = 'active' AND p.type = ANY(:types) AND {visible}
+    AND (CAST(:organization AS text) IS NULL OR p.owner_org = :organization)"""
+_HOSTS = f"""
+SELECT c.host, count(*) FROM freshness_check c JOIN package p ON p.id = c.package_id
+WHERE {_DATASETS} GROUP BY c.host"""
+_COUNTED = f"""
+SELECT f.status, f.undetermined, g.id, g.name, coalesce(nullif(g.title, ''), g.name) AS title,
+    count(*) AS number
+FROM package p JOIN freshness_dataset f ON f.package_id = p.id LEFT JOIN "group" g ON g.id = p.owner_org
+WHERE {_DATASETS} GROUP BY f.status, f.undetermined, g.id"""
+
+
+def store(now: datetime, found: CurrentCounts, hosts: Mapping[str, int]) -> None:
+    """Store the counts of today, replacing earlier counts of the same day, and commit.
+
+    :param found: counts of public datasets
+    :param hosts: numbers of their resources by host
+    """
+    values = {
+        "made_at": utc(now),
+        "statuses": dict(found.every.statuses),
+        # Names of organizations change.
+        "organizations": {one.id: dict(one.counts.statuses) for one in found.organizations},
+        "hosts": dict(hosts),
+    }
+    insert = sa.dialects.postgresql.insert(_DAYS).values(day=utc(now).date(), **values)
+    model.Session.execute(insert.on_conflict_do_update(index_elements=["day"], set_=values))
+    model.Session.commit()
+
+
+KEEP = timedelta(days=5 * 365 + 1)
+"""How long daily counts and changes of statuses are kept."""
+_DAYS = HistoryDay.__table__
+
+
+def days(since: date, organization: str | None = None) -> list[tuple[date, StatusCounts]]:
+    """Return each stored day from a day on with its counts, in order.
+
+    :param organization: the id of an organization; None for all datasets
+    """
+    # The whole column would hold every organization of the site.
+    counted = _DAYS.c.statuses if organization is None else _DAYS.c.organizations[organization]
+    rows = model.Session.execute(
+        sa.select(_DAYS.c.day, counted).where(_DAYS.c.day >= since).order_by(_DAYS.c.day)
+    )
+    return [(day, of_statuses(statuses)) for day, statuses in rows if statuses]
+
+
+def history_rows(request: TableRequest) -> Iterator[Row]:
+    """Yield the daily counts of public datasets, the newest first."""
+    since = (request.since or request.now - relativedelta(years=1)).date()
+    for day, found in reversed(days(since, request.organization)):
+        yield {"day": day.isoformat(), **found.row()}
+
+
+def prune(now: datetime, keep: timedelta) -> int:
+    """Delete days older than ``keep`` and commit; return how many."""
+    gone = model.Session.execute(sa.delete(_DAYS).where(_DAYS.c.day < utc(now - keep).date()))
+    model.Session.commit()
+    return int(gone.rowcount)
+
+
+# Hosts. HDX publishes the table "Where files are hosted", too.
+
+OTHERS, TOTAL = LABELS["host"]
+
+
+def host_rows(request: TableRequest) -> list[Row]:
+    """Return where the files of public datasets are hosted, as the last report counted them."""
+    newest = sa.select(_DAYS.c.hosts).order_by(_DAYS.c.day.desc()).limit(1)
+    return rows_of_hosts(model.Session.execute(newest).scalar() or {})
+
+
+def rows_of_hosts(counted: Mapping[str, int]) -> list[Row]:
+    """Return rows of hosts, by the groups of the site's options.
+
+    :param counted: numbers of resources by host
+    """
+    groups = parse_groups(settings.words("report.host_groups"))
+    total = sum(counted.values())
+    return [
+        {"name": name, "resources": number, "percent": round(100 * number / total, 1)}
+        for name, number in (grouped(counted, groups) if total else {}).items()
+    ]
+
+
+def parse_groups(entries: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """Parse groups of the site's configuration: ``File_Store=data.example.org,files.example.org``.
+
+    Blanks separate entries, so an underscore stands for a blank in a name.
+
+    :returns: the hosts of each group by its name; ``*.example.org`` stands for every host below
+    :raises ValueError: an entry has another form; the text quotes it and shows the right form
+    """
+    groups = {}
+    for entry in entries:
+        name, _, hosts = entry.partition("=")
+        found = tuple(filter(None, (host.strip().lower().rstrip(".") for host in hosts.split(","))))
+        if not name.strip() or not found:
+            raise ValueError(f"must be NAME=HOST,HOST..., not {entry!r}")
+        groups[name.strip().replace("_", " ")] = found
+    return groups
+
+
+def grouped(counted: Mapping[str, int], groups: Mapping[str, Sequence[str]]) -> dict[str, int]:
+    """Return the numbers of each group, of other hosts, and the total.
+
+    Without groups, each host has a number; the host with most resources is the first.
+
+    :param counted: numbers of resources by (normalised) host; the empty name stands for URLs without a host
+    """
+    if groups:
+        numbers = dict.fromkeys([*groups, OTHERS], 0)
+        for host, number in counted.items():
+            names = (name for name, hosts in groups.items() if _is_among(host, hosts))
+            numbers[next(names, OTHERS)] += number
+    else:
+        most = sorted(counted.items(), key=lambda one: (not one[0], -one[1], one[0]))
+        numbers = {host or OTHERS: number for host, number in most}
+    return {**numbers, TOTAL: sum(counted.values())}
+
+
+def _is_among(host: str, hosts: Sequence[str]) -> bool:
+    return any(host.endswith(one[1:]) if one.startswith("*.") else host == one for one in hosts)

@@ -1,27 +1,89 @@
-"""Words for statuses, evidence, links, causes and frequencies, in the reader's language.
+"""Words for statuses, evidence, causes and frequencies, and dates and numbers, in the reader's language.
 
 :func:`label` has the words for single values, by the kind of value. The other functions write sentences.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta, tzinfo
+from decimal import ROUND_HALF_UP, Decimal
 from http import HTTPStatus
 from typing import Any
 
 import ckan.plugins.toolkit as tk
+from babel import Locale
+from babel.dates import format_date, format_datetime, format_skeleton, format_timedelta
+from babel.numbers import format_decimal, format_percent
+from babel.units import format_unit
+from dateutil.parser import isoparse
+from flask import has_request_context
 
 from ..aging import frequency
 from ..aging.evidence import Evidence
 from ..aging.messages import N_, NN_
-from ..aging.status import Status
+from ..aging.status import GROUPS, Status
 from ..checking.decisions import Outcome
 from ..checking.selection import SelectionReason
 from ..ckan_adapter.core import site_names
+from ..dates import aware, utc_now
 from ..web.errors import FailureReason
-from .counts import StatusCounts
-from .display import STATUSES
-from .host_groups import OTHERS, TOTAL
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """The look of a status or of a link: colour, icon and words.
+
+    :ivar colour: the value of ``data-state`` in ``freshness.css``
+    :ivar icon: the name of an icon of Font Awesome, without its prefix
+    :ivar label: the words, to be translated where they are shown
+    """
+
+    colour: str
+    icon: str
+    label: str
+
+
+STATUSES = {
+    Status.FRESH.value: State("fresh", "circle-check", N_("Up to date")),
+    Status.DUE.value: State("due", "clock", N_("Due")),
+    Status.OVERDUE.value: State("overdue", "triangle-exclamation", N_("Overdue")),
+    Status.DELINQUENT.value: State("delinquent", "calendar-xmark", N_("Long overdue")),
+    Status.UNAVAILABLE.value: State("unknown", "circle-question", N_("Freshness unknown")),
+}
+"""The states of a dataset by their stored status."""
+
+LINKS = {
+    "works": State("ok", "link", N_("Link works")),
+    "failing": State("warn", "bolt", N_("Link failing")),
+    "broken": State("bad", "link-slash", N_("Broken link")),
+    "unchecked": State("unknown", "ban", N_("Couldn't be checked")),
+    "waiting": State("unknown", "hourglass", N_("Not checked yet")),
+    "excluded": State("unknown", "circle-minus", N_("Not checked")),
+    "internal": State("ok", "house", N_("On this portal")),
+}
+"""The states of a resource's link."""
+
+JOBS = {
+    "finished": State("ok", "check", N_("Finished")),
+    "errors": State("warn", "triangle-exclamation", N_("With errors")),
+    "failed": State("bad", "plug-circle-xmark", N_("Failed")),
+    "held": State("bad", "hand", N_("Deletions on hold")),
+    "running": State("unknown", "spinner", N_("Running")),
+    "waiting": State("unknown", "hourglass", N_("Waiting")),
+    "stopped": State("unknown", "ban", N_("Stopped")),
+}
+"""The states of a harvest job."""
+
+RUNS = {
+    "finished": State("ok", "circle-check", N_("Finished")),
+    "incomplete": State("warn", "triangle-exclamation", N_("Finished with problems")),
+    "failed": State("bad", "circle-xmark", N_("Failed")),
+    "running": State("unknown", "hourglass-half", N_("Running")),
+    "interrupted": State("bad", "plug-circle-xmark", N_("Interrupted")),
+}
+"""The states of a run."""
 
 BLOCKED = N_("The server blocks automated checks. The link may still work in a browser.")
 
@@ -115,7 +177,7 @@ LABELS: Mapping[str, Mapping[str, str]] = {
         SelectionReason.VISIT_BOUND.label: N_("not checked for the longest time allowed"),
         SelectionReason.VISIT_ROTATION.label: N_("in the rotation of all links"),
     },
-    "host": {name: name for name in (OTHERS, TOTAL)},
+    "host": {"Others": N_("Others"), "Total": N_("Total")},
 }
 """Words by the kind of value and by the value as it is stored, marked for translation."""
 
@@ -127,18 +189,6 @@ def label(kind: str, value: str) -> str:
     """
     words = LABELS[kind].get(value)
     return value if words is None else str(tk._(words))
-
-
-def facet_label(field: str, value: str) -> str:
-    """Return a value of one of our facets in words."""
-    return label("group" if field == site_names().group else "status", value)
-
-
-def name_facet_values(search_facets: dict[str, Any]) -> None:
-    """Give the values of our facets their labels, in place."""
-    for field in (site_names().group, site_names().status):
-        for item in search_facets.get(field, {}).get("items", []):
-            item["display_name"] = facet_label(field, item["name"])
 
 
 def counted(forms: tuple[str, str], count: int, **values: object) -> str:
@@ -164,17 +214,7 @@ def refresh_summary(datasets: int, changed: int, statuses: int) -> str:
     return counted(forms, datasets, changed=changed, statuses=statuses)
 
 
-def fresh_share(counts: StatusCounts) -> str:
-    """Return the share of fresh datasets among those with known freshness, in a sentence."""
-    forms = NN_(
-        "{fresh} of {count} dataset with known freshness is up to date ({percent} percent)",
-        "{fresh} of {count} datasets with known freshness are up to date ({percent} percent)",
-    )
-    fresh = counts.statuses[Status.FRESH.value]
-    return counted(forms, counts.known, percent=round(counts.fresh_percent, 1), fresh=fresh)
-
-
-# Links.
+# Why a link failed, in words.
 
 _BY_STATUS = {
     202: N_("The server has not finished the file yet ({answer})."),
@@ -272,51 +312,13 @@ def _answer(status: int) -> str:
         return str(status)
 
 
-def link_reason(link: Mapping[str, Any], since: str) -> str:
-    """Return why a link has its state, in one or two sentences.
-
-    :param link: a resource of ``freshness_show``
-    :param since: the day when it began to fail, as text; empty if it does not fail
-    """
-    if link["failures"]:
-        return f"{_failure(link)} {_failing(link, since)}"
-    if link["not_visited"]:
-        return label("not checked", link["not_visited"])
-    if link["outcome"] is None:
-        return str(tk._("One of the next nightly runs checks it."))
-    if link["state"] == "unchecked":
-        return link_problem(link)
-    return label("outcome", link["outcome"])
-
-
-def _failure(link: Mapping[str, Any]) -> str:
-    """Return why the last failed check failed. Checks after it may have been blocked."""
-    failed = (one for one in link["attempts"] if one["outcome"] == Outcome.ERROR.value)
-    return link_problem(next(failed, link))
-
-
-def _failing(link: Mapping[str, Any], since: str) -> str:
-    if link["state"] == "broken":
-        forms = NN_(
-            "It has failed since {since}, {count} check.",
-            "It has failed since {since}, {count} checks in a row.",
-        )
-    else:
-        forms = NN_(
-            "It failed on {since}. We check it again before we call it broken.",
-            "It has failed since {since}, {count} checks in a row. We check it again before we call it "
-            "broken.",
-        )
-    return counted(forms, link["failures"], since=since)
-
-
 def link_problem(check: Mapping[str, Any]) -> str:
     """Return why a check failed or could not be made, in a sentence.
 
     :param check: the ``outcome``, ``status`` and ``reason`` of a check
     """
-    blocked = check["outcome"] == Outcome.CANNOT_TELL.value
-    text, answer = problem(check["status"], check["reason"], blocked=blocked)
+    blocked = check.get("outcome") == Outcome.CANNOT_TELL.value
+    text, answer = problem(check.get("status"), check.get("reason"), blocked=blocked)
     return str(tk._(text)).format(answer=answer)
 
 
@@ -330,20 +332,6 @@ def strip_label(strip: str) -> str:
     ]
     parts = [words.format(count=count) for words, count in counts if count]
     return str(tk._("{total}: {parts}")).format(total=total, parts=", ".join(parts))
-
-
-def why(check: Mapping[str, Any]) -> str:
-    """Return why a run checked a link: "expected to have changed: about every 9 days"; empty if unknown.
-
-    :param check: with ``why`` and ``every_days``, as ``freshness_show`` returns them
-    """
-    if check["why"] not in LABELS["why"]:
-        return ""
-    words = label("why", check["why"])
-    if check["every_days"] is None:
-        return words
-    text = tk._("{reason}: {every}")
-    return str(text).format(reason=words, every=every(check["every_days"]))
 
 
 def chosen(sums: Mapping[str, Any]) -> list[tuple[str, int]]:
@@ -366,23 +354,23 @@ _RESOURCE_CHANGES = {
 }
 
 
-def transition_label(transition: Mapping[str, Any]) -> str:
-    """Return the cause of a status change, with the changed thing and its author if they are known."""
-    change, frequencies = transition["change"], transition["frequency"]
-    if frequencies is not None:
+def transition_label(transition: Any) -> str:
+    """Return the cause of a status change, with the changed thing and its author if they are known.
+
+    :param transition: a row of ``freshness_transition``
+    """
+    before, after = transition.frequency_before, transition.frequency_after
+    if before is not None or after is not None:
         text = tk._("The update frequency was changed from {before} to {after}").format(
-            **{
-                key: tk._("unknown") if days is None else frequency_label(days)
-                for key, days in frequencies.items()
-            }
+            before=tk._("unknown") if before is None else frequency_label(before),
+            after=tk._("unknown") if after is None else frequency_label(after),
         )
-    elif change in _RESOURCE_CHANGES:
-        text = tk._(_RESOURCE_CHANGES[change]).format(name=transition["resource_name"])
+    elif transition.change in _RESOURCE_CHANGES:
+        text = tk._(_RESOURCE_CHANGES[transition.change]).format(name=transition.resource_name)
     else:
-        text = label("cause", transition["cause"])
-    author = transition["author"]
-    if author is not None:
-        text = tk._("{what}, by {author}").format(what=text, author=author)
+        text = label("cause", transition.cause)
+    if transition.author is not None:
+        text = tk._("{what}, by {author}").format(what=text, author=transition.author)
     return str(text)
 
 
@@ -429,3 +417,161 @@ def observed(seen: Mapping[str, Any]) -> str:
         return str(tk._("Observed: {every} (from {changes}).")).format(**words)
     text = tk._("Observed: {every} (from {changes}; {lowest} to {highest} days apart).")
     return str(text).format(**words, lowest=lowest, highest=highest)
+
+
+# The facet, and the status on CKAN's own pages.
+
+
+def status_of(package: Mapping[str, Any]) -> str | None:
+    """Return the status in a dataset's extras; None if it has none, or a value that is no status."""
+    name = site_names().status
+    found = package.get(name)
+    for extra in package.get("extras") or []:
+        if extra.get("key") == name:
+            found = extra.get("value")
+    return found if found in STATUSES else None
+
+
+def name_facet_values(search_facets: dict[str, Any]) -> None:
+    """Give the values of our facets their labels, in place."""
+    for field, kind in ((site_names().group, "group"), (site_names().status, "status")):
+        for item in search_facets.get(field, {}).get("items", []):
+            item["display_name"] = label(kind, item["name"])
+
+
+def facet_levels(
+    groups: Sequence[Mapping[str, Any]], statuses: Sequence[Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """Return the groups of the facet with the statuses ``under`` them, in the order in which data age.
+
+    A group of one status stands alone, unless the search has the status. The statuses stand alone while
+    some documents have no group yet, so that no number is too small.
+
+    :param groups: values of the facet as CKAN's templates have them: ``name``, ``count``, ``active``
+    :returns: these values, each with the ``field`` of the search that it is about
+    """
+    names = site_names()
+    by_status = {item["name"]: {**item, "field": names.status} for item in statuses}
+    by_group = {item["name"]: {**item, "field": names.group} for item in groups}
+    found = []
+    for group, members in GROUPS.items():
+        under = [by_status[one.value] for one in members if one.value in by_status]
+        item = by_group.get(group)
+        if sum(one["count"] for one in under) != (item["count"] if item else 0):
+            return [by_status[one.value] for one in Status if one.value in by_status]
+        if item is not None:
+            is_shown = len(members) > 1 or any(one["active"] for one in under)
+            found.append({**item, "under": under if is_shown else []})
+    return found
+
+
+# Dates and numbers.
+
+
+def reader() -> tuple[Locale, tzinfo]:
+    """Return the locale and the time zone of the reader; those of the site for commands."""
+    # A request that CKAN did not receive has no language.
+    language = tk.h.lang() if has_request_context() else None
+    locale = locale_of(language or tk.config["ckan.locale_default"])
+    return locale, tk.h.get_display_timezone()
+
+
+def in_words(moment: datetime | date | str, style: str) -> str:
+    """Return a moment in the reader's language, in a style of :func:`when`.
+
+    :param moment: a moment of our API (UTC, ISO 8601), a datetime (UTC if it has no zone) or a day
+    """
+    if isinstance(moment, str):
+        moment = (
+            date.fromisoformat(moment) if len(moment) == len("2026-01-31") else isoparse(moment)
+        )
+    if isinstance(moment, datetime) and moment.tzinfo is None:
+        moment = aware(moment)
+    locale, zone = reader()
+    try:
+        return when(moment, style, utc_now(), zone, locale)
+    except (OverflowError, ValueError):
+        # Some zones leave the range of Python's dates in the first and the last year.
+        return str(moment)
+
+
+def locale_of(language: str) -> Locale:
+    """Return the locale of one of CKAN's languages; English dates put the day before the month."""
+    return Locale.parse("en_GB" if language == "en" else language)
+
+
+def when(moment: datetime | date, style: str, now: datetime, zone: tzinfo, locale: Locale) -> str:
+    """Return a moment in words.
+
+    :param moment: aware; a day only for the styles ``year`` and ``month``
+    :param style: ``ago`` ("3 days ago", "in 2 days"), ``when`` (the same within a week, else the day),
+        ``lasting`` ("9 days"), ``day`` ("12 Nov", with its year if that is not the present one), ``year``
+        ("12 Nov 2026"), ``month`` ("Nov 2026"), ``date`` ("12 November 2026") or ``exact`` ("12 Nov 2026,
+        02:13 UTC")
+    """
+    if not isinstance(moment, datetime):
+        return format_skeleton(_SKELETONS[style], moment, locale=locale)
+    if style == "when":
+        style = "ago" if abs(moment - now) <= timedelta(days=7) else "day"
+    if style == "ago":
+        return _in_words(moment - now, locale, with_direction=True)
+    if style == "lasting":
+        return lasting(moment, now, locale)
+    local = moment.astimezone(zone)
+    if style == "date":
+        return format_date(local, "long", locale=locale)
+    if style == "day" and local.year == now.astimezone(zone).year:
+        text = format_skeleton("MMMd", local, tzinfo=zone, locale=locale)
+        if not text.endswith("."):
+            return text
+        # At the end of a sentence, the period of an abbreviated month would stand before another one.
+        return format_skeleton("MMMMd", local, tzinfo=zone, locale=locale)
+    text = format_skeleton(_SKELETONS.get(style, "yMMMd"), local, tzinfo=zone, locale=locale)
+    if style == "exact":
+        return f"{text}, {format_datetime(local, 'HH:mm z', tzinfo=zone, locale=locale)}"
+    return text
+
+
+_SKELETONS = {"year": "yMMMd", "month": "yMMM"}
+
+
+def lasting(since: datetime, now: datetime, locale: Locale) -> str:
+    """Return the time that has passed since a moment: "9 days". It is at least a second."""
+    return _in_words(max(now - since, timedelta(seconds=1)), locale)
+
+
+def _in_words(delta: timedelta, locale: Locale, *, with_direction: bool = False) -> str:
+    if abs(delta) < timedelta(days=1):
+        return format_timedelta(delta, add_direction=with_direction, locale=locale)
+    # By default Babel rounds 6 to 10 days to a week.
+    return format_timedelta(
+        delta, granularity="day", threshold=1.5, add_direction=with_direction, locale=locale
+    )
+
+
+def size(number_of_bytes: int, locale: Locale) -> str:
+    """Return a number of bytes in the largest unit that fits: "218 bytes", "1.8 GB"."""
+    if number_of_bytes < 1000:
+        # The short word is "byte" in English, whatever the number.
+        return format_unit(number_of_bytes, "digital-byte", "long", locale=locale)
+    exponent = min((len(str(number_of_bytes)) - 1) // 3, 4)
+    value = Decimal(number_of_bytes) / 1000**exponent
+    digits = "#,##0.#" if value < 100 else "#,##0"
+    unit = f"digital-{('kilo', 'mega', 'giga', 'tera')[exponent - 1]}byte"
+    return format_unit(value, unit, "short", format=digits, locale=locale)
+
+
+def number(value: int, locale: Locale) -> str:
+    """Return a whole number with the language's separators."""
+    return format_decimal(value, locale=locale)
+
+
+def percent(part: int, whole: int, locale: Locale) -> str:
+    """Return a share as whole percent. Only an exact 0 gives "0 %", and only an exact 1 gives "100 %"."""
+    if not whole:
+        return format_percent(0, locale=locale)
+    share = Decimal(part * 100) / whole
+    rounded = int(share.quantize(Decimal(1), ROUND_HALF_UP))
+    if 0 < part < whole:
+        rounded = min(max(rounded, 1), 99)
+    return format_percent(Decimal(rounded) / 100, locale=locale)

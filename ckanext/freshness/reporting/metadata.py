@@ -316,7 +316,7 @@ TECHNICAL = {
     "spatial_centroid": N_("Centre"),
     "spatial_geom": N_("Exact geometry"),
 }
-"""Labels of identifiers and of values that only programs read, by key. Subpackages above add theirs."""
+"""Labels of identifiers and of values that only programs read, by key."""
 
 
 # Labels of the EU's authority tables and of other codes, in the reader's language.

@@ -1,56 +1,53 @@
-"""The metrics of a run: counts in HDX's layout, the reliability of servers' headers, and both as tables. Pure.
+"""Figures of runs and of the site for programs: counts in HDX's layout, figures of hosts, and Prometheus'
+metrics.
 
-:mod:`ckanext.freshness.checking.run_records` counts them, and a run stores them as plain numbers.
+:mod:`ckanext.freshness.checking.run_records` counts the figures of a run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
 from typing import Any
 
-from ..aging.messages import N_
-from .tables import Column, ColumnKind, Row
+import sqlalchemy as sa
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import GaugeMetricFamily
 
-ALL_HOSTS = "*"
-"""The key of the sum of all hosts."""
+from ..aging.messages import N_
+from ..checking.run_records import ALL_HOSTS
+from ..checking.selection import SelectionReason
+from ..ckan_adapter.core import model
+from ..dates import aware
+from ..model import CheckRun
+from . import counts, report_tables, runs
+from .tables import Column, Context, Row, TableRequest
+
+Run = Mapping[str, Any]
+"""The figures of a run as ``freshness_run_show`` returns them: ``resources`` and ``datasets`` (numbers by
+label), ``frequencies`` (numbers of datasets that are ``live``, ``never`` or ``as needed``) and ``hosts``
+(figures of each host, and of all under :data:`ALL_HOSTS`)."""
+
+FIGURES = ("resources", "datasets", "frequencies", "hosts")
 
 _FREQUENCIES = {"live": "Live", "never": "Never", "as needed": "As Needed"}
 
-Numbers = Mapping[str, float]
 
-
-@dataclass(frozen=True, slots=True)
-class RunMetrics:
-    """The metrics of a run.
-
-    :ivar resources: numbers of resources by label
-    :ivar datasets: numbers of datasets by label
-    :ivar frequencies: numbers of datasets whose frequency is ``live``, ``never`` or ``as needed``
-    :ivar hosts: the numbers of each host, and their sum under :data:`ALL_HOSTS`
-    """
-
-    resources: Mapping[str, int] = field(default_factory=dict)
-    datasets: Mapping[str, int] = field(default_factory=dict)
-    frequencies: Mapping[str, int] = field(default_factory=dict)
-    hosts: Mapping[str, Numbers] = field(default_factory=dict)
-
-
-def text(metrics: RunMetrics) -> str:
+def text(run: Run) -> str:
     """Return the counts in the layout of HDX's data freshness process, which scripts parse.
 
     Labels are sorted by code point. Every line of a list but the last ends with a comma.
     """
     lines = [
         "*** Resources ***",
-        _counts(metrics.resources),
+        _counts(run["resources"]),
         "",
         "*** Datasets ***",
-        _counts(metrics.datasets),
+        _counts(run["datasets"]),
         "",
     ]
     lines += [
-        f"{metrics.frequencies.get(key, 0)} datasets have update frequency of {words}"
+        f"{run['frequencies'].get(key, 0)} datasets have update frequency of {words}"
         for key, words in _FREQUENCIES.items()
     ]
     return "\n".join(lines)
@@ -61,16 +58,16 @@ def _counts(labels: Mapping[str, int]) -> str:
     return ",\n".join([total, *(f"{label}: {labels[label]}" for label in sorted(labels))])
 
 
-def headers(metrics: RunMetrics) -> str:
+def headers(run: Run) -> str:
     """Return how many of the checked resources and datasets send validators, and how reliable these were.
 
     The text is empty if nothing was checked.
     """
-    total = metrics.hosts.get(ALL_HOSTS)
+    total = run["hosts"].get(ALL_HOSTS)
     return "" if total is None else "\n".join(_headers(total))
 
 
-def _headers(total: Numbers) -> Iterator[str]:
+def _headers(total: Mapping[str, float]) -> Iterator[str]:
     answered, datasets = total["answered"], total["datasets"]
     yield "*** Headers ***"
     yield f"{total['visits']:.0f} checks, {answered:.0f} resources answered, of {datasets:.0f} datasets"
@@ -93,67 +90,31 @@ def _share(part: float, whole: float) -> str:
     return f"{part:.0f} of {whole:.0f}" + (f" ({100 * part / whole:.0f} %)" if whole else "")
 
 
-def hosts(metrics: RunMetrics) -> list[tuple[str, Numbers]]:
-    """Return each host with its numbers, the one with most checks first."""
-    return sorted(
-        ((name, numbers) for name, numbers in metrics.hosts.items() if name != ALL_HOSTS),
-        key=lambda host: (-host[1]["visits"], host[0]),
-    )
-
-
-# As tables
+# Figures as tables
 
 FIELDS = ("part", "name", "figure", "value")
 """The columns of a run's CSV file."""
 
-_HOST_FIGURES = (
-    Column("visits", N_("Checks"), ColumnKind.NUMBER),
-    Column("errors", N_("Failed"), ColumnKind.NUMBER),
-    Column("blocked", N_("Couldn't be checked"), ColumnKind.NUMBER),
-    Column("last_modified", N_("Send Last-Modified"), ColumnKind.NUMBER),
-    Column("etag", N_("Send ETag"), ColumnKind.NUMBER),
-    Column("agreed", N_("Last-Modified agreed with the hash"), ColumnKind.NUMBER),
-    Column("missed", N_("Last-Modified missed a change"), ColumnKind.NUMBER),
-    Column("moved", N_("Last-Modified moved without a change"), ColumnKind.NUMBER),
+HOST_COLUMNS = (
+    Column("name", N_("Server")),
+    Column("visits", N_("Checks"), "number"),
+    Column("errors", N_("Failed"), "number"),
+    Column("blocked", N_("Couldn't be checked"), "number"),
+    Column("last_modified", N_("Send Last-Modified"), "number"),
+    Column("etag", N_("Send ETag"), "number"),
+    Column("agreed", N_("Last-Modified agreed with the hash"), "number"),
+    Column("missed", N_("Last-Modified missed a change"), "number"),
+    Column("moved", N_("Last-Modified moved without a change"), "number"),
 )
 
 
-@dataclass(frozen=True, slots=True)
-class RunTable:
-    """A table of a run's counts."""
-
-    name: str
-    title: str
-    columns: tuple[Column, ...]
-    rows: list[Row]
+def hosts(run: Run) -> list[Row]:
+    """Return a row for each host with its figures, the one with most checks first."""
+    rows = [{"name": name, **found} for name, found in run["hosts"].items() if name != ALL_HOSTS]
+    return sorted(rows, key=lambda row: (-row["visits"], row["name"]))
 
 
-def tables(run: Mapping[str, Any]) -> list[RunTable]:
-    """Return the tables of a run.
-
-    :param run: a result of ``freshness_run_show``
-    """
-    counted = (
-        ("resources", N_("Resources"), N_("What the checks found")),
-        ("datasets", N_("Datasets"), N_("Status, and what was updated")),
-        ("frequencies", N_("Update frequencies"), N_("Update frequency")),
-    )
-    counts = [
-        RunTable(
-            name,
-            title,
-            (Column("name", label), Column("count", N_("Number"), ColumnKind.NUMBER)),
-            [{"name": key, "count": value} for key, value in sorted(run[name].items())],
-        )
-        for name, title, label in counted
-    ]
-    ordered = hosts(RunMetrics(hosts=run["hosts"]))
-    columns = (Column("name", N_("Server")), *_HOST_FIGURES)
-    rows: list[Row] = [{"name": name, **numbers} for name, numbers in ordered]
-    return [*counts, RunTable("hosts", N_("Servers"), columns, rows)]
-
-
-def flat(run: Mapping[str, Any]) -> Iterator[Row]:
+def flat(run: Run) -> Iterator[Row]:
     """Yield the counts of a run as rows of one table, a number each."""
     for part in ("resources", "datasets", "frequencies"):
         for name, value in sorted(run[part].items()):
@@ -161,3 +122,85 @@ def flat(run: Mapping[str, Any]) -> Iterator[Row]:
     for name, numbers in sorted(run["hosts"].items()):
         for figure, value in sorted(numbers.items()):
             yield {"part": "hosts", "name": name, "figure": figure, "value": value}
+
+
+# Prometheus
+
+
+def prometheus(context: Context, now: datetime, more: Iterable[GaugeMetricFamily] = ()) -> bytes:
+    """Return the site's metrics in Prometheus' text format.
+
+    :param context: of a user who may see all datasets, since these metrics are about the whole site
+    :param more: further metrics
+    """
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(_Collector([*_gauges(context, now), *more]))
+    return generate_latest(registry)
+
+
+class _Collector:
+    """A collector for prometheus-client."""
+
+    def __init__(self, gauges: Iterable[GaugeMetricFamily]) -> None:
+        self._gauges = gauges
+
+    def collect(self) -> Iterable[GaugeMetricFamily]:
+        """Return each metric with its help text."""
+        return self._gauges
+
+
+def _gauges(context: Context, now: datetime) -> Iterator[GaugeMetricFamily]:
+    every = counts.count(context).every
+    yield _labelled("freshness_datasets", "Datasets by status", "status", every.statuses)
+    yield _labelled(
+        "freshness_datasets_undetermined",
+        "Datasets whose changes cannot be detected, by reason",
+        "reason",
+        every.undetermined,
+    )
+    broken, _ = report_tables.BROKEN.count(TableRequest(context, now), None)
+    unindexed = sa.text("SELECT count(*) FROM freshness_unindexed")
+    last = runs.full_checks().first()
+    began = None if last is None else aware(last.started_at)
+    values = {
+        "resources_broken": ("Resources whose URL failed several times, spread over time", broken),
+        "datasets_unindexed": (
+            "Datasets whose document in Solr is older than their extras",
+            model.Session.execute(unindexed).scalar(),
+        ),
+        "last_run_timestamp_seconds": (
+            "Start of the last check of all datasets; 0 if there was none",
+            0 if began is None else began.timestamp(),
+        ),
+        "run_missing": (
+            "1 if there was no check of all datasets for a day",
+            int(runs.is_silent(began, now)),
+        ),
+    }
+    ended = runs.full_checks().filter(CheckRun.ended_at.is_not(None)).first()
+    if ended is not None:
+        duration = (ended.ended_at - ended.started_at).total_seconds()
+        values |= {
+            "run_duration_seconds": (
+                "Duration of the last completed check of all datasets",
+                duration,
+            ),
+            "run_checked": ("Resources that it checked", ended.visited or 0),
+            "run_failed": ("1 if it ended early", int(bool(ended.error))),
+        }
+        sums = (ended.hosts or {}).get(ALL_HOSTS, {})
+        chosen = {one.label: sums[one.value] for one in SelectionReason if one.value in sums}
+        yield _labelled(
+            "freshness_run_chosen", "Resources that it chose, by reason", "reason", chosen
+        )
+    for name, (help_text, value) in values.items():
+        yield GaugeMetricFamily(f"freshness_{name}", help_text, value=value)
+
+
+def _labelled(
+    name: str, help_text: str, label: str, values: Mapping[str, int]
+) -> GaugeMetricFamily:
+    family = GaugeMetricFamily(name, help_text, labels=[label])
+    for key, value in values.items():
+        family.add_metric([key], value)
+    return family

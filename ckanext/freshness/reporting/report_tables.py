@@ -1,4 +1,4 @@
-"""The tables of the report by name: title, columns, and the functions that read their rows.
+"""The tables of the report by name, and requests for their rows from a user's parameters.
 
 Pages, files, the action and the command all use them, and validate their parameters here.
 """
@@ -6,259 +6,341 @@ Pages, files, the action and the command all use them, and validate their parame
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from datetime import datetime
+from dataclasses import replace
+from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 import ckan.plugins.toolkit as tk
 
+from .. import settings
 from ..aging.messages import N_
+from ..checking.selection import IS_BROKEN
 from ..ckan_adapter.core import model, same_user
-from ..dates import aware, parse_date, utc_text
+from ..dates import aware, parse_date, utc, utc_text
 from ..model import CheckRun
-from . import (
-    change_stream,
-    counts,
-    dataset_tables,
-    harvest_jobs,
-    history,
-    visibility,
+from ..model.datasets import IS_SUGGESTED
+from ..model.runs import CHECKED_LINKS, DECLARED
+from . import changes, counts, harvests, visibility
+from .tables import (
+    BATCH,
+    DATASET,
+    ORGANIZATION,
+    RESOURCE,
+    Column,
+    DatasetTable,
+    Row,
+    Table,
+    TableRequest,
 )
-from .tables import BATCH, Column, ColumnKind, Row, Table, TableRequest
 
 _LONGEST = 200
 """Characters of a text to search for. The rest of a longer one is ignored."""
 
-_DATASET = Column("title", N_("Dataset"), ColumnKind.DATASET)
-_ORGANIZATION = Column("organization", N_("Organization"), ColumnKind.ORGANIZATION)
-_RESOURCE = (
-    _DATASET,
-    Column("resource", N_("Resource"), ColumnKind.RESOURCE),
-    _ORGANIZATION,
-)
-_PERCENT = Column("percent", N_("Percent"), ColumnKind.PERCENT)
+_PERCENT = Column("percent", N_("Percent"), "percent")
+_FREQUENCY = Column("frequency_days", N_("Update frequency"), "frequency")
+_LAST_CHECK = Column("tried_at", N_("Last check"), "moment")
 _STATUSES = (
-    Column("fresh", N_("Up to date"), ColumnKind.NUMBER),
-    Column("due", N_("Due"), ColumnKind.NUMBER),
-    Column("overdue", N_("Overdue"), ColumnKind.NUMBER),
-    Column("delinquent", N_("Long overdue"), ColumnKind.NUMBER),
-    Column("unavailable", N_("Freshness unknown"), ColumnKind.NUMBER),
+    Column("due", N_("Due"), "number"),
+    Column("overdue", N_("Overdue"), "number"),
+    Column("delinquent", N_("Long overdue"), "number"),
+    Column("unavailable", N_("Freshness unknown"), "number"),
 )
-_STATUS_FIELDS = tuple(column.key for column in _STATUSES)
-_OF_PACKAGE = ("name", "title", "organization")
-_OF_RESOURCE = (*_OF_PACKAGE, "resource_id", "resource", "url", "host")
-_DATES = ("last_modified", "evidence", "frequency_days", "due", "overdue", "delinquent")
+
+# Datasets.
 
 STATUSES = Table(
-    "statuses",
-    N_("Datasets by freshness"),
-    N_("The number of datasets with each status, and their share of all datasets."),
-    N_("There are no datasets."),
-    (
-        Column("status", N_("Status"), ColumnKind.STATUS),
-        Column("datasets", N_("Datasets"), ColumnKind.NUMBER),
+    name="statuses",
+    title=N_("Datasets by freshness"),
+    meaning=N_("The number of datasets with each status, and their share of all datasets."),
+    empty=N_("There are no datasets."),
+    columns=(
+        Column("status", N_("Status"), "status"),
+        Column("datasets", N_("Datasets"), "number"),
         _PERCENT,
     ),
-    ("status", "datasets", "percent"),
-    counts.status_rows,
+    rows=counts.status_rows,
 )
-DATASETS = Table(
-    "datasets",
-    N_("Datasets"),
-    N_("All datasets with their freshness and how we know it."),
-    N_("No dataset matches."),
-    (
-        _DATASET,
-        _ORGANIZATION,
-        Column("status", N_("Status"), ColumnKind.STATUS),
-        Column("last_modified", N_("Last changed"), ColumnKind.MOMENT),
-        Column("evidence", N_("How we know"), ColumnKind.EVIDENCE),
-        Column("frequency_days", N_("Update frequency"), ColumnKind.FREQUENCY),
-        Column("due", N_("Due"), ColumnKind.MOMENT),
+
+
+def _statuses(request: TableRequest) -> dict[str, Any]:
+    if request.status is None:
+        return {"statuses": None}
+    needs_update = request.status == counts.NEEDS_UPDATE
+    return {"statuses": list(counts.NEED_UPDATE if needs_update else (request.status,))}
+
+
+_of_datasets = partial(
+    DatasetTable,
+    select="""p.private, f.status, f.last_modified, f.evidence, f.frequency_days, f.due, f.overdue,
+        f.delinquent, f.undetermined""",
+    source="FROM package p LEFT JOIN freshness_dataset f ON f.package_id = p.id",
+    tab="datasets",
+)
+DATASETS = _of_datasets(
+    name="datasets",
+    title=N_("Datasets"),
+    meaning=N_("All datasets with their freshness and how we know it."),
+    empty=N_("No dataset matches."),
+    columns=(
+        *DATASET,
+        ORGANIZATION,
+        Column("status", N_("Status"), "status"),
+        Column("last_modified", N_("Last changed"), "moment"),
+        Column("evidence", N_("How we know"), "evidence"),
+        _FREQUENCY,
+        Column("due", N_("Due"), "moment"),
+        *(Column("overdue"), Column("delinquent"), Column("undetermined")),
     ),
-    (*_OF_PACKAGE, "status", *_DATES, "undetermined"),
-    dataset_tables.DATASETS.rows,
-    dataset_tables.DATASETS.count,
+    where="CAST(:statuses AS text[]) IS NULL OR f.status = ANY(:statuses)",
+    order="title",
+    values=_statuses,
+    is_counted_whole=True,
 )
-DUE = Table(
-    "due",
-    N_("Due in the next 7 days"),
-    N_("Datasets that are up to date now and need an update within a week."),
-    N_("No dataset becomes due in the next 7 days."),
-    (
-        _DATASET,
-        _ORGANIZATION,
-        Column("due", N_("Due"), ColumnKind.MOMENT),
-        Column("frequency_days", N_("Update frequency"), ColumnKind.FREQUENCY),
+
+SOON = timedelta(days=7)
+"""The period of the list of datasets that become due."""
+DUE = _of_datasets(
+    name="due",
+    title=N_("Due in the next 7 days"),
+    meaning=N_("Datasets that are up to date now and need an update within a week."),
+    empty=N_("No dataset becomes due in the next 7 days."),
+    columns=(
+        *DATASET,
+        ORGANIZATION,
+        Column("due", N_("Due"), "moment"),
+        _FREQUENCY,
+        *(Column("last_modified"), Column("evidence"), Column("overdue"), Column("delinquent")),
     ),
-    (*_OF_PACKAGE, *_DATES),
-    dataset_tables.DUE.rows,
-    dataset_tables.DUE.count_some,
+    where="f.due BETWEEN :now AND :until",
+    order="due",
+    values=lambda request: {"now": utc(request.now), "until": utc(request.now + SOON)},
 )
-FREQUENCIES = Table(
-    "frequencies",
-    N_("Declared frequency does not fit"),
-    N_(
+FREQUENCIES = DatasetTable(
+    name="frequencies",
+    title=N_("Declared frequency does not fit"),
+    meaning=N_(
         "Datasets whose data change more often or more rarely than their update frequency says, as far as this "
         "portal noticed."
     ),
-    N_("No declared update frequency is known to be wrong."),
-    (
-        _DATASET,
-        _ORGANIZATION,
-        Column("declared_days", N_("Declared"), ColumnKind.FREQUENCY),
-        Column("days", N_("Observed"), ColumnKind.OBSERVED),
-        Column("suggested_days", N_("Fits better"), ColumnKind.FREQUENCY),
-        Column("factor", N_("Factor"), ColumnKind.NUMBER),
+    empty=N_("No declared update frequency is known to be wrong."),
+    columns=(
+        *DATASET,
+        ORGANIZATION,
+        Column("declared_days", N_("Declared"), "frequency"),
+        Column("days", N_("Observed"), "observed"),
+        Column("suggested_days", N_("Fits better"), "frequency"),
+        Column("factor", N_("Factor"), "number"),
+        *(Column("lowest_days"), Column("highest_days"), Column("at_least")),
+        *(Column("changes"), Column("basis")),
     ),
-    (
-        *(*_OF_PACKAGE, "declared_days", "suggested_days", "factor"),
-        *("days", "lowest_days", "highest_days", "at_least", "changes", "basis"),
-    ),
-    dataset_tables.FREQUENCIES.rows,
-    dataset_tables.FREQUENCIES.count_some,
+    select="""s.declared_days, s.suggested_days, s.days, s.lowest_days, s.highest_days, s.at_least, s.changes,
+        s.basis, CAST(round(CAST(s.factor AS numeric), 1) AS float) AS factor""",
+    source="""FROM freshness_suggestion s JOIN package p ON p.id = s.package_id
+        JOIN freshness_dataset f ON f.package_id = p.id""",
+    where=IS_SUGGESTED,
+    order="-factor",
+    tab="datasets",
 )
-CHANGES = Table(
-    "changes",
-    N_("Latest changes"),
-    N_("Datasets whose freshness has changed since yesterday or the chosen date."),
-    N_("No status has changed."),
-    (
-        Column("changed_at", N_("When"), ColumnKind.MOMENT),
-        _DATASET,
-        _ORGANIZATION,
-        Column("from_status", N_("From"), ColumnKind.STATUS),
-        Column("to_status", N_("To"), ColumnKind.STATUS),
-        Column("cause", N_("Why"), ColumnKind.CAUSE),
-        Column("evidence", N_("Evidence"), ColumnKind.EVIDENCE),
+
+# Changes.
+
+
+CHANGES = DatasetTable(
+    name="changes",
+    title=N_("Latest changes"),
+    meaning=N_("Datasets whose freshness has changed since yesterday or the chosen date."),
+    empty=N_("No status has changed."),
+    columns=(
+        Column("changed_at", N_("When"), "moment"),
+        *DATASET,
+        ORGANIZATION,
+        Column("from_status", N_("From"), "status"),
+        Column("to_status", N_("To"), "status"),
+        Column("cause", N_("Why"), "cause"),
+        Column("evidence", N_("Evidence"), "evidence"),
     ),
-    (*_OF_PACKAGE, "from_status", "to_status", "changed_at", "cause", "evidence"),
-    dataset_tables.CHANGES.rows,
-    dataset_tables.CHANGES.count_some,
+    select="o.id, o.from_status, o.to_status, o.changed_at, o.evidence, o.cause",
+    source="FROM freshness_transition o JOIN package p ON p.id = o.package_id",
+    # A dataset's first status is no change.
+    where="""o.from_status IS NOT NULL AND o.from_status <> o.to_status
+        AND (o.changed_at >= :since OR o.run_id = :run) AND o.changed_at <= :until""",
+    order="-changed_at",
+    key="id",
+    always=("changed_at",),
+    values=changes.since_values,
+    tab="datasets",
 )
-DATA = Table(
-    "data",
-    N_("Data changes"),
-    N_("Data that have changed since yesterday or the chosen date, as far as this portal noticed."),
-    N_("No data have changed."),
-    (
-        Column("seen_at", N_("When"), ColumnKind.MOMENT),
-        _DATASET,
-        Column("resource", N_("Resource"), ColumnKind.RESOURCE),
-        _ORGANIZATION,
-        Column("what", N_("What changed")),
-    ),
-    (
-        *("id", *_OF_PACKAGE, "resource_id", "resource", "url", "seen_at", "what", "evidence"),
-        *change_stream.FACTS,
-    ),
-    change_stream.rows,
-    dataset_tables.DATA.count_some,
+
+# Links.
+
+_OF_LINK = """c.resource_id, coalesce(r.name, '') AS resource, r.format, c.url, c.host, c.tried_at,
+        c.attempts -> 0 ->> 'outcome' AS outcome, c.attempts -> 0 -> 'status' AS status,
+        c.attempts -> 0 ->> 'reason' AS reason, c.attempts -> 0 ->> 'words' AS words"""
+_LINK = (*DATASET, *RESOURCE, Column("host"), ORGANIZATION)
+_of_links = partial(
+    DatasetTable,
+    source=f"FROM {CHECKED_LINKS}",
+    order="host",
+    key="resource_id",
+    searched=("title", "name", "resource", "host"),
+    tab="links",
 )
-BROKEN = Table(
-    "broken",
-    N_("Broken links"),
-    N_("Links that have failed several times, over several days."),
-    N_("No link is broken."),
-    (
-        *_RESOURCE,
-        Column("failing_since", N_("Broken for"), ColumnKind.LASTING),
-        Column("failures", N_("Failed checks"), ColumnKind.NUMBER),
-        Column("words", N_("Reason"), ColumnKind.PROBLEM),
+
+
+def _of_broken(request: TableRequest) -> dict[str, Any]:
+    return settings.checks().broken_values
+
+
+_NEWEST_BROKEN = f"""
+SELECT c.resource_id, c.package_id, c.failing_since, c.failures FROM freshness_check c
+WHERE c.failing_since IS NOT NULL AND CASE WHEN {IS_BROKEN} THEN true END"""
+"""SQL: the broken links, whether in use or not. Two partial indexes have all that it reads, in order
+of ``failing_since`` and of ``failures``.
+
+PostgreSQL expects few links to meet the condition, and would then read all failing ones with their large rows.
+CASE hides the condition from its estimates.
+"""
+
+
+def broken_links(packages: str = "package") -> str:
+    """Return SQL for the broken links ``n`` in use, checks ``c``, resources ``r``, packages ``p``.
+
+    :param packages: the table of the packages
+    """
+    return f"""({_NEWEST_BROKEN}) n
+JOIN {packages} p ON p.id = n.package_id
+JOIN freshness_check c ON c.resource_id = n.resource_id
+JOIN resource r ON r.id = n.resource_id AND r.state = 'active' AND CASE WHEN r.url = c.url THEN true END"""
+
+
+BROKEN = _of_links(
+    name="broken",
+    title=N_("Broken links"),
+    meaning=N_("Links that have failed several times, over several days."),
+    empty=N_("No link is broken."),
+    columns=(
+        *_LINK,
+        Column("failing_since", N_("Broken for"), "lasting"),
+        Column("failures", N_("Failed checks"), "number"),
+        Column("words", N_("Reason"), "problem"),
+        *(Column("succeeded_at"), Column("tried_at"), Column("status")),
     ),
-    (
-        *(*_OF_RESOURCE, "failing_since", "failures", "succeeded_at", "tried_at"),
-        *("status", "words"),
-    ),
-    dataset_tables.BROKEN.rows,
-    dataset_tables.BROKEN.count_some,
+    select=f"{_OF_LINK}, n.failing_since, n.failures, c.succeeded_at",
+    source=f"FROM {broken_links()}",
+    order="failing_since",
+    always=("failing_since", "failures"),
+    values=_of_broken,
 )
-UNCLEAR = Table(
-    "unclear",
-    N_("Couldn't be checked"),
-    N_("Links we couldn't check, or whose changes we can't detect."),
-    N_("Every link could be checked."),
-    (
-        *_RESOURCE,
-        Column("undetermined", N_("Reason"), ColumnKind.UNDETERMINED),
-        Column("tried_at", N_("Last check"), ColumnKind.MOMENT),
-    ),
-    (*_OF_RESOURCE, "undetermined", "tried_at", "status", "words"),
-    dataset_tables.UNCLEAR.rows,
-    dataset_tables.UNCLEAR.count_some,
+LATELY = timedelta(days=7)
+"""A link that broke within this time is newly broken."""
+NEWLY_BROKEN = replace(
+    BROKEN,
+    where="n.failing_since >= :since",
+    values=lambda request: {**_of_broken(request), "since": utc(request.now - LATELY)},
 )
-MISMATCHES = Table(
-    "mismatches",
-    N_("Wrong formats"),
-    N_("Files that are of another kind than their format says."),
-    N_("Every checked file is of the kind that its format says."),
-    (
-        *_RESOURCE,
+_UNDETERMINED = "CASE WHEN c.host = ANY(:adhoc) THEN 'adhoc' ELSE c.undetermined END"
+UNCLEAR = _of_links(
+    name="unclear",
+    title=N_("Couldn't be checked"),
+    meaning=N_("Links we couldn't check, or whose changes we can't detect."),
+    empty=N_("Every link could be checked."),
+    columns=(
+        *_LINK,
+        Column("undetermined", N_("Reason"), "undetermined"),
+        _LAST_CHECK,
+        *(Column("status"), Column("words")),
+    ),
+    select=f"{_OF_LINK}, {_UNDETERMINED} AS undetermined",
+    where="c.undetermined IS NOT NULL OR c.host = ANY(:adhoc)",
+    values=lambda request: {"adhoc": sorted(settings.adhoc_hosts())},
+)
+MISMATCHES = _of_links(
+    name="mismatches",
+    title=N_("Wrong formats"),
+    meaning=N_("Files that are of another kind than their format says."),
+    empty=N_("Every checked file is of the kind that its format says."),
+    columns=(
+        *_LINK,
         Column("promised", N_("Format")),
-        Column("found", N_("The file is"), ColumnKind.PHRASE),
-        Column("tried_at", N_("Last check"), ColumnKind.MOMENT),
+        Column("found", N_("The file is"), "phrase"),
+        _LAST_CHECK,
+        *(Column("status"), Column("words")),
     ),
-    (*_OF_RESOURCE, "promised", "found", "tried_at", "status", "words"),
-    dataset_tables.MISMATCHES.rows,
-    dataset_tables.MISMATCHES.count_some,
+    select=f"{_OF_LINK}, c.promised, c.found",
+    # PostgreSQL expects few formats to be equal, and would then read all resources. CASE hides them from it.
+    where=f"c.found IS NOT NULL AND CASE WHEN c.promised = {DECLARED} THEN true END",
 )
+CHECKED = replace(MISMATCHES, where="c.tried_at IS NOT NULL")
+"""Resources whose link was checked at least once."""
+
+# Organizations, sources, hosts, days and runs.
+
 ORGANIZATIONS = Table(
-    "organizations",
-    N_("Organizations"),
-    N_(
+    name="organizations",
+    title=N_("Organizations"),
+    meaning=N_(
         "Organizations and the freshness of their datasets. Shares are of datasets with known freshness."
     ),
-    N_("No organization has datasets."),
-    (
-        Column("title", N_("Organization"), ColumnKind.ORGANIZATION),
-        Column("datasets", N_("Datasets"), ColumnKind.NUMBER),
-        Column("fresh_percent", N_("Up to date"), ColumnKind.PERCENT),
-        *_STATUSES[1:],
-    ),
-    ("name", "title", "datasets", "fresh_percent", *_STATUS_FIELDS),
-    counts.organization_rows,
-)
-SOURCES = Table(
-    "sources",
-    N_("Harvest sources"),
-    N_("Where harvested datasets come from, with the last job of each source."),
-    N_("There are no harvest sources."),
-    (
-        Column("title", N_("Source"), ColumnKind.SOURCE),
-        Column("type", N_("Type"), ColumnKind.SOURCE_TYPE),
-        Column("datasets", N_("Datasets"), ColumnKind.NUMBER),
-        Column("status", N_("Last job"), ColumnKind.JOB),
-        Column("finished", N_("Finished"), ColumnKind.MOMENT),
-        Column("errors", N_("Errors"), ColumnKind.NUMBER),
-    ),
-    ("name", "title", "type", "active", "datasets", "status", "created", "finished", "errors"),
-    harvest_jobs.sources,
-)
-HOSTS = Table(
-    "hosts",
-    N_("Where files are hosted"),
-    N_("Servers that hold the files of public datasets, as the last nightly report counted them."),
-    N_("Nothing has been counted yet."),
-    (
-        Column("name", N_("Host"), ColumnKind.HOSTS),
-        Column("resources", N_("Resources"), ColumnKind.NUMBER),
-        _PERCENT,
-    ),
-    ("name", "resources", "percent"),
-    history.hosted,
-)
-HISTORY = Table(
-    "history",
-    N_("Over time"),
-    N_("The freshness of public datasets on each day, the newest first."),
-    N_("Nothing has been counted yet. The nightly report does it."),
-    (
-        Column("day", N_("Day"), ColumnKind.DAY),
-        Column("datasets", N_("Datasets"), ColumnKind.NUMBER),
-        Column("fresh_percent", N_("Share up to date"), ColumnKind.PERCENT),
+    empty=N_("No organization has datasets."),
+    columns=(
+        Column("name"),
+        Column("title", N_("Organization"), "organization"),
+        Column("datasets", N_("Datasets"), "number"),
+        Column("fresh_percent", N_("Up to date"), "percent"),
+        Column("fresh"),
         *_STATUSES,
     ),
-    ("day", "datasets", "fresh_percent", *_STATUS_FIELDS),
-    history.rows,
+    rows=counts.organization_rows,
+    is_of_organizations=False,
+)
+SOURCES = Table(
+    name="sources",
+    title=N_("Harvest sources"),
+    meaning=N_("Where harvested datasets come from, with the last job of each source."),
+    empty=N_("There are no harvest sources."),
+    columns=(
+        Column("name"),
+        Column("title", N_("Source"), "source"),
+        Column("type", N_("Type"), "source_type"),
+        Column("active"),
+        Column("datasets", N_("Datasets"), "number"),
+        Column("status", N_("Last job"), "job"),
+        Column("created"),
+        Column("finished", N_("Finished"), "moment"),
+        Column("errors", N_("Errors"), "number"),
+    ),
+    rows=harvests.sources,
+    tab="sources",
+)
+HOSTS = Table(
+    name="hosts",
+    title=N_("Where files are hosted"),
+    meaning=N_(
+        "Servers that hold the files of public datasets, as the last nightly report counted them."
+    ),
+    empty=N_("Nothing has been counted yet."),
+    columns=(
+        Column("name", N_("Host"), "host"),
+        Column("resources", N_("Resources"), "number"),
+        _PERCENT,
+    ),
+    rows=counts.host_rows,
+    is_of_organizations=False,
+)
+HISTORY = Table(
+    name="history",
+    title=N_("Over time"),
+    meaning=N_("The freshness of public datasets on each day, the newest first."),
+    empty=N_("Nothing has been counted yet. The nightly report does it."),
+    columns=(
+        Column("day", N_("Day"), "day"),
+        Column("datasets", N_("Datasets"), "number"),
+        Column("fresh_percent", N_("Share up to date"), "percent"),
+        Column("fresh", N_("Up to date"), "number"),
+        *_STATUSES,
+    ),
+    rows=counts.history_rows,
 )
 
 
@@ -271,52 +353,42 @@ def _runs(request: TableRequest) -> Iterator[Row]:
             "kind": row.kind,
             "started_at": utc_text(row.started_at),
             "ended_at": utc_text(row.ended_at),
-            "visited": row.visited,
+            "checked": row.visited,
             "error": row.error,
         }
 
 
 RUNS = Table(
-    "runs",
-    N_("Runs"),
-    N_("Scheduled and manual runs."),
-    N_("There has been no run yet."),
-    (
-        Column("started_at", N_("Started"), ColumnKind.RUN),
+    name="runs",
+    title=N_("Runs"),
+    meaning=N_("Scheduled and manual runs."),
+    empty=N_("There has been no run yet."),
+    columns=(
+        Column("id"),
+        Column("started_at", N_("Started"), "run"),
         Column("kind", N_("Kind")),
-        Column("ended_at", N_("Ended"), ColumnKind.MOMENT),
-        Column("visited", N_("Resources checked"), ColumnKind.NUMBER),
+        Column("ended_at", N_("Ended"), "moment"),
+        Column("checked", N_("Resources checked"), "number"),
         Column("error", N_("What went wrong")),
     ),
-    ("id", "kind", "started_at", "ended_at", "visited", "error"),
-    _runs,
+    rows=_runs,
+    is_for_sysadmins=True,
+    is_of_organizations=False,
 )
 
 TABLES: dict[str, Table] = {
     table.name: table
     for table in (
-        *(STATUSES, HISTORY, DUE, CHANGES, DATA, BROKEN, MISMATCHES, UNCLEAR),
+        *(STATUSES, HISTORY, DUE, CHANGES, changes.DATA, BROKEN, MISMATCHES, UNCLEAR),
         *(FREQUENCIES, ORGANIZATIONS, SOURCES, HOSTS, RUNS, DATASETS),
     )
 }
 """In the order of the dashboard."""
 
-FOR_SYSADMINS = frozenset({RUNS.name})
-"""Names of tables for sysadmins only, since their numbers include private datasets."""
-
-OF_ORGANIZATION = frozenset(
-    table.name
-    for table in (
-        *(STATUSES, HISTORY, DUE, CHANGES, DATA, BROKEN, MISMATCHES, UNCLEAR),
-        *(FREQUENCIES, SOURCES, DATASETS),
-    )
+SIBLINGS: tuple[tuple[DatasetTable, ...], ...] = (
+    (BROKEN, UNCLEAR, MISMATCHES),
+    (CHANGES, changes.DATA),
 )
-"""Names of tables that can be restricted to an organization."""
-
-LINKS = (BROKEN, UNCLEAR, MISMATCHES)
-"""The tables of links with a problem."""
-
-SIBLINGS = (LINKS, (CHANGES, DATA))
 """Tables whose pages link to one another."""
 
 
@@ -340,10 +412,16 @@ def request_for(
 
     :param data: ``organization`` (name or id), ``since`` (a date, or a run), ``status``, ``q`` (a
         text to search for), ``sort``
+    :raises tk.NotAuthorized: the user may not read the table
     :raises tk.ValidationError: a value is not allowed; the text says which ones are
     :raises tk.ObjectNotFound: the organization does not exist, or the user may not see it
     """
-    since, run = _since(data.get("since"))
+    if table.is_for_sysadmins:
+        tk.check_access("freshness_run_list", same_user(context), {})
+    since, run = _since_date(data.get("since"))
+    sort = str(data.get("sort") or "") or None
+    if sort is not None:
+        _one_of("sort", sort.removeprefix("-"), sorted(column.key for column in table.shown))
     return TableRequest(
         context=same_user(context),
         now=now,
@@ -352,20 +430,20 @@ def request_for(
         run=run,
         status=_one_of("status", data.get("status"), (*counts.STATUSES, counts.NEEDS_UPDATE)),
         search=str(data.get("q") or "").strip()[:_LONGEST] or None,
-        sort=_sort(table, data.get("sort")),
+        sort=sort,
     )
 
 
 def _organization(context: Mapping[str, Any], table: Table, given: object) -> str | None:
     if not given:
         return None
-    if table.name not in OF_ORGANIZATION:
+    if not table.is_of_organizations:
         words = tk._("The table {table} is of all organizations")
         raise tk.ValidationError({"organization": [words.format(table=table.name)]})
-    return str(visibility.organization(context, str(given))["name"])
+    return str(visibility.organization(context, str(given))["id"])
 
 
-def _since(given: object) -> tuple[datetime | None, str | None]:
+def _since_date(given: object) -> tuple[datetime | None, str | None]:
     """Return the earliest moment, and the id of the run if a run was given."""
     if given in (None, ""):
         return None, None
@@ -383,14 +461,6 @@ def _since(given: object) -> tuple[datetime | None, str | None]:
         )
         raise tk.ValidationError({"since": [words.format(text=text[:80])]})
     return moment, None
-
-
-def _sort(table: Table, given: object) -> str | None:
-    if given in (None, ""):
-        return None
-    text = str(given)
-    _one_of("sort", text.removeprefix("-"), sorted(table.sorts()))
-    return text
 
 
 def _one_of(key: str, given: object, allowed: Any) -> str | None:

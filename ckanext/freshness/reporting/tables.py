@@ -1,4 +1,4 @@
-"""Tables of the report: their columns, requests for their rows, and rows as pages, CSV and JSON. Pure.
+"""Tables of the report: their columns, requests for their rows, and rows as pages, CSV and JSON.
 
 Rows are plain dictionaries and are produced as they are read, so that a table of any length can be streamed.
 """
@@ -11,11 +11,17 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from enum import Enum
 from itertools import islice
 from typing import Any
 
+import sqlalchemy as sa
+
+from .. import settings
+from ..aging.messages import N_
+from ..ckan_adapter.core import model
 from ..dates import utc_text
+from ..web.urls import display_url
+from . import visibility
 
 Context = Mapping[str, Any]
 """The context of an action: the user for whom rows are read."""
@@ -34,49 +40,25 @@ _CHUNK = 200
 """Rows of CSV or JSON to send at a time."""
 
 
-class ColumnKind(Enum):
-    """The way in which a value is displayed."""
-
-    TEXT = "text"
-    PHRASE = "phrase"
-    """A text of this extension, which pages translate."""
-    HOSTS = "hosts"
-    NUMBER = "number"
-    PERCENT = "percent"
-    DAY = "day"
-    MOMENT = "moment"
-    LASTING = "lasting"
-    """A moment, shown as the time since then."""
-    STATUS = "status"
-    DATASET = "dataset"
-    ORGANIZATION = "organization"
-    EVIDENCE = "evidence"
-    CAUSE = "cause"
-    FREQUENCY = "frequency"
-    OBSERVED = "observed"
-    """How often data really change."""
-    UNDETERMINED = "undetermined"
-    RESOURCE = "resource"
-    PROBLEM = "problem"
-    """Why a check failed."""
-    SOURCE = "source"
-    SOURCE_TYPE = "source_type"
-    JOB = "job"
-    """The last job of a source, shown as its state."""
-    RUN = "run"
-
-
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a table on a page.
+    """A column of a table.
 
-    :ivar key: the key of its value in a row
-    :ivar title: marked for translation
+    :ivar key: the key of its value in a row, and its name in CSV and JSON
+    :ivar title: marked for translation; a column without a title is only in files
+    :ivar kind: how pages show a value, as the macro ``cell`` of ``freshness/table.html`` knows it
+    :ivar sort: the key of the value to sort by, if it is another
     """
 
     key: str
-    title: str
-    kind: ColumnKind = ColumnKind.TEXT
+    title: str = ""
+    kind: str = ""
+    sort: str = ""
+
+
+DATASET = (Column("name"), Column("title", N_("Dataset"), "dataset"))
+ORGANIZATION = Column("organization", N_("Organization"), "organization", "organization_title")
+RESOURCE = (Column("resource_id"), Column("resource", N_("Resource"), "resource"), Column("url"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +66,8 @@ class TableRequest:
     """A request for rows of a table.
 
     :ivar now: the current time, aware
-    :ivar organization: the name of an organization, to list only its datasets; None for all
-    :ivar dataset: the id of a dataset, to list only what belongs to it; only :mod:`.dataset_tables` does so
+    :ivar organization: the id of an organization, to list only its datasets; None for all
+    :ivar dataset: the id of a dataset, to list only what belongs to it; only a :class:`DatasetTable` does so
     :ivar since: the earliest change to list, aware; None for a day before ``now``
     :ivar run: the id of a run whose changes are listed in addition
     :ivar status: a status, to list only datasets that have it now
@@ -109,6 +91,23 @@ class TableRequest:
 
 
 @dataclass(frozen=True, slots=True)
+class TablePage:
+    """A page of a table.
+
+    :ivar number: counted from 1
+    :ivar has_next: whether there is another page
+    :ivar total: the number of rows of all pages; None if it was not counted
+    :ivar is_more: whether there are more rows than ``total``
+    """
+
+    rows: Sequence[Row]
+    number: int
+    has_next: bool
+    total: int | None = None
+    is_more: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
     """A table of the report.
 
@@ -116,10 +115,10 @@ class Table:
     :ivar title: marked for translation
     :ivar meaning: a sentence about its contents, marked for translation
     :ivar empty: the sentence shown if there are no rows, marked for translation
-    :ivar fields: the keys of a row in CSV and JSON
-    :ivar rows: returns the rows of a request
-    :ivar count: returns the number of all rows of a request; a number greater than :data:`MOST_COUNTED` may
-        stand for more rows. If it is given, ``rows`` itself sorts, searches, and skips to the offset
+    :ivar rows: returns all rows of a request in the table's own order
+    :ivar tab: the tab of its page
+    :ivar is_for_sysadmins: its numbers include private datasets
+    :ivar is_of_organizations: it can be restricted to an organization
     """
 
     name: str
@@ -127,86 +126,200 @@ class Table:
     meaning: str
     empty: str
     columns: tuple[Column, ...]
-    fields: tuple[str, ...]
-    rows: Callable[[TableRequest], Iterable[Row]]
-    count: Callable[[TableRequest], int] | None = None
+    rows: Callable[[TableRequest], Iterable[Row]] = lambda request: ()
+    tab: str = "overview"
+    is_for_sysadmins: bool = False
+    is_of_organizations: bool = True
 
-    def sorts(self) -> frozenset[str]:
-        """Return the keys by which the table can be sorted."""
-        return frozenset(column.key for column in self.columns)
+    @property
+    def shown(self) -> list[Column]:
+        """The columns of its page."""
+        return [column for column in self.columns if column.title]
+
+    @property
+    def fields(self) -> list[str]:
+        """The keys of a row in CSV and JSON."""
+        return [column.key for column in self.columns]
 
     def read(self, request: TableRequest) -> Iterator[Row]:
         """Yield the rows from the request's offset up to its limit."""
-        if self.count is not None:
-            return iter(self.rows(request))
-        found = matching(self, self.rows(request), request)
         end = None if request.limit is None else request.offset + request.limit
-        return islice(found, request.offset, end)
+        return islice(self._found(request), request.offset, end)
 
     def page(self, request: TableRequest, number: int, size: int) -> TablePage:
         """Return a page, with the number of all rows.
 
         :param number: counted from 1; a page behind the last one has no rows
         """
+        found = list(self._found(request))
         start = (number - 1) * size
-        if self.count is not None:
-            found = list(self.rows(replace(request, offset=start, limit=size + 1)))
-            return TablePage(found[:size], number, len(found) > size, self.count(request))
-        every = matching(self, self.rows(request), request)
-        found = every[start : start + size]
-        return TablePage(found, number, len(every) > start + size, len(every))
+        rows = found[start : start + size]
+        return TablePage(rows, number, len(found) > start + size, len(found))
+
+    def _found(self, request: TableRequest) -> Iterator[Row]:
+        """Yield the rows that contain the text to search for, in the requested order."""
+        found: Iterable[Row] = self.rows(request)
+        if request.search:
+            text = request.search.casefold()
+            keys = [column.key for column in self.shown if column.kind in _SEARCHED]
+            found = [row for row in found if any(text in str(row[key]).casefold() for key in keys)]
+        if request.sort:
+            key = request.sort.removeprefix("-")
+            rows = list(found)
+            known = [row for row in rows if row[key] is not None]
+            known.sort(key=lambda row: _order(row[key]), reverse=request.sort.startswith("-"))
+            found = known + [row for row in rows if row[key] is None]
+        return iter(found)
 
 
-@dataclass(frozen=True, slots=True)
-class TablePage:
-    """A page of a table.
-
-    :ivar number: counted from 1
-    :ivar has_next: whether there is another page
-    :ivar total: the number of rows of all pages, as :attr:`Table.count` returns it; None if it was not counted
-    """
-
-    rows: Sequence[Row]
-    number: int
-    has_next: bool
-    total: int | None = None
-
-
-def sort_of(request: TableRequest, default: str) -> tuple[str, bool]:
-    """Return the key to sort by, and whether the order is descending.
-
-    :param default: the table's own order, written like :attr:`TableRequest.sort`
-    """
-    order = request.sort or default
-    return order.removeprefix("-"), order.startswith("-")
-
-
-def with_iso_dates(row: Row, *keys: str) -> dict[str, Any]:
-    """Return a copy of a row in which the datetimes under these keys are ISO 8601 texts."""
-    return {**row, **{key: utc_text(row[key]) for key in keys}}
-
-
-def matching(table: Table, rows: Iterable[Row], request: TableRequest) -> list[Row]:
-    """Return those rows of a table that contain the text to search for, in the requested order."""
-    found = list(rows)
-    if request.search:
-        text = request.search.casefold()
-        texts = [column.key for column in table.columns if column.kind in _SEARCHED]
-        found = [row for row in found if any(text in str(row[key]).casefold() for key in texts)]
-    if not request.sort:
-        return found
-    key, backwards = sort_of(request, "")
-    known = [row for row in found if row[key] is not None]
-    known.sort(key=lambda row: _order(row[key]), reverse=backwards)
-    return known + [row for row in found if row[key] is None]
+_SEARCHED = ("", "host", "organization", "source")
+"""Kinds of columns in whose values a text is searched for."""
 
 
 def _order(value: Any) -> Any:
     return value.casefold() if isinstance(value, str) else value
 
 
-_SEARCHED = (ColumnKind.TEXT, ColumnKind.HOSTS, ColumnKind.ORGANIZATION, ColumnKind.SOURCE)
-"""Kinds of columns in whose values a text is searched for."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatasetTable(Table):
+    """A table in which each row is a visible dataset, or a thing that belongs to one, read by SQL.
+
+    The database selects, sorts, searches and counts the rows, and streams them.
+
+    :ivar select: SQL of the columns beside those of the dataset ``p`` and its organization ``g``
+    :ivar source: SQL of the tables from which its rows come, joined with ``p``
+    :ivar where: SQL of the condition of the list itself
+    :ivar order: its own order, written like :attr:`TableRequest.sort`
+    :ivar key: the column that identifies a row, and orders rows of equal rank
+    :ivar always: columns that have a value in each row; an index can give their descending order, too
+    :ivar searched: columns that are searched
+    :ivar values: returns the values of further placeholders
+    :ivar complete: adds values to a row that the database does not have
+    :ivar is_counted_whole: count all rows, not only the first :data:`MOST_COUNTED`
+    """
+
+    select: str
+    source: str
+    where: str = "true"
+    order: str
+    key: str = "package_id"
+    always: tuple[str, ...] = ()
+    searched: tuple[str, ...] = ("title", "name")
+    values: Callable[[TableRequest], dict[str, Any]] = lambda request: {}
+    complete: Callable[[Row], Row] = lambda row: row
+    is_counted_whole: bool = False
+
+    def read(self, request: TableRequest) -> Iterator[Row]:
+        """Yield the requested rows, streamed in one transaction of a separate connection."""
+        rows, values = self._rows(request)
+        order = f"ORDER BY {self._order(request)}"
+        if request.limit is not None or request.offset:
+            # So that the database reads and sorts no more columns than it needs to find the page.
+            part = f"SELECT {self.key} {rows} {order} LIMIT :limit OFFSET :offset"
+            rows, values = (
+                f"{rows} AND {self.key} IN ({part})",
+                {
+                    **values,
+                    "limit": request.limit,
+                    "offset": request.offset,
+                },
+            )
+        with model.Session.get_bind().connect() as connection:
+            streamed = connection.execution_options(stream_results=True, max_row_buffer=BATCH)
+            for row in streamed.execute(sa.text(f"SELECT * {rows} {order}"), values).mappings():
+                yield self.complete(_shown(row))
+
+    def page(self, request: TableRequest, number: int, size: int) -> TablePage:
+        """Return a page as :meth:`Table.page` does, without counting more rows than it must."""
+        asked = replace(request, offset=(number - 1) * size, limit=size + 1)
+        found = list(self.read(asked))
+        total, is_more = self.count(request, None if self.is_counted_whole else MOST_COUNTED)
+        return TablePage(found[:size], number, len(found) > size, total, is_more)
+
+    def count(self, request: TableRequest, most: int | None = MOST_COUNTED) -> tuple[int, bool]:
+        """Return the number of rows, at most ``most``, and whether there are more."""
+        rows, values = self._rows(request)
+        statement = f"SELECT count(*) FROM (SELECT {rows} LIMIT :most) counted"
+        found = model.Session.execute(
+            sa.text(statement), {**values, "most": None if most is None else most + 1}
+        ).scalar_one()
+        is_more = most is not None and found > most
+        return (most, True) if is_more and most is not None else (int(found), False)
+
+    def counts(self, request: TableRequest, by: str) -> dict[str, int]:
+        """Return the numbers of rows by the value of a column."""
+        rows, values = self._rows(request)
+        statement = f"SELECT {by} AS part, count(*) AS number {rows} GROUP BY 1"
+        return {row.part: row.number for row in model.Session.execute(sa.text(statement), values)}
+
+    def _rows(self, request: TableRequest) -> tuple[str, dict[str, Any]]:
+        """Return SQL, beginning with FROM, for the rows of a request in any order, and its values."""
+        visible, values = visibility.condition(request.context)
+        values = {
+            "types": sorted(settings.aging().dataset_types),
+            **self.values(request),
+            **values,
+        }
+        conditions = [
+            "p.state = 'active'",
+            "p.type = ANY(:types)",
+            f"({visible})",
+            f"({self.where})",
+        ]
+        if request.organization is not None:
+            conditions.append("p.owner_org = :organization")
+            values["organization"] = request.organization
+        if request.dataset is not None:
+            conditions.append("p.id = :dataset")
+            values["dataset"] = request.dataset
+        found = "true"
+        if request.search:
+            found = f"({' OR '.join(f'{key} ILIKE :search' for key in self.searched)})"
+            values["search"] = f"%{_escaped(request.search)}%"
+        return (
+            f"""FROM (
+    SELECT {_OF_PACKAGE}, {self.select} {self.source} LEFT JOIN "group" g ON g.id = p.owner_org
+    WHERE {" AND ".join(conditions)}
+) found WHERE {found}""",
+            values,
+        )
+
+    def _order(self, request: TableRequest) -> str:
+        order = request.sort or self.order
+        key, direction = order.removeprefix("-"), "DESC" if order.startswith("-") else "ASC"
+        column = next((one for one in self.columns if one.key == key), Column(key))
+        by = column.sort or key
+        if column.kind == "status":
+            by = f"array_position(ARRAY['delinquent', 'overdue', 'due', 'unavailable', 'fresh'], {by})"
+        elif column.kind in _IN_LETTERS:
+            by = f"lower({by})"
+        nulls = "" if key in self.always else "NULLS LAST"
+        return f"{by} {direction} {nulls}, {self.key} {direction}"
+
+
+_OF_PACKAGE = """p.id AS package_id, p.name, coalesce(nullif(p.title, ''), p.name) AS title, p.type,
+    p.owner_org, g.name AS organization, coalesce(nullif(g.title, ''), g.name) AS organization_title"""
+_IN_LETTERS = ("dataset", "organization", "resource")
+"""Kinds of columns that are sorted without regard to capital letters."""
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+
+
+def _shown(row: Row) -> Row:
+    """Return a row with its moments as text, and without users and passwords in its URL."""
+    shown = with_texts(row)
+    if shown.get("url") is not None:
+        shown["url"] = display_url(shown["url"])
+    return shown
+
+
+def with_texts(row: Row) -> dict[str, Any]:
+    """Return a copy of a row in which datetimes are texts of ISO 8601."""
+    return {
+        key: utc_text(value) if isinstance(value, datetime) else value for key, value in row.items()
+    }
 
 
 def page(rows: Iterable[Row], number: int, size: int) -> TablePage:

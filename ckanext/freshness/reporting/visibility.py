@@ -16,7 +16,6 @@ from flask import g, has_request_context
 
 from .. import settings
 from ..ckan_adapter.core import default_user_labels, model, same_user
-from .tables import Context, Row
 
 NOBODY: Mapping[str, Any] = {"user": "", "auth_user_obj": None}
 """The context of a visitor who has not logged in and sees only public datasets."""
@@ -27,7 +26,7 @@ _FOUND_AT_ONCE = 1_000
 """Datasets in the answer to one search."""
 
 
-def sees_all(context: Context) -> bool:
+def sees_all(context: Mapping[str, Any]) -> bool:
     """Decide whether the user may see every dataset, as sysadmins and commands may."""
     if context.get("ignore_auth"):
         return True
@@ -41,7 +40,7 @@ _HAS_LABEL = """(NOT p.private OR 'member-' || p.owner_org = ANY(:labels)
 """CKAN's DefaultPermissionLabels in SQL, for an active package ``p``."""
 
 
-def condition(context: Context) -> tuple[str, dict[str, Any]]:
+def condition(context: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     """Return the SQL condition for active packages ``p`` that the user may see, and its values."""
     if sees_all(context):
         return "true", {}
@@ -51,7 +50,7 @@ def condition(context: Context) -> tuple[str, dict[str, Any]]:
     return "p.id = ANY(:visible)", {"visible": _found(context)}
 
 
-def _found(context: Context) -> list[str]:
+def _found(context: Mapping[str, Any]) -> list[str]:
     """Return the ids of the packages that the user may see; a page with many lists searches once."""
     if not has_request_context():
         return _search(context)
@@ -62,7 +61,7 @@ def _found(context: Context) -> list[str]:
     return known[user]
 
 
-def _search(context: Context) -> list[str]:
+def _search(context: Mapping[str, Any]) -> list[str]:
     # Harvest sources are packages, too. ckanext-harvest hides them unless a search names their type like this.
     types = (*settings.aging().dataset_types, "harvest")
     found: list[str] = []
@@ -97,16 +96,7 @@ def organization(context: Mapping[str, Any], given: str) -> dict[str, Any]:
     return {"id": found.id, "name": found.name, "title": found.title or found.name}
 
 
-def organization_id(name: str) -> str | None:
-    """Return the id of an organization; None if none has this name.
-
-    Conditions in SQL use the id itself: PostgreSQL knows then how many datasets the organization has.
-    """
-    found = model.Session.query(model.Group.id).filter_by(name=name, is_organization=True)
-    return found.scalar()  # type: ignore[no-any-return]
-
-
-def organizations(context: Mapping[str, Any]) -> list[Row]:
+def organizations(context: Mapping[str, Any]) -> list[dict[str, str]]:
     """Return the ``name`` and ``title`` of the organizations that the user may see, by title."""
     try:
         tk.check_access("organization_list", same_user(context), {})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -11,13 +11,12 @@ import ckan.plugins.toolkit as tk
 import sqlalchemy as sa
 
 from .. import settings
-from ..checking.decisions import Outcome
 from ..ckan_adapter.core import model, same_user
-from ..dates import aware, utc_now, utc_text
+from ..dates import aware, utc_now
 from ..model.datasets import IS_SUGGESTED
-from . import chart, harvest_jobs, link_checks
-from .dataset_tables import broken_links
-from .tables import MOST_COUNTED, Context, Row
+from . import harvests, links
+from .report_tables import broken_links
+from .tables import MOST_COUNTED, Context, Row, with_texts
 
 FIRST = 10
 """Rows of each group on the page of all groups."""
@@ -81,14 +80,14 @@ def organizations(context: Context) -> list[Row]:
 def scope(context: Context, organization: str | None = None) -> Scope:
     """Return the datasets that a user looks after.
 
-    :param organization: the name of an organization, for its datasets alone
+    :param organization: the name or id of an organization, for its datasets alone
     :raises tk.NotAuthorized: the user may not change the datasets of this organization
     """
     if organization is not None:
         found = tk.get_action("organization_list_for_user")(
             same_user(context), {"permission": "update_dataset"}
         )
-        ids = tuple(entry["id"] for entry in found if entry["name"] == organization)
+        ids = tuple(one["id"] for one in found if organization in (one["id"], one["name"]))
         if not ids:
             words = tk._("Log in as an editor of this organization to see its tasks.")
             raise tk.NotAuthorized(words)
@@ -156,26 +155,32 @@ def _values(within: Scope) -> dict[str, Any]:
 
 def _rows(statement: str, values: dict[str, Any]) -> list[Row]:
     found = model.Session.execute(sa.text(statement), values).mappings().all()
-    sources = harvest_jobs.of_packages(row["id"] for row in found)
-    site = link_checks.site_url()
-    return [{**_row(row, site), "harvest_source": sources.get(row["id"])} for row in found]
+    sources = harvests.of_packages(row["id"] for row in found)
+    return [{**_row(row), "harvest_source": sources.get(row["id"])} for row in found]
 
 
-def _row(row: Mapping[str, Any], site: str) -> Row:
-    shown: dict[str, Any] = {
-        key: utc_text(value) if isinstance(value, datetime) else value for key, value in row.items()
-    }
+def _row(row: Mapping[str, Any]) -> Row:
+    shown = with_texts(row)
     if "attempts" in shown:
-        attempts: list[dict[str, Any]] = shown.pop("attempts")
-        # Checks after the failed one may have been blocked.
-        failed = [attempt for attempt in attempts if attempt.get("outcome") == Outcome.ERROR.value]
-        last = next(iter(failed or attempts), {})
+        last = links.last_failure(shown.pop("attempts"))
         shown |= {key: last.get(key) for key in ("outcome", "status", "reason", "words")}
     if shown.get("changed_at"):
-        shown["beats"] = chart.beats(map(aware, shown.pop("changed_at")), utc_now())
+        shown["beats"] = beats(sorted(map(aware, shown.pop("changed_at"))), utc_now())
     if shown.get("copied_at"):
-        shown["cached_url"] = link_checks.copy_url(row["id"], row["resource_id"], site)
+        shown["cached_url"] = links.copy_url(row["id"], row["resource_id"])
     return shown
+
+
+def beats(moments: Sequence[datetime], now: datetime) -> Row:
+    """Return changes as places on a line that begins with the first one and ends now.
+
+    :param moments: aware, in order, at least one
+    :returns: the ``first`` moment, and the ``places`` of all in percent of the line
+    """
+    first = moments[0]
+    length = max((now - first).total_seconds(), 1)
+    places = (100 * (one - first).total_seconds() / length for one in moments)
+    return {"first": first, "places": [round(min(place, 100), 1) for place in places]}
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,8 +26,8 @@ from ..copies.store import StoreError
 from ..dates import utc, utc_now
 from ..mails import digests
 from ..model import CheckRun
-from ..reporting import history
-from ..reporting.labels import counted, fresh_share, refresh_summary
+from ..reporting import counts
+from ..reporting.labels import counted, refresh_summary
 from ..settings import OptionError
 from ..status.indexing import SolrAwayError, solr_away_in_words
 from ..status.refresh import refresh
@@ -183,9 +183,9 @@ def statuses(now: datetime) -> PartReport:
 
 def prune(now: datetime) -> PartReport:
     """Delete old runs, old history of statuses and data, and copies that are not needed any more."""
-    kept = history.KEEP
+    kept = counts.KEEP
     gone = run_records.prune(now, keep_runs=KEEP_RUNS, keep_transitions=kept)
-    days = history.prune(now, kept)
+    days = counts.prune(now, kept)
     copies.prune(now)
     changes = data_changes.prune(now)
     words = tk._("Forgot {runs}, {transitions}, {changes} and {days}").format(
@@ -202,11 +202,11 @@ def prune(now: datetime) -> PartReport:
 def report(now: datetime) -> PartReport:
     """Store today's figures of the catalogue's freshness."""
     try:
-        kept = history.record(now)
+        kept = counts.record(now)
     except SEARCH_FAULTS as error:
         words = tk._("Solr does not answer, so that nothing could be counted: {error}")
         return PartReport(words.format(error=error), complete=False)
-    return PartReport(tk._("Public datasets: {share}").format(share=fresh_share(kept)))
+    return PartReport(tk._("Public datasets: {share}").format(share=counts.fresh_share(kept)))
 
 
 def mails(now: datetime) -> PartReport:

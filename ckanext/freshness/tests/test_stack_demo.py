@@ -121,8 +121,8 @@ def test_the_days_before_are_counted_by_the_dates_of_the_datasets() -> None:
         found = history.counted(datasets, ago(days), Thresholds())
         assert {key: count for key, count in found.every.statuses.items() if count} == every, days
         assert {
-            name: {key: count for key, count in one.statuses.items() if count}
-            for name, one in found.organizations.items()
+            one.id: {key: count for key, count in one.counts.statuses.items() if count}
+            for one in found.organizations
         } == organizations, days
 
 

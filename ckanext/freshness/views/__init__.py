@@ -10,15 +10,12 @@ from flask_wtf.csrf import CSRFError
 
 from ..ckan_adapter import database
 from ..logic import validators
-from .badges import badges
-from .copies import copies, iati
 from .dataset import dataset
-from .harvest import harvest
-from .iati_page import iati_page
-from .mails import mail_link, mails
+from .embeds import embeds
+from .harvests import harvest, iati
+from .mine import mail_link, mails, worklist
 from .report import report_pages
 from .responses import refuse_expired
-from .worklist import worklist
 
 
 def _without_tables(error: database.TablesMissingError) -> ResponseReturnValue:
@@ -27,9 +24,9 @@ def _without_tables(error: database.TablesMissingError) -> ResponseReturnValue:
     return tk.render("error_document_template.html", values), 503
 
 
-for _pages in (
-    *(badges, copies, dataset, harvest, iati, iati_page, mail_link, mails, report_pages, worklist),
-):
+_ALWAYS = [dataset, embeds, report_pages, mails, mail_link, worklist]
+
+for _pages in (*_ALWAYS, harvest, iati):
     _pages.before_request(database.refuse_missing_tables)
     _pages.before_request(validators.refuse_unusable)
     _pages.register_error_handler(database.TablesMissingError, _without_tables)
@@ -38,7 +35,5 @@ for _pages in (
 
 def blueprints() -> list[Blueprint]:
     """Return the blueprints; those about harvests only if the site harvests."""
-    always = [dataset, badges, copies, report_pages, mails, mail_link, worklist]
-    if not p.plugin_loaded("harvest"):
-        return always
-    return [*always, harvest, iati, *([iati_page] if p.plugin_loaded("iati_harvester") else [])]
+    plugins = {"harvest": harvest, "iati_harvester": iati}
+    return [*_ALWAYS, *(pages for name, pages in plugins.items() if p.plugin_loaded(name))]

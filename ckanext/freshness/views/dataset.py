@@ -1,8 +1,8 @@
-"""The page about a dataset's freshness."""
+"""The page about a dataset's freshness, and downloads of the copies of its resources."""
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import ckan.plugins.toolkit as tk
@@ -11,20 +11,21 @@ from flask import Blueprint, Response, jsonify
 from flask.typing import ResponseReturnValue
 
 from ..aging.messages import N_
-from ..dates import EARLIEST, utc_now
-from ..reporting import chart, harvest_jobs, link_checks
-from ..reporting.tables import TableRequest
+from ..dates import aware, utc_now
+from ..reporting import harvests, links
+from ..reporting.dashboard import KNOWN
+from ..runs import copies as kept_copies
 from ..runs import queued_run
-from . import feed as status_feed
 from .responses import (
     abort,
+    download,
     error_text,
     file_of,
     is_htmx,
+    mark_private,
     redirect_to,
     render,
     require_csrf_token,
-    user_context,
 )
 
 dataset = Blueprint("freshness_dataset", __name__)
@@ -52,37 +53,35 @@ def read(id: str) -> ResponseReturnValue:
             "pkg": package,
             "dataset_type": package["type"],
             "shown": shown,
-            "timeline": _timeline(shown, now),
-            "harvest_source": harvest_jobs.of_packages([package["id"]]).get(package["id"]),
+            "timeline": timeline(shown, now),
+            "harvest_source": harvests.of_packages([package["id"]]).get(package["id"]),
             "checking": shown["may_check"] and queued_run.is_checking(package["id"]),
             "now": now,
         },
     )
 
 
-def _timeline(shown: dict[str, Any], now: datetime) -> chart.Timeline | None:
+def timeline(shown: dict[str, Any], now: datetime) -> dict[str, Any] | None:
+    """Return the coming statuses of a dataset, as zones of a line that are drawn equally wide.
+
+    :returns: ``zones``, each with its ``status``, its ``begin`` (None for the first), its ``end`` (None for the
+        last) and whether it is ``current``; ``today``: the place of now on the line, in percent; None if the
+        status has no boundaries
+    """
     if not shown["boundaries"] or not shown["last_modified"]:
         return None
-    edges = {name: isoparse(moment) for name, moment in shown["boundaries"].items()}
-    return chart.timeline(isoparse(shown["last_modified"]), **edges, now=now)
-
-
-_RESOURCE = (
-    *(
-        "id",
-        "name",
-        "url",
-        "state",
-        "not_visited",
-        "tried_at",
-        "outcome",
-        "status",
-        "words",
-        "final_url",
-    ),
-    *("broken", "promised", "found", "failures", "failing_since", "succeeded_at", "changed_at"),
-    *("next_visit", "strip", "cached_url", "cached_zip_url", "cached_at"),
-)
+    edges = [isoparse(shown["boundaries"][name]) for name in ("due", "overdue", "delinquent")]
+    begins, ends = [None, *edges], [*edges, None]
+    index = sum(now >= edge for edge in edges)
+    begin = begins[index] or isoparse(shown["last_modified"])
+    # The last zone has no end: let it seem as long as the one before it.
+    length = (ends[index] or edges[2] + (edges[2] - edges[1])) - begin
+    part = (now - begin) / length if length > timedelta(0) else 0.0
+    zones = [
+        {"status": status, "begin": begins[at], "end": ends[at], "current": at == index}
+        for at, status in enumerate(KNOWN)
+    ]
+    return {"zones": zones, "today": 100 * (index + min(max(part, 0.0), 0.95)) / len(zones)}
 
 
 @dataset.route("/dataset/<id>/freshness.<any(csv,json):ending>", methods=["GET"])
@@ -91,29 +90,8 @@ def file(id: str, ending: str) -> ResponseReturnValue:
     shown = _call("freshness_show", id=id)
     if ending == "json":
         return jsonify(shown)
-    every = link_checks.of_dataset(shown["id"], utc_now(), every=True)
-    return file_of(every["resources"], _RESOURCE, f"freshness-{shown['name']}", ending)
-
-
-@dataset.route("/dataset/<id>/freshness.atom", methods=["GET"])
-def feed(id: str) -> ResponseReturnValue:
-    """Return the changes of a dataset's status as a feed."""
-    package = _call("package_show", id=id)
-    transitions = _call("freshness_show", id=package["id"])["transitions"]
-    return status_feed.of_dataset(package, [one for one in transitions if one["from"] != one["to"]])
-
-
-@dataset.route("/dataset/<id>/freshness/data.atom", methods=["GET"])
-def data_feed(id: str) -> ResponseReturnValue:
-    """Return the changes of a dataset's data as a feed."""
-    package = _call("package_show", id=id)
-    return status_feed.data(
-        TableRequest(user_context(), utc_now(), dataset=package["id"], since=EARLIEST),
-        title=package["title"] or package["name"],
-        url=tk.h.url_for("freshness_dataset.data_feed", id=package["name"], _external=True),
-        page=tk.h.url_for("freshness_dataset.read", id=package["name"], _external=True),
-        empty_since=isoparse(f"{package['metadata_created']}Z"),
-    )
+    every = links.of_dataset(shown["id"], utc_now(), every=True)
+    return file_of(every["resources"], links.FIELDS, f"freshness-{shown['name']}", ending)
 
 
 @dataset.route("/dataset/<id>/freshness", methods=["POST"])
@@ -173,3 +151,40 @@ def _call(action: str, **data: Any) -> Any:
             abort(403, tk._(_FORBIDDEN[action]))
         # As on CKAN's own pages, the response does not reveal whether the dataset exists.
         abort(404, tk._("Dataset not found"))
+
+
+@dataset.route("/dataset/<id>/resource/<resource_id>/copy", methods=["GET"])
+def copy(id: str, resource_id: str) -> ResponseReturnValue:
+    """Download the last known good copy of a resource."""
+    row = _copy(id, resource_id)
+    mimetype = row.mimetype or "application/octet-stream"
+    return download(row.key, row.size, row.filename, mimetype, row.sha256, aware(row.stored_at))
+
+
+@dataset.route("/dataset/<id>/resource/<resource_id>/copy.zip", methods=["GET"])
+def copy_zip(id: str, resource_id: str) -> ResponseReturnValue:
+    """Download the ZIP of a resource's copy."""
+    row = _copy(id, resource_id)
+    if row.zip_key is None:
+        abort(404, tk._("There is no ZIP of this copy"))
+    name = kept_copies.zip_name(row.filename)
+    etag = f"{row.sha256}-zip"
+    return download(row.zip_key, row.zip_size, name, "application/zip", etag, aware(row.stored_at))
+
+
+def _copy(package: str, resource_id: str) -> Any:
+    """Return the row of a resource's copy, or end the request with 404 if the user may not see the resource."""
+    try:
+        resource = tk.get_action("resource_show")({}, {"id": resource_id})
+        shown = tk.get_action("package_show")({}, {"id": package})
+    except (tk.ObjectNotFound, tk.NotAuthorized):
+        # As on CKAN's own pages, the response does not reveal whether the resource exists.
+        abort(404, tk._("Resource not found"))
+    if resource["package_id"] != shown["id"]:
+        abort(404, tk._("Resource not found"))
+    row = kept_copies.of_resource(resource["id"])
+    if row is None:
+        abort(404, tk._("No copy of this resource is kept"))
+    if tk.current_user.is_authenticated:
+        mark_private()
+    return row

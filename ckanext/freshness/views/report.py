@@ -18,20 +18,10 @@ from ..ckan_adapter.database import TablesMissingError
 from ..ckan_adapter.packages import SEARCH_FAULTS
 from ..dates import utc_now
 from ..iati.gauges import gauges
-from ..reporting import (
-    counts,
-    dataset_tables,
-    harvest_jobs,
-    labels,
-    prometheus_metrics,
-    report_tables,
-    run_summary,
-    visibility,
-)
-from ..reporting import metrics as run_metrics
+from ..reporting import counts, harvests, metrics, report_tables, visibility
+from ..reporting import runs as run_pages
 from ..reporting.dashboard import overview
-from ..reporting.tables import MOST_COUNTED, Table, TableRequest
-from . import feed
+from ..reporting.tables import DatasetTable, Table, TableRequest
 from .responses import (
     FORMATS,
     abort,
@@ -57,7 +47,7 @@ _NAMES = ",".join(report_tables.TABLES)
 _ENDINGS = ",".join(FORMATS)
 
 
-def _with_error_pages(view: View[Params]) -> View[Params]:
+def with_error_pages(view: View[Params]) -> View[Params]:
     """Return a view that shows invalid requests and failures of Solr as error pages."""
 
     @wraps(view)
@@ -79,129 +69,92 @@ def _with_error_pages(view: View[Params]) -> View[Params]:
 
 
 @report_pages.route("/freshness")
-@_with_error_pages
+@with_error_pages
 def dashboard() -> ResponseReturnValue:
     """Show how the catalogue is doing, and what needs attention."""
-    context = _reader()
-    shown = overview(TableRequest(context, utc_now()))
-    return render(
-        "freshness/dashboard.html", {"shown": shown, "sees_runs": may("freshness_run_list")}
-    )
+    return _dashboard(TableRequest(reader(), utc_now()), None)
 
 
 @report_pages.route("/freshness/organization/<name>")
-@_with_error_pages
+@with_error_pages
 def organization(name: str) -> ResponseReturnValue:
     """Show the dashboard of one organization."""
-    context = _reader()
+    context = reader()
     found = visibility.organization(context, name)
     if name != found["name"]:
         return redirect_to("freshness.organization", name=found["name"])
-    shown = overview(TableRequest(context, utc_now(), organization=name))
+    return _dashboard(TableRequest(context, utc_now(), organization=found["id"]), found)
+
+
+def _dashboard(asked: TableRequest, organization: dict[str, Any] | None) -> str:
     return render(
-        "freshness/organization.html", {"shown": shown, "sees_runs": False, "organization": found}
-    )
-
-
-@report_pages.route("/freshness/changes.atom")
-@_with_error_pages
-def changes_feed() -> ResponseReturnValue:
-    """Return status changes as a feed."""
-    _, request = _table_and_request(report_tables.CHANGES.name)
-    if request.since is None:
-        request = replace(request, since=request.now - feed.PERIOD)
-    return feed.changes(request)
-
-
-@report_pages.route("/freshness/data.atom")
-@_with_error_pages
-def data_feed() -> ResponseReturnValue:
-    """Return changes of data as a feed, of the whole site or of one organization."""
-    _, request = _table_and_request(report_tables.DATA.name)
-    # Without changes, the feed keeps its date for a day.
-    since = (request.now - feed.PERIOD).replace(hour=0, minute=0, second=0, microsecond=0)
-    name = request.organization
-    return feed.data(
-        replace(request, since=request.since or since),
-        title=tk.config.get("ckan.site_title", "")
-        if name is None
-        else visibility.organization(request.context, name)["title"],
-        url=tk.h.url_for("freshness.data_feed", organization=name, _external=True),
-        page=tk.h.url_for("freshness.table", name="data", organization=name, _external=True),
-        empty_since=since,
+        "freshness/dashboard.html",
+        {
+            "shown": overview(asked),
+            "sees_runs": organization is None and may("freshness_run_list"),
+            "organization": organization,
+        },
     )
 
 
 @report_pages.route(f"/freshness.<any({_ENDINGS}):ending>")
-@_with_error_pages
+@with_error_pages
 def dashboard_file(ending: str) -> ResponseReturnValue:
     """Download the counts of datasets by status."""
     return table_file(report_tables.STATUSES.name, ending)
 
 
 @report_pages.route(f"/freshness/organization/<name>.<any({_ENDINGS}):ending>")
-@_with_error_pages
+@with_error_pages
 def organization_file(name: str, ending: str) -> ResponseReturnValue:
     """Download the datasets of an organization with their statuses."""
-    context = _reader()
-    found = visibility.organization(context, name)["name"]
-    request = TableRequest(context, utc_now(), organization=found)
+    context = reader()
+    found = visibility.organization(context, name)
+    request = TableRequest(context, utc_now(), organization=found["id"])
     rows = report_tables.DATASETS.read(request)
-    return file_of(rows, report_tables.DATASETS.fields, f"freshness-{found}", ending)
+    return file_of(rows, report_tables.DATASETS.fields, f"freshness-{found['name']}", ending)
 
 
 @report_pages.route(f"/freshness/<any({_NAMES}):name>")
-@_with_error_pages
+@with_error_pages
 def table(name: str) -> ResponseReturnValue:
     """Show a page of a table."""
-    found, request = _table_and_request(name)
+    found, request = table_and_request(name)
     number = page_number()
     page = found.page(request, number, LONG)
     asked = {key: tk.request.args[key] for key in _FILTERS if tk.request.args.get(key)}
     if number > 1 and not page.rows:
-        return redirect_to(
-            "freshness.table", name=name, page=last_page(page.total or 0, LONG), **asked
-        )
+        last = last_page(page.total or 0, LONG)
+        return redirect_to("freshness.table", name=name, page=last, **asked)
     return render(
         "freshness/table.html",
         {
             "table": found,
             "page": page,
             "size": LONG,
-            "most": MOST_COUNTED,
             "asked": asked,
             "organizations": visibility.organizations(request.context)
-            if name in report_tables.OF_ORGANIZATION
+            if found.is_of_organizations
             else [],
-            "siblings": _siblings(found, request, page.total),
-            "statuses": _statuses(dataset_tables.by_status(request))
-            if found is report_tables.DATASETS
-            else {},
+            "siblings": _siblings(found, request),
+            "statuses": _statuses(request) if found is report_tables.DATASETS else {},
             "edits": _edited_organizations(request.context),
-            "sources": harvest_jobs.of_packages(
+            "sources": harvests.of_packages(
                 row["package_id"] for row in page.rows if "package_id" in row
             ),
         },
     )
 
 
-def _siblings(
-    found: Table, request: TableRequest, total: int | None
-) -> list[tuple[Table, int | None]]:
-    """Return the tables that belong together with a table, with their numbers of rows.
-
-    :param total: the number of rows of the table itself
-    """
+def _siblings(found: Table, request: TableRequest) -> list[tuple[DatasetTable, tuple[int, bool]]]:
+    """Return the tables that belong together with a table, with their numbers of rows."""
     together = (tables for tables in report_tables.SIBLINGS if found in tables)
-    return [
-        (each, total if each is found else each.count(request))
-        for each in next(together, ())
-        if each.count is not None
-    ]
+    return [(each, each.count(request)) for each in next(together, ())]
 
 
-def _statuses(numbers: Mapping[str, int]) -> dict[str, int]:
-    """Return the numbers of datasets by filter."""
+def _statuses(request: TableRequest) -> dict[str, int]:
+    """Return the numbers of datasets by filter, whatever status the request names."""
+    numbers = report_tables.DATASETS.counts(replace(request, status=None), "status")
     return {
         "": sum(numbers.values()),
         counts.NEEDS_UPDATE: sum(numbers.get(status, 0) for status in counts.NEED_UPDATE),
@@ -219,81 +172,69 @@ def _edited_organizations(context: Mapping[str, Any]) -> frozenset[str]:
 
 
 @report_pages.route(f"/freshness/<any({_NAMES}):name>.<any({_ENDINGS}):ending>")
-@_with_error_pages
+@with_error_pages
 def table_file(name: str, ending: str) -> ResponseReturnValue:
     """Download all rows of a table."""
-    found, request = _table_and_request(name)
+    found, request = table_and_request(name)
     return file_of(found.read(request), found.fields, f"freshness-{name}", ending)
 
 
 @report_pages.route("/freshness/runs")
-@_with_error_pages
+@with_error_pages
 def runs() -> ResponseReturnValue:
     """List the runs."""
     tk.check_access("freshness_run_list", dict(user_context()), {})
     only = tk.request.args.get("only") or None
-    if only not in (None, *run_summary.filters()):
+    if only not in (None, *run_pages.filters()):
         words = tk._("must be one of {allowed}, not {given}")
-        allowed = ", ".join(run_summary.filters())
+        allowed = ", ".join(run_pages.filters())
         raise tk.ValidationError({"only": [words.format(allowed=allowed, given=str(only)[:20])]})
     number = page_number()
-    lines, has_next = run_summary.listed(only, number, LONG, utc_now())
-    numbers = run_summary.numbers()
+    lines, has_next = run_pages.listed(only, number, LONG, utc_now())
+    numbers = run_pages.numbers()
     if number > 1 and not lines:
         return redirect_to("freshness.runs", only=only, page=last_page(numbers[only], LONG))
-    return render(
-        "freshness/runs.html",
-        {
-            "lines": lines,
-            "number": number,
-            "has_next": has_next,
-            "numbers": numbers,
-            "only": only,
-        },
-    )
+    values = {"lines": lines, "number": number, "has_next": has_next}
+    return render("freshness/runs.html", {**values, "numbers": numbers, "only": only})
 
 
 @report_pages.route("/freshness/run/<id>")
-@_with_error_pages
+@with_error_pages
 def run(id: str) -> ResponseReturnValue:
     """Show what a run did."""
     return _run_page("freshness/run.html", id)
 
 
 @report_pages.route("/freshness/run/<id>/servers")
-@_with_error_pages
+@with_error_pages
 def run_servers(id: str) -> ResponseReturnValue:
     """Show all servers in trouble, and the figures of the servers with most links."""
     return _run_page("freshness/run_servers.html", id)
 
 
 def _run_page(template: str, id: str) -> str:
-    run = tk.get_action("freshness_run_show")(dict(user_context()), {"id": id})
-    shown = run_summary.page(run["id"], utc_now())
-    return render(
-        template,
-        {
-            "run": run,
-            "shown": shown,
-            "chosen": labels.chosen(shown.sums),
-            "tables": {part.name: part for part in run_metrics.tables(run)},
-        },
-    )
+    run = _run(id)
+    shown = run_pages.page(run["id"], utc_now())
+    hosts = {"columns": metrics.HOST_COLUMNS, "rows": metrics.hosts(run)}
+    return render(template, {"run": run, "shown": shown, "hosts": hosts})
 
 
 @report_pages.route(f"/freshness/run/<id>.<any({_ENDINGS}):ending>")
-@_with_error_pages
+@with_error_pages
 def run_file(id: str, ending: str) -> ResponseReturnValue:
     """Download the counts of a run."""
-    shown = tk.get_action("freshness_run_show")(dict(user_context()), {"id": id})
-    return file_of(
-        run_metrics.flat(shown), run_metrics.FIELDS, f"freshness-run-{shown['id']}", ending
-    )
+    run = _run(id)
+    return file_of(metrics.flat(run), metrics.FIELDS, f"freshness-run-{run['id']}", ending)
+
+
+def _run(id: str) -> dict[str, Any]:
+    found: dict[str, Any] = tk.get_action("freshness_run_show")(dict(user_context()), {"id": id})
+    return found
 
 
 @report_pages.route("/freshness/metrics")
-@_with_error_pages
-def metrics() -> ResponseReturnValue:
+@with_error_pages
+def prometheus() -> ResponseReturnValue:
     """Return the site's metrics for Prometheus, to sysadmins and holders of the token."""
     if not _has_token() and not may("freshness_run_list"):
         words = tk._(
@@ -302,8 +243,7 @@ def metrics() -> ResponseReturnValue:
         )
         raise tk.NotAuthorized(words.format(option=_TOKEN))
     return Response(
-        prometheus_metrics.text(visibility.SITE, utc_now(), gauges()),
-        content_type=CONTENT_TYPE_LATEST,
+        metrics.prometheus(visibility.SITE, utc_now(), gauges()), content_type=CONTENT_TYPE_LATEST
     )
 
 
@@ -320,15 +260,14 @@ def _has_token() -> bool:
 _FILTERS = ("organization", "since", "status", "q", "sort")
 
 
-def _table_and_request(name: str) -> tuple[Table, TableRequest]:
-    context = _reader()
+def table_and_request(name: str) -> tuple[Table, TableRequest]:
+    """Return a table, and the request for its rows by the parameters of the page's address."""
+    context = reader()
     found = report_tables.named(name)
-    if name in report_tables.FOR_SYSADMINS:
-        tk.check_access("freshness_run_list", dict(context), {})
     return found, report_tables.request_for(context, found, tk.request.args, utc_now())
 
 
-def _reader() -> Mapping[str, Any]:
+def reader() -> Mapping[str, Any]:
     """Return the context of a user who may read reports.
 
     :raises tk.NotAuthorized: the user may not

@@ -15,7 +15,7 @@ from ...ckan_adapter.core import model
 from ...ckan_adapter.packages import ORGANIZATION_EXTRAS
 from ...copies import store_keys
 from ...dates import aware
-from ...reporting import link_checks
+from ...reporting import links
 from ...web.urls import display_url
 from ..files.archive import ArchiveMember
 from ..files.index import DatasetEntry, DatasetOutline, OrganisationEntry, outline
@@ -60,7 +60,7 @@ class PublishedEntries:
 
     def datasets(self) -> Iterator[DatasetEntry]:
         """Read the datasets in the order of :func:`..files.index.order`. Call it once."""
-        prefix, site = copies_prefix(self._source_id), link_checks.site_url()
+        prefix, site = copies_prefix(self._source_id), links.site_url()
         values = {"source": self._source_id}
         copied = model.Session.execute(sa.text(_COPIED), values)
         # As for datasets below: a copy whose ZIP is lost does not count, so its path is free.
@@ -156,10 +156,8 @@ def _dataset(row: Any, path: str, has_copy: bool, site: str) -> DatasetEntry:
     good = None
     if has_copy:
         good = {
-            "cached_dataset_xml_url": link_checks.copy_url(row.package_id, row.resource_id, site),
-            "cached_dataset_zip_url": link_checks.copy_zip_url(
-                row.package_id, row.resource_id, site
-            ),
+            "cached_dataset_xml_url": links.copy_url(row.package_id, row.resource_id, site),
+            "cached_dataset_zip_url": links.copy_zip_url(row.package_id, row.resource_id, site),
             "content_length": row.content_length,
             "downloaded": aware(row.downloaded),
             "hash": row.hash,

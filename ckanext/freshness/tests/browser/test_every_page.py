@@ -21,7 +21,7 @@ from werkzeug.exceptions import HTTPException
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.mails import recipients
 from ckanext.freshness.model import CheckRun, MailPerson
-from ckanext.freshness.reporting import observed_frequencies, report_tables
+from ckanext.freshness.reporting import changes, report_tables
 from ckanext.freshness.tests.browser.conftest import opened_tab, started_chromium
 from ckanext.freshness.tests.browser.site_pages import READERS, SITE_PAGES, SitePage
 from ckanext.freshness.tests.harvesting.harvested_site import make_harvested_site
@@ -103,7 +103,7 @@ def make_everything() -> dict[str, Any]:
         # They are weekly by their frequency.
         ago = (30 * month + 2) * reports.DAY
         reports.data_changed(made.datasets["bridges"], ago, changed_after=None)
-    observed_frequencies.store(reports.NOW)
+    changes.store_frequencies(reports.NOW)
     files, wells = test_visits.make_files("relief")
     # Some of the hosts: axe takes long for many rows.
     hosts = dict(list(test_runs.HOSTS.items())[:9])

@@ -45,4 +45,4 @@ def test_the_page_loads_itself_anew_when_the_check_has_ended(
 )
 def test_picture(page: Any, world: dict[str, Any]) -> None:
     page.goto(PATH)
-    page.locator("#freshness-visits").screenshot(path=Path(str(SCREENSHOTS), "checks.png"))
+    page.locator("#freshness-checks").screenshot(path=Path(str(SCREENSHOTS), "checks.png"))

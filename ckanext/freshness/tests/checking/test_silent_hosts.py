@@ -228,7 +228,7 @@ def test_what_was_put_off_is_counted_and_told(server: FileServer) -> None:
     assert put_off >= 10 and counting.checks == counting.errors == 30 - put_off
     assert counting.resources() == {"nothing": put_off, "error": 30 - put_off}
     assert counting.hosts()[SILENT]["put_off"] == counting.hosts()["*"]["put_off"] == put_off
-    told = metrics.headers(metrics.RunMetrics(hosts=counting.hosts()))
+    told = metrics.headers({"hosts": counting.hosts()})
     assert f"\n{put_off} put off until the next run: their hosts gave no answer\n" in told
     both = RunCounts()
     both.merge(counting)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime, timedelta, timezone
+from datetime import timedelta
 from typing import Any
 
 from ckan import model
@@ -12,7 +12,6 @@ from ckan.tests import factories, helpers
 from ckanext.freshness.mails import recipients
 from ckanext.freshness.mails.digests import MailReport, NotifyState
 from ckanext.freshness.model import CheckRun
-from ckanext.freshness.reporting import run_problems
 from ckanext.freshness.runs.night import NightPart, PartReport, nightly
 from ckanext.freshness.tests.mails.conftest import Notify, later
 from ckanext.freshness.tests.servers.smtp import MailHost
@@ -126,14 +125,3 @@ def test_what_the_server_refused_is_told_later(notify: Notify, host: MailHost) -
     notify(0.6)
     assert [mail.to for mail in host.mails] == [(ROOT,)]
     assert notify(0.7) == MailReport(NotifyState.DONE)
-
-
-def test_the_last_run(clean_db: None) -> None:
-    assert run_problems.last() is None
-    night("one", -3)
-    night("part", -1, options={"package_ids": ["a"]})
-    found = run_problems.last()
-    assert found is not None
-    assert abs(found - later(-3)) < timedelta(minutes=5)
-    assert found.tzinfo is timezone.utc
-    assert isinstance(found, datetime)

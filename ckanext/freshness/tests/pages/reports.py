@@ -17,8 +17,8 @@ from ckanext.freshness.checking import data_changes
 from ckanext.freshness.checking.data_changes import DataChange
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.model import CheckRun, FreshnessTransition, HarvestHold, ResourceCheck
-from ckanext.freshness.reporting import history
-from ckanext.freshness.reporting.counts import STATUSES, CurrentCounts, StatusCounts
+from ckanext.freshness.reporting import counts
+from ckanext.freshness.reporting.counts import CurrentCounts, of_statuses
 from ckanext.freshness.status.refresh import refresh
 from ckanext.freshness.tests.reporting.test_metrics import FIRST, FREQUENCIES, NUMBERS
 from ckanext.harvest import model as harvest_model
@@ -179,8 +179,7 @@ def add_source(
 
 def record(days: int, **statuses: int) -> None:
     """Store counts of an earlier day."""
-    counted = StatusCounts({**dict.fromkeys(STATUSES, 0), **statuses})
-    history.store(NOW - days * DAY, CurrentCounts(counted, {}, {}), {})
+    counts.store(NOW - days * DAY, CurrentCounts(of_statuses(statuses)), {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +238,7 @@ def make_world() -> World:
         changed(datasets[name], from_status="overdue", to_status="delinquent")
     add_run()
     record(40, fresh=2, due=3)
-    history.record(NOW)
+    counts.record(NOW)
     model.Session.remove()
     return World(people, datasets)
 

@@ -10,10 +10,10 @@ from bs4 import BeautifulSoup
 from ckan.tests import factories
 
 from ckanext.freshness.aging.status import Status
-from ckanext.freshness.reporting import labels, marks
+from ckanext.freshness.reporting import labels
 from ckanext.freshness.tests.pages.conftest import Read
 from ckanext.freshness.tests.pages.datasets import LABELS, make_dataset
-from ckanext.freshness.views.badges import colour_of_share
+from ckanext.freshness.views.embeds import colour_of_share
 
 HTMX = {"HX-Request": "true"}
 COUNTS = {status: number % 3 + 1 for number, status in enumerate(Status)}
@@ -215,7 +215,7 @@ def test_browsers_keep_a_badge_for_an_hour(app: Any, world: dict[str, Any]) -> N
     ],
 )
 def test_what_a_badge_is_made_of(package: dict[str, Any], status: str | None) -> None:
-    assert marks.status_of(package) == status
+    assert labels.status_of(package) == status
 
 
 def test_a_page_loads_the_style_sheet_in_each_language(app: Any) -> None:

@@ -20,7 +20,7 @@ from ckanext.freshness.checking import run_records
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.ckan_adapter.database import locked
 from ckanext.freshness.model import CheckRun, HistoryDay
-from ckanext.freshness.reporting import history
+from ckanext.freshness.reporting import counts
 from ckanext.freshness.tests.pages.conftest import Read
 from ckanext.freshness.tests.pages.reports import (
     DAY,
@@ -239,8 +239,8 @@ def test_hosts_only_in_the_groups_of_the_site(
 
 RUNS: dict[str, tuple[dict[str, Any], str, str | None]] = {
     "running": ({"ended_at": None}, "Running", None),
-    "failed": ({"error": "The disk is full"}, "Failed", "bad"),
-    "killed": ({"ended_at": None, "started_at": NOW - 2 * DAY}, "Failed", "bad"),
+    "failed": ({"error": "The disk is full"}, "Finished with problems", "warn"),
+    "killed": ({"ended_at": None, "started_at": NOW - 2 * DAY}, "Interrupted", "bad"),
     "late": ({"started_at": NOW - 2 * DAY, "ended_at": NOW - 1.9 * DAY}, "Missing", "warn"),
 }
 
@@ -342,7 +342,7 @@ def test_a_site_with_little(read: Read, clean_site: None) -> None:
     assert cards(page) == {}
     make("second", 3)
     judge()
-    history.record(NOW - timedelta(days=1))
+    counts.record(NOW - timedelta(days=1))
     page = read("/freshness")
     assert "100% of 1 dataset with known freshness is up to date." in text_of(page)
     assert "Links haven't been checked yet. These figures are based on metadata only." in text_of(

@@ -19,8 +19,8 @@ from ckan.tests.helpers import call_action
 from ckanext.freshness.aging.evidence import Evidence
 from ckanext.freshness.checking import data_changes
 from ckanext.freshness.ckan_adapter.core import model
-from ckanext.freshness.reporting import change_stream
-from ckanext.freshness.reporting.change_stream import FIELDS
+from ckanext.freshness.reporting import changes
+from ckanext.freshness.reporting.changes import FIELDS
 from ckanext.freshness.status.refresh import refresh
 from ckanext.freshness.tests.pages.conftest import Read
 from ckanext.freshness.tests.pages.reports import DAY, NOW, data_changed, judge, make
@@ -315,10 +315,10 @@ WORDS: list[tuple[Any, str]] = [
 @pytest.mark.parametrize(("summary", "words"), WORDS)
 def test_changes_in_words(summary: Any, words: str) -> None:
     change = {"evidence": "hash", "summary": summary}
-    assert change_stream.change_label(change) == words
+    assert changes.change_label(change) == words
 
 
 def test_words_for_a_request_without_a_language(app: Any) -> None:
     change = {"evidence": "hash", "summary": {"tables": [{"name": None, "rows": [1, 2]}]}}
     with app.flask_app.test_request_context():
-        assert change_stream.change_label(change) == "2 rows (+1)"
+        assert changes.change_label(change) == "2 rows (+1)"

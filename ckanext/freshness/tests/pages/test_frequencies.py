@@ -17,7 +17,7 @@ from ckan.tests.helpers import call_action
 from ckanext.freshness.aging.evidence import Evidence
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.model import FrequencySuggestion
-from ckanext.freshness.reporting import history, observed_frequencies
+from ckanext.freshness.reporting import changes, counts
 from ckanext.freshness.tests.pages.conftest import Read
 from ckanext.freshness.tests.pages.reports import (
     DAY,
@@ -65,7 +65,7 @@ def make_world() -> World:
         add(name)
     judge()
     call_action("package_delete", {"user": "root"}, id="gone")
-    history.record(NOW)
+    counts.record(NOW)
     model.Session.remove()
     return people
 
@@ -97,7 +97,7 @@ def another(name: str, like: str = "surveys") -> str:
     """
     made = add(like, name)
     judge()
-    observed_frequencies.store(NOW)
+    changes.store_frequencies(NOW)
     model.Session.remove()
     return str(made["id"])
 
@@ -249,7 +249,7 @@ def test_an_editor_keeps_a_frequency(app: Any, read: Read, world: World) -> None
     assert not read(path, world["stranger"]).select("#freshness-misfit")
     page = send(app, world, f"keep/{id}")
     assert "About kept keeps its update frequency." in text_of(page)
-    observed_frequencies.store(NOW + DAY)
+    changes.store_frequencies(NOW + DAY)
     model.Session.remove()
     for shown in (read("/freshness/mine", world["editor"]), read("/freshness/frequencies")):
         assert "kept" not in titles(shown, ".fr-title")
@@ -260,7 +260,7 @@ def test_an_editor_keeps_a_frequency(app: Any, read: Read, world: World) -> None
     send(app, world, f"keep/{id}")
     extras = [{"key": "frequency", "value": "14"}]
     call_action("package_patch", {"user": "root"}, id=id, extras=extras)
-    observed_frequencies.store(NOW + 2 * DAY)
+    changes.store_frequencies(NOW + 2 * DAY)
     model.Session.remove()
     assert "kept" in titles(read("/freshness/frequencies"), ".fr-title")
 
@@ -343,7 +343,7 @@ def test_an_older_report_deletes_nothing_of_a_newer_one(world: World) -> None:
             sa.text("UPDATE freshness_dataset SET frequency_days = 90 WHERE package_id = :id"),
             {"id": id},
         )
-    observed_frequencies.store(NOW)
+    changes.store_frequencies(NOW)
     model.Session.remove()
     assert model.Session.get(FrequencySuggestion, id) is not None
 
@@ -353,6 +353,6 @@ def test_a_night_forgets_what_no_longer_holds(world: World) -> None:
     with time_machine.travel(NOW + timedelta(hours=1)):
         extras = [{"key": "frequency", "value": "90"}]
         call_action("package_patch", {"user": "root"}, id=id, extras=extras)
-    observed_frequencies.store(NOW + DAY)
+    changes.store_frequencies(NOW + DAY)
     model.Session.remove()
     assert model.Session.get(FrequencySuggestion, id) is None

@@ -20,10 +20,8 @@ from ckan.tests.helpers import call_action
 
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.model import CheckRun
-from ckanext.freshness.reporting import (
-    history,
-    report_tables,
-)
+from ckanext.freshness.reporting import counts, report_tables
+from ckanext.freshness.reporting.visibility import NOBODY
 from ckanext.freshness.runs import night
 from ckanext.freshness.tests.pages.conftest import Read
 from ckanext.freshness.tests.pages.reports import (
@@ -133,7 +131,7 @@ def test_the_past_counts_public_datasets(get: Get, world: World) -> None:
     day, *_ = rows_of(get("/freshness/history.csv"))
     assert (day["day"], day["datasets"], day["fresh"]) == (f"{NOW:%Y-%m-%d}", "5", "2")
     hosts = {f"{name}.example.org": 1 for name in ("wells", "highways")}
-    assert history.newest_hosts() == (PLAIN, hosts)
+    assert counts.count_hosts(NOBODY) == hosts
     (of_one,) = rows_of(get("/freshness/history.csv?organization=relief"))
     assert of_one["datasets"] == "3"
 
@@ -195,9 +193,9 @@ def people(clean_site: None) -> dict[str, Any]:
 def test_sources_count_what_one_may_see(get: Get, read: Read, world: World) -> None:
     public = {"harvested": "1", "holding": "0", "failing": "0"}
     seen = {"nobody": public, "sysadmin": {**public, "harvested": "2", "concealed": "0"}}
-    for role, counts in seen.items():
+    for role, numbers in seen.items():
         rows = rows_of(get("/freshness/sources.csv", world.people[role]))
-        assert {row["name"]: row["datasets"] for row in rows} == counts
+        assert {row["name"]: row["datasets"] for row in rows} == numbers
     page = read("/freshness/sources")
     assert page.select('a[href="/harvest/harvested"]')
     states = {text_of(row.select_one(".fr-title")): badge(row) for row in page.select("tbody tr")}
@@ -291,11 +289,11 @@ def test_the_history_of_an_organization_goes_on_under_another_name(
 ) -> None:
     make("wells", owner_org=factories.Organization(name="relief")["id"])
     judge()
-    history.record(NOW - DAY)
+    counts.record(NOW - DAY)
     root = factories.Sysadmin()["name"]
     call_action("organization_patch", {"user": root}, id="relief", name="relief-works")
     search.rebuild(force=True)
-    history.record(NOW)
+    counts.record(NOW)
     (after, before) = rows_of(get("/freshness/history.csv?organization=relief-works"))
     assert (before["datasets"], after["datasets"]) == ("1", "1")
     # Another organization that takes the freed name has no history yet.
@@ -304,14 +302,14 @@ def test_the_history_of_an_organization_goes_on_under_another_name(
 
 
 def test_a_day_is_counted_once(read: Read, clean_site: None) -> None:
-    history.record(NOW)
+    counts.record(NOW)
     make("wells")
     judge()
-    history.record(NOW)
-    (day,) = history.days(NOW.date())
-    assert day.statuses["fresh"] == 1
-    assert history.prune(NOW, DAY) == 0
-    assert history.prune(NOW + 3 * DAY, DAY) == 1
+    counts.record(NOW)
+    ((_, found),) = counts.days(NOW.date())
+    assert found.statuses["fresh"] == 1
+    assert counts.prune(NOW, DAY) == 0
+    assert counts.prune(NOW + 3 * DAY, DAY) == 1
 
 
 def test_resources_are_told_of_as_they_are(get: Get, clean_site: None) -> None:
@@ -430,7 +428,7 @@ def test_figures(get: Get, app: Any, people: dict[str, Any], ckan_config: Any) -
     model.Session.commit()
     text = get("/freshness/metrics", people["sysadmin"]).body
     lines = text.splitlines()
-    assert "freshness_run_visited 490.0" in lines
+    assert "freshness_run_checked 490.0" in lines
     assert "freshness_run_failed 0.0" in lines
     assert 'freshness_datasets{status="fresh"} 2.0' in lines
     assert "freshness_resources_broken 1.0" in lines
@@ -486,7 +484,8 @@ def test_the_command(cli: Any, clean_site: None) -> None:
         ["Total", "1", "100.0", "%"],
     ]
     # The stored counts cover only public datasets.
-    assert history.days(NOW.date())[0].statuses["due"] == 0
+    ((_, stored),) = counts.days(NOW.date())
+    assert stored.statuses["due"] == 0
     output = cli.invoke(ckan, ["freshness", "report", "--json"]).stdout
     # On CKAN 2.11, the output contains the log.
     as_json = json.loads(output[output.index("{") :])

@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ckanext.freshness.views.badges import COLOURS, svg
+from ckanext.freshness.views.embeds import COLOURS, svg
 
 _WORDS = st.text(st.characters(codec="utf-8", exclude_categories=("Cc", "Cs", "Cn")), max_size=40)
 

@@ -30,7 +30,7 @@ from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.dates import utc, utc_text
 from ckanext.freshness.iati.policy.attempts import ErrorType
 from ckanext.freshness.model import Copy
-from ckanext.freshness.reporting import labels, link_checks
+from ckanext.freshness.reporting import labels, links
 from ckanext.freshness.runs import check_run
 from ckanext.freshness.runs.check_run import CheckScope
 from ckanext.freshness.tests.pages.conftest import Read
@@ -135,7 +135,7 @@ def test_a_reason_that_all_links_share_is_given_once(read: Read, world: dict[str
     check_rows.sync(NOW - 60 * DAY, {"dataset"})
     for resource in made["resources"]:
         write(resource, [(Outcome.SAME_HASH, {})], why=SelectionReason.VISIT_ASKED)
-    part = read(page_of("all-asked")).select_one("#freshness-visits")
+    part = read(page_of("all-asked")).select_one("#freshness-checks")
     assert part is not None
     assert text(part).count("Why it was checked: somebody asked for the check.") == 1
 
@@ -165,7 +165,7 @@ def page_of(name: str) -> str:
 def cards(page: BeautifulSoup) -> dict[str, str]:
     """Return the words about each link by its title, in order."""
     found = {}
-    for card in page.select("#freshness-visits li[id]"):
+    for card in page.select("#freshness-checks li[id]"):
         title = text(card.h3)
         found[title] = text(card).removeprefix(title).strip()
     return found
@@ -258,7 +258,7 @@ def test_a_dataset_without_resources(read: Read, world: dict[str, Any]) -> None:
 def test_the_first_of_many_resources(
     read: Read, world: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(link_checks, "MOST", 2)
+    monkeypatch.setattr(links, "MOST", 2)
     page = read(page_of("files"))
     assert list(cards(page)) == ["Wells (CSV)", "<b>Index</b> (CSV)"]
     assert "2 of 7 resources, failing links first." in text(page)
@@ -273,7 +273,7 @@ def test_resources_are_read_together(world: dict[str, Any]) -> None:
     engine = model.Session.get_bind()
     sa.event.listen(engine, "before_cursor_execute", note)
     try:
-        assert link_checks.of_dataset(world["files"]["id"], NOW)["total"] == len(HISTORIES)
+        assert links.of_dataset(world["files"]["id"], NOW)["total"] == len(HISTORIES)
     finally:
         sa.event.remove(engine, "before_cursor_execute", note)
     # One query for results, a cursor for the next checks, one query for copies; none per resource.
@@ -488,7 +488,7 @@ def test_editors_have_the_links_checked(
         page = BeautifulSoup(app.post(f"{path}/check", headers=headers).body, "html.parser")
         assert said in text(page)
         # The page asks again and again whether the check has ended, and then loads itself anew.
-        (waiting,) = page.select("#freshness-visits [role=status]")
+        (waiting,) = page.select("#freshness-checks [role=status]")
         assert text(waiting) == "Checking the links" and buttons(page, "asked") == []
         assert waiting["hx-get"] == f"{path}/check"
         assert app.get(f"{path}/check", headers=ended).status_code == 204
@@ -559,11 +559,11 @@ def test_when_the_next_check_comes(read: Read, world: dict[str, Any]) -> None:
     """A failing link is checked again tonight at the earliest, not now."""
     (shown,) = (
         one
-        for one in link_checks.of_dataset(world["files"]["id"], NOW + DAY / 2)["resources"]
+        for one in links.of_dataset(world["files"]["id"], NOW + DAY / 2)["resources"]
         if one["name"] == "Bulletin"
     )
     soon = utc_text(utc(NOW + DAY - timedelta(hours=1)))
-    assert shown["next_visit"] == soon
+    assert shown["next_check"] == soon
     card = cards(read(page_of("files")))["Bulletin (CSV)"]
     assert re.search(r"Next check: .+ or later", card)
 
@@ -587,4 +587,4 @@ def test_files(app: Any, world: dict[str, Any]) -> None:
 
 def test_in_german(read: Read, world: dict[str, Any]) -> None:
     page = read(f"/de{page_of('files')}")
-    assert any(text(one).startswith("vor ") for one in page.select("#freshness-visits time"))
+    assert any(text(one).startswith("vor ") for one in page.select("#freshness-checks time"))

@@ -375,11 +375,11 @@ def test_what_has_to_be_done_comes_before_the_links(get: Any) -> None:
     make_dataset(Status.OVERDUE, "waits", title="Waits", owner_org="relief")
     make_dataset(Status.FRESH, "rests", title="Rests", owner_org="relief")
     for name, ids in {
-        "waits": ["freshness-confirmation", "freshness-visits"],
-        "rests": ["freshness-visits", "freshness-confirmation"],
+        "waits": ["freshness-confirmation", "freshness-checks"],
+        "rests": ["freshness-checks", "freshness-confirmation"],
     }.items():
         page = get(f"/dataset/{name}/freshness", "editor")
-        found = page.select("#freshness-confirmation, #freshness-visits")
+        found = page.select("#freshness-confirmation, #freshness-checks")
         assert [one["id"] for one in found] == ids
         is_offered = "Upload new data" in words(page.select_one("#freshness-confirmation"))
         assert is_offered == (name == "waits")

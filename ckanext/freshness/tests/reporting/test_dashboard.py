@@ -1,34 +1,35 @@
-"""The trend, the ranking and the state of the last run, as tables."""
+"""The trend, the ranking and the chart of shares over time."""
 
 from __future__ import annotations
 
-from datetime import date, datetime, timedelta, timezone
-from typing import Any
+from datetime import date, timedelta
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ckanext.freshness.reporting import dashboard
-from ckanext.freshness.reporting.counts import CurrentCounts, StatusCounts
-from ckanext.freshness.reporting.dashboard import Trend
-from ckanext.freshness.reporting.history import HistoryCounts
-from ckanext.freshness.reporting.run_problems import finished_run
+from ckanext.freshness.reporting.counts import (
+    CurrentCounts,
+    OrganizationCounts,
+    StatusCounts,
+    of_statuses,
+)
+from ckanext.freshness.reporting.dashboard import HEIGHT, WIDTH, stacked
 
 TODAY = date(2026, 11, 22)
-NOW = datetime(2026, 11, 22, 10, tzinfo=timezone.utc)
 
 
 def counts(fresh: int, due: int, unknown: int = 0) -> StatusCounts:
-    return StatusCounts(numbers(fresh, due, unknown))
+    return of_statuses({"fresh": fresh, "due": due, "unavailable": unknown})
 
 
-def numbers(fresh: int, due: int, unknown: int = 0) -> dict[str, int]:
-    return {"fresh": fresh, "due": due, "overdue": 0, "delinquent": 0, "unavailable": unknown}
-
-
-TRENDS: dict[str, tuple[dict[int, tuple[int, ...]], StatusCounts | None, Trend | None]] = {
-    "the present counts": ({40: (1, 1), 0: (1, 1)}, counts(3, 1), Trend(25, 50)),
-    "the newest day": ({40: (1, 1), 1: (1, 3)}, None, Trend(-25, 50)),
-    "the last day that is old enough": ({44: (1, 9), 30: (1, 1)}, counts(1, 1), Trend(0, 50)),
+TRENDS: dict[
+    str, tuple[dict[int, tuple[int, ...]], StatusCounts | None, tuple[int, int] | None]
+] = {
+    "the present counts": ({40: (1, 1), 0: (1, 1)}, counts(3, 1), (25, 50)),
+    "the newest day": ({40: (1, 1), 1: (1, 3)}, None, (-25, 50)),
+    "the last day that is old enough": ({44: (1, 9), 30: (1, 1)}, counts(1, 1), (0, 50)),
     "a month is not over": ({29: (1, 1), 0: (1, 1)}, counts(1, 0), None),
     "a day that is too long ago": ({46: (1, 1)}, counts(1, 0), None),
     "an old newest day": ({40: (1, 1), 3: (1, 0)}, None, None),
@@ -41,7 +42,7 @@ TRENDS: dict[str, tuple[dict[int, tuple[int, ...]], StatusCounts | None, Trend |
 @pytest.mark.parametrize("case", TRENDS)
 def test_the_trend(case: str) -> None:
     past, present, expected = TRENDS[case]
-    days = [HistoryCounts(TODAY - timedelta(days=age), numbers(*of)) for age, of in past.items()]
+    days = [(TODAY - timedelta(days=age), counts(*of)) for age, of in past.items()]
     assert dashboard.trend(days, TODAY, present) == expected
 
 
@@ -54,30 +55,52 @@ def test_the_ranking() -> None:
         "worst": counts(0, 1),
     }
     found = CurrentCounts(
-        StatusCounts(), organizations, {name: name.title() for name in organizations}
+        StatusCounts(),
+        [OrganizationCounts(name, name, name.title(), one) for name, one in organizations.items()],
     )
     assert [row["name"] for row in dashboard.ranking(found)] == ["worst", "a", "b", "best"]
 
 
-HOUR = timedelta(hours=1)
-STATES: dict[str, tuple[dict[str, Any], str]] = {
-    "ended": ({"ended_at": NOW}, "finished"),
-    "runs": ({}, "running"),
-    "failed": ({"ended_at": NOW, "error": "No space left"}, "failed"),
-    "failed at once": ({"error": "No space left"}, "failed"),
-    "killed": ({"started_at": NOW - 25 * HOUR}, "failed"),
-    "ended long ago": ({"started_at": NOW - 25 * HOUR, "ended_at": NOW - 24 * HOUR}, "late"),
-}
+DAY = date(2026, 11, 21)
 
 
-@pytest.mark.parametrize("case", STATES)
-def test_the_state_of_a_run(case: str) -> None:
-    values, state = STATES[case]
-    row = {"id": "1", "kind": "check", "started_at": NOW - HOUR, "ended_at": None}
-    run = finished_run(**{**row, "options": {}, "datasets": None, "error": None, **values})
-    assert dashboard.run_state(run, NOW) == state
+def points(text: str) -> list[tuple[float, float]]:
+    return [(float(x), float(y)) for x, y in (pair.split(",") for pair in text.split())]
 
 
-def test_a_run_without_a_process_has_failed() -> None:
-    run = finished_run("1", "check", NOW - HOUR, None, None, None, None)
-    assert dashboard.run_state(run, NOW, is_alive=False) == "failed"
+def test_two_days() -> None:
+    drawn = stacked([(DAY, counts(1, 1, 7)), (DAY + timedelta(days=1), counts(4, 0))])
+    assert drawn is not None
+    (fresh, due) = (points(found) for _, found in drawn["areas"][:2])
+    assert fresh == [(0, HEIGHT / 2), (WIDTH, 0), (WIDTH, HEIGHT), (0, HEIGHT)]
+    assert (drawn["first"], drawn["middle"], drawn["last"]) == (DAY, DAY, DAY + timedelta(days=1))
+    # The upper area begins where the lower one ends.
+    assert due == [(0, 0), (WIDTH, 0), (WIDTH, 0), (0, HEIGHT / 2)]
+
+
+def test_each_month_says_its_last_numbers() -> None:
+    days = [(date(2026, month, 1), counts(month, 1)) for month in range(1, 13)]
+    drawn = stacked([*days, (date(2026, 12, 31), counts(50, 50))])
+    assert drawn is not None
+    assert [month["day"].month for month in drawn["months"]] == list(range(1, 13))
+    last = drawn["months"][-1]["counts"]
+    assert last == {"fresh": 50, "due": 50, "overdue": 0, "delinquent": 0}
+    assert sum(month["width"] for month in drawn["months"]) == pytest.approx(WIDTH, abs=1)
+
+
+def test_without_two_days_there_is_nothing_to_draw() -> None:
+    for days in ([], [counts(1, 0)], [counts(1, 0), counts(0, 0, 9)], [counts(0, 0)] * 2):
+        dated = [(DAY + timedelta(days=number), one) for number, one in enumerate(days)]
+        assert stacked(dated) is None
+
+
+NUMBERS = st.integers(0, 10**6)
+
+
+@given(st.dictionaries(st.integers(0, 4000), st.builds(counts, NUMBERS, NUMBERS)))
+def test_nothing_is_drawn_outside(days: dict[int, StatusCounts]) -> None:
+    drawn = stacked((DAY + timedelta(days=number), days[number]) for number in sorted(days))
+    for _, found in drawn["areas"] if drawn else ():
+        for x, y in points(found):
+            assert 0 <= x <= WIDTH
+            assert 0 <= y <= HEIGHT

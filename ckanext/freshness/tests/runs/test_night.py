@@ -16,7 +16,7 @@ from ckanext.freshness.checking import run_records
 from ckanext.freshness.ckan_adapter.database import is_held, locked, locked_if_free
 from ckanext.freshness.cli import site
 from ckanext.freshness.model import CheckRun, FreshnessTransition
-from ckanext.freshness.reporting import history
+from ckanext.freshness.reporting import counts
 from ckanext.freshness.runs import night
 from ckanext.freshness.runs.night import (
     LOCK,
@@ -197,7 +197,7 @@ def test_prune_forgets_what_is_older_than_the_options_say(
     )
     model.Session.commit()
     monkeypatch.setattr(night, "KEEP_RUNS", timedelta(days=10))
-    monkeypatch.setattr(history, "KEEP", timedelta(days=20))
+    monkeypatch.setattr(counts, "KEEP", timedelta(days=20))
     done = cli.invoke(ckan, ["freshness", "prune"])
     assert done.exit_code == 0, done.output
     assert "Forgot 1 run, " in done.output

@@ -13,7 +13,7 @@ import pytest
 from ckan.tests import factories, helpers
 
 from ckanext.freshness.runs import copies
-from ckanext.freshness.views.copies import disposition
+from ckanext.freshness.views.responses import disposition
 
 from .stored_copies import NOON, put
 

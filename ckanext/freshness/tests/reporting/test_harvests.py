@@ -10,7 +10,7 @@ import pytest
 from ckanext.freshness.harvesting.messages import HarvestMessage, MessageCode
 from ckanext.freshness.harvesting.record import Containers, KnownRecord, ReadOutcome, SeenRecord
 from ckanext.freshness.harvesting.strategy import BrakeLimits, deletions
-from ckanext.freshness.reporting import harvest_words
+from ckanext.freshness.reporting import harvests
 from ckanext.freshness.web.errors import FailureReason
 
 URL = "https://fdp.example.org/dataset/1"
@@ -48,19 +48,19 @@ def test_errors_are_sentences_with_the_message_behind_them(
     code: MessageCode, values: dict[str, Any], text: str
 ) -> None:
     message = HarvestMessage(f"{URL}: said in English", code, **values)
-    assert harvest_words.error(message) == harvest_words.PlainError(text, str(message))
+    assert harvests.error(message) == harvests.PlainError(text, str(message))
 
 
 def test_each_failure_has_a_sentence() -> None:
     for failure in FailureReason:
         message = HarvestMessage("failed", MessageCode.NO_ANSWER, failure=failure.value)
-        assert harvest_words.sentence(message)
+        assert harvests.sentence(message)
 
 
 def test_only_the_details_of_an_unknown_error_name_its_url() -> None:
     message = f"{URL}: something odd"
-    assert harvest_words.error(message) == harvest_words.PlainError("Something odd", message)
-    assert harvest_words.error("Something: odd") == harvest_words.PlainError("Something: odd")
+    assert harvests.error(message) == harvests.PlainError("Something odd", message)
+    assert harvests.error("Something: odd") == harvests.PlainError("Something: odd")
 
 
 def test_each_reason_of_a_deletion_has_a_sentence() -> None:
@@ -90,7 +90,7 @@ def test_each_reason_of_a_deletion_has_a_sentence() -> None:
         found = deletions([record], met, containers, now=NOW, limits=BrakeLimits())
         held = found.brake.held if found.brake else ()
         (absent,) = (*found.delete, *found.keep, *held)
-        sentence = harvest_words.reason(absent.reason)
+        sentence = harvests.reason(absent.reason)
         assert sentence != absent.reason
         sentences.add(sentence)
     assert len(sentences) == len(cases)
@@ -117,4 +117,4 @@ def test_each_reason_of_a_deletion_has_a_sentence() -> None:
 )
 def test_changes_are_readable(change: dict[str, object], text: str) -> None:
     nothing: dict[str, object] = {"resource": None, "language": None, "added": [], "removed": []}
-    assert harvest_words.change({**nothing, "before": None, "after": None, **change}) == text
+    assert harvests.change({**nothing, "before": None, "after": None, **change}) == text

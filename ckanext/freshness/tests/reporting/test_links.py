@@ -15,7 +15,7 @@ from freezegun import freeze_time
 from ckanext.activity.model import Activity
 from ckanext.freshness.checking.decisions import Outcome
 from ckanext.freshness.ckan_adapter.core import IS_2_12, model
-from ckanext.freshness.reporting.url_facts import KEY
+from ckanext.freshness.reporting.links import KEY
 from ckanext.freshness.tests.status.measuring import measured
 from ckanext.freshness.tests.status.test_checked import FRESH, check, new
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta, timezone
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from ckanext.freshness.reporting.run_problems import (
+from ckanext.freshness.mails.run_problems import (
     FinishedRun,
     ProblemKind,
     RunProblem,
     finished_run,
-    is_silent,
     problems,
 )
 
@@ -105,13 +105,6 @@ def test_each_problem_has_a_key_of_its_own() -> None:
 
 
 @pytest.mark.parametrize(
-    ("last", "silent"), [(None, True), (at(24), False), (at(24.01), True), (at(1), False)]
-)
-def test_the_banner(last: datetime | None, silent: bool) -> None:
-    assert is_silent(last, NOW) is silent
-
-
-@pytest.mark.parametrize(
     ("columns", "datasets", "is_whole"),
     [
         ({}, 5, True),
@@ -136,5 +129,5 @@ def test_rows(columns: dict[str, Any], datasets: int | None, is_whole: bool) -> 
         "error": None,
         **columns,
     }
-    made = finished_run(**row)
+    made = finished_run(SimpleNamespace(**row))
     assert (made.datasets, made.is_whole) == (datasets, is_whole)

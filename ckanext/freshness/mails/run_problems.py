@@ -1,11 +1,8 @@
-"""The newest runs and their problems: failed, killed or missing ones.
-
-Mails to sysadmins, the banner of the dashboard and a metric report them.
-"""
+"""Problems of runs, of which sysadmins get mails: failed, killed or missing ones, and lost datasets."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum
@@ -14,13 +11,10 @@ from typing import Any
 from ..ckan_adapter.core import model
 from ..dates import aware
 from ..model import CheckRun
+from ..reporting.runs import SILENCE, STALLED, columns
 
-SILENCE = timedelta(hours=24)
-"""The dashboard reports a missing run this long after the last one."""
 LATE = timedelta(hours=2)
 """Delay of a nightly run that causes no mail, since clocks change and machines wait."""
-STALLED = timedelta(hours=24)
-"""A run that has not ended after this time was killed."""
 FALL_PERCENT = 2
 """A loss of datasets from one run to the next that is no problem yet (HDX's rule)."""
 
@@ -42,7 +36,6 @@ class FinishedRun:
 
     :ivar datasets: the number of datasets it covered; None if unknown
     :ivar is_whole: whether it was a check of all datasets
-    :ivar visited: the number of links it checked; None if unknown
     :ivar kind: ``check``, the kind of an update cycle, or ``nightly`` for another part of a nightly run
     """
 
@@ -53,7 +46,6 @@ class FinishedRun:
     is_whole: bool
     error: str | None = None
     kind: str = "check"
-    visited: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,36 +71,19 @@ class RunProblem:
         return f"{self.kind.value}:{self.run_id}"
 
 
-def finished_run(
-    id: str,
-    kind: str,
-    started_at: datetime,
-    ended_at: datetime | None,
-    options: Mapping[str, Any] | None,
-    datasets: Mapping[str, int] | None,
-    error: str | None,
-    visited: int | None = None,
-) -> FinishedRun:
-    """Return a run from the columns of its row."""
-    given = options or {}
+def finished_run(row: Any) -> FinishedRun:
+    """Return a run from its row."""
+    options = row.options or {}
+    is_counted = row.datasets is not None and row.ended_at is not None
     return FinishedRun(
-        id,
-        started_at,
-        ended_at,
-        sum(datasets.values()) if datasets is not None and ended_at is not None else None,
-        kind == "check" and not given.get("package_ids") and not given.get("host"),
-        error,
-        kind,
-        visited,
+        row.id,
+        aware(row.started_at),
+        aware(row.ended_at),
+        sum(row.datasets.values()) if is_counted else None,
+        row.kind == "check" and not options.get("package_ids") and not options.get("host"),
+        row.error,
+        row.kind,
     )
-
-
-def is_silent(last: datetime | None, now: datetime) -> bool:
-    """Decide whether the last run began so long ago that the dashboard must say so.
-
-    :param last: when the newest run began; None if there has been none
-    """
-    return last is None or now - last > SILENCE
 
 
 def problems(runs: Sequence[FinishedRun], now: datetime) -> Iterator[RunProblem]:
@@ -160,59 +135,11 @@ def _counts(whole: list[FinishedRun]) -> Iterator[RunProblem]:
         before = run.datasets or before
 
 
-# From the database
+def newest_problems(now: datetime) -> Iterator[RunProblem]:
+    """Yield the problems of the newest runs."""
+    rows = model.Session.query(*columns()).order_by(CheckRun.started_at.desc()).limit(_MOST)
+    return problems([finished_run(row) for row in rows], now)
 
 
-def full_checks() -> Any:
-    """Return a query for the checks of all datasets, the newest first."""
-    options = CheckRun.options
-    return (
-        model.Session.query(CheckRun)
-        .filter(CheckRun.kind == "check")
-        .filter(options["package_ids"].astext.is_(None), options["host"].astext.is_(None))
-        .order_by(CheckRun.started_at.desc())
-    )
-
-
-def last() -> datetime | None:
-    """Return the start of the newest check of all datasets; None if there was none."""
-    run = full_checks().first()
-    return None if run is None else aware(run.started_at)
-
-
-def is_missing(now: datetime) -> bool:
-    """Decide whether the newest check of all datasets is so old that an operator should know."""
-    return is_silent(last(), now)
-
-
-def newest() -> list[FinishedRun]:
-    """Return the newest runs."""
-    rows = model.Session.query(*_COLUMNS).order_by(CheckRun.started_at.desc()).limit(_MOST)
-    return [_finished(row) for row in rows]
-
-
-def newest_check() -> FinishedRun | None:
-    """Return the newest check of all datasets; None if there was none."""
-    row = full_checks().with_entities(*_COLUMNS).first()
-    return None if row is None else _finished(row)
-
-
-def _finished(row: Any) -> FinishedRun:
-    return finished_run(
-        id=row.id,
-        kind=row.kind,
-        started_at=aware(row.started_at),
-        ended_at=aware(row.ended_at),
-        options=row.options,
-        datasets=row.datasets,
-        error=row.error,
-        visited=row.visited,
-    )
-
-
-_COLUMNS = tuple(
-    CheckRun.__table__.c[key]
-    for key in ["id", "kind", "started_at", "ended_at", "options", "datasets", "error", "visited"]
-)
 _MOST = 500
 """Runs to read. Among so many, at least one is a nightly run, the others may be checks of single datasets."""

@@ -1,16 +1,22 @@
-"""Dates, numbers and shares in words, as a table for each language."""
+"""Dates, numbers and shares in words, as a table for each language; the two levels of the facet."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime, timedelta, timezone
+from typing import Any
 
 import pytest
 
 from ckanext.freshness.aging.status import Status
-from ckanext.freshness.reporting import display
+from ckanext.freshness.reporting import labels
 
 UTC = timezone.utc
 NOW = datetime(2026, 11, 22, 10, 0, tzinfo=UTC)
+
+
+def words(moment: datetime, style: str, language: str) -> str:
+    return labels.when(moment, style, NOW, UTC, labels.locale_of(language))
 
 
 @pytest.mark.parametrize(
@@ -30,7 +36,7 @@ NOW = datetime(2026, 11, 22, 10, 0, tzinfo=UTC)
     ],
 )
 def test_a_moment_relative_to_now(language: str, delta: timedelta, text: str) -> None:
-    assert display.ago(NOW + delta, NOW, display.locale_of(language)) == text
+    assert words(NOW + delta, "ago", language) == text
 
 
 @pytest.mark.parametrize(
@@ -43,7 +49,7 @@ def test_a_moment_relative_to_now(language: str, delta: timedelta, text: str) ->
     ],
 )
 def test_a_day(language: str, moment: datetime, text: str) -> None:
-    assert display.day(moment, NOW, UTC, display.locale_of(language)) == text
+    assert words(moment, "day", language) == text
 
 
 @pytest.mark.parametrize(
@@ -57,12 +63,12 @@ def test_a_day(language: str, moment: datetime, text: str) -> None:
     ],
 )
 def test_no_duration_is_zero(language: str, duration: timedelta, text: str) -> None:
-    assert display.lasting(NOW, NOW + duration, display.locale_of(language)) == text
+    assert labels.lasting(NOW, NOW + duration, labels.locale_of(language)) == text
 
 
 def test_a_moment_to_the_minute() -> None:
     moment = datetime(2026, 11, 12, 2, 13, tzinfo=UTC)
-    assert display.exact(moment, UTC, display.locale_of("en")) == "12 Nov 2026, 02:13 UTC"
+    assert words(moment, "exact", "en") == "12 Nov 2026, 02:13 UTC"
 
 
 @pytest.mark.parametrize(
@@ -80,7 +86,7 @@ def test_a_moment_to_the_minute() -> None:
 def test_a_share_is_never_all_or_nothing_unless_it_is(
     language: str, part: int, whole: int, text: str
 ) -> None:
-    assert display.percent(part, whole, display.locale_of(language)) == text
+    assert labels.percent(part, whole, labels.locale_of(language)) == text
 
 
 @pytest.mark.parametrize(
@@ -100,17 +106,73 @@ def test_a_share_is_never_all_or_nothing_unless_it_is(
     ],
 )
 def test_a_size(language: str, size: int, text: str) -> None:
-    found = display.size(size, display.locale_of(language))
+    found = labels.size(size, labels.locale_of(language))
     assert " ".join(found.split()) == text
 
 
 def test_a_date_in_full() -> None:
     for language, text in (("en", "22 November 2026"), ("de", "22. November 2026")):
-        assert display.date_of(NOW, UTC, display.locale_of(language)) == text
+        assert words(NOW, "date", language) == text
 
 
 def test_every_status_has_a_look_of_its_own() -> None:
-    assert set(display.STATUSES) == {status.value for status in Status}
-    for states in (display.STATUSES, display.LINKS):
+    assert set(labels.STATUSES) == {status.value for status in Status}
+    for states in (labels.STATUSES, labels.LINKS, labels.RUNS):
         assert len({state.label for state in states.values()}) == len(states)
         assert len({state.icon for state in states.values()}) == len(states)
+
+
+def items(text: str) -> list[dict[str, Any]]:
+    """Return items of a facet as CKAN gives them: ``"due:2 fresh:1*"``, an asterisk for a chosen one."""
+    found = []
+    for one in text.split():
+        name, count = one.rstrip("*").split(":")
+        found.append({"name": name, "count": int(count), "active": one.endswith("*")})
+    return found
+
+
+def shown(values: Iterable[dict[str, Any]]) -> str:
+    found = []
+    for value in values:
+        under = f"({shown(value['under'])})" if value.get("under") else ""
+        field = value["field"].removeprefix("freshness").lstrip("_") or "status"
+        mark = "*" * value["active"]
+        found.append(f"{field}={value['name']}:{value['count']}{mark}{under}")
+    return " ".join(found)
+
+
+@pytest.mark.parametrize(
+    ("groups", "statuses", "expected"),
+    [
+        ("", "", ""),
+        pytest.param(
+            "unknown:3 needs_update:7 up_to_date:9",
+            "fresh:9 delinquent:1 due:4 overdue:2 unavailable:3",
+            "group=up_to_date:9 "
+            "group=needs_update:7(status=due:4 status=overdue:2 status=delinquent:1) "
+            "group=unknown:3",
+            id="in the order of aging",
+        ),
+        pytest.param(
+            "needs_update:2*",
+            "overdue:2*",
+            "group=needs_update:2*(status=overdue:2*)",
+            id="both levels chosen",
+        ),
+        pytest.param(
+            "up_to_date:5",
+            "fresh:5*",
+            "group=up_to_date:5(status=fresh:5*)",
+            id="a link to a status that is alone in its group",
+        ),
+        pytest.param(
+            "needs_update:1",
+            "due:1 fresh:4 overdue:1",
+            "status=fresh:4 status=due:1 status=overdue:1",
+            id="documents without a group",
+        ),
+        pytest.param("", "due:1*", "status=due:1*", id="no document has a group"),
+    ],
+)
+def test_statuses_stand_under_their_groups(groups: str, statuses: str, expected: str) -> None:
+    assert shown(labels.facet_levels(items(groups), items(statuses))) == expected

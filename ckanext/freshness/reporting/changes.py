@@ -1,0 +1,446 @@
+"""Changes of data: the table and the stream of them, in words, and how often the data of a dataset change.
+
+The stream is in the order of commits. Transactions overlap, so that a change may be committed after changes
+that were written later. Positions are therefore given only to committed changes, by one reader at a time, when
+the stream is read. A change that is committed later gets a later position, and no reader misses it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from itertools import groupby, islice
+from operator import attrgetter
+from typing import Any
+
+import ckan.plugins.toolkit as tk
+import sqlalchemy as sa
+from dateutil.parser import isoparse
+
+from ..aging import observed_frequency
+from ..aging.messages import N_, NN_
+from ..aging.observed_frequency import ObservedFrequency, Update
+from ..ckan_adapter.core import model
+from ..ckan_adapter.database import LOCK_CLASS
+from ..dates import EARLIEST, aware, utc, utc_words
+from ..model import FrequencySuggestion
+from . import labels
+from .tables import (
+    DATASET,
+    ORGANIZATION,
+    RESOURCE,
+    Column,
+    Context,
+    DatasetTable,
+    TableRequest,
+)
+
+FACTS = (
+    *("changed_after", "changed_before", "stated_at", "hash_before", "hash_after"),
+    *("size_before", "size_after", "media_type_before", "media_type_after", "summary"),
+)
+"""Keys of the facts about a change, besides its dataset, its resource and its evidence."""
+
+FIELDS = (
+    *("id", "seen_at", "package_id", "name", "title", "organization", "resource_id", "resource"),
+    *("url", "evidence", *FACTS),
+)
+"""Keys of a change in the stream."""
+
+
+def since_values(request: TableRequest) -> dict[str, Any]:
+    """Return the values of a table of changes: the period, and the run whose changes are added."""
+    since = request.since or request.now - timedelta(days=1)
+    return {"since": utc(since), "until": utc(request.now), "run": request.run}
+
+
+DATA = DatasetTable(
+    name="data",
+    title=N_("Data changes"),
+    meaning=N_(
+        "Data that have changed since yesterday or the chosen date, as far as this portal noticed."
+    ),
+    empty=N_("No data have changed."),
+    columns=(
+        Column("id"),
+        Column("seen_at", N_("When"), "moment"),
+        *DATASET,
+        *RESOURCE,
+        ORGANIZATION,
+        Column("what", N_("What changed"), sort="evidence"),
+        Column("evidence"),
+        *(Column(key) for key in FACTS),
+    ),
+    select=f"""o.id, o.resource_id, coalesce(r.name, '') AS resource, r.url, o.seen_at, o.evidence, o.position,
+        {", ".join(f"o.{key}" for key in FACTS)}""",
+    source="""FROM freshness_change o JOIN package p ON p.id = o.package_id
+        LEFT JOIN resource r ON r.id = o.resource_id""",
+    where="o.seen_at >= :since AND o.seen_at <= :until",
+    order="-seen_at",
+    key="id",
+    always=("seen_at", "position"),
+    searched=("title", "name", "resource"),
+    values=since_values,
+    complete=lambda row: {**row, "what": change_label(row)},
+    tab="datasets",
+)
+
+# The stream.
+
+_LOCK = -2
+"""The number of the lock on positions, among this extension's advisory locks."""
+
+
+def page(
+    context: Context,
+    now: datetime,
+    *,
+    cursor: str | None = None,
+    since: datetime | None = None,
+    organization: str | None = None,
+    dataset: str | None = None,
+    limit: int = 100,
+) -> dict[str, Any]:
+    """Return a page of the stream: the changes that the user may see, in the order of commits.
+
+    :param cursor: of the page before; None for the beginning
+    :param since: the earliest change, aware; None for all that are kept
+    :param organization: id of the only organization; None for all
+    :param dataset: id of the only dataset; None for all
+    :param limit: the largest number of changes
+    :returns: ``changes``; ``cursor`` of the next page, even if that page is still empty, None if no change is
+        stored; ``more``: whether there is another page now
+    :raises tk.ValidationError: the change that the cursor names is not kept
+    """
+    newest = _place()
+    values = {
+        "since": utc(since or EARLIEST),
+        "from": 0 if cursor is None else _position(cursor),
+        "to": 0 if newest is None else newest.position,
+    }
+    listed = replace(
+        DATA,
+        where="o.seen_at >= :since AND o.position > :from AND o.position <= :to",
+        order="position",
+        values=lambda request: values,
+    )
+    request = TableRequest(
+        context, now, organization=organization, dataset=dataset, limit=limit + 1
+    )
+    changes = [{key: row[key] for key in FIELDS} for row in listed.read(request)]
+    if len(changes) > limit:
+        changes = changes[:limit]
+        return {
+            "changes": changes,
+            "cursor": changes[-1]["id"] if changes else cursor,
+            "more": True,
+        }
+    # Also past changes of others, so that the cursor of a quiet organization does not grow too old.
+    return {"changes": changes, "cursor": None if newest is None else newest.id, "more": False}
+
+
+def _place() -> Any:
+    """Give committed changes without a position the next positions; return the last change, or None.
+
+    If the database is read-only, they get theirs when it accepts changes again, and are read then.
+    """
+    with model.Session.get_bind().begin() as connection:
+        if connection.execute(sa.text(_UNPLACED)).scalar():
+            # Its own statement: what is committed while it waits is seen by the next one.
+            connection.execute(
+                sa.text("SELECT pg_advisory_xact_lock(:class, :number)"),
+                {"class": LOCK_CLASS, "number": _LOCK},
+            )
+            connection.execute(sa.text(_PLACE))
+        return connection.execute(sa.text(_NEWEST)).first()
+
+
+def _position(cursor: str) -> int:
+    """Return the position of the change that a cursor names.
+
+    :raises tk.ValidationError: there is no such change
+    """
+    statement = sa.text("SELECT position FROM freshness_change WHERE id = :cursor")
+    position = model.Session.execute(statement, {"cursor": cursor}).scalar()
+    if position is None:
+        words = tk._(
+            "The cursor {cursor} names no change that is kept: changes are kept for two years. Leave the "
+            "cursor out to begin with the oldest change, or use since."
+        )
+        raise tk.ValidationError({"cursor": [words.format(cursor=cursor[:40])]})
+    return int(position)
+
+
+_UNPLACED = """
+SELECT current_setting('transaction_read_only') = 'off'
+    AND EXISTS (SELECT FROM freshness_change WHERE position IS NULL)"""
+_NEWEST = """
+SELECT id, position FROM freshness_change WHERE position IS NOT NULL ORDER BY position DESC LIMIT 1"""
+_PLACE = """
+UPDATE freshness_change c SET position = n.position FROM (
+    SELECT id, (SELECT coalesce(max(position), 0) FROM freshness_change)
+        + row_number() OVER (ORDER BY seen_at, id) AS position
+    FROM freshness_change WHERE position IS NULL
+) n WHERE c.id = n.id"""
+
+
+# Words.
+
+_NAMED = 3
+"""Number of columns or sheets that are named before the others are only counted."""
+_LONGEST = 60
+"""Characters of a name."""
+
+_ROWS = NN_("{number} row", "{number} rows")
+_FEATURES = NN_("{number} feature", "{number} features")
+
+_COLUMNS = {
+    "added": NN_("column {names} added", "columns {names} added"),
+    "removed": NN_("column {names} removed", "columns {names} removed"),
+    "renamed": NN_("column renamed: {names}", "columns renamed: {names}"),
+}
+_SHEETS = {
+    "added": NN_("sheet {names} added", "sheets {names} added"),
+    "removed": NN_("sheet {names} removed", "sheets {names} removed"),
+}
+
+
+def change_label(change: Mapping[str, Any]) -> str:
+    """Return what changed: "14,210 rows (+312), column district added". If that is unknown, return how we know.
+
+    :param change: with its ``evidence`` and its ``summary``
+    """
+    return _difference(change) or labels.label("evidence", change["evidence"])
+
+
+def details(change: Mapping[str, Any]) -> str:
+    """Return the resource of a change, how we know of the change, and when it happened, in sentences.
+
+    :param change: as :data:`FIELDS` describe it
+    """
+    sentences = []
+    if change["resource_id"] is not None:
+        sentences.append(change["resource"] or change["url"])
+    if _difference(change):
+        sentences.append(labels.label("evidence", change["evidence"]))
+    before = utc_words(isoparse(change["changed_before"]))
+    if change["changed_after"] is None:
+        sentences.append(tk._("Changed before {before}").format(before=before))
+    else:
+        after = utc_words(isoparse(change["changed_after"]))
+        words = tk._("Changed between {after} and {before}")
+        sentences.append(words.format(after=after, before=before))
+    return " ".join(f"{sentence}." for sentence in sentences if sentence)
+
+
+def _difference(change: Mapping[str, Any]) -> str:
+    """Return the difference between the tables of both files; empty if it is unknown."""
+    summary = change["summary"]
+    if not summary:
+        return ""
+    parts = list(_named(summary, _SHEETS))
+    for table in summary["tables"]:
+        words = ", ".join(_of_table(table))
+        parts.append(f"{_short(table['name'])}: {words}" if table["name"] else words)
+    return "; ".join(parts)
+
+
+def _of_table(table: Mapping[str, Any]) -> Iterator[str]:
+    before, after = table["rows"]
+    locale, _zone = labels.reader()
+    number = labels.number(after, locale)
+    forms = _FEATURES if table.get("features") else _ROWS
+    words = labels.counted(forms, after, number=number)
+    more = labels.number(after - before, locale)
+    sign = "+" if after > before else ""
+    yield words if after == before else f"{words} ({sign}{more})"
+    yield from _named(table, _COLUMNS)
+
+
+def _named(difference: Mapping[str, Any], forms: Mapping[str, tuple[str, str]]) -> Iterator[str]:
+    for key, texts in forms.items():
+        if names := difference.get(key):
+            yield labels.counted(texts, len(names), names=_listed(names))
+
+
+def _listed(names: Sequence[str | Sequence[str]]) -> str:
+    """Return the first names, and the number of the others. A renamed column has its old and its new name."""
+    shown = [
+        _short(name) if isinstance(name, str) else " → ".join(map(_short, name))
+        for name in names[:_NAMED]
+    ]
+    listed = ", ".join(shown)
+    if len(names) == len(shown):
+        return listed
+    words = tk._("{names} and {count} more")
+    return str(words.format(names=listed, count=len(names) - len(shown)))
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1]}…"
+
+
+# How often the data of a dataset change.
+
+
+def observed(package_id: str, declared_days: int | None, now: datetime) -> dict[str, Any] | None:
+    """Return how often a dataset's data change, as ``freshness_show`` shows it; None if too little is known.
+
+    :param declared_days: the dataset's update frequency; None if it has none
+    :param now: the current time, aware
+    """
+    statement = sa.text(_UPDATES.format(which="AND c.package_id = :id"))
+    seen = _observation(model.Session.execute(statement, {"id": package_id}).all(), now)
+    if seen is None:
+        return None
+    found, basis = seen
+    misfit = None if declared_days is None else observed_frequency.misfit(found, declared_days)
+    if misfit is not None and _is_kept(package_id, declared_days):
+        misfit = None
+    return {
+        "days": round(found.days, 1),
+        "lowest_days": round(found.lowest, 1),
+        "highest_days": round(found.highest, 1),
+        "at_least": found.at_least,
+        "changes": found.updates,
+        "basis": basis,
+        "suggested_days": misfit and misfit.suggested_days,
+    }
+
+
+def _observation(rows: Iterable[Any], now: datetime) -> tuple[ObservedFrequency, str] | None:
+    """Return how often the data of one dataset change, and what changed; None if too little is known.
+
+    These are the ``files``, as checks, uploads and edits show. Otherwise it is the date of the harvested
+    ``record``, which may move with the metadata alone: it counts only if no check has read a file.
+
+    :param rows: of :data:`_UPDATES`
+    """
+    updates: dict[str, list[Update]] = {"files": [], "record": []}
+    is_read = False
+    for row in rows:
+        basis = "record" if row.of_record else "files"
+        updates[basis].append(Update(aware(row.happened_at), row.within))
+        is_read = row.is_read
+    for basis, seen in updates.items():
+        found = observed_frequency.observed(seen, now)
+        if found is not None and not (basis == "record" and is_read):
+            return found, basis
+    return None
+
+
+_BATCH = 500
+"""Rows to write in one statement."""
+
+
+def store_frequencies(now: datetime) -> int:
+    """Store the frequencies that the data of datasets suggest, commit, and return their number.
+
+    Decisions of editors to keep a frequency stay while it is the same.
+
+    :param now: the current time, aware
+    """
+    statement = sa.text(_UPDATES.format(which=""))
+    number = 0
+    with model.Session.get_bind().connect() as connection:
+        streamed = connection.execution_options(stream_results=True, max_row_buffer=5000)
+        rows = streamed.execute(statement)
+        datasets = groupby(rows, key=attrgetter("package_id"))
+        found = (_suggestion(list(group), now) for _, group in datasets)
+        suggestions = filter(None, found)
+        while batch := list(islice(suggestions, _BATCH)):
+            number += len(batch)
+            model.Session.execute(sa.text(_STORE), {"rows": json.dumps(batch)})
+    model.Session.execute(sa.text(_FORGET), {"now": utc(now)})
+    model.Session.commit()
+    return number
+
+
+def _suggestion(rows: Sequence[Any], now: datetime) -> dict[str, Any] | None:
+    """Return a row of ``freshness_suggestion``; None if the declared frequency fits, or too little is
+    known."""
+    declared = rows[0].frequency_days
+    seen = _observation(rows, now) if rows[0].is_judged else None
+    if seen is None:
+        return None
+    found, basis = seen
+    suggested, factor = observed_frequency.nearest(found.days), None
+    if declared is not None:
+        misfit = observed_frequency.misfit(found, declared)
+        if misfit is None:
+            return None
+        suggested, factor = misfit.suggested_days, misfit.factor
+    return {
+        "package_id": rows[0].package_id,
+        "declared_days": declared,
+        "suggested_days": suggested,
+        "factor": factor,
+        "days": found.days,
+        "lowest_days": found.lowest,
+        "highest_days": found.highest,
+        "at_least": found.at_least,
+        "changes": found.updates,
+        "basis": basis,
+        "changed_at": [utc(at).isoformat() for at in found.moments],
+        "counted_at": utc(now).isoformat(),
+    }
+
+
+def _is_kept(package_id: str, declared_days: int | None) -> bool:
+    row = model.Session.get(FrequencySuggestion, package_id, populate_existing=True)
+    return row is not None and row.kept_at is not None and row.declared_days == declared_days
+
+
+def keep_frequency(package_id: str, at: datetime | None) -> None:
+    """Store or withdraw an editor's decision to keep the declared frequency of a dataset; commit.
+
+    :param at: when the editor decided, aware; None to suggest another frequency again
+    """
+    model.Session.execute(
+        sa.text("UPDATE freshness_suggestion SET kept_at = :at WHERE package_id = :id"),
+        {"id": package_id, "at": at and utc(at)},
+    )
+    model.Session.commit()
+
+
+# The time of a change that only checks saw lies between two of them. All other evidence has a date.
+_DATED = """(c.stated_at IS NOT NULL AND c.stated_at <= c.changed_before
+        AND c.stated_at > coalesce(c.changed_after, '-infinity'))"""
+_BETWEEN = """coalesce(
+        c.evidence IN ('hash', 'http header') AND c.changed_after < c.changed_before, false
+    )"""
+
+# The files of a dataset change together: rows of one hour make one.
+_UPDATES = f"""
+SELECT u.package_id, d.package_id IS NOT NULL AS is_judged, d.frequency_days, u.of_record,
+    min(u.happened_at) AS happened_at, min(u.within) AS within,
+    EXISTS (
+        SELECT FROM freshness_check k WHERE k.package_id = u.package_id AND k.hash IS NOT NULL
+    ) AS is_read
+FROM (
+    SELECT c.package_id, c.evidence = 'harvest' AS of_record,
+        CASE WHEN {_DATED} THEN c.stated_at
+            WHEN {_BETWEEN} THEN c.changed_after + (c.changed_before - c.changed_after) / 2
+            ELSE c.changed_before END AS happened_at,
+        CASE WHEN {_DATED} OR NOT {_BETWEEN} THEN interval '0'
+            ELSE c.changed_before - c.changed_after END AS within
+    FROM freshness_change c WHERE c.evidence <> 'created' {{which}}
+) u LEFT JOIN freshness_dataset d ON d.package_id = u.package_id
+GROUP BY u.package_id, d.package_id, u.of_record, date_trunc('hour', u.happened_at)
+ORDER BY u.package_id, happened_at"""
+
+_STORE = """
+INSERT INTO freshness_suggestion AS s
+SELECT * FROM jsonb_populate_recordset(NULL::freshness_suggestion, CAST(:rows AS jsonb))
+ON CONFLICT (package_id) DO UPDATE SET declared_days = excluded.declared_days,
+    suggested_days = excluded.suggested_days, factor = excluded.factor, days = excluded.days,
+    lowest_days = excluded.lowest_days, highest_days = excluded.highest_days,
+    at_least = excluded.at_least, changes = excluded.changes, basis = excluded.basis,
+    changed_at = excluded.changed_at, counted_at = excluded.counted_at,
+    kept_at = CASE WHEN s.declared_days IS NOT DISTINCT FROM excluded.declared_days THEN s.kept_at END"""
+
+# A decision to keep a frequency outlives a night in which the frequency fits. A report that began later may
+# have written its rows meanwhile.
+_FORGET = "DELETE FROM freshness_suggestion WHERE counted_at < :now AND kept_at IS NULL"

@@ -1,0 +1,422 @@
+"""Harvest sources and their jobs, and what became of records, in plain words.
+
+Each code of a message has a sentence (:class:`~ckanext.freshness.harvesting.messages.MessageCode`). Messages
+without a code are shown as they are.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import ckan.plugins as p
+import ckan.plugins.toolkit as tk
+import sqlalchemy as sa
+
+from .. import settings
+from ..aging.messages import N_, NN_
+from ..ckan_adapter import harvest
+from ..ckan_adapter.core import model
+from ..ckan_adapter.database import is_held
+from ..dates import aware, utc, utc_now
+from ..harvesting.holds import gather_lock
+from ..harvesting.messages import MessageCode, code_of, from_column
+from ..harvesting.progress import BEGINNING, CRON, STILL, is_importing
+from ..harvesting.record import Record
+from ..harvesting.sources import our_names
+from . import visibility
+from .labels import JOBS, REASONS, State, counted
+from .tables import Context, Row, TableRequest, with_texts
+
+_COUNTED = ("added", "updated", "deleted", "not modified", "errored", "held")
+
+
+@dataclass(frozen=True, slots=True)
+class PlainError:
+    """An error of a harvest.
+
+    :ivar text: a sentence for editors
+    :ivar details: the whole message, if it says more
+    """
+
+    text: str
+    details: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HarvestJob:
+    """A job of a source.
+
+    :ivar counts: numbers of records without zeros
+    :ivar source_errors: faults of the source itself
+    :ivar record_errors: the first faults of records, each an ``error`` with the ``title`` of its dataset, or at
+        the source, the ``name`` of its dataset if it has one, and the ``url`` of the record;
+        ``counts["errored"]`` has their number
+    :ivar progress: what a job does that has begun and not ended: ``is_gathered`` (the source has been read),
+        ``waiting`` (records that are still to be imported) and ``idle_since`` (since when nothing has happened
+        that should have; None if all is well)
+    """
+
+    id: str
+    source_id: str
+    state: State
+    created: datetime
+    started: datetime | None
+    finished: datetime | None
+    counts: Mapping[str, int]
+    source_errors: Sequence[PlainError]
+    record_errors: Sequence[Row]
+    progress: Row | None
+
+    @property
+    def figures(self) -> list[str]:
+        """The numbers of records in words."""
+        return job_counts(self.counts)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more happens in the job."""
+        return self.state not in (JOBS["waiting"], JOBS["running"])
+
+    @property
+    def is_troubled(self) -> bool:
+        """Whether somebody should look at the job."""
+        return self.state.colour in ("warn", "bad")
+
+
+def jobs(
+    sources: Iterable[str], most: int, *, job_id: str | None = None, errors: int = 2
+) -> list[HarvestJob]:
+    """Return the newest jobs of sources, the newest first.
+
+    :param most: how many of each source
+    :param job_id: only this job
+    :param errors: how many errors of each kind to name
+    """
+    values = {"sources": list(sources), "most": most, "job": job_id}
+    rows = list(model.Session.execute(sa.text(harvest.NEWEST_JOBS), values).mappings())
+    named = [row["id"] for row in rows if row["gather_errors"] or row["errored"]]
+    of_sources, of_records = _errors(named, errors)
+    return [
+        HarvestJob(
+            row["id"],
+            row["source_id"],
+            JOBS[state(row)],
+            aware(row["created"]),
+            aware(row["gather_started"]),
+            aware(row["finished"]),
+            {key: row[key] for key in _COUNTED if row[key]},
+            of_sources.get(row["id"], ()),
+            of_records.get(row["id"], ()),
+            _progress(row),
+        )
+        for row in rows
+    ]
+
+
+def troubled_sources() -> list[tuple[Mapping[str, Any], HarvestJob]]:
+    """Return our sources whose last job failed, had errors or holds deletions, with that job."""
+    rows = model.Session.execute(sa.text(harvest.ACTIVE_SOURCES), {"types": our_names()}).mappings()
+    sources = {row["id"]: row for row in rows}
+    last = jobs(sources, 1, errors=1)
+    return [(sources[job.source_id], job) for job in last if job.is_troubled]
+
+
+def state(row: Mapping[str, Any]) -> str:
+    """Return the state of a job, as a key of :data:`.labels.JOBS`.
+
+    :param row: the job's columns, whether it has ``objects``, and the numbers ``gather_errors``, ``errored``
+        and ``held``
+    """
+    if row["status"] == "Aborted":
+        return "stopped"
+    if row["status"] != "Finished":
+        return "running" if row["gather_started"] else "waiting"
+    if row["held"]:
+        return "held"
+    if row["gather_errors"] and not row["objects"]:
+        return "failed"
+    return "errors" if row["gather_errors"] or row["errored"] else "finished"
+
+
+def _progress(row: Mapping[str, Any]) -> Row | None:
+    if state(row) != "running":
+        return None
+    gathered, now = row["gather_finished"], utc(utc_now())
+    if gathered is None:
+        last = row["gather_started"]
+        # Our gathers hold a lock while they run. Those of killed consumers do not.
+        is_idle = now - last > BEGINNING and not is_held(gather_lock(row["id"]))
+    else:
+        last = max(gathered, row["progress"] or gathered)
+        is_idle = now - last > (STILL if row["waiting"] else CRON)
+        if is_idle and row["waiting"] and not row["taken"]:
+            # While a consumer imports other records, those of this job wait for their turn.
+            is_idle = not is_importing(utc_now())
+    return {
+        "is_gathered": gathered is not None,
+        "waiting": row["waiting"],
+        "idle_since": aware(last) if is_idle else None,
+    }
+
+
+def _errors(
+    job_ids: list[str], most: int
+) -> tuple[dict[str, list[PlainError]], dict[str, list[Row]]]:
+    values = {"jobs": job_ids, "most": most}
+    of_sources: dict[str, list[PlainError]] = {}
+    of_records: dict[str, list[Row]] = {}
+    if not job_ids:
+        return of_sources, of_records
+    for job_id, message in model.Session.execute(sa.text(harvest.FIRST_GATHER_ERRORS), values):
+        of_sources.setdefault(job_id, []).append(error(from_column(message)))
+    for row in model.Session.execute(sa.text(harvest.FIRST_RECORD_ERRORS), values).mappings():
+        found = {
+            "error": error(from_column(row["message"])),
+            "title": row["title"] or _title(row["content"]),
+            "name": row["name"],
+            "url": row["url"],
+        }
+        of_records.setdefault(row["job_id"], []).append(found)
+    return of_sources, of_records
+
+
+def _title(content: str | None) -> str | None:
+    """Return the title that the source gives a record; None if the content is no record of ours."""
+    with contextlib.suppress(ValueError):
+        return str(Record.from_json(content or "").fields.get("title") or "") or None
+    return None
+
+
+def sources(request: TableRequest) -> Iterator[Row]:
+    """Yield harvest sources with their last job: those that hold deletions first, then by errors."""
+    if not p.plugin_loaded("harvest"):
+        return
+    visible, values = visibility.condition(request.context)
+    statement = sa.text(harvest.LAST_JOBS.format(visible=visible))
+    values = {**values, "organization": request.organization}
+    rows = model.Session.execute(statement, values).mappings().all()
+    numbers = _harvested(request.context)
+    listed = [
+        {
+            **with_texts(row),
+            "errors": row["gather_errors"] + row["errored"],
+            "state": _state(row),
+            "datasets": numbers.get(row["id"], 0),
+        }
+        for row in rows
+    ]
+    yield from sorted(listed, key=lambda row: (not row["held"], -(row["errors"] or 0)))
+
+
+def _state(row: Mapping[str, Any]) -> str | None:
+    if row["held"]:
+        # Whatever the last job did, somebody must decide about the deletions of an earlier one.
+        return "held"
+    return state(row) if row["status"] else None
+
+
+def _harvested(context: Context) -> dict[str, int]:
+    """Return the number of visible datasets of each source, by the source's id."""
+    visible, values = visibility.condition(context)
+    statement = sa.text(harvest.DATASETS_OF_SOURCES.format(visible=visible))
+    types = sorted(settings.aging().dataset_types)
+    return dict(map(tuple, model.Session.execute(statement, {**values, "types": types})))
+
+
+def of_packages(package_ids: Iterable[str]) -> dict[str, dict[str, str]]:
+    """Return ``id`` and ``title`` of the harvest source of each dataset that is harvested, by its id.
+
+    Whoever edits such a dataset here loses the edit at the next harvest.
+    """
+    ids = sorted(set(package_ids))
+    if not ids or not p.plugin_loaded("harvest"):
+        return {}
+    rows = model.Session.execute(sa.text(harvest.SOURCES_OF_PACKAGES), {"ids": ids})
+    return {row.package_id: {"id": row.id, "title": row.title} for row in rows}
+
+
+# Words.
+
+OWN_URL: dict[str | None, str] = {
+    "present": N_("Its web address still answers."),
+    "malformed": N_("Its web address answers, but not with this record."),
+    "failed": N_("Its web address gives no usable answer at the moment."),
+    "forbidden": N_("Its web address refuses access."),
+    "gone": N_("Its web address says that it is gone."),
+    None: N_("We have not asked whether its web address still answers."),
+}
+"""What the own URL of a record answered that would be deleted, by the value of a ReadOutcome."""
+
+_SAY_IT_ALREADY = frozenset(
+    {MessageCode.GONE, MessageCode.UNLISTED_ANSWERS, MessageCode.LEFT_OUT, MessageCode.WITHDRAWN}
+)
+
+_STATUSES = {
+    401: N_("The server refuses access ({status})."),
+    403: N_("The server refuses access ({status})."),
+    404: N_("It is no longer there (the server answers {status})."),
+    410: N_("It is no longer there (the server answers {status})."),
+    429: N_("The server wants fewer requests ({status})."),
+}
+_SERVER_FAULT = N_("The server has a fault ({status}).")
+_OTHER_STATUS = N_("The server does not return it ({status}).")
+
+FIELDS = {
+    "access_rights": N_("Access rights"),
+    "author": N_("Author"),
+    "author_email": N_("Author's e-mail address"),
+    "accrual_periodicity": N_("Update frequency"),
+    "contact": N_("Contact"),
+    "creator": N_("Creator"),
+    "description": N_("Description"),
+    "download_url": N_("Download link"),
+    "format": N_("Format"),
+    "frequency": N_("Update frequency"),
+    "issued": N_("Published"),
+    "landing_page": N_("Landing page"),
+    "language": N_("Language"),
+    "license": N_("License"),
+    "license_id": N_("License"),
+    "license_url": N_("License"),
+    "maintainer": N_("Maintainer"),
+    "maintainer_email": N_("Maintainer's e-mail address"),
+    "mimetype": N_("File type"),
+    "modified": N_("Modified"),
+    "name": N_("Name"),
+    "notes": N_("Description"),
+    "publisher": N_("Publisher"),
+    "resources": N_("Files"),
+    "rights": N_("Rights"),
+    "size": N_("Size"),
+    "spatial": N_("Place"),
+    "spatial_coverage": N_("Place"),
+    "tags": N_("Keywords"),
+    "temporal_coverage": N_("Period"),
+    "temporal_end": N_("End of the period"),
+    "temporal_start": N_("Start of the period"),
+    "theme": N_("Theme"),
+    "title": N_("Title"),
+    "url": N_("Link"),
+    "version": N_("Version"),
+}
+
+
+def error(message: str) -> PlainError:
+    """Return an error of a harvest in words. Only its details name the URL of its record or container."""
+    words = sentence(message)
+    if words is not None:
+        return PlainError(words, str(message))
+    url, _, rest = message.partition(": ")
+    names_url = url.startswith(("http://", "https://")) and rest
+    plain, details = (rest, str(message)) if names_url else (str(message), None)
+    return PlainError(plain[:1].upper() + plain[1:], details)
+
+
+def reason(message: str) -> str:
+    """Return why a record is on a list; empty if the list's name says it."""
+    words = sentence(message)
+    return str(message) if words is None else words
+
+
+def own_url(message: str, answer: str | None) -> str:
+    """Return what a record's own URL answered; empty if the reason of its deletion says it.
+
+    :param message: the reason
+    :param answer: the value of a :class:`~ckanext.freshness.harvesting.record.ReadOutcome`, or None
+    """
+    code = code_of(message)
+    if code is not None and MessageCode.named(code["code"]) in _SAY_IT_ALREADY:
+        return ""
+    return str(tk._(OWN_URL.get(answer, OWN_URL[None])))
+
+
+def sentence(message: str) -> str | None:
+    """Return a message in the reader's language; None if it has no code."""
+    found = code_of(message)
+    if found is None:
+        return None
+    code, values = MessageCode.named(found["code"]), found["values"]
+    words = _words(code, values)
+    if isinstance(words, tuple):
+        return counted(words, **values)
+    return str(tk._(words)).format(**values) if words else ""
+
+
+def _words(code: MessageCode, values: dict[str, Any]) -> str | tuple[str, str]:
+    if code is MessageCode.NO_ANSWER:
+        return REASONS[values["failure"]]
+    if code is MessageCode.ANSWERED:
+        other = _SERVER_FAULT if values["status"] >= 500 else _OTHER_STATUS
+        return _STATUSES.get(values["status"], other)
+    words: str | tuple[str, str] = code.value
+    return words
+
+
+def change(found: dict[str, Any]) -> str:
+    """Return in words how a field of a record changed.
+
+    :param found: a :class:`~ckanext.freshness.harvesting.record_changes.FieldChange` as plain data
+    """
+    key = found["field"]
+    name = tk._(FIELDS[key]) if key in FIELDS else key.replace("_", " ").capitalize()
+    if found["language"]:
+        name = f"{name} ({found['language']})"
+    if found["resource"]:
+        name = tk._("{field} of {resource}").format(field=name, resource=quoted(found["resource"]))
+    before, after = found["before"], found["after"]
+    parts = []
+    if found["added"]:
+        parts.append(tk._("{values} added").format(values=_list(found["added"])))
+    if found["removed"]:
+        parts.append(tk._("{values} removed").format(values=_list(found["removed"])))
+    if parts:
+        text = "; ".join(parts)
+    elif before and after:
+        text = tk._("{after} (was {before})").format(after=quoted(after), before=quoted(before))
+    elif after:
+        text = tk._("{after} (was not given)").format(after=quoted(after))
+    elif before:
+        text = tk._("removed (was {before})").format(before=quoted(before))
+    else:
+        text = tk._("details changed")
+    return str(tk._("{field}: {change}").format(field=name, change=text))
+
+
+_KINDS = {
+    "draft": N_("Drafts, which nobody can read yet"),
+    "dcat:Dataset without a URL (blank node)": N_("Datasets without a web address"),
+    "dcat:DataService": N_("Data services"),
+    "of no known type": N_("Records of no known type"),
+}
+
+
+def kind(name: str) -> str:
+    """Return the kind of records that a source lists and that are not harvested, in words."""
+    if name in _KINDS:
+        return str(tk._(_KINDS[name]))
+    return str(tk._("Records of the type {type}").format(type=name))
+
+
+def job_counts(counts: Mapping[str, int]) -> list[str]:
+    """Return the numbers of a job in words, without zeros."""
+    forms = {
+        "added": NN_("{count} new", "{count} new"),
+        "updated": NN_("{count} changed", "{count} changed"),
+        "deleted": NN_("{count} deleted", "{count} deleted"),
+        "not modified": NN_("{count} unchanged", "{count} unchanged"),
+        "errored": NN_("{count} with an error", "{count} with errors"),
+    }
+    return [counted(forms[key], counts[key]) for key in forms if counts.get(key)]
+
+
+def quoted(text: str) -> str:
+    """Return a text in the quotation marks of the reader's language."""
+    return str(tk._("“{text}”").format(text=text))
+
+
+def _list(values: list[str]) -> str:
+    return ", ".join(quoted(value) for value in values)

@@ -1,0 +1,471 @@
+"""What is known of the links of resources: results of checks, in words, and last known good copies.
+
+:func:`of_dataset` has what the page of a dataset shows; :func:`show` has the few facts that CKAN's own actions
+    show about each resource under the key :data:`KEY`. Both are read on each call and never stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from datetime import datetime
+from typing import Any
+
+import ckan.plugins.toolkit as tk
+import sqlalchemy as sa
+
+from .. import settings
+from ..aging.messages import NN_
+from ..checking import check_rows, formats, selection
+from ..checking.decisions import Outcome
+from ..checking.selection import SelectionReason, SelectionRules
+from ..ckan_adapter import database
+from ..ckan_adapter.core import model
+from ..dates import utc, utc_text
+from ..model.runs import CYCLE_RESULTS, LAST_CYCLE_CHECK
+from ..web.urls import display_url, host_of
+from . import labels
+from .labels import counted, label
+
+MOST = 100
+"""Resources to show, since some datasets have thousands."""
+
+FIELDS = (
+    *(
+        "id",
+        "name",
+        "url",
+        "format",
+        "state",
+        "explanation",
+        "tried_at",
+        "outcome",
+        "status",
+        "words",
+    ),
+    *("final_url", "why", "promised", "found", "failures", "failing_since", "succeeded_at"),
+    *(
+        "changed_at",
+        "next_check",
+        "strip",
+        "cached_url",
+        "cached_zip_url",
+        "cached_at",
+        "cached_size",
+    ),
+)
+"""Keys of a link, as :func:`of_dataset` returns it."""
+
+_NEVER = (SelectionReason.ARCHIVED, SelectionReason.REQUESTABLE)
+"""Reasons of a dataset why its links are not checked."""
+
+
+def of_dataset(package_id: str, now: datetime, *, every: bool = False) -> dict[str, Any]:
+    """Return the results for a dataset's URLs, failing ones first, as ``freshness_show`` shows them.
+
+    :param now: the current time, aware
+    :param every: whether to return all resources instead of the first :data:`MOST`
+    """
+    checks, moment = settings.checks(), utc(now)
+    rows = model.Session.execute(
+        sa.text(_RESOURCES.format(which="r.package_id = :id")),
+        {"id": package_id, "most": None if every else MOST},
+    ).all()
+    candidates = {
+        row.resource_id: row for row in check_rows.stream(now, checks, package_ids=[package_id])
+    }
+    copies = _copies([row.id for row in rows])
+    resources = []
+    for row in rows:
+        candidate, next_check = candidates.get(row.id), None
+        never = _never_checked(row, checks.rules)
+        if candidate is not None:
+            if (reason := selection.choose(candidate, moment, checks.rules)) in _NEVER:
+                never = reason.value
+            coming = selection.next_check(candidate, moment, checks.rules)
+            next_check = None if coming is None else utc_text(coming.at)
+        link = _link(row, checks, never, copies)
+        resources.append({**link, "next_check": next_check})
+    return {"total": rows[0].total if rows else 0, "resources": resources}
+
+
+def of_resource(resource_id: str) -> dict[str, Any] | None:
+    """Return the result for a resource's URL, without its next check; None if it is no active resource."""
+    checks = settings.checks()
+    row = model.Session.execute(
+        sa.text(_RESOURCES.format(which="r.id = :id")), {"id": resource_id, "most": 1}
+    ).first()
+    if row is None:
+        return None
+    return _link(row, checks, _never_checked(row, checks.rules), _copies([row.id]))
+
+
+def is_broken(row: Any, rule: settings.BrokenRule | settings.Checks) -> bool:
+    """Decide by the site's options whether a URL has failed so often and so long that it is broken.
+
+    :param row: a row of ``freshness_check``
+    """
+    return selection.is_broken(
+        row.failures,
+        row.failing_since,
+        row.failed_at,
+        least_failures=rule.broken_after_failures,
+        least_span=rule.broken_after,
+    )
+
+
+def mismatch(row: Any, format_: str | None, mimetype: str | None) -> dict[str, str | None]:
+    """Return the promised format and the kind of file that came instead; None for both if the file fits.
+
+    After the format was corrected, the result is None until the next check.
+
+    :param row: a row of ``freshness_check``; None if there is none
+    :param format_: the resource's present format
+    :param mimetype: the resource's present media type
+    """
+    if row is None or row.promised != formats.promise(format_, mimetype).name:
+        return {"promised": None, "found": None}
+    return {"promised": row.promised, "found": row.found}
+
+
+def _link(
+    row: Any, checks: settings.Checks, never: str | None, copies: Mapping[str, dict[str, Any]]
+) -> dict[str, Any]:
+    attempts = list(map(_cycle_attempt, row.attempts or ())) if row.by_cycle else row.attempts or []
+    newest = attempts[0] if attempts else {}
+    is_broken_now = row.failures is not None and is_broken(row, checks)
+    outcome, failures = newest.get("outcome"), row.failures or 0
+    state = state_of(outcome, failures, is_broken=is_broken_now, never=never)
+    return {
+        "id": row.id,
+        "name": row.name or "",
+        "url": display_url(row.url or ""),
+        "format": row.format or "",
+        "state": state,
+        "explanation": explanation(state, attempts, failures, row.failing_since, never),
+        "tried_at": utc_text(row.tried_at),
+        **{key: newest.get(key) for key in ("outcome", "status", "words", "final_url")},
+        "why": _why(newest),
+        **mismatch(row, row.format, row.mimetype),
+        "failures": failures,
+        "failing_since": utc_text(row.failing_since),
+        "succeeded_at": utc_text(row.succeeded_at),
+        "changed_at": utc_text(row.changed_at),
+        "strip": _strip(attempts) if row.by_cycle else row.strip or "",
+        **copies.get(row.id, dict.fromkeys(COPY_KEYS)),
+    }
+
+
+def _cycle_attempt(attempt: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an attempt of an update cycle in the form of a check."""
+    error = attempt["error_details"]
+    if error is None:
+        outcome = "downloaded" if attempt["method"] == "GET" else "verified"
+        reason = words = None
+    else:
+        outcome, reason, words = "error", error["error_type"], error["detailed_message"]
+    return {
+        "outcome": outcome,
+        "status": attempt["http_status"],
+        "reason": reason,
+        "words": words,
+    }
+
+
+def _strip(attempts: list[dict[str, Any]]) -> str:
+    """Return attempts of update cycles, the newest first, as a strip."""
+    return "".join("f" if one["outcome"] == "error" else "w" for one in reversed(attempts))
+
+
+def state_of(outcome: str | None, failures: int, *, is_broken: bool, never: str | None) -> str:
+    """Return the state of a link, a key of :data:`.labels.LINKS`.
+
+    :param outcome: of the last check; None if there was none
+    :param failures: failed checks since the last success
+    :param never: why the link is never checked; None if it is
+    """
+    if never == SelectionReason.INTERNAL.value:
+        return "internal"
+    if is_broken:
+        return "broken"
+    if failures:
+        return "failing"
+    if never:
+        return "excluded"
+    if outcome == Outcome.CANNOT_TELL.value:
+        return "unchecked"
+    return "waiting" if outcome is None else "works"
+
+
+def _never_checked(row: Any, rules: SelectionRules) -> str | None:
+    """Return the reason why no run ever checks this URL, whatever its dataset; None if there is none."""
+    host = host_of(row.url or "")
+    if row.url_type == "upload" or host in rules.internal_hosts:
+        return SelectionReason.INTERNAL.value
+    return SelectionReason.AD_HOC.value if host in rules.adhoc_hosts else None
+
+
+_CHECK = """SELECT false, k.tried_at, k.failures, k.failing_since, k.failed_at, k.succeeded_at,
+        k.changed_at, k.undetermined, k.attempts, k.strip, k.promised, k.found
+    FROM freshness_check k WHERE k.package_id = r.package_id AND k.url = r.url"""
+
+# CKAN gives a resource that was written without its id a new one. Its URL is the same. Looking for its own row
+# first keeps the time from growing with the square of the number of resources. Update cycles check some files.
+_RESOURCES = f"""
+SELECT r.id, r.package_id, r.name, r.url, r.url_type, r.format, r.mimetype, c.*, count(*) OVER () AS total
+FROM resource r
+LEFT JOIN LATERAL ({LAST_CYCLE_CHECK}
+    UNION ALL
+    ({_CHECK} AND k.resource_id = r.id)
+    UNION ALL
+    ({_CHECK} ORDER BY k.resource_id LIMIT 1)
+    LIMIT 1
+) c ON true
+WHERE {{which}} AND r.state = 'active'
+ORDER BY coalesce(c.failures, 0) DESC, c.undetermined IS NULL, r.position, r.id
+LIMIT :most"""
+
+
+# Copies: their URLs, which are never stored, their date and their size.
+
+COPY_KEYS = ("cached_url", "cached_zip_url", "cached_at", "cached_size")
+_COPY = "c.resource_id AS id, c.package_id, c.zip_key, c.verified_at, c.size AS copy_size"
+
+
+def _copies(resource_ids: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Return the copies by resource id; resources without a copy are absent."""
+    statement = sa.text(
+        f"SELECT {_COPY} FROM freshness_copy c WHERE c.resource_id = ANY(:ids) AND c.key IS NOT NULL"
+    )
+    rows = model.Session.execute(statement, {"ids": resource_ids})
+    return {row.id: _copy(row) for row in rows}
+
+
+def _copy(row: Any) -> dict[str, Any]:
+    """Return the values of :data:`COPY_KEYS` for a copy."""
+    zip_url = None if row.zip_key is None else copy_zip_url(row.package_id, row.id)
+    values = (copy_url(row.package_id, row.id), zip_url, utc_text(row.verified_at), row.copy_size)
+    return dict(zip(COPY_KEYS, values, strict=True))
+
+
+def copy_url(package_id: str, resource_id: str, site: str | None = None) -> str:
+    """Return the URL of a copy.
+
+    :param site: the result of :func:`site_url`, to compute it only once for many copies
+    """
+    return f"{site or site_url()}/dataset/{package_id}/resource/{resource_id}/copy"
+
+
+def copy_zip_url(package_id: str, resource_id: str, site: str | None = None) -> str:
+    """Return the URL of the ZIP of a copy, with the parameters of :func:`copy_url`."""
+    return f"{copy_url(package_id, resource_id, site)}.zip"
+
+
+def site_url() -> str:
+    """Return the beginning of the site's URLs, without a slash at the end."""
+    # url_for works only within requests, and adds the visitor's language.
+    root = (tk.config.get("ckan.root_path") or "").replace("/{{LANG}}", "").rstrip("/")
+    site = str(tk.config.get("ckan.site_url") or "").rstrip("/")
+    return f"{site}{root}"
+
+
+# Why a link has its state, and why it was checked.
+
+
+def explanation(
+    state: str,
+    attempts: Sequence[Mapping[str, Any]],
+    failures: int,
+    failing_since: Any,
+    never: str | None = None,
+) -> str:
+    """Return why a link has its state, in one or two sentences.
+
+    :param attempts: the last checks, the newest first
+    :param failing_since: when it began to fail
+    :param never: why it is never checked; None if it is
+    """
+    if failures:
+        since = labels.in_words(failing_since, "day")
+        forms = _BROKEN if state == "broken" else _FAILING
+        problem = labels.link_problem(last_failure(attempts))
+        return f"{problem} {counted(forms, failures, since=since)}"
+    if never:
+        return label("not checked", never)
+    if not attempts:
+        return str(tk._("One of the next nightly runs checks it."))
+    if state == "unchecked":
+        return labels.link_problem(attempts[0])
+    return label("outcome", attempts[0]["outcome"])
+
+
+def last_failure(attempts: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """Return the last check that failed. Checks after it may have been blocked.
+
+    :param attempts: the last checks, the newest first
+    """
+    failed = [one for one in attempts if one.get("outcome") == Outcome.ERROR.value]
+    return next(iter(failed or attempts), {})
+
+
+_BROKEN = NN_(
+    "It has failed since {since}, {count} check.",
+    "It has failed since {since}, {count} checks in a row.",
+)
+_FAILING = NN_(
+    "It failed on {since}. We check it again before we call it broken.",
+    "It has failed since {since}, {count} checks in a row. We check it again before we call it "
+    "broken.",
+)
+
+
+def _why(check: Mapping[str, Any]) -> str | None:
+    """Return why a run checked a link: "expected to have changed: about every 9 days"; None if unknown."""
+    if check.get("why") not in labels.LABELS["why"]:
+        return None
+    words = label("why", check["why"])
+    if check.get("every_days") is None:
+        return words
+    text = tk._("{reason}: {every}")
+    return str(text).format(reason=words, every=labels.every(check["every_days"]))
+
+
+# The facts that CKAN's actions show.
+
+KEY = "freshness_check"
+
+_is_writing: ContextVar[bool] = ContextVar("freshness_is_writing", default=False)
+
+
+@contextmanager
+def hidden() -> Iterator[None]:
+    """Show no facts within this block.
+
+    CKAN 2.12 compares the package it writes with the result of ``package_show``. The facts would look like
+    a change.
+    """
+    token = _is_writing.set(True)
+    try:
+        yield
+    finally:
+        _is_writing.reset(token)
+
+
+def show(packages: Sequence[dict[str, Any]], context: Mapping[str, Any] | None = None) -> None:
+    """Add the facts about each resource's URL, with one query for all of them.
+
+    Packages for the index and for activities get no facts, since these are true only at the moment.
+
+    :param context: the context of ``package_show``
+    """
+    resources = {
+        resource["id"]: resource
+        for package in packages
+        for resource in package.get("resources") or ()
+        if isinstance(resource, dict) and "id" in resource
+    }
+    for resource in resources.values():
+        resource.pop(KEY, None)
+    if resources and not _is_writing.get() and _is_for_reading(context or {}):
+        _add_facts([package.get("id") for package in packages], resources)
+
+
+@database.skip_without_tables
+def _add_facts(package_ids: Sequence[str | None], resources: Mapping[str, dict[str, Any]]) -> None:
+    for resource_id, facts in _facts(package_ids, resources).items():
+        resources[resource_id][KEY] = facts
+
+
+def _is_for_reading(context: Mapping[str, Any]) -> bool:
+    # Index updates switch validation off. The activity plugin sets for_view to False.
+    return context.get("validate", True) and context.get("for_view") is not False
+
+
+def without(data_dict: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a package without the facts, which callers send back with the package that they have read."""
+    resources = data_dict.get("resources")
+    if not isinstance(resources, list):
+        return dict(data_dict)
+    return {**data_dict, "resources": list(_without(resources))}
+
+
+def _without(resources: Iterable[Any]) -> Iterator[Any]:
+    for resource in resources:
+        if isinstance(resource, dict) and KEY in resource:
+            yield {key: value for key, value in resource.items() if key != KEY}
+        else:
+            yield resource
+
+
+def write(
+    original: Callable[..., Any], context: dict[str, Any], data_dict: Mapping[str, Any]
+) -> Any:
+    """Call an action that writes a package, without the facts in any of its arguments."""
+    if context.get("original_package"):
+        context["original_package"] = without(context["original_package"])
+    with hidden():
+        return original(context, without(data_dict))
+
+
+def _facts(
+    package_ids: Sequence[str | None], resources: Mapping[str, Mapping[str, Any]]
+) -> dict[str, dict[str, Any]]:
+    rows: dict[str, dict[str, Any]] = {"link": {}, "copy": {}, "cycle": {}}
+    # The connection itself saves a sixth of the time.
+    for row in model.Session.connection().execute(_FACTS, {"packages": package_ids}).all():
+        if row.id in resources:
+            rows[row.part][row.id] = row
+    # Update cycles check some files.
+    results = _current(rows["link"], resources) | rows["cycle"]
+    copies = {id: _copy(row) for id, row in rows["copy"].items()}
+    rule = settings.broken_rule() if any(row.failing_since for row in results.values()) else None
+    return {
+        id: {
+            **_result(results.get(id), rule),
+            **(copies.get(id) or dict.fromkeys(COPY_KEYS)),
+        }
+        for id in results.keys() | copies.keys()
+    }
+
+
+def _result(row: Any, rule: settings.BrokenRule | None) -> dict[str, Any]:
+    if row is None:
+        return dict.fromkeys(("checked_at", "outcome", "broken_since"))
+    broken = rule is not None and is_broken(row, rule)
+    return {
+        "checked_at": utc_text(row.tried_at),
+        "outcome": row.outcome,
+        "broken_since": utc_text(row.failing_since) if broken else None,
+    }
+
+
+def _current(rows: Mapping[str, Any], resources: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the results without those for an earlier URL."""
+    # A URL can differ because a plugin shows another one than CKAN stores.
+    differing = [id for id, row in rows.items() if row.url != resources[id].get("url")]
+    stored = dict(map(tuple, model.Session.execute(_URLS, {"ids": differing}))) if differing else {}
+    return {id: row for id, row in rows.items() if stored.get(id, row.url) == row.url}
+
+
+# Each page of a dataset waits for these. PostgreSQL plans a join for longer than it takes to run all parts, and
+# looks at each value of an array: packages are fewer than resources. SQLAlchemy compiles a text anew that is
+# not a constant, and describes the columns of each result anew if the text does not name them.
+_FACTS = sa.text(f"""
+SELECT 'link' AS part, resource_id AS id, package_id, url, tried_at,
+    attempts -> 0 ->> 'outcome' AS outcome, failing_since, failed_at, failures,
+    NULL AS zip_key, CAST(NULL AS timestamp) AS verified_at, CAST(NULL AS bigint) AS copy_size
+FROM freshness_check WHERE package_id = ANY(:packages) AND tried_at IS NOT NULL
+UNION ALL
+SELECT 'copy', c.resource_id, c.package_id, NULL, NULL, NULL, NULL, NULL, NULL,
+    c.zip_key, c.verified_at, c.size
+FROM freshness_copy c WHERE c.package_id = ANY(:packages) AND c.key IS NOT NULL
+UNION ALL
+SELECT 'cycle', i.resource_id, NULL, NULL, i.tried_at, i.outcome, i.failing_since, i.tried_at, i.failures,
+    NULL, NULL, NULL
+FROM ({CYCLE_RESULTS}) i""").columns(
+    *map(sa.column, ("part", "id", "package_id", "url", "tried_at", "outcome")),
+    *map(sa.column, ("failing_since", "failed_at", "failures")),
+    *map(sa.column, ("zip_key", "verified_at", "copy_size")),
+)
+_URLS = sa.text("SELECT id, url FROM resource WHERE id = ANY(:ids)")

@@ -1,0 +1,313 @@
+"""Badges and feeds for other websites and programs.
+
+Badges are SVG without scripts and without fonts: of a dataset, an organization and the whole site. Feeds of
+changes of statuses and of data are Atom (RFC 4287).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+from unicodedata import east_asian_width
+from urllib.parse import urlsplit
+from xml.sax.saxutils import escape, quoteattr
+
+import ckan.plugins.toolkit as tk
+from dateutil.parser import isoparse
+from feedgen.feed import FeedGenerator
+from flask import Blueprint, Response
+from flask.typing import ResponseReturnValue
+
+from .. import settings
+from ..dates import EARLIEST, utc_now
+from ..reporting import changes, counts, labels, report_tables, visibility
+from ..reporting.counts import StatusCounts
+from ..reporting.tables import Row, TableRequest
+from .report import table_and_request, with_error_pages
+from .responses import abort, keep, user_context
+
+embeds = Blueprint("freshness_embeds", __name__)
+
+BADGE_MAX_AGE = timedelta(hours=1)
+"""How long browsers may show a badge again."""
+FEED_MAX_AGE = timedelta(minutes=5)
+
+# Badges
+
+_COLOURS = ((75, "fresh"), (50, "due"), (25, "overdue"), (0, "delinquent"))
+"""The least share of fresh datasets, in percent, and its colour."""
+
+
+@embeds.route("/dataset/<id>/freshness.svg")
+def dataset_badge(id: str) -> ResponseReturnValue:
+    """Return the badge of a public dataset."""
+    try:
+        package = tk.get_action("package_show")(dict(visibility.NOBODY), {"id": id})
+    except (tk.ObjectNotFound, tk.NotAuthorized):
+        abort(404, tk._("Dataset not found"))
+    if not settings.is_judged(package["type"]):
+        abort(404, tk._("Dataset not found"))
+    state = labels.STATUSES[labels.status_of(package) or "unavailable"]
+    return _badge(tk._(state.label).lower(), state.colour)
+
+
+@embeds.route("/freshness/organization/<name>.svg")
+def organization_badge(name: str) -> ResponseReturnValue:
+    """Return the badge of an organization: the share of its public datasets that are up to date."""
+    try:
+        found = visibility.organization(visibility.NOBODY, name)
+    except (tk.ObjectNotFound, tk.NotAuthorized):
+        abort(404, tk._("Organization not found"))
+    return _share(counts.count(visibility.NOBODY, found["id"]).every)
+
+
+@embeds.route("/freshness.svg")
+def site_badge() -> ResponseReturnValue:
+    """Return the badge of the site: the share of public datasets that are up to date."""
+    return _share(counts.count(visibility.NOBODY).every)
+
+
+def _share(found: StatusCounts) -> Response:
+    if not found.known:
+        return _badge(tk._("unknown"), "unknown")
+    share = tk.h.freshness_percent(found.statuses["fresh"], found.known)
+    words = tk._("{share} up to date").format(share=share)
+    return _badge(words, colour_of_share(found.fresh_percent))
+
+
+def colour_of_share(percent: float) -> str:
+    """Return the colour of a badge by the share of fresh datasets."""
+    return next(colour for least, colour in _COLOURS if percent >= least)
+
+
+def _badge(words: str, colour: str) -> Response:
+    response = Response(svg(tk._("freshness"), words, colour), mimetype="image/svg+xml")
+    keep(response, BADGE_MAX_AGE)
+    response.headers["Content-Security-Policy"] = "default-src 'none'"
+    return response
+
+
+COLOURS = {
+    "fresh": "#0c4a28",
+    "due": "#6b4e00",
+    "overdue": "#8a3600",
+    "delinquent": "#7a0c1e",
+    "unknown": "#3c444b",
+}
+"""Backgrounds by state; white text on them has a contrast of 7:1 or more."""
+
+_LABEL_COLOUR = "#3a4248"
+_CHARACTER = 6.6
+"""Width of a character, in pixels, at a size of 11; ``textLength`` fits the text to it."""
+_WIDE = 11.0
+"""Width of a Chinese, Japanese or Korean character."""
+_MARGIN = 10
+_HEIGHT = 22
+
+
+def svg(label: str, words: str, colour: str) -> str:
+    """Return a badge.
+
+    :param label: its left half, such as "freshness"
+    :param words: its right half, such as "up to date"
+    :param colour: a key of :data:`COLOURS`
+    """
+    left, right = _width(label), _width(words)
+    title = f"{label}: {words}"
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + right}" height="{_HEIGHT}" '
+        f'role="img" aria-label={quoteattr(title)}><title>{escape(title)}</title>'
+        f'<clipPath id="c"><rect width="{left + right}" height="{_HEIGHT}" rx="4"/></clipPath>'
+        '<g clip-path="url(#c)" font-family="Verdana,DejaVu Sans,sans-serif" font-size="11" fill="#fff">'
+        f'<rect width="{left}" height="{_HEIGHT}" fill="{_LABEL_COLOUR}"/>'
+        f'<rect x="{left}" width="{right}" height="{_HEIGHT}" fill="{COLOURS[colour]}"/>'
+        f"{_text(label, _MARGIN, left)}{_text(words, left + _MARGIN, right)}</g></svg>"
+    )
+
+
+def _width(text: str) -> int:
+    widths = (_WIDE if east_asian_width(one) in "WF" else _CHARACTER for one in text)
+    return round(sum(widths)) + 2 * _MARGIN
+
+
+def _text(text: str, x: int, width: int) -> str:
+    return f'<text x="{x}" y="15" textLength="{width - 2 * _MARGIN}">{escape(text)}</text>'
+
+
+# Feeds
+
+ENTRIES = 50
+PERIOD = timedelta(days=30)
+
+_NO_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""Characters that XML 1.0 does not allow, not even escaped."""
+_TITLE = 300
+
+
+@embeds.route("/freshness/changes.atom")
+@with_error_pages
+def changes_feed() -> ResponseReturnValue:
+    """Return status changes as a feed."""
+    _, request = table_and_request(report_tables.CHANGES.name)
+    since = request.since or request.now - PERIOD
+    rows = report_tables.CHANGES.read(replace(request, since=since, limit=ENTRIES))
+    return _feed(
+        tk._("Changes of freshness") + f" - {_site()}",
+        url=tk.h.url_for("freshness_embeds.changes_feed", _external=True),
+        page=tk.h.url_for("freshness.dashboard", _external=True),
+        # Without new changes, the feed keeps its date.
+        empty_since=since,
+        entries=(
+            {
+                **row,
+                "at": isoparse(row["changed_at"]),
+                **_status(
+                    row["from_status"], row["to_status"], labels.label("cause", row["cause"])
+                ),
+            }
+            for row in rows
+        ),
+    )
+
+
+@embeds.route("/freshness/data.atom")
+@with_error_pages
+def data_feed() -> ResponseReturnValue:
+    """Return changes of data as a feed, of the whole site or of one organization."""
+    _, request = table_and_request("data")
+    # Without changes, the feed keeps its date for a day.
+    since = (request.now - PERIOD).replace(hour=0, minute=0, second=0, microsecond=0)
+    title, name = _site(), None
+    if request.organization is not None:
+        found = visibility.organization(request.context, request.organization)
+        title, name = found["title"], found["name"]
+    return _data_feed(
+        replace(request, since=request.since or since),
+        title=title,
+        url=tk.h.url_for("freshness_embeds.data_feed", organization=name, _external=True),
+        page=tk.h.url_for("freshness.table", name="data", organization=name, _external=True),
+        empty_since=since,
+    )
+
+
+@embeds.route("/dataset/<id>/freshness.atom")
+def dataset_feed(id: str) -> ResponseReturnValue:
+    """Return the changes of a dataset's status as a feed."""
+    package, shown = _package(id), tk.get_action("freshness_show")({}, {"id": id})
+    about = {
+        "name": shown["name"],
+        "title": shown["title"],
+        "organization_title": (package.get("organization") or {}).get("title"),
+    }
+    return _feed(
+        tk._("Freshness of {title}").format(title=shown["title"]),
+        url=tk.h.url_for("freshness_embeds.dataset_feed", id=shown["name"], _external=True),
+        page=tk.h.url_for("freshness_dataset.read", id=shown["name"], _external=True),
+        empty_since=isoparse(f"{package['metadata_created']}Z"),
+        entries=(
+            {
+                **about,
+                "id": f"{shown['id']}/{one['at']}",
+                "at": isoparse(one["at"]),
+                **_status(one["from"], one["to"], one["explanation"]),
+            }
+            for one in shown["transitions"]
+            if one["from"] != one["to"]
+        ),
+    )
+
+
+@embeds.route("/dataset/<id>/freshness/data.atom")
+def dataset_data_feed(id: str) -> ResponseReturnValue:
+    """Return the changes of a dataset's data as a feed."""
+    package = _package(id)
+    return _data_feed(
+        TableRequest(user_context(), utc_now(), dataset=package["id"], since=EARLIEST),
+        title=package["title"] or package["name"],
+        url=tk.h.url_for("freshness_embeds.dataset_data_feed", id=package["name"], _external=True),
+        page=tk.h.url_for("freshness_dataset.read", id=package["name"], _external=True),
+        empty_since=isoparse(f"{package['metadata_created']}Z"),
+    )
+
+
+def _package(id: str) -> dict[str, Any]:
+    try:
+        found: dict[str, Any] = tk.get_action("package_show")({}, {"id": id})
+        tk.check_access("freshness_show", {}, {"id": id})
+    except (tk.ObjectNotFound, tk.NotAuthorized):
+        abort(404, tk._("Dataset not found"))
+    return found
+
+
+def _data_feed(
+    request: TableRequest, *, title: str, url: str, page: str, empty_since: datetime
+) -> Response:
+    return _feed(
+        tk._("Data changes") + f" - {title}",
+        url=url,
+        page=page,
+        empty_since=empty_since,
+        entries=(
+            {
+                **row,
+                "at": isoparse(row["seen_at"]),
+                "words": row["what"],
+                "summary": changes.details(row),
+            }
+            for row in changes.DATA.read(replace(request, limit=ENTRIES))
+        ),
+    )
+
+
+def _status(before: str | None, after: str, cause: str) -> Mapping[str, str]:
+    """Return the words about a change of a status."""
+    summary = f"{cause}."
+    if before is not None:
+        status = labels.label("status", before)
+        summary = tk._("It was: {status}. {cause}.").format(status=status, cause=cause)
+    return {"words": labels.label("status", after), "summary": summary}
+
+
+def _site() -> str:
+    return str(tk.config.get("ckan.site_title", ""))
+
+
+def _feed(
+    title: str, *, url: str, page: str, empty_since: datetime, entries: Iterable[Row]
+) -> Response:
+    """Return a feed.
+
+    :param url: of the feed
+    :param page: URL of the page that shows the same changes
+    :param empty_since: the date of a feed without entries
+    :param entries: about datasets, the newest first, each with the ``id`` that distinguishes it from all others
+        of its day, ``name``, ``title`` and ``organization_title`` of its dataset, ``words`` that follow the
+        title, its ``summary`` and its moment ``at``
+    """
+    feed, updated = FeedGenerator(), None
+    host = urlsplit(tk.config.get("ckan.site_url") or "").hostname or "ckan"
+    for row in entries:
+        updated = updated or row["at"]
+        entry = feed.add_entry(order="append")
+        entry.id(f"tag:{host},{row['at']:%Y-%m-%d}:freshness/{row['id']}")
+        entry.title(_xml(f"{row['title'][:_TITLE]}: {row['words']}"))
+        entry.link(href=tk.h.url_for("freshness_dataset.read", id=row["name"], _external=True))
+        entry.updated(row["at"])
+        entry.author(name=_xml(row["organization_title"] or _site()))
+        entry.summary(_xml(row["summary"]))
+    feed.id(url)
+    feed.title(_xml(title))
+    feed.link(href=url, rel="self")
+    feed.link(href=page, rel="alternate")
+    feed.updated(updated or empty_since)
+    content_type = "application/atom+xml; charset=utf-8"
+    response = Response(feed.atom_str(pretty=True), content_type=content_type)
+    keep(response, FEED_MAX_AGE)
+    return response
+
+
+def _xml(text: str) -> str:
+    return _NO_XML.sub(" ", text)
