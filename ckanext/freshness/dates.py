@@ -150,6 +150,26 @@ def parse_date(value: object) -> datetime | None:
         return LATEST
 
 
+_FIRST_DAYS = tuple(
+    datetime(*day, tzinfo=timezone.utc)
+    for day in ((1, 1, 1), (1601, 1, 1), (1899, 12, 30), (1899, 12, 31), (1900, 1, 1), (1970, 1, 1))
+)
+"""The days from which .NET, Windows, spreadsheets and Unix count; the last of them is the latest."""
+_ANY_ZONE = timedelta(hours=14)
+
+
+def stated_date(value: object) -> datetime | None:
+    """Read the date that somebody states for a change of data, as :func:`parse_date` does; never raise.
+
+    :returns: None also for the first days that programs can count, in whatever zone: programs that know no
+        date write ``1970-01-01`` or ``0001-01-01``.
+    """
+    moment = parse_date(value)
+    if moment is None or moment.year > _FIRST_DAYS[-1].year:
+        return moment
+    return None if any(abs(moment - day) <= _ANY_ZONE for day in _FIRST_DAYS) else moment
+
+
 def _offset(zone: str | None) -> timedelta:
     if zone is None or zone[0] not in "+-":
         return timedelta(0)

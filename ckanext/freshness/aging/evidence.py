@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
 
-from ..dates import LATEST, parse_date
+from ..dates import LATEST, stated_date
 
 _MAX_SCRIPT = 10_000
 _BRACKETED = re.compile(r"\(([^()]{4,40})\)")
@@ -157,5 +157,5 @@ def script_date(updated_by_script: object) -> datetime | None:
     if _IGNORE in updated_by_script.casefold():
         return None
     texts = (*_BRACKETED.findall(updated_by_script), updated_by_script)
-    dates = [when for when in map(parse_date, texts) if when is not None]
+    dates = [when for when in map(stated_date, texts) if when is not None]
     return dates[-1] if dates else None

@@ -27,6 +27,7 @@ from enum import Enum
 from http import HTTPStatus
 from typing import TYPE_CHECKING, NamedTuple
 
+from ..dates import stated_date
 from ..web.errors import FailureReason
 from ..web.exchange import Answer, can_be_sent, parse_http_date
 from .formats import Shape
@@ -523,7 +524,7 @@ def read_headers(answer: Answer) -> AnswerHeaders:
     text = headers.get("Last-Modified")
     # A 304 counts whatever its dates, and parsing them is half of the work on its headers.
     if text is not None and answer.status != 304:
-        modified = parse_http_date(text)
+        modified = stated_date(parse_http_date(text))
         # These two are only compared with Last-Modified.
         date = parse_http_date(headers.get("Date", ""))
         age = _age(headers.get("Age", ""))

@@ -16,7 +16,7 @@ from ..aging.evidence import DatedEvidence, Evidence
 from ..aging.status import status_at
 from ..ckan_adapter.core import REVIEW_KEY, model, same_user
 from ..ckan_adapter.packages import lock_packages
-from ..dates import EARLIEST, exact_text, parse_date, utc, utc_now, utc_text
+from ..dates import EARLIEST, exact_text, stated_date, utc, utc_now, utc_text
 from ..iati.cycle.sources import check_dataset
 from ..model import FreshnessEvidence, FreshnessTransition, ResourceCheck
 from ..reporting import changes, labels, links, visibility
@@ -289,7 +289,7 @@ def _problems(
     if isinstance(stated.reading, frequency.UnknownFrequency):
         yield frequencies.explained(stated.reading)
     reviewed = (dataset.extras.get(REVIEW_KEY) or "").strip()
-    if reviewed and parse_date(reviewed) is None:
+    if reviewed and stated_date(reviewed) is None:
         words = tk._(
             "The {key} '{text}' is no date. Write it as 2026-01-31 or 2026-01-31T10:20:30Z."
         )

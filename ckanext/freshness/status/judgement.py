@@ -16,7 +16,7 @@ from ..aging.evidence import DatedEvidence, Evidence, newest, observe, remember,
 from ..aging.status import Assessment, Status, assess, next_boundary
 from ..aging.vocabularies import Vocabulary
 from ..ckan_adapter.core import REVIEW_KEY, site_names
-from ..dates import EARLIEST, parse_date, utc_text, utc_to_second
+from ..dates import EARLIEST, stated_date, utc_text, utc_to_second
 from ..web.urls import host_of
 from . import frequencies
 from .frequencies import FrequencySource, StatedFrequency
@@ -233,7 +233,7 @@ def observed(
     :param replaced: the id of the resource that has just got another file or URL, if any
     """
     claims: list[tuple[datetime | None, Evidence]] = [
-        (parse_date(dataset.extras.get(REVIEW_KEY)), Evidence.REVIEW),
+        (stated_date(dataset.extras.get(REVIEW_KEY)), Evidence.REVIEW),
         (script_date(dataset.extras.get(SCRIPT_KEY)), Evidence.SCRIPT),
     ]
     yield from _pieces(claims, now, None)
@@ -273,7 +273,7 @@ def _of_resource(
     is_own = resource.url_type == "upload" or not dataset.is_harvested
     kind = Evidence.UPLOAD if is_own else Evidence.HARVEST
     yield resource.last_modified, kind
-    yield parse_date(resource.extras.get("revision_last_updated")), kind
+    yield stated_date(resource.extras.get("revision_last_updated")), kind
     if _has_new_url(resource, dataset, is_replaced=is_replaced):
         yield now, Evidence.URL
     if not dataset.is_harvested and _has_new_hash(resource, writer):
@@ -330,7 +330,7 @@ def _of_source(dataset: DatasetSnapshot, now: datetime) -> Iterator[DatedEvidenc
             piece
             for resource, extras in owners
             for key in keys
-            for piece in _pieces([(parse_date(extras.get(key)), Evidence.HARVEST)], now, resource)
+            for piece in _pieces([(stated_date(extras.get(key)), Evidence.HARVEST)], now, resource)
         ]
         if found:
             yield from found

@@ -21,7 +21,7 @@ from ..checking import fields
 from ..ckan_adapter import harvest
 from ..ckan_adapter.core import model
 from ..ckan_adapter.packages import ORGANIZATION_EXTRA, PACKAGE_EXTRAS
-from ..dates import aware, aware_to_second
+from ..dates import aware, aware_to_second, stated_date
 from .frequencies import DEFAULT_KEY, FrequencySource, of_source
 
 
@@ -160,7 +160,7 @@ def _resource(row: Any) -> ResourceSnapshot:
         url_type=row.url_type,
         hash=((row.known_hash if row.hash_is_ours else row.hash) or "").strip(),
         created=aware_to_second(row.created),
-        last_modified=None if row.date_is_ours else aware_to_second(row.last_modified),
+        last_modified=None if row.date_is_ours else stated_date(aware_to_second(row.last_modified)),
         extras=extras if isinstance(extras, dict) else {},
         is_known=row.known_id is not None,
         known_url=row.known_url,

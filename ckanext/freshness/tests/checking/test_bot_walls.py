@@ -1,8 +1,9 @@
-"""Bot walls, and how reliable Last-Modified was, as tables."""
+"""Bot walls, and how Last-Modified is read and how reliable it was, as tables."""
 
 from __future__ import annotations
 
 import pytest
+from multidict import CIMultiDict, CIMultiDictProxy
 
 from ckanext.freshness.checking.decisions import (
     Agreement,
@@ -11,7 +12,9 @@ from ckanext.freshness.checking.decisions import (
     agreement,
     hides_changes,
     is_bot_wall,
+    read_headers,
 )
+from ckanext.freshness.web.exchange import Answer
 
 
 @pytest.mark.parametrize(
@@ -33,6 +36,23 @@ from ckanext.freshness.checking.decisions import (
 )
 def test_walls(status: int, headers: dict[str, str], wall: bool) -> None:
     assert is_bot_wall(status, headers) is wall
+
+
+@pytest.mark.parametrize(
+    ("text", "is_date"),
+    [
+        ("Wed, 21 Oct 2015 07:28:00 GMT", True),
+        ("Thu, 01 Jan 1970 00:00:00 GMT", False),
+        ("Mon, 01 Jan 0001 00:00:00 GMT", False),
+        ("yesterday", False),
+    ],
+)
+def test_last_modified_is_sent_back_even_if_it_states_no_date(text: str, is_date: bool) -> None:
+    url = "http://example.org/data.csv"
+    answer = Answer(200, url, url, CIMultiDictProxy(CIMultiDict({"Last-Modified": text})))
+    headers = read_headers(answer)
+    assert headers.last_modified_text == text
+    assert (headers.last_modified is not None) is is_date
 
 
 BEFORE = KnownContent(None, "Mon", "sha256:a")

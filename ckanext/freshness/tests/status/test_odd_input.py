@@ -79,18 +79,24 @@ def test_extras(act: Act, extras: dict[str, str], status: str, days: int | None)
     shown = act("freshness_show", id=made["id"])
     assert shown["status"] == status
     assert shown["frequency"]["days"] == days
-    odd_date = extras.get("review_date", "0001")[:4] != "0001"
-    assert bool(shown["problems"]) == (days is None or odd_date)
+    assert bool(shown["problems"]) == (days is None or "review_date" in extras)
 
 
 @pytest.mark.parametrize(
     ("year", "status"),
-    [("0001-01-01T00:00:00", "delinquent"), ("9999-12-31T23:59:59", "fresh")],
+    [("0002-01-01T00:00:00", "delinquent"), ("9999-12-31T23:59:59", "fresh")],
 )
 def test_years_at_the_ends(act: Act, year: str, status: str) -> None:
     made = new(act, {"frequency": "365"}, resources=[{**LINK, "last_modified": year}])
     assert ours(made)["freshness"] == status
     assert act("freshness_show", id=made["id"])["pieces"]
+
+
+@pytest.mark.parametrize("epoch", ["0001-01-01T00:00:00", "1900-01-01", "1970-01-01T00:00:00"])
+def test_the_first_day_of_a_clock_is_no_stated_date(act: Act, epoch: str) -> None:
+    made = new(act, {"frequency": "365"}, resources=[{**LINK, "last_modified": epoch}])
+    (piece,) = act("freshness_show", id=made["id"])["pieces"]
+    assert (ours(made)["freshness"], piece["evidence"]) == ("fresh", "created")
 
 
 def test_no_resources(act: Act) -> None:
