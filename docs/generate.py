@@ -26,7 +26,7 @@ from ckanext.freshness import model
 from ckanext.freshness.aging import frequency
 from ckanext.freshness.aging.status import Status, assess
 from ckanext.freshness.aging.thresholds import HDX_ROWS, Thresholds
-from ckanext.freshness.aging.vocabularies import CldFrequency, Codes, EuFrequency, Iso19115
+from ckanext.freshness.aging.vocabularies import FILE, term_lists
 from ckanext.freshness.harvesting.rdf import graph_values, mapping_tables
 from ckanext.freshness.harvesting.rdf import parsing as rdf
 from ckanext.freshness.logic import auth, dataset_actions, harvest_actions, report_actions
@@ -183,39 +183,32 @@ def _span(ages: list[int]) -> str:
     return str(ages[0]) if len(ages) == 1 else f"{ages[0]} to {ages[-1]}"
 
 
-VOCABULARIES: tuple[tuple[str, str, type[Codes]], ...] = (
-    (
-        "EU authority table Frequency",
-        "DCAT-AP asks for it. As codes, and as IRIs such as "
-        "``http://publications.europa.eu/resource/authority/frequency/MONTHLY``.",
-        EuFrequency,
-    ),
-    (
-        "Dublin Core Collection Description Frequency",
-        "As codes, and as IRIs such as ``http://purl.org/cld/freq/biweekly``.",
-        CldFrequency,
-    ),
-    (
-        "ISO 19115 MD_MaintenanceFrequencyCode",
-        "As codes, and as IRIs of any catalogue that have the list's name before the code, INSPIRE's "
-        "among them.",
-        Iso19115,
-    ),
-)
-"""Title, how they are written, and the list itself."""
-
-
 def vocabularies() -> Iterator[str]:
-    """The codes of each list, and what they are read as."""
-    for title, note, vocabulary in VOCABULARIES:
-        yield from heading(title, "~")
-        yield note
-        yield ""
+    """The terms of each list, what they are read as, and where they come from."""
+    for each in term_lists().values():
+        yield from heading(each.title, "-")
+        if each.note:
+            yield from (each.note, "")
+        if each.iris:
+            examples = (f"``{iri}``" for iri in each.iris)
+            yield from (
+                f"Also as IRIs that begin with {', '.join(examples)}; ``*`` is any text.",
+                "",
+            )
+        yield from (f"Sources: {', '.join(each.sources)}", "")
         by_meaning: dict[int | frequency.Reason, list[str]] = {}
-        for code in vocabulary.spelled:
-            by_meaning.setdefault(vocabulary.codes[code.casefold()], []).append(f"``{code}``")
-        rows = [(meaning(read), ", ".join(codes)) for read, codes in by_meaning.items()]
-        yield from table(("Read as", "Codes"), rows, "30 70")
+        for term, read in each.terms.items():
+            shown = f"``{term}``" if each.kind == "codes" else f"*{term}*"
+            by_meaning.setdefault(read, []).append(shown)
+        rows = [(meaning(read), ", ".join(terms)) for read, terms in by_meaning.items()]
+        yield from table(("Read as", each.kind.capitalize()), rows, "30 70")
+
+
+def ambiguous_words() -> Iterator[str]:
+    """The words that are not understood, and what they can mean."""
+    words = yaml.safe_load(FILE.read_text(encoding="utf-8"))["ambiguous"]
+    rows = [(f"*{word}*", meanings) for word, meanings in words.items()]
+    yield from table(("Word", "Meanings"), rows, "30 70")
 
 
 def meaning(read: int | frequency.Reason) -> str:
@@ -380,7 +373,8 @@ PARTS = (
     Part("api.rst", "actions", actions),
     Part("aging.rst", "thresholds", thresholds),
     Part("aging.rst", "day by day", day_by_day),
-    Part("aging.rst", "vocabularies", vocabularies),
+    Part("frequencies.rst", "vocabularies", vocabularies),
+    Part("frequencies.rst", "ambiguous words", ambiguous_words),
 )
 
 

@@ -17,7 +17,7 @@ from ckanext.dcat.profiles import RDFProfile
 from ckanext.dcat.utils import catalog_uri
 
 from .aging.status import Status
-from .aging.vocabularies import EuFrequency
+from .aging.vocabularies import term_lists
 from .ckan_adapter.core import site_names
 
 NAME = "freshness"
@@ -101,7 +101,7 @@ def _code(given: Any, days: str | None) -> str | None:
     :param days: our extra with the number of days
     """
     code = str(given or "").strip().upper()
-    if code in EuFrequency.spelled:
+    if code in term_lists()["eu"].terms:
         return code
     try:
         return None if days is None else FREQUENCIES.get(int(days))

@@ -1,4 +1,4 @@
-"""Update frequencies in English words, also in the forms of older catalogues."""
+"""Update frequencies as English phrases with a number: every two weeks, three times a year."""
 
 from __future__ import annotations
 
@@ -6,35 +6,7 @@ import re
 from collections.abc import Mapping
 from fractions import Fraction
 
-from .vocabularies import AS_NEEDED, LIVE, NEVER, Reading, Reason, period
-
-_WORDS: Mapping[int | Reason, str] = {
-    LIVE: "live, continual, continually, continuous, continuously, continuously updated, real time, realtime",
-    1: "daily, nightly, hourly, bihourly, trihourly",
-    4: "semiweekly",
-    7: "weekly",
-    14: "fortnightly, biweekly",
-    15: "semimonthly",
-    30: "monthly",
-    60: "bimonthly",
-    90: "quarterly",
-    180: "semiannual, semiannually, semiyearly, biannual, biannually",
-    365: "annual, annually, yearly",
-    730: "biennial, biennially",
-    1095: "triennial, triennially",
-    1460: "quadrennial, quadrennially",
-    1825: "quinquennial, quinquennially",
-    2190: "sexennial, sexennially",
-    3650: "decennial, decennially",
-    7300: "bidecennial",
-    10950: "tridecennial",
-    NEVER: "never, not planned, not updated, no longer updated, no updates, discontinued, archived, "
-    "historical, static, one off, one time, once",
-    AS_NEEDED: "as needed, as required, when needed, when required, on demand, ad hoc, adhoc, irregular, "
-    "irregularly, completely irregular, occasional, occasionally, sporadic, sporadically",
-    Reason.UNSPECIFIED: "unknown, other, unspecified, not specified, not known, not applicable, n/a, none, "
-    "null, periodic, periodically, regular, regularly, provisional data",
-}
+from .vocabularies import Reading, period, plain
 
 _CARDINALS: Mapping[str, int | Fraction] = {
     **{"half": Fraction(1, 2), "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6},
@@ -76,31 +48,24 @@ _FORMS = tuple(
         (rf"(?P<count>{'|'.join(_MULTIPLES)}) {_IN_ONE}", True),
         # 3x per year, three times yearly.
         (rf"(?P<count>{_CARDINAL})(?: times| ?x) {_IN_ONE}", True),
+        # 1 per year, 2/month, 3 x/week.
+        (rf"(?P<count>{_CARDINAL})(?: times| ?x)? ?(?:per|/) ?(?P<unit>{_NOUN})", True),
     )
 )
 """Forms, and whether the count says how often in one unit, rather than how many units lie between."""
 
-_SEPARATORS = re.compile(r"[\s_-]+")
-_PREFIXES = re.compile(r"^(bi|semi|tri) ")
 
+class EnglishPhrases:
+    """Phrases such as *every two weeks*, *3 times a year*, *six-monthly*, *7 days*.
 
-class EnglishWords:
-    """Words such as *monthly*, *every two weeks*, *3 times a year*, *as needed*.
-
-    Hyphens, underscores and runs of blanks are blanks; case does not matter.
+    Single words such as *monthly* are in a list.
     """
 
-    name = "english"
-    words: Mapping[str, int | Reason] = {
-        word: days for days, words in _WORDS.items() for word in words.split(", ")
-    }
+    name = "english phrases"
 
     def read(self, text: str) -> Reading:
-        plain = _PREFIXES.sub(r"\1", _SEPARATORS.sub(" ", text.casefold()))
-        if plain in self.words:
-            return self.words[plain]
         for form, several_in_one in _FORMS:
-            if match := form.fullmatch(plain):
+            if match := form.fullmatch(plain(text)):
                 count = _count(match["count"])
                 if several_in_one and count:
                     count = 1 / count

@@ -8,18 +8,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from .english import EnglishWords
+from .english import EnglishPhrases
 from .messages import N_
 from .vocabularies import (
     AS_NEEDED,
     LIVE,
     MAX_DAYS,
     NEVER,
-    CldFrequency,
-    EuFrequency,
     HdxDays,
     Iso8601,
-    Iso19115,
+    Lists,
     Reason,
     Vocabulary,
 )
@@ -46,14 +44,7 @@ __all__ = [
 
 ALWAYS_FRESH = frozenset({LIVE, NEVER, AS_NEEDED})
 
-VOCABULARIES: tuple[Vocabulary, ...] = (
-    HdxDays(),
-    EuFrequency(),
-    CldFrequency(),
-    Iso8601(),
-    Iso19115(),
-    EnglishWords(),
-)
+VOCABULARIES: tuple[Vocabulary, ...] = (HdxDays(), Lists(), Iso8601(), EnglishPhrases())
 """In order of precedence: the first that knows a text decides."""
 
 WORDS: Mapping[int, str] = {

@@ -1,22 +1,27 @@
-"""The vocabularies of update frequencies, as tables.
+"""The vocabularies of update frequencies.
 
 A vocabulary converts a text to a number of days, or to one of HDX's special numbers: ``LIVE`` (0),
-``NEVER`` (-1) and ``AS_NEEDED`` (-2). All tables use HDX's arithmetic: a month has 30 days, ten months
+``NEVER`` (-1) and ``AS_NEEDED`` (-2). All use HDX's arithmetic: a month has 30 days, ten months
 have 300, a year has 365. Periods are rounded up to whole days, since HDX's thresholds count days.
 
-Ambiguous words have the meaning that a vocabulary defines: *biannual* is twice a year (ISO 19115; every
-two years is *biennial*), *biweekly* every two weeks and *bimonthly* every two months (Dublin Core, EU).
-No vocabulary defines *triweekly*, *trimonthly* and *biyearly*, so they are not understood.
+Lists of terms are data: ``vocabularies.yaml``, which :class:`Lists` reads. The other vocabularies are
+patterns, which no list can hold.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import Enum
 from fractions import Fraction
+from functools import cache, lru_cache
 from math import ceil
-from typing import ClassVar, Protocol
+from pathlib import Path
+from typing import Any, Protocol
+from unicodedata import combining, normalize
+
+import yaml
 
 LIVE = 0
 NEVER = -1
@@ -40,14 +45,11 @@ class Reason(Enum):
 
 
 Reading = int | Reason | None
-Table = Mapping[str, int | Reason]
+Terms = Mapping[str, int | Reason]
 
 
 class Vocabulary(Protocol):
-    """A vocabulary of update frequencies. Other extensions can pass their own to ``parse``.
-
-    :ivar name: is stored with each frequency that it understands
-    """
+    """A vocabulary of update frequencies. Other extensions can pass their own to ``parse``."""
 
     name: str
 
@@ -71,32 +73,6 @@ def period(months: Fraction, seconds: Fraction) -> int | Reason:
     return ceil(years * 365 + rest * 30 + seconds / 86400) or Reason.OUT_OF_RANGE
 
 
-class Codes:
-    """A code list. A code can be written alone or as an IRI in one of the list's namespaces."""
-
-    name: str
-    spelled: ClassVar[Table]
-    """Days by code, in the list's own spelling."""
-    codes: ClassVar[Table]
-    """Days by code, in lower case."""
-    namespaces: tuple[str, ...] = ()
-    """Beginnings of the codes' IRIs, in lower case, without ``http://`` or ``https://``."""
-
-    def __init_subclass__(cls) -> None:
-        cls.codes = {code.casefold(): days for code, days in cls.spelled.items()}
-
-    def read(self, text: str) -> Reading:
-        return self.codes.get(self.code(text.casefold()))
-
-    def code(self, text: str) -> str:
-        scheme, separator, rest = text.partition("://")
-        if separator and scheme in {"http", "https"}:
-            for namespace in self.namespaces:
-                if rest.startswith(namespace):
-                    return rest[len(namespace) :].rstrip("/")
-        return text
-
-
 class HdxDays:
     """HDX's numbers of days, with 0 for live, -1 for never and -2 for as needed.
 
@@ -109,120 +85,6 @@ class HdxDays:
     def read(self, text: str) -> Reading:
         match = self.pattern.fullmatch(text)
         return int(match[1]) if match else None
-
-
-class EuFrequency(Codes):
-    """The EU Publications Office's authority table *Frequency*, which DCAT-AP asks for."""
-
-    name = "eu"
-    namespaces = (
-        "publications.europa.eu/resource/authority/frequency/",
-        "publications.europa.eu/mdr/authority/frequency/",  # its former URLs
-    )
-    spelled: ClassVar[Table] = {
-        "1MIN": 1,
-        "5MIN": 1,
-        "10MIN": 1,
-        "15MIN": 1,
-        "30MIN": 1,
-        "HOURLY": 1,
-        "BIHOURLY": 1,
-        "TRIHOURLY": 1,
-        "12HRS": 1,
-        "DAILY_2": 1,
-        "DAILY": 1,
-        "WEEKLY_5": 2,
-        "WEEKLY_3": 3,
-        "WEEKLY_2": 4,
-        "WEEKLY": 7,
-        "MONTHLY_3": 10,
-        "BIWEEKLY": 14,
-        "MONTHLY_2": 15,
-        "MONTHLY": 30,
-        "BIMONTHLY": 60,
-        "QUARTERLY": 90,
-        "ANNUAL_3": 120,
-        "ANNUAL_2": 180,
-        "ANNUAL": 365,
-        "BIENNIAL": 730,
-        "TRIENNIAL": 1095,
-        "QUADRENNIAL": 1460,
-        "QUINQUENNIAL": 1825,
-        "SEXENNIAL": 2190,
-        "DECENNIAL": 3650,
-        "BIDECENNIAL": 7300,
-        "TRIDECENNIAL": 10950,
-        "CONT": LIVE,
-        "UPDATE_CONT": LIVE,
-        "NEVER": NEVER,
-        "NOT_PLANNED": NEVER,
-        "AS_NEEDED": AS_NEEDED,
-        "IRREG": AS_NEEDED,
-        # "Provisional data": it describes the data and not how often they change.
-        "OP_DATPRO": Reason.UNSPECIFIED,
-        "OTHER": Reason.UNSPECIFIED,
-        "UNKNOWN": Reason.UNSPECIFIED,
-    }
-
-
-class CldFrequency(Codes):
-    """Dublin Core's Collection Description Frequency Namespace, ``http://purl.org/cld/freq/``."""
-
-    name = "cld"
-    namespaces = ("purl.org/cld/freq/",)
-    spelled: ClassVar[Table] = {
-        "continuous": LIVE,
-        "daily": 1,
-        "threeTimesAWeek": 3,
-        "semiweekly": 4,
-        "weekly": 7,
-        "threeTimesAMonth": 10,
-        "biweekly": 14,
-        "semimonthly": 15,
-        "monthly": 30,
-        "bimonthly": 60,
-        "quarterly": 90,
-        "threeTimesAYear": 120,
-        "semiannual": 180,
-        "annual": 365,
-        "biennial": 730,
-        "triennial": 1095,
-        "irregular": AS_NEEDED,
-        # Not in the namespace, yet what several national portals write.
-        "completelyIrregular": AS_NEEDED,
-    }
-
-
-class Iso19115(Codes):
-    """ISO 19115's code list MD_MaintenanceFrequencyCode, with INSPIRE's copy of it.
-
-    The IRIs differ from one catalogue to the next; each has the list's name before the code.
-    """
-
-    name = "iso19115"
-    pattern = re.compile(r"(?:https?://\S*)?maintenancefrequency(?:code)?[#/_.:](\w+)/?")
-    spelled: ClassVar[Table] = {
-        "continual": LIVE,
-        "daily": 1,
-        "weekly": 7,
-        "fortnightly": 14,
-        "semimonthly": 15,
-        "monthly": 30,
-        "quarterly": 90,
-        "biannually": 180,
-        "annually": 365,
-        "biennially": 730,
-        "asNeeded": AS_NEEDED,
-        "irregular": AS_NEEDED,
-        "notPlanned": NEVER,
-        # "At regular intervals", without saying which.
-        "periodic": Reason.UNSPECIFIED,
-        "unknown": Reason.UNSPECIFIED,
-    }
-
-    def code(self, text: str) -> str:
-        match = self.pattern.fullmatch(text.removeprefix("md_"))
-        return match[1] if match else text
 
 
 class Iso8601:
@@ -256,3 +118,120 @@ class Iso8601:
             part["years"] * 12 + part["months"],
             days * 86400 + minutes * 60 + part["seconds"],
         )
+
+
+class UnreadableVocabularies(ValueError):
+    """The file of vocabularies is malformed."""
+
+
+@dataclass(slots=True)
+class TermList:
+    """A vocabulary that is a list of terms, with its sources."""
+
+    name: str
+    title: str
+    sources: Sequence[str]
+    kind: str
+    """``words`` are read however people write them, see :func:`plain`; ``codes`` only in any case."""
+    terms: Terms
+    """Days by term, in the list's own spelling."""
+    iris: Sequence[str] = ()
+    """Beginnings of the codes' IRIs without ``http://`` and ``https://``; ``*`` is any text."""
+    note: str = ""
+    _days: Terms = field(init=False)
+    _iri: re.Pattern[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        if self.kind not in _WRITTEN:
+            raise ValueError(f"the kind {self.kind!r} is none of {list(_WRITTEN)}")
+        self._days = {_WRITTEN[self.kind](term): days for term, days in self.terms.items()}
+        beginnings = (re.escape(iri.casefold()).replace(r"\*", r"\S*") for iri in self.iris)
+        self._iri = re.compile(rf"(?:https?://)?(?:{'|'.join(beginnings)})([\w-]+)/?")
+
+    def read(self, text: str) -> Reading:
+        key = _WRITTEN[self.kind](text)
+        match = self._iri.fullmatch(key) if self.iris else None
+        return self._days.get(match[1] if match else key)
+
+
+class Lists:
+    """The lists of the file as one vocabulary: the first list that has a term decides."""
+
+    name = "lists"
+
+    def read(self, text: str) -> Reading:
+        readings = (each.read(text) for each in term_lists().values())
+        return next((reading for reading in readings if reading is not None), None)
+
+
+FILE = Path(__file__).with_name("vocabularies.yaml")
+_SPECIAL: Terms = {
+    "live": LIVE,
+    "never": NEVER,
+    "as needed": AS_NEEDED,
+    "unspecified": Reason.UNSPECIFIED,
+}
+
+
+@cache
+def term_lists() -> Mapping[str, TermList]:
+    """Return the lists of the file by name, in order of precedence. The first call reads the file."""
+    return {each.name: each for each in read_file(FILE)}
+
+
+def read_file(path: Path) -> list[TermList]:
+    """Read the lists of a file of vocabularies.
+
+    :raises UnreadableVocabularies: the file is malformed
+    """
+    # The loader in C takes a tenth of the time.
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    lists: list[TermList] = []
+    place = str(path)
+    try:
+        with path.open(encoding="utf-8") as file:
+            entries = yaml.load(file, loader)["vocabularies"]
+        for entry in entries:
+            place = f"{entry['name']} in {path}"
+            lists.append(TermList(**{**entry, "terms": _terms(entry["terms"])}))
+    except (yaml.YAMLError, AttributeError, KeyError, TypeError, ValueError) as error:
+        raise UnreadableVocabularies(
+            f"Cannot read the vocabulary of update frequencies {place}: {type(error).__name__}: {error}. "
+            "Correct the file, or install the extension anew."
+        ) from error
+    return lists
+
+
+def _terms(by_meaning: Mapping[Any, object]) -> Terms:
+    """Return the days by term of a list, whose entry in the file has terms by meaning."""
+    found: dict[str, int | Reason] = {}
+    for meaning, texts in by_meaning.items():
+        days: int | Reason = _SPECIAL.get(meaning, meaning)
+        if meaning not in _SPECIAL and not (type(meaning) is int and 0 < meaning <= MAX_DAYS):
+            raise ValueError(f"{meaning!r} is neither 1 to {MAX_DAYS} days nor in {list(_SPECIAL)}")
+        for term in (text.strip() for text in str(texts).split(",")):
+            if not term or found.setdefault(term, days) != days:
+                raise ValueError(f"the term {term!r} of {meaning!r} is empty, or means two things")
+    return found
+
+
+_LETTERS = str.maketrans({"æ": "a", "ø": "o", "œ": "o", "ł": "l", "đ": "d"})
+_TWO_FOR_ONE = re.compile("a[ae]+|[ou]e")
+_SEPARATORS = re.compile(r"[\s_().,;:'\u2019\u2010-\u2014-]+")
+_PREFIXES = re.compile("^(bi|semi|tri) ")
+
+
+@lru_cache
+def plain(text: str) -> str:
+    """Return words without differences that mean nothing: case, accents, hyphens and final punctuation.
+
+    ``ae``, ``oe``, ``ue`` and ``aa`` stand for ``ä``, ``ö``, ``ü`` and ``å``.
+    """
+    letters = normalize("NFD", text.casefold().translate(_LETTERS))
+    bare = "".join(letter for letter in letters if not combining(letter))
+    short = _TWO_FOR_ONE.sub(lambda two: two[0][0], bare)
+    return _PREFIXES.sub(r"\1", _SEPARATORS.sub(" ", short).rstrip())
+
+
+_WRITTEN: Mapping[str, Callable[[str], str]] = {"words": plain, "codes": str.casefold}
+"""How the terms of a kind of list are compared."""

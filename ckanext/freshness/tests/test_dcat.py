@@ -14,7 +14,7 @@ from rdflib import Graph, Literal, URIRef
 from rdflib.namespace import DCTERMS, RDF, XSD
 
 from ckanext.freshness import dcat
-from ckanext.freshness.aging.vocabularies import EuFrequency
+from ckanext.freshness.aging.vocabularies import term_lists
 
 EU = "http://publications.europa.eu/resource/authority/frequency/"
 
@@ -103,7 +103,7 @@ def statement(dataset: dict[str, Any], predicate: URIRef) -> Any:
 
 def test_all_our_words_are_the_authoritys() -> None:
     for days, name in dcat.FREQUENCIES.items():
-        assert EuFrequency().read(f"{EU}{name}") == days
+        assert term_lists()["eu"].read(f"{EU}{name}") == days
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from ckanext.freshness.aging.frequency import AS_NEEDED, VOCABULARIES, Frequency, Reason, parse
+from ckanext.freshness.aging.vocabularies import read_file
 from ckanext.freshness.checking.content import ContentLimits, Unreadable
 from ckanext.freshness.harvesting.record import CurrentRecords, Sighting
 from ckanext.freshness.harvesting.sources import CrawlEnd
@@ -31,15 +32,20 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-def example(label: str) -> dict[str, Any]:
-    """What the code of a section defines."""
+def blocks(label: str, language: str) -> list[str]:
+    """The code of a section."""
     page = PAGE.read_text(encoding="utf-8")
     section = page[page.index(f".. _{label}:\n") :].partition("\n.. _")[0]
-    blocks = re.findall(r"^\.\. code-block:: python\n\n((?:   .*\n|\n)+)", section, re.M)
+    found = re.findall(rf"^\.\. code-block:: {language}\n\n((?:   .*\n|\n)+)", section, re.M)
+    assert found
+    return [textwrap.dedent(block) for block in found]
+
+
+def example(label: str) -> dict[str, Any]:
+    """What the code of a section defines."""
     names: dict[str, Any] = {"__name__": label}
-    for block in blocks:
-        exec(compile(textwrap.dedent(block), label, "exec", dont_inherit=True), names)
-    assert blocks
+    for block in blocks(label, "python"):
+        exec(compile(block, label, "exec", dont_inherit=True), names)
     return names
 
 
@@ -58,9 +64,11 @@ def client() -> Client:
         ("X", Reason.NOT_UNDERSTOOD),
     ],
 )
-def test_the_vocabulary(text: str, read: int | Reason) -> None:
-    codes = example("add-vocabulary")["SdmxFrequency"]()
-    found = parse(text, (codes, *VOCABULARIES))
+def test_the_vocabulary(tmp_path: Path, text: str, read: int | Reason) -> None:
+    (block,) = blocks("add-vocabulary", "yaml")
+    file = tmp_path / "vocabularies.yaml"
+    file.write_text(block, encoding="utf-8")
+    found = parse(text, (*read_file(file), *VOCABULARIES))
     assert (found.days if isinstance(found, Frequency) else found.reason) == read
 
 

@@ -111,6 +111,7 @@ def test_the_source_distribution_has_every_file_of_a_checkout(built: Path) -> No
 @pytest.mark.parametrize(
     "pattern",
     [
+        "ckanext/freshness/aging/vocabularies.yaml",
         "ckanext/freshness/config_declaration.yaml",
         "ckanext/freshness/migration/freshness/alembic.ini",
         "ckanext/freshness/migration/freshness/env.py",

@@ -1,0 +1,281 @@
+"""The lists of update frequencies in vocabularies.yaml: what holds for all, and what people really wrote."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from unicodedata import combining, normalize
+
+import pytest
+import yaml
+
+from ckanext.freshness.aging.frequency import (
+    AS_NEEDED,
+    LIVE,
+    NEVER,
+    VOCABULARIES,
+    Frequency,
+    Reason,
+    parse,
+)
+from ckanext.freshness.aging.vocabularies import (
+    FILE,
+    TermList,
+    UnreadableVocabularies,
+    read_file,
+    term_lists,
+)
+
+NOTHING = Reason.UNSPECIFIED
+UNKNOWN = Reason.NOT_UNDERSTOOD
+
+LISTS = term_lists()
+AMBIGUOUS = yaml.safe_load(FILE.read_text(encoding="utf-8"))["ambiguous"]
+EU_LABELS = json.loads(
+    (FILE.parents[1] / "reporting" / "eu_vocabularies.json").read_text(encoding="utf-8")
+)["frequency"]
+
+EARLIER = {"R/PT1S"}
+"""Terms that a later vocabulary reads otherwise: ISO 8601 reads every second, which is daily in HDX's days."""
+
+
+def outcome(value: object) -> int | Reason:
+    result = parse(value)
+    return result.days if isinstance(result, Frequency) else result.reason
+
+
+def in_any_case(text: str) -> Iterator[str]:
+    yield from (text, text.upper(), text.lower(), f"  {text}\t\n", f"\u00a0{text}")
+
+
+def written(each: TermList, term: str) -> Iterator[str]:
+    """Yield the ways in which people write a term of a list."""
+    yield from in_any_case(term)
+    for beginning in each.iris:
+        iri = beginning.replace("*", "resource/") + term
+        yield from in_any_case(f"http://{iri}")
+        yield from (f"https://{iri}", f"http://{iri}/")
+    if each.kind == "words":
+        yield from (f"{term}.", term.replace(" ", "-"), term.replace(" ", "_"), term.title())
+        yield "".join(one for one in normalize("NFD", term) if not combining(one))
+        yield re.sub("[äöüå]", lambda letter: AS_TWO[letter[0]], term)
+
+
+AS_TWO = {"ä": "ae", "ö": "oe", "ü": "ue", "å": "aa"}
+
+
+@pytest.mark.parametrize("each", LISTS.values(), ids=LISTS)
+def test_a_term_has_its_meaning_in_every_way_to_write_it(each: TermList) -> None:
+    wrong = {
+        text: found
+        for term, meaning in each.terms.items()
+        for text in written(each, term)
+        if (found := outcome(text)) != meaning
+    }
+    assert wrong == {}
+
+
+def test_no_term_has_two_meanings() -> None:
+    readers = [*LISTS.values(), *VOCABULARIES]
+    terms = {term for each in LISTS.values() for term in each.terms}
+    meanings = {term: {reader.read(term) for reader in readers} - {None} for term in terms}
+    assert {term for term, found in meanings.items() if len(found) > 1} == EARLIER
+
+
+def test_ambiguous_words_are_not_understood() -> None:
+    texts = [text for word in AMBIGUOUS for text in in_any_case(word)]
+    assert {text: outcome(text) for text in texts} == dict.fromkeys(texts, UNKNOWN)
+
+
+def test_codes_are_not_read_as_words() -> None:
+    texts = ("DAILY 2", "WEEKLY-3", "12 HRS", "OP_DATPRO.", "1min.")
+    assert {text: outcome(text) for text in texts} == dict.fromkeys(texts, UNKNOWN)
+
+
+@pytest.mark.parametrize("each", LISTS.values(), ids=LISTS)
+def test_a_list_names_its_source(each: TermList) -> None:
+    assert each.title
+    assert each.sources
+    assert all(re.match(r"https?://[a-z]", source) for source in each.sources)
+
+
+@pytest.mark.parametrize("each", LISTS.values(), ids=LISTS)
+def test_the_meanings_of_a_list_are_those_of_the_eu_in_their_order(each: TermList) -> None:
+    days = [days for days in each.terms.values() if isinstance(days, int) and days > 0]
+    assert days == sorted(days)
+    assert set(each.terms.values()) <= set(LISTS["eu"].terms.values())
+
+
+def test_names_are_unique() -> None:
+    assert [each.name for each in read_file(FILE)] == list(LISTS)
+
+
+# What others say about the same terms.
+
+
+@pytest.mark.parametrize("language", ["en"])
+def test_a_label_of_the_eu_means_what_its_code_means(language: str) -> None:
+    labels = {labels[language]: outcome(code) for code, labels in EU_LABELS.items()}
+    assert {label: outcome(label) for label in labels} == labels
+
+
+@pytest.mark.parametrize(
+    "code", [code for each in LISTS.values() if each.kind == "codes" for code in each.terms]
+)
+def test_a_code_of_several_words_means_what_they_mean(code: str) -> None:
+    words = re.sub("([A-Z])", r" \1", code) if re.match("[a-z]+[A-Z]", code) else code
+    assert outcome(words) in (outcome(code), UNKNOWN)
+
+
+STANDARDS = "http://standards.iso.org/iso/19115/resources/Codelists/cat/codelists.xml#"
+GMX = "http://www.isotc211.org/2005/resources/Codelist/gmxCodelists.xml#"
+INSPIRE = "http://inspire.ec.europa.eu/metadata-codelist/MaintenanceFrequency/"
+MOBILITY = "https://w3id.org/mobilitydcat-ap/update-frequency/"
+OP = "http://publications.europa.eu/"
+
+REAL: dict[str, int | Reason] = {
+    # The EU's table, also at its former addresses.
+    "CONT": LIVE,
+    "15MIN": 1,
+    "WEEKLY_5": 2,
+    "BIWEEKLY": 14,
+    "ANNUAL_2": 180,
+    "QUADRENNIAL": 1460,
+    "OP_DATPRO": NOTHING,
+    f"{OP}resource/authority/frequency/BIMONTHLY": 60,
+    f"{OP}mdr/authority/frequency/MONTHLY_3": 10,
+    f"{OP}mdr/resource/authority/frequency/IRREG": AS_NEEDED,
+    f"{OP}mdr/resource/authority/frequency/skos/frequencies-skos.rdf#DECENNIAL": 3650,
+    f"{OP}resource/authority/frequency#NOT_PLANNED": NEVER,
+    # Dublin Core and Project Open Data.
+    "http://purl.org/cld/freq/threeTimesAYear": 120,
+    "http://purl.org/cld/freq/semimonthly": 15,
+    "completelyIrregular": AS_NEEDED,
+    "R/PT1S": LIVE,
+    "R/P0.33W": 3,
+    # ISO 19115, with and without the list's name.
+    f"{STANDARDS}monthly": 30,
+    f"{STANDARDS}asNeeded": AS_NEEDED,
+    f"{STANDARDS}MD_MaintenanceFrequencyCode_fortnightly": 14,
+    f"{GMX}MD_MaintenanceFrequencyCode_continual": LIVE,
+    f"{GMX}quarterly": 90,
+    f"{GMX}MD_ScopeCode_dataset": UNKNOWN,
+    f"{INSPIRE}biannually": 180,
+    f"{INSPIRE}periodic": NOTHING,
+    "MD_MaintenanceFrequencyCode_notPlanned": NEVER,
+    "quartely": 90,
+    "userDefined": NOTHING,
+    "2annually": 730,
+    # mobilityDCAT-AP and EML.
+    f"{MOBILITY}5min": 1,
+    f"{MOBILITY}24h": 1,
+    f"{MOBILITY}3-months": 90,
+    f"{MOBILITY}6-months": 180,
+    f"{MOBILITY}less-than-yearly": NOTHING,
+    "unkown": NOTHING,
+    "otherMaintenancePeriod": NOTHING,
+    # data.gouv.fr and dane.gov.pl.
+    "semidaily": 1,
+    "threeTimesADay": 1,
+    "severalTimesADay": 1,
+    "fiveTimesAWeek": 2,
+    "fourTimesAWeek": 2,
+    "fortnighly": 14,
+    "punctual": AS_NEEDED,
+    "everyHalfYear": 180,
+    "notApplicable": NOTHING,
+    # English forms.
+    "Weekdays": 2,
+    "1 per year": 365,
+    "2 per month": 15,
+    "4/year": 90,
+    "monthly.": 30,
+    "Bi-Weekly": 14,
+    "Half-yearly": 180,
+    "near-realtime": LIVE,
+    "Streaming (Real Time)": LIVE,
+    "non-regular": AS_NEEDED,
+    "Not Updated (Historical Only)": NEVER,
+    "Multiple Times per Hour": 1,
+    "Quinquennially": 1825,
+    "Less frequent than yearly": NOTHING,
+    # Not to be guessed.
+    "mai": UNKNOWN,
+    "-7 days": UNKNOWN,
+    "monthly?": UNKNOWN,
+    "every 1.5 years": UNKNOWN,
+    "monthly, weekly": UNKNOWN,
+}
+"""Values of catalogues, and their days. They find a wrong line in the file."""
+
+
+@pytest.mark.parametrize(("text", "expected"), REAL.items())
+def test_what_people_wrote(text: str, expected: int | Reason) -> None:
+    assert outcome(text) == expected
+
+
+def test_every_list_has_a_value_that_people_wrote() -> None:
+    readers = {
+        name for name, each in LISTS.items() if any(each.read(text) is not None for text in REAL)
+    }
+    assert readers == set(LISTS)
+
+
+# The file.
+
+ENTRY = """
+vocabularies:
+  - name: seasons
+    title: Seasons
+    sources: [https://example.org]
+    kind: words
+    terms:
+      92: each season
+      never: once
+"""
+
+
+def test_a_list_of_ones_own(tmp_path: Path) -> None:
+    file = tmp_path / "own.yaml"
+    file.write_text(ENTRY, encoding="utf-8")
+    (seasons,) = read_file(file)
+    assert [seasons.read(text) for text in ("Each Season", "once", "winter")] == [92, NEVER, None]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("vocabularies", "lists", "KeyError: 'vocabularies'"),
+        ("kind: words", "kind: word", "seasons .*the kind 'word' is none of"),
+        ("title: Seasons", "", "seasons .*title"),
+        ("title", "titel", "seasons .*titel"),
+        ("never: once", "nevr: once", "seasons .*'nevr' is neither 1 to 36525 days nor in"),
+        ("92", "36526", "seasons .*36526 is neither"),
+        ("92", "0", "seasons .*0 is neither"),
+        ("92", "yes", "seasons .*True is neither"),
+        ("each season", "each season, , summer", "seasons .*'' of 92 is empty"),
+        ("once", "each season", "seasons .*'each season' .*means two things"),
+        ("kind: words", "kind: [words", "line 7"),
+    ],
+)
+def test_a_malformed_file_is_an_error(tmp_path: Path, old: str, new: str, message: str) -> None:
+    file = tmp_path / "malformed.yaml"
+    file.write_text(ENTRY.replace(old, new), encoding="utf-8")
+    with pytest.raises(UnreadableVocabularies, match=message) as caught:
+        read_file(file)
+    assert str(file) in str(caught.value)
+
+
+def test_the_file_is_read_at_the_first_value_only() -> None:
+    code = (
+        "from ckanext.freshness.aging.frequency import parse\n"
+        "from ckanext.freshness.aging.vocabularies import term_lists as lists\n"
+        "print(lists.cache_info().misses, parse('monthly').days, parse('weekly').days)\n"
+        "print(lists.cache_info().misses)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["0", "30", "7", "1"]
