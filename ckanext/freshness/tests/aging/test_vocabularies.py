@@ -117,7 +117,7 @@ def test_names_are_unique() -> None:
 # What others say about the same terms.
 
 
-@pytest.mark.parametrize("language", ["en"])
+@pytest.mark.parametrize("language", ["en", "de", "fr", "es"])
 def test_a_label_of_the_eu_means_what_its_code_means(language: str) -> None:
     labels = {labels[language]: outcome(code) for code, labels in EU_LABELS.items()}
     assert {label: outcome(label) for label in labels} == labels
@@ -203,14 +203,92 @@ REAL: dict[str, int | Reason] = {
     "Multiple Times per Hour": 1,
     "Quinquennially": 1825,
     "Less frequent than yearly": NOTHING,
+    # Words of national portals, with and without their accents.
+    "Täglich": 1,
+    "jaehrlich": 365,
+    "Unregelmässig": AS_NEEDED,
+    "Alle zwei Wochen": 14,
+    "Zweimal im Monat": 15,
+    "keine Angabe": NOTHING,
+    "Quotidienne": 1,
+    "Trimestrielle": 90,
+    "Trimensuel": 10,
+    "Bihebdomadaire": 4,
+    "Temps réel": LIVE,
+    "Ponctuelle": AS_NEEDED,
+    "Quincenal": 14,
+    "Bimensual": 15,
+    "Bimestral": 60,
+    "Cuatrimestral": 120,
+    "No previsto": NEVER,
+    "Tre volte all\u2019anno": 120,
+    "Semestrale": 180,
+    "Quinzenal": 14,
+    "Não planeado": NEVER,
+    "1 x per half jaar": 180,
+    "Maandelijks": 30,
+    "Niet gepland": NEVER,
+    "Veckovis": 7,
+    "Varannan månad": 60,
+    "vart 10:e år": 3650,
+    "Månedlig": 30,
+    "annakvart år": 730,
+    "aarligt": 365,
+    "uregelmæssigt": AS_NEEDED,
+    "Opdateres løbende": LIVE,
+    "Neljännesvuosittain": 90,
+    "tarvittaessa": AS_NEEDED,
+    "co pol roku": 180,
+    "miesięczna": 30,
+    "čtvrtletní": 90,
+    "nepravidelna": AS_NEEDED,
+    "săptămânal": 7,
+    "actualizare continuă": LIVE,
+    "ΕΤΗΣΙΑ": 365,
+    "δεκαπενθήμερη": 15,
+    "Setmanalment": 7,
+    "Sense planificar": NEVER,
+    "Hiruhilero": 90,
+    "Urtekoa": 365,
     # Not to be guessed.
     "mai": UNKNOWN,
+    "Bilunar": UNKNOWN,
+    "kahdesti kuussa": UNKNOWN,
     "-7 days": UNKNOWN,
     "monthly?": UNKNOWN,
     "every 1.5 years": UNKNOWN,
     "monthly, weekly": UNKNOWN,
 }
 """Values of catalogues, and their days. They find a wrong line in the file."""
+
+
+COMMON = """
+german täglich wöchentlich monatlich vierteljährlich halbjährlich jährlich unregelmäßig unbekannt
+french quotidien hebdomadaire mensuel trimestriel semestriel annuel irrégulier inconnu
+spanish diario semanal mensual trimestral semestral anual irregular desconocido
+italian quotidiano settimanale mensile trimestrale semestrale annuale irregolare sconosciuto
+portuguese diário semanal mensal trimestral semestral anual irregular desconhecido
+dutch dagelijks wekelijks maandelijks driemaandelijks halfjaarlijks jaarlijks onregelmatig onbekend
+swedish dagligen veckovis månatligen kvartalsvis halvårs årligen oregelbundet okänd
+norwegian daglig ukentlig månedlig kvartalsvis halvårlig årlig uregelmessig ukjent
+danish dagligt ugentligt månedligt kvartalsvis halvårligt årligt uregelmæssig ubekendt
+finnish päivittäin viikoittain kuukausittain neljännesvuosittain puolivuotinen vuotuinen tarvittaessa tuntematon
+polish codziennie co-tydzień co-miesiąc co-kwartał co-pół-roku co-rok nieregularny nieznany
+czech denní týdenní měsíční čtvrtletní pololetní roční nepravidelný neznámý
+romanian zilnic săptămânal lunar trimestrial semestrial anual neregulat necunoscut
+greek ημερήσια εβδομαδιαία μηνιαία τριμηνιαία εξαμηνιαία ετήσια μη-τακτική άγνωστη
+catalan diària setmanal mensual trimestral semestral anual irregular desconegut
+basque egunero astero hilero hiruhilero seihilero urtero
+"""
+"""By language, what is written most for every day, week, month, quarter, half year, year and so on."""
+
+
+@pytest.mark.parametrize("row", COMMON.strip().splitlines(), ids=lambda row: row.split()[0])
+def test_the_common_words_of_a_language(row: str) -> None:
+    language, *words = row.split()
+    expected = [1, 7, 30, 90, 180, 365, AS_NEEDED, NOTHING][: len(words)]
+    assert [LISTS[language].read(word) for word in words] == expected
+    assert [outcome(word) for word in words] == expected
 
 
 @pytest.mark.parametrize(("text", "expected"), REAL.items())
