@@ -1,192 +1,321 @@
-"""Checks: ours, hdx-data-freshness 2.0.0, and the floor of bare aiohttp below both, in one run.
+"""Checks: ours, hdx-data-freshness 2.0.0 and bare aiohttp, and the choice among a million resources.
 
-All three ask the project's own file server, which runs in a process of its own. HDX's retrieval is
-called as its ``check_urls`` calls it, in an environment of its own; the floor has neither rules nor
-database. Ratios count: they are of CPU time for ``first`` and ``second``, of speed elsewhere. All are
-warm when they are measured, take turns, and the median of several times counts.
-
-``first`` and ``second`` hold whole runs of ours, on a site with its database, against HDX's retrieval
-alone: ``ours_cpu_ms`` is all but the updates of the index, which are ``index_cpu_ms``; ``engine_cpu_ms``
-is what the visits alone take.
+All ask a file server that runs in a process of its own. Ours is a whole run on a site with its database,
+without its updates of the index; HDX's is its retrieval alone, called as its ``check_urls`` calls it, in an
+environment of its own; aiohttp sends conditional requests and hashes, without rules or database. All are
+warm when they are measured.
 """
 
 from __future__ import annotations
 
-import argparse
+import asyncio
+import hashlib
 import json
+import random
 import statistics
 import subprocess
-import sys
 import time
-from collections.abc import Callable, Sequence
+import venv
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
 from typing import Any
 
-from benchmarks._check_floor import Floor
-from benchmarks._check_ours import RATE, REPEATS, Ours, addresses, by_host
-from benchmarks._check_retrieval import peer_python, retrieval
-from ckanext.freshness.checking.decisions import CheckResult, Outcome
-from ckanext.freshness.tests.servers.bench_files import Behaviour, File, spawn
-from ckanext.freshness.web.event_loop import run
-from ckanext.freshness.web.exchange import Limits
-from ckanext.freshness.web.hosts import HostPolicy
+from benchmarks.measure import ROOT, Remote, Result, Taken, timed
+from benchmarks.servers import File, FileHost, addresses
 
-HURRIED = Limits(connect=2, read=1, total=5, attempts=2, backoff=(0.2,), jitter=0)
-BIG = 2 << 30
-
-
-def main() -> None:
-    options = _parser().parse_args()
-    bench = Bench(quiet=options.json)
-    result = bench.run(options.parts or list(PARTS), peer=not options.no_peer)
-    if options.json:
-        print(json.dumps(result, indent=2))
-    else:
-        _print(result)
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="./dev bench check", description=__doc__)
-    parser.add_argument(
-        "parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}; default: all"
-    )
-    parser.add_argument("--json", action="store_true", help="figures as JSON")
-    parser.add_argument("--no-peer", action="store_true", help="leave HDX's retrieval out")
-    return parser
-
-
-class Bench:
-    """The parts; see :data:`PARTS`."""
-
-    def __init__(self, *, quiet: bool) -> None:
-        self._quiet = quiet
-        self._peer = True
-
-    def say(self, words: str) -> None:
-        print(words, file=sys.stderr if self._quiet else sys.stdout, flush=True)
-
-    def run(self, parts: Sequence[str], *, peer: bool) -> dict[str, Any]:
-        self._peer = peer
-        result: dict[str, Any] = {}
-        for name in parts:
-            if name not in PARTS:
-                raise SystemExit(f"There is no part {name!r}, only {', '.join(PARTS)}.")
-            result |= PARTS[name](self)
-        return result
-
-    def retrieval(self) -> dict[str, Any]:
-        """Return CPU time and bytes of a first run and of a second one, after some files have changed."""
-        return retrieval(self.say, peer=self._peer)
-
-    def clean(self) -> dict[str, Any]:
-        """Return the URLs a second of healthy hosts."""
-        return {"clean": self._speed("clean", lambda _: None)}
-
-    def mixed(self) -> dict[str, Any]:
-        """Return the URLs a second if 5 % hang, 5 % are missing, and 10 % refuse conditional requests."""
-        kinds = {
-            7: Behaviour.HANG,
-            11: Behaviour.MISSING,
-            3: Behaviour.REFUSE,
-            13: Behaviour.REFUSE,
-        }
-        return {"mixed": self._speed("mixed", kinds.get)}
-
-    def _speed(self, name: str, behaviour: Callable[[int], Behaviour | None]) -> dict[str, float]:
-        hosts, each = addresses(100), 20
-        # Which of a host's files misbehave differs from host to host.
-        paths = {(h, one): f"/{h}-{one}.csv" for one in range(each) for h in range(len(hosts))}
-        behaviours = {
-            path: kind for (h, one), path in paths.items() if (kind := behaviour((h + one) % each))
-        }
-        with spawn({path: File(1024) for path in paths.values()}, hosts, latency=0.05) as host:
-            urls = [f"http://{hosts[h]}:{host.port}{path}" for (h, _), path in paths.items()]
-            ours, floor = Ours(HostPolicy(2, RATE), HURRIED), Floor()
-            ours.visit(urls)
-            run(floor.visit(by_host(urls), HURRIED, per_host=2))
-            host.ask("behave", behaviours)
-            seconds: dict[str, list[float]] = {"ours": [], "floor": []}
-            for _ in range(REPEATS):
-                self.say(f"{name}: ours")
-                before = time.perf_counter()
-                found = ours.visit(urls)
-                seconds["ours"].append(time.perf_counter() - before)
-                self._judge(found, behaviours)
-                self.say(f"{name}: floor")
-                before = time.perf_counter()
-                run(floor.visit(by_host(urls), HURRIED, per_host=2))
-                seconds["floor"].append(time.perf_counter() - before)
-        best = {subject: statistics.median(one) for subject, one in seconds.items()}
-        return {
-            "urls_per_s": len(urls) / best["ours"],
-            "floor_urls_per_s": len(urls) / best["floor"],
-            "floor_ratio": best["floor"] / best["ours"],
-        }
-
-    def _judge(self, found: Sequence[CheckResult], behaviours: dict[str, Behaviour]) -> None:
-        """Raise SystemExit if a healthy file is reported as broken, or a broken one as healthy."""
-        for finding in found:
-            path = "/" + finding.resource.url.partition("://")[2].partition("/")[2]
-            kind = behaviours.get(path)
-            bad = kind in (Behaviour.HANG, Behaviour.MISSING)
-            if (finding.outcome is Outcome.ERROR) is not bad:
-                raise SystemExit(f"Wrong of a file that is to {kind}: {finding}")
-
-    def big_file(self) -> dict[str, Any]:
-        """Return seconds and memory for one file of 2 GiB, each subject in a process of its own."""
-        found: dict[str, list[dict[str, Any]]] = {"ours": [], "floor": []}
-        with spawn({"/big.csv": File(BIG)}, addresses(1)) as host:
-            url = f"http://{addresses(1)[0]}:{host.port}/big.csv"
-            for _ in range(REPEATS):
-                for subject, runs in found.items():
-                    self.say(f"big file: {subject}")
-                    command = [sys.executable, "-m", "benchmarks._check_big", subject, url]
-                    runs.append(json.loads(subprocess.check_output(command)))
-        hashes = {one["hash"] for runs in found.values() for one in runs}
-        if len(hashes) != 1:
-            raise SystemExit(f"The hashes of one file differ: {hashes}")
-        ours, floor = (
-            statistics.median(one["seconds"] for one in found[subject]) for subject in found
-        )
-        return {
-            "big_file": {
-                "seconds": ours,
-                "extra_mb": max(one["extra_mb"] for one in found["ours"]),
-                "floor_extra_mb": max(one["extra_mb"] for one in found["floor"]),
-                "floor_ratio": floor / ours,
-            }
-        }
-
-    def full_size(self) -> dict[str, Any]:
-        """Return the figures of a catalogue of HDX's size, without requests and index."""
-        from benchmarks import _check_full
-
-        peer = (lambda: peer_python(self.say)) if self._peer else None
-        return {"full_size": _check_full.measure(self.say, addresses(_check_full.HOSTS), peer)}
-
-    def queue(self) -> dict[str, Any]:
-        """Compare two and four background workers with one."""
-        from benchmarks import _check_full, _check_queue
-
-        return {"queue": _check_queue.measure(self.say, addresses(_check_full.HOSTS))}
-
-
-PARTS: dict[str, Callable[[Bench], dict[str, Any]]] = {
-    "retrieval": Bench.retrieval,
-    "clean": Bench.clean,
-    "mixed": Bench.mixed,
-    "big_file": Bench.big_file,
-    "full_size": Bench.full_size,
-    "queue": Bench.queue,
+PEER = ("hdx-data-freshness==2.0.0", "hdx-python-database==1.2.3")
+"""Later versions of the second give tables other names than the first expects."""
+PEER_HOME = ROOT / ".dev" / "peers" / "hdx-data-freshness"
+HOSTS, REPEATS = 400, 3
+MILLION = 1_000_000
+OPTIONS = {
+    "ckanext.freshness.allowed_networks": "127.0.0.0/8",
+    "ckanext.freshness.requests_per_second": "50",
+    "ckanext.freshness.check.confirm_after": "0.5",
+    "ckanext.freshness.check.policy": "hdx",
 }
-"""Each gives one key of the result or more. A part that needs a site (``full_size``, two workers)
-joins here, and loads CKAN in its own function: the others are to be measured without it."""
+GOALS = (0.65, 0.95)
+"""Of the processor time of HDX's retrieval, in a first and in a second run."""
+
+Say = Callable[[str], None]
+Run = Callable[[], float]
+"""A run over all URLs; returns its processor seconds."""
 
 
-def _print(result: dict[str, Any]) -> None:
-    for name, figures in result.items():
-        shown = ", ".join(f"{key} {value:.3f}" for key, value in figures.items())
-        print(f"{name:10} {shown}")
+def measure(say: Say, size: int = 2_000, choice: int = MILLION) -> Iterator[Result]:
+    """Yield the costs of two runs over ``size`` files, the rate over them, and the cost of a choice."""
+    found: dict[str, list[list[float]]] = defaultdict(list)
+    subjects: dict[str, Callable[[list[str]], Run]] = {"aiohttp": _floor, "HDX": _hdx}
+    with Remote(CheckedSite, options=OPTIONS) as site:
+        subjects["ours"] = lambda urls: _ours(site, urls)
+        for _ in range(REPEATS):
+            for name, subject in subjects.items():
+                say(f"two runs: {name}")
+                found[name].append(_two_runs(subject, size))
+        for number, (run, goal) in enumerate(zip(("first", "second"), GOALS, strict=True)):
+            ours, hdx, bare = (
+                statistics.median(two[number] for two in found[name])
+                for name in ("ours", "HDX", "aiohttp")
+            )
+            yield Result(f"{run} run", ours, "HDX's retrieval", hdx, goal)
+            yield Result(f"{run} run", ours, "aiohttp", bare)
+        yield _rate(say, size)
+        say(f"choosing among {choice} resources")
+        site.call("write_known", choice)
+        taken = site.measure("choose")[1]
+        yield Result("choice among a million", taken.cpu + taken.postgres, goal=30.0)
+        yield Result("its memory", taken.extra_mb, goal=200.0, unit="MB")
 
 
-if __name__ == "__main__":
-    main()
+def _two_runs(subject: Callable[[list[str]], Run], size: int) -> list[float]:
+    """Return the processor seconds of a first run, and of a second one after some files have changed.
+
+    Half of the files have validators; of the others, a fifth differs at each download.
+    """
+    chance = random.Random(2026)
+    files = {
+        f"/{number}.csv": File(chance.randint(1024, 50 * 1024), number % 2 == 0, number % 10 == 1)
+        for number in range(size)
+    }
+    hosts = addresses(HOSTS)
+    with Remote(FileHost, files, hosts) as server:
+        port = server.call("port")
+        run = subject([f"http://{hosts[n % HOSTS]}:{port}{path}" for n, path in enumerate(files)])
+        first = run()
+        server.call("change", [path for n, path in enumerate(files) if n % 100 in (0, 3)])
+        return [first, run()]
+
+
+# Ours
+
+
+def _ours(site: Remote, urls: list[str]) -> Run:
+    site.call("make", urls)
+    days = iter((0, 2))
+
+    def run() -> float:
+        index_seconds, taken = site.measure("run", next(days))
+        return float(taken.cpu - index_seconds)
+
+    return run
+
+
+class CheckedSite:
+    """A site whose datasets have five resources each and are updated daily, so that each run checks all."""
+
+    def __init__(self) -> None:
+        from benchmarks.site import Site
+
+        self._site = Site()
+        self._urls = 0
+
+    def make(self, urls: list[str]) -> None:
+        from ckanext.freshness.status.refresh import refresh
+
+        self._urls = len(urls)
+        self._site.empty()
+        url = "CAST(:urls AS text[])[k + 1]"
+        extras = {"data_update_frequency": "1"}
+        self._site.write(len(urls) // 5, len(urls), url, extras, urls=urls)
+        # Their resources are as old as their numbers.
+        refresh(datetime.now(timezone.utc) + timedelta(days=30), everything=True)
+
+    def run(self, days: int) -> float:
+        """Check all resources some days from now, and return the processor seconds of the index."""
+        from ckanext.freshness.runs import check_run
+        from ckanext.freshness.status import indexing
+
+        later = timedelta(days=30 + days)
+        with timed(indexing, "index") as index:
+            scope = check_run.CheckScope(everything=True)
+            _, done = check_run.check(scope, lambda: datetime.now(timezone.utc) + later)
+        if done.counts.checks != self._urls or done.counts.errors or done.solr_away:
+            raise SystemExit(f"The run did not do what was to be measured: {done}")
+        return index.cpu
+
+    def write_known(self, resources: int) -> None:
+        """Write resources, five to a dataset, and their checks as many runs have left them."""
+        from benchmarks.site import execute, settle
+
+        self._site.empty()
+        url = "'http://' || k % 7000 || '.example.org/' || k || '.csv'"
+        self._site.write(resources // 5, resources, url, {"data_update_frequency": "30"})
+        execute(_JUDGED)
+        self.choose()
+        execute(_CHECKED)
+        settle()
+
+    def choose(self) -> None:
+        from ckanext.freshness.runs import check_run
+
+        scope = check_run.CheckScope(policy="learned")
+        check_run.plan(scope, datetime.now(timezone.utc)).chosen()
+
+
+_JUDGED = """
+INSERT INTO freshness_dataset (package_id, status, frequency_days, last_modified, due, judge_anew)
+SELECT id, 'fresh', 30, now() - n % 40 * interval '1 day', now() + (30 - n % 40) * interval '1 day', false
+FROM (SELECT id, row_number() OVER (ORDER BY id) AS n FROM package WHERE type = 'dataset') p"""
+_CHECKED = """
+UPDATE freshness_check c SET etag = '"v1"', hash = 'sha256:0', hashed_at = visited, visited_at = visited,
+    tried_at = visited, succeeded_at = visited, seen_changes = n % 3, watched_days = 60
+FROM (SELECT resource_id, n, now() - (1 + n % 30) * interval '1 day' AS visited
+    FROM (SELECT resource_id, row_number() OVER (ORDER BY resource_id) AS n FROM freshness_check) r) v
+WHERE c.resource_id = v.resource_id"""
+
+
+# aiohttp
+
+
+def _floor(urls: list[str]) -> Run:
+    floor = Floor()
+
+    def run() -> float:
+        before = time.process_time()
+        asyncio.run(floor.visit(urls, per_host=1))
+        return time.process_time() - before
+
+    return run
+
+
+class Floor:
+    """Bare aiohttp, which remembers the validators and hashes of URLs."""
+
+    def __init__(self) -> None:
+        self._validators: dict[str, str] = {}
+        self._hashes: dict[str, str] = {}
+
+    async def visit(self, urls: list[str], *, per_host: int) -> None:
+        """Request all URLs, with some connections to each host."""
+        import aiohttp
+
+        queues: Mapping[str, deque[str]] = defaultdict(deque)
+        for url in urls:
+            queues[url.split("/")[2]].append(url)
+        connector = aiohttp.TCPConnector(limit=0, use_dns_cache=False)
+        async with aiohttp.ClientSession(connector=connector) as session:
+
+            async def runner(queue: deque[str]) -> None:
+                while queue:
+                    await self._one(session, queue.popleft())
+
+            await asyncio.gather(*(runner(one) for one in queues.values() for _ in range(per_host)))
+
+    async def _one(self, session: Any, url: str) -> None:
+        headers = {"If-None-Match": self._validators[url]} if url in self._validators else {}
+        async with session.get(url, headers=headers) as response:
+            if response.status == 304:
+                return
+            self._validators[url] = response.headers.get("ETag", "")
+            digest = hashlib.sha256()
+            async for piece in response.content.iter_any():
+                digest.update(piece)
+            self._hashes[url] = digest.hexdigest()
+
+
+# HDX
+
+
+def _hdx(urls: list[str]) -> Run:
+    hashes: dict[str, str] = {}
+
+    def run() -> float:
+        question = {"resources": [[url, url, "csv"] for url in urls], "hashes": hashes}
+        answer = subprocess.run(
+            [peer_python(), Path(__file__).with_name("hdx_retrieval.py")],
+            input=json.dumps(question).encode(),
+            stdout=subprocess.PIPE,
+            check=True,
+        )
+        found = json.loads(answer.stdout)
+        if found["errors"]:
+            raise SystemExit(f"HDX's retrieval failed: {found['errors']}")
+        hashes.update(found["hashes"])
+        return float(found["cpu_seconds"])
+
+    return run
+
+
+def peer_python() -> Path:
+    """Return the Python of HDX's environment. Make the environment if it is missing."""
+    python, done = PEER_HOME / "bin" / "python", PEER_HOME / "installed"
+    if not done.exists() or done.read_text() != str(PEER):
+        venv.create(PEER_HOME, clear=True, with_pip=True)
+        subprocess.run([python, "-m", "pip", "install", "--quiet", *PEER], check=True, stdout=2)
+        done.write_text(str(PEER))
+    return python
+
+
+# The rate of clean URLs
+
+
+def _rate(say: Say, size: int) -> Result:
+    """Compare the time of our engine with aiohttp's: hosts that answer after 50 ms, two connections each."""
+    hosts = addresses(100)
+    files = {f"/{number}.csv": File(1024) for number in range(size)}
+    found: dict[str, list[Taken]] = defaultdict(list)
+    with (
+        Remote(FileHost, files, hosts, 0.05) as server,
+        Remote(Engine) as ours,
+        Remote(Bare) as floor,
+    ):
+        port = server.call("port")
+        urls = [f"http://{hosts[n % 100]}:{port}{path}" for n, path in enumerate(files)]
+        for _ in range(REPEATS + 1):
+            for name, subject in (("ours", ours), ("aiohttp", floor)):
+                say(f"clean URLs: {name}")
+                found[name].append(subject.measure("visit", urls)[1])
+    engine, bare = (
+        statistics.median(one.seconds for one in found[name][1:]) for name in ("ours", "aiohttp")
+    )
+    return Result("clean URLs", engine, "aiohttp", bare, 1 / 0.8, unit="s")
+
+
+class Bare:
+    """The floor in a process of its own."""
+
+    def __init__(self) -> None:
+        self._floor = Floor()
+
+    def visit(self, urls: list[str]) -> None:
+        asyncio.run(self._floor.visit(urls, per_host=2))
+
+
+class Engine:
+    """Our engine without database, which remembers what it knows of each URL."""
+
+    def __init__(self) -> None:
+        from ckanext.freshness.checking.decisions import KnownContent
+
+        self._known: dict[str, KnownContent] = {}
+
+    def visit(self, urls: list[str]) -> None:
+        from ckanext.freshness.web.event_loop import run
+
+        run(self._visit(urls))
+
+    async def _visit(self, urls: list[str]) -> None:
+        from ckanext.freshness.checking.decisions import KnownContent
+        from ckanext.freshness.checking.hasher import ContentSandbox
+        from ckanext.freshness.checking.hdx_check import HdxTools, check_resources
+        from ckanext.freshness.checking.results import CheckResult, ResourceToCheck
+        from ckanext.freshness.web.address_guard import Guard
+        from ckanext.freshness.web.client import Client
+        from ckanext.freshness.web.exchange import ClientSettings, Limits
+        from ckanext.freshness.web.hosts import HostPolicy, Hosts
+
+        resources = [
+            ResourceToCheck(url, "bench", url, self._known.get(url, KnownContent()), format="CSV")
+            for url in urls
+        ]
+        settings = ClientSettings("bench", limits=Limits(), guard=Guard(["127.0.0.0/8"]))
+        found: list[CheckResult] = []
+        with ContentSandbox() as sandbox:
+            async with Client(settings, Hosts(HostPolicy(2, 50.0))) as client:
+                tools = HdxTools(client, sandbox, lambda: datetime.now(timezone.utc))
+                await check_resources(resources, tools, found.append, confirm_after=0.5)
+        self._known = {result.resource.url: result.memory for result in found}
+        if failed := [result for result in found if result.attempt.status not in (200, 304)]:
+            raise SystemExit(f"A check failed: {failed[0]}")

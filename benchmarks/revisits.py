@@ -1,26 +1,22 @@
 """How soon each policy sees changes and dead links, in two simulated years over several catalogues.
 
 The policies choose with the project's own code. Catalogues, updates and deaths of links are the same for all
-policies, and depend on the seed alone. docs/checking.rst describes the worlds. `learned` makes each night as
-many checks as `hdx` makes on average; `learned_half` makes half as many. No network and no database is used.
+policies, and depend on the seed alone. docs/checking.rst describes the worlds. ``learned`` makes each night as
+many checks as ``hdx`` makes on average, then half as many. No network and no database is used.
 """
 
 from __future__ import annotations
 
-import argparse
-import gc
-import json
 import random
 import statistics
-import time
-import tracemalloc
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from math import inf
 from typing import Any
 
+from benchmarks.measure import Result
 from ckanext.freshness.aging.thresholds import Ages, Thresholds
 from ckanext.freshness.checking.learned import LearnedSelection, rate
 from ckanext.freshness.checking.selection import (
@@ -40,9 +36,6 @@ WARM_UP = 30
 """Nights after which changes, deaths and statuses count: the policy hdx has then read each file once."""
 SLOW = 7.0
 """True interval in days from which a change counts as slow."""
-RESOURCES = 60_000
-SCORED = 150_000
-"""Rows that are scored."""
 
 _RULES = SelectionRules()
 
@@ -374,15 +367,15 @@ class Simulation:
                 index = bisect_right(dataset.updates, at)
                 self._false += bool(index and dataset.updates[index - 1] + due > at)
 
-    def figures(self) -> dict[str, Any]:
-        """Return the figures of the policy."""
+    def figures(self) -> dict[str, tuple[float, str]]:
+        """Return the figures of the policy, with their units."""
         return {
-            "checks_per_night": statistics.fmean(self.checks),
-            "delay_days": _spread(self._delays),
-            "slow_delay_days": _spread(self._slow),
-            "unseen_share": self._unseen / max(len(self._delays), 1),
-            "false_needs_update": self._false / max(self._shown, 1),
-            "dead_days": _spread(self._dead),
+            "checks a night": (statistics.fmean(self.checks), ""),
+            "mean delay": (_mean(self._delays), "days"),
+            "of slow files": (_mean(self._slow), "days"),
+            "dead links found after": (_mean(self._dead), "days"),
+            "changes never seen": (100 * self._unseen / max(len(self._delays), 1), "%"),
+            "false statuses": (100 * self._false / max(self._shown, 1), "%"),
         }
 
 
@@ -396,153 +389,28 @@ def _is_broken(row: Candidate) -> bool:
     )
 
 
-def _spread(values: Sequence[float]) -> dict[str, float | None]:
-    if len(values) < 2:
-        return {"mean": None, "p90": None}
-    return {"mean": statistics.fmean(values), "p90": statistics.quantiles(values, n=10)[-1]}
+def _mean(values: Sequence[float]) -> float:
+    return statistics.fmean(values) if values else 0.0
 
 
-def compare(world: World, resources: int, seed: int, nights: int) -> dict[str, Any]:
-    """Return the figures of all policies in a world, and which goals are met."""
-    datasets = catalogue(world, resources, seed)
-    hdx = Simulation(datasets, None, nights)
-    hdx.run()
-    budget = round(statistics.fmean(hdx.checks))
-    found = {"hdx": hdx.figures()}
-    for name, checks in (("learned", budget), ("learned_half", budget // 2)):
-        simulation = Simulation(datasets, checks, nights)
-        simulation.run()
-        found[name] = simulation.figures()
-    return {
-        "world": world.name,
-        "resources": sum(len(dataset.files) for dataset in datasets),
-        "policies": found,
-        "goals": _goals(found),
-    }
+def measure(
+    say: Callable[[str], None], size: int = 60_000, seed: int = 2026, nights: int = NIGHTS
+) -> Iterator[Result]:
+    """Yield the figures of ``learned`` beside those of ``hdx`` in each world.
 
-
-def _goals(found: dict[str, Any]) -> dict[str, bool]:
-    hdx, learned, half = found["hdx"], found["learned"], found["learned_half"]
-
-    def mean(figures: dict[str, Any], key: str = "delay_days") -> float:
-        return float(figures[key]["mean"] or 0)
-
-    return {
-        "delay a sixth": mean(learned) <= mean(hdx) / 6,
-        "slow delay a quarter": mean(learned, "slow_delay_days")
-        <= mean(hdx, "slow_delay_days") / 4,
-        "unseen 2 %": learned["unseen_share"] <= 0.02,
-        "false 0.6 %": learned["false_needs_update"] <= 0.006,
-        "half the budget, delay a third": mean(half) <= mean(hdx) / 3,
-        "dead after 10 days": mean(learned, "dead_days") <= 10,
-        "dead p90 16 days": (learned["dead_days"]["p90"] or 0) <= 16,
-    }
-
-
-def scoring(seed: int) -> dict[str, float]:
-    """Return the seconds and the memory that the policy ``learned`` takes to score a large catalogue.
-
-    The budget is a quarter of the catalogue. Reading the rows from the database is not included.
+    :param size: resources in all worlds together
     """
-    now = START + NIGHTS * DAY
-    rows = list(_scored_rows(seed, now))
-    # A run streams its rows. The garbage collector must not go through the list of this benchmark.
-    gc.freeze()
-    selection = LearnedSelection(now, _RULES, SCORED // 4, SCORED // 30)
-    began = time.process_time()
-    for row in rows:
-        selection.add(row)
-    selection.chosen()
-    selection.rotation()
-    seconds = time.process_time() - began
-    gc.unfreeze()
-    del rows, selection
-    tracemalloc.start()
-    selection = LearnedSelection(now, _RULES, SCORED // 4, SCORED // 30)
-    for row in _scored_rows(seed, now):
-        selection.add(row)
-    selection.chosen()
-    selection.rotation()
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    return {"rows": SCORED, "seconds": round(seconds, 2), "peak_mb": round(peak / 1e6, 1)}
-
-
-def _scored_rows(seed: int, now: datetime) -> Iterator[Candidate]:
-    """Yield candidates as the database streams them: five files in a dataset, checked at some time."""
-    chance = random.Random(seed)
-    for number in range(SCORED):
-        visited = now - chance.uniform(1, 40) * DAY
-        history = History(
-            rate=chance.uniform(0.001, 1),
-            files=5,
-            turn=number % 5,
-            probed_at=now - DAY,
-            change_seen_at=now - 2 * DAY,
-        )
-        yield NEW._replace(
-            resource_id=f"{number:036}",
-            package_id=f"{number // 5:036}",
-            host=f"{number % 7000}.example.org",
-            due=now + chance.uniform(-30, 30) * DAY,
-            visited_at=visited,
-            has_hash=True,
-            hashed_at=visited,
-            tried_at=visited,
-            succeeded_at=visited,
-            history=history,
-        )
-
-
-def main() -> None:
-    options = _parser().parse_args()
-    scored = scoring(options.seed)
-    if not options.json:
-        print(
-            f"{scored['rows']:,} rows scored in {scored['seconds']} s (goal: 1.5 s),"
-            f" {scored['peak_mb']} MB (goal: 60 MB)"
-        )
-    names = options.worlds or [world.name for world in WORLDS]
-    worlds = [world for world in WORLDS if world.name in names]
-    share = max(options.resources // len(worlds), 1)
-    found = []
-    for world in worlds:
-        found.append(compare(world, share, options.seed, options.nights))
-        if not options.json:
-            _print(found[-1])
-    if options.json:
-        print(json.dumps({"seed": options.seed, "scoring": scored, "worlds": found}, indent=2))
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="./dev bench revisits", description=__doc__)
-    add = parser.add_argument
-    add("--resources", type=int, default=RESOURCES, help="in all worlds; default: %(default)s")
-    add("--nights", type=int, default=NIGHTS, help="default: %(default)s")
-    add("--seed", type=int, default=2026, help="default: %(default)s")
-    names = [world.name for world in WORLDS]
-    add("--worlds", nargs="+", choices=names, metavar="WORLD", help=f"of {', '.join(names)}")
-    add("--json", action="store_true", help="figures as JSON")
-    return parser
-
-
-def _print(found: dict[str, Any]) -> None:
-    print(f"{found['world']} ({found['resources']} resources)")
-    for name, figures in found["policies"].items():
-        delay, slow, dead = (figures[f"{key}_days"] for key in ("delay", "slow_delay", "dead"))
-        print(
-            f"  {name:<13} {figures['checks_per_night']:8.0f} checks a night, delay {_days(delay)},"
-            f" slow {_days(slow)}, unseen {100 * figures['unseen_share']:.1f} %,"
-            f" false {100 * figures['false_needs_update']:.2f} %, dead {_days(dead)}"
-        )
-    missed = [goal for goal, met in found["goals"].items() if not met]
-    print("  goals missed: " + (", ".join(missed) or "none"), flush=True)
-
-
-def _days(spread: dict[str, float | None]) -> str:
-    mean, p90 = spread["mean"], spread["p90"]
-    return "-" if mean is None or p90 is None else f"{mean:.2f} d (p90 {p90:.1f})"
-
-
-if __name__ == "__main__":
-    main()
+    for world in WORLDS:
+        datasets = catalogue(world, size // len(WORLDS), seed)
+        say(f"{world.name}: hdx")
+        hdx = Simulation(datasets, None, nights)
+        hdx.run()
+        budget = round(statistics.fmean(hdx.checks))
+        peer = hdx.figures()
+        for name, checks in (("learned", budget), ("half the checks", budget // 2)):
+            say(f"{world.name}: {name}")
+            ours = Simulation(datasets, checks, nights)
+            ours.run()
+            for figure, (value, unit) in ours.figures().items():
+                what = f"{world.name}, {name}: {figure}"
+                yield Result(what, value, "hdx", peer[figure][0] or inf, unit=unit)

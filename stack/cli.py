@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import ast
 import json
 import os
 import platform
@@ -263,16 +262,7 @@ def test_sites(context: Context, wanted: int) -> Iterator[list[Instance]]:
 
 
 def bench(layout: Layout, options: argparse.Namespace) -> int:
-    """``./dev bench NAME [arguments]``, on a site of its own; exit code 2 for any other name."""
-    name, *arguments = options.arguments or [""]
-    known = benchmarks(layout)
-    if name not in known:
-        asked = name in ("-h", "--help")
-        lines = [f"    {one:10} {text}" for one, text in known.items()]
-        first = [f"There is no benchmark {name!r}."] if name and not asked else []
-        usage = ["Usage: ./dev bench NAME [--help | arguments]", "", *lines]
-        (tell if asked else say)("\n".join([*first, *usage]))
-        return 0 if asked else 2
+    """``./dev bench NAME [arguments]``, on a site of its own."""
     with prepared(layout, options.ckan) as context:
         instance = Instance(layout, options.ckan, Kind.BENCH)
         lock = Lock(instance.home / "bench.lock")
@@ -280,7 +270,7 @@ def bench(layout: Layout, options: argparse.Namespace) -> int:
             raise StackError("A benchmark of this checkout is already running; wait for its end.")
         write_ini(instance, context.services)
         ensure_data(instance, context.services, context.ckan_bin)
-        return context.run(instance, ["python", "-m", f"benchmarks.{name}", *arguments])
+        return context.run(instance, ["python", "-m", "benchmarks", *options.arguments])
 
 
 CAMPAIGN_SETTINGS = {
@@ -305,16 +295,6 @@ def campaign(layout: Layout, options: argparse.Namespace) -> int:
         command = ["python", "-m", "ckanext.freshness.tests.campaign"]
         command += [f"--seed={options.seed}", f"--rounds={options.rounds}"]
         return context.run(instance, [*command, *(f"--without={one}" for one in options.without)])
-
-
-def benchmarks(layout: Layout) -> dict[str, str]:
-    """Return the names of the benchmarks, each with a line on its measurement."""
-    scripts = sorted((layout.root / "benchmarks").glob("[!_]*.py"))
-    texts = {path.stem: ast.get_docstring(ast.parse(path.read_text())) for path in scripts}
-    return {
-        name: (text or "").partition("\n\n")[0].replace("\n", " ").replace("``", "")
-        for name, text in texts.items()
-    }
 
 
 def services_start(layout: Layout, options: argparse.Namespace) -> int:

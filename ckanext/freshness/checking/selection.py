@@ -178,7 +178,7 @@ NO_HISTORY = History()
 class Candidate(NamedTuple):
     """A resource as the rules see it.
 
-    A NamedTuple, since a run makes one for each resource of the catalogue (``./dev bench check full_size``).
+    A NamedTuple, since a run makes one for each resource of the catalogue (``./dev bench check``).
 
     :ivar host: of the URL, normalised
     :ivar assessed: whether the dataset's freshness is known

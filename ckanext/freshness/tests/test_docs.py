@@ -36,6 +36,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 if (ROOT / "dev").exists():
+    from benchmarks.__main__ import NAMES as BENCHMARKS
     from stack import cli as dev
 
 PAGES = [*ROOT.glob("README.rst"), *sorted(DOCS.glob("*.rst"))]
@@ -244,7 +245,7 @@ def check_dev(words: list[str]) -> None:
     if ours[-1] == "ckan" and theirs:
         check_ckan(theirs)
     if ours[-1] == "bench" and theirs:
-        assert (ROOT / "benchmarks" / f"{theirs[0]}.py").is_file()
+        assert theirs[0] in ("NAME", *BENCHMARKS)
     if ours[-1] == "run" and len(theirs) > 1 and theirs[0] == "python":
         assert (ROOT / theirs[1]).is_file()
 

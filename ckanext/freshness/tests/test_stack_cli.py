@@ -23,7 +23,6 @@ pytestmark = pytest.mark.skipif(
 if (ROOT / "dev").exists():
     from stack import cli, environment
     from stack.errors import StackError
-    from stack.layout import Layout
     from stack.source import check_source
 
 
@@ -121,41 +120,6 @@ def test_whatever_answers_is_left_to_the_harvest(
         thread.join()
 
 
-# ./dev bench
-
-
-@pytest.mark.parametrize(
-    ("arguments", "code", "first"),
-    [
-        ([], 2, "Usage: ./dev bench NAME"),
-        (["nothing"], 2, "There is no benchmark 'nothing'."),
-        (["_site"], 2, "There is no benchmark '_site'."),
-        (["../demo/site"], 2, "There is no benchmark '../demo/site'."),
-        (["--help"], 0, "Usage: ./dev bench NAME"),
-    ],
-)
-def test_the_benchmarks_are_listed(
-    arguments: list[str],
-    code: int,
-    first: str,
-    capsys: pytest.CaptureFixture[str],
-    handlers: None,
-) -> None:
-    assert cli.main(ROOT, ["bench", *arguments]) == code
-    told = capsys.readouterr()
-    text, other = (told.err, told.out) if code else (told.out, told.err)
-    assert text.startswith(first)
-    names = {path.stem for path in (ROOT / "benchmarks").glob("[!_]*.py")}
-    lines = [line.split(maxsplit=1) for line in text.splitlines() if line.startswith("    ")]
-    assert {name for name, _ in lines} == names
-    assert other == ""
-
-
-def test_every_benchmark_says_what_it_measures() -> None:
-    for name, text in cli.benchmarks(Layout(ROOT)).items():
-        assert len(text) > 20, name
-
-
 # Advice on packages
 
 PIP_NONE = (
@@ -245,7 +209,6 @@ sys.exit(cli.main(Path({str(root)!r}), {arguments!r}))
         (["services", "status", "--json"], "stdout", 128 + signal.SIGPIPE),
         (["services", "status"], "stderr", 3),
         (["--help"], "stdout", 0),
-        (["bench", "nothing"], "stderr", 128 + signal.SIGPIPE),
         (["demo", "--source", "x"], "stderr", 128 + signal.SIGPIPE),
     ],
 )

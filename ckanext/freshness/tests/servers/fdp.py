@@ -196,8 +196,7 @@ def as_single_catalogue(server: FdpServer) -> bytes:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Serve as a process."""
-    # Both fill a server, so they import this module.
-    from ckanext.freshness.tests.servers.fdp_bench import bench_catalogue
+    # It fills a server, so it imports this module.
     from ckanext.freshness.tests.servers.fdp_demo import demo_catalogue, regional_catalogue
 
     parser = argparse.ArgumentParser(description="A FAIR Data Point on the loopback interface.")
@@ -205,8 +204,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     content = parser.add_mutually_exclusive_group()
     content.add_argument("--demo", action="store_true", help="realistic content")
     content.add_argument("--regional", type=int, metavar="N", help="the first N of few datasets")
-    content.add_argument("--bench", type=int, metavar="N", help="N generated datasets")
-    parser.add_argument("--distributions", type=int, default=2, help="of each generated dataset")
     parser.add_argument(
         "--today",
         type=datetime.date.fromisoformat,
@@ -226,8 +223,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
         demo_catalogue(server, chosen.today)
     if chosen.regional:
         regional_catalogue(server, chosen.regional, chosen.today)
-    if chosen.bench:
-        bench_catalogue(server, chosen.bench, chosen.distributions)
     server.run_until_signal()
 
 
