@@ -9,17 +9,22 @@ import re
 import shlex
 import subprocess
 import sys
+import textwrap
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import click
 import pytest
+import sqlalchemy as sa
 import yaml
+from ckan.model import Session as session
 
-from ckanext.freshness import model
+from ckanext.freshness import helpers, model
+from ckanext.freshness.aging.evidence import Evidence
+from ckanext.freshness.aging.status import Status
+from ckanext.freshness.checking.decisions import Outcome
+from ckanext.freshness.ckan_adapter.core import NAMES
 from ckanext.freshness.cli.site import freshness
 from ckanext.freshness.cli.sources import iati
 from ckanext.freshness.harvesting import source_config
@@ -53,11 +58,6 @@ OPTION = re.compile(r"\bckanext\.freshness(?:\.[a-z_]+)+\b")
 
 def text_of(page: Path) -> str:
     return page.read_text(encoding="utf-8")
-
-
-@pytest.fixture(scope="module")
-def everything() -> str:
-    return "\n".join(text_of(page) for page in PAGES)
 
 
 def generator() -> ModuleType:
@@ -115,52 +115,24 @@ def test_no_page_names_an_option_that_is_not_there(page: Path) -> None:
 # A source's settings
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """A row of the table of a source's settings."""
-
-    key: str
-    allowed: str
-    default: str
-
-
-def settings() -> list[Setting]:
-    if not PAGES:
-        return []
+def settings() -> dict[str, str]:
+    """Return the defaults of a source's settings, as the table has them."""
     page = text_of(DOCS / "fdp-harvester.rst")
     part = page[page.index(".. _source-settings:") : page.index(".. _headers:")]
-    rows = re.findall(
-        r"^   \* - ``(\w+)``\n     - (.+)\n     - (.+)\n     - ", part, flags=re.MULTILINE
-    )
-    return [Setting(*row) for row in rows]
+    return dict(re.findall(r"^   \* - ``(\w+)``\n     - .+\n     - (.+)\n     - ", part, re.M))
 
 
 def test_every_key_of_a_source_is_documented() -> None:
-    assert [one.key for one in settings()] == list(source_config.KEYS)
+    assert list(settings()) == list(source_config.KEYS)
 
 
-WRONG = (b"of no type that JSON has", ["a scheme://"])
-"""The second is a list of texts, but not of hosts."""
-
-
-@pytest.mark.parametrize("setting", settings(), ids=lambda setting: setting.key)
-def test_the_allowed_values_are_those_of_the_refusal(setting: Setting) -> None:
-    refusals = set()
-    for value in WRONG:
-        try:
-            source_config.KEYS[setting.key](value)
-        except ValueError as refused:
-            refusals.add(str(refused))
-    assert setting.allowed in refusals
-
-
-@pytest.mark.parametrize("setting", settings(), ids=lambda setting: setting.key)
-def test_the_defaults_are_those_of_the_code(setting: Setting) -> None:
-    default = getattr(source_config.SourceConfig(), setting.key)
-    if isinstance(default, (int, float)):
-        assert setting.default == json.dumps(default)
-    else:
-        assert not default and setting.default in ("none", "the site's")
+def test_the_defaults_are_those_of_the_code() -> None:
+    for key, written in settings().items():
+        default = getattr(source_config.SourceConfig(), key)
+        if isinstance(default, (int, float)):
+            assert written == json.dumps(default), key
+        else:
+            assert not default and written in ("none", "the site's"), key
 
 
 def test_the_example_configurations_are_allowed() -> None:
@@ -189,20 +161,11 @@ def subcommands(group: click.Group, path: str) -> Iterator[str]:
 OURS = [*subcommands(freshness, "ckan freshness"), *subcommands(iati, "ckan iati")]
 
 
-@pytest.mark.parametrize("command", OURS)
-def test_every_command_of_ours_is_documented(command: str, everything: str) -> None:
-    assert command in everything
-
-
-def dev_commands() -> dict[str, Any]:
-    choices = (one.choices for one in dev.parser()._actions if one.dest != "ckan")
-    (commands,) = (one for one in choices if isinstance(one, dict))
-    return commands
-
-
-@pytest.mark.parametrize("name", list(dev_commands()) if (ROOT / "dev").exists() else [])
-def test_every_command_of_dev_is_documented(name: str) -> None:
-    assert f"./dev {name}" in text_of(DOCS / "quick-start.rst")
+def test_every_command_is_documented() -> None:
+    everything = "\n".join(map(text_of, PAGES))
+    (commands,) = (one for one in dev.parser()._actions if isinstance(one.choices, dict))
+    wanted = {*OURS, *(f"./dev {name}" for name in commands.choices or ())}
+    assert {one for one in wanted if one not in everything} == set()
 
 
 def example_lines() -> list[tuple[str, str]]:
@@ -250,35 +213,12 @@ def check_dev(words: list[str]) -> None:
         assert (ROOT / theirs[1]).is_file()
 
 
-def test_there_are_examples_to_be_checked() -> None:
-    lines = [line for _page, line in example_lines()]
-    assert "./dev demo --no-serve" in lines
-    assert "ckan -c /etc/ckan/default/ckan.ini harvester run" in lines
-    assert "ckan -c /etc/ckan/default/ckan.ini harvester gather-consumer" in lines
+def test_the_commands_in_the_pages_exist() -> None:
+    lines = example_lines()
     assert len(lines) > 40
-
-
-@pytest.mark.parametrize(("page", "line"), example_lines())
-def test_the_commands_in_the_pages_exist(page: str, line: str) -> None:
-    program, *words = shlex.split(line.rstrip(":"))
-    check_dev(words) if program == "./dev" else check_ckan(words)
-
-
-@pytest.mark.parametrize(
-    ("line", "error"),
-    [
-        ("ckan freshness frobnicate", AssertionError),
-        ("ckan -c x.ini freshness release --force SOURCE", AssertionError),
-        ("ckan harvester source vanish", AssertionError),
-        ("ckan freshnes doctor", KeyError),
-        ("./dev frobnicate", SystemExit),
-        ("./dev demo --quickly", SystemExit),
-        ("./dev bench nothing", AssertionError),
-    ],
-)
-def test_a_command_that_is_not_there_is_found(line: str, error: type[BaseException]) -> None:
-    with pytest.raises(error):
-        test_the_commands_in_the_pages_exist("page", line)
+    for _page, line in lines:
+        program, *words = shlex.split(line.rstrip(":"))
+        check_dev(words) if program == "./dev" else check_ckan(words)
 
 
 # Messages
@@ -303,8 +243,6 @@ def messages() -> list[str]:
 
 def said() -> list[str]:
     """What the table of what to do quotes."""
-    if not PAGES:
-        return []
     page = text_of(DOCS / "operating.rst")
     table = page[page.index(".. _said:") : page.index(".. _stuck-job:")]
     cells = re.findall(r"^   \* - (.+?)\n     - ", table, re.M | re.S)
@@ -320,17 +258,35 @@ def test_what_the_table_quotes_is_said_somewhere() -> None:
             assert any(part in one for one in every), f"nothing says: {part}"
 
 
-# Plugins, links
+# Queries and links
 
 
-def test_the_plugins_of_the_readme_are_entry_points() -> None:
-    (line,) = re.findall(r"^ +ckan\.plugins = (.+)$", text_of(ROOT / "README.rst"), re.MULTILINE)
-    ours = re.findall(
-        r"^(\w+) = \"ckanext\.freshness\.plugin:", text_of(ROOT / "pyproject.toml"), re.MULTILINE
-    )
-    plugins = line.split()
-    assert set(ours) <= set(plugins)
-    assert plugins.index("freshness") < plugins.index("harvest")
+@pytest.mark.usefixtures("with_plugins")
+def test_the_queries_of_the_pages_run() -> None:
+    blocks = re.compile(r"^\.\. code-block:: sql\n\n((?:   .*\n|\n)+)", re.M)
+    queries = [query for page in PAGES for query in blocks.findall(text_of(page))]
+    assert len(queries) > 7
+    for query in queries:
+        session.execute(sa.text(textwrap.dedent(query).replace(":", r"\:")))
+    session.remove()
+
+
+@pytest.mark.parametrize(
+    ("page", "names"),
+    [
+        ("aging.rst", [*(one.value for one in (*Status, *Evidence)), *NAMES.extras]),
+        ("checking.rst", [one.value for one in Outcome]),
+    ],
+)
+def test_a_page_has_all(page: str, names: list[str]) -> None:
+    text = " ".join(text_of(DOCS / page).split())
+    assert [one for one in names if one not in text] == []
+
+
+def test_every_helper_is_in_the_table_and_no_other() -> None:
+    ours = {one for one in helpers.__all__ if one.startswith("freshness_")}
+    ours = {one for one in ours if "harvest" not in one}
+    assert set(re.findall(r"^   \* - ``h\.(\w+)\(", text_of(DOCS / "aging.rst"), re.M)) == ours
 
 
 def test_the_links_of_the_readme_lead_somewhere() -> None:

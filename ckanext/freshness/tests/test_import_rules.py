@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from graphlib import TopologicalSorter
@@ -80,9 +79,6 @@ ADAPTERS = ("ckan_adapter/", "migration/", "tests/")
 HARVESTERS = ("harvesters.py", "tests/")
 """What may import ckanext-harvest, which sites that do not harvest need not install."""
 
-HARVEST_TABLES = "ckan_adapter/harvest.py"
-HARVEST_SQL = re.compile(r"\b(?:FROM|JOIN|UPDATE|INTO)\s+harvest_\w+")
-"""SQL that only `HARVEST_TABLES` may have."""
 
 HARVESTING = {"fdp": ("packages",), "rdf": ("fdp", "packages"), "packages": ("fdp", "rdf")}
 """What the parts of ``harvesting/`` may not import. The rest, the core, knows neither RDF nor FDPs."""
@@ -198,86 +194,26 @@ def test_no_module_imports_itself_through_others() -> None:
     TopologicalSorter(graph).prepare()
 
 
-def harvest_sql(path: str, source: str) -> Iterator[str]:
-    """Every text of a file that is SQL on a table of ckanext-harvest."""
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            for found in HARVEST_SQL.finditer(node.value):
-                yield f"{path}:{node.lineno} has the SQL {found.group()!r}"
-
-
-def test_sql_on_harvest_tables_is_in_one_module() -> None:
-    product = [path for path in files() if not path.startswith(("tests/", "migration/"))]
-    found = [
-        sentence
-        for path in product
-        for sentence in harvest_sql(path, (PACKAGE / path).read_text(encoding="utf-8"))
-    ]
-    assert [sentence for sentence in found if not sentence.startswith(HARVEST_TABLES)] == []
-    assert found, "the rule finds nothing"
-
-
 def test_every_room_is_in_the_table() -> None:
     names = {path.split("/")[0].removesuffix(".py") for path in files()}
     assert names <= set().union(*LAYERS)
-
-
-def test_the_rules_are_about_files_that_exist() -> None:
-    assert any(path.startswith("aging/") for path in files())
-    assert any(path.startswith("tests/servers/") for path in files())
-    assert {path for path in PURE if path.endswith(".py")} <= set(files())
 
 
 @pytest.mark.parametrize(
     ("path", "source", "sentence"),
     [
         ("aging/status.py", "from ..web import client", "uses ckanext.freshness.web.client"),
-        ("aging/status.py", "from ckanext.freshness.web.client import run", "freshness.web"),
-        ("aging/status.py", "from .. import settings", "uses ckanext.freshness.settings"),
         ("aging/status.py", "import ckan.plugins.toolkit as tk", "knows nothing of CKAN"),
-        ("aging/status.py", "import sqlalchemy as sa", "is pure"),
         ("aging/status.py", "now = datetime.datetime.now(UTC)", "now is an argument"),
-        ("aging/status.py", "day = date.today()", "now is an argument"),
-        ("aging/status.py", "from ..dates import utc_now", "is pure"),
-        ("aging/status.py", "from .. import dates\nnow = dates.utc_now()", "now is an argument"),
-        ("web/client.py", "from ..harvesting.strategy import Known", "freshness.harvesting"),
         ("web/client.py", "def f():\n    import ckan", "web/client.py:2 uses ckan"),
-        ("sandbox/worker.py", "from ..checking import content", "freshness.checking"),
-        (
-            "harvesting/fdp/crawl.py",
-            "from ...reporting import tables",
-            "ckanext.freshness.reporting",
-        ),
         ("harvesting/fdp/crawl.py", "from ckan.lib import search", "only ckan_adapter may"),
-        ("harvesting/rdf/mapping.py", "from ..fdp.crawl import A", "rdf may not"),
         ("harvesting/survey.py", "from .rdf.mapping import A", "survey.py may not"),
-        ("harvesting/packages/writer.py", "from ..rdf.mapping import A", "packages may not"),
-        (
-            "harvesting/object_writer.py",
-            "from ckanext.harvest import model",
-            "only harvesters.py may",
-        ),
-        ("ckan_adapter/harvest.py", "from ckanext.harvest import queue", "only harvesters.py may"),
         ("plugin.py", "from ckanext.harvest.interfaces import I", "only harvesters.py may"),
         ("harvesting/strategy.py", "import asyncio", "is pure"),
-        ("tests/servers/base.py", "import ckan", "knows nothing of CKAN"),
+        ("harvesting/stages.py", "from ..web.client import run\nfrom . import holds", ""),
+        ("ckan_adapter/core.py", "from ckan.lib import search", ""),
     ],
 )
 def test_a_broken_rule_is_found(path: str, source: str, sentence: str) -> None:
-    assert sentence in "\n".join(broken(path, source))
-
-
-@pytest.mark.parametrize(
-    ("path", "source"),
-    [
-        ("aging/status.py", "from .thresholds import TABLE\nfrom datetime import datetime"),
-        ("web/hosts.py", "import asyncio, time\nnow = time.monotonic()"),
-        ("harvesting/stages.py", "from ..web.client import run\nfrom ..model import HarvestHold"),
-        ("harvesting/stages.py", "from ..ckan_adapter.core import model\nfrom . import holds"),
-        ("harvesting/stages.py", "import ckan.plugins.toolkit as tk"),
-        ("ckan_adapter/packages.py", "from ckan.lib import search"),
-        ("harvesters.py", "from .harvesting import stages\nfrom ckanext.harvest import queue"),
-    ],
-)
-def test_what_is_allowed_is_not_found(path: str, source: str) -> None:
-    assert not list(broken(path, source))
+    found = "\n".join(broken(path, source))
+    assert sentence in found if sentence else not found
