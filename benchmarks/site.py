@@ -24,7 +24,7 @@ class Site:
         logging.disable(logging.INFO)
         app = make_app(load_config())
         self._flask = getattr(app, "_wsgi_app", app)
-        self.user = tk.get_action("get_site_user")({"ignore_auth": True}, {})["name"]
+        self.user = self._site_user()
 
     def empty(self) -> None:
         """Delete everything, and create the organization ``bench``."""
@@ -33,8 +33,16 @@ class Site:
         names = ", ".join(f'"{one}"' for one in tables if not one.endswith("alembic_version"))
         execute(f"TRUNCATE {names} CASCADE")
         search.clear_all()
-        self.user = tk.get_action("get_site_user")({"ignore_auth": True}, {})["name"]
+        self._site_user()
         self.call("organization_create", name="bench")
+
+    def _site_user(self) -> str:
+        """Create the site's own user if it is missing, and return the name."""
+        try:
+            return str(tk.get_action("get_site_user")({"ignore_auth": True}, {})["name"])
+        finally:
+            # An open transaction would make other processes wait.
+            model.Session.remove()
 
     def call(self, action: str, **data: Any) -> Any:
         """Call an action as the site's own user."""
@@ -43,7 +51,6 @@ class Site:
             with self._flask.test_request_context():
                 return tk.get_action(action)(context, data)
         finally:
-            # An open transaction would make other processes wait.
             model.Session.remove()
 
     def get(self, path: str, times: int = 1, token: str | None = None) -> None:

@@ -1,4 +1,7 @@
-"""What ./dev demo does: harvests, adds datasets of each freshness, checks URLs, serves the result."""
+"""What ./dev demo does: harvests, adds datasets of each freshness, checks URLs, serves the result.
+
+The servers that it harvests and checks run in this process.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,9 @@ import secrets
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -18,368 +23,290 @@ from urllib.parse import urlsplit
 
 import requests
 
+from ckanext.freshness.checking.decisions import Outcome
 from ckanext.freshness.dates import utc_now
-from ckanext.freshness.tests.servers.fdp_demo import REGIONAL
-from demo import checks, history, iati
+from ckanext.freshness.runs import check_run
+from ckanext.freshness.tests.servers import fdp_demo, registry_model
+from ckanext.freshness.tests.servers.fdp import FdpServer
+from ckanext.freshness.tests.servers.file_host import FileHost
+from ckanext.freshness.tests.servers.registry import RegistryServer
 from demo import datasets as own
-from demo.children import NO_PROXY, Child, Children, address_of, log_name
-from demo.site import ADMIN, EDITOR, ORG_ADMIN, ORGANIZATION, Progress, Report, Site, Source
-from stack import ports
+from demo import history
+from demo.children import Child, Children
+from demo.site import ADMIN, EDITOR, ORG_ADMIN, ORGANIZATION, Report, Site, Source
 from stack.commands import Interrupted, end_on_signals, last_lines
-from stack.errors import StackError
-from stack.layout import Layout
-from stack.progress import let_go, say, step
+from stack.messages import StackError, say, step
+from stack.processes import end_with_parent
+from stack.system import HOST, choose_port, write_private
 
-SOURCE_TYPE = "fdp"
 REGION = "coastal-region"
 LISTED_LATER = 4
 """Datasets that the region's FAIR Data Point still lists when it is harvested again."""
-GATHER, FETCH = "gather-consumer", "fetch-consumer"
-"""The consumers, as ``ckan harvester`` calls them."""
-POLL = 0.3
-STALLED = 180.0
-"""Seconds without any record done after which a job is given up."""
+FILES, REGISTRY = "127.0.0.2", "127.0.0.3"
+"""Addresses of other servers: the site does not check its own files."""
+NIGHTS = 30
+POLL, PATIENCE = 0.3, 600.0
+"""Seconds between two looks at a job, and until a job is given up."""
 RUN_EVERY = 15.0
 """Seconds between two looks for jobs that somebody started in the browser; a site uses cron."""
+EXPECTED = {
+    one.value for one in (Outcome.NOT_MODIFIED, Outcome.CHANGED, Outcome.API, Outcome.ERROR)
+}
+"""Outcomes that the last check must have."""
 
 
 def main() -> int:
     """Run the demo. Return 0 if datasets were harvested, none failed, and all statuses are there."""
     options = _options()
     end_on_signals()
+    end_with_parent()
+    children = Children(options.state.parent / "logs")
     try:
-        return _main(options)
+        with ExitStack() as servers:
+            return Demo(options, children, servers).run()
+    except StackError as error:
+        say(f"\n{error}")
+        return 1
     except Interrupted as signalled:
         return 128 + signalled.number
     except KeyboardInterrupt:
         return 130
     finally:
-        let_go()
-
-
-def _main(options: argparse.Namespace) -> int:
-    layout = Layout(Path(__file__).resolve().parent.parent)
-    children = Children(options.state.parent / "logs", layout.processes)
-    try:
-        return demonstrate(options, children)
-    except StackError as error:
-        say(f"\n{error}")
-        return 1
-    finally:
         children.stop_all()
 
 
-def demonstrate(options: argparse.Namespace, children: Children) -> int:
-    """Start the servers, harvest, check, and serve the site until the end."""
-    state = json.loads(options.state.read_text())
-    for consumer in (GATHER, FETCH):
-        children.start(consumer, ["ckan", "harvester", consumer])
-    if options.source:
-        url = options.source
-    else:
+class Demo:
+    """One start of the demo. What is kept until the next one is in the file of its state."""
+
+    def __init__(self, options: argparse.Namespace, children: Children, servers: ExitStack) -> None:
+        self._options = options
+        self._children = children
+        self._servers = servers
+        self._state: dict[str, Any] = json.loads(options.state.read_text())
+        self._password: str = self._kept("password", secrets.token_urlsafe(9))
         # The day stays the one of the first start, so that the datasets do grow old.
-        state.setdefault("today", datetime.date.today().isoformat())
-        with step("Starting a FAIR Data Point"):
-            child, state["fdp_port"] = start_fair_data_point(
-                children, state.get("fdp_port"), state["today"], "--demo"
-            )
-            url = address_of(child)
-    state.setdefault("password", secrets.token_urlsafe(9))
-    options.state.write_text(json.dumps(state))
+        self._today = datetime.date.fromisoformat(
+            self._kept("today", datetime.date.today().isoformat())
+        )
+        for consumer in ("gather-consumer", "fetch-consumer"):
+            children.start(consumer, ["ckan", "harvester", consumer])
+        with step("Opening CKAN"):
+            self._site = Site(os.environ["CKAN_INI"])
+            self._site.ensure_people(self._password)
+            members = {EDITOR: "editor", ORG_ADMIN: "admin"}
+            self._site.ensure_organization(ORGANIZATION, "Meridian Observatory", {})
+            self._site.ensure_organization(own.ORGANIZATION, own.TITLE, members)
+            self._site.ensure_organization(own.WITH_COPIES, own.TITLE_WITH_COPIES, members)
+            self._site.ensure_organization(REGION, "Coastal Region", {ORG_ADMIN: "admin"})
+            for job in self._site.open_jobs():
+                ckan("harvester", "job-abort", job)
+                ckan("harvester", "purge-queues")
 
-    with step("Opening CKAN"):
-        site = Site(os.environ["CKAN_INI"])
-        site.ensure_people(state["password"])
-        site.ensure_organization()
-        members = {EDITOR: "editor", ORG_ADMIN: "admin"}
-        site.ensure_organization(own.ORGANIZATION, own.TITLE, members)
-        site.ensure_organization(own.WITH_COPIES, own.TITLE_WITH_COPIES, members)
-        site.ensure_organization(REGION, "Coastal Region", {ORG_ADMIN: "admin"})
-        abort_jobs(site)
-        source = ensure_source(site, url, is_own=not options.source)
-    with step(f"Harvesting {url}"):
-        report = harvest(site, source, children)
-    datasets = site.datasets(source)
-    # Without our own source, the site may contact no address of this machine.
-    if options.source:
-        checked = cycle = None
-        with step("Adding datasets of each status"):
+    def _kept(self, name: str, value: Any) -> Any:
+        """Return a value of the state, which is set if it is not there."""
+        self._state.setdefault(name, value)
+        return self._keep(name, self._state[name])
+
+    def _keep(self, name: str, value: Any) -> Any:
+        self._state[name] = value
+        write_private(self._options.state, json.dumps(self._state))
+        return value
+
+    def _port(self, name: str) -> int:
+        """Return the port of one of our servers, the one of the last start if it is free."""
+        return int(self._keep(name, choose_port(self._state.get(name))))
+
+    def run(self) -> int:
+        """Harvest, check, and serve the site until the end."""
+        options, site = self._options, self._site
+        if options.source:
+            name = f"fdp-{sha256(options.source.encode()).hexdigest()[:8]}"
+            source = Source("", name, options.source)
+            title = urlsplit(options.source).hostname or options.source
+        else:
+            fdp = self._servers.enter_context(FdpServer(port=self._port("fdp_port")))
+            fdp_demo.demo_catalogue(fdp, self._today)
+            source = Source("", "demo-fair-data-point", fdp.url)
+            title = "Meridian Observatory"
+        source, _ = site.ensure_source(source, "fdp", title, ORGANIZATION)
+        with step(f"Harvesting {source.url}"):
+            report = self._harvest(source)
+        datasets = site.datasets(source)
+        found: Counter[str] = Counter()
+        if options.source:
+            # Without our own source, the site may contact no address of this machine.
             site.ensure_datasets(own.OF_EACH_STATUS, "https://relief-works.example.org")
-    else:
-        harvest_region(site, children, state)
-        options.state.write_text(json.dumps(state))
-        checked = check_files(site, children, state, options.state)
-        cycle = update_registry(site, children, state, options.state)
-    with step("ckan freshness refresh"):
-        ckan("freshness", "refresh", "--all")
-    with step("ckan freshness report, and the months before"):
-        ckan("freshness", "report")
-        if "history" not in state:
-            history.remember(utc_now())
-            state["history"] = history.DAYS
-            options.state.write_text(json.dumps(state))
-    statuses = site.statuses()
-    say("\n" + summary(url, report, len(datasets)) + "\n" + freshness(statuses))
-    if checked is not None:
-        say(checks_summary(checked))
-    if cycle is not None:
-        say(iati.summary(cycle, f"http://localhost:{options.port}"))
-    all_shown = all(statuses.get(status) for status in _STATUSES)
-    all_found = checked is None or checked.complete
-    code = 0 if datasets and not report.counts["errored"] and all_shown and all_found else 1
-    if not options.no_serve:
-        serve(site, source, options.port, state["password"], datasets, children)
-    return code
+        else:
+            self._harvest_region()
+            found = self._check_files()
+            self._update_registry()
+        with step("ckan freshness refresh, and report"):
+            ckan("freshness", "refresh", "--all")
+            ckan("freshness", "report")
+            if "history" not in self._state:
+                history.remember(utc_now())
+                self._keep("history", history.DAYS)
+        statuses = site.statuses()
+        say(f"\n{summary(source, report, datasets, statuses, found)}")
+        all_shown = all(statuses.get(one.status or "") for one in own.OF_EACH_STATUS)
+        all_found = bool(options.source) or found.keys() >= EXPECTED
+        is_good = datasets and not report.counts["errored"] and all_shown and all_found
+        if not options.no_serve:
+            self._serve(source)
+        return 0 if is_good else 1
 
+    def _harvest(self, source: Source) -> Report:
+        """Run a job on the real path: Redis and both consumers."""
+        job_id = self._site.start_job(source)
+        deadline = time.monotonic() + PATIENCE
+        while not self._site.is_imported(job_id):
+            self._children.check()
+            if time.monotonic() > deadline:
+                logs = self._children.folder
+                raise StackError(
+                    f"The harvest of {source.url} has not ended after {PATIENCE:.0f} s; see {logs}."
+                )
+            time.sleep(POLL)
+        self._site.end_jobs()
+        return self._site.report(job_id)
 
-def start_fair_data_point(
-    children: Children, last_port: object, today: str, *content: str
-) -> tuple[Child, int]:
-    """Start a FAIR Data Point, on its previous port if that is free. Return its process and port."""
-    port = ports.choose(last_port if isinstance(last_port, int) else None)
-    module = "ckanext.freshness.tests.servers.fdp"
-    command = [sys.executable, "-m", module, *content, f"--port={port}", f"--today={today}"]
-    return children.start(f"fair data point {content[0].strip('-')}", command), port
+    def _harvest_region(self) -> None:
+        """Harvest a region twice, which then lists fewer datasets, and a lost source."""
+        port = self._port("region_port")
+        few = FdpServer(port=port)
+        few.stop()
+        fdp_demo.regional_catalogue(few, LISTED_LATER, self._today)
+        source = Source("", "demo-region", few.url)
+        source, is_new = self._site.ensure_source(source, "fdp", "Coastal Region", REGION)
+        with step("Harvesting a region that withdraws most of its datasets, and a lost source"):
+            if is_new:
+                with FdpServer(port=port) as every:
+                    fdp_demo.regional_catalogue(every, len(fdp_demo.REGIONAL), self._today)
+                    self._harvest(source)
+            self._servers.enter_context(few)
+            gone = Source("", "demo-gone", f"{few.url}/harbour")
+            gone, _ = self._site.ensure_source(gone, "fdp", "Harbour authority", REGION)
+            if is_new:
+                self._harvest(source)
+                self._harvest(gone)
 
+    def _check_files(self) -> Counter[str]:
+        """Check the files of a file host twice, after a month of nights at the first start.
 
-def harvest_region(site: Site, children: Children, state: dict[str, Any]) -> None:
-    """Harvest a region, which then lists fewer datasets, so that their deletion is held; and a lost source.
-
-    The region's FAIR Data Point runs on, with the few datasets.
-    """
-    all_listed = ("--regional", str(len(REGIONAL)))
-    few_listed = ("--regional", str(LISTED_LATER))
-    with step(
-        "Harvesting a region that withdraws most of its datasets, and a source that has gone"
-    ):
-        child, port = start_fair_data_point(
-            children, state.get("region_port"), state["today"], *all_listed
-        )
-        url = address_of(child)
-        source = Source("", "demo-region", url)
-        source, is_new = site.ensure_source(source, SOURCE_TYPE, "Coastal Region", REGION)
-        if is_new:
-            harvest(site, source, children)
-        children.stop(child)
-        child, state["region_port"] = start_fair_data_point(
-            children, port, state["today"], *few_listed
-        )
-        address_of(child)
-        if is_new:
-            harvest(site, source, children)
-        gone = Source("", "demo-gone", f"{url}/harbour")
-        gone, is_new = site.ensure_source(gone, SOURCE_TYPE, "Harbour authority", REGION)
-        if is_new:
-            harvest(site, gone, children)
-
-
-def check_files(
-    site: Site, children: Children, state: dict[str, Any], kept: Path
-) -> checks.Checked:
-    """Check the files of a file host twice, after a month of nights at the first start.
-
-    :param kept: the file of the state, which the next start goes on from
-    """
-    with step("Starting a file host"):
-        edition = int(state.get("edition", 1))
-        host = checks.start_file_host(children, state.get("files_port"), edition)
-        # With each start the publisher goes on.
-        state.update(files_port=host.port, edition=edition + 1)
-        kept.write_text(json.dumps(state))
-    with step("Adding datasets with its files"):
+        A publisher brings an edition each day, and takes files away some day.
+        """
+        site, port = self._site, self._port("files_port")
+        edition = self._kept("edition", 1)
+        host = FileHost(now=utc_now(), port=port, address=FILES, edition=edition)
+        self._servers.enter_context(host)
         site.ensure_datasets(own.LINKED, host.url)
-    if "nights" not in state:
-        with step("Checking them in the nights of a month"):
-            checks.check_for_nights(host, utc_now())
-            state["nights"] = checks.NIGHTS
-            state["edition"] += checks.NIGHTS
-            kept.write_text(json.dumps(state))
-    with step("Adding datasets of each status"):
+        if edition == 1:
+            with step("Checking links in the nights of a month"):
+                for days in range(NIGHTS, 0, -1):
+                    day = (utc_now() - datetime.timedelta(days=days)).date()
+                    night = datetime.datetime.combine(day, datetime.time(2), datetime.timezone.utc)
+                    host.publish(night)
+                    check_run.check(check_run.CheckScope(everything=True), _stopped_at(night))
         site.ensure_datasets((*own.OF_EACH_STATUS, *own.FURTHER), host.url)
         site.confirm(own.CONFIRMED)
-    names = [one.name for one in own.LINKED]
-    with step("ckan freshness check, twice"):
-        return checks.check_twice(host, ckan, lambda: site.outcomes(names))
+        with step("ckan freshness check, twice"):
+            ckan("freshness", "check", "--all")
+            host.publish(utc_now())
+            ckan("freshness", "check", "--all")
+        self._keep("edition", host.edition)
+        return site.outcomes(one.name for one in own.LINKED)
 
-
-def update_registry(
-    site: Site, children: Children, state: dict[str, Any], kept: Path
-) -> Mapping[str, Any]:
-    """Do an update cycle of an IATI registry.
-
-    :param kept: the file of the state, which the next start goes on from.
-    """
-    with step("Starting an IATI registry"):
-        url, state["registry_port"] = iati.start_registry(children, state.get("registry_port"))
-        kept.write_text(json.dumps(state))
-        source = Source("", iati.SOURCE, url)
+    def _update_registry(self) -> None:
+        """Do an update cycle of an IATI registry."""
+        registry = registry_model.sample()
+        registry_model.lived_in(registry, utc_now())
+        server = RegistryServer(registry, port=self._port("registry_port"), address=REGISTRY)
+        self._servers.enter_context(server)
+        source = Source("", "demo-iati-registry", server.url)
+        config = {"default_frequency": "P3M"}
         title = "Demo IATI registry"
-        site.ensure_source(source, iati.SOURCE_TYPE, title, ORGANIZATION, iati.CONFIG)
-    with step("ckan iati update"):
-        return iati.update()
+        self._site.ensure_source(source, "iati_registry", title, ORGANIZATION, config)
+        with step("ckan iati update"):
+            ckan("iati", "update", source.name)
+
+    def _serve(self, source: Source) -> None:
+        """Serve the site until Ctrl-C."""
+        port = str(self._options.port)
+        base = f"http://{HOST}:{port}"
+        # For what the pages do in the background, such as the preview of a source.
+        self._children.start("jobs worker", ["ckan", "jobs", "worker"])
+        with step("Starting the web server"):
+            command = ["ckan", "run", "--host", HOST, "--port", port, "--disable-reloader"]
+            web = self._children.start("web server", [*command, "--disable-debugger", "--threaded"])
+            wait_for_web(base, web)
+        say(_WHAT_TO_SEE.format(base=base, password=self._password, source=source))
+        next_run = time.monotonic() + RUN_EVERY
+        while True:
+            self._children.check()
+            if time.monotonic() > next_run:
+                if self._site.open_jobs():
+                    ckan("harvester", "run")
+                next_run = time.monotonic() + RUN_EVERY
+            time.sleep(1)
 
 
-def checks_summary(checked: checks.Checked) -> str:
-    """What two checks found, in words."""
-    return (
-        f"\nChecked {checked.second.total()} URLs twice; in between new data were published\n"
-        f"                  first second\n{checked}"
-    )
+def summary(
+    source: Source,
+    report: Report,
+    datasets: list[str],
+    statuses: Mapping[str, int],
+    outcomes: Mapping[str, int],
+) -> str:
+    """Return the results in words."""
 
+    def table(numbers: Mapping[str, int]) -> list[str]:
+        return [f"    {name:13} {count:5}" for name, count in sorted(numbers.items())]
 
-def abort_jobs(site: Site) -> None:
-    """Abort the jobs that an earlier demo left unfinished."""
-    for job_id, _source_id in site.open_jobs():
-        ckan("harvester", "job-abort", job_id)
-        ckan("harvester", "purge-queues")
-
-
-def ensure_source(site: Site, url: str, *, is_own: bool) -> Source:
-    """Make the harvest source of a FAIR Data Point, unless there is one."""
-    host = urlsplit(url)
-    title = "Meridian Observatory" if is_own else host.hostname or url
-    name = "demo-fair-data-point" if is_own else f"fdp-{sha256(url.encode()).hexdigest()[:8]}"
-    return site.ensure_source(Source("", name, url), SOURCE_TYPE, title, ORGANIZATION)[0]
-
-
-def harvest(site: Site, source: Source, children: Children) -> Report:
-    """Run a job on the real path: Redis and both consumers."""
-    job_id = site.start_job(source)
-    progress = wait_for_import(site, job_id, children)
-    standstill = Standstill()
-    while progress.status != "Finished":
-        standstill.look(progress, children.folder)
-        children.check()
-        site.end_jobs()
-        progress = site.progress(job_id)
-    return site.report(job_id)
-
-
-def wait_for_import(site: Site, job_id: str, children: Children) -> Progress:
-    """Wait until every record of a job is done.
-
-    Raises StackError if a consumer ends, or if nothing moves for `STALLED` seconds.
-    """
-    standstill = Standstill()
-    while not (progress := site.progress(job_id)).done:
-        children.check()
-        standstill.look(progress, children.folder)
-        time.sleep(POLL)
-    return progress
-
-
-class Standstill:
-    """A watch that notices if a job makes no progress for too long."""
-
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        """
-        :param clock: seconds since some moment.
-        """
-        self._clock = clock
-        self._before: Progress | None = None
-        self._moved = clock()
-
-    def look(self, progress: Progress, logs: Path) -> None:
-        """Compare the job with its previous state.
-
-        :raises StackError: nothing has changed for `STALLED` seconds; the text names the stage and the log
-        """
-        if progress != self._before:
-            self._before, self._moved = progress, self._clock()
-        elif self._clock() - self._moved > STALLED:
-            what, log = stood_still(progress, logs)
-            end = f" The end of {log}:\n{last_lines(log)}" if log.exists() else f" See {log}."
-            raise StackError(f"Nothing has moved for {STALLED:.0f} s: {what}.{end}")
-
-
-def stood_still(progress: Progress, logs: Path) -> tuple[str, Path]:
-    """Return why a job does not go on, in words, and the log of the process that should continue it."""
-    if not progress.gathered:
-        return (
-            f"the gather has not ended, {progress.objects} records have come so far. The source may "
-            "be slow or refuse to be read; another --source can be tried",
-            logs / log_name(GATHER),
-        )
-    if progress.open:
-        return (
-            f"{progress.open} of {progress.objects} gathered records are not imported",
-            logs / log_name(FETCH),
-        )
-    return "all records are imported, but the job is not finished", logs / log_name(FETCH)
-
-
-def summary(url: str, report: Report, datasets: int) -> str:
-    """Return a job's results in words."""
-    lines = [f"Harvested {url}"]
-    lines += [f"    {name:13} {count:5}" for name, count in report.counts.items()]
-    lines += [f"Datasets of this source on the site now: {datasets}"]
+    lines = [f"Harvested {source.url}", *table(report.counts)]
     lines += [f"    error: {message} ({count} times)" for message, count in report.errors]
-    return "\n".join(lines)
+    lines += [f"Datasets of this source on the site now: {len(datasets)}"]
+    lines += ["Freshness of all datasets on the site", *table(statuses)]
+    return "\n".join([*lines, "Results of the last link check", *table(outcomes)])
 
 
-_STATUSES = [one.status or "" for one in own.OF_EACH_STATUS]
-
-
-def freshness(statuses: dict[str, int]) -> str:
-    """Return the freshness of the site's datasets in words."""
-    lines = ["Freshness of all datasets on the site"]
-    lines += [f"    {status:13} {statuses.get(status, 0):5}" for status in _STATUSES]
-    return "\n".join(lines)
-
-
-def serve(
-    site: Site, source: Source, port: int, password: str, datasets: list[str], children: Children
-) -> None:
-    """Serve the site until Ctrl-C."""
-    base = f"http://{ports.HOST}:{port}"
-    # For what the pages do in the background, such as the preview of a source.
-    children.start("jobs worker", ["ckan", "jobs", "worker"])
-    with step("Starting the web server"):
-        command = ["ckan", "run", "--host", ports.HOST, "--port", str(port)]
-        web = children.start(
-            "web server", [*command, "--disable-reloader", "--disable-debugger", "--threaded"]
-        )
-        wait_for_web(base, web)
-    say(
-        f"""
-The site is at   {base}
+_WHAT_TO_SEE = f"""
+The site is at   {{base}}
 Log in as        {ADMIN} (sysadmin), {EDITOR} or {ORG_ADMIN} (of {own.TITLE}
-                 and {own.TITLE_WITH_COPIES}); the password of each is {password}
+                 and {own.TITLE_WITH_COPIES}); the password of each is {{password}}
 
 What to look at
-    {base}/freshness    the dashboard. The months before the first start are made up from the datasets' dates
-    {base}/freshness/mine    log in as {EDITOR}: what to do now
-    {base}/dataset    click the values of the facet Freshness
-    {base}/organization/{own.ORGANIZATION}    a dataset of each status
-    {base}/dataset/water-points/freshness    why one is overdue; log in to confirm its data
-    {base}/dataset/{own.CLINICS}    a broken link, and the last good copy of its file
-    {base}/dataset/{own.ALL_FILES}/freshness    what checks find at links; log in to check them again
-    {base}/freshness/data    which data have changed: rows and columns; the feed is {base}/freshness/data.atom
-    {base}/freshness/frequencies    update frequencies that do not fit the data; log in to change them
-    {base}/dataset/market-surveys/freshness    how often data really change
-    {base}/harvest    a source whose deletions are on hold, and one that has gone
-    {base}/harvest/{source.name}    log in, press Admin, then Reharvest
-    {base}/organization/{ORGANIZATION}"""
-    )
-    if datasets:
-        say(f"    {base}/dataset/{datasets[0]}")
-    say(f"    {source.url}    what was harvested\n\nCtrl-C stops everything.")
-    next_run = time.monotonic() + RUN_EVERY
-    while True:
-        children.check()
-        if time.monotonic() > next_run:
-            if site.open_jobs():
-                ckan("harvester", "run")
-            next_run = time.monotonic() + RUN_EVERY
-        time.sleep(1)
+    {{base}}/freshness    the dashboard. The months before the first start are made up
+    {{base}}/freshness/mine    log in as {EDITOR}: what to do now
+    {{base}}/dataset    click the values of the facet Freshness
+    {{base}}/organization/{own.ORGANIZATION}    a dataset of each status
+    {{base}}/dataset/water-points/freshness    why one is overdue; log in to confirm its data
+    {{base}}/dataset/{own.CLINICS}    a broken link, and the last good copy of its file
+    {{base}}/dataset/{own.ALL_FILES}/freshness    what checks find at links; log in to check them again
+    {{base}}/freshness/data    which data have changed: rows and columns, also as a feed
+    {{base}}/freshness/frequencies    update frequencies that do not fit the data; log in to change them
+    {{base}}/dataset/market-surveys/freshness    how often data really change
+    {{base}}/iati    the IATI registry, with its ZIPs and index files
+    {{base}}/harvest    a source whose deletions are on hold, and one that has gone
+    {{base}}/harvest/{{source.name}}    log in, press Admin, then Reharvest
+    {{base}}/organization/{ORGANIZATION}
+    {{source.url}}    what was harvested
+
+Ctrl-C stops everything."""
+
+
+def _stopped_at(moment: datetime.datetime) -> Callable[[], datetime.datetime]:
+    return lambda: moment
 
 
 def wait_for_web(base: str, web: Child) -> None:
     """Wait until the first page has been answered."""
+    session = requests.Session()
+    # A proxy of the environment cannot reach this machine.
+    session.trust_env = False
     while True:
         web.check()
         try:
-            answer = requests.get(f"{base}/dataset", timeout=30, proxies=NO_PROXY)
+            answer = session.get(f"{base}/dataset", timeout=60)
         except requests.RequestException:
             time.sleep(POLL)
             continue
@@ -404,12 +331,7 @@ def ckan(*arguments: str) -> None:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m demo", description=__doc__)
-    parser.add_argument(
-        "--state",
-        type=Path,
-        required=True,
-        help="file with the values that are kept between starts",
-    )
+    parser.add_argument("--state", type=Path, required=True, help="file of what is kept")
     parser.add_argument("--port", type=int, required=True, help="of the web server")
     parser.add_argument("--source", metavar="URL")
     parser.add_argument("--no-serve", action="store_true")

@@ -2,33 +2,29 @@
 
 A site's own history grows by a day each night, and a demo would have to run for months to have any. So the demo
 supposes that the datasets were updated before as regularly as their update frequencies say, now and then late.
-From these dates it computes by the site's own rules what would have been counted each day, and when each
-dataset's status would have changed.
+From these dates it computes by the site's own rules what would have been counted each day.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
-from itertools import cycle, pairwise
+from itertools import cycle
 
 import sqlalchemy as sa
 from ckan import model
 
 from ckanext.freshness import settings
 from ckanext.freshness.aging.evidence import Evidence
-from ckanext.freshness.aging.status import assess, next_boundary
+from ckanext.freshness.aging.status import assess
 from ckanext.freshness.aging.thresholds import Thresholds
 from ckanext.freshness.checking import data_changes
 from ckanext.freshness.checking.data_changes import DataChange
-from ckanext.freshness.dates import utc
-from ckanext.freshness.model import FreshnessTransition
 from ckanext.freshness.reporting import changes as data_stream
 from ckanext.freshness.reporting import counts
 from ckanext.freshness.reporting.counts import CurrentCounts, OrganizationCounts, of_statuses
-from ckanext.freshness.status.changes import TransitionCause
 from demo.datasets import CADENCES
 
 DAYS = 240
@@ -42,32 +38,18 @@ class Dated:
     """A public dataset, and when its data are known to have changed.
 
     :ivar organization: its id
-    :ivar status: the stored status
-    :ivar evidence: of the last change
     :ivar dates: aware
     """
 
     id: str
     organization: str | None
     frequency_days: int | None
-    status: str
-    evidence: str
     dates: tuple[datetime, ...]
     name: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
-    """A change of a dataset's status."""
-
-    at: datetime
-    before: str | None
-    after: str
-    cause: TransitionCause
-
-
 def remember(now: datetime) -> None:
-    """Write the daily counts and the status changes before a demo's first start."""
+    """Write the daily counts before a demo's first start."""
     datasets = [with_earlier_dates(one, now, number) for number, one in enumerate(_datasets())]
     thresholds = settings.aging().thresholds
     known = {day for day, _ in counts.days((now - timedelta(days=DAYS)).date())}
@@ -75,10 +57,6 @@ def remember(now: datetime) -> None:
         at = now - timedelta(days=number)
         if at.date() not in known:
             counts.store(at, counted(datasets, at, thresholds), {})
-    for dataset in datasets:
-        made_up = changes(dataset, now, thresholds)
-        if made_up and made_up[-1].after == dataset.status:
-            _replace(dataset, made_up)
     data_changes.write([change for one in datasets for change in of_data(one, now)])
     model.Session.commit()
     data_stream.store_frequencies(now)
@@ -135,40 +113,6 @@ def counted(datasets: Iterable[Dated], at: datetime, thresholds: Thresholds) -> 
     )
 
 
-def changes(dataset: Dated, now: datetime, thresholds: Thresholds) -> list[Change]:
-    """Return the changes of a dataset's status that follow from its dates."""
-    found: list[Change] = []
-    status: str | None = None
-    for modified, until in pairwise((*dataset.dates, now)):
-        at: datetime | None = modified
-        while at is not None and at < until:
-            assessed = assess(modified, dataset.frequency_days, at, thresholds)
-            after = assessed.status.value
-            if after != status:
-                cause = TransitionCause.EDIT if at == modified else TransitionCause.TIME
-                found.append(Change(at, status, after, cause))
-                status = after
-            at = next_boundary(assessed, at)
-    return found
-
-
-def _replace(dataset: Dated, made_up: Sequence[Change]) -> None:
-    table = FreshnessTransition.__table__
-    model.Session.execute(sa.delete(table).where(table.c.package_id == dataset.id))
-    rows = [
-        {
-            "package_id": dataset.id,
-            "from_status": one.before,
-            "to_status": one.after,
-            "changed_at": utc(one.at),
-            "evidence": dataset.evidence,
-            "cause": one.cause.value,
-        }
-        for one in made_up
-    ]
-    model.Session.execute(sa.insert(table), rows)
-
-
 def _datasets() -> Iterator[Dated]:
     for row in model.Session.execute(sa.text(_DATASETS)):
         dates = tuple(date.replace(tzinfo=timezone.utc) for date in row.dates)
@@ -176,20 +120,17 @@ def _datasets() -> Iterator[Dated]:
             row.id,
             row.organization,
             row.frequency_days,
-            row.status,
-            row.evidence,
             dates,
             row.name,
         )
 
 
 _DATASETS = """
-SELECT p.id, p.name, p.owner_org AS organization, d.frequency_days, d.status, d.evidence,
+SELECT p.id, p.name, p.owner_org AS organization, d.frequency_days,
     array_agg(e.happened_at ORDER BY e.happened_at) AS dates
 FROM package p
 JOIN freshness_dataset d ON d.package_id = p.id
 JOIN freshness_evidence e ON e.package_id = p.id
-LEFT JOIN "group" g ON g.id = p.owner_org
 WHERE p.state = 'active' AND NOT p.private
-GROUP BY p.id, p.name, g.name, d.frequency_days, d.status, d.evidence
+GROUP BY p.id, p.name, p.owner_org, d.frequency_days
 ORDER BY p.name"""

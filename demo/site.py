@@ -20,7 +20,6 @@ from demo.datasets import DemoDataset
 ADMIN, EDITOR, ORG_ADMIN = "admin", "editor", "org-admin"
 PEOPLE = {ADMIN: "Ada Admin", EDITOR: "Erin Editor", ORG_ADMIN: "Omar Okello"}
 ORGANIZATION = "demo"
-ORGANIZATION_TITLE = "Meridian Observatory"
 OPEN_STATES = ("GATHER", "WAITING", "FETCH", "IMPORT")
 """States of harvest objects that a consumer still has to process."""
 COUNTS = ("added", "updated", "not modified", "deleted", "errored")
@@ -34,21 +33,6 @@ class Source:
     id: str
     name: str
     url: str
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """The progress of a job."""
-
-    status: str
-    gathered: bool
-    objects: int
-    open: int
-
-    @property
-    def done(self) -> bool:
-        """Whether everything has been imported, even if the job's status is not updated yet."""
-        return self.gathered and not self.open
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,19 +65,14 @@ class Site:
             user.sysadmin = name == ADMIN
         model.repo.commit_and_remove()
 
-    def ensure_organization(
-        self,
-        name: str = ORGANIZATION,
-        title: str = ORGANIZATION_TITLE,
-        members: Mapping[str, str] | None = None,
-    ) -> None:
-        """Make an organization, by default that of the demo's source.
+    def ensure_organization(self, name: str, title: str, members: Mapping[str, str]) -> None:
+        """Make an organization.
 
         :param members: users' names with their roles
         """
         if model.Group.get(name) is None:
             self._call("organization_create", name=name, title=title)
-        for username, role in (members or {}).items():
+        for username, role in members.items():
             self._call("organization_member_create", id=name, username=username, role=role)
         model.Session.remove()
 
@@ -194,24 +173,22 @@ class Site:
         model.Session.remove()
         return found
 
-    def open_jobs(self) -> list[tuple[str, str]]:
-        """Return the ids of unfinished jobs and of their sources."""
-        jobs = model.Session.query(HarvestJob).filter(HarvestJob.status != "Finished")
-        found = [(job.id, job.source_id) for job in jobs if job.status != "Aborted"]
+    def open_jobs(self) -> list[str]:
+        """Return the ids of unfinished jobs."""
+        jobs = model.Session.query(HarvestJob.id).filter(
+            HarvestJob.status.not_in(["Finished", "Aborted"])
+        )
+        found = [job_id for (job_id,) in jobs]
         model.Session.remove()
         return found
 
-    def progress(self, job_id: str) -> Progress:
-        """Return the progress of a job."""
+    def is_imported(self, job_id: str) -> bool:
+        """Return whether each record of a job is done."""
         model.Session.remove()
         job = model.Session.get(HarvestJob, job_id)
         objects = model.Session.query(HarvestObject).filter_by(harvest_job_id=job_id)
-        return Progress(
-            status=job.status,
-            gathered=job.gather_finished is not None,
-            objects=objects.count(),
-            open=objects.filter(HarvestObject.state.in_(OPEN_STATES)).count(),
-        )
+        is_open = objects.filter(HarvestObject.state.in_(OPEN_STATES)).count()
+        return job.gather_finished is not None and not is_open
 
     def report(self, job_id: str) -> Report:
         """Return the numbers and errors of a job, as ckanext-harvest counts them."""

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import argparse
-import json
-import os
 import platform
 import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
-from stack import browser, peers, ports, tests
-from stack.commands import Interrupted, end_on_signals, foreground, undisturbed
+from stack import browser, peers, tests
+from stack.commands import LOOPBACK, Interrupted, end_on_signals, foreground, undisturbed
 from stack.environment import ensure_ckan, ensure_tools, tools_are_made
-from stack.errors import StackError
 from stack.instances import (
     TEST_SLOTS,
     Instance,
@@ -27,11 +25,9 @@ from stack.instances import (
     write_ini,
 )
 from stack.layout import DEFAULT_SERIES, RELEASES, Layout
-from stack.locks import Lock
-from stack.processes import Identity, Ledger
-from stack.progress import let_go, say, tell
+from stack.messages import StackError, say
 from stack.services import Services
-from stack.source import check_source
+from stack.system import HOST, Lock, alone, choose_port
 
 DESCRIPTION = """\
 One entry to everything: a CKAN with PostgreSQL, Redis and Solr of its own, made under .dev/ from packages
@@ -48,42 +44,44 @@ class Context:
 
     layout: Layout
     series: str
-    ledger: Ledger
     services: Services
     ckan_bin: Path
 
     def run(self, instance: Instance, command: Sequence[str | Path], **variables: str) -> int:
         """Run a command in the instance's environment, with some more variables, in the foreground."""
         bins = [self.ckan_bin, self.services.postgres.bin, self.services.redis.bin]
-        with_ours = environment(instance, bins) | variables
-        return foreground(command, environment=with_ours, ledger=self.ledger)
+        return foreground(command, environment(instance, bins) | variables)
+
+    def site(self, kind: Kind, settings: Mapping[str, str] | None = None) -> Instance:
+        """Return a site, ready for commands.
+
+        :param settings: to keep for its ini file; None for those of before
+        """
+        instance = Instance(self.layout, self.series, kind)
+        if settings is not None:
+            instance.keep(settings=settings)
+        write_ini(instance, self.services)
+        ensure_data(instance, self.services, self.ckan_bin)
+        return instance
 
 
 def main(root: Path, arguments: Sequence[str]) -> int:
     """Run a command and return the exit code."""
-    try:
-        return _main(root, arguments)
-    except Interrupted as signalled:
-        return 128 + signalled.number
-    except KeyboardInterrupt:
-        return 130
-    finally:
-        let_go()
-
-
-def _main(root: Path, arguments: Sequence[str]) -> int:
     ours, theirs = split(arguments)
     options = parser().parse_args(ours)
     options.arguments = theirs
     end_on_signals()
-    layout = Layout(root)
     try:
         check_platform()
-        code: int = options.command(layout, options)
+        code: int = options.command(Layout(root), options)
         return code
     except StackError as error:
         say(f"\n{error}")
         return 1
+    except Interrupted as signalled:
+        return 128 + signalled.number
+    except KeyboardInterrupt:
+        return 130
 
 
 def split(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -118,21 +116,14 @@ def prepared(
     """
     tools_bin = ensure_tools(layout)
     ckan_bin = ensure_ckan(layout, series)
-    myself = Identity.of(os.getpid(), leader=False)
-    assert myself is not None
-    ledger = Ledger(layout.processes, myself)
-    if ledger.sweep():
-        say("Ended what a killed ./dev had left running")
     servers = Services(layout, tools_bin, for_tests=for_tests, folder=folder)
     try:
         if services:
             servers.acquire()
-        yield Context(layout, series, ledger, servers, ckan_bin)
+        yield Context(layout, series, servers, ckan_bin)
     finally:
-        with undisturbed():
-            # End processes that a command started, if the command was killed before it could end them.
-            ledger.sweep()
-            if services:
+        if services:
+            with undisturbed():
                 servers.release()
 
 
@@ -144,31 +135,19 @@ DEMO_SETTINGS = {
 """The demo's servers answer at once and want no pauses, and it keeps copies of one organization's files."""
 
 
-def demo_instance(context: Context) -> Instance:
-    """Return the demo's site, ready for commands."""
-    instance = Instance(context.layout, context.series, Kind.DEMO)
-    write_ini(instance, context.services)
-    ensure_data(instance, context.services, context.ckan_bin)
-    return instance
-
-
 def demo(layout: Layout, options: argparse.Namespace) -> int:
     """``./dev demo [--no-serve] [--source URL]``"""
-    if options.source is not None:
-        check_source(options.source)
-    with prepared(layout, options.ckan) as context:
-        instance = Instance(layout, options.ckan, Kind.DEMO)
-        lock = Lock(instance.home / "demo.lock")
-        if not lock.take(wait=False):
-            raise StackError(
-                "The demo of this checkout is already running; end it with Ctrl-C first."
-            )
-        port = ports.choose(instance.state.get("site_port"))
-        settings = {"ckan.site_url": f"http://{ports.HOST}:{port}", **DEMO_SETTINGS}
-        if options.source is None or ports.is_loopback(options.source):
+    instance = Instance(layout, options.ckan, Kind.DEMO)
+    with (
+        prepared(layout, options.ckan) as context,
+        alone(instance.home / "demo.lock", "The demo"),
+    ):
+        port = choose_port(instance.state.get("site_port"))
+        instance.keep(site_port=port)
+        settings = {"ckan.site_url": f"http://{HOST}:{port}", **DEMO_SETTINGS}
+        if options.source is None or urlsplit(options.source).hostname in LOOPBACK:
             settings["ckanext.freshness.allowed_networks"] = "127.0.0.0/8 ::1/128"
-        instance.keep(site_port=port, settings=settings)
-        demo_instance(context)
+        context.site(Kind.DEMO, settings)
         arguments = [f"--state={instance.home / 'demo.json'}", f"--port={port}"]
         arguments += [f"--source={options.source}"] if options.source else []
         arguments += ["--no-serve"] if options.no_serve else []
@@ -180,13 +159,13 @@ def run(layout: Layout, options: argparse.Namespace) -> int:
     if not options.arguments:
         raise StackError("Run what? For example: ./dev run python, ./dev run rq info")
     with prepared(layout, options.ckan) as context:
-        return context.run(demo_instance(context), options.arguments)
+        return context.run(context.site(Kind.DEMO), options.arguments)
 
 
 def ckan(layout: Layout, options: argparse.Namespace) -> int:
     """``./dev ckan ...``"""
-    with prepared(layout, options.ckan) as context:
-        return context.run(demo_instance(context), ["ckan", *options.arguments])
+    options.arguments.insert(0, "ckan")
+    return run(layout, options)
 
 
 def test(layout: Layout, options: argparse.Namespace) -> int:
@@ -205,10 +184,7 @@ def test(layout: Layout, options: argparse.Namespace) -> int:
     ):
         template = Instance(layout, options.ckan, Kind.TEMPLATE)
         copy_template(template, sites, context.services, context.ckan_bin)
-        variables = {}
-        if browser.are_asked_for(plan.arguments, layout.root):
-            chosen = os.environ.get(browser.VARIABLE)
-            variables = browser.ensure_browser(layout, context.ckan_bin, chosen)
+        variables = browser.variables(layout, context.ckan_bin)
         variables[tests.SITES] = ":".join(str(site.ini) for site in sites)
         ours = [f"--ckan-ini={sites[0].ini}", *tests.distribution(plan.workers, len(sites))]
         return context.run(sites[0], [*pytest, *ours, *plan.arguments], **variables)
@@ -216,14 +192,14 @@ def test(layout: Layout, options: argparse.Namespace) -> int:
 
 def test_peers(layout: Layout, options: argparse.Namespace) -> int:
     """``./dev test peers [ckan] [harvest] [dcat] [pytest arguments]``"""
-    with prepared(layout, options.ckan, for_tests=True) as context:
-        site = Instance(layout, options.ckan, Kind.PEERS)
+    with (
+        prepared(layout, options.ckan, for_tests=True) as context,
         # One series at a time, because the tests of ckanext-harvest listen on a port of their own.
-        lock = Lock(layout.dev / "peers.lock")
-        if not lock.take(wait=False):
-            raise StackError("The tests of peers already run in this checkout; wait for their end.")
+        alone(layout.dev / "peers.lock", "A run of the tests of peers"),
+    ):
+        site = Instance(layout, options.ckan, Kind.PEERS)
 
-        def run(settings: Mapping[str, str], arguments: list[str | Path]) -> int:
+        def run(settings: Mapping[str, str], arguments: Sequence[str | Path]) -> int:
             site.keep(settings=settings)
             template = Instance(layout, options.ckan, Kind.TEMPLATE)
             copy_template(template, [site], context.services, context.ckan_bin)
@@ -242,35 +218,29 @@ def test_peers(layout: Layout, options: argparse.Namespace) -> int:
 @contextmanager
 def test_sites(context: Context, wanted: int) -> Iterator[list[Instance]]:
     """Return the wanted test sites that no other run uses, at least one."""
-    found: list[tuple[Instance, Lock]] = []
-    for slot in range(TEST_SLOTS):
-        if len(found) == wanted:
-            break
-        instance = Instance(context.layout, context.series, Kind.TEST, slot)
-        lock = Lock(instance.home / f"{instance.label}.lock")
-        if lock.take(wait=False):
-            found.append((instance, lock))
-    if not found:
-        raise StackError(
-            f"Other test runs of this checkout use all {TEST_SLOTS} test sites; wait for one to end."
-        )
-    try:
-        yield [instance for instance, _ in found]
-    finally:
-        for _, lock in found:
-            lock.free()
+    with ExitStack() as stack:
+        found: list[Instance] = []
+        for slot in range(TEST_SLOTS):
+            instance = Instance(context.layout, context.series, Kind.TEST, slot)
+            lock = Lock(instance.home / f"{instance.label}.lock")
+            if len(found) < wanted and lock.take(wait=False):
+                stack.callback(lock.free)
+                found.append(instance)
+        if not found:
+            raise StackError(
+                f"Other test runs use all {TEST_SLOTS} test sites; wait for one to end."
+            )
+        yield found
 
 
 def bench(layout: Layout, options: argparse.Namespace) -> int:
     """``./dev bench NAME [arguments]``, on a site of its own."""
-    with prepared(layout, options.ckan) as context:
-        instance = Instance(layout, options.ckan, Kind.BENCH)
-        lock = Lock(instance.home / "bench.lock")
-        if not lock.take(wait=False):
-            raise StackError("A benchmark of this checkout is already running; wait for its end.")
-        write_ini(instance, context.services)
-        ensure_data(instance, context.services, context.ckan_bin)
-        return context.run(instance, ["python", "-m", "benchmarks", *options.arguments])
+    with (
+        prepared(layout, options.ckan) as context,
+        alone(layout.dev / "bench.lock", "A benchmark"),
+    ):
+        site = context.site(Kind.BENCH)
+        return context.run(site, ["python", "-m", "benchmarks", *options.arguments])
 
 
 CAMPAIGN_SETTINGS = {
@@ -284,77 +254,62 @@ CAMPAIGN_SETTINGS = {
 
 def campaign(layout: Layout, options: argparse.Namespace) -> int:
     """``./dev campaign [--seed N] [--rounds N] [--without KIND]``"""
-    with prepared(layout, options.ckan, for_tests=True, folder=layout.campaign) as context:
-        instance = Instance(layout, options.ckan, Kind.CAMPAIGN)
-        lock = Lock(layout.campaign / "campaign.lock")
-        if not lock.take(wait=False):
-            raise StackError("A campaign of this checkout is already running; wait for its end.")
-        instance.keep(settings=CAMPAIGN_SETTINGS)
-        write_ini(instance, context.services)
-        ensure_data(instance, context.services, context.ckan_bin)
+    with (
+        prepared(layout, options.ckan, for_tests=True, folder=layout.campaign) as context,
+        alone(layout.campaign / "campaign.lock", "A campaign"),
+    ):
+        site = context.site(Kind.CAMPAIGN, CAMPAIGN_SETTINGS)
         command = ["python", "-m", "ckanext.freshness.tests.campaign"]
         command += [f"--seed={options.seed}", f"--rounds={options.rounds}"]
-        return context.run(instance, [*command, *(f"--without={one}" for one in options.without)])
+        return context.run(site, [*command, *(f"--without={one}" for one in options.without)])
 
 
 def services_start(layout: Layout, options: argparse.Namespace) -> int:
     """``./dev services start``"""
     with prepared(layout, options.ckan, for_tests=options.for_tests) as context:
-        demo_instance(context)
+        context.site(Kind.DEMO)
         context.services.keep(True)
     return services_status(layout, options)
 
 
 def services_stop(layout: Layout, options: argparse.Namespace) -> int:
     """``./dev services stop``"""
-    services = existing_services(layout)
-    if services is None:
-        return 0
-    services.keep(False)
-    if services.in_use_by_others():
-        say("Another ./dev still uses the services; they stop when it ends.")
-        return 0
-    services.release()
+    for services in existing_services(layout):
+        services.keep(False)
+        if not services.release():
+            say("Another ./dev still uses the services; they stop when it ends.")
     return 0
 
 
 def services_status(layout: Layout, options: argparse.Namespace) -> int:
     """``./dev services status``; exit code 0 if all run, else 3 as ``systemctl status`` has it."""
-    services = existing_services(layout)
     instance = Instance(layout, options.ckan, Kind.DEMO)
-    if services is None or not all(services.running(service) for service in services.all):
-        tell(json.dumps({"running": False}) if options.json else "The services are not running.")
-        return 3
-    postgres, redis, solr = services.postgres, services.redis, services.solr
-    status = {
-        "running": True,
-        "postgresql": postgres.url(services.port(postgres), instance.name),
-        "redis": redis.url(services.port(redis), instance.redis_database),
-        "solr": solr.url(services.port(solr), instance.name),
-        "ini": str(instance.ini) if instance.ini.exists() else None,
-    }
-    lines = [f"{name:11} {value}" for name, value in status.items()]
-    tell(json.dumps(status, indent=2) if options.json else "\n".join(lines))
-    return 0
+    for services in existing_services(layout)[:1]:
+        if all(services.running(service) for service in services.all):
+            postgres, redis, solr = services.postgres, services.redis, services.solr
+            print("PostgreSQL ", postgres.url(services.port(postgres), instance.name))
+            print("Redis      ", redis.url(services.port(redis), instance.redis_database))
+            print("Solr       ", solr.url(services.port(solr), instance.name))
+            print("ini file   ", instance.ini)
+            return 0
+    print("The services are not running.")
+    return 3
 
 
-def existing_services(layout: Layout) -> Services | None:
-    """Return the services if their tools are installed. Install nothing."""
-    return Services(layout, layout.tools / "bin") if tools_are_made(layout) else None
+def existing_services(layout: Layout) -> list[Services]:
+    """Return the services, then those of campaigns, if their tools are installed. Install nothing."""
+    folders = (layout.services, layout.campaign) if tools_are_made(layout) else ()
+    return [Services(layout, layout.tools / "bin", folder=one) for one in folders if one.exists()]
 
 
 def clean(layout: Layout, options: argparse.Namespace) -> int:
     """``./dev clean``"""
-    if not layout.dev.exists():
-        return 0
-    if tools_are_made(layout):
-        for folder in (layout.services, layout.campaign):
-            services = Services(layout, layout.tools / "bin", folder=folder)
-            services.keep(False)
-            if services.in_use_by_others():
-                raise StackError("Another ./dev of this checkout is running; end it first.")
-            services.release()
-    shutil.rmtree(layout.dev)
+    for services in existing_services(layout):
+        services.keep(False)
+        if not services.release():
+            raise StackError("Another ./dev of this checkout is running; end it first.")
+    if layout.dev.exists():
+        shutil.rmtree(layout.dev)
     return 0
 
 
@@ -393,7 +348,11 @@ def parser() -> argparse.ArgumentParser:
     sub.add_argument(
         "--without", action="append", default=[], metavar="KIND", help="leave out a move or a fault"
     )
-    add("bench", bench, "a benchmark of benchmarks/ by its name, on a site of its own")
+    add(
+        "bench",
+        bench,
+        "measure harvests, checks and more beside their peers; bench --help lists them",
+    )
     sub = add("services", services_status, "start, stop or show PostgreSQL, Redis and Solr")
     actions = sub.add_subparsers(required=True, metavar="start|stop|status")
     for name, function, text in (
@@ -402,7 +361,6 @@ def parser() -> argparse.ArgumentParser:
         ("status", services_status, "show their addresses and the demo's ini file"),
     ):
         action = actions.add_parser(name, help=text, description=text)
-        action.add_argument("--json", action="store_true", help="for programs")
         if name == "start":
             action.add_argument(
                 "--for-tests", action="store_true", help="as ./dev test starts them"

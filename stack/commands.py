@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
-from stack.errors import StackError
-from stack.processes import Account, Identity, Ledger
+from stack.messages import StackError
+from stack.processes import Account
 
 DROPPED_PREFIXES = ("CKAN_", "PG", "PYTHON")
 """Variables that would make CKAN, libpq or Python use files outside .dev/. In CKAN, CKAN_* variables win over
@@ -99,7 +99,7 @@ def quiet(
     log: Path,
     *,
     what: str,
-    advice: str | Callable[[str], str],
+    advice: str,
     environment: Mapping[str, str],
     folder: Path | None = None,
     account: Account | None = None,
@@ -107,7 +107,7 @@ def quiet(
     """Run a command with its output in ``log``.
 
     Raises StackError with the log's last lines if it fails; ``what`` was being done, and ``advice`` is
-    what to do about it, or is made of what the command has said.
+    what to do about it.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("wb") as out:
@@ -123,8 +123,6 @@ def quiet(
             extra_groups=[] if account else None,
         )
     if done.returncode:
-        if not isinstance(advice, str):
-            advice = advice(log.read_text(errors="replace"))
         raise StackError(f"{what} failed:\n{last_lines(log)}\n(all of it: {log})\n{advice}")
 
 
@@ -134,52 +132,33 @@ def last_lines(log: Path) -> str:
     return "\n".join(f"    {line}" for line in lines)
 
 
-def foreground(
-    command: Sequence[str | Path],
-    *,
-    environment: Mapping[str, str],
-    ledger: Ledger,
-    folder: Path | None = None,
-) -> int:
+def foreground(command: Sequence[str | Path], environment: Mapping[str, str]) -> int:
     """Run the user's command on the user's terminal and return its exit code, as a shell gives it.
 
     A signal that ends ``./dev`` is sent to the command as well, and ``./dev`` waits for it.
     """
     try:
-        child = subprocess.Popen([str(part) for part in command], env=dict(environment), cwd=folder)
+        child = subprocess.Popen([str(part) for part in command], env=dict(environment))
     except FileNotFoundError as error:
         raise StackError(f"There is no command {command[0]!s} in this environment.") from error
-    identity = Identity.of(child.pid, leader=False)
-    if identity:
-        ledger.add(identity)
     try:
         code = child.wait()
     except KeyboardInterrupt as reason:
         with undisturbed():
-            _end(child, getattr(reason, "number", None))
+            _end(child, reason)
         raise
-    finally:
-        if identity:
-            ledger.remove(identity)
     return code if code >= 0 else 128 - code
 
 
-def _end(child: subprocess.Popen[bytes], number: int | None) -> None:
-    """Wait for a child to end after Ctrl-C (None) or a signal, and kill it if it takes too long."""
-    steps: list[tuple[int | None, float]] = [
-        (signal.SIGINT, STOP_PATIENCE),
-        (signal.SIGTERM, STOP_PATIENCE / 3),
-        (signal.SIGKILL, STOP_PATIENCE / 3),
-    ]
-    if number is None:
-        steps.insert(0, (None, TERMINAL_GRACE))
-    else:
-        steps[0] = (number, STOP_PATIENCE)
-    for signal_number, seconds in steps:
-        if signal_number is not None:
-            child.send_signal(signal_number)
-        try:
+def _end(child: subprocess.Popen[bytes], reason: KeyboardInterrupt) -> None:
+    """Wait for a child to end after Ctrl-C or a signal, and kill it if it takes too long."""
+    number = getattr(reason, "number", signal.SIGINT)
+    if number == signal.SIGINT:
+        with suppress(subprocess.TimeoutExpired):
+            child.wait(TERMINAL_GRACE)
+    for each, seconds in ((number, STOP_PATIENCE), (signal.SIGKILL, STOP_PATIENCE)):
+        # Of a child that has ended, it does nothing.
+        child.send_signal(each)
+        with suppress(subprocess.TimeoutExpired):
             child.wait(seconds)
             return
-        except subprocess.TimeoutExpired:
-            continue

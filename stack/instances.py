@@ -13,11 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from stack.commands import clean_environment, quiet
-from stack.files import write_private
 from stack.layout import RELEASES, Layout, python_label
-from stack.locks import exclusive
-from stack.progress import step
+from stack.messages import step
 from stack.services import Services
+from stack.system import exclusive, write_private
 
 TEST_SLOTS = 11
 """The number of test sites of one checkout and one CKAN series: each worker of a test run uses one."""

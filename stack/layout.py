@@ -53,11 +53,6 @@ class Layout:
         """The same of the services that a campaign stops and starts, apart from those of all others."""
         return self.dev / "campaign"
 
-    @property
-    def processes(self) -> Path:
-        """One file for each process that a running ``./dev`` has started."""
-        return self.dev / "processes"
-
     def environment(self, series: str) -> Path:
         """Return the folder of one CKAN series on the running Python: venv, ini files, storage, locks."""
         return self.dev / f"{series}-{python_label()}"

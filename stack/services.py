@@ -5,27 +5,23 @@ from __future__ import annotations
 import json
 import subprocess
 import time
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from stack import ports
 from stack.commands import last_lines, undisturbed
-from stack.errors import StackError
-from stack.files import write_private
 from stack.layout import Layout
-from stack.locks import Lock, exclusive
+from stack.messages import StackError, step
 from stack.postgres import Postgres
 from stack.processes import Identity, spawn, stop
-from stack.progress import step
 from stack.redis import Redis
 from stack.service import Service
 from stack.solr import Solr
+from stack.system import Lock, choose_port, exclusive, write_private
 
 START_PATIENCE = 90.0
 """Seconds until a service must answer; Solr needs 8 on an idle machine."""
-ATTEMPTS = 3
-"""How often a start is tried, each time on another port."""
 POLL = 0.1
 
 
@@ -105,12 +101,14 @@ class Services:
             with step("Starting " + ", ".join(service.name for service in missing)):
                 self._start(missing)
 
-    def release(self) -> None:
-        """End the use by this command, and stop the services if it was the last."""
+    def release(self) -> bool:
+        """End the use by this command. If it was the last, stop the services; return whether it was."""
         with undisturbed(), self._changing():
-            if self._in_use.take(wait=False) and not self._kept.exists():
+            is_last = self._in_use.take(wait=False)
+            if is_last and not self._kept.exists():
                 self._stop_all()
             self._in_use.free()
+            return is_last
 
     def keep(self, stay: bool) -> None:
         """Set whether the services keep running when the last command ends."""
@@ -119,13 +117,6 @@ class Services:
         else:
             self._kept.unlink(missing_ok=True)
 
-    def in_use_by_others(self) -> bool:
-        """Return whether another command uses them now."""
-        if self._in_use.take(wait=False):
-            self._in_use.free()
-            return False
-        return True
-
     @property
     def _kept(self) -> Path:
         return self.folder / "kept"
@@ -133,17 +124,11 @@ class Services:
     def _changing(self) -> AbstractContextManager[None]:
         return exclusive(self.folder / "changing.lock", "it starts or stops the services")
 
-    def _start(self, missing: list[Service]) -> None:
+    def _start(self, missing: Sequence[Service]) -> None:
         try:
-            for _ in range(ATTEMPTS):
-                children = [(service, self._launch(service)) for service in missing]
-                missing = [service for service, child in children if not self._wait(service, child)]
-                if not missing:
-                    return
-            service = missing[0]
-            raise StackError(
-                f"{service.name} ends as soon as it is started. {self._diagnosis(service)}"
-            )
+            children = [(service, self._launch(service)) for service in missing]
+            for service, child in children:
+                self._wait(service, child)
         except BaseException:
             with undisturbed():
                 self._stop_all()
@@ -151,7 +136,7 @@ class Services:
 
     def _launch(self, service: Service) -> subprocess.Popen[bytes]:
         before = self._load(service)
-        port = ports.choose(before.port if before else None)
+        port = choose_port(before.port if before else None)
         with undisturbed():
             child, identity = spawn(
                 service.command(port),
@@ -163,25 +148,18 @@ class Services:
             self._save(service, Record(port, identity))
         return child
 
-    def _wait(self, service: Service, child: subprocess.Popen[bytes]) -> bool:
-        """Wait until it answers. Return False if it ended, for example because another program took the port.
+    def _wait(self, service: Service, child: subprocess.Popen[bytes]) -> None:
+        """Wait until a service answers.
 
-        Raises StackError if it runs but does not answer.
+        :raises StackError: it has ended, or does not answer
         """
-        record = self._load(service)
-        assert record is not None
+        port = self.port(service)
         deadline = time.monotonic() + START_PATIENCE
-        while child.poll() is None:
-            if service.ready(record.port):
-                return True
-            if time.monotonic() > deadline:
-                raise StackError(
-                    f"{service.name} does not answer on port {record.port} after "
-                    f"{START_PATIENCE:.0f} s. {self._diagnosis(service)}"
-                )
+        while not service.ready(port):
+            if child.poll() is not None or time.monotonic() > deadline:
+                does = "has ended" if child.returncode is not None else "does not answer"
+                raise StackError(f"{service.name} {does}. {self._diagnosis(service)}")
             time.sleep(POLL)
-        self._save(service, Record(port=0, process=None))
-        return False
 
     def _diagnosis(self, service: Service) -> str:
         return (

@@ -11,11 +11,10 @@ import urllib.request
 from pathlib import Path
 
 from stack.commands import clean_environment, quiet
-from stack.errors import StackError
 from stack.layout import Layout
-from stack.ports import HOST
-from stack.progress import step
+from stack.messages import StackError, step
 from stack.service import Service
+from stack.system import HOST
 
 LOAD_PATIENCE = 30.0
 POLL = 0.1

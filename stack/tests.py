@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from stack.errors import StackError
+from stack.messages import StackError
 
 SITES = "FRESHNESS_TEST_SITES"
 """The variable with the ini files of the workers' sites, separated by colons."""
@@ -60,9 +60,10 @@ def plan(arguments: Sequence[str], root: Path) -> Plan:
         theirs += [str(tests / one) for places in promises.values() for one in places]
     paths = named(theirs, root)
     below = [os.path.relpath(path, root / tests) for path in paths]
+    services = not paths or not all(map(subsets["is_pure"], below))
     return Plan(
-        _workers(ours.numprocesses, theirs, paths or {root / tests}),
-        not paths or not all(map(subsets["is_pure"], below)),
+        _workers(ours.numprocesses, theirs, paths or {root / tests}, services),
+        services,
         [*(COVERAGE if ours.cov else ()), *theirs],
     )
 
@@ -73,8 +74,10 @@ def named(arguments: Sequence[str], root: Path) -> set[Path]:
     return {path for path in paths if path.exists()}
 
 
-def _workers(asked: str | None, arguments: Sequence[str], paths: set[Path]) -> int:
+def _workers(asked: str | None, arguments: Sequence[str], paths: set[Path], services: bool) -> int:
     cores = len(os.sched_getaffinity(0))
+    # Tests with services wait for them a third of their time.
+    cores += cores // 2 if services else 0
     if asked in ("auto", "logical"):
         return cores
     if asked is not None:

@@ -14,7 +14,7 @@ PURE = (
     *("iati/registry/test_records.py", "harvesting/packages/test_package_merge.py"),
     *("harvesting/packages/test_schema_fields.py", "harvesting/test_strategy.py"),
     *("test_dates.py", "test_import_rules.py"),
-    *("test_regular_expressions.py", "test_stack_peers.py", "test_stack_tests.py"),
+    *("test_regular_expressions.py", "test_stack.py"),
 )
 """Folders and files whose tests need neither CKAN nor its services."""
 

@@ -21,7 +21,8 @@ from ckanext.freshness.tests.campaign.troubles import (
 )
 from ckanext.freshness.tests.servers.fdp import FdpServer
 from stack.commands import Interrupted, end_on_signals
-from stack.progress import let_go, say
+from stack.messages import say
+from stack.processes import end_with_parent
 
 CALM = 0.4
 """How often two jobs without any trouble follow a round's job."""
@@ -92,6 +93,7 @@ def main() -> int:
     parser.add_argument("--without", action="append", default=[], choices=sorted(KINDS))
     options = parser.parse_args()
     end_on_signals()
+    end_with_parent()
     logs = Path(tempfile.mkdtemp(prefix="campaign-"))
     try:
         with FdpServer() as server:
@@ -119,8 +121,6 @@ def main() -> int:
         return 128 + signalled.number
     except KeyboardInterrupt:
         return 130
-    finally:
-        let_go()
 
 
 if __name__ == "__main__":
