@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 _THREAD_TIMEOUT = 10.0
 #: Seconds that running handlers get at the end; 0 would mean for ever in aiohttp.
 _SHUTDOWN_TIMEOUT = 0.01
+_CONDITIONS = {"If-None-Match": "ETag", "If-Modified-Since": "Last-Modified"}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -76,6 +77,15 @@ class Answer:
     def text(cls, text: str, content_type: str, status: int = 200) -> Answer:
         """An answer of UTF-8 text with this Content-Type."""
         return cls(status, text.encode(), {"Content-Type": content_type})
+
+    def unless_known(self, request: Request) -> Answer:
+        """304 to a client that sends back a validator as it got it."""
+        for condition, validator in _CONDITIONS.items():
+            sent = request.headers.get(condition)
+            if sent is not None:
+                is_known = sent == self.headers.get(validator)
+                return Answer(304, b"", self.headers) if is_known else self
+        return self
 
     def response(self) -> web.Response:
         """The same for aiohttp."""

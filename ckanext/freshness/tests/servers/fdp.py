@@ -7,19 +7,13 @@ In a test:
         dataset = server.add_dataset(catalog, title="Cohort A")
         server.faults[dataset.path] = Status(503)
 
-As a process, until SIGINT or SIGTERM (`--help` says what else it takes):
-
-    python -m ckanext.freshness.tests.servers.fdp --port 0 --demo
 """
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
-import datetime
 import itertools
 import re
-from collections.abc import Sequence
 from urllib.parse import parse_qs
 
 from ckanext.freshness.tests.servers.base import Answer, LoopbackServer, Request
@@ -100,7 +94,7 @@ class FdpServer(FdpModel, LoopbackServer):
             inner = request.target.removeprefix(self.also_below)
             request = dataclasses.replace(request, target=inner)
         if file := self.files.get(request.path):
-            return _unless_known(file, request)
+            return file.unless_known(request)
         if request.path == f"{self.prefix}/all.ttl":
             return Answer(200, as_single_catalogue(self), {"Content-Type": TURTLE})
         record = self.find(request.target)
@@ -179,52 +173,6 @@ class FdpServer(FdpModel, LoopbackServer):
         return Answer(200, body, {"Content-Type": media_type, "Link": links})
 
 
-def _unless_known(file: Answer, request: Request) -> Answer:
-    """304 in place of a file whose validator the client sends back as it got it."""
-    for validator, condition in (("ETag", "If-None-Match"), ("Last-Modified", "If-Modified-Since")):
-        sent = request.headers.get(condition)
-        if sent is not None:
-            known = sent == file.headers.get(validator)
-            return Answer(304, b"", file.headers) if known else file
-    return file
-
-
 def as_single_catalogue(server: FdpServer) -> bytes:
     """All that the server publishes as one Turtle catalogue, for ordinary DCAT harvesters."""
     return "".join(server.renderer.single_catalogue()).encode()
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Serve as a process."""
-    # It fills a server, so it imports this module.
-    from ckanext.freshness.tests.servers.fdp_demo import demo_catalogue, regional_catalogue
-
-    parser = argparse.ArgumentParser(description="A FAIR Data Point on the loopback interface.")
-    parser.add_argument("--port", type=int, default=0, help="0, the default, takes a free one")
-    content = parser.add_mutually_exclusive_group()
-    content.add_argument("--demo", action="store_true", help="realistic content")
-    content.add_argument("--regional", type=int, metavar="N", help="the first N of few datasets")
-    parser.add_argument(
-        "--today",
-        type=datetime.date.fromisoformat,
-        default=datetime.date.today(),
-        help="the day that the demo's dates are relative to (YYYY-MM-DD)",
-    )
-    parser.add_argument("--latency", type=float, default=0.0, help="seconds for each request")
-    parser.add_argument("--no-pages", action="store_true", help="without page endpoints")
-    chosen = parser.parse_args(arguments)
-
-    try:
-        server = FdpServer(port=chosen.port, latency=chosen.latency)
-    except OSError as error:
-        parser.exit(1, f"Cannot listen on 127.0.0.1:{chosen.port}: {error}. Try --port 0.\n")
-    server.layout.pages = not chosen.no_pages
-    if chosen.demo:
-        demo_catalogue(server, chosen.today)
-    if chosen.regional:
-        regional_catalogue(server, chosen.regional, chosen.today)
-    server.run_until_signal()
-
-
-if __name__ == "__main__":
-    main()

@@ -1,21 +1,17 @@
 """A small file host for the demo: a handful of files, one for each thing that a check can find.
 
-    python -m ckanext.freshness.tests.servers.file_host --port 0
-
-`POST /publish` brings the next edition of those files that change, as a publisher would, and takes others
-away. `?at=` gives its moment (ISO 8601); without it, the moment is that of the edition before.
+`FileHost.publish` brings the next edition of those files that change, as a publisher would, and takes others
+away.
 """
 
 from __future__ import annotations
 
-import argparse
 import datetime
 import email.utils
 import enum
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from urllib.parse import parse_qs
 
 from ckanext.freshness.tests.servers.base import Answer, LoopbackServer, Request
 from ckanext.freshness.tests.servers.faults import HTML_PAGE
@@ -232,10 +228,6 @@ class FileHost(LoopbackServer):
 
     def answer(self, request: Request) -> Answer:
         """A file, 304 to those who have it, or what is in its place."""
-        if request.method == "POST" and request.path == "/publish":
-            at = parse_qs(request.query).get("at")
-            self.publish(datetime.datetime.fromisoformat(at[0]) if at else None)
-            return Answer.text(f"This is edition {self.edition} now.\n", "text/plain")
         file = self._files.get(request.path)
         if request.path.startswith(TABLES):
             file = HostedFile(request.path, "", "CSV", "", _table("value"), keeps=Keeps.ETAG)
@@ -245,23 +237,12 @@ class FileHost(LoopbackServer):
             return Answer(file.status, b"", {"Location": _MOVED[file.path]})
         if file.status != 200:
             return Answer.text("It cannot be had.\n", "text/plain", file.status)
-        return self._served(file, request)
-
-    def _served(self, file: HostedFile, request: Request) -> Answer:
         edition = self._edition_of(file)
         body = file.body(edition)
         stated = 1 if self.hides_changes else edition
         validators = self._validators(file, file.body(stated), stated)
         headers = {"Content-Type": file.media_type, **validators}
-        for validator, condition in (
-            ("ETag", "If-None-Match"),
-            ("Last-Modified", "If-Modified-Since"),
-        ):
-            sent = request.headers.get(condition)
-            if sent is not None:
-                known = sent == headers.get(validator)
-                return Answer(304, b"", headers) if known else Answer(200, body, headers)
-        return Answer(200, body, headers)
+        return Answer(200, body, headers).unless_known(request)
 
     def _edition_of(self, file: HostedFile) -> int:
         if file.changes is Changes.EACH_DOWNLOAD:
@@ -282,23 +263,3 @@ class FileHost(LoopbackServer):
                 modified.astimezone(datetime.timezone.utc), usegmt=True
             )
         return validators
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Serve as a process."""
-    parser = argparse.ArgumentParser(description="A small file host on the loopback interface.")
-    parser.add_argument("--port", type=int, default=0, help="0, the default, takes a free one")
-    parser.add_argument("--address", default="127.0.0.1", help="of the loopback interface")
-    parser.add_argument("--edition", type=int, default=1, help="that is published at the start")
-    chosen = parser.parse_args(arguments)
-    now = datetime.datetime.now(datetime.timezone.utc)
-    try:
-        host = FileHost(now=now, port=chosen.port, address=chosen.address, edition=chosen.edition)
-    except OSError as error:
-        where = f"{chosen.address}:{chosen.port}"
-        parser.exit(1, f"Cannot listen on {where}: {error}. Try --port 0.\n")
-    host.run_until_signal()
-
-
-if __name__ == "__main__":
-    main()

@@ -1,15 +1,11 @@
 """A small registry of IATI's: as a CKAN, and as the Bulk Data Service's index files; and its files.
 
-    python -m ckanext.freshness.tests.servers.registry --port 0
-
 Below `/api/3/action/` it answers like CKAN with the registry's extension; `/reporting-orgs` and
 `/datasets-minimal` are index files; `/files/{organisation}/{dataset}.xml` are the datasets' files.
-`POST /publish` brings the next edition of every second file.
 """
 
 from __future__ import annotations
 
-import argparse
 import email.utils
 import hashlib
 import json
@@ -23,8 +19,6 @@ from ckanext.freshness.tests.servers.registry_model import (
     Dataset,
     Organisation,
     Registry,
-    lived_in,
-    sample,
 )
 
 ACTION = "/api/3/action/"
@@ -83,9 +77,6 @@ class RegistryServer(LoopbackServer):
         if self.before is not None:
             self.before(request)
         query = {key: values[-1] for key, values in parse_qs(request.query).items()}
-        if request.method == "POST" and request.path == "/publish":
-            self.publish()
-            return Answer.text("The next edition of every second file is there.\n", "text/plain")
         if request.path.startswith(ACTION):
             return self._action(request.path.removeprefix(ACTION), query)
         if request.path.startswith("/files/"):
@@ -96,11 +87,6 @@ class RegistryServer(LoopbackServer):
         if index == DATASETS_MINIMAL:
             return _json({"index_created": _stamp(), "datasets": self._index_datasets()})
         return Answer.text("There is nothing here.\n", "text/plain", 404)
-
-    def publish(self) -> None:
-        """Bring the next edition of every second dataset's file."""
-        for dataset in list(self.registry.datasets.values())[::2]:
-            dataset.edition += 1
 
     def _action(self, name: str, query: _Query) -> Answer:
         if name == "organization_list":
@@ -256,12 +242,7 @@ def _served(dataset: Dataset, request: Request) -> Answer:
         modified = _FIRST_MODIFIED + timedelta(minutes=dataset.edition)
         headers["ETag"] = f'"{hashlib.sha256(body).hexdigest()[:16]}"'
         headers["Last-Modified"] = email.utils.format_datetime(modified, usegmt=True)
-    for validator, condition in (("ETag", "If-None-Match"), ("Last-Modified", "If-Modified-Since")):
-        sent = request.headers.get(condition)
-        if sent is not None:
-            known = sent == headers.get(validator)
-            return Answer(304, b"", headers) if known else Answer(200, body, headers)
-    return Answer(200, body, headers)
+    return Answer(200, body, headers).unless_known(request)
 
 
 def _success(result: Any) -> Answer:
@@ -274,27 +255,3 @@ def _json(plain: Any, status: int = 200) -> Answer:
 
 def _stamp() -> str:
     return _FIRST_MODIFIED.isoformat()
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Serve as a process."""
-    parser = argparse.ArgumentParser(description="A small IATI registry on the loopback interface.")
-    parser.add_argument("--port", type=int, default=0, help="0, the default, takes a free one")
-    parser.add_argument("--address", default="127.0.0.1", help="of the loopback interface")
-    parser.add_argument("--organisations", type=int, default=3, help="how many there are")
-    parser.add_argument("--datasets", type=int, default=12, help="how many they have in all")
-    parser.add_argument("--demo", action="store_true", help="titles, ages and failures as in life")
-    chosen = parser.parse_args(arguments)
-    registry = sample(chosen.organisations, chosen.datasets)
-    if chosen.demo:
-        lived_in(registry, datetime.now(timezone.utc))
-    try:
-        server = RegistryServer(registry, port=chosen.port, address=chosen.address)
-    except OSError as error:
-        where = f"{chosen.address}:{chosen.port}"
-        parser.exit(1, f"Cannot listen on {where}: {error}. Try --port 0.\n")
-    server.run_until_signal()
-
-
-if __name__ == "__main__":
-    main()
