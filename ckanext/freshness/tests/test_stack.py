@@ -178,8 +178,8 @@ def test_the_environment_of_commands_leads_nowhere_else(monkeypatch: pytest.Monk
 
 
 def test_instances_do_not_meet(tmp_path: Path) -> None:
-    kinds = [(kind, 0) for kind in instances.Kind if kind is not instances.Kind.TEST]
-    kinds += [(instances.Kind.TEST, slot) for slot in range(instances.TEST_SLOTS)]
+    kinds: list[tuple[instances.Kind, int]] = [(kind, 0) for kind in instances.Kind]
+    kinds += [(instances.Kind.TEST, slot) for slot in range(1, instances.TEST_SLOTS)]
     made = [
         instances.Instance(Layout(tmp_path), series, kind, slot)
         for series, (kind, slot) in itertools.product(RELEASES, kinds)
