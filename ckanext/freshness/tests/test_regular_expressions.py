@@ -9,18 +9,12 @@ from __future__ import annotations
 import ast
 import importlib
 import re
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-
-if sys.version_info >= (3, 11):
-    from re import _parser as parser  # type: ignore[attr-defined]
-else:
-    import sre_parse as parser
 
 PACKAGE = Path(__file__).parent.parent
 LEFT_OUT = ("tests", "migration")
@@ -32,7 +26,6 @@ twice as much on a fast machine."""
 
 WHOLE = frozenset({"match", "fullmatch"})
 ANYWHERE = frozenset({"search", "sub", "subn", "split", "findall", "finditer"})
-CATEGORIES = {"SPACE": " ", "DIGIT": "0", "WORD": "a"}
 
 
 def compiled(value: Any) -> Iterator[re.Pattern[Any]]:
@@ -77,74 +70,15 @@ def patterns() -> Iterator[tuple[str, re.Pattern[Any], bool]]:
                     yield f"{place}:{call.lineno}", pattern, method in ANYWHERE
 
 
-def samples(node: Any) -> list[str]:
-    """Characters that a part of a pattern takes."""
-    kind, value = str(node[0]), node[1]
-    if kind == "LITERAL":
-        return [chr(value)]
-    if kind == "RANGE":
-        return [chr(value[0])]
-    if kind == "CATEGORY":
-        return [CATEGORIES.get(str(value).rpartition("_")[2], "-")]
-    if kind == "IN":
-        if str(value[0][0]) == "NEGATE":
-            refused = {one for part in value[1:] for one in samples(part)}
-            return [one for one in ("a", " ", "0", "?", "/") if one not in refused][:3]
-        return list(dict.fromkeys(one for part in value for one in samples(part)))[:6]
-    return ["a", " "] if kind in ("ANY", "NOT_LITERAL") else []
-
-
-def walk(tree: Any, before: str = "") -> Iterator[tuple[str, list[str]]]:
-    """For each part of a pattern a text that leads to it, and texts that it takes."""
-    for node in tree:
-        kind, value = str(node[0]), node[1]
-        if kind == "BRANCH":
-            for branch in value[1]:
-                yield from walk(branch, before)
-            inner = list(value[1][0])
-        elif kind == "SUBPATTERN":
-            inner = list(value[3])
-            yield from walk(inner, before)
-        elif kind in ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT"):
-            inner = list(value[2])
-            yield from walk(inner, before)
-            yield before, [text(inner), *(samples(inner[0]) if len(inner) == 1 else [])]
-        elif kind in ("ASSERT", "ASSERT_NOT"):
-            inner = []
-        else:
-            inner = []
-            yield before, samples(node)
-        before += text([node])
-
-
-def text(tree: Any) -> str:
-    """The first text that comes to mind which a pattern takes."""
-    found = ""
-    for node in tree:
-        kind, value = str(node[0]), node[1]
-        if kind == "BRANCH":
-            found += text(value[1][0])
-        elif kind == "SUBPATTERN":
-            found += text(value[3])
-        elif kind in ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT"):
-            found += text(value[2]) * max(1, min(value[0], 4))
-        else:
-            found += next(iter(samples(node)), "")
-    return found
-
-
 def attacks(pattern: re.Pattern[Any]) -> Iterator[tuple[str, str]]:
-    """Beginnings, and what to repeat after them."""
+    """Beginnings, and what to repeat after them: characters and words of the pattern, and some others."""
     source = pattern.pattern
     source = source.decode("latin-1") if isinstance(source, bytes) else source
-    parts = list(walk(parser.parse(source, pattern.flags & ~re.UNICODE)))
-    seen = set()
-    for before, repeated in parts:
-        for piece in repeated:
-            for attack in ((before, piece), ("", before + piece), (before + piece, " ")):
-                if attack[1] and attack not in seen:
-                    seen.add(attack)
-                    yield attack
+    characters = dict.fromkeys((*"a0 \n", *re.findall(r"[^\w\s]", source)))
+    words = dict.fromkeys(re.findall(r"[A-Za-z]{2,}", source))
+    for before in ("", *characters):
+        for repeated in (*characters, *words):
+            yield before, repeated
 
 
 def seconds(pattern: re.Pattern[Any], subject: str, anywhere: bool) -> float:
