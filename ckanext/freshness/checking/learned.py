@@ -69,6 +69,9 @@ _LOSS = 3.0
 _STATUS = 40.0
 """The weight of a status that could be wrong, against the waiting of a change."""
 
+_STRETCHED = 1.1
+"""From how many times its length on an interval counts as stretched: a night more is none."""
+
 _FIRST = frozenset(
     {
         SelectionReason.VISIT_UNCONFIRMED,
@@ -137,15 +140,13 @@ class LearnedSelection:
     :param budget: number of checks
     :param rotation_budget: how many files are read even if their server reports no change
     :ivar reasons: number of candidates by reason, complete after :meth:`chosen`
-    :ivar stretch: how many times longer than allowed the longest interval is, since the budget is too small for
-        the bounds; 1 if it is not
     """
 
     def __init__(
         self, now: datetime, rules: SelectionRules, budget: int, rotation_budget: int = 0
     ) -> None:
         self.reasons: Counter[SelectionReason] = Counter()
-        self.stretch = 1.0
+        self._stretch = 1.0
         self._now = now
         self._rules = rules
         self._budget = budget
@@ -170,12 +171,17 @@ class LearnedSelection:
         else:
             if priority.reason is SelectionReason.VISIT_BOUND:
                 left = self._bound.add(priority.score, self._offered, candidate, priority.reason)
-                self.stretch = max(self.stretch, left or 1.0)
+                self._stretch = max(self._stretch, left or 1.0)
             self._valuable.add(
                 priority.value, self._offered, candidate, SelectionReason.VISIT_EXPECTED
             )
         self.reasons[SelectionReason.NOT_EXPECTED] += 1
         return SelectionReason.NOT_EXPECTED
+
+    @property
+    def longest_days(self) -> int:
+        """The longest interval between two checks in days if the budget is too small for the bounds, else 0."""
+        return round(self._stretch * (REACHABLE / _DAY)) if self._stretch > _STRETCHED else 0
 
     def _all_chosen(self) -> dict[str, tuple[Chosen, SelectionReason]]:
         if self._chosen is None:

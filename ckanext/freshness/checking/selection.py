@@ -264,7 +264,10 @@ class Selection:
     :param now: start of the run
     :param budget: how many resources the rotation may choose; see :func:`rotation_budget`
     :ivar reasons: number of candidates by the reason that :func:`choose` gave
+    :ivar longest_days: see :class:`.learned.LearnedSelection`
     """
+
+    longest_days = 0
 
     def __init__(self, now: datetime, rules: SelectionRules, budget: int) -> None:
         self.reasons: Counter[SelectionReason] = Counter()

@@ -10,7 +10,6 @@ import click
 
 from ..aging.messages import NN_
 from ..checking import check_rows
-from ..checking.learned import LearnedSelection
 from ..checking.selection import LEARNED, POLICIES
 from ..ckan_adapter.database import DatabaseLostError, LocksLostError, telling_of_loss
 from ..dates import utc_now
@@ -89,7 +88,7 @@ def check(
             scope = check_run.CheckScope(
                 _ids(dataset, _not_checked), _host(host), everything, policy
             )
-            if host is not None and not check_run.has_resources(scope, utc_now()):
+            if scope.host is not None and not check_run.has_resources(scope.host, utc_now()):
                 words = tk._("No resource has a URL on the host {host}. Nothing was checked.")
                 raise click.ClickException(words.format(host=host))
             if dry_run:
@@ -182,7 +181,7 @@ def _print_plan(selection: check_run.AnySelection, as_json: bool) -> None:
         "{count} resources would be checked, {rotation} of them in the rotation",
     )
     click.echo(counted(forms, visits, rotation=rotation))
-    if isinstance(selection, LearnedSelection) and (days := check_run.stretched_days(selection)):
+    if days := selection.longest_days:
         click.echo(check_run.stretched_in_words(days))
 
 

@@ -4,7 +4,7 @@ A run has one part in this process, or a part in each of several background jobs
 checks and writes results in batches. :func:`finish` adds up the counts when all parts have ended. If a run is
 killed, whole batches remain and its lock is released. The next run continues from there.
 
-The network has a thread of its own (:mod:`..checking.background_loop`). CKAN, the database and Solr are used in
+The network has a thread of its own (:mod:`..web.event_loop`). CKAN, the database and Solr are used in
 the caller's thread.
 """
 
@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from itertools import islice
 from typing import Any
 from uuid import uuid4
@@ -26,12 +26,8 @@ import sqlalchemy as sa
 from .. import settings
 from ..aging.messages import NN_
 from ..checking import check_rows, run_records
-from ..checking.background_loop import in_batches
-from ..checking.content import DETECTORS
 from ..checking.decisions import CheckResult, ResourceToCheck
-from ..checking.hasher import ContentSandbox
-from ..checking.hdx_check import HdxTools, check_resources
-from ..checking.learned import REACHABLE, LearnedSelection
+from ..checking.learned import LearnedSelection
 from ..checking.run_records import RunCounts
 from ..checking.selection import (
     LEARNED,
@@ -48,15 +44,13 @@ from ..interfaces import IFreshnessDetectors
 from ..reporting.labels import counted
 from ..status import conclusions, indexing
 from ..status.indexing import BATCH, DocumentBatch, IndexFailure, SolrAwayError
+from ..web.event_loop import in_batches
 from ..web.hosts import Hosts
 from . import copies
 
 Clock = Callable[[], datetime]
 Progress = Callable[[tuple[int, ...]], None]
 """Receives three numbers: checks done, checks with an error, and checks to do."""
-
-STRETCHED = 1.1
-"""From how many times its length on an interval counts as stretched: a night more is none."""
 
 AnySelection = Selection | LearnedSelection
 
@@ -161,14 +155,11 @@ def _lock(*, alone: bool) -> Iterator[HeldLock]:
         yield lock
 
 
-def has_resources(scope: CheckScope, now: datetime) -> bool:
-    """Return whether there are resources in a scope, due or not."""
+def has_resources(host: str, now: datetime) -> bool:
+    """Return whether there are resources on a host, due or not."""
     model.Session.rollback()
-    check_rows.sync(now, settings.aging().dataset_types, scope.package_ids)
-    candidates = check_rows.stream(
-        now, settings.checks(), package_ids=scope.package_ids, host=scope.host
-    )
-    with closing(candidates):
+    check_rows.sync(now, settings.aging().dataset_types)
+    with closing(check_rows.stream(now, settings.checks(), host=host)) as candidates:
         return next(candidates, None) is not None
 
 
@@ -327,8 +318,7 @@ def choose(run: RunContext, counts: RunCounts) -> Choice:
     selection = _selection(run.scope, run.now, checks)
     _offer(selection, run.scope, run.now, checks, counts)
     why = selection.why()
-    if isinstance(selection, LearnedSelection):
-        counts.longest_days = stretched_days(selection)
+    counts.longest_days = selection.longest_days
     counts.reasons.update(reason.value for reason in why.values())
     return Choice(selection.chosen(), selection.rotation(), why)
 
@@ -357,25 +347,10 @@ def _offer(
     counts: RunCounts | None = None,
 ) -> None:
     """Offer the resources of a scope to a selection, and count them."""
-    candidates = check_rows.stream(
-        now,
-        checks,
-        package_ids=scope.package_ids,
-        host=scope.host,
-    )
-    for candidate in candidates:
+    for candidate in check_rows.stream(now, checks, package_ids=scope.package_ids, host=scope.host):
         reason = selection.add(candidate)
         if counts is not None:
             counts.chosen(candidate, reason)
-
-
-def stretched_days(selection: LearnedSelection) -> int:
-    """Return the longest interval between two checks, in days, if the budget is too small; else 0."""
-    return (
-        round(selection.stretch * (REACHABLE / timedelta(days=1)))
-        if selection.stretch > STRETCHED
-        else 0
-    )
 
 
 # Checking
@@ -421,7 +396,10 @@ def _checks_of(
 
     The site's options are read here: the coroutine runs in another thread.
     """
-    # Web workers import this module, too, and need no HTTP library.
+    # Web workers import this module, too, and need neither an HTTP client nor a reader of workbooks.
+    from ..checking.content import DETECTORS
+    from ..checking.hasher import ContentSandbox
+    from ..checking.hdx_check import HdxTools, check_resources
     from ..web.client import Client
 
     checks = settings.checks()

@@ -1,4 +1,4 @@
-"""The event loop of network runs: uvloop if installed, and fewer garbage collections.
+"""The event loop of network runs: uvloop if installed, and fewer garbage collections; and a thread for it.
 
 The settings of the garbage collector hold for the whole process, so use one run at a time.
 """
@@ -8,7 +8,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
-from collections.abc import Callable, Coroutine, Iterator
+from collections import deque
+from collections.abc import Callable, Coroutine, Generator, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -46,3 +48,47 @@ def _rare_collections() -> Iterator[None]:
     finally:
         gc.set_threshold(*before)
         gc.unfreeze()
+
+
+def in_batches(
+    produce: Callable[[Callable[[T], None]], Coroutine[Any, Any, None]],
+    *,
+    most: int = 500,
+    seconds: float = 2.0,
+) -> Generator[list[T], None, None]:
+    """Run a coroutine in a thread of its own, and yield what it hands over, in batches.
+
+    CKAN, its sessions and its plugins belong to the command's thread. Writing to the database in the loop's
+    thread would delay every connection of the loop.
+
+    Closing the generator cancels the coroutine. Use :func:`contextlib.closing` if you may stop early.
+
+    :param produce: makes the coroutine; its argument is the function that hands over one item
+    :param most: items in a batch, at most
+    :param seconds: time after which the items so far are yielded, or an empty batch, so that the caller can do
+        other work
+    :raises BaseException: whatever the coroutine raises, after the last batch
+    """
+    # Not a queue, which would wake this thread for each item and interrupt the loop's thread.
+    items: deque[T] = deque()
+    cancel: Future[Callable[[], object]] = Future()
+
+    async def main() -> None:
+        loop, task = asyncio.get_running_loop(), asyncio.current_task()
+        assert task is not None
+        cancel.set_result(lambda: loop.call_soon_threadsafe(task.cancel))
+        await produce(items.append)
+
+    with ThreadPoolExecutor(1, "checks") as pool:
+        work = pool.submit(run, main())
+        try:
+            while items or not work.done():
+                if len(items) < most:
+                    wait([work], seconds)
+                yield [items.popleft() for _ in range(min(len(items), most))]
+        finally:
+            if not work.done():
+                # The loop may have ended by itself.
+                with contextlib.suppress(RuntimeError):
+                    cancel.result()()
+    work.result()

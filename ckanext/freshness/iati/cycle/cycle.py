@@ -18,7 +18,6 @@ import sqlalchemy as sa
 
 from ... import settings
 from ...checking import run_records
-from ...checking.background_loop import in_batches
 from ...ckan_adapter import harvest as harvest_tables
 from ...ckan_adapter.core import model
 from ...ckan_adapter.database import locked_if_free, telling_of_loss
@@ -28,6 +27,7 @@ from ...harvesting.messages import from_column
 from ...runs import copies
 from ...status import indexing
 from ...status.indexing import SolrAwayError
+from ...web.event_loop import in_batches
 from ...web.hosts import Hosts
 from ..policy import iati_check
 from ..policy.iati_check import IatiCheckInput, IatiCheckResult

@@ -152,19 +152,19 @@ def test_if_the_budget_is_too_small_the_bounds_are_stretched_for_all() -> None:
         for n in range(14 * 15)
     }
     longest = timedelta(0)
-    stretch = 1.0
+    days = 0
     for night in range(1, 130):
         now = NOW + night * DAY
         selection = LearnedSelection(now, RULES, 5)
         for row in rows.values():
             selection.add(row)
-        stretch = selection.stretch
+        days = selection.longest_days
         for row in (rows[one.resource_id] for one in selection.chosen()):
             if night > 60 and row.visited_at is not None:
                 longest = max(longest, now - row.visited_at)
             rows[row.resource_id] = row._replace(**hashed(now))
     assert 40 * DAY <= longest <= 43 * DAY
-    assert 2.8 < stretch < 3.1
+    assert 39 <= days <= 43
 
 
 def test_the_rotation_reads_files_that_were_not_read_for_long_or_whose_changes_are_hidden() -> None:
