@@ -109,7 +109,7 @@ class Site:
         found: Counter[str] = Counter()
         for name in names:
             shown = self._call("freshness_show", id=name)
-            found.update(one["outcome"] or "-" for one in shown["visits"]["resources"])
+            found.update(one["outcome"] or "-" for one in shown["links"]["resources"])
         model.Session.remove()
         return found
 

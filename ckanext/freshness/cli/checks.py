@@ -168,11 +168,11 @@ def _not_of_a_registry(found: _NamedDatasets) -> list[str]:
 
 
 def _print_plan(selection: check_run.AnySelection, as_json: bool) -> None:
-    visits = len(selection.chosen())
+    checks = len(selection.chosen())
     rotation = len(selection.rotation())
     reasons = dict(sorted((reason.value, count) for reason, count in selection.reasons.items()))
     if as_json:
-        click.echo(json.dumps({"visits": visits, "rotation": rotation, "verdicts": reasons}))
+        click.echo(json.dumps({"checks": checks, "rotation": rotation, "verdicts": reasons}))
         return
     for reason, count in reasons.items():
         click.echo(f"{reason}: {count}")
@@ -180,7 +180,7 @@ def _print_plan(selection: check_run.AnySelection, as_json: bool) -> None:
         "{count} resource would be checked, {rotation} of them in the rotation",
         "{count} resources would be checked, {rotation} of them in the rotation",
     )
-    click.echo(counted(forms, visits, rotation=rotation))
+    click.echo(counted(forms, checks, rotation=rotation))
     if days := selection.longest_days:
         click.echo(check_run.stretched_in_words(days))
 

@@ -20,7 +20,7 @@ class MessageCode(enum.Enum):
     """The meaning of a message, with the sentence that people read in their language.
 
     The sentence contains the message's values; a pair is a singular and a plural. If these values have words of
-    their own, :mod:`~ckanext.freshness.reporting.harvest_words` has them. An empty sentence says that the page
+    their own, :mod:`~ckanext.freshness.reporting.harvests` has them. An empty sentence says that the page
     tells it already.
     """
 

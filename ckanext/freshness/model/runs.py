@@ -301,14 +301,6 @@ LAST_CYCLE_CHECK = """
     FROM freshness_iati i WHERE i.resource_id = r.id AND i.attempts <> '[]'"""
 """SQL: the last checks of the resource ``r`` by cycles, in columns like those of ``freshness_check``."""
 
-CYCLE_RESULTS = """
-SELECT resource_id, CAST(attempts -> 0 ->> 'datetime' AS timestamptz) AT TIME ZONE 'UTC' AS tried_at,
-    CASE WHEN CAST(attempts -> 0 ->> 'error_occurred' AS boolean) THEN 'error'
-        WHEN attempts -> 0 ->> 'method' = 'GET' THEN 'downloaded' ELSE 'verified' END AS outcome,
-    failing_since, failures
-FROM freshness_iati WHERE package_id = ANY(:packages) AND attempts <> '[]'"""
-"""SQL: the results of the last checks of the packages ``:packages`` by cycles."""
-
 
 class HarvestDocument(tk.BaseModel):
     """A document of a source with its outline. While its bytes stay the same, it is not parsed again."""

@@ -23,37 +23,19 @@ from ..checking.selection import SelectionReason, SelectionRules
 from ..ckan_adapter import database
 from ..ckan_adapter.core import model
 from ..dates import utc, utc_text
-from ..model.runs import CYCLE_RESULTS, LAST_CYCLE_CHECK
+from ..model.runs import LAST_CYCLE_CHECK
 from ..web.urls import display_url, host_of
 from . import labels
 from .labels import counted, label
 
+COPY_KEYS = ("cached_url", "cached_zip_url", "cached_at", "cached_size")
 MOST = 100
 """Resources to show, since some datasets have thousands."""
 
 FIELDS = (
-    *(
-        "id",
-        "name",
-        "url",
-        "format",
-        "state",
-        "explanation",
-        "tried_at",
-        "outcome",
-        "status",
-        "words",
-    ),
-    *("final_url", "why", "promised", "found", "failures", "failing_since", "succeeded_at"),
-    *(
-        "changed_at",
-        "next_check",
-        "strip",
-        "cached_url",
-        "cached_zip_url",
-        "cached_at",
-        "cached_size",
-    ),
+    *("id", "name", "url", "format", "state", "explanation", "tried_at", "outcome", "status"),
+    *("words", "final_url", "why", "promised", "found", "failures", "failing_since"),
+    *("succeeded_at", "changed_at", "next_check", "strip", *COPY_KEYS),
 )
 """Keys of a link, as :func:`of_dataset` returns it."""
 
@@ -68,14 +50,10 @@ def of_dataset(package_id: str, now: datetime, *, every: bool = False) -> dict[s
     :param every: whether to return all resources instead of the first :data:`MOST`
     """
     checks, moment = settings.checks(), utc(now)
-    rows = model.Session.execute(
-        sa.text(_RESOURCES.format(which="r.package_id = :id")),
-        {"id": package_id, "most": None if every else MOST},
-    ).all()
+    rows = _rows("r.package_id = ANY(:ids)", [package_id], None if every else MOST)
     candidates = {
         row.resource_id: row for row in check_rows.stream(now, checks, package_ids=[package_id])
     }
-    copies = _copies([row.id for row in rows])
     resources = []
     for row in rows:
         candidate, next_check = candidates.get(row.id), None
@@ -85,20 +63,18 @@ def of_dataset(package_id: str, now: datetime, *, every: bool = False) -> dict[s
                 never = reason.value
             coming = selection.next_check(candidate, moment, checks.rules)
             next_check = None if coming is None else utc_text(coming.at)
-        link = _link(row, checks, never, copies)
-        resources.append({**link, "next_check": next_check})
+        resources.append({**_link(row, checks, never), "next_check": next_check})
     return {"total": rows[0].total if rows else 0, "resources": resources}
 
 
 def of_resource(resource_id: str) -> dict[str, Any] | None:
     """Return the result for a resource's URL, without its next check; None if it is no active resource."""
     checks = settings.checks()
-    row = model.Session.execute(
-        sa.text(_RESOURCES.format(which="r.id = :id")), {"id": resource_id, "most": 1}
-    ).first()
-    if row is None:
-        return None
-    return _link(row, checks, _never_checked(row, checks.rules), _copies([row.id]))
+    found = [
+        _link(row, checks, _never_checked(row, checks.rules))
+        for row in _rows("r.id = ANY(:ids)", [resource_id])
+    ]
+    return next(iter(found), None)
 
 
 def is_broken(row: Any, rule: settings.BrokenRule | settings.Checks) -> bool:
@@ -129,10 +105,8 @@ def mismatch(row: Any, format_: str | None, mimetype: str | None) -> dict[str, s
     return {"promised": row.promised, "found": row.found}
 
 
-def _link(
-    row: Any, checks: settings.Checks, never: str | None, copies: Mapping[str, dict[str, Any]]
-) -> dict[str, Any]:
-    attempts = list(map(_cycle_attempt, row.attempts or ())) if row.by_cycle else row.attempts or []
+def _link(row: Any, checks: settings.Checks, never: str | None) -> dict[str, Any]:
+    attempts = _attempts(row)
     newest = attempts[0] if attempts else {}
     is_broken_now = row.failures is not None and is_broken(row, checks)
     outcome, failures = newest.get("outcome"), row.failures or 0
@@ -153,8 +127,13 @@ def _link(
         "succeeded_at": utc_text(row.succeeded_at),
         "changed_at": utc_text(row.changed_at),
         "strip": _strip(attempts) if row.by_cycle else row.strip or "",
-        **copies.get(row.id, dict.fromkeys(COPY_KEYS)),
+        **_copy(row),
     }
+
+
+def _attempts(row: Any) -> list[dict[str, Any]]:
+    """Return the last checks of a link, the newest first."""
+    return list(map(_cycle_attempt, row.attempts)) if row.by_cycle else row.attempts or []
 
 
 def _cycle_attempt(attempt: Mapping[str, Any]) -> dict[str, Any]:
@@ -212,8 +191,9 @@ _CHECK = """SELECT false, k.tried_at, k.failures, k.failing_since, k.failed_at, 
 
 # CKAN gives a resource that was written without its id a new one. Its URL is the same. Looking for its own row
 # first keeps the time from growing with the square of the number of resources. Update cycles check some files.
-_RESOURCES = f"""
-SELECT r.id, r.package_id, r.name, r.url, r.url_type, r.format, r.mimetype, c.*, count(*) OVER () AS total
+_LINKS = f"""
+SELECT r.id, r.package_id, r.name, r.url, r.url_type, r.format, r.mimetype, c.*,
+    o.key, o.zip_key, o.verified_at, o.size AS copy_size, count(*) OVER () AS total
 FROM resource r
 LEFT JOIN LATERAL ({LAST_CYCLE_CHECK}
     UNION ALL
@@ -222,28 +202,25 @@ LEFT JOIN LATERAL ({LAST_CYCLE_CHECK}
     ({_CHECK} ORDER BY k.resource_id LIMIT 1)
     LIMIT 1
 ) c ON true
+LEFT JOIN freshness_copy o ON o.resource_id = r.id AND o.key IS NOT NULL
 WHERE {{which}} AND r.state = 'active'
 ORDER BY coalesce(c.failures, 0) DESC, c.undetermined IS NULL, r.position, r.id
 LIMIT :most"""
 
 
+def _rows(which: str, ids: Sequence[str | None], most: int | None = None) -> list[Any]:
+    """Return the active resources that meet a condition on ``:ids``, with their checks and copies."""
+    statement = sa.text(_LINKS.format(which=which))
+    return list(model.Session.execute(statement, {"ids": list(ids), "most": most}))
+
+
 # Copies: their URLs, which are never stored, their date and their size.
-
-COPY_KEYS = ("cached_url", "cached_zip_url", "cached_at", "cached_size")
-_COPY = "c.resource_id AS id, c.package_id, c.zip_key, c.verified_at, c.size AS copy_size"
-
-
-def _copies(resource_ids: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Return the copies by resource id; resources without a copy are absent."""
-    statement = sa.text(
-        f"SELECT {_COPY} FROM freshness_copy c WHERE c.resource_id = ANY(:ids) AND c.key IS NOT NULL"
-    )
-    rows = model.Session.execute(statement, {"ids": resource_ids})
-    return {row.id: _copy(row) for row in rows}
 
 
 def _copy(row: Any) -> dict[str, Any]:
-    """Return the values of :data:`COPY_KEYS` for a copy."""
+    """Return the values of :data:`COPY_KEYS`; None for each if there is no copy."""
+    if row.key is None:
+        return dict.fromkeys(COPY_KEYS)
     zip_url = None if row.zip_key is None else copy_zip_url(row.package_id, row.id)
     values = (copy_url(row.package_id, row.id), zip_url, utc_text(row.verified_at), row.copy_size)
     return dict(zip(COPY_KEYS, values, strict=True))
@@ -373,8 +350,17 @@ def show(packages: Sequence[dict[str, Any]], context: Mapping[str, Any] | None =
 
 @database.skip_without_tables
 def _add_facts(package_ids: Sequence[str | None], resources: Mapping[str, dict[str, Any]]) -> None:
-    for resource_id, facts in _facts(package_ids, resources).items():
-        resources[resource_id][KEY] = facts
+    rule = settings.broken_rule()
+    for row in _rows("r.package_id = ANY(:ids)", package_ids):
+        if row.id in resources and (row.tried_at is not None or row.key is not None):
+            newest = next(iter(_attempts(row)), {})
+            is_broken_now = row.failures is not None and is_broken(row, rule)
+            resources[row.id][KEY] = {
+                "checked_at": utc_text(row.tried_at),
+                "outcome": newest.get("outcome"),
+                "broken_since": utc_text(row.failing_since) if is_broken_now else None,
+                **_copy(row),
+            }
 
 
 def _is_for_reading(context: Mapping[str, Any]) -> bool:
@@ -406,66 +392,3 @@ def write(
         context["original_package"] = without(context["original_package"])
     with hidden():
         return original(context, without(data_dict))
-
-
-def _facts(
-    package_ids: Sequence[str | None], resources: Mapping[str, Mapping[str, Any]]
-) -> dict[str, dict[str, Any]]:
-    rows: dict[str, dict[str, Any]] = {"link": {}, "copy": {}, "cycle": {}}
-    # The connection itself saves a sixth of the time.
-    for row in model.Session.connection().execute(_FACTS, {"packages": package_ids}).all():
-        if row.id in resources:
-            rows[row.part][row.id] = row
-    # Update cycles check some files.
-    results = _current(rows["link"], resources) | rows["cycle"]
-    copies = {id: _copy(row) for id, row in rows["copy"].items()}
-    rule = settings.broken_rule() if any(row.failing_since for row in results.values()) else None
-    return {
-        id: {
-            **_result(results.get(id), rule),
-            **(copies.get(id) or dict.fromkeys(COPY_KEYS)),
-        }
-        for id in results.keys() | copies.keys()
-    }
-
-
-def _result(row: Any, rule: settings.BrokenRule | None) -> dict[str, Any]:
-    if row is None:
-        return dict.fromkeys(("checked_at", "outcome", "broken_since"))
-    broken = rule is not None and is_broken(row, rule)
-    return {
-        "checked_at": utc_text(row.tried_at),
-        "outcome": row.outcome,
-        "broken_since": utc_text(row.failing_since) if broken else None,
-    }
-
-
-def _current(rows: Mapping[str, Any], resources: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the results without those for an earlier URL."""
-    # A URL can differ because a plugin shows another one than CKAN stores.
-    differing = [id for id, row in rows.items() if row.url != resources[id].get("url")]
-    stored = dict(map(tuple, model.Session.execute(_URLS, {"ids": differing}))) if differing else {}
-    return {id: row for id, row in rows.items() if stored.get(id, row.url) == row.url}
-
-
-# Each page of a dataset waits for these. PostgreSQL plans a join for longer than it takes to run all parts, and
-# looks at each value of an array: packages are fewer than resources. SQLAlchemy compiles a text anew that is
-# not a constant, and describes the columns of each result anew if the text does not name them.
-_FACTS = sa.text(f"""
-SELECT 'link' AS part, resource_id AS id, package_id, url, tried_at,
-    attempts -> 0 ->> 'outcome' AS outcome, failing_since, failed_at, failures,
-    NULL AS zip_key, CAST(NULL AS timestamp) AS verified_at, CAST(NULL AS bigint) AS copy_size
-FROM freshness_check WHERE package_id = ANY(:packages) AND tried_at IS NOT NULL
-UNION ALL
-SELECT 'copy', c.resource_id, c.package_id, NULL, NULL, NULL, NULL, NULL, NULL,
-    c.zip_key, c.verified_at, c.size
-FROM freshness_copy c WHERE c.package_id = ANY(:packages) AND c.key IS NOT NULL
-UNION ALL
-SELECT 'cycle', i.resource_id, NULL, NULL, i.tried_at, i.outcome, i.failing_since, i.tried_at, i.failures,
-    NULL, NULL, NULL
-FROM ({CYCLE_RESULTS}) i""").columns(
-    *map(sa.column, ("part", "id", "package_id", "url", "tried_at", "outcome")),
-    *map(sa.column, ("failing_since", "failed_at", "failures")),
-    *map(sa.column, ("zip_key", "verified_at", "copy_size")),
-)
-_URLS = sa.text("SELECT id, url FROM resource WHERE id = ANY(:ids)")

@@ -276,8 +276,8 @@ def test_resources_are_read_together(world: dict[str, Any]) -> None:
         assert links.of_dataset(world["files"]["id"], NOW)["total"] == len(HISTORIES)
     finally:
         sa.event.remove(engine, "before_cursor_execute", note)
-    # One query for results, a cursor for the next checks, one query for copies; none per resource.
-    assert len(statements) == 5
+    # One query for results and copies, a cursor for the next checks; none per resource.
+    assert len(statements) == 4
 
 
 def test_the_copy_is_linked(read: Read, world: dict[str, Any]) -> None:

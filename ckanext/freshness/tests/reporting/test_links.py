@@ -83,7 +83,9 @@ def test_facts_of_a_file_of_a_registry(
     attempt = {
         "datetime": "2026-01-05T12:00:00.5Z",
         "method": method,
+        "http_status": 404 if failed else 200,
         "error_occurred": failed,
+        "error_details": {"error_type": "http_non_200", "detailed_message": ""} if failed else None,
     }
     model.Session.execute(
         sa.text(

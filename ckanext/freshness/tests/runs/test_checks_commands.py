@@ -58,13 +58,13 @@ def test_what_is_printed(dataset: dict[str, Any], check: Invoke) -> None:
     assert "error: 1" in "".join(lines)
     assert "Checked 3 resources, 1 with an error" in lines
     (run,) = helpers.call_action("freshness_run_list")
-    assert run["visited"] == 3 and run["ended_at"] and not run["error"]
+    assert run["checked"] == 3 and run["ended_at"] and not run["error"]
 
 
 def test_for_programs(dataset: dict[str, Any], check: Invoke) -> None:
     done = check("--json")
     told = json.loads(done.output[done.output.index("{") :])
-    assert (told["visited"], told["errors"]) == (3, 1)
+    assert (told["checked"], told["errors"]) == (3, 1)
     assert told["resources"] == {"first hash": 2, "error": 1}
     assert told["run"] == helpers.call_action("freshness_run_list")[0]["id"]
 
@@ -115,7 +115,7 @@ def test_what_would_be_visited(dataset: dict[str, Any], check: Invoke) -> None:
     assert "visit: daily: 3" in done.output.splitlines()
     assert helpers.call_action("freshness_run_list") == []
     told = check("--dry-run", "--json").output
-    assert json.loads(told[told.index("{") :])["visits"] == 3
+    assert json.loads(told[told.index("{") :])["checks"] == 3
 
 
 def test_the_policy_learned_makes_as_many_checks_as_are_wanted(
@@ -133,7 +133,7 @@ def test_the_policy_learned_makes_as_many_checks_as_are_wanted(
         done = check()
         assert done.exit_code == 0, done.output
     runs = helpers.call_action("freshness_run_list")
-    assert [run["visited"] for run in runs] == [1, 2]
+    assert [run["checked"] for run in runs] == [1, 2]
 
 
 @pytest.mark.parametrize("arguments", ["check files", "nightly"])
@@ -170,7 +170,7 @@ def test_background_jobs(
     jobs.Worker().work(burst=True)
     model.Session.remove()
     run = helpers.call_action("freshness_run_show", id=told["run"])
-    assert (run["visited"], run["error"]) == (3, None)
+    assert (run["checked"], run["error"]) == (3, None)
     assert run["resources"] == {"first hash": 2, "error": 1}
     assert run["datasets"] == {"0: Fresh, Updated firstrun": 1}
 
@@ -196,7 +196,7 @@ def test_an_editor_asks_for_visits(dataset: dict[str, Any]) -> None:
     jobs.Worker().work(burst=True)
     model.Session.remove()
     (run,) = call("freshness_run_list")
-    assert (run["visited"], run["error"]) == (3, None)
+    assert (run["checked"], run["error"]) == (3, None)
     assert ask(editor["name"])["queued"]
     jobs.get_queue().empty()
     with pytest.raises(tk.ObjectNotFound):
@@ -240,14 +240,14 @@ def test_what_a_silent_host_has_is_put_off_and_stays_due(
     told = json.loads(done.output[done.output.index("{") :])
     assert done.exit_code == 0
     # The two, and perhaps one that was on its way.
-    assert told["visited"] == told["errors"] == 10 - told["put_off"]
+    assert told["checked"] == told["errors"] == 10 - told["put_off"]
     assert told["put_off"] >= 5
     assert told["resources"] == {"error": told["errors"], "firstrun": told["put_off"]}
     histories = [
         helpers.call_action("freshness_resource_history", id=one["id"]) for one in made["resources"]
     ]
-    assert sum(bool(one["attempts"]) for one in histories) == told["visited"]
-    assert sum(one["failures"] for one in histories) == told["visited"]
+    assert sum(bool(one["attempts"]) for one in histories) == told["checked"]
+    assert sum(one["failures"] for one in histories) == told["checked"]
     assert {one["undetermined"] for one in histories} == {None}
     run = helpers.call_action("freshness_run_show")
     assert run["hosts"]["*"]["put_off"] == told["put_off"]

@@ -148,7 +148,7 @@ def the_rest_is_visited(server: FileServer, cli: Any) -> None:
     assert server.count("/held") == asked + HELD
     assert recorded() == QUICK + HELD
     newest, _ = helpers.call_action("freshness_run_list")
-    assert (newest["visited"], newest["error"]) == (HELD, None)
+    assert (newest["checked"], newest["error"]) == (HELD, None)
     for resource in helpers.call_action("package_show", id="files")["resources"]:
         known = helpers.call_action("freshness_resource_history", id=resource["id"])
         assert known["hash"] and len(known["attempts"]) == 1
@@ -232,7 +232,7 @@ def test_a_run_is_killed(server: FileServer, hold: Hold, command: Command, cli: 
     hold.release()
     model.Session.remove()
     (run,) = helpers.call_action("freshness_run_list")
-    assert (run["ended_at"], run["visited"]) == (None, QUICK)
+    assert (run["ended_at"], run["checked"]) == (None, QUICK)
     until(lambda: not is_held(run_records.lock(run["id"])))
     the_rest_is_visited(server, cli)
 

@@ -69,7 +69,7 @@ def test_runs_are_listed_the_newest_first(act: Act, runs: None) -> None:
         "kind": "check",
         "started_at": "2026-03-01T02:00:00Z",
         "ended_at": "2026-03-01T03:00:00Z",
-        "visited": 490,
+        "checked": 490,
         "error": None,
         "version": "1.0",
     }
