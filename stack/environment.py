@@ -66,7 +66,9 @@ def ensure_ckan(layout: Layout, series: str) -> Path:
     files += [root / "stack" / f"ckan-{series}.txt", root / "stack" / "wheels.txt"]
     overrides = root / "stack" / "overrides.txt"
     ours = [root / name for name in ("setup.cfg", "setup.py", "pyproject.toml")]
-    stamp = _Stamp(venv, [*files, overrides, *ours])
+    # The installation compiles the translations.
+    translations = sorted((root / "ckanext" / "freshness" / "i18n").glob("*/LC_MESSAGES/*.po"))
+    stamp = _Stamp(venv, [*files, overrides, *ours, *translations])
     with exclusive(venv.with_suffix(".lock"), f"it installs CKAN {series}"):
         if stamp.fresh():
             return venv / "bin"

@@ -55,7 +55,7 @@ def test_the_template_has_all_texts_of_now(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stdout
     assert texts(catalogue(TEMPLATE)).keys() == texts(catalogue(made)).keys(), (
-        "run: python setup.py extract_messages update_catalog compile_catalog"
+        "run: python setup.py extract_messages update_catalog"
     )
 
 
