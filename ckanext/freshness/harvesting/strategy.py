@@ -198,52 +198,6 @@ class Deletions:
     brake: HeldDeletions | None
 
 
-@dataclass(frozen=True, slots=True)
-class BrakeScope:
-    """The numbers that decide whether deletions look like an accident.
-
-    They count all records of a source, or only its organisations, or only its datasets.
-    """
-
-    name: str
-    """The plural noun for the records, for people."""
-    current: int
-    doomed: int
-    """How many would be deleted without having been released."""
-    agreed: int
-    """How many would be deleted because an editor released them."""
-    listed: bool
-    """The source lists at least one such record."""
-    known_listed: int
-    """How many of the current records the source still lists."""
-
-    def alarm(self, limits: BrakeLimits) -> str | None:
-        """Return, for people, why the deletions look like an accident; None if they do not."""
-        if not self.doomed:
-            return None
-        if not self.listed:
-            current = _counted(self.current, self.name)
-            verb = "is" if self.current == 1 else "are"
-            return f"the source lists nothing at all, but {current} of it {verb} current"
-        if not self.known_listed and self.doomed > 1:
-            return f"the source lists none of the {self.current} current {self.name} any more"
-        left = self.current - self.agreed
-        would = f"{self.doomed} of {_counted(left, self.name)} would be deleted"
-        if self.agreed:
-            would += f", besides {self.agreed} that an editor released"
-        if left - self.doomed <= 1:
-            return (
-                f"{would}, and no job deletes all {self.name} of a source, or all but one, "
-                "without an approval"
-            )
-        if self.doomed > limits.max_deletions:
-            return f"{would}, more than max_deletions ({limits.max_deletions}) allows"
-        fraction = limits.max_delete_fraction
-        if self.current >= limits.min_records and self.doomed > fraction * left:
-            return f"{would}, more than max_delete_fraction ({fraction:g}) allows"
-        return None
-
-
 def _counted(count: int, name: str) -> str:
     """Return a number with its plural noun, which loses its s if the number is 1."""
     return f"{count} {name.removesuffix('s') if count == 1 else name}"
@@ -301,9 +255,11 @@ def deletions(
     parts: tuple[tuple[str, bool | None], ...] = (
         (("organisations", True), ("datasets", False)) if catalogs_apart else (("records", None),)
     )
-    scopes = [_scope(name, catalogs, current, seen, delete, released) for name, catalogs in parts]
-    alarms = [alarm for scope in scopes if (alarm := scope.alarm(limits))]
-
+    alarms = [
+        alarm
+        for name, catalogs in parts
+        if (alarm := _alarm(name, catalogs, current, seen, delete, released, limits))
+    ]
     doomed = [decision for decision in delete if decision.known.guid not in released]
     foreign = [decision for decision in doomed if decision.known.foreign]
     still_held = [decision for decision in doomed if decision.known.guid in held]
@@ -459,23 +415,47 @@ def _refusing_catalogs(
     return {catalog for catalog, count in forbidden.items() if count * 2 > total[catalog]}
 
 
-def _scope(
+def _alarm(
     name: str,
     catalogs: bool | None,
     current: Iterable[KnownRecord],
     seen: Mapping[str, SeenRecord],
     delete: Iterable[AbsentRecord],
     released: Collection[str],
-) -> BrakeScope:
-    """Count records for the brake.
+    limits: BrakeLimits,
+) -> str | None:
+    """Return, for people, why deletions look like an accident; None if they do not.
 
-    :param catalogs: count only catalogs (True), only datasets (False), or all records (None).
+    :param name: the plural noun for the records, for people.
+    :param catalogs: look only at catalogs (True), only at datasets (False), or at all records (None).
     """
-    counted = [record for record in current if catalogs is None or record.is_catalog is catalogs]
-    going = [decision.known for decision in delete]
-    going = [record for record in going if catalogs is None or record.is_catalog is catalogs]
+
+    def counts(record: KnownRecord) -> bool:
+        return catalogs is None or record.is_catalog is catalogs
+
+    counted = list(filter(counts, current))
+    going = [decision.known for decision in delete if counts(decision.known)]
     agreed = sum(record.guid in released for record in going)
+    doomed = len(going) - agreed
+    if not doomed:
+        return None
     # With catalogs=None only datasets count as listed: a listed catalog may be empty.
-    listed = any(found.listed_in for found in seen.values() if found.is_catalog is bool(catalogs))
-    known_listed = sum(_is_listed(seen.get(record.url)) for record in counted)
-    return BrakeScope(name, len(counted), len(going) - agreed, agreed, listed, known_listed)
+    if not any(found.listed_in for found in seen.values() if found.is_catalog is bool(catalogs)):
+        verb = "is" if len(counted) == 1 else "are"
+        words = f"{_counted(len(counted), name)} of it {verb} current"
+        return f"the source lists nothing at all, but {words}"
+    if doomed > 1 and not any(_is_listed(seen.get(record.url)) for record in counted):
+        return f"the source lists none of the {len(counted)} current {name} any more"
+    left = len(counted) - agreed
+    would = f"{doomed} of {_counted(left, name)} would be deleted"
+    if agreed:
+        would += f", besides {agreed} that an editor released"
+    if left - doomed <= 1:
+        always = f"no job deletes all {name} of a source, or all but one, without an approval"
+        return f"{would}, and {always}"
+    if doomed > limits.max_deletions:
+        return f"{would}, more than max_deletions ({limits.max_deletions}) allows"
+    fraction = limits.max_delete_fraction
+    if len(counted) >= limits.min_records and doomed > fraction * left:
+        return f"{would}, more than max_delete_fraction ({fraction:g}) allows"
+    return None
