@@ -360,7 +360,8 @@ def _progress(job: Job, now: datetime) -> dict[str, Any]:
         if heartbeat is None or now - _aware(heartbeat) <= _DEAD_AFTER:
             state = "running"
     asked_at = utc_text(_aware(job.created_at)) if job.created_at else None
-    return _state(state, asked_at=asked_at, **job.meta, **result)
+    saved = {key: job.meta[key] for key in ("asked_by", "read", "listed") if key in job.meta}
+    return _state(state, asked_at=asked_at, **saved, **result)
 
 
 def _state(state: str, **known: Any) -> dict[str, Any]:

@@ -41,7 +41,7 @@ CALLED_BY_OTHERS = (
     ),
     *(
         "logic.hooks:",
-        "harvesting.interrupted:resume",
+        "harvesting.object_states:resume",
         "ckan_adapter.packages:reindex_source",
     ),
 )
@@ -50,9 +50,9 @@ line of an import call them."""
 
 EACH_FUNCTION = (
     *("ckan_adapter.harvest", "ckan_adapter.database", "ckan_adapter.packages"),
-    *("harvesting.document_memory", "harvesting.elsewhere", "harvesting.fdp.crawl"),
+    *("harvesting.document_memory", "harvesting.job_report", "harvesting.fdp.crawl"),
     *("harvesting.fdp.source_crawl", "harvesting.fdp.task_group", "harvesting.holds"),
-    *("harvesting.interrupted", "harvesting.known_records", "harvesting.object_states"),
+    *("harvesting.known_records", "harvesting.object_states"),
     *(
         "harvesting.object_writer",
         "harvesting.packages.writer",
