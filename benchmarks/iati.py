@@ -90,7 +90,7 @@ class Cycles:
         """Do a cycle an hour after the previous one; return the processor seconds of the published files."""
         from ckanext.harvest.model import HarvestSource
 
-        from ckanext.freshness.iati.cycle import cycle, publication
+        from ckanext.freshness.iati import cycle, publication
 
         self._now += timedelta(hours=1)
         began, now = time.monotonic(), self._now
@@ -102,7 +102,7 @@ class Cycles:
         with timed(publication, "publish") as published:
             report = cycle.run_cycle(source, clock)
         figures = report.figures
-        if not report.complete or figures.failed or figures.visited != self._size:
+        if not report.complete or figures["failed"] or figures["visited"] != self._size:
             raise SystemExit(f"The cycle did not do what was to be measured: {report}")
         return published.cpu
 

@@ -45,8 +45,8 @@ from .copies.store import StoreError
 from .dates import utc, utc_words
 from .harvesting.progress import BEGINNING, CRON, LAST, STILL, is_importing
 from .harvesting.sources import source_type_named
-from .iati.cycle.sources import last_cycle, sources
-from .iati.registry.source_type import is_retired
+from .iati.cycle import last_cycle, sources
+from .iati.source_type import is_retired
 from .mails import recipients
 from .model import CheckRun, DatasetFreshness, HarvestHold, Unindexed
 from .reporting import runs

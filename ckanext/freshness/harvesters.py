@@ -20,7 +20,7 @@ from .ckan_adapter.harvest import (
 )
 from .harvesting import stages
 from .harvesting.fdp.source_type import FAIR_DATA_POINT
-from .iati.registry.source_type import IATI_REGISTRY
+from .iati.source_type import IATI_REGISTRY
 from .logic import hooks
 
 TESTED_HARVEST = "ckanext-harvest>=1.6.3,<1.7"

@@ -13,7 +13,7 @@ from ..checking import check_rows
 from ..checking.selection import LEARNED, POLICIES
 from ..ckan_adapter.database import DatabaseLostError, LocksLostError, telling_of_loss
 from ..dates import utc_now
-from ..iati.cycle import sources
+from ..iati.cycle import in_registries
 from ..reporting import metrics
 from ..reporting.labels import counted
 from ..runs import check_run, queued_run
@@ -158,7 +158,7 @@ def _not_checked(found: _NamedDatasets) -> list[str]:
 
 
 def _not_of_a_registry(found: _NamedDatasets) -> list[str]:
-    registered_ids = sources.in_registries([dataset.id for dataset in found.values()])
+    registered_ids = in_registries([dataset.id for dataset in found.values()])
     words = tk._("{name} does not belong to an IATI registry. Nothing was checked.")
     return [
         words.format(name=name)

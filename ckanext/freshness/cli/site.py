@@ -13,7 +13,7 @@ from ..aging.messages import NN_
 from ..ckan_adapter.database import DatabaseLostError, require_tables
 from ..dates import utc_now
 from ..doctor import Severity, examine
-from ..iati.cycle.cycle import KIND
+from ..iati.cycle import KIND
 from ..mails import digests
 from ..mails.digests import MailReport, NotifyState
 from ..reporting.labels import counted, refresh_summary

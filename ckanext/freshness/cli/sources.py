@@ -21,10 +21,10 @@ from ..harvesting.preview import preview as make_preview
 from ..harvesting.source_config import ConfigError
 from ..harvesting.sources import ForeignSource
 from ..harvesting.strategy import RecordClass
-from ..iati.cycle import cycle
-from ..iati.cycle.report import CycleReport
-from ..iati.cycle.sources import sources, update_all
-from ..iati.registry.source_type import SOURCE_TYPE
+from ..iati import cycle
+from ..iati.cycle import sources, update_all
+from ..iati.report import CycleReport
+from ..iati.source_type import SOURCE_TYPE
 from ..reporting import harvests
 from ..reporting.labels import counted
 from ..runs.night import PartReport
@@ -240,7 +240,7 @@ def check_files(package_ids: Sequence[str] | None, *, strict: bool, as_json: boo
     :raises click.ClickException: a cycle cannot run
     """
     options = {"strict": strict, "package_ids": package_ids}
-    rows = sources() if p.plugin_loaded("harvest") else []
+    rows = sources()
     if not rows:
         click.echo("There is no source of an IATI registry: no file was checked.", err=as_json)
     show_reports([run_cycle(row, **options) for row in rows], as_json=as_json)
@@ -255,7 +255,7 @@ def show_reports(reports: Iterable[CycleReport], *, as_json: bool) -> None:
             plain = {
                 "run": report.run_id,
                 "source": report.source,
-                **report.figures.as_dict(),
+                **report.figures,
                 "zips_made_anew": report.published,
                 "stopped": report.stopped,
                 "errors": report.errors,

@@ -56,13 +56,17 @@ def registry_key(organisation: str, dataset: str) -> str:
     return f"{segment(organisation)}/{segment(dataset)}.xml"
 
 
+RESOURCES = "resources.d/"
+"""The beginning of the keys of all resources."""
+
+
 def resource_key(resource_id: str) -> str:
     """Return the key of any other resource. It does not depend on the file's name.
 
     The folder's name has a dot, so no organisation's folder has it.
     """
     part = segment(resource_id)
-    return f"resources.d/{part[:2]}/{part}"
+    return f"{RESOURCES}{part[:2]}/{part}"
 
 
 def zip_key(key: str) -> str:

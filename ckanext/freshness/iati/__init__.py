@@ -1,7 +1,7 @@
 """Everything that only IATI needs.
 
-``registry/`` harvests registries, ``policy/`` has the rules by which files are checked (pure), ``files/``
-writes index files and ZIPs (without CKAN), and ``cycle/`` puts them together.
+Registries as sources of harvests (:mod:`.source_type`), checks of their files by rules of their own
+(:mod:`.rules`), the files for everybody (:mod:`.publication`), and the cycle of all this (:mod:`.cycle`).
 
 Not here: what serves other catalogues, too. The engine of checks, copies and harvests are used as they are.
 """

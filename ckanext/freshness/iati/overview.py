@@ -1,14 +1,15 @@
-"""The figures of the page about IATI: downloads, the last cycle, and files that fail."""
+"""What cycles did, for the page about IATI and for Prometheus: downloads, figures, and files that fail."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 import ckan.plugins.toolkit as tk
 import sqlalchemy as sa
+from prometheus_client.core import GaugeMetricFamily
 
 from ..aging.messages import N_
 from ..ckan_adapter.core import model
@@ -17,10 +18,8 @@ from ..reporting import labels, runs, visibility
 from ..reporting.links import site_url
 from ..reporting.tables import Context, Row, with_texts
 from ..settings import OptionError
-from .cycle import publication
-from .cycle.sources import last_cycle
-from .files import index
-from .policy.attempts import ErrorType
+from . import index, publication
+from .cycle import last_cycle
 
 LISTED = 5
 """Failing files on the page; another page lists all."""
@@ -105,16 +104,6 @@ _DOWNLOADS = {
     ),
 }
 
-_ERRORS = {
-    ErrorType.SSL_ERROR.value: N_("Its certificate isn't valid"),
-    ErrorType.CONNECTION_TIMEOUT.value: N_("The server doesn't answer in time"),
-    ErrorType.TOO_MANY_REDIRECTS.value: N_("It is redirected too often"),
-    ErrorType.CONNECTION_ERROR.value: N_("The server can't be reached"),
-    ErrorType.HTTP_NON_200.value: N_("The server refuses it"),
-    ErrorType.NOT_IATI_CONTENT.value: N_("It isn't an IATI file"),
-    ErrorType.STORE_ERROR.value: N_("The copy could not be stored on this site"),
-}
-
 
 def sources(context: Context, now: datetime) -> list[SourceOverview]:
     """Return all public sources with the figures of the datasets that a user may see."""
@@ -175,10 +164,9 @@ def failing(
 
 def reason(row: Row) -> str:
     """Return why a file fails, in words that stand in a list."""
-    if row["error"] == ErrorType.HTTP_NON_200.value and row["http_status"]:
-        sentence, answer = labels.problem(int(row["http_status"]), None, blocked=False)
-        return str(tk._(sentence)).format(answer=answer).rstrip(".")
-    return str(tk._(_ERRORS.get(row["error"], N_("It could not be downloaded"))))
+    status = int(row["http_status"]) if row["http_status"] else None
+    sentence, answer = labels.problem(status, row["error"], blocked=False)
+    return str(tk._(sentence)).format(answer=answer).rstrip(".")
 
 
 _OF_SOURCE = """FROM freshness_iati i
@@ -210,3 +198,47 @@ JOIN package s ON s.id = i.source_id
 LEFT JOIN "group" g ON g.id = p.owner_org
 WHERE i.source_id = ANY(:sources) AND i.failing_since IS NOT NULL
 ORDER BY i.failing_since DESC, i.resource_id OFFSET :offset LIMIT :limit"""
+
+
+# Prometheus
+
+GAUGES: Mapping[str, str] = {
+    "total_number_of_datasets": "The total number of datasets",
+    "datasets_with_download": "The number of datasets with a copy of their last good download",
+    "datasets_added": "The number of datasets added during the last run",
+    "datasets_unregistered": "The number of datasets unregistered and so removed during the last run",
+    "datasets_expired": "The number of datasets that expired in the last run",
+    "datasets_head_request_non_200": "The number of datasets whose last HEAD request was not answered 200",
+    "datasets_downloads_non_200": "The number of datasets whose last download was answered neither 200 nor 304",
+    "checker_run_duration": "The time taken by the last run of the checker (seconds)",
+    "zipper_run_duration": "The time taken by the last run of the zipper (seconds)",
+    "number_crashes": "The number of recorded runs that ended early",
+}
+"""Help text of each gauge for Prometheus, by its name in the Bulk Data Service."""
+
+
+def gauges() -> Iterator[GaugeMetricFamily]:
+    """Yield the figures of each source's last finished cycle.
+
+    A single source has no label, so that dashboards of the Bulk Data Service still work.
+    """
+    figures: dict[str, dict[str, float]] = {}
+    for source in model.Session.execute(sa.text(_SOURCES)).all():
+        last = last_cycle(source.id, ended=True)
+        if last is not None:
+            figures[source.name] = last.datasets or {}
+    if not figures:
+        return
+    has_label = len(figures) > 1
+    for name, help_text in GAUGES.items():
+        family = GaugeMetricFamily(name, help_text, labels=["source"] if has_label else [])
+        for source_name, of_source in figures.items():
+            labels = [source_name] if has_label else []
+            family.add_metric(labels, float(of_source.get(name, 0)))
+        yield family
+
+
+_SOURCES = """
+SELECT DISTINCT r.options ->> 'source' AS id, coalesce(p.name, r.options ->> 'source') AS name
+FROM freshness_run r LEFT JOIN package p ON p.id = r.options ->> 'source'
+WHERE r.kind = 'iati' AND (p.id IS NULL OR p.state = 'active') ORDER BY id"""

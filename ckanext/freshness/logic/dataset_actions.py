@@ -17,7 +17,7 @@ from ..aging.status import status_at
 from ..ckan_adapter.core import REVIEW_KEY, model, same_user
 from ..ckan_adapter.packages import lock_packages
 from ..dates import EARLIEST, exact_text, stated_date, utc, utc_now, utc_text
-from ..iati.cycle.sources import check_dataset
+from ..iati.cycle import check_dataset
 from ..model import FreshnessEvidence, FreshnessTransition, ResourceCheck
 from ..reporting import changes, labels, links, visibility
 from ..reporting.tables import TableRequest

@@ -28,7 +28,7 @@ from ckanext.freshness.ckan_adapter.core import NAMES
 from ckanext.freshness.cli.site import freshness
 from ckanext.freshness.cli.sources import iati
 from ckanext.freshness.harvesting import source_config
-from ckanext.freshness.iati.registry.source_type import OWN_KEYS
+from ckanext.freshness.iati.source_type import OWN_KEYS
 from ckanext.freshness.uninstall import command as uninstall
 from ckanext.harvest.cli import get_commands
 

@@ -64,8 +64,8 @@ WITHOUT_CKAN = (
         "dates.py",
         "aging/",
         "copies/",
-        "iati/files/",
-        "iati/policy/",
+        *(f"iati/{name}.py" for name in ("archive", "attempts", "iati_check", "iati_file")),
+        *("iati/index.py", "iati/rules.py"),
         "sandbox/",
         "web/",
     ),
@@ -86,7 +86,7 @@ HARVESTING = {"fdp": ("packages",), "rdf": ("fdp", "packages"), "packages": ("fd
 PURE = (
     *("aging/", "checking/decisions.py", "checking/content.py", "checking/selection.py"),
     "checking/learned.py",
-    *(f"iati/policy/{name}.py" for name in ("attempts", "iati_file", "rules", "state")),
+    *(f"iati/{name}.py" for name in ("attempts", "iati_file", "index", "rules")),
     *("harvesting/record.py", "harvesting/strategy.py"),
 )
 """Neither database nor network nor CKAN, and no clock: ``now`` is an argument."""

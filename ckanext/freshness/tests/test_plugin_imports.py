@@ -18,5 +18,5 @@ def test_web_workers_load_nothing_of_checks_harvests_and_commands() -> None:
     command = [sys.executable, "-c", PROGRAM]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     loaded = set(done.stdout.split())
-    assert "ckanext.freshness.iati.registry.source_type" in loaded
+    assert "ckanext.freshness.iati.source_type" in loaded
     assert loaded & HEAVY == set()

@@ -10,8 +10,7 @@ from flask.typing import ResponseReturnValue
 
 from ..copies.store import StoreError
 from ..dates import utc_now
-from ..iati import overview
-from ..iati.cycle import publication
+from ..iati import overview, publication
 from ..reporting import tables
 from ..settings import OptionError
 from .report import reader, with_error_pages

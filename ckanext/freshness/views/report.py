@@ -17,7 +17,7 @@ from ..ckan_adapter.core import same_user
 from ..ckan_adapter.database import TablesMissingError
 from ..ckan_adapter.packages import SEARCH_FAULTS
 from ..dates import utc_now
-from ..iati.gauges import gauges
+from ..iati.overview import gauges
 from ..reporting import counts, harvests, metrics, report_tables, visibility
 from ..reporting import runs as run_pages
 from ..reporting.dashboard import overview

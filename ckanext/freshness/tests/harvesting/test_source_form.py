@@ -16,7 +16,7 @@ from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.dates import utc_now
 from ckanext.freshness.doctor import iati_sources
 from ckanext.freshness.harvesting.fdp.source_type import FAIR_DATA_POINT
-from ckanext.freshness.iati.registry.source_type import IATI_REGISTRY
+from ckanext.freshness.iati.source_type import IATI_REGISTRY
 from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source
 from ckanext.freshness.tests.servers.base import Request
 from ckanext.freshness.tests.servers.faults import Redirect, Status

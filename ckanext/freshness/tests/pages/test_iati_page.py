@@ -80,7 +80,7 @@ def test_what_everybody_sees(world: Any, read: Read, app: Any) -> None:
 def test_failing_files(world: Any, read: Read, app: Any) -> None:
     for path in ("/iati", "/iati/failing"):
         lately, never = [text(row) for row in read(path).select(".fr-list > li")]
-        assert "Second Life · It isn't an IATI file · failing for" in lately, path
+        assert "Second Life · The file is not IATI XML · failing for" in lately, path
         assert "Copy of" in lately and "No copy" in never, path
         assert "Second Life · The file is gone (404 Not Found) · failing for" in never, path
         # The private dataset comes third.

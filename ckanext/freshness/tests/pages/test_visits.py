@@ -28,7 +28,7 @@ from ckanext.freshness.checking.decisions import (
 from ckanext.freshness.checking.selection import SelectionReason
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.dates import utc, utc_text
-from ckanext.freshness.iati.policy.attempts import ErrorType
+from ckanext.freshness.iati.attempts import ErrorType
 from ckanext.freshness.model import Copy
 from ckanext.freshness.reporting import labels, links
 from ckanext.freshness.runs import check_run

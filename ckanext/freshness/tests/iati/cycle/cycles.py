@@ -11,11 +11,11 @@ from typing import Any
 
 from ckan import model
 
+from ckanext.freshness.copies import store_keys
 from ckanext.freshness.copies.store import Store
 from ckanext.freshness.harvesters import harvest_here
-from ckanext.freshness.iati.cycle import cycle, publication
-from ckanext.freshness.iati.cycle.dataset_copies import copies_prefix
-from ckanext.freshness.iati.cycle.report import CycleReport
+from ckanext.freshness.iati import cycle, publication
+from ckanext.freshness.iati.report import CycleReport
 from ckanext.freshness.model import Copy, IatiDataset
 from ckanext.freshness.runs import copies
 from ckanext.freshness.tests.harvesting.conftest import add_source
@@ -96,9 +96,9 @@ class Site:
         return {one["short_name"]: one for one in found}
 
     def files(self, folder: Path) -> set[str]:
-        """Return the names of all copies, below the source's folder."""
-        root = folder / copies_prefix(self.source_id)
-        return {str(one.relative_to(root)) for one in root.rglob("*") if one.is_file()}
+        """Return the keys of all copies."""
+        found = (folder / store_keys.RESOURCES).rglob("*")
+        return {str(one.relative_to(folder)) for one in found if one.is_file()}
 
     def asked(self, dataset: Dataset) -> list[str]:
         """Return the methods of the requests for a dataset's file since the last reset."""

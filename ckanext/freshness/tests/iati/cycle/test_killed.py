@@ -15,7 +15,8 @@ from fsspec.implementations.local import LocalFileSystem
 
 from ckanext.freshness.checking import run_records
 from ckanext.freshness.ckan_adapter.database import is_held
-from ckanext.freshness.iati.cycle import dataset_rows, publication
+from ckanext.freshness.iati import datasets as rows
+from ckanext.freshness.iati import publication
 from ckanext.freshness.model import Copy
 from ckanext.freshness.runs import copies
 from ckanext.freshness.status import conclusions
@@ -67,7 +68,7 @@ def killed_in(site: Site, patch: Callable[[], None]) -> None:
 POINTS = {
     "before the first bytes": at_call(LocalFileSystem, "mv", 1),
     "between bytes and zip": at_call(LocalFileSystem, "mv", 2),
-    "between zip and row": at_call(dataset_rows, "write", 1),
+    "between zip and row": at_call(rows, "write", 1),
     "before the commit": at_call(conclusions, "assess_and_commit", 1),
     "before a copy goes": at_call(copies, "delete_files", 1),
     "before what is named is marked": at_call(publication, "_mark", 1),

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from ckan import model
 
-from ckanext.freshness.iati.cycle import publication
+from ckanext.freshness.iati import publication
 
 from .cycles import Site
 from .test_cycle import datasets, done

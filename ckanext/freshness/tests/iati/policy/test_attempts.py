@@ -7,11 +7,14 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 
-from ckanext.freshness.iati.policy.attempts import (
-    ErrorDetails,
+from ckanext.freshness.iati.attempts import (
     ErrorType,
-    IatiAttempt,
+    attempt,
+    content_error,
+    fetch_error,
     public_headers,
+    status_error,
+    store_error,
 )
 from ckanext.freshness.web.errors import FailureReason, FetchError
 
@@ -62,11 +65,16 @@ def test_each_reason_has_a_type() -> None:
 )
 def test_no_answer(kind: ErrorType, reason: FailureReason) -> None:
     error = FetchError(reason, SHOWN, "refused the connection", attempts=3)
-    found = ErrorDetails.of_fetch_error(error, "HEAD", URL)
-    assert (found.error_type, found.http_method, found.http_reason) == (kind, "HEAD", None)
-    assert found.detailed_message == f"{SHOWN} refused the connection, tried 3 times"
-    assert (found.http_headers, found.source_url) == ({}, SHOWN)
-    assert found.summary_message.startswith("The HEAD request ")
+    found = dict(fetch_error(error, "HEAD", URL))
+    assert found.pop("summary_message").startswith("The HEAD request ")
+    assert found == {
+        "error_type": kind.value,
+        "detailed_message": f"{SHOWN} refused the connection, tried 3 times",
+        "http_method": "HEAD",
+        "http_reason": None,
+        "http_headers": {},
+        "source_url": SHOWN,
+    }
 
 
 @pytest.mark.parametrize(
@@ -74,21 +82,18 @@ def test_no_answer(kind: ErrorType, reason: FailureReason) -> None:
     [(404, "Not Found", "answered 404 (Not Found)"), (799, None, "answered 799")],
 )
 def test_a_status(status: int, phrase: str | None, words: str) -> None:
-    found = ErrorDetails.of_status(status, {"Server": "x"}, "GET", URL)
-    assert (found.error_type, found.http_reason) == (ErrorType.HTTP_NON_200, phrase)
-    assert found.detailed_message == f"{SHOWN} {words}"
-    assert found.http_headers == {"Server": "x"}
+    found = status_error(status, {"Server": "x"}, "GET", URL)
+    assert (found["error_type"], found["http_reason"]) == ("http_non_200", phrase)
+    assert found["detailed_message"] == f"{SHOWN} {words}"
+    assert found["http_headers"] == {"Server": "x"}
 
 
 def test_content_and_store() -> None:
-    found = ErrorDetails.of_content("is empty", {}, URL)
-    assert found.error_type is ErrorType.NOT_IATI_CONTENT
-    assert found.detailed_message == f"The file at {SHOWN} is empty"
-    found = ErrorDetails.of_store_error("The disk is full.", URL)
-    assert (found.error_type, found.detailed_message) == (
-        ErrorType.STORE_ERROR,
-        "The disk is full.",
-    )
+    found = content_error("is empty", {}, URL)
+    assert found["error_type"] == "not_iati_content"
+    assert found["detailed_message"] == f"The file at {SHOWN} is empty"
+    found = store_error("The disk is full.", URL)
+    assert (found["error_type"], found["detailed_message"]) == ("store_error", "The disk is full.")
 
 
 @pytest.mark.parametrize(
@@ -117,24 +122,15 @@ def test_headers_are_not_endless() -> None:
     assert len(public_headers({f"X-{n}": "x" for n in range(1000)})) == 50
 
 
-@pytest.mark.parametrize("zone", [timezone.utc, timezone(timedelta(hours=5, minutes=30))])
-@pytest.mark.parametrize("microsecond", [0, 17])
-def test_an_attempt_as_it_is_stored(zone: timezone, microsecond: int) -> None:
-    at = datetime(2026, 11, 21, 12, 0, 0, microsecond, tzinfo=timezone.utc).astimezone(zone)
-    for found in (None, ErrorDetails.of_status(404, {"Server": "x"}, "HEAD", URL)):
-        attempt = IatiAttempt(at, "HEAD", 404 if found else 200, found, insecure=True)
-        stored = json.loads(json.dumps(attempt.as_json()))
-        assert stored["datetime"].startswith("2026-11-21T12:00:00")
-        assert stored["datetime"].endswith("Z")
-        assert stored["error_occurred"] is (found is not None)
-        assert IatiAttempt.from_json(stored) == attempt
-
-
-def test_the_fields_of_error_details() -> None:
-    found = ErrorDetails.of_status(404, {}, "GET", URL).as_json()
-    assert list(found) == [
+def test_an_attempt_as_it_is_stored_and_published() -> None:
+    at = datetime(2026, 11, 21, 12, 0, 0, 17, tzinfo=timezone(timedelta(hours=5, minutes=30)))
+    failed = attempt(at, "HEAD", 404, status_error(404, {}, "HEAD", URL), insecure=True)
+    assert json.loads(json.dumps(failed)) == failed
+    assert failed["datetime"] == "2026-11-21T06:30:00.000017Z"
+    assert failed["error_occurred"] and failed["insecure"]
+    assert list(failed["error_details"]) == [
         *("error_type", "summary_message", "detailed_message", "http_method", "http_reason"),
         *("http_headers", "source_url"),
     ]
-    assert found["error_type"] == "http_non_200"
-    assert ErrorDetails.from_json(found).as_json() == found
+    fine = attempt(at, "HEAD", 200)
+    assert (fine["error_occurred"], fine["error_details"]) == (False, None)

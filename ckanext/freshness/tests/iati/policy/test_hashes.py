@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ckanext.freshness.iati.policy.iati_file import Hashes
+from ckanext.freshness.iati.iati_file import LONGEST_TIME, Hashes
 
 NAME = 'generated-datetime="'
 ENCODINGS = ["utf-8", "utf-8-sig", "utf-16", "utf-32", "utf-16-be", "iso-8859-1"]
@@ -94,8 +94,18 @@ def test_bytes_that_are_no_text_are_hashed_as_they_are(text: str, at: int) -> No
     assert ours(data)[1] == hashlib.sha1(without).hexdigest()
 
 
-@pytest.mark.parametrize("end", [b"", b'"/>'], ids=["never closed", "closed"])
-def test_a_value_of_any_length_takes_no_memory(end: bytes) -> None:
+@pytest.mark.parametrize(("length", "left_out"), [(LONGEST_TIME, True), (LONGEST_TIME + 1, False)])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_a_value_that_is_too_long_for_a_time_stays(
+    encoding: str, length: int, left_out: bool
+) -> None:
+    text = f'<a {NAME}{"2" * length}"/>'
+    data = text.encode(encoding)
+    left = "<a />" if left_out else text
+    assert ours(data, 10, 500, len(data) - 3)[1] == hashlib.sha1(left.encode(encoding)).hexdigest()
+
+
+def test_a_value_of_any_length_takes_no_memory() -> None:
     piece = b"2" * 65536
     hashes = Hashes()
     hashes.write(f"<a {NAME}".encode())
@@ -103,10 +113,8 @@ def test_a_value_of_any_length_takes_no_memory(end: bytes) -> None:
     try:
         for _ in range(1000):
             hashes.write(piece)
-        hashes.write(end)
         _, without = hashes.finish()
-        assert tracemalloc.get_traced_memory()[1] < 200_000
+        assert tracemalloc.get_traced_memory()[1] < 300_000
     finally:
         tracemalloc.stop()
-    whole = b"<a />" if end else f"<a {NAME}".encode() + piece * 1000
-    assert without == hashlib.sha1(whole).hexdigest()
+    assert without == hashlib.sha1(f"<a {NAME}".encode() + piece * 1000).hexdigest()

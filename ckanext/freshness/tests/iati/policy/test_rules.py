@@ -9,10 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ckanext.freshness.iati.policy.attempts import ErrorDetails, ErrorType, IatiAttempt
-from ckanext.freshness.iati.policy.rules import (
+from ckanext.freshness.iati.attempts import ErrorDetails, ErrorType, attempt
+from ckanext.freshness.iati.rules import (
     FAILED,
     CheckSubject,
+    DownloadedFile,
+    FileState,
+    GoodDownload,
     IatiDecision,
     IatiOutcome,
     NextMethod,
@@ -23,13 +26,6 @@ from ckanext.freshness.iati.policy.rules import (
     has_expired,
     not_stored,
 )
-from ckanext.freshness.iati.policy.state import (
-    KEPT_ATTEMPTS,
-    DownloadedFile,
-    FileState,
-    GoodDownload,
-    IatiPolicy,
-)
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=timezone.utc)
 HOUR = timedelta(hours=1)
@@ -37,9 +33,8 @@ MOMENT = timedelta(microseconds=1)
 URL = "https://example.org/file.xml"
 ETAG = '"v1"'
 MODIFIED = "Tue, 01 Sep 2026 10:00:00 GMT"
-POLICY = IatiPolicy()
-STRICT = IatiPolicy(strict=True)
 SUBJECT = CheckSubject(URL)
+STRICT = CheckSubject(URL, strict=True)
 
 DOCUMENT = DownloadedFile("a" * 40, "b" * 40, 1000, "<iati-activities")
 OTHER = DownloadedFile("c" * 40, "d" * 40, 1001, "<iati-activities")
@@ -47,7 +42,7 @@ ONLY_THE_TIME = DOCUMENT._replace(hash="e" * 40)
 
 
 def error(kind: ErrorType = ErrorType.HTTP_NON_200, method: str = "GET") -> ErrorDetails:
-    return ErrorDetails(kind, "It failed.", "It failed thus.", method, None, {}, URL)
+    return {"error_type": kind.value, "http_method": method, "source_url": URL}
 
 
 def downloaded(ago: timedelta, **more: object) -> FileState:
@@ -82,14 +77,13 @@ def play(
     state: FileState,
     *responses: Response,
     now: datetime = NOW,
-    policy: IatiPolicy = POLICY,
     subject: CheckSubject = SUBJECT,
 ) -> IatiDecision:
     """Return the decision after these responses."""
-    decision = decide(state, None, now, policy, subject)
+    decision = decide(state, None, now, subject)
     for response in responses:
         assert decision.next_method is response.method
-        decision = decide(decision.state, response, now, policy, subject)
+        decision = decide(decision.state, response, now, subject)
     return decision
 
 
@@ -162,10 +156,7 @@ def test_rules_3_and_5_head_failed(status: int | None, ago: timedelta, method: N
     assert decision.next_method is method
     assert decision.outcome is (IatiOutcome.HEAD_FAILED if method is NextMethod.NOTHING else None)
     assert decision.state.good == state.good
-    attempt = decision.state.head_attempt
-    assert attempt is not None and attempt.error_details and attempt.at == NOW
-    assert (attempt.method, attempt.http_status) == ("HEAD", status)
-    assert decision.state.get_attempt is None
+    assert decision.state.attempts == (attempt(NOW, "HEAD", status, error(method="HEAD")),)
 
 
 # Rule 4, and the second half of rule 5
@@ -208,8 +199,7 @@ def test_rules_4_and_5_head_was_answered(
     state = downloaded(ago, **stored)
     decision = play(state, head(**answered))
     assert decision.next_method is method
-    attempt = decision.state.head_attempt
-    assert attempt == IatiAttempt(NOW, "HEAD", 200)
+    assert decision.state.attempts == (attempt(NOW, "HEAD", 200),)
     assert state.good is not None
     if method is NextMethod.NOTHING:
         assert decision.outcome is IatiOutcome.VERIFIED
@@ -256,9 +246,7 @@ def test_nothing_follows_a_refused_head_within_the_6_hours(
     assert (decision.next_method, decision.outcome) == (NextMethod.NOTHING, IatiOutcome.TRUSTED)
     assert decision.state.good == state.good
     assert (decision.state.failures, decision.state.postponed_until) == (0, None)
-    attempt = decision.state.head_attempt
-    assert attempt is not None and (attempt.method, attempt.http_status) == ("HEAD", status)
-    assert decision.state.get_attempt is None
+    assert decision.state.attempts == (attempt(NOW, "HEAD", status, error(method="HEAD")),)
     assert play(decision.state).next_method is NextMethod.HEAD, "the next check asks by HEAD again"
 
 
@@ -276,7 +264,7 @@ def test_after_the_6_hours_a_conditional_get_takes_the_place_of_head(
     )
     assert state.good is not None
     assert decision.state.good == state.good._replace(verified_on_server=NOW)
-    assert decision.state.get_attempt == IatiAttempt(NOW, "GET", 304)
+    assert decision.state.last_attempt("GET") == attempt(NOW, "GET", 304)
     assert decision.state.failures == 0
 
 
@@ -331,9 +319,7 @@ def test_rules_6_to_9_get_failed(
     )
     assert decision.state.good == state.good
     assert decision.state.content_modified == state.content_modified
-    attempt = decision.state.get_attempt
-    assert attempt is not None and attempt.error_details == response.error
-    assert decision.state.attempts == (attempt,)
+    assert decision.state.attempts == (attempt(NOW, "GET", response.status, response.error),)
 
 
 def test_rules_10_and_11_the_first_download() -> None:
@@ -348,7 +334,7 @@ def test_rules_10_and_11_the_first_download() -> None:
     )
     assert decision.state.content_modified == NOW
     assert decision.state.content_modified_excluding_generated_timestamp == NOW
-    assert decision.state.get_attempt == IatiAttempt(NOW, "GET", 200)
+    assert decision.state.attempts == (attempt(NOW, "GET", 200),)
 
 
 BEFORE = NOW - 30 * HOUR
@@ -394,9 +380,8 @@ def test_what_cannot_be_stored_leaves_everything_but_the_attempt() -> None:
     details = error(ErrorType.STORE_ERROR)
     left = not_stored(before, decision, NOW, details)
     assert left.outcome is IatiOutcome.NOT_STORED and left.changed_at is None and not left.keep
-    attempt = IatiAttempt(NOW, "GET", 200, details)
     assert left.state == before._replace(
-        last_update_check=NOW, get_attempt=attempt, attempts=(attempt,)
+        last_update_check=NOW, attempts=(attempt(NOW, "GET", 200, details),)
     )
     assert play(left.state, now=NOW + MOMENT).next_method is NextMethod.GET
 
@@ -409,7 +394,7 @@ def test_what_cannot_be_stored_leaves_everything_but_the_attempt() -> None:
     [(1, 15), (2, 30), (3, 60), (4, 120), (5, 240), (6, 360), (7, 360), (10_000, 360)],
 )
 def test_the_more_it_failed_the_longer_a_url_is_left_alone(failures: int, minutes: int) -> None:
-    assert backoff(failures, POLICY) == timedelta(minutes=minutes)
+    assert backoff(failures) == timedelta(minutes=minutes)
 
 
 def failing(times: int, **more: object) -> FileState:
@@ -427,7 +412,7 @@ def test_a_url_that_failed_is_asked_again_in_time(times: int) -> None:
     assert until is not None and state.failures == times
     assert play(state, now=until - MOMENT).outcome is IatiOutcome.POSTPONED
     assert play(state, now=until).next_method is NextMethod.GET
-    assert play(state, now=until - MOMENT, policy=STRICT).next_method is NextMethod.GET
+    assert play(state, now=until - MOMENT, subject=STRICT).next_method is NextMethod.GET
     assert play(state, now=NOW - 10 * HOUR).next_method is not NextMethod.NOTHING, (
         "a clock that was set right"
     )
@@ -471,15 +456,15 @@ def test_what_was_our_fault_is_not_held_against_the_url() -> None:
     response = failed_get(None, ErrorType.CONNECTION_ERROR)._replace(our_fault=True)
     state = play(downloaded(30 * HOUR), response).state
     assert (state.failures, state.postponed_until) == (0, None)
-    assert state.get_attempt is not None and state.get_attempt.error_details
+    assert state.attempts[0]["error_occurred"]
 
 
 def test_strictly_nothing_is_postponed() -> None:
-    state = play(downloaded(30 * HOUR), failed_get(), policy=STRICT).state
+    state = play(downloaded(30 * HOUR), failed_get(), subject=STRICT).state
     assert (state.failures, state.postponed_until) == (1, None)
 
 
-@pytest.mark.parametrize("policy", [POLICY, STRICT])
+@pytest.mark.parametrize("subject", [SUBJECT, STRICT])
 @pytest.mark.parametrize(
     ("failing_for", "failures", "expired"),
     [
@@ -491,14 +476,14 @@ def test_strictly_nothing_is_postponed() -> None:
     ],
 )
 def test_a_copy_expires(
-    failing_for: timedelta | None, failures: int, expired: bool, policy: IatiPolicy
+    failing_for: timedelta | None, failures: int, expired: bool, subject: CheckSubject
 ) -> None:
     since = None if failing_for is None else NOW - failing_for
     state = downloaded(900 * HOUR)._replace(failures=failures, failing_since=since)
-    assert not has_expired(state, policy), "it has not failed this time"
-    failed = play(state, failed_get(), policy=policy).state
-    assert has_expired(failed, policy) is expired
-    assert not has_expired(failed._replace(good=None), policy)
+    assert not has_expired(state), "it has not failed this time"
+    failed = play(state, failed_get(), subject=subject).state
+    assert has_expired(failed) is expired
+    assert not has_expired(failed._replace(good=None))
 
 
 @pytest.mark.parametrize(
@@ -523,35 +508,22 @@ def test_a_copy_expires(
 def test_more_than_half_of_the_copies_do_not_expire_at_once(
     expiring: int, copies: int, registry_read: bool, brakes: bool
 ) -> None:
-    assert brakes_expiry(expiring, copies, POLICY, registry_read=registry_read) is brakes
+    assert brakes_expiry(expiring, copies, registry_read=registry_read) is brakes
 
 
 def test_a_success_ends_the_time_of_failing() -> None:
     state = downloaded(HOUR)._replace(failures=3, failing_since=NOW - 80 * HOUR)
     assert play(state, head()).state.failing_since is None
-    tried = state._replace(attempts=(IatiAttempt(NOW - HOUR, "GET", 500, error()),))
-    failed = play(tried, failed_get(), subject=CheckSubject(f"{URL}?v=2")).state
+    failed = play(
+        state._replace(failed_url=URL), failed_get(), subject=CheckSubject(f"{URL}?v=2")
+    ).state
     assert failed.failing_since == NOW, "another URL has not failed before"
 
 
 def test_a_fault_of_ours_expires_nothing() -> None:
     state = downloaded(80 * HOUR)._replace(failures=3, failing_since=NOW - 80 * HOUR)
     response = failed_get(None, ErrorType.CONNECTION_ERROR)._replace(our_fault=True)
-    assert not has_expired(play(state, response).state, POLICY)
-
-
-@pytest.mark.parametrize(
-    "times",
-    [
-        {"trusted_for": 25 * HOUR},
-        {"trusted_for": -HOUR},
-        {"backoff_first": 7 * HOUR},
-        {"backoff_most": 7 * HOUR},
-    ],
-)
-def test_times_that_contradict_each_other_are_refused(times: dict[str, timedelta]) -> None:
-    with pytest.raises(ValueError, match="must"):
-        IatiPolicy(**times)  # type: ignore[arg-type]
+    assert not has_expired(play(state, response).state)
 
 
 # Random sequences
@@ -587,26 +559,24 @@ def test_whatever_happens(data: st.DataObject) -> None:
     state, now = FileState(), NOW
     for _ in range(data.draw(st.integers(1, 6))):
         now += data.draw(st.timedeltas(timedelta(0), 30 * HOUR))
-        policy = data.draw(st.sampled_from([POLICY, STRICT]))
-        subject = CheckSubject(data.draw(st.sampled_from([URL, f"{URL}?v=2"])))
+        url = data.draw(st.sampled_from([URL, f"{URL}?v=2"]))
+        subject = CheckSubject(url, strict=data.draw(st.booleans()))
         before = state
-        decision = decide(state, None, now, policy, subject)
+        decision = decide(state, None, now, subject)
         methods = []
         while decision.next_method is not NextMethod.NOTHING:
             methods.append(decision.next_method)
             assert decision.outcome is None
             response = data.draw(responses(decision.next_method))
-            decision = decide(decision.state, response, now, policy, subject)
+            decision = decide(decision.state, response, now, subject)
         state = decision.state
         assert len(methods) <= 3
         assert state.last_update_check == now
-        assert len(state.attempts) <= KEPT_ATTEMPTS
-        assert [one.at for one in state.attempts] == sorted(
-            (one.at for one in state.attempts), reverse=True
-        )
+        assert len(state.attempts) == len(methods)
         assert (decision.outcome is IatiOutcome.POSTPONED) is (not methods)
         if decision.outcome is IatiOutcome.POSTPONED:
-            assert state == before._replace(last_update_check=now) and policy is POLICY
+            assert state == before._replace(last_update_check=now, attempts=(), failed_at=None)
+            assert not subject.strict
         if before.good is None:
             assert state.good is None or decision.outcome is IatiOutcome.DOWNLOADED
         else:

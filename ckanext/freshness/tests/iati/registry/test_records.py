@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ckanext.freshness.iati.registry import records
+from ckanext.freshness.iati import records
 
 
 @pytest.mark.parametrize(

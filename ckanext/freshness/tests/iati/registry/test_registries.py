@@ -20,9 +20,8 @@ from ckanext.freshness.harvesting.record import (
     guid_of,
 )
 from ckanext.freshness.harvesting.sources import CrawlEnd
-from ckanext.freshness.iati.registry import ckan_registry
-from ckanext.freshness.iati.registry.registries import RegistryClient, RegistryLimits
-from ckanext.freshness.iati.registry.source_type import (
+from ckanext.freshness.iati.registries import CkanRegistry, RegistryClient
+from ckanext.freshness.iati.source_type import (
     KINDS,
     OWN_KEYS,
     RegistryCrawl,
@@ -67,7 +66,7 @@ class Crawler:
         self.url = server.url if kind == "ckan" else server.index_url
         self.kind = kind
         self.known = CurrentRecords(known)
-        self.terms = RegistryLimits(max_records)
+        self.max_records = max_records
         self.limits = limits
         self.sightings: list[Sighting] = []
         self.crawled: CrawlEnd = asyncio.run(self._run())
@@ -75,7 +74,9 @@ class Crawler:
     async def _run(self) -> CrawlEnd:
         settings = ClientSettings("test", limits=self.limits, guard=Guard([LOOPBACK]))
         async with Client(settings, Hosts(HostPolicy(8, 10_000))) as client:
-            registry = KINDS[self.kind](RegistryClient(client, self.url), self.url, self.terms)
+            registry = KINDS[self.kind](
+                RegistryClient(client, self.url), self.url, self.max_records
+            )
             crawl = RegistryCrawl(registry, self.url, self.known, self._take, salt="")
             return await crawl.run()
 
@@ -516,7 +517,7 @@ def test_the_configuration_names_a_kind() -> None:
 
 @pytest.mark.parametrize("path", ["", "/", "/api", "/api/3", "/api/3/", "/api/3/action/"])
 def test_a_site_and_its_api_are_the_same_source(path: str) -> None:
-    registry = ckan_registry.CkanRegistry(None, f"https://example.org/x{path}", RegistryLimits())  # type: ignore[arg-type]
+    registry = CkanRegistry(None, f"https://example.org/x{path}", 100)  # type: ignore[arg-type]
     assert registry.dataset_url("a b/c") == "https://example.org/x/dataset/a%20b%2Fc"
     assert registry.datasets_url == "https://example.org/x/api/3/action/package_search"
 
@@ -534,7 +535,7 @@ def test_a_site_and_its_api_are_the_same_source(path: str) -> None:
     ],
 )
 def test_the_index_files_stand_side_by_side(url: str, datasets: str) -> None:
-    registry = KINDS["bulk-data-service"](None, url, RegistryLimits())  # type: ignore[arg-type]
+    registry = KINDS["bulk-data-service"](None, url, 100)  # type: ignore[arg-type]
     assert registry.datasets_url == datasets
     assert registry.dataset_url("1") != registry.dataset_url("2")
 
@@ -542,7 +543,7 @@ def test_the_index_files_stand_side_by_side(url: str, datasets: str) -> None:
 @BOTH
 def test_what_is_published_of_a_source_has_no_password(kind: str) -> None:
     given = "https://someone:hunter2@example.org:8443/x"
-    registry = KINDS[kind](None, given, RegistryLimits())  # type: ignore[arg-type]
+    registry = KINDS[kind](None, given, 100)  # type: ignore[arg-type]
     for url in (registry.dataset_url("1"), registry.organisation_url("1")):
         assert url.startswith("https://example.org:8443/x/")
     for url in (registry.datasets_url, registry.organisations_url):

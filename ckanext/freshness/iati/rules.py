@@ -34,13 +34,104 @@ from datetime import datetime, timedelta
 from enum import Enum
 from typing import NamedTuple
 
-from ...web.exchange import parse_http_date
-from ...web.urls import display_url
-from .attempts import ErrorDetails, ErrorType, IatiAttempt
-from .state import DownloadedFile, FileState, GoodDownload, IatiPolicy
+from ..web.exchange import parse_http_date
+from ..web.urls import display_url
+from .attempts import Attempt, ErrorDetails, ErrorType, attempt
 
 HEAD_REFUSED = frozenset({405, 501})
 """Statuses of servers that do not support HEAD (RFC 9110, sections 15.5.6 and 15.6.2)."""
+
+DOWNLOAD_AFTER = timedelta(hours=24)
+"""Rule 2: an older download is replaced without asking by HEAD."""
+TRUSTED_FOR = timedelta(hours=6)
+"""Rules 3 and 5: a younger download stands although HEAD failed."""
+EXPIRE_AFTER = timedelta(hours=72)
+"""A copy expires if its URL still fails this long after its first failure in a row."""
+
+FIRST_PAUSE = timedelta(minutes=15)
+"""The pause after a URL's first failure; each further failure doubles it."""
+LONGEST_PAUSE = timedelta(hours=6)
+
+BRAKE_FROM = 10
+"""Sources with at least this many copies never lose more than half of them in one cycle."""
+
+
+class DownloadedFile(NamedTuple):
+    """A file as one download returned it.
+
+    :ivar hash: SHA-1 of the bytes, hexadecimal
+    :ivar hash_excluding_generated_timestamp: the same without any ``generated-datetime`` attribute
+    :ivar content_length: bytes, decompressed
+    :ivar initial_contents: the first 150 characters
+    """
+
+    hash: str
+    hash_excluding_generated_timestamp: str
+    content_length: int
+    initial_contents: str
+
+
+class GoodDownload(NamedTuple):
+    """The last known good download.
+
+    :ivar downloaded: when
+    :ivar verified_on_server: when the server last confirmed, by any answer, that the file is unchanged
+    :ivar initial_contents: None if they were not read from the database
+    :ivar etag: as the server sent it
+    :ivar last_modified: as the server sent it, whether or not it is a date
+    :ivar source_url: requested URL as the registry has it, secrets included: use
+        :func:`ckanext.freshness.web.urls.display_url` to show it
+    """
+
+    hash: str
+    hash_excluding_generated_timestamp: str
+    downloaded: datetime
+    verified_on_server: datetime
+    content_length: int
+    initial_contents: str | None
+    etag: str | None
+    last_modified: str | None
+    source_url: str
+
+
+class FileState(NamedTuple):
+    """The state of one dataset's file. All times are aware.
+
+    :ivar last_update_check: rule 1
+    :ivar content_modified: when a download last had a new hash; the first download counts
+    :ivar failures: failed checks since the last successful one
+    :ivar failed_url: URL of the last failure, without secrets
+    :ivar failing_since: when the first of these checks failed
+    :ivar postponed_until: no request is sent before this time; None: no pause
+    :ivar attempts: of this check, newest first
+    :ivar failed_at: when this check failed; None if it succeeded
+    """
+
+    last_update_check: datetime | None = None
+    good: GoodDownload | None = None
+    content_modified: datetime | None = None
+    content_modified_excluding_generated_timestamp: datetime | None = None
+    failures: int = 0
+    failed_url: str | None = None
+    failing_since: datetime | None = None
+    postponed_until: datetime | None = None
+    attempts: tuple[Attempt, ...] = ()
+    failed_at: datetime | None = None
+
+    def last_attempt(self, method: str) -> Attempt | None:
+        """Return the last attempt of this check by a method: ``HEAD`` or ``GET``."""
+        return next((each for each in self.attempts if each["method"] == method), None)
+
+    def without_failures(self, good: GoodDownload | None) -> FileState:
+        """Return the state after a successful check, with its last known good download."""
+        return self._replace(
+            good=good,
+            failures=0,
+            failed_url=None,
+            failing_since=None,
+            postponed_until=None,
+            failed_at=None,
+        )
 
 
 class NextMethod(Enum):
@@ -86,10 +177,12 @@ class CheckSubject(NamedTuple):
 
     :ivar url: source URL as the registry has it now
     :ivar lost: the copy is missing from the store
+    :ivar strict: apply the rules alone, without pauses after failures
     """
 
     url: str
     lost: bool = False
+    strict: bool = False
 
 
 class Response(NamedTuple):
@@ -136,7 +229,6 @@ def decide(
     state: FileState,
     response: Response | None,
     now: datetime,
-    policy: IatiPolicy,
     subject: CheckSubject,
 ) -> IatiDecision:
     """Decide what follows from a response.
@@ -145,40 +237,45 @@ def decide(
     :param response: to the request of the previous decision; None before the first request
     """
     if response is None:
-        return _begin(state._replace(last_update_check=now), now, policy, subject)
-    attempt = IatiAttempt(
-        now, response.method.http_method, response.status, response.error, response.insecure
+        begun = state._replace(last_update_check=now, attempts=(), failed_at=None)
+        return _begin(begun, now, subject)
+    made = attempt(
+        now,
+        response.method.http_method,
+        response.status,
+        response.error,
+        insecure=response.insecure,
     )
-    return _AFTER[response.method](state.with_attempt(attempt), response, now, policy, subject)
+    state = state._replace(attempts=(made, *state.attempts))
+    return _AFTER[response.method](state, response, now, subject)
 
 
-def _begin(
-    state: FileState, now: datetime, policy: IatiPolicy, subject: CheckSubject
-) -> IatiDecision:
+def _begin(state: FileState, now: datetime, subject: CheckSubject) -> IatiDecision:
     """Choose the first request: back-off and rule 2."""
-    if state.failures and not _has_failed(state, subject):
-        state = state._replace(failures=0, postponed_until=None, failing_since=None)
+    if state.failed_url not in (None, display_url(subject.url)):
+        # Another URL is registered now, which has not failed.
+        state = state.without_failures(state.good)
     until = state.postponed_until
-    if until is not None and not policy.strict and now < until <= now + policy.backoff_most:
+    if until is not None and not subject.strict and now < until <= now + LONGEST_PAUSE:
         return IatiDecision(NextMethod.NOTHING, state, IatiOutcome.POSTPONED)
     good = state.good
     if (
         good is not None
         and not subject.lost
         and good.source_url == subject.url
-        and _is_within(good, now, policy.download_after)
+        and _is_within(good, now, DOWNLOAD_AFTER)
     ):
         return IatiDecision(NextMethod.HEAD, state)
     return IatiDecision(NextMethod.GET, state)
 
 
 def _after_head(
-    state: FileState, response: Response, now: datetime, policy: IatiPolicy, subject: CheckSubject
+    state: FileState, response: Response, now: datetime, subject: CheckSubject
 ) -> IatiDecision:
     """Apply rules 3 to 5."""
     good = state.good
     assert good is not None, "HEAD is sent only if there is a download"
-    is_recent = _is_within(good, now, policy.trusted_for)
+    is_recent = _is_within(good, now, TRUSTED_FOR)
     trusted = IatiDecision(NextMethod.NOTHING, state.without_failures(good), IatiOutcome.TRUSTED)
     if response.status in HEAD_REFUSED:
         if is_recent:
@@ -188,10 +285,10 @@ def _after_head(
     if response.error is not None:
         if not is_recent:
             return IatiDecision(NextMethod.GET, state)
-        failed = _failed(state, response, now, policy)
+        failed = _failed(state, response, now, subject)
         if failed.postponed_until is not None:
             # From this moment on rule 5 downloads the file although HEAD fails.
-            latest = good.downloaded + policy.trusted_for
+            latest = good.downloaded + TRUSTED_FOR
             failed = failed._replace(postponed_until=min(failed.postponed_until, latest))
         return IatiDecision(NextMethod.NOTHING, failed, IatiOutcome.HEAD_FAILED)
     if _differs(good, response):
@@ -202,26 +299,26 @@ def _after_head(
 
 
 def _after_conditional_get(
-    state: FileState, response: Response, now: datetime, policy: IatiPolicy, subject: CheckSubject
+    state: FileState, response: Response, now: datetime, subject: CheckSubject
 ) -> IatiDecision:
     """Decide after the request that replaces a refused HEAD."""
     assert state.good is not None, "a condition is made from a download"
     if response.status == 304:
         return _verified(state, state.good, now)
     if response.status == 200:
-        return _after_get(state, response, now, policy, subject)
+        return _after_get(state, response, now, subject)
     return IatiDecision(NextMethod.GET, state)
 
 
 def _after_get(
-    state: FileState, response: Response, now: datetime, policy: IatiPolicy, subject: CheckSubject
+    state: FileState, response: Response, now: datetime, subject: CheckSubject
 ) -> IatiDecision:
     """Apply rules 6 to 11."""
     file = response.file
     if response.error is not None or file is None:
-        error_type = None if response.error is None else response.error.error_type
+        error_type = None if response.error is None else response.error["error_type"]
         outcome = _OUTCOMES.get(error_type, IatiOutcome.GET_FAILED)
-        failed = _failed(state, response, now, policy)
+        failed = _failed(state, response, now, subject)
         return IatiDecision(NextMethod.NOTHING, failed, outcome)
     before = state.good
     has_new_bytes = before is None or before.hash != file.hash
@@ -229,22 +326,15 @@ def _after_get(
         before is None
         or before.hash_excluding_generated_timestamp != file.hash_excluding_generated_timestamp
     )
-    state = FileState(
-        last_update_check=state.last_update_check,
-        head_attempt=state.head_attempt,
-        get_attempt=state.get_attempt,
-        attempts=state.attempts,
-        good=GoodDownload(
-            hash=file.hash,
-            hash_excluding_generated_timestamp=file.hash_excluding_generated_timestamp,
-            downloaded=now,
-            verified_on_server=now,
-            content_length=file.content_length,
-            initial_contents=file.initial_contents,
-            etag=response.etag,
-            last_modified=response.last_modified,
-            source_url=subject.url,
-        ),
+    good = GoodDownload(
+        downloaded=now,
+        verified_on_server=now,
+        etag=response.etag,
+        last_modified=response.last_modified,
+        source_url=subject.url,
+        **file._asdict(),
+    )
+    state = state.without_failures(good)._replace(
         content_modified=now if has_new_bytes else state.content_modified,
         content_modified_excluding_generated_timestamp=(
             now if has_changed else state.content_modified_excluding_generated_timestamp
@@ -259,12 +349,12 @@ def _after_get(
     )
 
 
-_OUTCOMES: Mapping[ErrorType | None, IatiOutcome] = {
-    ErrorType.NOT_IATI_CONTENT: IatiOutcome.NOT_IATI,
-    ErrorType.STORE_ERROR: IatiOutcome.NOT_STORED,
+_OUTCOMES: Mapping[str | None, IatiOutcome] = {
+    ErrorType.NOT_IATI_CONTENT.value: IatiOutcome.NOT_IATI,
+    ErrorType.STORE_ERROR.value: IatiOutcome.NOT_STORED,
 }
 _AFTER: Mapping[
-    NextMethod, Callable[[FileState, Response, datetime, IatiPolicy, CheckSubject], IatiDecision]
+    NextMethod, Callable[[FileState, Response, datetime, CheckSubject], IatiDecision]
 ] = {
     NextMethod.HEAD: _after_head,
     NextMethod.CONDITIONAL_GET: _after_conditional_get,
@@ -283,12 +373,10 @@ def not_stored(
     :param decision: of :func:`decide`, after the download
     :param error: of the type ``store_error``
     """
-    download = decision.state.get_attempt
-    assert download is not None, "only a download can be stored"
-    attempt = download._replace(at=now, error_details=error)
+    download, *others = decision.state.attempts
+    made = attempt(now, "GET", download["http_status"], error, insecure=download["insecure"])
     state = decision.state._replace(
-        get_attempt=attempt,
-        attempts=(attempt, *decision.state.attempts[1:]),
+        attempts=(made, *others),
         good=before.good,
         content_modified=before.content_modified,
         content_modified_excluding_generated_timestamp=(
@@ -298,7 +386,7 @@ def not_stored(
     return IatiDecision(NextMethod.NOTHING, state, IatiOutcome.NOT_STORED)
 
 
-def has_expired(state: FileState, policy: IatiPolicy) -> bool:
+def has_expired(state: FileState) -> bool:
     """Decide whether a copy expires: its URL failed in this check, and has failed for long enough.
 
     The time counts from the first failure after the last success, whatever the number of checks since. If no
@@ -306,30 +394,30 @@ def has_expired(state: FileState, policy: IatiPolicy) -> bool:
     """
     if state.good is None or state.failing_since is None or state.failed_at is None:
         return False
-    return state.failed_at - state.failing_since >= policy.expire_after
+    return state.failed_at - state.failing_since >= EXPIRE_AFTER
 
 
-def brakes_expiry(expiring: int, copies: int, policy: IatiPolicy, *, registry_read: bool) -> bool:
+def brakes_expiry(expiring: int, copies: int, *, registry_read: bool) -> bool:
     """Decide whether expiring copies are kept because they are more than half of a source's copies.
 
     So many files rarely vanish at once: this machine has more likely lost its network. In a source with fewer
-    than ``brake_from`` copies, more than half may be one or two files, or all files of one closed host, and a
-    brake would keep them for ever. Each has failed for 72 h, so there the brake holds only if the registry
-    could not be read either.
+    than :data:`BRAKE_FROM` copies, more than half may be one or two files, or all files of one closed host,
+    and a brake would keep them for ever. Each has failed for 72 h, so there the brake holds only if the
+    registry could not be read either.
 
     :param expiring: copies that would expire in this cycle
     :param registry_read: the registry answered in this cycle
     """
-    if registry_read and copies < policy.brake_from:
+    if registry_read and copies < BRAKE_FROM:
         return False
     return 2 * expiring > copies
 
 
-def backoff(failures: int, policy: IatiPolicy) -> timedelta:
+def backoff(failures: int) -> timedelta:
     """Return the pause after a number of failures in a row, at least one."""
-    # After 16 doublings any first pause of a second or more exceeds the longest one.
-    factor: int = 2 ** min(failures - 1, 16)
-    return min(policy.backoff_first * factor, policy.backoff_most)
+    doublings = min(failures - 1, 5)
+    pause: timedelta = FIRST_PAUSE * 2**doublings
+    return min(pause, LONGEST_PAUSE)
 
 
 def _verified(state: FileState, good: GoodDownload, now: datetime) -> IatiDecision:
@@ -337,23 +425,19 @@ def _verified(state: FileState, good: GoodDownload, now: datetime) -> IatiDecisi
     return IatiDecision(NextMethod.NOTHING, state, IatiOutcome.VERIFIED)
 
 
-def _failed(state: FileState, response: Response, now: datetime, policy: IatiPolicy) -> FileState:
+def _failed(
+    state: FileState, response: Response, now: datetime, subject: CheckSubject
+) -> FileState:
     if response.our_fault:
         return state
     failures = state.failures + 1
     return state._replace(
         failures=failures,
-        postponed_until=None if policy.strict else now + backoff(failures, policy),
+        failed_url=display_url(subject.url),
         failing_since=state.failing_since or now,
+        postponed_until=None if subject.strict else now + backoff(failures),
         failed_at=now,
     )
-
-
-def _has_failed(state: FileState, subject: CheckSubject) -> bool:
-    """Decide whether the failures are those of the URL that is registered now."""
-    errors = (attempt.error_details for attempt in state.attempts)
-    last = next((error for error in errors if error is not None), None)
-    return last is None or last.source_url == display_url(subject.url)
 
 
 def _is_within(good: GoodDownload, now: datetime, limit: timedelta) -> bool:

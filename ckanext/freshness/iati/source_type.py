@@ -15,11 +15,11 @@ from urllib.parse import urlsplit
 import ckan.plugins.toolkit as tk
 from flask import has_request_context
 
-from ... import settings
-from ...harvesting.document_memory import DocumentMemory
-from ...harvesting.messages import HarvestMessage, MessageCode
-from ...harvesting.record import Containers, CurrentRecords, ReadOutcome, SeenRecord, Sighting, Sink
-from ...harvesting.source_config import (
+from .. import settings
+from ..harvesting.document_memory import DocumentMemory
+from ..harvesting.messages import HarvestMessage, MessageCode
+from ..harvesting.record import Containers, CurrentRecords, ReadOutcome, SeenRecord, Sighting, Sink
+from ..harvesting.source_config import (
     OPTION,
     ConfigError,
     ReadValue,
@@ -27,13 +27,18 @@ from ...harvesting.source_config import (
     one_of,
     read_headers,
 )
-from ...harvesting.sources import CrawlEnd, Source, check_config
-from ...web.event_loop import run
-from ...web.hosts import Hosts
-from .ckan_registry import CkanRegistry
-from .index_files import NAMES, IndexFiles
+from ..harvesting.sources import CrawlEnd, Source, check_config
+from ..web.event_loop import run
+from ..web.hosts import Hosts
 from .records import FIELD_KEYS, RegistryEntry
-from .registries import Registry, RegistryClient, RegistryLimits, UnreadableListing
+from .registries import (
+    INDEX_NAMES,
+    CkanRegistry,
+    IndexFiles,
+    Registry,
+    RegistryClient,
+    UnreadableListing,
+)
 
 SOURCE_TYPE = "iati_registry"
 
@@ -45,7 +50,7 @@ NO_KEYS = frozenset({"harvest_catalogs", "profiles", "language"})
 
 CKAN, BULK_DATA_SERVICE = "ckan", "bulk-data-service"
 
-KINDS: Mapping[str, Callable[[RegistryClient, str, RegistryLimits], Registry]] = {
+KINDS: Mapping[str, Callable[[RegistryClient, str, int], Registry]] = {
     CKAN: CkanRegistry,
     BULK_DATA_SERVICE: IndexFiles,
 }
@@ -78,7 +83,7 @@ def kind_of(source_url: str, configured: str | None) -> str:
         return configured
     parts = urlsplit(source_url)
     filename = parts.path.rstrip("/").rpartition("/")[2].removesuffix(".json")
-    is_index = filename in NAMES or (parts.hostname or "").startswith("bulk-data")
+    is_index = filename in INDEX_NAMES or (parts.hostname or "").startswith("bulk-data")
     return BULK_DATA_SERVICE if is_index else CKAN
 
 
@@ -139,14 +144,14 @@ async def _crawl(source: Source, known: CurrentRecords, sink: Sink) -> CrawlEnd:
         config.headers, urlsplit(source.url).hostname or "", tk.config.get(OPTION)
     )
     # Web workers import this module, too, and need no HTTP library.
-    from ...web.client import Client
+    from ..web.client import Client
 
     async with Client(settings.web(settings.harvest_limits(config)), hosts) as client:
         registry_client = RegistryClient(
             client, source.url, allowed_hosts=config.allowed_hosts, headers=headers
         )
         kind = KINDS[kind_of(source.url, config.own.get("registry"))]
-        registry = kind(registry_client, source.url, RegistryLimits(config.max_records))
+        registry = kind(registry_client, source.url, config.max_records)
         crawl_end = await RegistryCrawl(registry, source.url, known, sink, salt=salt).run()
     if crawl_end.errors and is_retired(source.url):
         crawl_end.errors.insert(0, RETIRED)

@@ -9,19 +9,18 @@ from __future__ import annotations
 import contextlib
 import hashlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
+from zipfile import ZipFile
 
-from ...copies.staging import StagedBody
-from ...copies.store import MissingCopy, Store, StoredCopy, StoreError, new_member, new_zip
+from ..copies.store import MissingCopy, Store, StoredCopy, StoreError, new_member, new_zip
 from .index import GeneratedFile
 
 
-@dataclass(frozen=True, slots=True)
-class ArchiveMember:
+class ArchiveMember(NamedTuple):
     """A copy that belongs into the archives.
 
     :ivar name: path below the archive's folder: ``{organisation}/{dataset}.xml``, from
-        :func:`...copies.store_keys.registry_key`
+        :func:`..copies.store_keys.registry_key`
     """
 
     key: str
@@ -29,8 +28,7 @@ class ArchiveMember:
     sha256: str
 
 
-@dataclass(frozen=True, slots=True)
-class Archive:
+class Archive(NamedTuple):
     """A ZIP to be written.
 
     :ivar key: its key in the store
@@ -68,10 +66,20 @@ def build(
     :raises MembersLost: members cannot be read; no archive was replaced
     :raises StoreError: an archive cannot be written; it and the later ones were not replaced
     """
-    lost: list[ArchiveMember] = []
     with contextlib.ExitStack() as bodies:
         staged = [bodies.enter_context(store.stage()) for _ in archives]
-        _write(store, archives, staged, sorted(members, key=lambda member: member.name), lost)
+        with contextlib.ExitStack() as stack:
+            zips = [
+                (archive, stack.enter_context(new_zip(body)))
+                for archive, body in zip(archives, staged, strict=True)
+            ]
+            in_order = sorted(members, key=lambda member: member.name)
+            lost = [member for member in in_order if not _add(store, zips, member)]
+            for archive, file in zips:
+                for generated in archive.generated:
+                    with new_member(file, generated.name) as target:
+                        for piece in generated.pieces:
+                            target.write(piece)
         if lost:
             raise MembersLost(lost)
         return [
@@ -80,39 +88,21 @@ def build(
         ]
 
 
-def _write(
-    store: Store,
-    archives: Sequence[Archive],
-    staged: Sequence[StagedBody],
-    members: Iterable[ArchiveMember],
-    lost: list[ArchiveMember],
-) -> None:
-    """Write the members to all archives, and add those that are lost or damaged to a list."""
-    with contextlib.ExitStack() as stack:
-        zips = [stack.enter_context(new_zip(body)) for body in staged]
-        for member in members:
-            try:
-                reader = store.open(member.key)
-            except MissingCopy:
-                lost.append(member)
-                continue
-            digest = hashlib.sha256()
-            with contextlib.ExitStack() as files:
-                files.enter_context(contextlib.closing(reader))
-                targets = [
-                    files.enter_context(
-                        new_member(file, f"{archive.folder}/{member.name}", reader.size)
-                    )
-                    for file, archive in zip(zips, archives, strict=True)
-                ]
-                for piece in reader:
-                    digest.update(piece)
-                    for target in targets:
-                        target.write(piece)
-            if digest.hexdigest() != member.sha256:
-                lost.append(member)
-        for file, archive in zip(zips, archives, strict=True):
-            for generated in archive.generated:
-                with new_member(file, generated.name) as target:
-                    for piece in generated.pieces:
-                        target.write(piece)
+def _add(store: Store, zips: Sequence[tuple[Archive, ZipFile]], member: ArchiveMember) -> bool:
+    """Write a member to all archives, and return whether its bytes were there and undamaged."""
+    try:
+        reader = store.open(member.key)
+    except MissingCopy:
+        return False
+    digest = hashlib.sha256()
+    with contextlib.ExitStack() as files:
+        files.enter_context(contextlib.closing(reader))
+        targets = [
+            files.enter_context(new_member(file, f"{archive.folder}/{member.name}", reader.size))
+            for archive, file in zips
+        ]
+        for piece in reader:
+            digest.update(piece)
+            for target in targets:
+                target.write(piece)
+    return digest.hexdigest() == member.sha256

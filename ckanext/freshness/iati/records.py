@@ -12,11 +12,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ...ckan_adapter.core import NAMES
-from ...harvesting import legal_values
-from ...harvesting.record import Record
-from ...web.errors import FetchError
-from ...web.urls import parse_url
+from ..ckan_adapter.core import NAMES
+from ..harvesting import legal_values
+from ..harvesting.record import Record
+from ..web.errors import FetchError
+from ..web.urls import parse_url
 
 FORMAT = "IATI-XML"
 """Format of every dataset's resource, as in IATI's own registry."""

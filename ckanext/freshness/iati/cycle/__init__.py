@@ -1,1 +1,0 @@
-"""IATI's update cycle: registry, files, copies, database and published files together."""

@@ -1,1 +1,0 @@
-"""The index files and bulk ZIPs of an IATI source."""

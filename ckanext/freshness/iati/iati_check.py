@@ -1,0 +1,241 @@
+"""Checks of IATI datasets' files: requests and answers, from the first request to the stored copy.
+
+The rules are in :mod:`.rules`. A copy is stored before anything is written about it to the database: a killed
+process leaves at most a newer copy than its row, which the next cycle finds and stores again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, NamedTuple
+
+from ..checking.decisions import mimetype_of, storable_validator
+from ..checking.engine import NextStep, check_all
+from ..copies.store import Store, StoredCopy, StoreError
+from ..web.errors import FetchError
+from ..web.exchange import Answer, Body, Request, Sink
+from ..web.urls import Target
+from . import attempts, rules
+from .attempts import ErrorDetails
+from .iati_file import IatiFileSink
+from .rules import CheckSubject, DownloadedFile, FileState, IatiDecision, NextMethod
+
+if TYPE_CHECKING:
+    from ..web.attempts import RequestAttempts
+    from ..web.client import Client
+
+
+class IatiCheckInput(NamedTuple):
+    """A dataset whose file is to be checked.
+
+    :ivar key: of its copy in the store
+    :ivar filename: of the copy in its own ZIP
+    :ivar lost: the copy is missing from the store
+    """
+
+    resource_id: str
+    package_id: str
+    url: str
+    state: FileState
+    key: str
+    filename: str
+    lost: bool = False
+
+
+class IatiCheckResult(NamedTuple):
+    """The result of a check.
+
+    :ivar decision: the last one, with the state to be written
+    :ivar kept: the stored copy; None if there was nothing to store, or it could not be stored
+    :ivar mimetype: Content-Type without parameters; None if the server states none
+    """
+
+    input: IatiCheckInput
+    decision: IatiDecision
+    kept: StoredCopy | None = None
+    mimetype: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class IatiTools:
+    """The tools that all checks of a cycle share.
+
+    :ivar now: the time, aware
+    :ivar strict: check failing files without a pause
+    """
+
+    client: Client
+    store: Store
+    now: Callable[[], datetime]
+    strict: bool = False
+
+
+async def check_datasets(
+    inputs: Iterable[IatiCheckInput],
+    tools: IatiTools,
+    sink: Callable[[IatiCheckResult], None],
+) -> None:
+    """Check files; the sink gets one result for each.
+
+    Checks that end without a request give their results at once. An exception of the sink ends all checks.
+    """
+
+    def due() -> Iterator[_BegunCheck]:
+        for check_input in inputs:
+            subject = CheckSubject(check_input.url, check_input.lost, tools.strict)
+            decision = rules.decide(check_input.state, None, tools.now(), subject)
+            if decision.next_method is NextMethod.NOTHING:
+                sink(IatiCheckResult(check_input, decision))
+            else:
+                yield _BegunCheck(check_input, subject, decision)
+
+    def begin(begun: _BegunCheck, host: str, target: Target | None) -> IatiCheck:
+        return IatiCheck(tools, begun, target)
+
+    await check_all(due(), tools.client, begin, sink)
+
+
+class _BegunCheck(NamedTuple):
+    """A check whose first request is decided."""
+
+    input: IatiCheckInput
+    subject: CheckSubject
+    decision: IatiDecision
+
+    @property
+    def url(self) -> str:
+        return self.input.url
+
+
+class IatiCheck:
+    """A check of one dataset's file, as the engine runs it."""
+
+    def __init__(self, tools: IatiTools, begun: _BegunCheck, target: Target | None) -> None:
+        self._tools = tools
+        self._input, self._subject, self._decision = begun
+        self._target = target
+        self._attempts: RequestAttempts | None = None
+        self._file_sink: IatiFileSink | None = None
+        self._staging_error = "It could not be staged."
+
+    def takes(self, _: _BegunCheck, /) -> bool:
+        """Return False: each dataset has its own state, so checks of one URL share no requests."""
+        return False
+
+    def begin(self) -> RequestAttempts:
+        """Return the attempts of the current request."""
+        if self._attempts is None:
+            method, good = self._decision.next_method, self._decision.state.good
+            is_conditional = method is NextMethod.CONDITIONAL_GET
+            request = Request(
+                self._input.url,
+                method.http_method,
+                etag=good.etag if is_conditional and good else None,
+                last_modified=good.last_modified if is_conditional and good else None,
+            )
+            self._attempts = self._tools.client.begin(request, self._choose_sink, self._target)
+        return self._attempts
+
+    def _choose_sink(self, answer: Answer) -> Sink | Body:
+        """Choose what receives the body, when the headers have arrived."""
+        self.close()
+        if answer.status != 200 or self._decision.next_method is NextMethod.HEAD:
+            return Body.SKIP
+        try:
+            self._file_sink = IatiFileSink(self._tools.store.stage())
+        except StoreError as error:
+            self._staging_error = str(error)
+            return Body.SKIP
+        return self._file_sink
+
+    async def answered(
+        self, answer: Answer, sink: Callable[[IatiCheckResult], None], /
+    ) -> NextStep:
+        """Decide what follows from an answer."""
+        method, url = self._decision.next_method, self._input.url
+        error: ErrorDetails | None = None
+        our_fault = False
+        file: DownloadedFile | None = None
+        if answer.status != 200:
+            if answer.status != 304 or method is not NextMethod.CONDITIONAL_GET:
+                error = attempts.status_error(
+                    answer.status, answer.headers, method.http_method, url
+                )
+        elif method is not NextMethod.HEAD:
+            file_sink = self._file_sink
+            file = None if file_sink is None else file_sink.finish()
+            if file_sink is not None and file_sink.problem is not None:
+                error = attempts.content_error(file_sink.problem, answer.headers, url)
+            elif file is None:
+                our_fault = True
+                told = None if file_sink is None else file_sink.staging_error
+                error = attempts.store_error(told or self._staging_error, url)
+        response = rules.Response(
+            method,
+            answer.status,
+            etag=storable_validator(answer.headers.get("ETag")),
+            last_modified=storable_validator(answer.headers.get("Last-Modified")),
+            length=_length(answer) if method is NextMethod.HEAD else None,
+            error=error,
+            our_fault=our_fault,
+            file=file,
+            insecure=answer.insecure,
+        )
+        self._decide(response)
+        if self._decision.next_method is not NextMethod.NOTHING:
+            self.close()
+            return NextStep.ASK_NOW
+        kept = await self._keep() if self._decision.keep else None
+        self.close()
+        mimetype = None if file is None else mimetype_of(answer)
+        sink(IatiCheckResult(self._input, self._decision, kept, mimetype))
+        return NextStep.END
+
+    async def _keep(self) -> StoredCopy | None:
+        """Store the file. The thread is another one, since compressing takes long."""
+        assert self._file_sink is not None
+        staged, self._file_sink = self._file_sink.staged, None
+        place, store = self._input, self._tools.store
+        try:
+            return await asyncio.to_thread(store.keep, place.key, staged, zip_member=place.filename)
+        except StoreError as error:
+            told = attempts.store_error(str(error), place.url)
+            now = self._tools.now()
+            self._decision = rules.not_stored(place.state, self._decision, now, told)
+            return None
+
+    def failed(self, error: FetchError, sink: Callable[[IatiCheckResult], None], /) -> NextStep:
+        """Decide what follows if no attempt got an answer."""
+        # If the URL is invalid, no other method would help: end the check as a failed GET does.
+        method = NextMethod.GET if self._attempts is None else self._decision.next_method
+        details = attempts.fetch_error(error, method.http_method, self._input.url)
+        our_fault = error.reason in attempts.OUR_FAULTS
+        self._decide(rules.Response(method, None, error=details, our_fault=our_fault))
+        self.close()
+        if self._decision.next_method is not NextMethod.NOTHING:
+            return NextStep.ASK_NOW
+        sink(IatiCheckResult(self._input, self._decision))
+        return NextStep.END
+
+    def _decide(self, response: rules.Response) -> None:
+        tools = self._tools
+        self._decision = rules.decide(self._decision.state, response, tools.now(), self._subject)
+        self._attempts = None
+
+    def close(self) -> None:
+        """Delete the staged bytes of the current answer."""
+        if self._file_sink is not None:
+            self._file_sink.staged.close()
+            self._file_sink = None
+
+
+def _length(answer: Answer) -> int | None:
+    """Return the Content-Length of an uncompressed file."""
+    text = answer.headers.get("Content-Length")
+    encoding = answer.headers.get("Content-Encoding", "identity").strip().lower()
+    if text is None or encoding not in ("", "identity") or not (text.isascii() and text.isdigit()):
+        return None
+    return int(text) if len(text) <= 18 else None

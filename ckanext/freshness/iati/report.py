@@ -1,0 +1,111 @@
+"""Figures and messages of an update cycle, for people, for its row among the runs and for Prometheus."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from ..aging.messages import NN_
+from ..reporting.labels import counted
+
+FIGURES = (
+    "total_number_of_datasets",
+    "datasets_with_download",  # datasets with a copy
+    "datasets_added",  # registered since the previous cycle
+    "datasets_unregistered",  # no longer registered, so their copies were deleted
+    "datasets_expired",  # copies deleted because their files failed for too long
+    "datasets_head_request_non_200",  # datasets whose last HEAD was not answered 200
+    "datasets_downloads_non_200",  # their last GET was answered neither 200 nor, if conditional, 304
+    "checker_run_duration",  # seconds of the whole cycle
+    "zipper_run_duration",  # seconds of writing index files and bulk ZIPs
+    "number_crashes",  # earlier cycles, as far as they are kept, that ended early
+    "visited",  # checked datasets
+    "downloaded",  # files whose bytes were stored
+    "changed",  # downloaded files whose contents had changed
+    "failed",  # datasets whose check failed
+    "postponed",  # failed datasets that were not requested again yet
+    "not_stored",  # files that were downloaded but could not be stored
+    "restored",  # lost copies that were stored again
+    "lost",  # copies that are still lost
+)
+"""The figures of a cycle, under the names of the Bulk Data Service's gauges where it has them."""
+
+
+@dataclass(slots=True)
+class CycleReport:
+    """The result of a cycle. All messages are for people.
+
+    :ivar run_id: id of its row among the runs
+    :ivar source: the source's title
+    :ivar figures: by the names of :data:`FIGURES`
+    :ivar errors: failures of the cycle, such as a registry that could not be read
+    :ivar remarks: errors in single records of the registry
+    :ivar stopped: why the cycle stopped before it checked any file; None if it did not stop
+    :ivar registry_read: all listings of the registry were read
+    :ivar published: the bulk ZIPs were written again
+    """
+
+    run_id: str
+    source: str
+    figures: dict[str, float] = field(default_factory=lambda: dict.fromkeys(FIGURES, 0))
+    errors: list[str] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
+    stopped: str | None = None
+    registry_read: bool = False
+    published: bool = False
+
+    @property
+    def complete(self) -> bool:
+        """Whether the cycle did everything it should.
+
+        A file that fails is its publisher's fault, so it does not count, unless its copy is lost.
+        """
+        figures = self.figures
+        missing = figures["not_stored"] or figures["lost"]
+        return not (self.errors or self.stopped is not None or missing)
+
+    def lines(self) -> Iterator[str]:
+        """Return a summary for people."""
+        figures = self.figures
+        forms = NN_(
+            "{source}: {count} dataset, {added} new, {unregistered} no longer registered; {checked} "
+            "checked, {downloaded} downloaded ({changed} changed), {failed} failed, {expired} expired",
+            "{source}: {count} datasets, {added} new, {unregistered} no longer registered; {checked} "
+            "checked, {downloaded} downloaded ({changed} changed), {failed} failed, {expired} expired",
+        )
+        yield counted(
+            forms,
+            int(figures["total_number_of_datasets"]),
+            source=self.source,
+            added=figures["datasets_added"],
+            unregistered=figures["datasets_unregistered"],
+            checked=figures["visited"],
+            downloaded=figures["downloaded"],
+            changed=figures["changed"],
+            failed=figures["failed"],
+            expired=figures["datasets_expired"],
+        )
+        if figures["restored"] and not figures["lost"]:
+            yield self._lost_copies()
+
+    def complaints(self) -> Iterator[str]:
+        """Return everything that failed, for people; empty if the cycle is complete."""
+        if self.stopped is not None:
+            yield self.stopped
+        yield from self.errors
+        if self.figures["lost"]:
+            yield self._lost_copies()
+        if self.figures["not_stored"]:
+            forms = NN_(
+                "{count} file was downloaded, and could not be stored",
+                "{count} files were downloaded, and could not be stored",
+            )
+            yield counted(forms, int(self.figures["not_stored"]))
+
+    def _lost_copies(self) -> str:
+        restored, lost = int(self.figures["restored"]), int(self.figures["lost"])
+        forms = NN_(
+            "{count} copy was lost: {restored} fetched again, {lost} not",
+            "{count} copies were lost: {restored} fetched again, {lost} not",
+        )
+        return counted(forms, restored + lost, restored=restored, lost=lost)
