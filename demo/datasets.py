@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 from ckanext.freshness.tests.servers.file_host import BROKEN, FAILING, FILES, TABLES, HostedFile
@@ -72,116 +74,22 @@ class DemoDataset:
         }
 
 
-ALL_FILES, LIVE_PRICES, CLINICS = "field-files", "live-prices", "clinics"
+def _load(kind: str) -> tuple[DemoDataset, ...]:
+    """Return the datasets of a kind in ``datasets.json``, in which files are named by their paths."""
+    by_path = {file.path: file for file in (*FILES, BROKEN, FAILING)}
+    rows = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))[kind]
+    return tuple(
+        DemoDataset(**{**row, "files": tuple(by_path[path] for path in row.get("files", ()))})
+        for row in rows
+    )
 
-LINKED = (
-    DemoDataset(
-        ALL_FILES,
-        "Files from the field",
-        "One file for each thing that a check can find at a URL.",
-        files=FILES,
-    ),
-    DemoDataset(
-        LIVE_PRICES,
-        "Live prices",
-        "Nobody can tell how old these data are: each download differs.",
-        files=tuple(file for file in FILES if file.path == "/api/prices.json"),
-    ),
-    DemoDataset(
-        CLINICS,
-        "Clinics and health centres",
-        "Where people find a doctor. One of the files was there until a few days ago.",
-        frequency="30",
-        files=(BROKEN,),
-        organization=WITH_COPIES,
-    ),
-    DemoDataset(
-        "road-conditions",
-        "Road conditions in the rainy season",
-        "Reported by drivers. The file was there yesterday.",
-        files=(FAILING,),
-        organization=WITH_COPIES,
-    ),
-)
+
+LINKED = _load("linked")
 """Datasets whose links the demo has checked for many nights."""
-
-OF_EACH_STATUS = (
-    DemoDataset(
-        "market-prices",
-        "Market prices of staple food",
-        "Prices of twelve goods in forty markets, collected by field teams.",
-        age=2,
-        status="fresh",
-    ),
-    DemoDataset(
-        "health-posts",
-        "Health posts and their opening hours",
-        "Each health post with its place, its services and its hours.",
-        frequency="30",
-        age=34,
-        status="due",
-    ),
-    DemoDataset(
-        "water-points",
-        "Water points: what works and what does not",
-        "A survey of hand pumps, wells and taps.",
-        age=16,
-        status="overdue",
-    ),
-    DemoDataset(
-        "displacement",
-        "Displacement by district",
-        "How many people live in each district as guests, returned, or moved on.",
-        frequency="14",
-        age=60,
-        status="delinquent",
-    ),
-    DemoDataset(
-        "boundaries",
-        "Administrative boundaries",
-        "Without an update frequency, nobody can say whether they are up to date.",
-        frequency=None,
-        age=10,
-        status="unavailable",
-    ),
-)
+OF_EACH_STATUS = _load("of_each_status")
 """A dataset of each status, and no links that fail."""
-
-FURTHER = (
-    DemoDataset(
-        "school-census",
-        "School census",
-        "Pupils and teachers of each school. An editor has confirmed that it is still accurate.",
-        frequency="365",
-        age=200,
-    ),
-    DemoDataset(
-        "market-surveys",
-        "Market surveys",
-        "Said to be updated every month, but new data come every three months.",
-        frequency="30",
-        age=20,
-    ),
-    DemoDataset(
-        "rainfall",
-        "Rainfall by station",
-        "Daily measurements of sixty stations.",
-        age=8,
-    ),
-    DemoDataset(
-        "food-stocks",
-        "Food stocks in warehouses",
-        "Tonnes by warehouse and commodity.",
-        age=18,
-    ),
-    DemoDataset(
-        "place-names",
-        "Gazetteer of place names",
-        "Names in four languages, with coordinates.",
-        frequency=None,
-        age=90,
-    ),
-)
+FURTHER = _load("further")
+ALL_FILES, CLINICS = "field-files", "clinics"
 CONFIRMED = "school-census"
 """The dataset that the editor confirms."""
 
