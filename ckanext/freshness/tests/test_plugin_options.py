@@ -203,27 +203,6 @@ def test_a_plugin_may_ask_for_validators_before_ours_is_loaded(
     assert validated({})[1] == {}
 
 
-def test_every_kind_is_used() -> None:
-    assert {id(kind(key)) for key in DECLARED} == {id(one) for one in KINDS.values()}
-
-
-@pytest.mark.parametrize("key", DECLARED)
-def test_each_option_says_what_it_is(key: str) -> None:
-    option = DECLARED[key]
-    assert option["description"].strip().endswith("."), "a sentence for people"
-    assert "default" in option or "example" in option
-    known = {
-        "key",
-        "type",
-        "validators",
-        "default",
-        "default_callable",
-        "example",
-        "description",
-    }
-    assert option.keys() <= known
-
-
 # What is declared is read
 
 
@@ -258,10 +237,6 @@ def test_what_is_read_is_declared_and_the_other_way_round() -> None:
 # What the readers make of them
 
 
-def test_learned_is_the_default_policy() -> None:
-    assert DECLARED["ckanext.freshness.check.policy"]["default"] == "learned"
-
-
 @pytest.mark.usefixtures("with_plugins")
 def test_the_defaults_for_harvests() -> None:
     limits = settings.harvest_limits(SourceConfig())
@@ -273,13 +248,6 @@ def test_the_defaults_for_harvests() -> None:
     assert agent.startswith("ckanext-freshness/") and agent.endswith("(+http://test.ckan.net)")
     # Firewalls block who says so.
     assert not any(word in agent.lower() for word in ("link", "check"))
-
-
-@pytest.mark.usefixtures("with_plugins")
-def test_a_source_sets_its_own() -> None:
-    config = SourceConfig(timeout=7, concurrency=2, requests_per_second=0.5)
-    assert settings.harvest_limits(config).total == 7
-    assert settings.harvest_policy(config) == HostPolicy(2, 0.5)
 
 
 @pytest.mark.usefixtures("with_plugins")
