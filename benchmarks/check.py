@@ -116,7 +116,7 @@ class CheckedSite:
 
         self._urls = len(urls)
         self._site.empty()
-        url = "CAST(:urls AS text[])[k + 1]"
+        url = "(CAST(:urls AS text[]))[k + 1]"
         extras = {"data_update_frequency": "1"}
         self._site.write(len(urls) // 5, len(urls), url, extras, urls=urls)
         # Their resources are as old as their numbers.

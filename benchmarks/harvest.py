@@ -26,6 +26,7 @@ OPTIONS = {
     "ckanext.dcat.max_file_size": "500",
 }
 POLITE = {"concurrency": 32, "requests_per_second": 10_000}
+WARM_UP = 30
 POLL = 0.2
 _DONE = """
 SELECT gather_finished IS NOT NULL AND NOT EXISTS (SELECT FROM harvest_object
@@ -38,8 +39,13 @@ def measure(say: Callable[[str], None], size: int = 500) -> Iterator[Result]:
     with ExitStack() as stack:
         folder = Path(stack.enter_context(TemporaryDirectory()))
         os.environ["CKAN_INI"] = str(write_ini(folder, OPTIONS))
-        url = stack.enter_context(Remote(FairDataPoint, size)).call("url")
+        few, url = (
+            stack.enter_context(Remote(FairDataPoint, count)).call("url")
+            for count in (WARM_UP, size)
+        )
         subject = Harvests(folder)
+        say("warming up PostgreSQL and Solr")
+        subject.first_and_unchanged("fdp", few, POLITE, WARM_UP)
         say("ours")
         ours = subject.first_and_unchanged("fdp", url, POLITE, size)
         packages = subject.packages()
