@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
 from collections.abc import Mapping, Sequence
@@ -22,15 +23,13 @@ from .record import (
     RESOURCE_KEYS,
     CurrentRecords,
     KnownRecord,
-    LostDistribution,
+    Record,
     is_web_url,
     urls_in_guid,
 )
 
 ORGANIZATION_ID = "organization_id"
 """Harvest object extra: the CKAN organization that the object's record became."""
-ONLY_IN_PAGES = "only"
-"""Value of the harvest object extra ``in_pages`` of a record that only pages list."""
 RESOURCE_IDS = "resource_ids"
 """Harvest object extra: ids of resources that the object's package had and may have again, as JSON."""
 UNMAPPED = "unmapped"
@@ -39,18 +38,14 @@ UNMAPPED = "unmapped"
 _ROWS = 500
 """How many rows to read at a time."""
 
-_HASHES = ("content_hash", "fingerprint")
-"""Harvest object extras without which a record is never unchanged."""
-
 _KNOWN_EXTRAS = (
-    *_HASHES,
+    "content_hash",
     "dataset_url",
     "catalog_url",
     "forbidden_since",
     "subject",
     ORGANIZATION_ID,
-    "distributions",
-    "in_pages",
+    "memory",
 )
 
 _source = harvest.SOURCE
@@ -63,7 +58,9 @@ _group = model.Group.__table__
 def records_of_source(source_id: str, adopts: Sequence[str]) -> CurrentRecords:
     """Return the current records of a source, with those of deleted sources of some types that it may adopt."""
     return CurrentRecords(
-        current_records(source_id).values(), lambda: orphaned_records(adopts, source_id).values()
+        current_records(source_id).values(),
+        lambda: orphaned_records(adopts, source_id).values(),
+        resources_of,
     )
 
 
@@ -177,8 +174,7 @@ def _known(*conditions: Any) -> dict[str, KnownRecord]:
                 extras[row.id].pop(ORGANIZATION_ID, None)
             if row.state != "COMPLETE":
                 # Its job was aborted, perhaps before Solr had the package: the record must be imported again.
-                for key in _HASHES:
-                    extras[row.id].pop(key, None)
+                extras[row.id].pop("content_hash", None)
             known = _as_known(
                 row.id, row.guid, row.package_id, extras[row.id], uri=uris.get(row.package_id)
             )
@@ -240,48 +236,17 @@ def _as_known(
         guid=guid,
         # Interned: all records of a catalog share the text.
         catalog_url=sys.intern(catalog) if catalog and (dataset or url != catalog) else None,
-        # Without hashes the record is never unchanged: its package or organization was purged.
+        # Without a hash the record is never unchanged: its package or organization was purged.
         content_hash=extras.get("content_hash") if exists else None,
         object_id=object_id,
         package_id=package_id,
-        fingerprint=extras.get("fingerprint") if exists else None,
         forbidden_since=datetime.fromisoformat(since) if since else None,
         subject=extras.get("subject"),
         foreign=dataset is None and extras.get("catalog_url") is None,
         recognised=recognised,
         organization_id=organization_id,
-        distributions=_lost_from_json(extras.get("distributions")),
-        in_pages="in_pages" in extras,
-        only_in_pages=extras.get("in_pages") == ONLY_IN_PAGES,
+        memory=extras.get("memory"),
     )
-
-
-def lost_as_json(distributions: Mapping[str, LostDistribution]) -> str | None:
-    """Return the value of the harvest object extra ``distributions``; None if there is nothing to keep."""
-    if not distributions:
-        return None
-    plain = {
-        uri: {
-            **({"since": lost.since.isoformat()} if lost.since else {}),
-            **({"listed_as": lost.listed_as} if lost.listed_as else {}),
-            **({"elsewhere": True} if lost.elsewhere else {}),
-            **({"only_in_pages": True} if lost.only_in_pages else {}),
-        }
-        for uri, lost in distributions.items()
-    }
-    return json.dumps(plain, sort_keys=True)
-
-
-def _lost_from_json(text: str | None) -> dict[str, LostDistribution]:
-    return {
-        uri: LostDistribution(
-            datetime.fromisoformat(lost["since"]) if lost.get("since") else None,
-            lost.get("listed_as"),
-            lost.get("elsewhere", False),
-            lost.get("only_in_pages", False),
-        )
-        for uri, lost in json.loads(text or "{}").items()
-    }
 
 
 def unmapped_properties(source_id: str) -> dict[str, dict[str, str]]:
@@ -298,12 +263,26 @@ def unmapped_properties(source_id: str) -> dict[str, dict[str, str]]:
     return {object_id: json.loads(value) for object_id, value in rows}
 
 
-def content_of(object_id: str) -> tuple[str | None, str | None]:
-    """Return the content of a harvest object and the id of its package."""
-    row = model.Session.execute(
-        sa.select(_object.c.content, _object.c.package_id).where(_object.c.id == object_id)
-    ).first()
-    return (None, None) if row is None else (row.content, row.package_id)
+def resources_of(known: KnownRecord) -> list[dict[str, Any]]:
+    """Return the resources of a record as an earlier job read them.
+
+    If another harvester wrote its harvest object, they come from its package.
+    """
+    before = last_harvested(known)
+    resources = resources_of_package(known.package_id) if before is None else before.resources
+    model.Session.commit()  # no transaction stays open during the next request
+    return resources
+
+
+def last_harvested(known: KnownRecord) -> Record | None:
+    """Return a record's contents as the last import has them; None if another harvester wrote them."""
+    content = model.Session.execute(
+        sa.select(_object.c.content).where(_object.c.id == known.object_id)
+    ).scalar()
+    model.Session.commit()  # no transaction stays open during the next request
+    with contextlib.suppress(ValueError):
+        return Record.from_json(content or "")
+    return None
 
 
 def resources_of_package(package_id: str | None) -> list[dict[str, Any]]:

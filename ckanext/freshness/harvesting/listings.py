@@ -3,14 +3,15 @@
 A record that a list leaves out is absent only if the list was read whole. That has to be proved:
 
 - The document describes the container, and has a list, even if nothing is in it: an LDP container without
-  members, or a total of 0. A document without a list is no empty list (:data:`LOST_LIST`).
-- The document was received to its end, which its server has to state (:data:`NO_END`).
+  members, or a total of 0. A document without a list is no empty list.
+- The document was received to its end, which its server has to state.
 - All its pages were read, however the source links them, none of them repeats others, and each total that
   the source states agrees with what was read (:class:`PagedList`).
 - At least one record that it lists could be read, is current, or is a draft: its server refuses it with 401 or
-  403 (:func:`lists_nothing_readable`).
-- Each record that it lists has a URL that can be requested: any other entry may be the record
-  (:func:`without_urls`).
+  403.
+- Each record that it lists has a URL that can be requested: any other entry may be the record.
+
+:func:`doubt` decides all this from plain facts.
 
 Pages shift while they are read: a source that sorts by the last edit moves a dataset from an unread page to a
 read one, and it is on none. If a current record is missing from a list of several pages, the pages are read
@@ -20,7 +21,8 @@ because each page begins with the last record of the page before.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 
 class NotWhole(Exception):
@@ -116,45 +118,66 @@ class PagedList:
                 raise NotWhole(f"it says that it has {total} records, and its pages list {read}")
 
 
-LOST_LIST = "it has no list of records any more, although an earlier job read one: nothing is deleted for that"
-"""Why a document proves nothing that describes its container and lists nothing, not even an empty list."""
+@dataclass(slots=True)
+class ListFacts:
+    """The facts about the list of one container on which its proof depends."""
+
+    misfit: str = ""
+    """Why its pages do not make a whole list, for people; "" if they do."""
+    has_end: bool = True
+    """Its server said where the document ends, by its length or by chunks."""
+    is_lost: bool = False
+    """The document has no list, not even an empty one, although an earlier job read one."""
+    instead: str = ""
+    """The catalogs now and before, for people, if its URL has led to another one since an earlier job."""
+    unusable: int = 0
+    """How many of its entries have no URL that can be requested."""
+    listed: int = 0
+    """How many records it lists."""
+    there: int = 0
+    """How many of these this job has read, are current, or are drafts."""
+    described: int = 0
+    """How many of these the document describes itself."""
 
 
-NO_END = "its server does not say where the document ends, so that a part of it would look like the whole"
-"""Why a document proves nothing that is neither of a stated length nor sent in chunks."""
+def doubt(facts: ListFacts, *, is_missing: bool) -> str | None:
+    """Return, for people, why a list does not prove that a record is absent from it; None if it does.
 
-
-def lists_nothing_readable(listed: Collection[str], there: Collection[str]) -> bool:
-    """Return whether a list proves nothing, because it names only records that nobody knows.
-
-    A server that names itself wrongly after an upgrade lists as many records as before, none of which answers.
-
-    :param there: records of the source that this job has read, that are current, or that are drafts.
+    :param is_missing: a current record is in no list. If there is none, only faults of the source are told.
     """
-    return bool(listed) and not any(url in there for url in listed)
-
-
-def nothing_readable(count: int, described: int = 0) -> str:
-    """Return, for people, why a list of unknown and unreadable records proves nothing.
-
-    :param described: how many of the records the document with the list describes itself.
-    """
-    if described:
-        return (
-            f"none of the {count} records that it lists answers at its own URL. It describes {described} of "
-            "them itself, but records are read from documents of their own: ask the publisher to let their "
-            "URLs answer"
-        )
-    return (
-        f"none of the {count} records that it lists could be read, and none of them is known here: nothing is "
-        "deleted for that"
+    entries = "1 record" if facts.unusable == 1 else f"{facts.unusable} records"
+    nothing_there = facts.listed and not facts.there
+    rows = (
+        (facts.misfit, f"its list was not read whole: {facts.misfit}"),
+        (
+            facts.is_lost,
+            "it has no list of records any more, although an earlier job read one: nothing is deleted for that",
+        ),
+        (
+            nothing_there and facts.described,
+            f"none of the {facts.listed} records that it lists answers at its own URL. It describes "
+            f"{facts.described} of them itself, but records are read from documents of their own: ask the "
+            "publisher to let their URLs answer",
+        ),
+        (
+            # A server that names itself wrongly after an upgrade lists as many records as before.
+            nothing_there and is_missing,
+            f"none of the {facts.listed} records that it lists could be read, and none of them is known here: "
+            "nothing is deleted for that",
+        ),
+        (
+            not facts.has_end and is_missing,
+            "its server does not say where the document ends, so that a part of it would look like the whole",
+        ),
+        (
+            facts.instead and is_missing,
+            f"it describes {facts.instead}, and records that were listed before are missing: nothing is "
+            "deleted for that",
+        ),
+        (
+            facts.unusable and is_missing,
+            f"it lists {entries} without a URL that can be requested, and records that were listed before are "
+            "missing: nothing is deleted for that",
+        ),
     )
-
-
-def without_urls(count: int) -> str:
-    """Return, for people, why a list proves nothing that names records without a usable URL."""
-    entries = "1 record" if count == 1 else f"{count} records"
-    return (
-        f"it lists {entries} without a URL that can be requested, and records that were listed before are "
-        "missing: nothing is deleted for that"
-    )
+    return next((words for holds, words in rows if holds), None)

@@ -97,7 +97,6 @@ class MessageCode(enum.Enum):
     UNLISTED = N_("The source no longer lists it.")
     UNLISTED_ANSWERS = N_("The source no longer lists it, but its web address still answers.")
     GONE = N_("The source says that it is gone.")
-    LEFT_OUT = N_("The source refuses access to it, and its catalog leaves it out.")
     WITHDRAWN = N_("The source has refused access to it for more than a day.")
     NOT_READ = N_("It could not be read.")
     MAY_BE_LISTED = N_("It is no longer listed, but a catalog that may list it could not be read.")

@@ -17,10 +17,10 @@ import sqlalchemy as sa
 from ..ckan_adapter import harvest
 from ..ckan_adapter.core import model
 from ..dates import utc, utc_now
-from .known_records import ONLY_IN_PAGES, UNMAPPED, lost_as_json
+from .known_records import UNMAPPED
 from .legal_values import json_text
 from .messages import to_column
-from .record import KnownRecord, Sighting
+from .record import KnownRecord
 from .strategy import AbsentRecord, RecordClass
 from .survey import RecordChange
 
@@ -66,7 +66,6 @@ class ObjectWriter:
         known, sighting = change.known, change.sighting
         contents = sighting.contents if sighting else None
         unmapped = json_text(contents.unmapped) if contents and contents.unmapped else None
-        lost = lost_as_json(sighting.distributions) if sighting else None
         if change.catalog_url:
             extras = {"dataset_url": change.url, "catalog_url": change.catalog_url}
         else:
@@ -77,30 +76,22 @@ class ObjectWriter:
             self._add(change.guid, extras, state="COMPLETE", report_status="not modified")
             if known and known.object_id and sighting:
                 update: dict[str, str | None] = {}
-                if known.fingerprint != sighting.fingerprint:
-                    update["fingerprint"] = sighting.fingerprint
-                is_other = known.only_in_pages != sighting.only_in_pages
-                if known.in_pages != sighting.in_pages or is_other:
-                    update["in_pages"] = _in_pages(sighting)
+                if known.memory != sighting.memory:
+                    update["memory"] = sighting.memory
                 if contents:
                     update[UNMAPPED] = unmapped
-                if known.distributions != sighting.distributions:
-                    update["distributions"] = lost
                 self._current_extras += [(known.object_id, key, update[key]) for key in update]
             return
 
         extras["status"] = STATUS[change.kind]
         if unmapped:
             extras[UNMAPPED] = unmapped
-        if lost:
-            extras["distributions"] = lost
         if sighting:
             extras["content_hash"] = sighting.seen.content_hash or ""
-            extras["fingerprint"] = sighting.fingerprint or ""
+            if sighting.memory:
+                extras["memory"] = sighting.memory
             if sighting.subject:
                 extras["subject"] = sighting.subject
-            if (in_pages := _in_pages(sighting)) is not None:
-                extras["in_pages"] = in_pages
         if change.kind is RecordClass.DELETED:
             extras["reason"] = str(change.reason)
         if change.kind is RecordClass.MOVED and known:
@@ -119,22 +110,6 @@ class ObjectWriter:
                 package_id=owner.package_id if owner else None,
             )
         )
-
-    def withdraw(self, kind: RecordClass, url: str) -> None:
-        self._flush()
-        ids = set(
-            model.Session.execute(
-                sa.select(_object.c.id).where(
-                    _object.c.harvest_job_id == self._job_id,
-                    _extra.c.harvest_object_id == _object.c.id,
-                    _extra.c.key == "dataset_url",
-                    _extra.c.value == url,
-                )
-            ).scalars()
-        )
-        model.Session.execute(sa.delete(_object).where(_object.c.id.in_(ids)))
-        model.Session.commit()
-        self._to_import = [object_id for object_id in self._to_import if object_id not in ids]
 
     def failed(self, url: str, guid: str, error: str) -> None:
         object_id = self._add(guid, {"dataset_url": url}, state="ERROR", report_status="errored")
@@ -312,10 +287,3 @@ def prune_unchanged(source_id: str, job_id: str) -> None:
             _object.c.content.is_(None),
         )
     )
-
-
-def _in_pages(sighting: Sighting) -> str | None:
-    """Return the value of the harvest object extra ``in_pages``; None for no such extra."""
-    if not sighting.in_pages:
-        return None
-    return ONLY_IN_PAGES if sighting.only_in_pages else "true"

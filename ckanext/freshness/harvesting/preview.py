@@ -24,13 +24,13 @@ from ..ckan_adapter.core import job_from_id, model
 from ..dates import aware, utc_now, utc_text
 from ..settings import brake_limits
 from . import holds
-from .document_memory import DocumentMemory
 from .job_report import coded, harvested_elsewhere, not_harvested, nothing_found
-from .known_records import content_of, records_of_source, unmapped_properties
+from .known_records import last_harvested, records_of_source, unmapped_properties
 from .messages import code_of
-from .record import Contents, KnownRecord, Record
+from .record import KnownRecord
 from .record_changes import FieldChange, changes
 from .source_config import ConfigError
+from .source_memory import SourceMemory
 from .sources import ForeignSource, Source, SourceType, source_of, source_type_named
 from .strategy import AbsentRecord, RecordClass
 from .survey import RecordChange, Survey, Tell, survey
@@ -171,7 +171,7 @@ def preview(source: Any, *, now: datetime, tell: Tell | None = None) -> Preview:
     found = result.survey = survey(
         source_type,
         result.source,
-        DocumentMemory(source.id, read_only=True),
+        SourceMemory(source.id, read_only=True),
         records_of_source(source.id, source_type.adopts),
         _Lists(result),
         now=now,
@@ -223,9 +223,9 @@ class _Lists:
         owner = change.known or change.adopted
         entry = _entry(change.url, change.guid, change.reason, owner)
         if change.sighting is not None and change.sighting.contents is not None:
-            now = _record(change.sighting.contents)
+            now = change.sighting.contents
             entry.title = str(now.fields.get("title") or "") or None
-            before = _last_harvested(change.known)
+            before = last_harvested(change.known) if change.known else None
             if before is not None and change.kind is not RecordClass.UNCHANGED:
                 kept = self._preview.source.config.keep_fields
                 entry.changes = changes(before, now, without=kept)
@@ -235,10 +235,6 @@ class _Lists:
             entry.moved_from, entry.moved_to = change.known.catalog_url, change.catalog_url
         self._preview.changes[change.kind].append(entry)
 
-    def withdraw(self, kind: RecordClass, url: str) -> None:
-        entries = self._preview.changes[kind]
-        entries[:] = [entry for entry in entries if entry.url != url]
-
     def failed(self, url: str, guid: str, error: str) -> None:
         self._preview.failed.append(_entry(url, guid, error))
 
@@ -247,21 +243,6 @@ class _Lists:
 
     def answered(self, known: KnownRecord) -> None:
         """No-op: a preview does not show it."""
-
-
-def _record(contents: Contents) -> Record:
-    return contents if isinstance(contents, Record) else Record.from_json(contents.as_json())
-
-
-def _last_harvested(known: KnownRecord | None) -> Record | None:
-    """Return a current record's contents; None if they are unknown, or another harvester wrote them."""
-    if known is None or known.object_id is None:
-        return None
-    content, _ = content_of(known.object_id)
-    model.Session.commit()  # no transaction stays open during the next request
-    with contextlib.suppress(ValueError):
-        return Record.from_json(content or "")
-    return None
 
 
 # Previews of pages

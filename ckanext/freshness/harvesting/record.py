@@ -10,11 +10,11 @@ import enum
 import json
 import re
 import string
-from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import sha256
-from typing import Any, Protocol
+from typing import Any
 
 from ..web.errors import FetchError
 from ..web.urls import parse_url
@@ -219,34 +219,7 @@ class SeenRecord:
     part_of: str | None = None
     """The catalog that the record itself names (``dct:isPartOf``)."""
     content_hash: str | None = None
-    left_out: bool = False
-    """All pages of its catalogs were read, and none contains it, as with drafts and withdrawn records."""
     is_catalog: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class LostDistribution:
-    """Facts about a distribution that was not read as usual, kept for the next job."""
-
-    since: datetime | None = None
-    """When a job first received 401, 403, 404 or 410 for it (aware, UTC). None if no job did."""
-    listed_as: str | None = None
-    """The URL that its dataset names, if the distribution's own document names another."""
-    elsewhere: bool = False
-    """Its own ``dct:isPartOf`` names the dataset, but only documents of other datasets list it."""
-    only_in_pages: bool = False
-    """Only the dataset's pages list it. It is removed only if all pages were read without it."""
-
-
-class Contents(Protocol):
-    """The contents of a record in a form that can be stored until the import."""
-
-    @property
-    def unmapped(self) -> Mapping[str, str]:
-        """Properties without a field of their own: prefixed name to an example of a value."""
-
-    def as_json(self) -> str:
-        """Return canonical JSON that :meth:`Record.from_json` can read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,25 +227,20 @@ class Sighting:
     """A record as a crawl met it."""
 
     seen: SeenRecord
-    contents: Contents | None = None
+    contents: Record | None = None
     """None if the record could not be read, or if all its bytes have the same hash as last time."""
-    fingerprint: str | None = None
-    """Hash of all bytes that the record was read from. The same as last time means unchanged."""
     subject: str | None = None
     """The URL that the record's own document names, if it differs from the listed URL."""
     error: str | None = None
     """For people, with the URL: why the record could not be read. None for a draft that was never
     harvested."""
-    distributions: Mapping[str, LostDistribution] = field(default_factory=dict)
-    """By URI, the distributions with facts to keep for the next job."""
+    memory: str | None = None
+    """What the source type needs to know of the record in the next job, which gets it as
+    :attr:`KnownRecord.memory`. Only the source type reads it."""
     warnings: Sequence[str] = ()
     """For people: parts of a readable record that could not be read."""
     drafts: int = 0
     """How many of its distributions are listed and were never readable."""
-    in_pages: bool = False
-    """A page of its catalog contains it, or did when the pages were last read completely."""
-    only_in_pages: bool = False
-    """Only pages list it: without them, nothing proves that it is gone."""
 
 
 # Records that are current
@@ -288,9 +256,9 @@ class KnownRecord:
     catalog_url: str | None = None
     """The catalog that its guid names. None if another harvester wrote the guid."""
     content_hash: str | None = None
+    """None if the record must be imported again, whatever its contents."""
     object_id: str | None = None
     package_id: str | None = None
-    fingerprint: str | None = None
     forbidden_since: datetime | None = None
     """When a job first found it listed but answering 401, 403, 404 or 410. None if it last answered."""
     subject: str | None = None
@@ -302,12 +270,8 @@ class KnownRecord:
     from all containers then proves nothing."""
     organization_id: str | None = None
     """The CKAN organization that the record became, instead of a package."""
-    distributions: Mapping[str, LostDistribution] = field(default_factory=dict)
-    """By URI, the distributions with facts that an earlier job kept."""
-    in_pages: bool = False
-    """A page of its catalog has contained it. Only then does its absence from the pages mean anything."""
-    only_in_pages: bool = False
-    """Only pages listed it, so that its absence from all other lists means nothing."""
+    memory: str | None = None
+    """The :attr:`Sighting.memory` of the last job that read it."""
 
     @property
     def becomes(self) -> str | None:
@@ -329,11 +293,16 @@ class CurrentRecords:
     """
 
     def __init__(
-        self, records: Iterable[KnownRecord], adoptable: Callable[[], Iterable[KnownRecord]] = tuple
+        self,
+        records: Iterable[KnownRecord],
+        adoptable: Callable[[], Iterable[KnownRecord]] = tuple,
+        resources_of: Callable[[KnownRecord], Iterable[dict[str, Any]]] = lambda record: (),
     ) -> None:
         """
         :param adoptable: returns the records of deleted sources whose packages new records take over.
+        :param resources_of: returns the resources of a record as an earlier job read them.
         """
+        self.resources_of = resources_of
         self._by_url = {record.url: record for record in records}
         self._by_spelling: dict[str, KnownRecord] | None = None
         self._load_adoptable = adoptable
@@ -478,5 +447,4 @@ class NotHarvested:
 Sink = Callable[[Sighting, Containers], None]
 """Receives each sighting, with the containers.
 
-Some source types list records while they read containers, so that containers may be incomplete. A second
-sighting of a record that was present replaces the first."""
+Some source types list records while they read containers, so that containers may be incomplete."""

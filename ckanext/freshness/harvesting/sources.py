@@ -18,9 +18,9 @@ from ..ckan_adapter.core import model
 from ..ckan_adapter.harvest import get_harvester, registered_source_types
 from ..web.errors import FetchError
 from ..web.urls import Target, normal_host, parse_url
-from .document_memory import DocumentMemory
 from .record import Containers, CurrentRecords, NotHarvested, Sink, spelling
 from .source_config import OPTION, ConfigError, ReadValue, SourceConfig, check_allowed, parse
+from .source_memory import SourceMemory
 
 log = logging.getLogger(__name__)
 
@@ -55,7 +55,13 @@ class CrawlEnd:
 
 
 class SourceType(Protocol):
-    """A source type: how its sources are crawled. Classes, deletions and import are the same for all."""
+    """A source type: how its sources are crawled. Classes, deletions and import are the same for all.
+
+    Everything that a type must bring is here; the core asks for no type by its name. What a type remembers from
+    one job to the next, only the type reads: of a source in its :class:`.SourceMemory`, of a record in
+    :attr:`.record.Sighting.memory`. A type whose source is one document or one API, such as a DCAT catalogue or
+    a CKAN portal, has its pages as containers, and :mod:`.listings` says what proves that they were read whole.
+    """
 
     @property
     def name(self) -> str:
@@ -101,17 +107,18 @@ class SourceType(Protocol):
         self,
         source: Source,
         known: CurrentRecords,
-        memory: DocumentMemory,
+        memory: SourceMemory,
         sink: Sink,
         now: datetime,
     ) -> CrawlEnd:
         """Read a source, and hand each record to the sink as soon as it is read.
 
         A crawl decides nothing. It must tell "the record is not there" from "the record could not be seen":
-        each container that was not read whole belongs into ``containers.unreadable``. A second sighting of a
-        record that was present replaces the first.
+        each container that was not read whole belongs into ``containers.unreadable``. Each record is handed to
+        the sink once.
 
         :param known: the current records of the source.
+        :param memory: what earlier jobs kept there.
         :param now: when the job began.
         :raises ConfigError: the source's configuration cannot be used.
         """

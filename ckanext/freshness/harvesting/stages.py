@@ -26,13 +26,13 @@ from ..dates import utc_now
 from ..settings import brake_limits
 from ..status import indexing
 from . import holds, job_report, known_records, object_states, object_writer
-from .document_memory import DocumentMemory
 from .legal_values import json_text
 from .messages import HarvestMessage, MessageCode
 from .object_states import PendingObject
 from .object_writer import PAGED, ObjectWriter, set_extras
 from .packages.writer import ImportFailed, PackageWriter
 from .source_config import ConfigError
+from .source_memory import SourceMemory
 from .sources import Source, SourceType, source_of
 from .strategy import HeldDeletions, RecordClass
 from .survey import Survey, survey
@@ -163,7 +163,7 @@ def _gather_once(source_type: SourceType, job_id: str, now: datetime) -> list[st
 
 def _gather(source_type: SourceType, source: Source, job_id: str, now: datetime) -> list[str]:
     writer = ObjectWriter(job_id, source.id, now)
-    memory = DocumentMemory(source.id)
+    memory = SourceMemory(source.id)
     decisions = holds.decisions_for_job(source.id)
     found = survey(
         source_type,

@@ -29,7 +29,7 @@ records that only another harvester has read. They wait until an editor releases
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -93,32 +93,13 @@ def classify(guid: str, content_hash: str | None, known: KnownRecord | None) -> 
 # Distributions
 
 
-def datasets_of(
-    part_of: Iterable[str],
-    named_by: Iterable[str],
-    dataset_of: Callable[[str], str | None],
-) -> set[str]:
-    """Return the datasets that a distribution belongs to.
-
-    If the distribution's own ``dct:isPartOf`` names a dataset of this source, that decides. Otherwise
-    the distribution belongs to every dataset whose own ``dcat:distribution`` names it. Containers and
-    pages do not count: they only say where records can be read.
-
-    :param part_of: the URLs that the distribution's ``dct:isPartOf`` names.
-    :param named_by: the datasets whose ``dcat:distribution`` names the distribution.
-    :param dataset_of: returns the dataset of this source that a URL means, or None.
-    """
-    claimed = {dataset for url in part_of if (dataset := dataset_of(url)) is not None}
-    return claimed or set(named_by)
-
-
 @dataclass(frozen=True, slots=True)
 class ResourceFate:
     """The decision about the resource of a distribution, or about a service, that this job could not read."""
 
     stays: bool
     since: datetime | None = None
-    """Keep this for the next job, as :attr:`.record.LostDistribution.since`."""
+    """Keep this for the next job, as the ``since`` of the next call."""
 
 
 def fate_of_distribution(
@@ -136,14 +117,6 @@ def fate_of_distribution(
         return ResourceFate(stays=True, since=since)
     first = since or now
     return ResourceFate(stays=now - first < WITHDRAWN_AFTER, since=first)
-
-
-def fate_of_service(*, outcome: ReadOutcome, since: datetime | None, now: datetime) -> ResourceFate:
-    """Decide whether the last good description of a service stays, whose document cannot be read now.
-
-    The rule is that of a listed distribution: records name the service.
-    """
-    return fate_of_distribution(listed=True, outcome=outcome, since=since, now=now)
 
 
 # Deletions
@@ -369,9 +342,6 @@ def _decide_refused(
             words = "kept: more than half of its catalog's records answer 401 or 403"
             reason = HarvestMessage(words, MessageCode.CATALOG_REFUSED)
             return AbsentRecord(known, False, reason, since)
-        if seen.left_out and known.in_pages:
-            words = "withdrawn: it answers 401 or 403 and the catalog's pages leave it out"
-            return AbsentRecord(known, True, HarvestMessage(words, MessageCode.LEFT_OUT))
         late = (
             f"withdrawn: it has answered 401 or 403 since {utc_words(since)}",
             MessageCode.WITHDRAWN,

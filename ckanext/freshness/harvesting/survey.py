@@ -36,7 +36,7 @@ from .strategy import (
 )
 
 if TYPE_CHECKING:
-    from .document_memory import DocumentMemory
+    from .source_memory import SourceMemory
     from .sources import CrawlEnd, Source, SourceType
 
 log = logging.getLogger(__name__)
@@ -71,9 +71,6 @@ class SurveyObserver(Protocol):
 
     def change(self, change: RecordChange) -> None:
         """Receive a record that was read or is to be deleted."""
-
-    def withdraw(self, kind: RecordClass, url: str) -> None:
-        """Forget a change that was reported too early. The record's final change follows."""
 
     def failed(self, url: str, guid: str, error: str) -> None:
         """Receive a record that could not be read."""
@@ -151,7 +148,7 @@ class Survey:
 def survey(
     source_type: SourceType,
     source: Source,
-    memory: DocumentMemory,
+    memory: SourceMemory,
     known: CurrentRecords,
     observer: SurveyObserver,
     *,
@@ -216,7 +213,7 @@ class _Classifier:
         self._adopters: dict[str, str] = {}
         """Package or organization id to the URL of the record that takes it over."""
         self._noted: dict[str, Sighting] = {}
-        """Sightings with warnings, drafts or lost distributions, by URL."""
+        """Sightings with warnings or drafts, by URL."""
         self._unmapped: dict[str, Mapping[str, str]] = {}
         """Properties without a field of their own, by record URL."""
         self._unmapped_before = unmapped
@@ -235,7 +232,7 @@ class _Classifier:
         seen = sighting.seen
         before = self._before(sighting, containers)
         url = seen.url if before is None else before.url
-        earlier, self.seen[url] = self.seen.get(url), seen
+        self.seen[url] = seen
         is_refused = seen.outcome in (ReadOutcome.GONE, ReadOutcome.FORBIDDEN)
         if seen.listed_in and is_refused and before is None:
             self._result.drafts += 1
@@ -251,16 +248,8 @@ class _Classifier:
         catalog = None if seen.is_catalog else catalog_of(seen, before, containers)
         guid = guid_of(seen.url, catalog)
         kind = classify(guid, seen.content_hash, before)
-        earlier_note = self._noted.pop(url, None)
-        if sighting.warnings or sighting.drafts or sighting.distributions:
+        if sighting.warnings or sighting.drafts:
             self._noted[url] = sighting
-        if earlier is not None:
-            lost = earlier_note.distributions if earlier_note else {}
-            if earlier.content_hash == seen.content_hash and lost == sighting.distributions:
-                return
-            earlier_kind = classify(guid, earlier.content_hash, before)
-            self._result.counts[earlier_kind] -= 1
-            self._observer.withdraw(earlier_kind, seen.url)
         adopted = self._adoptable(sighting, containers) if kind is RecordClass.NEW else None
         if sighting.contents is not None:
             self._unmapped[seen.url] = sighting.contents.unmapped

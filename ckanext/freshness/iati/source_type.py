@@ -16,7 +16,6 @@ import ckan.plugins.toolkit as tk
 from flask import has_request_context
 
 from .. import settings
-from ..harvesting.document_memory import DocumentMemory
 from ..harvesting.messages import HarvestMessage, MessageCode
 from ..harvesting.record import Containers, CurrentRecords, ReadOutcome, SeenRecord, Sighting, Sink
 from ..harvesting.source_config import (
@@ -27,6 +26,7 @@ from ..harvesting.source_config import (
     one_of,
     read_headers,
 )
+from ..harvesting.source_memory import SourceMemory
 from ..harvesting.sources import CrawlEnd, Source, check_config
 from ..web.event_loop import run
 from ..web.hosts import Hosts
@@ -113,7 +113,7 @@ class IatiSourceType:
         self,
         source: Source,
         known: CurrentRecords,
-        memory: DocumentMemory,
+        memory: SourceMemory,
         sink: Sink,
         now: datetime,
     ) -> CrawlEnd:
@@ -229,5 +229,5 @@ class RegistryCrawl:
             seen = SeenRecord(
                 url, ReadOutcome.PRESENT, (container,), content_hash=digest, is_catalog=is_catalog
             )
-            sighting = Sighting(seen, record, fingerprint=digest)
+            sighting = Sighting(seen, record)
         self._sink(sighting, self._containers)

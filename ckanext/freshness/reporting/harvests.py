@@ -251,9 +251,7 @@ OWN_URL: dict[str | None, str] = {
 }
 """What the own URL of a record answered that would be deleted, by the value of a ReadOutcome."""
 
-_SAY_IT_ALREADY = frozenset(
-    {MessageCode.GONE, MessageCode.UNLISTED_ANSWERS, MessageCode.LEFT_OUT, MessageCode.WITHDRAWN}
-)
+_SAY_IT_ALREADY = frozenset({MessageCode.GONE, MessageCode.UNLISTED_ANSWERS, MessageCode.WITHDRAWN})
 
 _STATUSES = {
     401: N_("The server refuses access ({status})."),

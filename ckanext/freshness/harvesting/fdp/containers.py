@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+from urllib.parse import urljoin
 
 from rdflib import URIRef
 
 from ...web.urls import display_url
-from ..listings import LOST_LIST, nothing_readable, without_urls
-from ..messages import HarvestMessage, MessageCode
-from ..rdf.record_graph import Mapper, mapped
+from ..listings import ListFacts, NotWhole, PagedList, doubt
+from ..messages import HarvestMessage, MessageCode, about
+from ..rdf.mapping import Mapper, mapped
 from ..record import (
+    Containers,
     CurrentRecords,
     NotHarvested,
     ReadOutcome,
@@ -21,26 +26,113 @@ from ..record import (
     Sighting,
     Sink,
     loose_spelling,
+    spelling,
+    spellings,
 )
-from .container_lists import ListReader
+from . import documents
+from .datasets import RecordMemory
 from .documents import DocumentOutline, last_segment
-from .linked_documents import ServiceReader
-from .listing import CrawlOptions, DatasetListing
 from .reader import (
-    MOST_PAGES,
+    CrawlOptions,
     DocumentReader,
     FetchedDocument,
     UnreadableDocument,
-    first_page,
+    for_each,
     understood,
 )
-from .task_group import TaskGroup
+from .services import ServiceReader
+
+MOST_PAGES = 1000
+"""The most pages of one list. A list may have one more for each current record of the source."""
+MOST_DOUBTFUL = 3
+"""Pages in a row that repeat others, after which no more are read: the server may invent pages without end."""
 
 ONLY_ABOVE = (
     "the catalog that lists it describes it, but records are read from documents of their own: ask the "
     "publisher to let its URL answer"
 )
 """What to do about a catalog that cannot be read, and that the document of another one describes."""
+
+
+class DatasetListing:
+    """The listed datasets of a source, each with the containers that list it.
+
+    A record's identity is its URL as listed. Documents may spell it differently (:meth:`listed_as`).
+
+    :ivar containers: the containers, as the strategy needs them
+    :ivar errors: one line for people, URL and reason, for each container that could not be read
+    """
+
+    def __init__(self, root: str, limit: int) -> None:
+        """
+        :param root: the source's URL.
+        :param limit: the most datasets that are listed.
+        """
+        self.containers = Containers(root=root)
+        self.errors: list[str] = []
+        self._limit = limit
+        self._found: dict[str, set[str]] = {}
+        self._spellings: dict[str, str] = {}
+
+    def add(self, dataset: str, container: str) -> None:
+        """Add a dataset of a container. If the limit is reached, mark the container as unreadable."""
+        if dataset not in self._found:
+            if len(self._found) >= self._limit:
+                reason = f"the source lists more than max_records ({self._limit}) datasets"
+                self.mark_unreadable(container, reason)
+                return
+            # Listings may be long, and most URLs are in the plain spelling already.
+            if (plain := spelling(dataset)) != dataset:
+                self._spellings.setdefault(plain, dataset)
+        self._found.setdefault(dataset, set()).add(container)
+        self.containers.listed.add(dataset)
+
+    def mark_unreadable(self, container: str, reason: str, *, reported: bool = False) -> None:
+        """Record that a container could not be read.
+
+        :param reported: another error reports this failure, so add none.
+        """
+        self._mark(self.containers.unreadable, container, reason, reported)
+
+    def mark_unproved(self, container: str, reason: str, *, reported: bool = False) -> None:
+        """Record that a container was not proved to be read whole. It protects only records that no list has.
+
+        :param reported: another error reports it, or it is no error.
+        """
+        self._mark(self.containers.unproved, container, reason, reported)
+
+    def _mark(self, marked: dict[str, str], container: str, reason: str, reported: bool) -> None:
+        if container not in marked:
+            marked[container] = reason
+            if not reported:
+                self.errors.append(about(display_url(container), reason))
+
+    def remove(self, urls: Collection[str]) -> None:
+        """Remove URLs that turned out to be containers."""
+        for url in urls:
+            self._found.pop(url, None)
+        self._spellings = {kept: url for kept, url in self._spellings.items() if url in self._found}
+
+    def containers_of(self, dataset: str) -> set[str]:
+        """Return the containers that list a dataset."""
+        return self._found[dataset]
+
+    def listed_as(self, url: str) -> str | None:
+        """Return the listed URL that equals this URL or is another spelling of it."""
+        if url in self._found:
+            return url
+        for plain in spellings(url):
+            if plain in self._found:
+                return plain
+            if plain in self._spellings:
+                return self._spellings[plain]
+        return None
+
+    def __contains__(self, url: object) -> bool:
+        return url in self._found
+
+    def urls(self) -> list[str]:
+        return list(self._found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +155,9 @@ class _Container:
 
 
 class ContainerCrawl:
-    """The first part of a crawl: the root, its catalogs, and records of other types between them and datasets.
+    """The part of a crawl that reads containers.
 
-    :ivar described: listed catalogs and datasets that the document of their container describes itself
     :ivar aliases: the listed URL of each container, by its URL in its document
-    :ivar by_containers: containers whose datasets only the LDP containers in their documents name
     :ivar warnings: one line for people for each oddity that costs nothing
     :ivar not_harvested: members of lists that become no dataset, by their kind
     """
@@ -93,42 +183,40 @@ class ContainerCrawl:
         self._known = known
         self._sink = sink
         self._services = services
-        self._tasks = TaskGroup(options.concurrency)
+        self._most_pages = MOST_PAGES + len(known)
         self._forbidden: dict[str, UnreadableDocument] = {}
+        """Catalogs that answer 401 or 403."""
         self._places: dict[str, Place] = {}
         """Where each container stands that was requested."""
         self._lists: set[str] = set()
         """The root and the catalogs that were read."""
-        self._list_reader = ListReader(reader, listing, most_pages=MOST_PAGES + len(known))
-        self.by_containers: set[str] = set()
-        self.described: set[str] = set()
+        self._paged: set[str] = set()
+        """Containers whose lists have several pages."""
+        self._facts: dict[str, ListFacts] = {}
+        self._subjects: dict[str, str] = {}
+        """By listed URL of each container with a list, the URL in its document; "" for the root of a FAIR Data
+        Point, which may answer under any URL."""
+        self._described: set[str] = set()
+        """Listed catalogs and datasets that the document of their container describes itself."""
         self.aliases: dict[str, str] = {}
         self.warnings: list[str] = []
         self.not_harvested: dict[str, NotHarvested] = {}
-        self._doubts: dict[str, str] = {}
-        """By container, why its list does not prove that a record is absent."""
-        self._subjects: dict[str, str] = {}
-        """The URL in its document of each catalog, by its listed URL."""
 
-    async def read(self) -> list[str]:
-        """Read the root and everything below it; return the containers whose datasets pages may have."""
-        found = await self.read_below({self._containers.root: Place(None)})
-        self._report_forbidden()
-        return found
-
-    async def read_below(self, level: Mapping[str, Place]) -> list[str]:
+    async def read(self, level: Mapping[str, Place]) -> list[str]:
         """Read containers and those below them, level by level.
 
         :returns: the containers whose datasets can be read from pages. A container is left out if only
-            the LDP container in its document names its datasets, because pages do not have such
-            containers, unless an earlier crawl read its pages.
+            the LDP container in its document names its datasets, because pages do not have such containers.
         """
         with_pages = []
         level = {url: place for url, place in level.items() if url not in self._places}
         for _ in range(self._options.max_depth + 1):
             self._places.update(level)
             below: dict[str, Place] = {}
-            for url, container in self._without_aliases(await self._read_level(level)):
+            found: dict[str, _Container] = {}
+            read = partial(self._read_container, found=found)
+            await for_each(self._options.concurrency, read, list(level))
+            for url, container in self._without_aliases(found):
                 if self._take(url, container, below):
                     with_pages.append(url)
             level = below
@@ -150,47 +238,26 @@ class ContainerCrawl:
         A record may move from an unread page, or an unread catalog, to one that was read before. A single
         document cannot shift.
         """
-        read = self._places.keys() - self.containers_not_read()
-        if not self._list_reader.paged and len(read - {self._containers.root}) < 2:
-            return
-        await asyncio.gather(*(self._read_again(url) for url in sorted(read)))
+        if self._paged or len(self._facts.keys() - {self._containers.root}) > 1:
+            await asyncio.gather(*(self._read_again(url) for url in sorted(self._facts)))
 
     async def _read_again(self, url: str) -> None:
+        facts = self._facts[url]
         try:
-            outline, _ = await self._list_reader.read(url, is_catalog=self._places[url].is_catalog)
+            outline, _, misfit = await self._read_list(url)
         except UnreadableDocument as failure:
-            self._listing.mark_unproved(url, failure.reason)
+            facts.misfit = facts.misfit or failure.reason
             return
+        facts.misfit = facts.misfit or misfit
         for dataset in outline.datasets:
             self._listing.add(dataset, url)
         if not self.met >= {*outline.catalogs, *outline.parts}:
-            self._listing.mark_unproved(url, "its list of catalogs changed while it was read")
+            facts.misfit = facts.misfit or "its list of catalogs changed while it was read"
 
     @property
     def met(self) -> set[str]:
         """The URLs of all containers, as listed and as their documents name them."""
         return {*self._places, *self.aliases}
-
-    def warn_of_parents(
-        self, parents: Mapping[str, Collection[str]], subjects: Iterable[str]
-    ) -> None:
-        """Warn of each URL that datasets name by dct:isPartOf, and that is no record of this source.
-
-        :param parents: the datasets by this URL.
-        :param subjects: URLs of datasets in their documents, besides those of the listing.
-        """
-        there = set(map(loose_spelling, {*self.met, *self._listing.urls(), *subjects}))
-        for parent, datasets in sorted(parents.items()):
-            if loose_spelling(parent) not in there:
-                example = display_url(min(datasets))
-                self.warnings.append(
-                    f"{display_url(parent)}: {len(datasets)} datasets, such as {example}, name it by "
-                    "dct:isPartOf, but it is no record of this source; they are in the catalogs that list them"
-                )
-
-    def containers_not_read(self) -> set[str]:
-        """Return the containers that could not be read."""
-        return {*self._containers.unreadable, *self._containers.unproved}
 
     def catalogs_of(self, dataset: str) -> tuple[str, ...]:
         """Return the catalogs of a listed dataset: of each container that lists it, the nearest above."""
@@ -202,11 +269,200 @@ class ContainerCrawl:
             return container
         return self._places[container].catalog or container
 
+    # What lists prove
+
+    def prove(self, there: Collection[str], *, is_missing: bool, is_unlisted: bool) -> None:
+        """Mark the lists as unproved that do not prove that a record is absent, and report refused catalogs.
+
+        :param there: listed records that were read, are current, or are drafts.
+        :param is_missing: a current record is in no list, and its own URL does not say that it is gone.
+        :param is_unlisted: a current record is in no list.
+        """
+        for url in self._listing.urls():
+            for container in self._listing.containers_of(url) & self._facts.keys():
+                facts = self._facts[container]
+                facts.listed += 1
+                facts.there += url in there
+                facts.described += url in self._described
+        for url, facts in sorted(self._facts.items()):
+            if (reason := doubt(facts, is_missing=is_missing)) is not None:
+                self._listing.mark_unproved(url, reason)
+            elif facts.listed and not facts.there:
+                words = f"none of the {facts.listed} records that it lists could be read"
+                self.warnings.append(f"{display_url(url)}: {words}")
+            if url in self._subjects and not (is_missing and (facts.instead or facts.unusable)):
+                subject = json.dumps(self._subjects[url])
+                self._reader.memory.remember(list_key(url), "list", subject)
+        known_urls = {url for record in self._known for url in (record.url, record.catalog_url)}
+        for url, failure in self._forbidden.items():
+            # A catalog that nothing of ours was in is a draft, which is no error.
+            if is_unlisted or url in known_urls:
+                self._listing.errors.append(failure.message)
+
+    def _instead(self, url: str, outline: DocumentOutline) -> str:
+        """Return the catalogs now and before, for people, if a URL leads to another one than in an earlier job.
+
+        Servers redirect lost catalogs to the root or to other catalogs.
+        """
+        now = outline.subject or url
+        before = json.loads(self._reader.memory.recall(list_key(url), "list") or '""')
+        is_itself = url != self._containers.root and loose_spelling(now) == loose_spelling(url)
+        if not before or is_itself or last_segment(before) == last_segment(now):
+            return ""
+        return f"{display_url(now)} instead of the catalog {display_url(before)}"
+
+    def _was_listing(self, url: str) -> bool:
+        """Return whether an earlier job read a list of a container."""
+        plain = loose_spelling(url)
+        return self._reader.memory.knows(list_key(url)) or any(
+            record.catalog_url is not None and loose_spelling(record.catalog_url) == plain
+            for record in self._known
+        )
+
+    # Lists and their pages
+
+    async def _read_list(self, url: str) -> tuple[DocumentOutline, FetchedDocument, str]:
+        """Read a container's document and the further pages of its list.
+
+        If the pages do not fit each other, because the list changed, they are read once more. What either
+        reading lists is listed.
+
+        :returns: what all pages list, the first page, and why they make no whole list, if so.
+        :raises UnreadableDocument: the first page cannot be read.
+        """
+        whole, document, misfit = await self._read_pages(url)
+        if misfit:
+            again, document, misfit = await self._read_pages(url)
+            whole = _united(again, whole)
+        return whole, document, misfit
+
+    async def _read_pages(self, url: str) -> tuple[DocumentOutline, FetchedDocument, str]:
+        is_catalog = self._places[url].is_catalog
+        facts = self._facts.setdefault(url, ListFacts())
+        waiting, met, pages = [url], {url}, PagedList()
+        first: FetchedDocument | None = None
+        whole, misfit, doubtful = DocumentOutline(), "", 0
+        try:
+            while waiting and doubtful < MOST_DOUBTFUL:
+                page = await self._reader.get(waiting.pop(0))
+                learn = partial(
+                    documents.outline_of_container,
+                    url=url,
+                    is_root=url == self._containers.root,
+                    is_part=not is_catalog,
+                    final_url=page.base,
+                )
+                role = "container" if is_catalog else "part"
+                outline = await self._reader.outline(page, role, learn)
+                whole = outline if first is None else _together(whole, outline)
+                first = first or page
+                facts.has_end &= page.has_end
+                try:
+                    _add_page(pages, page, outline)
+                    doubtful = 0
+                except NotWhole as error:
+                    misfit, doubtful = misfit or str(error), doubtful + 1
+                links = {urljoin(page.base, link) for link in outline.next_pages}
+                if page.next_url is not None and page.next_url in met:
+                    misfit = (
+                        misfit or "its link to the next page leads to a page that was read before"
+                    )
+                following = {*filter(None, [page.next_url]), *links} - met
+                if len(met) + len(following) > self._most_pages:
+                    misfit = misfit or f"there is another page after {self._most_pages} pages"
+                    break
+                waiting += sorted(following)
+                met |= following
+            if not misfit:
+                pages.end()
+        except NotWhole as error:
+            misfit = str(error)
+        except UnreadableDocument as failure:
+            if first is None:
+                raise
+            misfit = failure.message
+        if len(met) > 1:
+            self._paged.add(url)
+        assert first is not None
+        return whole, first, misfit
+
+    # One container
+
+    async def _read_container(self, url: str, found: dict[str, _Container]) -> None:
+        is_root, place = url == self._containers.root, self._places[url]
+        mapper = self._options.catalog_mapper
+        try:
+            outline, document, misfit = await self._read_list(url)
+            instead = self._instead(url, outline)
+            if is_root and instead:
+                words = (
+                    f"it describes {instead}: nothing is read from it. If the catalog has moved, correct the "
+                    "source's URL"
+                )
+                reason = HarvestMessage(words, MessageCode.DESCRIBES_ANOTHER)
+                raise UnreadableDocument(url, ReadOutcome.MALFORMED, reason)
+            is_new = self._known.at(url) is None
+            if not is_root and not outline.members and is_new and await self._reader.is_draft(url):
+                raise UnreadableDocument(url, ReadOutcome.FORBIDDEN, "it is a draft")
+            sighting = None
+            if mapper and (outline.is_catalog or (place.is_catalog and not is_root)):
+                sighting = await self._catalog_record(url, document, outline, mapper)
+        except UnreadableDocument as failure:
+            self._facts.pop(url, None)
+            self._take_failure(url, failure)
+            return
+        facts = self._facts[url]
+        facts.misfit, facts.unusable = misfit, sum(outline.unusable.values())
+        facts.instead = instead if place.is_catalog else ""
+        has_list = bool(outline.listed or facts.unusable or outline.states_list)
+        facts.is_lost = not has_list and not outline.members and self._was_listing(url)
+        if has_list:
+            is_itself = outline.is_catalog or not is_root
+            self._subjects[url] = (outline.subject or url) if is_itself else ""
+        found[url] = _Container(outline, sighting)
+
+    def _take_failure(self, url: str, failure: UnreadableDocument) -> None:
+        if url == self._containers.root or self._places[url].is_catalog:
+            is_forbidden = failure.outcome is ReadOutcome.FORBIDDEN and url != self._containers.root
+            if is_forbidden:
+                self._forbidden[url] = failure
+            reason = f"{failure.reason}; {ONLY_ABOVE}" if url in self._described else failure.reason
+            self._listing.mark_unreadable(url, reason, reported=failure.reported or is_forbidden)
+            return
+        # It may have been a container, so it proves nothing. Drafts of any type are listed, too.
+        is_draft = failure.outcome in (ReadOutcome.FORBIDDEN, ReadOutcome.GONE)
+        is_quiet = is_draft and not self._reader.memory.knows(list_key(url))
+        self._listing.mark_unproved(url, failure.reason, reported=failure.reported or is_quiet)
+
+    def _without_aliases(self, found: dict[str, _Container]) -> list[tuple[str, _Container]]:
+        """Return the containers of one level, each under one URL.
+
+        If a URL answers with the document of another container, it counts as unread: it may redirect
+        there by design or by accident.
+        """
+        containers = []
+        # A container that answers under the URL in its own document comes before its aliases.
+        for url in sorted(found, key=lambda url: (found[url].outline.subject != url, url)):
+            first = self.aliases.setdefault(found[url].outline.subject or url, url)
+            if first == url:
+                containers.append((url, found[url]))
+                continue
+            self._facts.pop(url, None)
+            if first.rstrip("/") == url.rstrip("/"):
+                self._containers.catalogs.discard(url)
+                self._containers.listed.discard(url)
+            else:
+                words = f"it describes {display_url(first)} instead"
+                reason = HarvestMessage(words, MessageCode.DESCRIBES_ANOTHER)
+                self._listing.mark_unreadable(url, reason)
+        return sorted(containers, key=lambda item: item[0])
+
     def _take(self, url: str, container: _Container, below: dict[str, Place]) -> bool:
         """Add what a container lists to the listing and to the next level; return whether it may have pages."""
         outline, place = container.outline, self._places[url]
         is_root = url == self._containers.root
         if outline.members:
+            self._facts.pop(url, None)
             self._listing.add(url, place.catalog or self._containers.root)
             return False
         is_catalog = outline.is_catalog or (place.is_catalog and not is_root)
@@ -223,31 +479,21 @@ class ContainerCrawl:
             self._sink(container.sighting, self._containers)
         for dataset in outline.datasets:
             self._listing.add(dataset, url)
-        self.described.update(outline.described)
-        refused = [*outline.refused, *outline.refused_catalogs]
-        if nameless := outline.blank + outline.texts + len(refused):
-            self._doubts[url] = without_urls(nameless)
-        self._count_others(url, outline, is_counted=not is_catalog and not is_root)
-        self._prove_list(url, outline)
+        self._described.update(outline.described)
+        kind = outline.type_name or "of no known type"
+        counts = Counter({**outline.unusable, "dcat:DataService": outline.services})
+        counts[kind] += not is_catalog and not is_root
+        for kind, count in counts.items():
+            if count:
+                self.not_harvested.setdefault(kind, NotHarvested()).add(display_url(url), count)
         self._add_children(url, outline, url if is_catalog else place.catalog, below)
-        for dataset in outline.refused:
-            self._report_refused(dataset, url)
-        for catalog in outline.refused_catalogs:
-            reason = self._report_refused(catalog, url)
-            self._listing.mark_unreadable(catalog, reason, reported=True)
-        if is_root and not is_catalog and not outline.type_name:
-            return False
-        if outline.by_containers:
-            self.by_containers.add(url)
-        first = first_page(url, "dataset")
-        return bool(outline.datasets or is_catalog) and (
-            not outline.by_containers or bool(first and self._reader.memory.knows(first))
-        )
+        has_records = is_catalog or not is_root or bool(outline.type_name)
+        return bool(outline.datasets) and has_records and not outline.by_containers
 
     def _add_children(
         self, url: str, outline: DocumentOutline, catalog: str | None, below: dict[str, Place]
     ) -> None:
-        known = self.met
+        met = self.met
         children = {
             **{part: Place(catalog, is_catalog=False) for part in outline.parts},
             **{child: Place(catalog) for child in outline.catalogs},
@@ -255,7 +501,7 @@ class ContainerCrawl:
         children = {
             child: place
             for child, place in children.items()
-            if child not in known
+            if child not in met
             and child not in self._listing
             and (place.is_catalog or self._reader.may_visit(child))
             and (child not in below or place.is_catalog)
@@ -266,177 +512,19 @@ class ContainerCrawl:
         else:
             below |= children
 
-    def _count_others(self, url: str, outline: DocumentOutline, *, is_counted: bool) -> None:
-        """Count what becomes no dataset: the container itself, services, and datasets without a URL."""
-        kinds = {
-            outline.type_name or "of no known type": int(is_counted),
-            "dcat:DataService": outline.services,
-            "dcat:Dataset without a URL (blank node)": outline.blank,
-            "text in place of a URL": outline.texts,
-        }
-        for kind, count in kinds.items():
-            if count:
-                self.not_harvested.setdefault(kind, NotHarvested()).add(display_url(url), count)
-
-    def _prove_list(self, url: str, outline: DocumentOutline) -> None:
-        """Mark a container as unproved if its document has lost the list that an earlier job read."""
-        if outline.blank and not outline.listed and self._listed_before(url):
-            # A server that no longer names its datasets may still list all of them.
-            self._listing.mark_unproved(url, nothing_readable(outline.blank))
-        elif outline.listed or outline.blank or outline.states_list:
-            self._reader.memory.remember(_list_key(url), "list", "{}")
-        elif self._listed_before(url):
-            self._listing.mark_unproved(url, LOST_LIST)
-
-    def _listed_before(self, url: str) -> bool:
-        """Return whether an earlier job read a list of a container."""
-        plain = loose_spelling(url)
-        return self._reader.memory.knows(_list_key(url)) or any(
-            record.catalog_url is not None and loose_spelling(record.catalog_url) == plain
-            for record in self._known
-        )
-
-    def _report_refused(self, listed: str, container: str) -> str:
-        """Report a listed URL that cannot be requested; return the reason.
-
-        If the URL is a current record's, the record counts as failed, so it is kept.
-        """
-        reason = f"it lists {display_url(listed)}, which cannot be requested"
-        self._listing.errors.append(f"{display_url(container)}: {reason}")
-        if self._known.at(listed) is not None:
-            seen = SeenRecord(listed, ReadOutcome.FAILED, listed_in=(container,))
-            self._sink(
-                Sighting(seen, error=f"{display_url(listed)}: cannot be requested"),
-                self._containers,
-            )
-        return reason
-
-    async def _read_level(self, urls: Iterable[str]) -> dict[str, _Container]:
-        found: dict[str, _Container] = {}
-        try:
-            for url in urls:
-                await self._tasks.start(self._read_container(url, found))
-            await self._tasks.join()
-        finally:
-            await self._tasks.cancel()
-        return found
-
-    async def _read_container(self, url: str, found: dict[str, _Container]) -> None:
-        is_root, place = url == self._containers.root, self._places[url]
-        mapper = self._options.catalog_mapper
-        try:
-            outline, document = await self._list_reader.read(url, is_catalog=place.is_catalog)
-            if is_root:
-                self._check_same_catalog(url, outline)
-            elif place.is_catalog:
-                self._compare_catalog(url, outline)
-            if not is_root and not outline.members and await self._is_draft(url):
-                raise UnreadableDocument(url, ReadOutcome.FORBIDDEN, "it is a draft")
-            sighting = None
-            if mapper and (outline.is_catalog or (place.is_catalog and not is_root)):
-                sighting = await self._catalog_record(url, document, outline, mapper)
-        except UnreadableDocument as failure:
-            if is_root or place.is_catalog:
-                is_forbidden = failure.outcome is ReadOutcome.FORBIDDEN and not is_root
-                if is_forbidden:
-                    self._forbidden[url] = failure
-                reason = failure.reason
-                if url in self.described:
-                    reason = f"{reason}; {ONLY_ABOVE}"
-                self._listing.mark_unreadable(
-                    url, reason, reported=failure.reported or is_forbidden
-                )
-                return
-            # It may have been a container, so it proves nothing. Drafts of any type are listed, too.
-            is_draft = failure.outcome in (ReadOutcome.FORBIDDEN, ReadOutcome.GONE)
-            is_quiet = is_draft and not self._reader.memory.knows(_list_key(url))
-            self._listing.mark_unproved(url, failure.reason, reported=failure.reported or is_quiet)
-        else:
-            found[url] = _Container(outline, sighting)
-
-    def _check_same_catalog(self, url: str, outline: DocumentOutline) -> None:
-        """Check that a source whose own URL is that of a catalog still answers with this catalog.
-
-        Servers redirect lost catalogs to the root or to other catalogs.
-
-        :raises UnreadableDocument: it describes another record.
-        """
-        before, now = self._subject_before(url), outline.subject or url
-        if before and last_segment(before) != last_segment(now):
-            words = (
-                f"it describes {display_url(now)} instead of the catalog {display_url(before)}: nothing is "
-                "read from it. If the catalog has moved, correct the source's URL"
-            )
-            reason = HarvestMessage(words, MessageCode.DESCRIBES_ANOTHER)
-            raise UnreadableDocument(url, ReadOutcome.MALFORMED, reason)
-        if outline.is_catalog:
-            self._subjects[url] = now
-
-    def _compare_catalog(self, url: str, outline: DocumentOutline) -> None:
-        """Doubt a list if its URL led to another catalog before: servers redirect lost catalogs to others."""
-        before, now = self._subject_before(url), outline.subject or url
-        is_itself = loose_spelling(now) == loose_spelling(url)
-        if before and not is_itself and last_segment(before) != last_segment(now):
-            self._doubts[url] = (
-                f"it describes {display_url(now)} instead of the catalog {display_url(before)}, and records "
-                "that were listed before are missing: nothing is deleted for that"
-            )
-        self._subjects[url] = now
-
-    def _subject_before(self, url: str) -> str:
-        """Return the URL of a catalog in its document, as an earlier job read it; "" if none did."""
-        memory = self._reader.memory
-        return str(json.loads(memory.recall(_subject_key(url), "subject") or '""'))
-
-    def doubt(self, *, is_missing: bool) -> None:
-        """Mark the lists as unproved that do not prove that a record is absent, if one is missing.
-
-        Otherwise the catalogs of this job are those that the next one compares with.
-        """
-        if is_missing:
-            for url, reason in sorted(self._doubts.items()):
-                self._listing.mark_unproved(url, reason)
-        for url, subject in self._subjects.items():
-            if not is_missing or url not in self._doubts:
-                self._reader.memory.remember(_subject_key(url), "subject", json.dumps(subject))
-
-    async def _is_draft(self, url: str) -> bool:
-        return self._known.at(url) is None and await self._reader.is_draft(url)
-
-    def _without_aliases(self, found: dict[str, _Container]) -> list[tuple[str, _Container]]:
-        """Return the containers of one level, each under one URL.
-
-        If a URL answers with the document of another container, it counts as unread: it may redirect
-        there by design or by accident.
-        """
-        containers = []
-        # A container that answers under the URL in its own document comes before its aliases.
-        for url in sorted(found, key=lambda url: (found[url].outline.subject != url, url)):
-            first = self.aliases.setdefault(found[url].outline.subject or url, url)
-            if first == url:
-                containers.append((url, found[url]))
-            elif first.rstrip("/") == url.rstrip("/"):
-                self._containers.catalogs.discard(url)
-                self._containers.listed.discard(url)
-            else:
-                words = f"it describes {display_url(first)} instead"
-                reason = HarvestMessage(words, MessageCode.DESCRIBES_ANOTHER)
-                self._listing.mark_unreadable(url, reason)
-        return sorted(containers, key=lambda item: item[0])
-
     async def _catalog_record(
         self, url: str, document: FetchedDocument, outline: DocumentOutline, mapper: Mapper
     ) -> Sighting:
         known = self._known.at(url)
+        memory = RecordMemory.of(known)
         own = self._reader.hash(document.digest)
-        fingerprint = await self._services.fingerprint(url, own)
-        record = None
-        if known is not None and known.fingerprint == fingerprint:
-            content_hash = known.content_hash
-        else:
+        record, content_hash = None, known.content_hash if known else None
+        fingerprint = await self._services.fingerprint(own, memory.services)
+        if content_hash is None or memory.fingerprint != fingerprint:
             graph = await document.parsed()
-            warnings = await self._services.describe(url, own, graph)
-            fingerprint = await self._services.fingerprint(url, own)
+            services, warnings = await self._services.describe(graph)
+            fingerprint = await self._services.fingerprint(own, services)
+            memory = RecordMemory(fingerprint, services)
             with understood(url):
                 record = mapped(mapper, graph, URIRef(outline.subject or url))
             record.warnings = sorted({*record.warnings, *warnings})
@@ -448,30 +536,46 @@ class ContainerCrawl:
             content_hash=content_hash,
             is_catalog=True,
         )
-        return Sighting(seen, record, fingerprint)
-
-    def _report_forbidden(self) -> None:
-        """Report catalogs that answer 401 or 403, if records of ours may be in them.
-
-        Other such catalogs are drafts, which are no error.
-        """
-        known_urls = {url for record in self._known for url in (record.url, record.catalog_url)}
-        # A catalog that vanished with all its records may have been below any forbidden catalog.
-        is_catalog_lost = any(
-            record.catalog_url not in self._containers.catalogs
-            and self._listing.listed_as(record.url) is None
-            for record in self._known
-        )
-        for url, failure in self._forbidden.items():
-            if is_catalog_lost or url in known_urls:
-                self._listing.errors.append(failure.message)
+        return Sighting(seen, record, memory=memory.as_json())
 
 
-def _subject_key(url: str) -> str:
-    """Return the key in the memory of the URL that a catalog has in its own document."""
-    return f"{url}#catalog"
+def _add_page(pages: PagedList, page: FetchedDocument, outline: DocumentOutline) -> None:
+    """Add a page of a container's list.
+
+    :raises NotWhole: the page repeats others, or contradicts them.
+    """
+    nameless = range(sum(outline.unusable.values()))
+    ends = {urljoin(page.base, link) for link in outline.last_pages}
+    pages.add(
+        page.url,
+        outline.datasets + [f"{page.url} {number}" for number in nameless],
+        digest=page.digest,
+        further=[*outline.catalogs, *outline.parts],
+        total=outline.total,
+        others=outline.services,
+        ends=sorted({*ends, *filter(None, [page.last_url])} - {page.url, page.base}),
+    )
 
 
-def _list_key(url: str) -> str:
-    """Return the key in the memory by which a container is known to have listed records."""
+def _together(pages: DocumentOutline, page: DocumentOutline) -> DocumentOutline:
+    """Return one outline of the pages of a list."""
+    return replace(
+        _united(pages, page),
+        states_list=pages.states_list or page.states_list,
+        services=pages.services + page.services,
+        unusable=dict(Counter(pages.unusable) + Counter(page.unusable)),
+    )
+
+
+def _united(first: DocumentOutline, second: DocumentOutline) -> DocumentOutline:
+    """Return the first outline with what the second one lists besides."""
+    names = ("catalogs", "datasets", "parts", "described")
+    united: dict[str, Any] = {
+        name: sorted({*getattr(first, name), *getattr(second, name)}) for name in names
+    }
+    return replace(first, **united)
+
+
+def list_key(url: str) -> str:
+    """Return the key in the memory of a record that lists others; the value is the URL in its document."""
     return f"{url}#list"

@@ -20,7 +20,7 @@ from rdflib.term import Node
 
 from ...web.urls import display_url
 from ..messages import HarvestMessage, MessageCode
-from ..rdf.parsing import ADMS, DCAT, FDP_O, HEALTHDCATAP, LDP, DocumentError, unlogged
+from ..rdf.parsing import ADMS, DCAT, FDP_O, HEALTHDCATAP, LDP, DocumentError
 from ..rdf.record_graph import DATASET_TYPES, descriptions, digest_of, undescribed
 from ..record import loose_spelling
 
@@ -82,9 +82,8 @@ class ListedDataset:
     """Hash of the dataset's description, with the distributions that the document describes."""
     part_of: list[str] = field(default_factory=list)
     distributions: list[str] = field(default_factory=list)
-    """Distributions that the dataset names and that have documents of their own."""
-    contained: list[str] = field(default_factory=list)
-    """Distributions that only a container in the document lists. They may belong to other datasets."""
+    """Distributions with documents of their own: those that the dataset names. If it names none, those that a
+    container in the document lists, which may belong to other datasets."""
     series: list[str] = field(default_factory=list)
     """Series that the dataset is in."""
     parts: list[str] = field(default_factory=list)
@@ -107,20 +106,14 @@ class DocumentOutline:
     parts: list[str] = field(default_factory=list)
     """Listed records of other types, or of a type that only their own document tells."""
     services: int = 0
-    blank: int = 0
-    """Number of listed datasets that are blank nodes."""
-    texts: int = 0
-    """Number of listed catalogs and datasets that are texts, and no URLs."""
+    unusable: dict[str, int] = field(default_factory=dict)
+    """Number of listed catalogs and datasets without a URL that can be requested, by their kind."""
     states_list: bool = False
     """The document has a list of records, which may be empty."""
     described: list[str] = field(default_factory=list)
     """Listed catalogs and datasets that the container's document describes itself."""
     by_containers: bool = False
     """Only the container in the document names the datasets; pages have no such container."""
-    refused: list[str] = field(default_factory=list)
-    """Listed datasets whose URLs cannot be requested; control characters are percent-encoded."""
-    refused_catalogs: list[str] = field(default_factory=list)
-    """Listed catalogs of that kind."""
     next_pages: list[str] = field(default_factory=list)
     """Further pages of the list, as the document writes them."""
     last_pages: list[str] = field(default_factory=list)
@@ -149,7 +142,6 @@ class DocumentOutline:
         return cls(**plain)
 
 
-@unlogged()
 def outline_of_container(
     graph: Graph, url: str, *, is_root: bool, is_part: bool = False, final_url: str = ""
 ) -> DocumentOutline:
@@ -203,30 +195,19 @@ def outline_of_container(
         datasets=list(filter(_is_requestable, datasets_)),
         parts=sorted(filter(_is_requestable, parts)),
         services=len(own),
-        blank=sum(
-            isinstance(node, BNode) and not _members(graph, node)
-            for holder in nodes
-            for node in graph.objects(holder, DCAT.dataset)
-        ),
-        texts=sum(
-            _is_text(node)
-            for node in _nodes_listed(graph, nodes, (*_CATALOG_PREDICATES, DCAT.dataset))
-        ),
+        unusable=_unusable(graph, nodes, [*below, *datasets_]),
         states_list=bool(_relations(graph, nodes) - _PARTS_OF_RECORDS) or total is not None,
         described=[
             one for one in (*below, *datasets_) if (URIRef(one), DCTERMS.title, None) in graph
         ],
         by_containers=bool(datasets_)
         and not any((node, DCAT.dataset, None) in graph for node in nodes),
-        refused=_refused(datasets_),
-        refused_catalogs=_refused(below),
         next_pages=next_pages,
         last_pages=last_pages,
         total=total,
     )
 
 
-@unlogged()
 def outline_of_page(graph: Graph) -> DocumentOutline:
     """Return the datasets of a page, by the URLs that the page uses."""
     return DocumentOutline(
@@ -234,7 +215,6 @@ def outline_of_page(graph: Graph) -> DocumentOutline:
     )
 
 
-@unlogged()
 def outline_of_dataset(graph: Graph, url: str, *, final_url: str = "") -> DocumentOutline:
     """Return the outline of a dataset's own document, without members if that is a catalog's.
 
@@ -297,13 +277,13 @@ def distributions_in(graph: Graph) -> list[tuple[Node, list[str]]]:
     ]
 
 
-def distributions_inside(graph: Graph, dataset: Node) -> list[tuple[Node, list[str]]]:
-    """Return the dataset's distributions in its own document, as :func:`distributions_in` does."""
+def distributions_inside(graph: Graph, dataset: Node) -> list[Node]:
+    """Return the dataset's distributions that its own document describes."""
     claiming = set(graph.subjects(DCTERMS.isPartOf, dataset))
     named = set(graph.objects(dataset, DCAT.distribution))
     return [
-        (node, _iris(graph.objects(node, DCTERMS.isPartOf)))
-        for node in sorted(claiming | named, key=str)
+        node
+        for node in claiming | named
         if (node, RDF.type, DCAT.Distribution) in graph
         or (node in named and not isinstance(node, Literal) and (node, None, None) in graph)
     ]
@@ -317,16 +297,12 @@ def _datasets(graph: Graph) -> set[URIRef]:
 
 def _member(graph: Graph, node: URIRef) -> ListedDataset:
     named = _urls(graph.objects(node, DCAT.distribution))
-    listed = _listed(graph, {node}, (DCAT.distribution,))
-    inner = [distribution for distribution, _ in distributions_inside(graph, node)]
+    listed = named or _listed(graph, {node}, (DCAT.distribution,))
     return ListedDataset(
         subject=str(node),
-        digest=digest_of(descriptions(graph, node, inner)),
+        digest=digest_of(descriptions(graph, node, distributions_inside(graph, node))),
         part_of=_iris(graph.objects(node, DCTERMS.isPartOf)),
-        distributions=undescribed(filter(_is_requestable, named), [graph]),
-        contained=undescribed(
-            (url for url in listed if url not in named and _is_requestable(url)), [graph]
-        ),
+        distributions=undescribed(filter(_is_requestable, listed), [graph]),
         series=list(filter(_is_requestable, _listed(graph, {node}, SERIES_PREDICATES))),
         parts=list(filter(_is_requestable, _contained(graph, {node}, SERIES_PREDICATES))),
         is_catalog=(node, RDF.type, DCAT.Catalog) in graph
@@ -457,12 +433,22 @@ def _is_requestable(url: str) -> bool:
     return not _NEVER_IN_URLS.search(url) and len(url.encode()) <= _MOST_BYTES
 
 
-def _refused(urls: Iterable[str]) -> list[str]:
-    return [
-        _NEVER_IN_URLS.sub(lambda match: f"%{ord(match[0]):02X}", url)
-        for url in urls
-        if not _is_requestable(url)
-    ]
+def _unusable(graph: Graph, nodes: Collection[Node], urls: Iterable[str]) -> dict[str, int]:
+    """Count the entries of a record's lists that have no URL that can be requested, by their kind.
+
+    :param urls: the URLs that the lists have.
+    """
+    listed = _nodes_listed(graph, nodes, (*_CATALOG_PREDICATES, DCAT.dataset))
+    counts = {
+        "dcat:Dataset without a URL (blank node)": sum(
+            isinstance(node, BNode) and not _members(graph, node)
+            for holder in nodes
+            for node in graph.objects(holder, DCAT.dataset)
+        ),
+        "text in place of a URL": sum(map(_is_text, listed)),
+        "URL that cannot be requested": sum(not _is_requestable(url) for url in urls),
+    }
+    return {kind: count for kind, count in counts.items() if count}
 
 
 def _listed(graph: Graph, nodes: Collection[Node], predicates: Iterable[URIRef]) -> list[str]:

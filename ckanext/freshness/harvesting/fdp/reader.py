@@ -9,9 +9,17 @@ import json
 import logging
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+)
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from datetime import datetime
+from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urljoin
 
 from rdflib import Graph
@@ -21,9 +29,9 @@ from sqlalchemy.exc import SQLAlchemyError
 from ...web.errors import FailureReason, FetchError
 from ...web.exchange import Answer, Request
 from ...web.urls import display_url, parse_url
-from ..listings import NotWhole, PagedList
 from ..messages import HarvestMessage, MessageCode, about, no_answer
 from ..rdf import parsing as rdf
+from ..rdf.mapping import Mapper
 from ..rdf.parsing import DocumentError, RdfParser
 from ..record import ReadOutcome
 from ..sources import SourceHosts
@@ -31,18 +39,14 @@ from .documents import DocumentOutline
 
 if TYPE_CHECKING:
     from ...web.client import Client
-    from ..document_memory import DocumentMemory
+    from ..source_memory import SourceMemory
 
 log = logging.getLogger(__name__)
 
+Item = TypeVar("Item")
+
 PAGE_SIZE = 50
 """Children per page, on servers that have page endpoints."""
-
-MOST_PAGES = 1000
-"""The most pages of one record's children. A catalog may have one more for each dataset it lists."""
-
-MOST_DOUBTFUL = 3
-"""Pages in a row that repeat others, after which no more are read: the server may invent pages without end."""
 
 NO_SUCH_ENDPOINT = frozenset({400, 401, 403, 404, 405, 406, 410, 501})
 """Statuses of a first page that mean: the server has no page endpoint, or none for us."""
@@ -58,15 +62,31 @@ _OUTCOMES = {
     410: ReadOutcome.GONE,
 }
 
-_TOO_MUCH = frozenset(
-    {FailureReason.READ_TIMEOUT, FailureReason.TOTAL_TIMEOUT, FailureReason.TOO_LARGE}
-)
-
 _LAST_PART = re.compile("[/#]")
 """What separates the last part of a URL from the others."""
 
 _UNAVAILABLE = frozenset({408, 429, 502, 503, 504})
 """Statuses of a host that is unavailable at the moment."""
+
+
+@dataclass(frozen=True, slots=True)
+class CrawlOptions:
+    """The options of one crawl."""
+
+    mapper: Mapper
+    now: datetime
+    catalog_mapper: Mapper | None = None
+    """None if catalogs are not harvested as records."""
+    salt: str = ""
+    """Part of every hash: what a record's contents depend on besides its bytes, such as the language."""
+    max_records: int = 100_000
+    max_catalogs: int = 10_000
+    max_depth: int = 5
+    """Levels of catalogs below the source's URL."""
+    allowed_hosts: frozenset[str] = frozenset()
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """Sent to the source's own origin only."""
+    concurrency: int = 8
 
 
 @dataclass(slots=True)
@@ -86,8 +106,6 @@ class FetchedDocument:
     """URL of the next page (RFC 8288, rel="next")."""
     last_url: str | None = None
     """URL of the last page (rel="last"), if there are several."""
-    is_paged: bool = False
-    """It links to the first or the last page, so the server states where pages end."""
     has_end: bool = True
     """The server said where the document ends: without that, a part of it looks like the whole."""
     _graph: Graph | None = None
@@ -126,11 +144,9 @@ class UnreadableDocument(Exception):
         *,
         status: int | None = None,
         reported: bool = False,
-        too_much: bool = False,
     ) -> None:
         """
         :param reported: another error of this crawl reports the cause already.
-        :param too_much: the answer took too long, or was too large.
         """
         self.message = about(display_url(url), reason)
         super().__init__(self.message)
@@ -139,7 +155,28 @@ class UnreadableDocument(Exception):
         self.reason = reason
         self.status = status
         self.reported = reported
-        self.too_much = too_much
+
+
+async def for_each(
+    limit: int, work: Callable[[Item], Awaitable[None]], items: Iterable[Item]
+) -> None:
+    """Call a function with each item, a limited number of calls at a time, and wait for all.
+
+    :raises Exception: the first exception of a call; the other calls are cancelled.
+    """
+    waiting = iter(items)
+
+    async def take() -> None:
+        for item in waiting:
+            await work(item)
+
+    tasks = [asyncio.create_task(take()) for _ in range(limit)]
+    try:
+        await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 @contextlib.contextmanager
@@ -177,24 +214,17 @@ class DocumentReader:
         self,
         client: Client,
         source_url: str,
-        memory: DocumentMemory,
+        options: CrawlOptions,
+        memory: SourceMemory,
         parser: RdfParser,
-        *,
-        allowed_hosts: Collection[str] = (),
-        headers: Mapping[str, str] | None = None,
-        salt: str = "",
     ) -> None:
-        """
-        :param allowed_hosts: hosts that may be requested besides the source's own.
-        :param headers: sent to the source's own origin (scheme, host and port) only, since they may
-            be secret and documents may name any URL.
-        :param salt: part of every hash.
-        """
         self._client = client
         self.memory = memory
-        self._salt = salt
+        self._salt = options.salt
         self._parser = parser
-        self._reach = SourceHosts(source_url, allowed_hosts, headers)
+        self._reach = SourceHosts(source_url, options.allowed_hosts, options.headers)
+        self._has_pages: bool | None = None
+        """Whether the server has page endpoints; None as long as it is not known."""
         self._in_a_row: Counter[str] = Counter()
         self._skipped: Counter[str] = Counter()
         self._deferred: Counter[str] = Counter()
@@ -248,7 +278,6 @@ class DocumentReader:
         document.has_end = not answer.headers.keys().isdisjoint(
             ("Content-Length", "Transfer-Encoding")
         )
-        document.is_paged = not links.keys().isdisjoint({"first", "last"})
         return document
 
     def document(
@@ -262,6 +291,35 @@ class DocumentReader:
         redirected_to = "" if base == parse_url(url).url else base
         digest = self.hash(*form, body, redirected_to)
         return FetchedDocument(url, base, body, content_type, digest, self._parser)
+
+    async def pages(self, first: str, most: int) -> AsyncIterator[FetchedDocument]:
+        """Yield the pages of a page endpoint, from the first to the last; none if the server has none.
+
+        Whoever reads them must not rely on having all: the records have documents of their own, too.
+
+        :raises UnreadableDocument: a page cannot be read, or the server seems to invent pages without end.
+        """
+        url: str | None = first
+        digests: set[str] = set()
+        while url is not None and self._has_pages is not False:
+            try:
+                page = await self.get(url)
+            except UnreadableDocument as failure:
+                if digests or failure.status not in NO_SUCH_ENDPOINT:
+                    raise
+                if failure.outcome is not ReadOutcome.FORBIDDEN:
+                    self._has_pages = self._has_pages or False
+                return
+            if page.is_html and not digests:
+                self._has_pages = self._has_pages or False
+                return
+            self._has_pages = True
+            if page.digest in digests or len(digests) >= most:
+                reason = f"it repeats an earlier page, or is the page after {most} pages"
+                raise UnreadableDocument(url, ReadOutcome.FAILED, reason)
+            digests.add(page.digest)
+            yield page
+            url = page.next_url
 
     async def is_draft(self, url: str) -> bool:
         """Return whether a record is a draft that only the source's secret headers make readable.
@@ -363,10 +421,7 @@ class DocumentReader:
             self._deferred[parse_url(error.target or url).host] += 1
             reported = True
         reason = no_answer(error, more)
-        too_much = error.reason in _TOO_MUCH
-        return UnreadableDocument(
-            url, ReadOutcome.FAILED, reason, reported=reported, too_much=too_much
-        )
+        return UnreadableDocument(url, ReadOutcome.FAILED, reason, reported=reported)
 
     def _pause(self, answer: Answer) -> str:
         """Return words for a host whose Retry-After is longer than a job waits; "" for others."""
@@ -376,91 +431,6 @@ class DocumentReader:
             return ""
         self._with_reported_pause.add(host)
         return f" and asks for a pause of {seconds:.0f} s: {host} gets no more requests in this job"
-
-
-class Pages:
-    """The way through the pages of one list, from the first to the last.
-
-    ::
-
-        pages = Pages(first, MOST_PAGES)
-        while (url := pages.next()) is not None:
-            page = await reader.get(url)
-            pages.add(page)
-        pages.end()
-    """
-
-    def __init__(self, first: str, most: int) -> None:
-        """
-        :param most: the most pages that are read.
-        """
-        self._first = first
-        self._waiting = [first]
-        self._met = {first}
-        self._most = most
-        self._list = PagedList()
-        self._doubt: NotWhole | None = None
-        self._doubtful = 0
-        """How many pages in a row make the list doubtful."""
-
-    def __len__(self) -> int:
-        """Return the number of pages read so far."""
-        return len(self._list)
-
-    def next(self) -> str | None:
-        """Return the URL of the next page; None after the last."""
-        return self._waiting.pop(0) if self._waiting else None
-
-    def add(
-        self,
-        page: FetchedDocument,
-        members: Sequence[str] | None = None,
-        *,
-        links: Iterable[str] = (),
-        **facts: Any,
-    ) -> None:
-        """Add a page that was read; the other parameters and ``facts`` are those of :meth:`.PagedList.add`.
-
-        A page that repeats others makes the list doubtful, and the pages after it are read all the same.
-
-        :param links: further pages that the document names, besides those of its headers.
-        :raises UnreadableDocument: a link leads back, there are too many pages, or too many repeat others.
-        """
-        try:
-            try:
-                self._list.add(page.url, members, digest=page.digest, **facts)
-                self._doubtful = 0
-            except NotWhole as doubt:
-                self._doubt = self._doubt or doubt
-                self._doubtful += 1
-                if self._doubtful >= MOST_DOUBTFUL:
-                    raise
-            following = {*([page.next_url] if page.next_url else []), *links} - {page.url}
-            if page.next_url is not None and page.next_url in self._met:
-                raise NotWhole("its link to the next page leads to a page that was read before")
-            if following and len(self._met) >= self._most:
-                raise NotWhole(f"there is another page after {self._most} pages")
-        except NotWhole as error:
-            raise UnreadableDocument(page.url, ReadOutcome.FAILED, str(error)) from error
-        self._waiting += sorted(following - self._met)
-        self._met |= following
-
-    def instead(self, url: str) -> None:
-        """Read another page next, in place of one that could not be read."""
-        self._waiting.insert(0, url)
-        self._met.add(url)
-
-    def end(self) -> None:
-        """Check the list after its last page.
-
-        :raises UnreadableDocument: see :meth:`.PagedList.end`.
-        """
-        try:
-            if self._doubt is not None:
-                raise self._doubt
-            self._list.end()
-        except NotWhole as error:
-            raise UnreadableDocument(self._first, ReadOutcome.FAILED, str(error)) from error
 
 
 def first_page(url: str, kind: str) -> str | None:

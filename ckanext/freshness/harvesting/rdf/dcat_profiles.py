@@ -7,9 +7,7 @@ turns the result into a record. Only this mapping needs CKAN's configuration.
 
 from __future__ import annotations
 
-import contextlib
 import json
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import entry_points
 from typing import Any
@@ -20,24 +18,19 @@ from rdflib.term import Node
 
 from ..legal_values import clean, clean_all
 from ..record import Record
-from . import geometry
-from .graph_values import label, present_url, text_or_texts
+from .graph_values import LONGEST_GEOMETRY, label, present_url, text_or_texts
 from .mapping import MappingError
-from .parsing import DCAT, RecordView, short
-from .record_graph import record_graph
+from .parsing import DCAT
+from .record_graph import RecordView, record_graph
 
 GROUP = "ckan.rdf.profiles"
 """The group of entry points for profiles of ckanext-dcat and other extensions."""
 
 _WKT = URIRef("http://www.opengis.net/ont/geosparql#wktLiteral")
-_MIB = 1024 * 1024
-MOST_TEXT = 8 * _MIB
+MOST_TEXT = 8 * 1024 * 1024
 """Characters in a record's literals. For each million, ckanext-dcat takes 4 seconds and 40 MB."""
-MOST_RETRIED = 64 * 1024
-"""Characters in a record that is parsed again, once for each of its properties, if a profile fails."""
-MOST_OF_KIND = {DCAT.keyword: 256 * 1024, _WKT: _MIB}
-"""Characters in a record's keywords and in its geometries, which take ten times as long."""
-_NAMES = {DCAT.keyword: "keywords", _WKT: "geometries"}
+_SLOW = 10
+"""How many characters each one of keywords and geometries counts for, which take that much longer."""
 
 _INTERNAL = frozenset({"distribution_ref", "access_service_ref"})
 _EMPTY: tuple[Any, ...] = (None, "", [], {})
@@ -85,20 +78,12 @@ def map_with_profiles(
 
     parser = RDFParser(profiles=list(profiles), dataset_type="dataset")
     parser.g = _only(graph, subject, view)
-    lengths = _lengths(graph, subject)
-    too_long = [kind for kind, most in MOST_OF_KIND.items() if lengths[kind] > most]
-    if too_long:
-        for triple in [triple for triple in parser.g if _kind(triple) in too_long]:
-            parser.g.remove(triple)
-    parsed, refused = _parsed(parser, may_retry=lengths.total() <= MOST_RETRIED)
+    _check_length(graph, subject)
+    parsed = next(iter(parser.datasets()))
     names = {node: label(view, node) for node in graph.all_nodes() if isinstance(node, BNode)}
     canonical = _Canonical({str(node): name for node, name in names.items()})
     record = canonical.record(parsed)
-    record.warnings = [
-        f"more than {MOST_OF_KIND[kind]:,} characters of {_NAMES[kind]}, which are left out"
-        for kind in too_long
-    ]
-    record.warnings += [*refused, *sorted(canonical.warnings)]
+    record.warnings = sorted(canonical.warnings)
     record.fields["uri"] = "" if isinstance(subject, BNode) else str(subject)
     if not view.properties(subject).get(FOAF.homepage):
         record.fields.pop("homepage", None)
@@ -137,7 +122,7 @@ def _only(graph: Graph, subject: Node, view: RecordView) -> Graph:
             p == DCT.conformsTo and view.is_own_profile(str(o))
         ):
             continue
-        if isinstance(o, Literal) and o.datatype == _WKT and len(o) > geometry.LONGEST:
+        if isinstance(o, Literal) and o.datatype == _WKT and len(o) > LONGEST_GEOMETRY:
             continue
         if str(o) not in (f"{s}#accessRights", f"{s}#identifier"):
             copy.add((_present(s), p, _present(o)))
@@ -149,47 +134,22 @@ def _present(node: Node) -> Node:
     return URIRef(present_url(str(node))) if isinstance(node, URIRef) else node
 
 
-def _kind(triple: tuple[Node, Node, Node]) -> Node:
-    """Return the datatype or predicate of a triple, as a key for :data:`MOST_OF_KIND`."""
-    _, predicate, value = triple
-    return _WKT if isinstance(value, Literal) and value.datatype == _WKT else predicate
+def _check_length(graph: Graph, subject: Node) -> None:
+    """Refuse a record that would take too long.
 
-
-def _lengths(graph: Graph, subject: Node) -> Counter[Node]:
-    """Return how many characters a record's literals have, by their kinds.
-
-    :raises MappingError: the record exceeds the limit of all its text.
+    :raises MappingError: its literals exceed the limit.
     """
-    lengths: Counter[Node] = Counter()
+    length = 0
     # The graph may be a page with many records.
-    for triple in record_graph(graph, subject, set(graph.objects(subject, DCAT.distribution))):
-        if isinstance(triple[2], Literal):
-            lengths[_kind(triple)] += len(triple[2])
-    if lengths.total() > MOST_TEXT:
+    for _, predicate, value in record_graph(
+        graph, subject, set(graph.objects(subject, DCAT.distribution))
+    ):
+        is_geometry = isinstance(value, Literal) and value.datatype == _WKT
+        if isinstance(value, Literal) and not (is_geometry and len(value) > LONGEST_GEOMETRY):
+            is_slow = is_geometry or predicate == DCAT.keyword
+            length += len(value) * (_SLOW if is_slow else 1)
+    if length > MOST_TEXT:
         raise MappingError(str(subject), f"the record has more than {MOST_TEXT:,} characters")
-    return lengths
-
-
-def _parsed(parser: Any, *, may_retry: bool) -> tuple[dict[str, Any], list[str]]:
-    """Return what ckanext-dcat makes of a graph, and a warning if a profile stumbles over one property.
-
-    Profiles fail at values such as an infinite number. They do not say at which, so each property is left out
-    in turn.
-    """
-    try:
-        return next(iter(parser.datasets())), []
-    except Exception:
-        if not may_retry:
-            raise
-        for predicate in sorted(set(parser.g.predicates()) - {RDF.type, DCAT.distribution}):
-            triples = list(parser.g.triples((None, predicate, None)))
-            parser.g.remove((None, predicate, None))
-            with contextlib.suppress(Exception):
-                words = f"{short(str(predicate))}: a profile fails at one of its values; left out"
-                return next(iter(parser.datasets())), [words]
-            for triple in triples:
-                parser.g.add(triple)
-        raise
 
 
 class _Canonical:

@@ -21,8 +21,8 @@ from rdflib.term import Node
 
 from ...dates import iso_date
 from ..legal_values import BIGGEST_INTEGER, clean, is_email, one_line, split_keywords
-from . import geometry
-from .parsing import SCHEMA, SCHEMAS, VCARD, Path, RecordView
+from .parsing import SCHEMA, SCHEMAS, VCARD
+from .record_graph import Path, RecordView
 
 MOST_NAMED = 10
 """How many values a warning names."""
@@ -384,7 +384,93 @@ def _dates(view: RecordView, objects: Objects, key: str) -> list[str]:
 
 def geometries(view: RecordView, objects: Objects, key: str) -> str | None:
     """Read one geometry as GeoJSON text."""
-    return min(map(geometry.geojson, _given(view, objects)), default=None)
+    return min(map(geojson, _given(view, objects)), default=None)
+
+
+# Geometries as GeoJSON, which CKAN's map extensions read
+
+LONGEST_GEOMETRY = 256 * 1024
+"""Characters of the longest geometry that is parsed. Longer ones take seconds and much memory."""
+
+_CRS = re.compile(r"<(?P<crs>[^>]*)>\s*")
+_LONGITUDE_FIRST = ("/CRS84", "/OGC/1.3/CRS84")
+_WKT = re.compile(
+    r"(?P<type>[A-Z]+)(?:\s+(?:ZM?|M))?\s*(?P<body>\([-+.,()\seE\d]*\))", re.IGNORECASE
+)
+_POSITION = re.compile(r"[^\s,\[\]]+(?:\s+[^\s,\[\]]+)+")
+
+# Name in well-known text: (name in GeoJSON, nesting of the coordinates; 1 is a single position).
+_GEOMETRIES = {
+    "POINT": ("Point", 1),
+    "LINESTRING": ("LineString", 2),
+    "MULTIPOINT": ("MultiPoint", 2),
+    "POLYGON": ("Polygon", 3),
+    "MULTILINESTRING": ("MultiLineString", 3),
+    "MULTIPOLYGON": ("MultiPolygon", 4),
+}
+
+
+def geojson(text: str) -> str:
+    """Return a geometry, GeoJSON or well-known text, as GeoJSON text with sorted keys.
+
+    Any other text is returned unchanged. So is a text that is too long, and well-known text with a
+    reference system other than CRS84: its axes may be swapped, which only a projection library knows.
+    """
+    if len(text) > LONGEST_GEOMETRY:
+        return text
+    try:
+        data = json.loads(text, parse_constant=_refuse)
+    except (ValueError, RecursionError):
+        data = _from_wkt(text.strip())
+    if not isinstance(data, dict) or "type" not in data:
+        return text
+    return json.dumps(data, sort_keys=True, ensure_ascii=False)
+
+
+def _refuse(constant: str) -> Any:
+    raise ValueError(f"{constant} is no number of JSON")
+
+
+def _from_wkt(text: str) -> dict[str, Any] | None:
+    crs = _CRS.match(text)
+    if crs is not None and crs["crs"].endswith(_LONGITUDE_FIRST):
+        text = text[crs.end() :]
+    match = _WKT.fullmatch(text)
+    name, depth = _GEOMETRIES.get(match["type"].upper(), ("", 0)) if match else ("", 0)
+    if match is None or not depth:
+        return None
+    try:
+        # Parentheses become brackets, and each position a list of its own.
+        brackets = match["body"].translate({ord("("): "[", ord(")"): "]"})
+        coordinates = json.loads(_POSITION.sub(_position, brackets))
+        if name == "Point":
+            (coordinates,) = coordinates
+    except (ValueError, RecursionError):
+        return None
+    if name == "MultiPoint":
+        coordinates = [one[0] if len(one) == 1 else one for one in coordinates]
+    return {"type": name, "coordinates": coordinates} if _depths(coordinates) == {depth} else None
+
+
+def _position(match: re.Match[str]) -> str:
+    """Return a position of two to four numbers as JSON.
+
+    :raises ValueError: it has others, or a word that is no finite number.
+    """
+    words = match[0].split()
+    if len(words) > 4:
+        raise ValueError("a position has two to four numbers")
+    numbers = [float(word) for word in words[:3]]
+    return json.dumps(
+        [int(number) if number.is_integer() else number for number in numbers], allow_nan=False
+    )
+
+
+def _depths(value: Any) -> set[int]:
+    """Return how deep the numbers in nested lists are."""
+    if not isinstance(value, list):
+        return {0}
+    return {depth + 1 for one in value for depth in _depths(one)}
 
 
 # Nested descriptions

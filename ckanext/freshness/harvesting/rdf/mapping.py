@@ -7,8 +7,9 @@ changes no hash. Properties without a field are listed in the record's ``unmappe
 
 from __future__ import annotations
 
+import logging
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,10 +18,16 @@ from rdflib import RDF, BNode, Graph, Literal, URIRef
 from rdflib.term import Node
 
 from ..legal_values import one_line, split_keywords
+from ..messages import HarvestMessage, MessageCode
 from ..record import Record, resource_order
 from . import mapping_tables
 from .graph_values import describe, label, lexical
-from .parsing import DCAT, LDP, SPDX, RecordView, is_made_by_server, short
+from .parsing import DCAT, LDP, SPDX, DocumentError, short
+from .record_graph import RecordView, is_made_by_server
+
+log = logging.getLogger(__name__)
+
+Mapper = Callable[[Graph, Node], Record]
 
 _OWN_RECORDS = frozenset({DCAT.Dataset, DCAT.Catalog, DCAT.DatasetSeries, DCAT.Distribution})
 _RECORD_TYPES = _OWN_RECORDS | {
@@ -106,6 +113,29 @@ class MappingError(Exception):
         super().__init__(f"{url}: {words}")
         self.url = url
         self.words = words
+
+
+def mapped(mapper: Mapper, graph: Graph, subject: Node) -> Record:
+    """Map a graph to a record; set ``dcat_type`` if it is a dcat:DatasetSeries.
+
+    :raises DocumentError: the graph cannot be mapped.
+    """
+    try:
+        record = mapper(graph, subject)
+        if (subject, RDF.type, DCAT.DatasetSeries) in graph:
+            record.fields["dcat_type"] = str(DCAT.DatasetSeries)
+        return record
+    except MappingError as error:
+        raise DocumentError(error.words) from error
+    except Exception as error:
+        # Profiles of other extensions may raise anything. That is an error of one record, and the
+        # crawl goes on.
+        log.exception("The record %s could not be mapped", subject)
+        words = (
+            "the record cannot be mapped: an unexpected error of the mapping or of a profile, which the "
+            "log of the gather consumer names"
+        )
+        raise DocumentError(HarvestMessage(words, MessageCode.UNEXPECTED)) from error
 
 
 def map_dataset(graph: Graph, subject: Node, *, language: str | None = None) -> Record:

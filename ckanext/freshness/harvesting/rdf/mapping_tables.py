@@ -55,8 +55,8 @@ from .parsing import (
     SIO,
     SPDX,
     VCARD,
-    Path,
 )
+from .record_graph import Path
 
 
 def _place(words: str, warn: Warn) -> dict[str, Any]:
@@ -231,32 +231,37 @@ policies = Nested(POLICY, _body)
 
 _TITLE = (DCT.title, RDFS.label, SKOS.prefLabel)
 
+# Rows of datasets, catalogs, resources and services.
+_COMMON = (
+    MappingRow("identifier", (DCT.identifier,), text),
+    MappingRow("issued", (DCT.issued,), earliest),
+    MappingRow("modified", (DCT.modified,), latest),
+    MappingRow("language", (DCT.language,), texts),
+    MappingRow("conforms_to", (DCT.conformsTo,), standards),
+    MappingRow("access_rights", (DCT.accessRights,), text),
+    MappingRow("license", (DCT.license,), text_or_texts),
+    MappingRow("publisher", (DCT.publisher,), agents),
+    MappingRow("applicable_legislation", (DCATAP.applicableLegislation,), texts),
+)
+
 SERVICE = (
+    *_COMMON,
     MappingRow("title", _TITLE, line, translated=True),
     MappingRow("description", (DCT.description,), text, translated=True),
     MappingRow("endpoint_description", (DCAT.endpointDescription,), text),
     MappingRow("endpoint_url", (DCAT.endpointURL,), texts),
     MappingRow("serves_dataset", (DCAT.servesDataset,), texts),
     MappingRow("availability", (DCATAP.availability,), text),
-    MappingRow("license", (DCT.license,), text_or_texts),
-    MappingRow("access_rights", (DCT.accessRights,), text),
-    MappingRow("identifier", (DCT.identifier,), text),
     MappingRow("alternate_identifier", (ADMS.identifier,), texts),
     MappingRow("version", (DCAT.version, OWL.versionInfo, DCT.hasVersion), literal),
-    MappingRow("issued", (DCT.issued,), earliest),
-    MappingRow("modified", (DCT.modified,), latest),
     MappingRow("documentation", (FOAF.page,), texts),
-    MappingRow("conforms_to", (DCT.conformsTo,), standards),
     MappingRow("format", (DCT.format,), texts),
-    MappingRow("language", (DCT.language,), texts),
     MappingRow("rights", (DCT.rights,), texts),
     MappingRow("landing_page", (DCAT.landingPage,), texts),
     MappingRow("keyword", (DCAT.keyword,), keywords),
     MappingRow("theme", (DCAT.theme,), texts),
-    MappingRow("applicable_legislation", (DCATAP.applicableLegislation,), texts),
     MappingRow("hvd_category", (DCATAP.hvdCategory,), texts),
     MappingRow("contact", (DCAT.contactPoint,), contacts),
-    MappingRow("publisher", (DCT.publisher,), agents),
     MappingRow("creator", (DCT.creator,), agents),
 )
 
@@ -264,37 +269,29 @@ services = Nested(SERVICE, nothing)
 
 # Rows of both datasets and catalogs.
 _RECORD = (
+    *_COMMON,
     MappingRow("title", _TITLE, line, translated=True),
     MappingRow("notes", (DCT.description, SCHEMA.description), text, translated=True),
     # Servers of the first generation use dct:hasVersion for a record's own version.
     MappingRow("version", (DCAT.version, OWL.versionInfo, ADMS.version, DCT.hasVersion), literal),
     MappingRow("version_notes", (ADMS.versionNotes,), text),
-    MappingRow("identifier", (DCT.identifier,), text),
     MappingRow("alternate_identifier", (ADMS.identifier,), texts),
     MappingRow(
         "alternate_identifier_agency",
         ((ADMS.identifier, ADMS.schemeAgency), (ADMS.identifier, ADMS.schemaAgency)),
         texts,
     ),
-    MappingRow("issued", (DCT.issued,), earliest),
-    MappingRow("modified", (DCT.modified,), latest),
     MappingRow("frequency", (DCT.accrualPeriodicity,), text),
     MappingRow("homepage", (FOAF.homepage, HOME_PAGE), text),
-    MappingRow("language", (DCT.language,), texts),
-    MappingRow("conforms_to", (DCT.conformsTo,), standards),
-    MappingRow("access_rights", (DCT.accessRights,), text),
     MappingRow("rights", (DCT.rights,), texts),
-    MappingRow("license", (DCT.license,), text_or_texts),
     MappingRow("has_policy", (ODRL.hasPolicy,), policies),
     MappingRow("contact", (DCAT.contactPoint, ADMS.contactPoint), contacts),
-    MappingRow("publisher", (DCT.publisher,), agents),
     MappingRow("creator", (DCT.creator,), agents),
     MappingRow("contributor", (DCT.contributor,), agents),
     MappingRow("rights_holder", (DCT.rightsHolder,), agents),
     MappingRow("has_part", (DCT.hasPart,), texts),
     MappingRow("temporal_coverage", (DCT.temporal,), periods),
     MappingRow("spatial_coverage", (DCT.spatial,), places),
-    MappingRow("applicable_legislation", (DCATAP.applicableLegislation,), texts),
 )
 
 CATALOG = (
@@ -305,30 +302,22 @@ CATALOG = (
 )
 
 RESOURCE = (
+    *_COMMON,
     MappingRow("name", _TITLE, line, translated=True),
     MappingRow("description", (DCT.description,), text, translated=True),
     MappingRow("download_url", (DCAT.downloadURL,), text),
     MappingRow("access_url", (DCAT.accessURL,), text),
     MappingRow("size", (DCAT.byteSize,), integer),
-    MappingRow("issued", (DCT.issued,), earliest),
-    MappingRow("modified", (DCT.modified,), latest),
     MappingRow("version", (DCAT.version, OWL.versionInfo, DCT.hasVersion), literal),
-    MappingRow("identifier", (DCT.identifier,), text),
-    MappingRow("publisher", (DCT.publisher,), agents),
-    MappingRow("license", (DCT.license,), text_or_texts),
     MappingRow("rights", (DCT.rights,), named),
-    MappingRow("access_rights", (DCT.accessRights,), text),
     MappingRow("has_policy", (ODRL.hasPolicy,), policies),
     MappingRow("status", (ADMS.status,), text),
-    MappingRow("language", (DCT.language,), texts),
     MappingRow("documentation", (FOAF.page,), texts),
-    MappingRow("conforms_to", (DCT.conformsTo,), standards),
     MappingRow("availability", (DCATAP.availability,), text),
     MappingRow("compress_format", (DCAT.compressFormat,), text),
     MappingRow("package_format", (DCAT.packageFormat,), text),
     MappingRow("temporal_resolution", (DCAT.temporalResolution,), text),
     MappingRow("spatial_resolution_in_meters", (DCAT.spatialResolutionInMeters,), text),
-    MappingRow("applicable_legislation", (DCATAP.applicableLegislation,), texts),
     MappingRow("retention_period", _RETENTION_PERIOD, periods),
     MappingRow("access_services", (DCAT.accessService,), services),
 )

@@ -1,4 +1,4 @@
-"""RDF: vocabularies, the view of a graph from one record, the parser of documents, and rdflib's log."""
+"""RDF: vocabularies, and the parser of documents."""
 
 from __future__ import annotations
 
@@ -6,9 +6,6 @@ import asyncio
 import json
 import logging
 import re
-import threading
-from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from rdflib import (
@@ -31,11 +28,15 @@ from rdflib.term import Node
 from ...sandbox import Exceeded, Unopened
 from ...sandbox.processes import MIB, ProcessLimits, Sandbox
 from ..legal_values import brief
-from ..messages import HarvestMessage, MessageCode, with_code
-from .document_text import as_utf8, kind_by_content
+from ..messages import with_code
 
 if TYPE_CHECKING:
     from .triples import Term
+
+# rdflib logs a warning with a traceback for each literal that does not fit its datatype, and for each IRI with
+# a blank. A source may have thousands, and an operator cannot correct them. Those that matter become an error
+# of the record, or a field that stays a text.
+logging.getLogger("rdflib.term").setLevel(logging.ERROR)
 
 ADMS = Namespace("http://www.w3.org/ns/adms#")
 DCAT = Namespace("http://www.w3.org/ns/dcat#")
@@ -55,20 +56,6 @@ SCHEMAS = Namespace("https://schema.org/")
 SIO = Namespace("http://semanticscience.org/resource/")
 SPDX = Namespace("http://spdx.org/rdf/terms#")
 VCARD = Namespace("http://www.w3.org/2006/vcard/ns#")
-
-MEDIA_TYPES = frozenset(
-    {
-        "text/turtle",
-        "application/x-turtle",
-        "text/n3",
-        "application/n-triples",
-        "application/n-quads",
-        "application/trig",
-        "application/rdf+xml",
-        "application/ld+json",
-    }
-)
-"""The content types that decide the parser. With any other one, the document's beginning decides."""
 
 _CHARSET = re.compile(r""";\s*charset\s*=\s*["']?([^\s"';,]+)""", re.IGNORECASE)
 
@@ -102,12 +89,6 @@ PREFIXES = {
 }
 """The usual prefixes of these vocabularies."""
 
-_MADE_BY_SERVER = ("#identifier", "#accessRights")
-"""Ends of the IRIs that the reference implementation adds to every record."""
-_PROFILE = re.compile("/profile/|/fdp-api/profiles/")
-Path = tuple[URIRef, ...]
-"""Predicates that lead from one node to another."""
-
 ACCEPT = "text/turtle, application/rdf+xml;q=0.8, application/ld+json;q=0.7"
 
 _READ = "ckanext.freshness.harvesting.rdf.triples:read"
@@ -129,91 +110,6 @@ def short(iri: str) -> str:
         if iri.startswith(str(space)):
             return f"{prefix}:{iri[len(str(space)) :]}"
     return f"<{iri}>"
-
-
-class RecordView:
-    """A graph, with notes on what the mapping of one record has read.
-
-    :ivar language: the preferred language of texts
-    :ivar unused: objects that the current reader could not use
-    :ivar warnings: values that were left out, in words for the source's editor
-    """
-
-    def __init__(self, graph: Graph, language: str | None) -> None:
-        self._nodes: dict[Node, dict[Node, list[Node]]] = {}
-        for node, predicate, value in graph:
-            self._nodes.setdefault(node, {}).setdefault(predicate, []).append(value)
-        self._read: set[tuple[Node, Node, Node | None]] = set()
-        self._record = ""
-        self._where = ""
-        self.language = (language or "").lower()
-        self.unused: set[Node] = set()
-        self.warnings: list[str] = []
-
-    def properties(self, node: Node) -> Mapping[Node, list[Node]]:
-        """Return a node's objects by predicate; empty if the graph does not describe the node."""
-        return self._nodes.get(node, {})
-
-    def warn(self, key: str, words: str) -> None:
-        """Add a warning about a key of the current record."""
-        self.warnings.append(f"{self._where}{key}: {words}")
-
-    def start_record(self, record: Node, where: str = "") -> None:
-        """Begin to read a record or distribution; its warnings begin with ``where``."""
-        self._where = where
-        self._record = str(record)
-
-    def is_own_profile(self, iri: str) -> bool:
-        """Return whether an IRI is a profile (SHACL shapes) on the record's own server."""
-        server, *profile = _PROFILE.split(iri, maxsplit=1)
-        return bool(profile) and self._record.startswith(f"{server}/")
-
-    def objects(self, node: Node, path: Path) -> list[Node]:
-        """Return the nodes that a path leads to, without those that the server adds to every record."""
-        nodes = [
-            found
-            for found in self.properties(node).get(path[0], ())
-            if not is_made_by_server(node, found)
-        ]
-        rest = path[1:]
-        return [found for start in nodes for found in self.objects(start, rest)] if rest else nodes
-
-    # Which triples have been read
-
-    def mark_read(self, node: Node, path: Path, unused: Collection[Node] = ()) -> bool:
-        """Mark the triples of a path as read, except those with an object in ``unused``.
-
-        :returns: whether any triple was marked.
-        """
-        predicate, rest = path[0], path[1:]
-        values = self.properties(node).get(predicate, ())
-        if rest:
-            unused = [value for value in values if not self.mark_read(value, rest, unused)]
-        if not unused:
-            self._read.add((node, predicate, None))
-            return bool(values)
-        read = {(node, predicate, value) for value in values if value not in unused}
-        self._read |= read
-        return bool(read)
-
-    def unread(self, node: Node, predicate: Node) -> list[Node]:
-        """Return the objects of a node and a predicate whose triples are not marked as read."""
-        if (node, predicate, None) in self._read:
-            return []
-        return [
-            value
-            for value in self.properties(node)[predicate]
-            if (node, predicate, value) not in self._read
-        ]
-
-
-def is_made_by_server(node: Node, value: Node) -> bool:
-    """Return whether an object is one that the reference implementation adds to every record."""
-    return (
-        isinstance(value, URIRef)
-        and value.endswith(_MADE_BY_SERVER)
-        and value.rpartition("#")[0] == str(node)
-    )
 
 
 class DocumentError(Exception):
@@ -259,16 +155,14 @@ class RdfParser:
         :param url: base of relative IRIs
         :raises DocumentError: the document is empty, not RDF, malformed, or exceeds the limits
         """
-        kind = kind_of(body, content_type)
-        message = request(body, kind, charset(content_type), url)
+        kind = media_type(content_type) or "answer"
         if self._exceeded >= MOST_EXCEEDED:
             raise DocumentError(
                 f"the {kind} was not parsed: {MOST_EXCEEDED} documents of this source have taken "
                 "more time or memory than a document may"
             )
         try:
-            answer = await self._sandbox.run(_READ, message)
-            del message  # holds another copy of the document
+            answer = await self._sandbox.run(_READ, request(body, content_type, url))
         except Exceeded as error:
             self._exceeded += 1
             raise DocumentError(f"the {kind} {error}") from error
@@ -279,39 +173,13 @@ class RdfParser:
         return graph_of(answer)
 
 
-def kind_of(body: bytes, content_type: str | None) -> str:
-    """Return the media type that decides the parser of a document.
-
-    :param content_type: the Content-Type header
-    :raises DocumentError: the document is empty or not RDF
-    """
-    if not body.strip():
-        raise DocumentError(HarvestMessage("the answer is empty", MessageCode.EMPTY))
-    kind = media_type(content_type)
-    # Servers send RDF as text/plain, text/xml, application/octet-stream and many other types.
-    found = kind if kind in MEDIA_TYPES else kind_by_content(body)
-    if found is None:
-        words = (
-            f"the answer is {kind or 'of no content type'}, not RDF (text/turtle, "
-            "application/rdf+xml or application/ld+json)"
-        )
-        raise DocumentError(HarvestMessage(words, MessageCode.NOT_METADATA))
-    return found
-
-
-def utf8_of(body: bytes, content_type: str | None) -> bytes:
-    """Return a document that could be parsed in UTF-8. Under the same Content-Type it is still read well."""
-    is_xml = kind_of(body, content_type) == "application/rdf+xml"
-    return as_utf8(body, charset(content_type), is_xml=is_xml)
-
-
-def request(body: bytes, kind: str, charset: str, url: str) -> bytes:
-    """Return the argument of :func:`.triples.read`.
-
-    :param kind: the media type that decides the parser
-    :param charset: of the Content-Type header; may be empty
-    """
-    options = {"media_type": kind, "charset": charset, "base": url}
+def request(body: bytes, content_type: str | None, url: str) -> bytes:
+    """Return the argument of :func:`.triples.read`."""
+    options = {
+        "media_type": media_type(content_type),
+        "charset": charset(content_type),
+        "base": url,
+    }
     return json.dumps(options).encode() + b"\n" + body
 
 
@@ -342,30 +210,3 @@ def _term(value: Term) -> Node:
     if len(value) == 3:
         literal.__setstate__((None, {"language": None, "datatype": URIRef(value[2])}))
     return literal
-
-
-class _OtherThreads(logging.Filter):
-    """A filter that drops what the thread that made it logs."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._thread = threading.get_ident()
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        return record.thread != self._thread
-
-
-@contextmanager
-def unlogged() -> Iterator[None]:
-    """Keep rdflib from logging malformed literals and IRIs in this thread.
-
-    rdflib logs a warning with a traceback for each literal that does not fit its datatype, and for each
-    IRI with a blank. A source may have thousands, and an operator cannot correct them. Those that matter
-    become an error of the record, or a field that stays a text.
-    """
-    logger, quiet = logging.getLogger("rdflib.term"), _OtherThreads()
-    logger.addFilter(quiet)
-    try:
-        yield
-    finally:
-        logger.removeFilter(quiet)

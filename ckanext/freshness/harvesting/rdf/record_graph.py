@@ -1,9 +1,9 @@
-"""The graph of one record: its statements and those of its distributions, from all documents."""
+"""The graph of one record with its distributions, and the view of it while it is mapped."""
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from hashlib import sha256
 from typing import Any
 
@@ -11,12 +11,7 @@ from rdflib import BNode, Graph, Literal, URIRef
 from rdflib.namespace import RDF
 from rdflib.term import Node
 
-from ..messages import HarvestMessage, MessageCode
-from ..record import Record
-from .mapping import MappingError
-from .parsing import DCAT, DocumentError, unlogged
-
-log = logging.getLogger(__name__)
+from .parsing import DCAT
 
 DATASET_TYPES = (DCAT.Dataset, DCAT.DatasetSeries)
 """The types of records that become datasets."""
@@ -26,33 +21,98 @@ _DISTRIBUTION, _TYPE = DCAT.distribution, RDF.type
 _RECORD_TYPES = frozenset({*DATASET_TYPES, DCAT.Catalog})
 _DEEPEST = 20
 """Levels of nested blank nodes that are compared by their contents."""
-Mapper = Callable[[Graph, Node], Record]
+_MADE_BY_SERVER = ("#identifier", "#accessRights")
+"""Ends of the IRIs that the reference implementation adds to every record."""
+_PROFILE = re.compile("/profile/|/fdp-api/profiles/")
+Path = tuple[URIRef, ...]
+"""Predicates that lead from one node to another."""
 Statements = list[tuple[Node, Node]]
 """Predicates and objects of a node."""
 
 
-@unlogged()
-def mapped(mapper: Mapper, graph: Graph, subject: Node) -> Record:
-    """Map a graph to a record; set ``dcat_type`` if it is a dcat:DatasetSeries.
+class RecordView:
+    """A graph, with notes on what the mapping of one record has read.
 
-    :raises DocumentError: the graph cannot be mapped.
+    :ivar language: the preferred language of texts
+    :ivar unused: objects that the current reader could not use
+    :ivar warnings: values that were left out, in words for the source's editor
     """
-    try:
-        record = mapper(graph, subject)
-        if (subject, RDF.type, DCAT.DatasetSeries) in graph:
-            record.fields["dcat_type"] = str(DCAT.DatasetSeries)
-        return record
-    except MappingError as error:
-        raise DocumentError(error.words) from error
-    except Exception as error:
-        # Profiles of other extensions may raise anything. That is an error of one record, and the
-        # crawl goes on.
-        log.exception("The record %s could not be mapped", subject)
-        words = (
-            "the record cannot be mapped: an unexpected error of the mapping or of a profile, which the "
-            "log of the gather consumer names"
-        )
-        raise DocumentError(HarvestMessage(words, MessageCode.UNEXPECTED)) from error
+
+    def __init__(self, graph: Graph, language: str | None) -> None:
+        self._nodes: dict[Node, dict[Node, list[Node]]] = {}
+        for node, predicate, value in graph:
+            self._nodes.setdefault(node, {}).setdefault(predicate, []).append(value)
+        self._read: set[tuple[Node, Node, Node | None]] = set()
+        self._record = ""
+        self._where = ""
+        self.language = (language or "").lower()
+        self.unused: set[Node] = set()
+        self.warnings: list[str] = []
+
+    def properties(self, node: Node) -> Mapping[Node, list[Node]]:
+        """Return a node's objects by predicate; empty if the graph does not describe the node."""
+        return self._nodes.get(node, {})
+
+    def warn(self, key: str, words: str) -> None:
+        """Add a warning about a key of the current record."""
+        self.warnings.append(f"{self._where}{key}: {words}")
+
+    def start_record(self, record: Node, where: str = "") -> None:
+        """Begin to read a record or distribution; its warnings begin with ``where``."""
+        self._where = where
+        self._record = str(record)
+
+    def is_own_profile(self, iri: str) -> bool:
+        """Return whether an IRI is a profile (SHACL shapes) on the record's own server."""
+        server, *profile = _PROFILE.split(iri, maxsplit=1)
+        return bool(profile) and self._record.startswith(f"{server}/")
+
+    def objects(self, node: Node, path: Path) -> list[Node]:
+        """Return the nodes that a path leads to, without those that the server adds to every record."""
+        nodes = [
+            found
+            for found in self.properties(node).get(path[0], ())
+            if not is_made_by_server(node, found)
+        ]
+        rest = path[1:]
+        return [found for start in nodes for found in self.objects(start, rest)] if rest else nodes
+
+    # Which triples have been read
+
+    def mark_read(self, node: Node, path: Path, unused: Collection[Node] = ()) -> bool:
+        """Mark the triples of a path as read, except those with an object in ``unused``.
+
+        :returns: whether any triple was marked.
+        """
+        predicate, rest = path[0], path[1:]
+        values = self.properties(node).get(predicate, ())
+        if rest:
+            unused = [value for value in values if not self.mark_read(value, rest, unused)]
+        if not unused:
+            self._read.add((node, predicate, None))
+            return bool(values)
+        read = {(node, predicate, value) for value in values if value not in unused}
+        self._read |= read
+        return bool(read)
+
+    def unread(self, node: Node, predicate: Node) -> list[Node]:
+        """Return the objects of a node and a predicate whose triples are not marked as read."""
+        if (node, predicate, None) in self._read:
+            return []
+        return [
+            value
+            for value in self.properties(node)[predicate]
+            if (node, predicate, value) not in self._read
+        ]
+
+
+def is_made_by_server(node: Node, value: Node) -> bool:
+    """Return whether an object is one that the reference implementation adds to every record."""
+    return (
+        isinstance(value, URIRef)
+        and value.endswith(_MADE_BY_SERVER)
+        and value.rpartition("#")[0] == str(node)
+    )
 
 
 def record_graph(
@@ -94,7 +154,6 @@ def record_graph(
     return own
 
 
-@unlogged()
 def undescribed(iris: Iterable[str], graphs: Collection[Graph]) -> list[str]:
     """Return the IRIs that no graph describes."""
     return [iri for iri in iris if not any((URIRef(iri), None, None) in graph for graph in graphs)]

@@ -1,21 +1,30 @@
 """Parsing of RDF documents into plain values. It runs in a process of the sandbox.
 
+First a document becomes strict UTF-8, and XML becomes plain, since the parser reads little else. These
+functions are linear in the size of the document, and raise ValueError for what cannot be read.
+
 pyoxigraph reads all formats. It opens no URL or file: it loads neither JSON-LD contexts nor external
 entities. Literals keep the text that the server sent.
 """
 
 from __future__ import annotations
 
+import codecs
 import json
 import re
+from collections import Counter
+from collections.abc import Collection
+from encodings import aliases
+from functools import partial
+from html.entities import name2codepoint
 from typing import BinaryIO
 from urllib.parse import quote
+from xml.parsers import expat
 
 import pyoxigraph
 
 from ...sandbox import Unopened
 from ..messages import HarvestMessage, MessageCode, code_of
-from . import document_text
 
 MOST_TRIPLES = 250_000
 MOST_TEXT = 64 * 1024 * 1024
@@ -33,27 +42,40 @@ _WITH_TAGS = (_FORMATS.TURTLE, _FORMATS.N3, _FORMATS.TRIG, _FORMATS.N_TRIPLES, _
 
 Term = str | list[str] | None
 """An IRI; or a literal's text, language and datatype, the last two optional; or None for a blank node."""
+_MEDIA_TYPES = frozenset(
+    {
+        "text/turtle",
+        "application/x-turtle",
+        "text/n3",
+        "application/n-triples",
+        "application/n-quads",
+        "application/trig",
+        "application/rdf+xml",
+        "application/ld+json",
+    }
+)
+"""The content types that decide the parser. With any other one, the document's beginning decides."""
 
 
 def read(request: bytes, file: BinaryIO | None = None) -> bytes:
     """Return a document's triples as JSON: the distinct terms, and three indices for each triple.
 
-    :param request: a line of JSON with media type and base IRI, then the document
-    :raises Unopened: the document is malformed or too large
+    :param request: a line of JSON with media type, charset and base IRI, then the document
+    :raises Unopened: the document is empty, not RDF, malformed or too large
     """
     header, _, body = request.partition(b"\n")
     options = json.loads(header)
-    form = _FORMATS.from_media_type(options["media_type"])
+    form = _FORMATS.from_media_type(_kind_of(body, options["media_type"]))
     is_xml = form == _FORMATS.RDF_XML
     try:
-        body = document_text.as_utf8(body, options["charset"], is_xml=is_xml)
+        body = as_utf8(body, options["charset"], is_xml=is_xml)
         if is_xml:
-            body = document_text.plain_xml(body)
+            body = plain_xml(body)
         base = _legal_base(options["base"])
         try:
             terms, indices = _numbered(body, form, base)
         except SyntaxError:
-            mended = document_text.with_language_tags(body) if form in _WITH_TAGS else body
+            mended = with_language_tags(body) if form in _WITH_TAGS else body
             if mended == body:
                 raise
             terms, indices = _numbered(mended, form, base)
@@ -71,6 +93,21 @@ def read(request: bytes, file: BinaryIO | None = None) -> bytes:
     except ValueError as error:
         raise _malformed(str(error)) from error
     return json.dumps([terms, indices], ensure_ascii=False).encode()
+
+
+def _kind_of(body: bytes, media_type: str) -> str:
+    """Return the media type that decides the parser of a document.
+
+    :raises Unopened: the document is empty or not RDF
+    """
+    if not body.strip():
+        raise _unopened("is empty", MessageCode.EMPTY)
+    # Servers send RDF as text/plain, text/xml, application/octet-stream and many other types.
+    found = media_type if media_type in _MEDIA_TYPES else kind_by_content(body)
+    if found is None:
+        words = "is not RDF (text/turtle, application/rdf+xml or application/ld+json)"
+        raise _unopened(words, MessageCode.NOT_METADATA)
+    return found
 
 
 def _legal_base(url: str) -> str | None:
@@ -128,7 +165,7 @@ def _plain(term: object) -> Term:
         raise Unopened(f"has a text of more than {LONGEST_TEXT:,} characters")
     if term.language is not None:
         # rdflib refuses malformed tags.
-        tag = document_text.language_tag(term.language)
+        tag = language_tag(term.language)
         return [term.value, tag] if tag else [term.value]
     datatype = term.datatype.value
     if datatype == _XSD + "string":
@@ -147,3 +184,235 @@ def _unopened(words: str, code: MessageCode, **values: int) -> Unopened:
     # The parser quotes the document, with any character that it has.
     words = "".join(c if c.isprintable() else repr(c)[1:-1] for c in words)
     return Unopened(words, code_of(HarvestMessage(words, code, **values)))
+
+
+# Encodings
+
+_UTF_8 = "utf-8"
+_MARKS = tuple(
+    (encoding, re.compile(pattern))
+    for encoding, pattern in {
+        "utf-32-le": rb"\xff\xfe\0\0|[^\0]\0\0\0",
+        "utf-32-be": rb"\0\0\xfe\xff|\0\0\0[^\0]",
+        "utf-16-le": rb"\xff\xfe|[^\0]\0[^\0]\0",
+        "utf-16-be": rb"\xfe\xff|\0[^\0]\0[^\0]",
+        _UTF_8: rb"\xef\xbb\xbf",
+    }.items()
+)
+"""First bytes of documents in Unicode: a byte order mark, or ASCII characters of two or four bytes each."""
+
+_CODECS = {
+    # What these names promise is UTF-8 too, or would have shown in the first bytes.
+    **dict.fromkeys(("ascii", "utf_8", "utf_8_sig", "utf_16", "utf_16_le", "utf_16_be"), _UTF_8),
+    **dict.fromkeys(("utf_32", "utf_32_le", "utf_32_be"), _UTF_8),
+    # The supersets that browsers use, since these names are often wrong (WHATWG Encoding Standard).
+    **{"latin_1": "cp1252", "gb2312": "gb18030", "gbk": "gb18030"},
+    **{"shift_jis": "cp932", "euc_kr": "cp949", "iso8859_9": "cp1254"},
+    **{f"cp{n}": f"cp{n}" for n in (437, 850, 852, 855, 866, 874, *range(1250, 1259))},
+    **{f"iso8859_{n}": f"iso8859_{n}" for n in (*range(2, 9), 10, 13, 14, 15, 16)},
+    **{name: name for name in ("koi8_r", "koi8_u", "mac_roman", "mac_cyrillic")},
+    **{name: name for name in ("big5", "cp932", "cp949", "euc_jp", "gb18030")},
+}
+"""The encodings that are read, by Python's names. All others are refused: some codecs decompress, or run
+other code."""
+
+for _codec in {*_CODECS.values(), *dict(_MARKS)}:
+    codecs.lookup(_codec)  # the parser's process can import nothing later
+
+_BYTE_ORDER_MARKS = re.compile(rb"(?:\xef\xbb\xbf)*")
+_XML_DECLARATION = re.compile(rb"\s*<\?xml\s[^>]*>")
+_XML_ENCODING = re.compile(rb"""\sencoding\s*=\s*["']([^"']*)""")
+
+
+def as_utf8(body: bytes, charset: str, *, is_xml: bool) -> bytes:
+    """Return a document in UTF-8, without byte order mark and XML declaration.
+
+    A byte order mark decides, then the charset, then the XML declaration (RFC 7303, section 3). But many
+    servers add a charset to whatever they send. If only one of charset and document is UTF-8, the bytes
+    decide. A document that is not XML is UTF-8 by itself.
+
+    :param charset: the parameter of the Content-Type header; may be empty
+    :raises ValueError: the encoding is unknown, or the bytes are not of that encoding
+    """
+    encoding = next((encoding for encoding, mark in _MARKS if mark.match(body)), None)
+    labels = [] if encoding else [label for label in (charset, _declared(body, is_xml)) if label]
+    known = [encoding] if encoding else list(filter(None, map(_codec_of, labels)))
+    if not known:
+        raise ValueError(f"its encoding {labels[0][:40]!r} is unknown or not allowed")
+    # The parser's own message about malformed UTF-8 names the line.
+    if set(known) != {_UTF_8}:
+        body = _decoded(body, sorted(known, key=lambda codec: codec != _UTF_8))
+    body = body[_BYTE_ORDER_MARKS.match(body).end() :]  # type: ignore[union-attr]
+    declaration = _XML_DECLARATION.match(body) if is_xml else None
+    return body[declaration.end() :] if declaration else body
+
+
+def _declared(body: bytes, is_xml: bool) -> str:
+    """Return the encoding that a document declares itself, or by its kind."""
+    declaration = _XML_DECLARATION.match(body) if is_xml else None
+    encoding = _XML_ENCODING.search(declaration[0]) if declaration else None
+    return encoding[1].decode("ascii", "replace") if encoding else _UTF_8
+
+
+def _codec_of(label: str) -> str | None:
+    name = re.sub("[^a-z0-9]+", "_", label.strip().lower())
+    return _CODECS.get(aliases.aliases.get(name, name))
+
+
+def _decoded(body: bytes, encodings: list[str]) -> bytes:
+    for encoding in encodings:
+        try:
+            return body.decode(encoding).encode()
+        except UnicodeError:
+            continue
+    raise ValueError(f"its bytes are not {encodings[0]} as declared")
+
+
+# RDF/XML
+
+_MARKUP = re.compile(
+    rb"<!--.*?(?:-->|\Z)|<\?.*?(?:\?>|\Z)|<!\[CDATA\[(.*?)(?:\]\]>|\Z)|&([A-Za-z0-9]+);", re.DOTALL
+)
+"""A comment, a processing instruction, a CDATA section, or an entity."""
+
+_TAG = re.compile(rb"""<(/?)[^<>"']*(?:"[^"]*"[^<>"']*|'[^']*'[^<>"']*)*(?:(?<=(/)))?>""")
+_OPENING, _CLOSING = (b"", b""), (b"/", b"")
+
+_OF_XML = frozenset({"amp", "lt", "gt", "quot", "apos"})
+_ESCAPES = ((b"&", b"&#38;"), (b"<", b"&#60;"), (b">", b"&#62;"), (b'"', b"&#34;"))
+_PIECE = 4096
+
+
+def plain_xml(body: bytes) -> bytes:
+    """Return an RDF/XML document that the parser reads whole, or not at all.
+
+    The parser takes comments, processing instructions and CDATA sections inside a text for the end of the
+    text, so they are removed or become text. It takes entities from comments, too, and only in double
+    quotes, so all declarations are written anew. It does not notice that a document has no end.
+
+    :param body: UTF-8, without XML declaration
+    :raises ValueError: an element is not closed, or the document declares an entity that is not a plain text
+    """
+    start, entities = _prolog(body)
+    body = body[start:].replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    if _MARKUP.search(body):
+        body = _MARKUP.sub(partial(_as_text, entities.keys()), body)
+    tags = Counter(_TAG.findall(body))
+    if tags[_OPENING] != tags[_CLOSING]:
+        raise ValueError("it ends before all of its elements are closed")
+    declarations = b"".join(
+        b'<!ENTITY %s "%s">' % (name.encode(), _escaped(text.encode()))
+        for name, text in entities.items()
+    )
+    return b"<!DOCTYPE rdf:RDF [%s]>%s" % (declarations, body) if declarations else body
+
+
+def _prolog(body: bytes) -> tuple[int, dict[str, str]]:
+    """Return the position of the first tag, and the entities that are declared before it.
+
+    Internal entities with a plain text, as used for namespaces, are harmless. Expanding others may never
+    end, so they are refused.
+    """
+    parser = expat.ParserCreate(_UTF_8)
+    tags: list[int] = []
+    entities: dict[str, str] = {}
+
+    def declared(name: str, is_parameter: bool, value: str | None, *external: str | None) -> None:
+        if is_parameter or value is None:
+            raise ValueError("it declares an external or parameter entity")
+        if "&" in value:
+            raise ValueError("it declares an entity that names another one")
+        entities.setdefault(name, value)
+
+    parser.EntityDeclHandler = declared
+    parser.StartElementHandler = lambda *_: tags.append(parser.CurrentByteIndex)
+    try:
+        start, size = 0, _PIECE
+        while start < len(body):
+            parser.Parse(body[start : start + size], False)
+            if tags:
+                return tags[0], entities
+            # Some versions of expat begin anew at the start of an unfinished tag.
+            start, size = start + size, 2 * size
+        parser.Parse(b"", True)
+    except expat.ExpatError as error:
+        if not tags:
+            raise ValueError(expat.errors.messages[error.code]) from error
+    return tags[0], entities
+
+
+def _as_text(declared: Collection[str], markup: re.Match[bytes]) -> bytes:
+    """Return a piece of markup as plain text; nothing for a comment or an instruction."""
+    whole = markup[0]
+    if whole.startswith(b"&"):
+        # Many tools write HTML's entities without declaring them.
+        name = markup[2].decode()
+        is_html = name in name2codepoint and name not in _OF_XML and name not in declared
+        return chr(name2codepoint[name]).encode() if is_html else whole
+    if markup[1] is not None:
+        return _escaped(markup[1]) if whole.endswith(b"]]>") else whole
+    return b"" if whole.endswith((b"-->", b"?>")) else whole
+
+
+def _escaped(text: bytes) -> bytes:
+    for character, reference in _ESCAPES:
+        text = text.replace(character, reference)
+    return text
+
+
+# Language tags
+
+_LANGUAGE = re.compile("(?:[a-z]{2,8}|[ix](?=-))(?:-[a-z0-9]{1,8})*")
+_TEXT_WITH_TAG = re.compile(
+    rb"""<[^<>"\s]*>|\#[^\n]*|(
+        "{3}[^"\\]*(?:(?:\\.?|"(?!""))[^"\\]*)*(?:"{3}|\Z)
+        | '{3}[^'\\]*(?:(?:\\.?|'(?!''))[^'\\]*)*(?:'{3}|\Z)
+        | "[^"\\\n]*(?:\\.?[^"\\\n]*)*(?:"|(?=\n)|\Z)
+        | '[^'\\\n]*(?:\\.?[^'\\\n]*)*(?:'|(?=\n)|\Z)
+    )(?:@([^\s"'<>()\[\]{},;.]*))?""",
+    re.DOTALL | re.VERBOSE,
+)
+"""An IRI, a comment, or a text and its language tag, in Turtle and its relatives."""
+
+
+def language_tag(text: str) -> str:
+    """Return a language tag in lower case, with hyphens; "" if it has not the form of BCP 47."""
+    tag = text.strip().replace("_", "-").lower()
+    return tag if _LANGUAGE.fullmatch(tag) else ""
+
+
+def with_language_tags(body: bytes) -> bytes:
+    """Return a document in Turtle, N3, TriG, N-Triples or N-Quads with its malformed language tags mended."""
+    return _TEXT_WITH_TAG.sub(_with_tag, body)
+
+
+def _with_tag(token: re.Match[bytes]) -> bytes:
+    text, found = token[1], token[2]
+    if text is None or found is None:
+        return token[0]
+    tag = language_tag(found.decode("utf-8", "replace")).encode()
+    if tag and tag == found.lower():
+        return token[0]
+    return b"%s@%s" % (text, tag) if tag else text
+
+
+# What a document is, whatever its server says
+
+_NOT_ELEMENTS = re.compile(rb"<!--.*?(?:-->|\Z)|<\?.*?(?:\?>|\Z)", re.DOTALL)
+_FIRST_ELEMENT = re.compile(rb"[^<]*(?:<![^<]*)*<(?:[\w.-]+:)?RDF[\s>]")
+_TURTLE = re.compile(
+    rb"(?:\s|\#[^\n]*\n)*(?:@(?:prefix|base)\s|(?i:prefix\s+[\w.-]*:\s*<|base\s+<)"
+    rb"|(?:<[a-zA-Z][\w+.-]*:[^<>\s]*>|_:\w+)\s*(?:<\w|a\s))"
+)
+_LOOKED_AT = 64 * 1024
+
+
+def kind_by_content(body: bytes) -> str | None:
+    """Return the media type of a document that looks like RDF/XML, JSON-LD or Turtle."""
+    # Without zeros, ASCII in UTF-16 is ASCII.
+    start = body[:_LOOKED_AT].replace(b"\0", b"").lstrip(b"\xef\xbb\xbf\xfe\xff").lstrip()
+    if start.startswith((b"{", b"[")) and b'"@' in start:
+        return "application/ld+json"
+    if _TURTLE.match(start):
+        return "text/turtle"
+    return "application/rdf+xml" if _FIRST_ELEMENT.match(_NOT_ELEMENTS.sub(b"", start)) else None

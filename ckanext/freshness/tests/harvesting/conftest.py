@@ -18,8 +18,8 @@ from ckan.tests.helpers import call_action
 
 from ckanext.activity.model import Activity
 from ckanext.freshness.ckan_adapter.core import model
-from ckanext.freshness.harvesting.fdp import source_crawl
 from ckanext.freshness.harvesting.messages import with_code
+from ckanext.freshness.harvesting.rdf import parsing
 from ckanext.freshness.harvesting.rdf.parsing import RdfParser
 from ckanext.freshness.tests.harvesting.fdp.parsed import InProcessParser
 from ckanext.freshness.tests.harvesting.multilingual import MultilingualPlugin
@@ -309,10 +309,10 @@ def schema(
 def clean_queues(monkeypatch: pytest.MonkeyPatch) -> None:
     """Empty the harvest queues, and parse documents in this process: to start one for each job takes longer."""
     queue.purge_queues()
-    monkeypatch.setattr(source_crawl, "RdfParser", InProcessParser)
+    monkeypatch.setattr(parsing, "RdfParser", InProcessParser)
 
 
 @pytest.fixture
 def sandbox(clean_queues: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Parse documents in a process of the sandbox, as a site does."""
-    monkeypatch.setattr(source_crawl, "RdfParser", RdfParser)
+    monkeypatch.setattr(parsing, "RdfParser", RdfParser)

@@ -27,9 +27,9 @@ pytestmark = pytest.mark.usefixtures("clean_site")
 def a_day_passes() -> None:
     """Make everything that a job keeps about distributions a day older."""
     extra = harvest_model.HarvestObjectExtra
-    for row in model.Session.query(extra).filter_by(key="distributions"):
+    for row in model.Session.query(extra).filter_by(key="memory"):
         remembered = json.loads(row.value)
-        for one in remembered.values():
+        for one in remembered["distributions"].values():
             since = datetime.fromisoformat(one["since"]) - timedelta(hours=24)
             one["since"] = since.isoformat()
         row.value = json.dumps(remembered)
@@ -154,20 +154,3 @@ def test_a_server_whose_containers_have_merged() -> None:
             names = [] if url == without else [f"CSV of {part}", f"JSON of {part}"]
             assert [one["name"] for one in dataset["resources"]] == names
         assert harvest.run().stats["not modified"] == 12
-
-
-def test_a_distribution_that_moves_to_another_dataset(fdp: FdpServer) -> None:
-    """The crawl reports the target dataset twice. It is written once."""
-    catalog = fdp.add_catalog()
-    new = fdp.add_dataset(catalog, "1", distributions=0)
-    old = fdp.add_dataset(catalog, "2", distributions=1)
-    harvest = add_source(fdp.source_url)
-    harvest.run()
-    fdp.move(child(old, 0), new)
-    job = harvest.run()
-    assert quiet(job)
-    assert job.stats == {"added": 0, "updated": 2, "not modified": 0, "errored": 0, "deleted": 0}
-    assert list(ids(harvest, fdp, new)) == ["File 1"]
-    assert list(ids(harvest, fdp, old)) == []
-    job = harvest.run()
-    assert job.stats == {"added": 0, "updated": 0, "not modified": 2, "errored": 0, "deleted": 0}

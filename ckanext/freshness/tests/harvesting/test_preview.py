@@ -125,7 +125,7 @@ def catalog_gone(fdp: FdpServer) -> None:
         (root_away, {"kept": 4, "unreadable": 4, "errors": 1}),
         (one_record_away, {"deleted": 1, "unchanged": 2, "failed": 1, "kept": 1, "unreadable": 1}),
         (malformed, {"unchanged": 3, "failed": 1, "kept": 1, "unreadable": 1}),
-        (withdrawn, {"unchanged": 3, "deleted": 1}),
+        (withdrawn, {"unchanged": 3, "failed": 1, "kept": 1, "unreadable": 1}),
         (walled, {"unchanged": 1, "failed": 3, "kept": 3, "unreadable": 3}),
         (all_gone, {"held": 4}),
         (catalog_gone, {"held": 4}),
@@ -232,7 +232,7 @@ def test_released_deletions_are_announced_as_deletions(fdp: FdpServer) -> None:
 
 
 def test_time_counts(fdp: FdpServer) -> None:
-    """A record that answers 403, without a page that leaves it out, is deleted a day after the first job."""
+    """A record that answers 403 is deleted a day after the first job."""
     fdp.layout.pages = False
     filled(fdp)
     harvest = add_source(fdp.source_url)

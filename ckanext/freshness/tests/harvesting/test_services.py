@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-from datetime import datetime, timedelta
 from typing import Any
 
 import ckan.plugins.toolkit as tk
 import pytest
 
-from ckanext.freshness.ckan_adapter.core import model
-from ckanext.freshness.model import HarvestDocument
 from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source, extras
 from ckanext.freshness.tests.servers.base import Answer
 from ckanext.freshness.tests.servers.faults import Body, Status, html
@@ -34,15 +31,6 @@ def services(harvest: Harvest) -> list[dict[str, Any]]:
     ]
     read: list[dict[str, Any]] = json.loads(found)
     return read
-
-
-def a_day_passes(url: str) -> None:
-    """Make the facts kept about a service a day older."""
-    row = model.Session.query(HarvestDocument).filter_by(url=url).one()
-    *document, since = row.outline
-    earlier = datetime.fromisoformat(since) - timedelta(hours=24)
-    row.outline = [*document, earlier.isoformat()]
-    model.Session.commit()
 
 
 @pytest.mark.parametrize("pages", [True, False])
@@ -70,23 +58,10 @@ def test_a_service_with_a_document_of_its_own(pages: bool, monkeypatch: pytest.M
         assert harvest.run().stats["updated"] == 0
         assert server.count(path) == 2, "unchanged records see whether their services have changed"
 
-        for fault in (html(), html("text/turtle"), Status(503)):
+        for fault in (html(), html("text/turtle"), Status(503), Status(404)):
             server.faults[path] = fault
             assert harvest.run().stats["updated"] == 0
             assert services(harvest) == [service]
-
-        server.faults[path] = Status(404)
-        assert harvest.run().stats["updated"] == 0
-        a_day_passes(url)
-        job = harvest.run()
-        assert job.stats["updated"] == 1
-        assert services(harvest) == [{"uri": url}]
-        told = [one.extras.get("warnings", "") for one in harvest.objects(job).values()]
-        assert any(f"service {url}: it answers 404; only its URL is kept" in one for one in told)
-
-        del server.faults[path]
-        assert harvest.run().stats["updated"] == 1
-        assert services(harvest) == [service]
 
 
 TURTLE = {"Content-Type": "text/turtle"}

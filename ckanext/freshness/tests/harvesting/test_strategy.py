@@ -22,14 +22,13 @@ from ckanext.freshness.harvesting.strategy import (
     ResourceFate,
     catalog_of,
     classify,
-    datasets_of,
     deletions,
     fate_of_distribution,
-    fate_of_service,
     must_ask,
 )
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)
+A_DAY_AGO = NOW - timedelta(days=1)
 LIMITS = BrakeLimits()
 ROOT = "https://fdp.example.org"
 A, B = f"{ROOT}/catalog/a", f"{ROOT}/catalog/b"
@@ -129,30 +128,6 @@ def test_a_records_catalog(
     assert catalog_of(found, current, containers) == catalog
 
 
-@pytest.mark.parametrize(
-    ("part_of", "named_by", "owners"),
-    [
-        ([], [], ""),
-        ([], ["1"], "1"),
-        ([], ["1", "2"], "12"),
-        (["1"], [], "1"),
-        (["1"], ["1"], "1"),
-        (["1"], ["2", "3"], "1"),
-        (["1", "2"], ["3"], "12"),
-        # A catalog, a dataset of another server, or a deleted dataset decides nothing.
-        (["foreign"], [], ""),
-        (["foreign"], ["1", "2"], "12"),
-        (["foreign", "3"], ["1"], "3"),
-    ],
-)
-def test_a_distributions_datasets(part_of: list[str], named_by: list[str], owners: str) -> None:
-    found = datasets_of(map(dataset, part_of), map(dataset, named_by), DATASETS.get)
-    assert found == set(map(dataset, owners))
-
-
-DATASETS = {dataset(name): dataset(name) for name in "123"}
-
-
 HOUR = timedelta(hours=1)
 DISTRIBUTIONS = [
     # listed, outcome, hours since the first refusal, whether its resource stays, hours to remember
@@ -183,8 +158,6 @@ def test_the_resource_of_a_distribution_that_cannot_be_read(
     before = None if hours is None else NOW - hours * HOUR
     fate = fate_of_distribution(listed=listed, outcome=outcome, since=before, now=NOW)
     assert fate == ResourceFate(stays, None if since is None else NOW - since * HOUR)
-    if listed and outcome is not None:
-        assert fate_of_service(outcome=outcome, since=before, now=NOW) == fate
 
 
 OUTCOMES = st.sampled_from([None, *ReadOutcome])
@@ -238,9 +211,6 @@ FATES = [
     ("listed, failed", seen(1, ReadOutcome.FAILED, A), (), False),
     ("listed, malformed", seen(1, ReadOutcome.MALFORMED, A), (), False),
     ("listed, forbidden for the first time", seen(1, ReadOutcome.FORBIDDEN, A), (), False),
-    ("forbidden, pages leave it out", seen(1, ReadOutcome.FORBIDDEN, A, left_out=True), (), True),
-    ("failed, pages leave it out", seen(1, ReadOutcome.FAILED, A, left_out=True), (), False),
-    ("malformed, pages leave it out", seen(1, ReadOutcome.MALFORMED, A, left_out=True), (), False),
 ]
 
 
@@ -250,7 +220,7 @@ FATES = [
 def test_an_error_is_never_an_absence(
     case: str, found: SeenRecord | None, unreadable: tuple[str, ...], gone: bool
 ) -> None:
-    current = [known(1, in_pages=True), *OTHERS]
+    current = [known(1), *OTHERS]
     outcome = decide(current, [*HERE, *([found] if found else [])], unreadable)
     assert deleted(outcome) == ({"1"} if gone else set())
     assert outcome.brake is None
@@ -329,31 +299,9 @@ def test_a_failure_is_no_second_refusal(outcome: ReadOutcome) -> None:
 def test_a_record_whose_url_is_unsure_goes_only_if_a_container_lists_it(
     found: SeenRecord | None, gone: bool
 ) -> None:
-    a_day_ago = NOW - timedelta(days=1)
-    current = [known(1, recognised=False, forbidden_since=a_day_ago), *OTHERS]
+    current = [known(1, recognised=False, forbidden_since=A_DAY_AGO), *OTHERS]
     decided = decide(current, [*HERE, *([found] if found else [])])
     assert deleted(decided) == ({"1"} if gone else set())
-
-
-@pytest.mark.parametrize(
-    ("in_pages", "left_out", "hours", "gone"),
-    [
-        (True, True, None, True),
-        (True, False, None, False),
-        # Pages of datasets never contain a series: its absence from them proves nothing.
-        (False, True, None, False),
-        (False, True, 23, False),
-        (False, True, 24, True),
-        (False, False, 24, True),
-    ],
-)
-def test_pages_prove_only_the_absence_of_what_they_had(
-    in_pages: bool, left_out: bool, hours: int | None, gone: bool
-) -> None:
-    since = None if hours is None else NOW - hours * HOUR
-    current = [known(1, in_pages=in_pages, forbidden_since=since), *OTHERS]
-    found = seen(1, ReadOutcome.FORBIDDEN, A, left_out=left_out)
-    assert deleted(decide(current, [*HERE, found])) == ({"1"} if gone else set())
 
 
 @pytest.mark.parametrize(
@@ -361,31 +309,30 @@ def test_pages_prove_only_the_absence_of_what_they_had(
     [(1, 1, False), (2, 1, True), (2, 2, False), (3, 2, True), (1, 0, True)],
 )
 def test_a_wall_is_no_withdrawal(forbidden: int, readable: int, wall: bool) -> None:
-    current = [known(number, in_pages=True) for number in range(forbidden + readable)]
+    current = [known(number, forbidden_since=A_DAY_AGO) for number in range(forbidden + readable)]
     found = [
-        seen(number, ReadOutcome.FORBIDDEN, A, left_out=True) for number in range(forbidden)
-    ] + present(*range(forbidden, forbidden + readable))
+        *(seen(number, ReadOutcome.FORBIDDEN, A) for number in range(forbidden)),
+        *present(*range(forbidden, forbidden + readable)),
+    ]
     current += [known(number, B) for number in range(100, 140)]
     outcome = decide(current, [*found, *present(*range(100, 140), catalog=B)])
     assert len(outcome.delete) == (0 if wall else forbidden)
 
 
 def test_drafts_that_never_were_ours_say_nothing_of_a_wall() -> None:
-    drafts = [
-        seen(f"draft{number}", ReadOutcome.FORBIDDEN, A, left_out=True) for number in range(9)
-    ]
-    current = [known(1, in_pages=True), known(2), known(3)]
-    found = [seen(1, ReadOutcome.FORBIDDEN, A, left_out=True), *present(2, 3), *drafts]
+    drafts = [seen(f"draft{number}", ReadOutcome.FORBIDDEN, A) for number in range(9)]
+    current = [known(1, forbidden_since=A_DAY_AGO), known(2), known(3)]
+    found = [seen(1, ReadOutcome.FORBIDDEN, A), *present(2, 3), *drafts]
     assert deleted(decide(current, found)) == {"1"}
 
 
 def test_new_readable_records_count_against_a_wall() -> None:
     found = [
-        seen(1, ReadOutcome.FORBIDDEN, A, left_out=True),
+        seen(1, ReadOutcome.FORBIDDEN, A),
         *present(*range(10, 15)),
         *present(2, 3, catalog=B),
     ]
-    current = [known(1, in_pages=True), known(2, B), known(3, B)]
+    current = [known(1, forbidden_since=A_DAY_AGO), known(2, B), known(3, B)]
     assert deleted(decide(current, found)) == {"1"}
 
 

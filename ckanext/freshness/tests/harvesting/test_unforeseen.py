@@ -34,11 +34,7 @@ PARTS = 8
 
 CALLED_BY_OTHERS = (
     *("harvesters:_Harvester.", "ckan_adapter.harvest:_", "harvesting.stages:gather"),
-    *(
-        "harvesting.stages:fetch",
-        "harvesting.stages:import_",
-        "harvesting.fdp.task_group:TaskGroup._ended",
-    ),
+    *("harvesting.stages:fetch", "harvesting.stages:import_"),
     *(
         "logic.hooks:",
         "harvesting.object_states:resume",
@@ -50,8 +46,8 @@ line of an import call them."""
 
 EACH_FUNCTION = (
     *("ckan_adapter.harvest", "ckan_adapter.database", "ckan_adapter.packages"),
-    *("harvesting.document_memory", "harvesting.job_report", "harvesting.fdp.crawl"),
-    *("harvesting.fdp.source_crawl", "harvesting.fdp.task_group", "harvesting.holds"),
+    *("harvesting.source_memory", "harvesting.job_report", "harvesting.fdp.crawl"),
+    *("harvesting.fdp.source_type", "harvesting.holds"),
     *("harvesting.known_records", "harvesting.object_states"),
     *(
         "harvesting.object_writer",

@@ -66,7 +66,7 @@ def test_only_the_details_of_an_unknown_error_name_its_url() -> None:
 def test_each_reason_of_a_deletion_has_a_sentence() -> None:
     """The reasons that the strategy gives, whatever happens to a record."""
     catalog = "https://fdp.example.org/catalog/1"
-    known = KnownRecord(URL, f"catalog={catalog};dataset={URL}", catalog, in_pages=True)
+    known = KnownRecord(URL, f"catalog={catalog};dataset={URL}", catalog)
     long_ago = KnownRecord(URL, known.guid, catalog, forbidden_since=NOW - timedelta(days=2))
     foreign = KnownRecord("x", "x", recognised=False)
     listed = SeenRecord(URL, ReadOutcome.FORBIDDEN, (catalog,))
@@ -77,7 +77,6 @@ def test_each_reason_of_a_deletion_has_a_sentence() -> None:
         (known, SeenRecord(URL, ReadOutcome.GONE), {}),
         (known, SeenRecord(URL, ReadOutcome.FAILED, (catalog,)), {}),
         (known, listed, {}),
-        (known, SeenRecord(URL, ReadOutcome.FORBIDDEN, (catalog,), left_out=True), {}),
         (long_ago, listed, {}),
         (known, None, {catalog: "it answers 503"}),
         (known, None, {"https://fdp.example.org/catalog/2": "it answers 503"}),

@@ -87,8 +87,6 @@ class Record:
     touched: str
     children: dict[Kind, list[Record | str]] = dataclasses.field(default_factory=dict)
     state: State = State.PUBLISHED
-    unlinked: list[Record] = dataclasses.field(default_factory=list)
-    """Children that its page endpoints have and its own document does not list."""
     broken: Breakage | None = None
     broken_in_pages: bool = False
     named_graph: bool = False
@@ -295,11 +293,6 @@ class FdpModel:
             if record in children:
                 parent.children[kind] = [child for child in children if child != record]
                 self._touch(parent)
-
-    def list_only_in_pages(self, record: Record, parent: Record) -> None:
-        """Leave a child out of its parent's document; the page endpoint still has it."""
-        parent.unlinked.append(record)
-        self._touch(parent)
 
     def break_turtle(
         self,

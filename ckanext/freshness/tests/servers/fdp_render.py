@@ -170,12 +170,7 @@ class Renderer:
         """The page of a record's own document; None if it has no pages."""
         if self.layout.paging is None or record.kind not in CONTAINERS:
             return None
-        listed = [
-            child
-            for kind in _LEVELS[record.kind].children
-            for child in record.listing(kind)
-            if child not in record.unlinked
-        ]
+        listed = [child for kind in _LEVELS[record.kind].children for child in record.listing(kind)]
         if self.layout.newest_first:
             listed.sort(key=lambda child: "" if isinstance(child, str) else child.touched)
             listed.reverse()
@@ -316,7 +311,7 @@ class Renderer:
         return turtle.SEPARATOR.join(
             turtle.iri(child) if isinstance(child, str) else f"<{self.iri(child)}>"
             for child in record.listing(kind)
-            if child not in record.unlinked and (page is None or child in page.children)
+            if page is None or child in page.children
         )
 
     def _relation(self, parent: Kind, child: Kind) -> str:

@@ -14,18 +14,18 @@ from typing import Any
 import pytest
 
 from ckanext.freshness.harvesting.fdp.crawl import Crawl
-from ckanext.freshness.harvesting.fdp.listing import CrawlOptions
+from ckanext.freshness.harvesting.fdp.reader import CrawlOptions
 from ckanext.freshness.harvesting.rdf.mapping import map_catalog, map_dataset
 from ckanext.freshness.harvesting.rdf.parsing import RdfParser
 from ckanext.freshness.harvesting.record import (
     Containers,
-    Contents,
     CurrentRecords,
     KnownRecord,
     Sighting,
     Sink,
     loose_spelling,
 )
+from ckanext.freshness.harvesting.record import Record as Contents
 from ckanext.freshness.harvesting.source_config import SourceConfig
 from ckanext.freshness.harvesting.sources import CrawlEnd
 from ckanext.freshness.harvesting.strategy import (
@@ -61,8 +61,7 @@ class Memory:
     :ivar recalled: URLs whose document was not parsed again
     """
 
-    def __init__(self, objects: Mapping[str, dict[str, Any]]) -> None:
-        self.objects = objects
+    def __init__(self) -> None:
         self.rows: dict[str, tuple[str, str]] = {}
         self.recalled: set[str] = set()
         self._visited: set[str] = set()
@@ -81,9 +80,6 @@ class Memory:
     def remember(self, url: str, digest: str, outline: str) -> None:
         self._visited.add(url)
         self.rows[url] = digest, outline
-
-    def resources_of(self, object_id: str) -> dict[str, dict[str, Any]]:
-        return {one["uri"]: one for one in self.objects[object_id]["resources"]}
 
     def finish(self, *, forget_others: bool) -> None:
         if forget_others:
@@ -123,9 +119,6 @@ class Job:
 
     def change(self, change: RecordChange) -> None:
         self.changes[change.kind, change.url] = change
-
-    def withdraw(self, kind: RecordClass, url: str) -> None:
-        del self.changes[kind, url]
 
     def failed(self, url: str, guid: str, error: str) -> None:
         self.record_errors[url] = error
@@ -200,7 +193,7 @@ class Site:
         self.options = options
         self.packages: dict[str, Package] = {}
         self.objects: dict[str, dict[str, Any]] = {}
-        self.memory = Memory(self.objects)
+        self.memory = Memory()
         self.known: dict[str, KnownRecord] = {}
         self.held: dict[str, bool] = {}
         self._earlier: dict[str, int] = {}
@@ -211,7 +204,7 @@ class Site:
         site = copy.copy(self)
         for name in ("packages", "objects", "known", "held", "_earlier"):
             setattr(site, name, dict(getattr(self, name)))
-        site.memory = Memory(site.objects)
+        site.memory = Memory()
         site.memory.rows = dict(self.memory.rows)
         return site
 
@@ -243,7 +236,7 @@ class Site:
             source_type,
             source,
             memory,
-            CurrentRecords(self.known.values()),
+            CurrentRecords(self.known.values(), resources_of=self._resources_of),
             job,
             now=now,
             limits=self.brake,
@@ -254,11 +247,7 @@ class Site:
         for change in job.changes.values():
             if change.kind is RecordClass.UNCHANGED and change.known and change.sighting:
                 self.known[change.known.url] = dataclasses.replace(
-                    change.known,
-                    fingerprint=change.sighting.fingerprint,
-                    in_pages=change.sighting.in_pages,
-                    only_in_pages=change.sighting.only_in_pages,
-                    distributions=change.sighting.distributions,
+                    change.known, memory=change.sighting.memory
                 )
         for known in job.answering:
             self.known[known.url] = dataclasses.replace(self.known[known.url], forbidden_since=None)
@@ -276,6 +265,9 @@ class Site:
         }
         self.memory.finish(forget_others=job.survey.read_whole)
         return job
+
+    def _resources_of(self, known: KnownRecord) -> list[dict[str, Any]]:
+        return list(self.objects[known.object_id or ""]["resources"])
 
     def release(self) -> None:
         """Approve all held deletions."""
@@ -309,13 +301,10 @@ class Site:
             guid=change.guid,
             catalog_url=change.catalog_url,
             content_hash=sighting.seen.content_hash,
-            fingerprint=sighting.fingerprint,
             object_id=object_id,
             package_id=str(package_id),
             subject=sighting.subject,
-            distributions=sighting.distributions,
-            in_pages=sighting.in_pages,
-            only_in_pages=sighting.only_in_pages,
+            memory=sighting.memory,
         )
 
     def _package_of(self, change: RecordChange) -> int:

@@ -18,7 +18,7 @@ from rdflib.term import Node
 
 from ckanext.freshness.dates import iso_date
 from ckanext.freshness.harvesting.legal_values import split_keywords
-from ckanext.freshness.harvesting.rdf import geometry, mapping_tables
+from ckanext.freshness.harvesting.rdf import graph_values, mapping_tables
 from ckanext.freshness.harvesting.rdf.graph_values import MappingRow, Nested
 from ckanext.freshness.harvesting.rdf.mapping import file_format, map_catalog, map_dataset
 from ckanext.freshness.harvesting.rdf.parsing import DCAT, LDP, SPDX, short
@@ -321,7 +321,7 @@ def _forms(node: Node) -> set[str]:
     found = file_format([text], [])
     forms |= {one for one in (iso_date(text), found.format, found.mimetype) if one}
     if isinstance(node, Literal):
-        forms.add(geometry.geojson(text) or text)
+        forms.add(graph_values.geojson(text) or text)
         if text[:1].isdigit():
             forms |= set(text.split("/"))  # a period in one text
             with contextlib.suppress(ValueError):

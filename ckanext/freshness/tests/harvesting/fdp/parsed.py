@@ -17,11 +17,10 @@ def parse(body: bytes, content_type: str | None, url: str) -> Graph:
 
     :raises DocumentError: it cannot be understood
     """
-    kind = rdf.kind_of(body, content_type)
-    asked = rdf.request(body, kind, rdf.charset(content_type), url)
     try:
-        return rdf.graph_of(triples.read(asked))
+        return rdf.graph_of(triples.read(rdf.request(body, content_type, url)))
     except Unopened as error:
+        kind = rdf.media_type(content_type) or "answer"
         raise DocumentError(with_code(f"the {kind} {brief(error)}", error.facts)) from error
 
 

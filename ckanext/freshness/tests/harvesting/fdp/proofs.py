@@ -179,15 +179,6 @@ class Evidence:
             )
         )
 
-    def pages_leave_out(self, dataset: str) -> bool:
-        """Return whether page endpoints were read whole and did not have a dataset.
-
-        They are those of all containers that list it and could be read.
-        """
-        listing = [one for one in self.moments[-1].listing(dataset) if one.targets <= self._well]
-        is_left_out = any(dataset not in moment.readable for moment in self.moments)
-        return is_left_out and bool(listing) and all(map(self._were_pages_read, listing))
-
     def is_listed(self, dataset: str) -> bool:
         """Return whether a container that could be read lists a dataset, at every moment of the job."""
         return all(
@@ -252,6 +243,4 @@ def proof(
     neighbours = [one for one, its_catalog in known.items() if its_catalog == catalog]
     if len(evidence.refused(neighbours)) * 2 > len(neighbours):
         return None
-    if refusals.last_long(dataset, now):
-        return "it has been refused for a day"
-    return "pages leave it out" if evidence.pages_leave_out(dataset) else None
+    return "it has been refused for a day" if refusals.last_long(dataset, now) else None

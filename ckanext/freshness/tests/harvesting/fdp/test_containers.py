@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 
@@ -11,7 +10,6 @@ from ckanext.freshness.harvesting.record import guid_of
 from ckanext.freshness.harvesting.strategy import RecordClass
 from ckanext.freshness.tests.harvesting.fdp.crawling import (
     DAY,
-    LIMITS,
     NOW,
     Site,
     unchanged,
@@ -283,22 +281,6 @@ def test_the_pages_of_a_list(fdp: FdpServer, case: str) -> None:
     assert bool(job.container_errors) is not proved
 
 
-def test_a_distribution_stays_with_its_owner_while_a_catalog_fails(fdp: FdpServer) -> None:
-    """The other dataset that lists it does not get it."""
-    first, second = fdp.add_catalog(), fdp.add_catalog()
-    owner, other = fdp.add_dataset(first), fdp.add_dataset(second)
-    (shared, *_) = owner.children[Kind.DISTRIBUTION]
-    fdp.list_also(shared, other)
-    site = Site(fdp)
-    site.job()
-    before = {url: package.resources for url, package in site.packages.items()}
-    fdp.faults[first.path] = faults.Status(503)
-    assert site.job().of(RecordClass.CHANGED) == set()
-    fdp.faults.clear()
-    unchanged(site)
-    assert {url: package.resources for url, package in site.packages.items()} == before
-
-
 def test_an_explicit_empty_list_is_a_proof(fdp: FdpServer) -> None:
     fdp.layout.pages = False
     first, second = fdp.add_catalog(), fdp.add_catalog()
@@ -469,64 +451,6 @@ def test_drafts_that_a_token_makes_readable_are_not_harvested(fdp: FdpServer) ->
 
 
 # Pages
-
-
-def test_pages_grow_on_a_server_that_takes_long_for_each(fdp: FdpServer) -> None:
-    record = fdp.add_catalog()
-    count = 1000
-    for number in range(count):
-        fdp.add_dataset(record, str(number), distributions=0)
-    asked = []
-
-    def answer(request: Request) -> Answer:
-        if "/page/dataset" in request.path:
-            asked.append(request.query)
-        return healthy(request)
-
-    healthy, fdp.answer = fdp.answer, answer  # type: ignore[method-assign]
-    fdp.faults[f"{record.path}/page/dataset"] = faults.Delay(0.6)
-    job = Site(fdp, limits=replace(LIMITS, max_bytes=2**24)).job()
-    assert job.errors == job.survey.source_warnings == []
-    assert len(job.of(RecordClass.NEW)) == count
-    sizes = [int(query.partition("size=")[2]) for query in asked]
-    assert sizes == [50, 50, 100, 200, 400, 800]
-
-
-def test_pages_shrink_that_are_too_large(fdp: FdpServer) -> None:
-    record = fdp.add_catalog()
-    datasets = [fdp.add_dataset(record, str(number), distributions=0) for number in range(60)]
-    asked = []
-    healthy = fdp.answer
-
-    def answer(request: Request) -> Answer:
-        if "/page/dataset" in request.path:
-            asked.append(request.query)
-        return healthy(request)
-
-    fdp.answer = answer  # type: ignore[method-assign]
-    job = Site(fdp, limits=replace(LIMITS, max_bytes=2**16)).job()
-    assert job.errors == job.survey.source_warnings == []
-    assert job.of(RecordClass.NEW) == urls(fdp, *datasets)
-    assert asked == ["page=0&size=50", *(f"page={n}&size=25" for n in range(3))]
-
-
-def test_pages_that_the_server_no_longer_has(fdp: FdpServer) -> None:
-    """They matter only to records that nothing else listed."""
-    record = fdp.add_catalog()
-    datasets = [fdp.add_dataset(record) for _ in range(6)]
-    fdp.list_only_in_pages(datasets[0], record)
-    site = Site(fdp)
-    site.job()
-    fdp.layout.pages = False
-    fdp.unlist(datasets[1], record)
-    for day in range(3):
-        job = site.job(NOW + day * DAY)
-        assert job.of(RecordClass.DELETED) == set()
-        (warning,) = job.survey.source_warnings
-        assert "it answers 404; records that no other list has are kept" in warning
-    fdp.vanish(datasets[0])
-    assert site.job().of(RecordClass.DELETED) == urls(fdp, datasets[0])
-    assert site.job().of(RecordClass.DELETED) == urls(fdp, datasets[1])
 
 
 def test_one_record_makes_the_pages_fail(fdp: FdpServer) -> None:

@@ -7,15 +7,11 @@ import json
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from ckanext.freshness.harvesting.fdp.listing import DatasetListing
-from ckanext.freshness.harvesting.fdp.task_group import TaskGroup
+from ckanext.freshness.harvesting.fdp.containers import DatasetListing
+from ckanext.freshness.harvesting.fdp.reader import for_each
 from ckanext.freshness.harvesting.strategy import RecordClass
 from ckanext.freshness.tests.harvesting.fdp.crawling import (
-    DAY,
-    NOW,
     Site,
     catalogs_too,
     unchanged,
@@ -175,60 +171,6 @@ def test_catalogs_as_records(fdp: FdpServer) -> None:
     assert site.job().of(RecordClass.DELETED) == {gone}
 
 
-# Random faults
-
-_FAULTS: list[Callable[[], faults.Fault]] = [
-    lambda: faults.Status(500),
-    lambda: faults.Status(404),
-    lambda: faults.Status(403),
-    lambda: faults.Cut(0.3),
-    lambda: faults.Cut(0.7),
-    lambda: faults.Truncate(),
-    lambda: faults.html(),
-    lambda: faults.empty(),
-    lambda: faults.Redirect("/"),
-    lambda: faults.Body(b"<http://a> <http://b> <http://c> ."),
-]
-
-
-@settings(max_examples=25, deadline=None)
-@given(
-    st.lists(st.tuples(st.integers(0, 200), st.sampled_from(_FAULTS)), min_size=1, max_size=6),
-    st.booleans(),
-    st.integers(0, 7),
-)
-def test_whatever_fails_wherever_nothing_is_lost(
-    chosen: list[tuple[int, Callable[[], faults.Fault]]], pages: bool, removed: int
-) -> None:
-    """Only a record that is gone is deleted. Afterwards the site equals the server."""
-    with FdpServer() as server:
-        server.layout.pages = pages
-        server.layout.max_page_size = 3
-        catalogs = [server.add_catalog(str(n)) for n in range(2)]
-        for n in range(8):
-            server.add_dataset(catalogs[n % 2], str(n), distributions=1)
-        site = Site(server)
-        site.job()
-        targets = sorted({request.target for request in server.requests})
-        ids = site.ids()
-        gone = server.datasets[removed]
-        expected = {server.iri_of(gone)}
-        server.remove(gone)
-        for index, fault in chosen:
-            target = targets[index % len(targets)]
-            server.faults[target] = one = fault()
-            if isinstance(one, faults.Status) and one.code == 404:
-                expected.add(f"{server.url}{target}")
-        job = site.job()
-        assert job.of(RecordClass.DELETED) <= expected
-        server.faults.clear()
-        site.job(NOW + DAY)
-        assert set(site.packages) == urls(server, *server.datasets)
-        kept = job.of(RecordClass.DELETED)
-        assert all(site.ids()[url] == ids[url] for url in site.packages if url not in kept)
-        unchanged(site)
-
-
 # Parts
 
 
@@ -255,40 +197,27 @@ def _raise(kind: type[Exception]) -> Callable[..., None]:
     return raising
 
 
-def test_a_task_group() -> None:
+def test_calls_for_each_item() -> None:
     async def main() -> None:
-        tasks = TaskGroup(2)
         under_way: list[int] = []
-        most = 0
         done: list[int] = []
+        most = 0
 
-        async def work(n: int) -> None:
+        async def work(number: int) -> None:
             nonlocal most
-            under_way.append(n)
+            under_way.append(number)
             most = max(most, len(under_way))
             await asyncio.sleep(0)
-            under_way.remove(n)
-            done.append(n)
+            under_way.remove(number)
+            if number == 20:
+                raise LookupError("first")
+            done.append(number)
 
-        for n in range(10):
-            await tasks.start(work(n))
-        await tasks.join()
+        await for_each(2, work, range(10))
         assert (sorted(done), most) == (list(range(10)), 2)
-        await tasks.join()
-
-        async def failing() -> None:
-            raise LookupError("first")
-
-        async def waiting() -> None:
-            await asyncio.Event().wait()
-
-        await tasks.start(waiting())
-        await tasks.start(failing())
         with pytest.raises(LookupError, match="first"):
-            await tasks.join()
-        with pytest.raises(LookupError, match="first"):
-            await tasks.start(work(11))
-        await tasks.cancel()
+            await for_each(2, work, range(20, 30))
+        assert len(done) < 15
         assert len(asyncio.all_tasks()) == 1
 
     asyncio.run(main())
@@ -301,14 +230,13 @@ def test_a_listing() -> None:
     words = "the source lists more than max_records (2) datasets"
     assert listing.containers.unreadable == {"c1": words}
     assert listing.errors == [f"c1: {words}"]
-    assert listing.containers_of("http://x/ä") == ("c1", "c2")
+    assert listing.containers_of("http://x/ä") == {"c1", "c2"}
     assert listing.listed_as("http://x/%c3%a4") == "http://x/ä"
     assert listing.listed_as("http://x/b") == "http://x/b/"
     assert listing.listed_as("http://x/%62") == "http://x/b/"
     assert listing.listed_as("http://x/b%2F") is None
     assert listing.listed_as("nothing") is None
-    assert listing.claim("http://x/ä") and not listing.claim("http://x/ä")
     listing.remove(["http://x/ä", "http://x/never"])
     assert listing.urls() == ["http://x/b/"]
     assert listing.listed_as("http://x/%C3%A4") is None
-    assert "http://x/b/" in listing and len(listing) == 1
+    assert "http://x/b/" in listing

@@ -149,22 +149,20 @@ def test_a_server_that_lists_only_other_urls_loses_nothing(
 
 
 WITHDRAWALS = [
-    # pages, how many of 5 are withdrawn, statuses of the jobs by hours, in which job they are deleted
-    ("left out by the pages", True, 1, {0: 403}, 0),
-    ("left out by the pages, 401", True, 2, {0: 401}, 0),
-    ("left out, but more than half", True, 3, {0: 403, 24: 403, 48: 403}, None),
-    ("no pages, first sight", False, 1, {0: 403}, None),
-    ("no pages, again too soon", False, 1, {0: 403, 23: 403}, None),
-    ("no pages, a day later", False, 1, {0: 403, 23: 403, 24: 403}, 24),
-    ("no pages, a day later, another status", False, 1, {0: 401, 24: 403}, 24),
-    ("no pages, answered in between", False, 1, {0: 403, 12: 200, 24: 403}, None),
-    ("no pages, failed in between", False, 1, {0: 403, 12: 500, 24: 403}, 24),
-    ("no pages, more than half", False, 3, {0: 403, 48: 403}, None),
+    # how many of 5 are withdrawn, statuses of the jobs by hours, in which job they are deleted
+    ("first sight", 1, {0: 403}, None),
+    ("again too soon", 1, {0: 403, 23: 403}, None),
+    ("a day later", 1, {0: 403, 23: 403, 24: 403}, 24),
+    ("a day later, another status", 1, {0: 401, 24: 403}, 24),
+    ("answered in between", 1, {0: 403, 12: 200, 24: 403}, None),
+    ("failed in between", 1, {0: 403, 12: 500, 24: 403}, 24),
+    ("more than half", 3, {0: 403, 48: 403}, None),
 ]
 
 
+@with_and_without_pages
 @pytest.mark.parametrize(
-    ("pages", "count", "jobs", "deleted_in"),
+    ("count", "jobs", "deleted_in"),
     [row[1:] for row in WITHDRAWALS],
     ids=[row[0] for row in WITHDRAWALS],
 )
@@ -184,7 +182,9 @@ def test_withdrawals(
                 fdp.withdraw(dataset, status)
             else:
                 fdp.publish(dataset)
-                fdp.faults = {dataset.path: faults.Status(500)} if status == 500 else {}
+                page = f"{catalog.path}/page/dataset"
+                failing = (dataset.path, page) if status == 500 else ()
+                fdp.faults = dict.fromkeys(failing, faults.Status(500))
         job = site.job(NOW + timedelta(hours=hours))
         fdp.faults = {}
         assert job.of(RecordClass.DELETED) == (
@@ -206,50 +206,6 @@ def test_a_series_that_is_withdrawn(pages: bool, status: int) -> None:
             server.faults[path] = faults.Status(answer)
             job = site.job(NOW + timedelta(hours=hours))
             assert job.of(RecordClass.DELETED) == (set(series) if hours == 25 else set()), hours
-
-
-def test_pages_prove_no_withdrawal_of_what_was_never_seen_in_one(fdp: FdpServer) -> None:
-    """A record that was read by itself because its page failed may be of a kind that pages leave out."""
-    catalog = fdp.add_catalog()
-    withdrawn, *_ = [fdp.add_dataset(catalog) for _ in range(3)]
-    page = f"{catalog.path}/page/dataset?page=0&size=50"
-    fdp.faults[page] = faults.Status(500)
-    site = Site(fdp)
-    site.job()
-    fdp.faults.clear()
-    fdp.withdraw(withdrawn)
-    assert site.job().of(RecordClass.DELETED) == set()
-    fdp.publish(withdrawn)
-    site.job()
-    fdp.faults[page] = faults.Status(500)
-    site.job()  # still known to have been in a page
-    fdp.faults.clear()
-    fdp.withdraw(withdrawn)
-    assert site.job().of(RecordClass.DELETED) == urls(fdp, withdrawn)
-
-
-def test_pages_that_do_not_say_where_they_end_prove_no_withdrawal(fdp: FdpServer) -> None:
-    catalog = fdp.add_catalog()
-    datasets = [fdp.add_dataset(catalog) for _ in range(3)]
-    site = Site(fdp)
-    site.job()
-    withdrawn = datasets[1]
-    fdp.withdraw(withdrawn)
-    without_links(fdp)
-    assert site.job().of(RecordClass.DELETED) == set()
-    assert site.job(NOW + DAY).of(RecordClass.DELETED) == urls(fdp, withdrawn)
-
-
-def test_pages_of_which_one_is_malformed_prove_no_withdrawal(fdp: FdpServer) -> None:
-    catalog = fdp.add_catalog()
-    malformed, withdrawn, _ = [fdp.add_dataset(catalog) for _ in range(3)]
-    site = Site(fdp)
-    site.job()
-    fdp.withdraw(withdrawn)
-    fdp.break_turtle(malformed)
-    assert site.job().of(RecordClass.DELETED) == set()
-    fdp.break_turtle(malformed, None)
-    assert site.job().of(RecordClass.DELETED) == urls(fdp, withdrawn)
 
 
 @with_and_without_pages

@@ -130,29 +130,6 @@ def test_pages_that_spell_a_listed_url_otherwise(fdp: FdpServer) -> None:
 
 
 @pytest.mark.parametrize("fault", [lambda: faults.Status(404), faults.html])
-def test_datasets_that_only_the_pages_have(
-    fdp: FdpServer, fault: Callable[[], faults.Fault]
-) -> None:
-    catalog = fdp.add_catalog()
-    dataset = fdp.add_dataset(catalog)
-    page = fdp.renderer.page([dataset])
-    fdp.unlist(dataset, catalog)
-    where = f"{catalog.path}/page/dataset"
-    fdp.files[where] = Answer.text(page, "text/turtle")
-    site = Site(fdp)
-    assert site.job().of(RecordClass.NEW) == urls(fdp, dataset)
-    unchanged(site)
-
-    fdp.faults[where] = fault()
-    job = site.job()
-    assert job.container_errors == []
-    assert job.of(RecordClass.DELETED) == set()
-    assert set(site.packages) == urls(fdp, dataset)
-    fdp.faults.clear()
-    unchanged(site)
-
-
-@pytest.mark.parametrize("fault", [lambda: faults.Status(404), faults.html])
 def test_pages_that_are_missed_by_nobody(fdp: FdpServer, fault: Callable[[], faults.Fault]) -> None:
     catalog = fdp.add_catalog()
     fdp.add_dataset(catalog)
@@ -228,7 +205,7 @@ def test_a_user_interface_for_every_unknown_path(fdp: FdpServer) -> None:
     job = site.job()
     assert job.of(RecordClass.DELETED) == set()
     (error,) = job.errors
-    assert error.startswith(f"{fdp.url_of(datasets[0])}: the answer is text/html, not RDF")
+    assert error.startswith(f"{fdp.url_of(datasets[0])}: the text/html is not RDF")
 
 
 def test_no_page_endpoint_costs_one_request(fdp: FdpServer) -> None:

@@ -112,24 +112,6 @@ def test_a_root_that_answers_with_another_root(fdp: FdpServer) -> None:
     assert urls(fdp, *datasets[:2]) <= set(site.packages)
 
 
-def test_a_distribution_goes_to_its_owner_as_soon_as_that_is_read(fdp: FdpServer) -> None:
-    """Until then the other dataset that lists it has it, though no document of that dataset changes."""
-    fdp.layout.pages = False
-    first, second = fdp.add_catalog(), fdp.add_catalog()
-    owner, other = fdp.add_dataset(first), fdp.add_dataset(second)
-    (shared, *_) = owner.children[Kind.DISTRIBUTION]
-    fdp.list_also(shared, other)
-    site = Site(fdp)
-    fdp.faults[first.path] = faults.Status(503)
-    site.job()
-    assert len(site.packages[fdp.iri_of(other)].resources) == 3
-    fdp.faults.clear()
-    site.job()
-    resources = {one: site.packages[fdp.iri_of(one)].resources for one in (owner, other)}
-    assert {one: len(names) for one, names in resources.items()} == {owner: 2, other: 2}
-    unchanged(site)
-
-
 @pytest.mark.parametrize("is_container", [True, False])
 def test_a_record_that_names_a_catalog_outside_of_the_source(
     fdp: FdpServer, is_container: bool

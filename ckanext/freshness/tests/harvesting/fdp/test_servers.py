@@ -10,11 +10,9 @@ from ckanext.freshness.harvesting.strategy import RecordClass
 from ckanext.freshness.tests.harvesting.fdp.crawling import Site
 from ckanext.freshness.tests.servers import faults
 from ckanext.freshness.tests.servers.base import Answer
-from ckanext.freshness.tests.servers.faults import Fault
 from ckanext.freshness.tests.servers.fdp import FdpServer
 from ckanext.freshness.tests.servers.fdp_model import Kind as Level
 from ckanext.freshness.tests.servers.fdp_model import Record
-from ckanext.freshness.tests.servers.fdp_render import page_links
 
 PURL = "https://purl.example/"
 
@@ -29,51 +27,6 @@ def guid(fdp: FdpServer, catalog: Record, record: Record) -> str:
 
 
 # Pages
-
-
-@pytest.mark.parametrize("vanish", [lambda: faults.Status(404), faults.html], ids=["404", "HTML"])
-def test_pages_that_vanished_with_what_they_alone_had(
-    fdp: FdpServer, vanish: Callable[[], Fault]
-) -> None:
-    """Unlisted records are read by their own URLs, and only a 404 there deletes them."""
-    catalog = fdp.add_catalog()
-    listed, there, draft, gone = (
-        fdp.add_dataset(catalog, title=title, distributions=0)
-        for title in ("Listed", "There", "Draft", "Gone")
-    )
-    pages = f"{catalog.path}/page/dataset"
-
-    def the_only_page(*records: Record) -> Answer:
-        body = fdp.renderer.page(records).encode()
-        link = page_links(f"{fdp.url}{pages}", 0, 50, len(records))
-        return Answer(200, body, {"Content-Type": "text/turtle", "Link": link})
-
-    fdp.files[pages] = the_only_page(listed, there, draft, gone)
-    for record in (there, draft, gone):
-        fdp.unlist(record, catalog)
-    site = Site(fdp)
-    job = site.job()
-    assert (job.errors, len(job.of(RecordClass.NEW))) == ([], 4)
-    before = identities(site)
-
-    fdp.faults[pages] = vanish()
-    fdp.withdraw(draft)
-    fdp.vanish(gone)
-    del before[guid(fdp, catalog, gone)]
-    for deleted in (1, 0, 0):
-        fdp.reset()
-        job = site.job()
-        assert job.errors == []
-        assert len(job.of(RecordClass.DELETED)) == deleted
-        assert identities(site) == before
-        asked = [fdp.count(record.path, "GET") for record in (there, draft, gone)]
-        assert asked == [1, 1, deleted]
-
-    fdp.faults.clear()
-    fdp.files[pages] = the_only_page(listed, there)
-    job = site.job()
-    assert (job.errors, len(job.of(RecordClass.DELETED))) == ([], 1)
-    assert set(site.packages) == {fdp.iri_of(listed), fdp.iri_of(there)}
 
 
 # Documents of other records

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
-import pytest
 from rdflib import Graph, URIRef
 
 from ckanext.freshness.harvesting.packages.layout import CatalogSite, package_dict
 from ckanext.freshness.harvesting.packages.licenses import license_index
-from ckanext.freshness.harvesting.rdf.mapping import map_catalog, map_dataset
+from ckanext.freshness.harvesting.rdf.mapping import map_dataset
 from ckanext.freshness.harvesting.record import Record
 
 BASE = "https://fdp.example.org"
@@ -49,187 +47,11 @@ def mapped(dataset: str) -> Record:
     return map_dataset(merged(dataset), URIRef(dataset))
 
 
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [
-        ("title", "Cohort A"),
-        ("title_translated", {"en": "Cohort A"}),
-        ("notes", "Rich dataset"),
-        ("notes_translated", {"en": "Rich dataset"}),
-        ("url", "https://example.org/cohort-a"),
-        ("version", "1.2"),
-        ("identifier", "cohort-a"),
-        ("issued", "2024-01-02T00:00:00Z"),
-        ("modified", "2024-05-06T07:08:09Z"),
-        ("frequency", "http://publications.europa.eu/resource/authority/frequency/MONTHLY"),
-        ("theme", [HEALTH]),
-        ("language", [ENGLISH]),
-        (
-            "access_rights",
-            "http://publications.europa.eu/resource/authority/access-right/RESTRICTED",
-        ),
-        ("license", "http://creativecommons.org/licenses/by/4.0/"),
-        (
-            "contact",
-            [
-                {
-                    "uri": "https://example.org/help#cp",
-                    "name": "Help desk",
-                    "email": "help@example.org",
-                    "url": "https://example.org/help",
-                }
-            ],
-        ),
-        ("publisher", INSTITUTE),
-        ("temporal_coverage", [{"start": "2020-01-01", "end": "2023-12-31"}]),
-        (
-            "spatial_coverage",
-            [{"uri": "http://publications.europa.eu/resource/authority/country/NLD"}],
-        ),
-        ("number_of_records", 1234),
-        ("min_typical_age", 18),
-        ("health_theme", ["http://www.wikidata.org/entity/Q8277"]),
-        ("tags_translated", {"": ["CNS/Brain", "x"], "en": ["genomics"]}),
-        ("uri", COHORT_A),
-    ],
-)
-def test_a_rich_dataset(key: str, value: Any) -> None:
-    assert mapped(COHORT_A).fields[key] == value
-
-
-def test_a_rich_dataset_has_no_other_fields() -> None:
-    """The server adds metrics, its profile, and dates and identifier of its metadata. None is mapped."""
-    record = mapped(COHORT_A)
-    assert set(record.fields) == {
-        "title",
-        "title_translated",
-        "notes",
-        "notes_translated",
-        "url",
-        "version",
-        "identifier",
-        "issued",
-        "modified",
-        "frequency",
-        "theme",
-        "language",
-        "access_rights",
-        "license",
-        "contact",
-        "publisher",
-        "temporal_coverage",
-        "spatial_coverage",
-        "number_of_records",
-        "min_typical_age",
-        "health_theme",
-        "tags_translated",
-        "uri",
-    }
-    assert record.tags == ["CNS/Brain", "genomics", "x"]
-    assert record.warnings == []
-
-
-def test_its_distributions() -> None:
-    api, csv = mapped(COHORT_A).resources
-    assert api == {
-        "uri": f"{BASE}/distribution/a3dd109b-0a18-4b03-b618-f30126f0f742",
-        "name": "API",
-        "name_translated": {"en": "API"},
-        "access_url": "https://example.org/api",
-        "url": "https://example.org/api",
-        "format": "JSON",
-        "mimetype": "application/json",
-        "version": "1",
-        "publisher": INSTITUTE,
-        "license": CC_ZERO,
-        "language": [ENGLISH],
-        "access_services": [{"title": "svc", "endpoint_url": ["https://example.org/api"]}],
-    }
-    assert csv == {
-        "uri": f"{BASE}/distribution/34cde4a6-35fd-4cf5-a561-807c0cb6ed48",
-        "name": "CSV",
-        "name_translated": {"en": "CSV"},
-        "description": "csv file",
-        "download_url": "https://example.org/a.csv",
-        "url": "https://example.org/a.csv",
-        "format": "CSV",
-        "mimetype": "text/csv",
-        "size": 2048,
-        "issued": "2024-01-02T00:00:00Z",
-        "version": "1",
-        "publisher": INSTITUTE,
-        "license": "http://creativecommons.org/licenses/by/4.0/",
-        "language": [ENGLISH],
-    }
-
-
-def _plain_fields(uri: str, number: str) -> dict[str, Any]:
-    return {
-        "uri": uri,
-        "title": f"Dataset {number}",
-        "title_translated": {"en": f"Dataset {number}"},
-        "notes": f"d{int(number)}",
-        "version": "1",
-        "license": CC_ZERO,
-        "language": [ENGLISH],
-        "theme": [HEALTH],
-        "publisher": INSTITUTE,
-    }
-
-
-def test_a_dataset_with_one_distribution() -> None:
-    record = mapped(DATASET_02)
-    assert record.fields == _plain_fields(DATASET_02, "02")
-    assert record.tags == ["k2"]
-    assert record.resources == [
-        {
-            "uri": f"{BASE}/distribution/71c05bcc-6a8c-4261-b3c5-43b1cb719fb3",
-            "name": "Plain",
-            "name_translated": {"en": "Plain"},
-            "access_url": "https://example.org/p",
-            "url": "https://example.org/p",
-            "format": "JSON",
-            "mimetype": "application/json",
-            "version": "1",
-            "publisher": INSTITUTE,
-            "license": CC_ZERO,
-            "language": [ENGLISH],
-        }
-    ]
-
-
-def test_a_dataset_without_distributions() -> None:
-    record = mapped(DATASET_14)
-    assert record.fields == _plain_fields(DATASET_14, "14")
-    assert record.tags == ["k14"]
-    assert record.resources == []
-
-
 def test_all_datasets_are_mapped_without_a_warning() -> None:
     records = [mapped(dataset) for dataset in RECORDING["datasets"]]
     assert len(records) == 14
     assert [record.warnings for record in records] == [[]] * 14
     assert len({record.digest() for record in records}) == 14
-
-
-def test_a_catalog() -> None:
-    graph = Graph().parse(data=document(CATALOG), format="turtle")
-    record = map_catalog(graph, URIRef(CATALOG))
-    assert record.fields == {
-        "uri": CATALOG,
-        "title": "Rare disease catalogue",
-        "title_translated": {"en": "Rare disease catalogue"},
-        "notes": "Made through the REST API",
-        "notes_translated": {"en": "Made through the REST API"},
-        "version": "1.0",
-        "issued": "2026-11-21T02:48:05.562003Z",
-        "modified": "2026-11-21T02:48:05.562003Z",
-        "license": CC_ZERO,
-        "language": ["http://publications.europa.eu/resource/authority/language/ENG"],
-        "publisher": INSTITUTE,
-        "theme_taxonomy": [HEALTH],
-    }
-    assert record.resources == []
 
 
 def test_a_page_of_all_datasets_gives_each_the_same_record_as_its_own_document() -> None:

@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ckanext.freshness.dates import iso_date, utc_moment
-from ckanext.freshness.harvesting.rdf.geometry import geojson
-from ckanext.freshness.harvesting.rdf.graph_values import present_url
+from ckanext.freshness.harvesting.rdf.graph_values import geojson, present_url
 from ckanext.freshness.harvesting.rdf.mapping import FileFormat, file_format
 
 EU = "http://publications.europa.eu/resource/authority/file-type/"

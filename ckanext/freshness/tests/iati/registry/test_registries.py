@@ -85,7 +85,7 @@ class Crawler:
 
     def read(self, *, catalogs: bool) -> list[str]:
         return sorted(
-            sighting.contents.fields["registry_id"]  # type: ignore[attr-defined]
+            sighting.contents.fields["registry_id"]
             for sighting in self.sightings
             if sighting.contents is not None and sighting.seen.is_catalog is catalogs
         )

@@ -1,23 +1,27 @@
-"""Outlines of documents from earlier crawls: bytes with the same hash as last time are not parsed again."""
+"""What a source type remembers of a source from one crawl to the next.
+
+The core stores it and never reads it. A source type keeps here what saves it work, such as what documents said
+whose bytes have the same hash as last time, and what it compares with, such as the list that a container had.
+"""
 
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import insert
 
 from ..ckan_adapter.core import model
 from ..model import HarvestDocument
-from .known_records import content_of, resources_of_package
-from .record import Record
 
 _table = HarvestDocument.__table__
 
 
-class DocumentMemory:
-    """The outlines of a source's documents by URL, kept from one crawl to the next."""
+class SourceMemory:
+    """Values by key, each with the digest of what it was made of.
+
+    The keys are URLs of documents, or names that the source type chooses.
+    """
 
     BATCH = 100
 
@@ -50,19 +54,6 @@ class DocumentMemory:
         ).scalar()
         model.Session.commit()
         return bool(found)
-
-    def resources_of(self, object_id: str) -> dict[str, dict[str, Any]]:
-        """Return the resources of a record, by URI, from the content of one of its harvest objects.
-
-        If another harvester wrote the object, they come from its package.
-        """
-        content, package_id = content_of(object_id)
-        try:
-            resources = Record.from_json(content or "").resources
-        except ValueError:
-            resources = resources_of_package(package_id)
-        model.Session.commit()
-        return {resource["uri"]: resource for resource in resources if resource.get("uri")}
 
     def remember(self, url: str, digest: str, outline: str) -> None:
         """Keep an outline, as JSON, for the next crawl."""
