@@ -70,7 +70,7 @@ def ensure_ckan(layout: Layout, series: str) -> Path:
     translations = sorted((root / "ckanext" / "freshness" / "i18n").glob("*/LC_MESSAGES/*.po"))
     stamp = _Stamp(venv, [*files, overrides, *ours, *translations])
     with exclusive(venv.with_suffix(".lock"), f"it installs CKAN {series}"):
-        if stamp.fresh():
+        if stamp.fresh() and all(path.with_suffix(".mo").exists() for path in translations):
             return venv / "bin"
         with step(f"Installing CKAN {RELEASES[series]} and what it needs"):
             if not stamp.usable():

@@ -475,22 +475,12 @@ def statuses(now: datetime) -> Iterator[SiteFinding]:
             f"statuses, the first since {utc_words(unsent[1])}",
             "This indexes them, and names those that Solr refuses: ckan freshness refresh",
         )
-    unjudged = (
-        model.Session.query(package.id)
-        .outerjoin(dataset, dataset.package_id == package.id)
-        .filter(package.type.in_(settings.dataset_types()), package.state == "active")
-        .filter(dataset.package_id.is_(None))
-    )
     # Datasets with fields of the site's own wait for its choice, not for a refresh.
-    count = len({id_ for (id_,) in unjudged} - {field.package_id for field in own_fields.find()})
+    count = len(refresh.without_status() - {field.package_id for field in own_fields.find()})
     if count:
         yield _problem(
-            f"{counted(count, 'dataset has', 'datasets have')} no freshness status yet", _REFRESH
-        )
-    if lost := refresh.count_lost():
-        yield _problem(
-            f"{counted(lost, 'dataset has', 'datasets have')} lost the extras, probably by an edit while the "
-            "plugin freshness was not enabled: searches and lists show no status",
+            f"{counted(count, 'dataset has', 'datasets have')} no freshness status in searches and lists: "
+            "created or edited while the plugin freshness was not enabled",
             _REFRESH,
         )
 

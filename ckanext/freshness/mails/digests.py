@@ -167,7 +167,7 @@ def _sent(clock: Callable[[], datetime]) -> MailReport:
         taken = _take(address, keys, clock())
         if not taken:
             continue
-        mail = _send(address, taken, plan, editors.get(address, frozenset()))
+        mail = _send(address, taken, plan, has_tasks=address in editors)
         _end(mail, taken, clock())
         report.mails.append(mail)
         doubtful = sum(sent.failure is MailFailure.UNKNOWN for sent in report.mails)
@@ -314,11 +314,11 @@ def _execute(statement: str, **parameters: Any) -> Any:
 # The mail
 
 
-def _send(address: str, keys: list[Key], plan: _Plan, edited: frozenset[str]) -> SentMail:
+def _send(address: str, keys: list[Key], plan: _Plan, *, has_tasks: bool) -> SentMail:
     person_id = recipients.number_of(address)
     with page_context():
         sections = _sections(keys, plan)
-        letter = _letter(address, sections, keys, plan, edited, recipients.token(person_id))
+        letter = _letter(address, sections, recipients.token(person_id), has_tasks=has_tasks)
     mail = SentMail(address, _lines(sections))
     # Sending takes long, and needs no open transaction.
     model.Session.commit()
@@ -344,21 +344,21 @@ def _lines(sections: Mapping[str, list[Row]]) -> dict[str, list[str]]:
 
 
 def _letter(
-    address: str,
-    sections: Mapping[str, list[Row]],
-    keys: list[Key],
-    plan: _Plan,
-    edited: frozenset[str],
-    token: str,
+    address: str, sections: Mapping[str, list[Row]], token: str, *, has_tasks: bool
 ) -> Letter:
     """Render a mail.
 
-    :param edited: the names of the organizations whose datasets the recipient may edit
+    :param has_tasks: whether the recipient has a worklist
     """
     stop_url = url("freshness_mail_link.read_link", token=token)
     site_title = line(tk.config.get("ckan.site_title"))
     shown = [
-        {**_section(kind, rows), "worklist_url": _tasks_url(kind, keys, plan, edited)}
+        {
+            **_section(kind, rows),
+            "worklist_url": url("freshness_worklist.read", group=KINDS[kind].tasks or "")
+            if has_tasks and KINDS[kind].tasks
+            else None,
+        }
         for kind, rows in sections.items()
     ]
     values: dict[str, Any] = {
@@ -392,18 +392,6 @@ def _section(kind: str, rows: list[Row]) -> dict[str, Any]:
         "rows": rows[:MOST_ROWS],
         "more": max(0, len(rows) - MOST_ROWS),
     }
-
-
-def _tasks_url(kind: str, keys: list[Key], plan: _Plan, edited: frozenset[str]) -> str | None:
-    """Return the URL of the recipient's tasks; None if the recipient has no worklist."""
-    group = KINDS[kind].tasks
-    if group is None or not edited:
-        return None
-    ids = {plan.news[key].package_id or "" for key in keys if key[0] == kind}
-    names = {plan.facts.datasets[id].organization_name for id in ids}
-    one = len(edited) > 1 and len(names) == 1 and names <= edited
-    values = {"group": group, **({"organization": names.pop()} if one else {})}
-    return url("freshness_worklist.read", **values)
 
 
 def _header_url(address: str) -> str:
@@ -445,7 +433,7 @@ def mail_line(mail: SentMail) -> str:
 
 def kind_words(kind: str, count: int) -> str:
     """Return the contents of a section of a mail in words."""
-    return counted(KINDS[kind].counted or KINDS[kind].subject, count)
+    return counted(KINDS[kind].subject, count)
 
 
 def report_lines(report: MailReport) -> Iterator[str]:

@@ -260,8 +260,6 @@ _FALLEN = N_(
 )
 _PROBLEMS = {
     ProblemKind.KILLED: N_("The check of {at} did not end: it was killed, or its machine was"),
-    ProblemKind.NO_DATASETS: N_("The check that ended on {at} saw no datasets"),
-    ProblemKind.HALVED: _FALLEN,
     ProblemKind.FALLEN: _FALLEN,
     ProblemKind.MISSING: N_("No check was begun in time: one was missing on {at}"),
 }
@@ -296,8 +294,7 @@ class KindRule:
     :ivar news: yields all news that lasts at a moment
     :ivar row: returns the row of a piece of news; called in the context of a page
     :ivar name: the words of the page where people choose their mails
-    :ivar subject: forms for the subject and the section's heading
-    :ivar counted: forms for lines of the command, if they differ from the subject
+    :ivar subject: forms for the subject, the section's heading, and lines of the command
     :ivar tasks: the group of the worklist with the tasks of this kind, if there is one
     :ivar tells_old: whether news from before mails were switched on is told, too
     """
@@ -308,13 +305,12 @@ class KindRule:
     row: Callable[[News, MailFacts], Row]
     name: str
     subject: tuple[str, str]
-    counted: tuple[str, str] | None = None
     tasks: str | None = None
     tells_old: bool = False
 
 
 _OVERDUE = partial(_crossed, ("overdue", "delinquent"))
-_FALLS = frozenset({ProblemKind.FALLEN, ProblemKind.HALVED})
+_FALLS = frozenset({ProblemKind.FALLEN})
 
 KINDS: Mapping[str, KindRule] = {
     "overdue": KindRule(
@@ -324,7 +320,6 @@ KINDS: Mapping[str, KindRule] = {
         _dataset_row,
         N_("Datasets that need an update"),
         NN_("{count} dataset needs an update", "{count} datasets need an update"),
-        NN_("{count} dataset to update", "{count} datasets to update"),
         tasks="update",
     ),
     "broken": KindRule(
@@ -393,7 +388,6 @@ KINDS: Mapping[str, KindRule] = {
         _problem_row,
         N_("Falls in the number of datasets"),
         NN_("the number of datasets has fallen", "the number of datasets has fallen"),
-        NN_("{count} fall in the number of datasets", "{count} falls in the number of datasets"),
     ),
     "run": KindRule(
         Receivers.OPERATORS,
@@ -405,7 +399,6 @@ KINDS: Mapping[str, KindRule] = {
             "something is wrong with the checks of freshness",
             "something is wrong with the checks of freshness",
         ),
-        NN_("{count} problem of the checks", "{count} problems of the checks"),
     ),
 }
 """In the order of the sections of a mail. The names are stored, and stand in the API."""

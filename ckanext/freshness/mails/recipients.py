@@ -104,7 +104,6 @@ class DatasetFacts:
     """A dataset as mails present it, and as far as its mails depend on it.
 
     :ivar organization: the title of its organization
-    :ivar organization_name: the organization's name in URLs
     :ivar maintainer: the name of the maintainer or author, for people who look for a contact
     :ivar named: the addresses in its fields
     :ivar is_harvested: whether its data come from a harvest source, which overwrites edits
@@ -117,7 +116,6 @@ class DatasetFacts:
     name: str
     title: str
     organization: str
-    organization_name: str
     maintainer: str
     named: tuple[str, ...]
     last_modified: datetime | None
@@ -167,7 +165,7 @@ def _datasets(ids: list[str], now: datetime) -> dict[str, DatasetFacts]:
 
 _DATASETS = f"""
 SELECT p.id, p.name, p.title, p.owner_org, p.maintainer, p.maintainer_email, p.author, p.author_email,
-    g.title AS organization, g.name AS organization_name, {ORGANIZATION_EXTRA} AS wish,
+    g.title AS organization, {ORGANIZATION_EXTRA} AS wish,
     h.is_harvested, h.configs, d.status, d.last_modified, d.frequency_days, d.due, d.overdue, d.delinquent
 FROM package p
 JOIN freshness_dataset d ON d.package_id = p.id
@@ -211,7 +209,6 @@ def _facts(
         name=row.name,
         title=line(row.title) or row.name,
         organization=line(row.organization),
-        organization_name=row.organization_name or "",
         maintainer=line(row.maintainer or row.author),
         named=tuple(dict.fromkeys(named)),
         last_modified=aware_to_second(row.last_modified),
@@ -275,20 +272,17 @@ WHERE m.group_id = ANY(:ids) AND m.table_name = 'user' AND m.state = 'active' AN
 ORDER BY m.group_id, u.name"""
 
 
-def editors(emails: Iterable[str]) -> dict[str, frozenset[str]]:
-    """Return the addresses of users, with the names of the organizations whose datasets they may edit."""
-    rows = model.Session.execute(sa.text(_EDITORS), {"emails": sorted(set(emails))})
-    return {row.email: frozenset(row.organizations or ()) for row in rows}
+def editors(emails: Iterable[str]) -> set[str]:
+    """Return the addresses of users who may edit the datasets of an organization, so that they have tasks."""
+    return set(model.Session.execute(sa.text(_EDITORS), {"emails": sorted(set(emails))}).scalars())
 
 
 _EDITORS = """
-SELECT lower(u.email) AS email, array_agg(g.name) FILTER (WHERE g.name IS NOT NULL) AS organizations
-FROM "user" u
-LEFT JOIN member m ON m.table_id = u.id AND m.table_name = 'user' AND m.state = 'active'
+SELECT lower(u.email) FROM "user" u
+JOIN member m ON m.table_id = u.id AND m.table_name = 'user' AND m.state = 'active'
     AND m.capacity IN ('admin', 'editor')
-LEFT JOIN "group" g ON g.id = m.group_id AND g.is_organization AND g.state = 'active'
-WHERE u.state = 'active' AND lower(u.email) = ANY(:emails)
-GROUP BY lower(u.email)"""
+JOIN "group" g ON g.id = m.group_id AND g.is_organization AND g.state = 'active'
+WHERE u.state = 'active' AND lower(u.email) = ANY(:emails)"""
 
 
 # The choice of each person

@@ -24,8 +24,6 @@ class ProblemKind(str, Enum):
 
     FAILED = "failed"
     KILLED = "killed"
-    NO_DATASETS = "no datasets"
-    HALVED = "halved"
     FALLEN = "fallen"
     MISSING = "missing"
 
@@ -125,11 +123,7 @@ def _counts(whole: list[FinishedRun]) -> Iterator[RunProblem]:
     for run in whole:
         if run.error or run.datasets is None or run.ended_at is None:
             continue
-        if not run.datasets:
-            yield RunProblem(ProblemKind.NO_DATASETS, run.id, run.ended_at, None, 0, before)
-        elif before and 2 * run.datasets <= before:
-            yield RunProblem(ProblemKind.HALVED, run.id, run.ended_at, None, run.datasets, before)
-        elif before and 100 * (before - run.datasets) > FALL_PERCENT * before:
+        if before and 100 * (before - run.datasets) > FALL_PERCENT * before:
             yield RunProblem(ProblemKind.FALLEN, run.id, run.ended_at, None, run.datasets, before)
         # Compare with the last run that covered any datasets.
         before = run.datasets or before

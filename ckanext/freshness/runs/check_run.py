@@ -15,6 +15,7 @@ from contextlib import closing, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from itertools import islice
+from time import monotonic
 from typing import Any
 from uuid import uuid4
 from zlib import crc32
@@ -43,7 +44,7 @@ from ..dates import utc
 from ..interfaces import IFreshnessDetectors
 from ..reporting.labels import counted
 from ..status import conclusions, indexing
-from ..status.indexing import BATCH, DocumentBatch, IndexFailure, SolrAwayError
+from ..status.indexing import BATCH, IndexFailure, SolrAwayError
 from ..web.event_loop import in_batches
 from ..web.hosts import Hosts
 from . import copies
@@ -54,6 +55,8 @@ Progress = Callable[[tuple[int, ...]], None]
 
 AnySelection = Selection | LearnedSelection
 
+INDEX_EVERY = 300.0
+"""Seconds between two times when documents are sent: each check of a dataset may change its document."""
 RESULT_BATCH = 1000
 """Results written in one transaction, at most."""
 
@@ -376,17 +379,20 @@ def _check(
     progress((0, 0, len(resources)))
     if not resources:
         return
-    documents = DocumentBatch(resource.package_id for resource in resources)
+    marks: dict[str, datetime] = {}
+    indexed_at = monotonic()
     produced = in_batches(_checks_of(resources, clock), most=RESULT_BATCH)
     with closing(produced) as batches:
         for batch in batches:
             if lock is not None:
                 lock.check()
             if batch:
-                _write(run, batch, documents, clock, result)
-            _index(documents.take(), result)
+                marks |= _write(run, batch, clock, result)
+            if monotonic() - indexed_at >= INDEX_EVERY:
+                _index(marks, result)
+                marks, indexed_at = {}, monotonic()
             progress((counts.checks + counts.put_off, counts.errors, len(resources)))
-    _index(documents.rest(), result)
+    _index(marks, result)
 
 
 def _checks_of(
@@ -426,10 +432,10 @@ def _checks_of(
 def _write(
     run: RunContext,
     batch: Sequence[CheckResult],
-    documents: DocumentBatch,
     clock: Clock,
     result: RunResult,
-) -> None:
+) -> dict[str, datetime]:
+    """Write results, and return the marks of the datasets whose documents are to be sent."""
     for check_result in batch:
         result.counts.checked(check_result)
     # A resource that was put off stays as due as it was.
@@ -438,9 +444,8 @@ def _write(
     result.counts.newly_broken += concluded.newly_broken
     result.counts.repaired += concluded.repaired
     run_records.count_checks(run.id, len(checked))
-    documents.add(concluded.marks)
-    documents.ended(check_result.resource.package_id for check_result in batch)
     result.copy_errors += copies.keep(batch, clock())
+    return concluded.marks
 
 
 def _index(marks: Mapping[str, datetime], result: RunResult) -> None:

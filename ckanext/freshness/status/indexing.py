@@ -10,9 +10,7 @@ killed, the next run finds its marks and sends these documents first.
 from __future__ import annotations
 
 import logging
-import time
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -353,62 +351,3 @@ SELECT p.id, p.metadata_modified, p.private, p.owner_org, md5(CAST({PACKAGE_EXTR
         concat_ws(' ', r.id, r.last_modified, r.size, r.mimetype, r.hash, r.extras), ' ' ORDER BY r.id
     )) FROM resource r WHERE r.package_id = p.id AND r.state = 'active') AS resources
 FROM package p WHERE p.id = ANY(:ids) ORDER BY p.id FOR SHARE OF p"""
-
-
-PATIENCE = 600.0
-"""Seconds that a document waits for further checks of its dataset."""
-
-COLLECTING = 10.0
-"""Seconds that a document waits for other documents, to share Solr's commit."""
-
-
-class DocumentBatch:
-    """The documents that a part of a run has changed and not sent yet.
-
-    Each dataset's document is sent once, after the dataset's last check. Its files are checked at the pace of
-    their hosts, each check may change the document, and sending it costs more than the dataset's checks.
-
-    :param checked: the dataset of each check in this part of the run
-    :param clock: a monotonic clock, in seconds
-    """
-
-    def __init__(self, checked: Iterable[str], clock: Callable[[], float] = time.monotonic) -> None:
-        self._open = Counter(checked)
-        self._marks: dict[str, datetime] = {}
-        self._since: dict[str, float] = {}
-        self._clock = clock
-
-    def ended(self, package_ids: Iterable[str]) -> None:
-        """Note that checks have ended.
-
-        :param package_ids: the dataset of each of these checks
-        """
-        self._open.subtract(package_ids)
-
-    def add(self, marks: Mapping[str, datetime]) -> None:
-        """Add datasets that were written, with their marks; see :func:`mark`."""
-        now = self._clock()
-        for package_id in marks:
-            self._since.setdefault(package_id, now)
-        self._marks |= marks
-
-    def take(self) -> dict[str, datetime]:
-        """Return the marks of the documents to send now; none while waiting saves a commit."""
-        now = self._clock()
-        ready = [
-            package_id
-            for package_id, since in self._since.items()
-            if self._open[package_id] <= 0 or now - since >= PATIENCE
-        ]
-        if len(ready) < BATCH and all(now - self._since[id_] < COLLECTING for id_ in ready):
-            return {}
-        return self._taken(ready)
-
-    def rest(self) -> dict[str, datetime]:
-        """Return the marks of all other documents, at the end of the run."""
-        return self._taken(list(self._since))
-
-    def _taken(self, package_ids: Iterable[str]) -> dict[str, datetime]:
-        for package_id in package_ids:
-            del self._since[package_id]
-        return {package_id: self._marks.pop(package_id) for package_id in package_ids}

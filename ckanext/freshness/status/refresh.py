@@ -169,10 +169,12 @@ def _claimed(ids: Sequence[str], now: datetime) -> list[str]:
     return _ids(statement, ids=list(ids), now=utc(now), **_parameters())
 
 
-def count_lost() -> int:
-    """Return the number of datasets that have lost the extras, which the next refresh writes again."""
-    statement = f"SELECT count(*) {_JUDGED} AND d.field_prefix = :prefix AND {_IS_LOST}"
-    return int(model.Session.execute(sa.text(statement), _parameters()).scalar() or 0)
+def without_status() -> set[str]:
+    """Return the active datasets that have no status or have lost the extras, which a refresh writes."""
+    statement = f"""
+    SELECT p.id {_JUDGED} AND p.state = 'active'
+    AND (d.package_id IS NULL OR (d.field_prefix = :prefix AND {_IS_LOST}))"""
+    return set(_ids(statement, **_parameters()))
 
 
 def _parameters() -> dict[str, Any]:

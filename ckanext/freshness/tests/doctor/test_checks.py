@@ -146,7 +146,7 @@ def test_datasets_without_a_status() -> None:
     assert findings(doctor.statuses) == []
     model.Session.query(DatasetFreshness).filter_by(package_id=made["id"]).delete()
     (found,) = findings(doctor.statuses)
-    assert found.text == "1 dataset has no freshness status yet"
+    assert found.text.startswith("1 dataset has no freshness status in searches and lists")
     assert found.advice == "ckan freshness refresh"
     for key, value in (("type", "showcase"), ("type", "dataset"), ("state", "deleted")):
         model.Session.query(model.Package).filter_by(id=made["id"]).update({key: value})

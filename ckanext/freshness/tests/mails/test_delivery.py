@@ -280,7 +280,7 @@ def test_the_command(make: Make, host: MailHost) -> None:
     done = CliRunner().invoke(freshness, ["notify", "--dry-run"])
     assert done.exit_code == 0, done.output
     assert (
-        f"{ANN}: 1 dataset to update\n  Rain (rain)\n1 mail would be sent\nNothing was sent."
+        f"{ANN}: 1 dataset needs an update\n  Rain (rain)\n1 mail would be sent\nNothing was sent."
         in done.output
     )
     done = CliRunner().invoke(freshness, ["notify", "--dry-run", "--json"])
@@ -296,7 +296,9 @@ def test_the_command(make: Make, host: MailHost) -> None:
     host.refused[ANN] = 450
     done = CliRunner().invoke(freshness, ["notify"])
     assert done.exit_code == 1
-    assert f"{ANN}: 1 dataset to update; not sent, the next notify tries again: " in done.output
+    assert (
+        f"{ANN}: 1 dataset needs an update; not sent, the next notify tries again: " in done.output
+    )
     assert "no such person here" in done.output
     host.refused.clear()
     done = CliRunner().invoke(freshness, ["notify", "--json"])

@@ -44,8 +44,8 @@ def test_what_is_wrong_is_told_once(notify: Notify, host: MailHost) -> None:
     (planned,) = report.mails
     assert planned.address == ROOT
     assert {kind: len(lines) for kind, lines in planned.about.items()} == {
-        "fallen": 1,
-        "run": 2,
+        "fallen": 2,
+        "run": 1,
     }
     (mail,) = host.mails
     subject = (
@@ -55,7 +55,7 @@ def test_what_is_wrong_is_told_once(notify: Notify, host: MailHost) -> None:
     for subtype in ("plain", "html"):
         words = mail.part(subtype)
         assert "failed: No luck Bcc: x@y" in words
-        assert "saw no datasets" in words
+        assert "saw 0 datasets; the one before saw 10. That is 10 fewer (100%)." in words
         assert "saw 5 datasets; the one before saw 10. That is 5 fewer (50%)." in words
     assert notify(3.6) == MailReport(NotifyState.DONE)
     night("five", 4, 1)
@@ -101,7 +101,7 @@ def test_who_opted_out_is_not_told(notify: Notify, host: MailHost) -> None:
     for address in (ROOT, "other@example.org"):
         factories.Sysadmin(email=address)
     recipients.write(ROOT, [recipients.EVERY_KIND])
-    night("one", 0.1, 0)
+    night("one", 0.1, error="no luck")
     assert [one.address for one in notify(0.5).mails] == ["other@example.org"]
 
 
@@ -109,7 +109,7 @@ def test_who_comes_later_is_not_told_of_what_is_over(notify: Notify, host: MailH
     for address in (ROOT, "other@example.org"):
         factories.Sysadmin(email=address)
     recipients.write("other@example.org", [recipients.EVERY_KIND])
-    night("one", 0.1, 0)
+    night("one", 0.1, error="no luck")
     assert [one.address for one in notify(0.5).mails] == [ROOT]
     factories.Sysadmin(email="new@example.org")
     recipients.write("other@example.org", ())
@@ -118,7 +118,7 @@ def test_who_comes_later_is_not_told_of_what_is_over(notify: Notify, host: MailH
 
 def test_what_the_server_refused_is_told_later(notify: Notify, host: MailHost) -> None:
     factories.Sysadmin(email=ROOT)
-    night("one", 0.1, 0)
+    night("one", 0.1, error="no luck")
     host.refused[ROOT] = 450
     notify(0.5)
     host.refused.clear()

@@ -59,8 +59,8 @@ def night(
             [night(25, ended=False, datasets=None)],
             [RunProblem(ProblemKind.KILLED, "25", at(25))],
         ),
-        ([night(2, 0)], [RunProblem(ProblemKind.NO_DATASETS, "2", at(1), None, 0, None)]),
-        ([night(26), night(2, 50)], [RunProblem(ProblemKind.HALVED, "2", at(1), None, 50, 100)]),
+        ([night(2, 0)], []),
+        ([night(26), night(2, 0)], [RunProblem(ProblemKind.FALLEN, "2", at(1), None, 0, 100)]),
         ([night(26), night(2, 51)], [RunProblem(ProblemKind.FALLEN, "2", at(1), None, 51, 100)]),
         ([night(26), night(2, 97)], [RunProblem(ProblemKind.FALLEN, "2", at(1), None, 97, 100)]),
         ([night(26), night(2, 98)], []),
@@ -74,8 +74,8 @@ def night(
         (
             [night(50), night(26, 0), night(2, 40)],
             [
-                RunProblem(ProblemKind.NO_DATASETS, "26", at(25), None, 0, 100),
-                RunProblem(ProblemKind.HALVED, "2", at(1), None, 40, 100),
+                RunProblem(ProblemKind.FALLEN, "26", at(25), None, 0, 100),
+                RunProblem(ProblemKind.FALLEN, "2", at(1), None, 40, 100),
             ],
         ),
         # Checks of a few datasets are ignored.
@@ -98,7 +98,7 @@ def test_other_work_fails_too_and_is_no_check() -> None:
 
 
 def test_each_problem_has_a_key_of_its_own() -> None:
-    runs = [night(90, error="x"), night(50, 0), night(2, 10)]
+    runs = [night(90, error="x"), night(50), night(2, 10)]
     keys = [one.key for one in problems(runs, NOW)]
     assert len(set(keys)) == len(keys) == 4
     assert keys[0] == "failed:90"

@@ -343,11 +343,11 @@ def test_a_run_that_is_killed_leaves_whole_batches(
     write = check_run._write
     written: list[Any] = []
 
-    def killed(*arguments: Any) -> None:
+    def killed(*arguments: Any) -> Any:
         if written:
             raise KeyboardInterrupt
-        write(*arguments)
         written.append(arguments)
+        return write(*arguments)
 
     monkeypatch.setattr(check_run, "_write", killed)
     with pytest.raises(KeyboardInterrupt):

@@ -105,7 +105,7 @@ def test_nothing_is_written_before_the_site_chooses(
     assert (done.exit_code, "were left alone" in done.output) == (0, True)
     done = cli.invoke(ckan, ["freshness", "doctor"])
     assert f"freshness = 'ripe' in {own}" in done.output
-    assert "1 dataset has no freshness status yet" in done.output, (
+    assert "1 dataset has no freshness status in searches" in done.output, (
         "the other one waits for a choice"
     )
     assert stored(own) == {"frequency": "7", **RIPE}

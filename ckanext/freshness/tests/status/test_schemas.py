@@ -16,7 +16,7 @@ from ckan.tests import factories, helpers
 from ckanext.freshness.ckan_adapter.core import IS_2_12, NAMES
 from ckanext.freshness.ckan_adapter.packages import write_extras
 from ckanext.freshness.doctor import Severity, fields_of_the_site
-from ckanext.freshness.status.refresh import count_lost, refresh
+from ckanext.freshness.status.refresh import refresh, without_status
 from ckanext.freshness.tests.datasets import stored
 from ckanext.freshness.tests.status.measuring import activities
 
@@ -105,11 +105,11 @@ def test_lost_extras_beside_a_declared_field_are_written_again(act: Act) -> None
     write_extras({made["id"]: {}}, [key for key in NAMES.extras if key != NAMES.status])
     model.Session.commit()
     assert NAMES.frequency not in stored(made["id"])
-    assert count_lost() == 1
+    assert len(without_status()) == 1
     refresh(datetime.now(timezone.utc))
     found = stored(made["id"])
     assert (found["freshness"], found[NAMES.frequency]) == ("ripe", "7")
-    assert count_lost() == 0
+    assert not without_status()
 
 
 def test_the_doctor_warns_if_the_schema_has_the_field_of_the_status(act: Act) -> None:
