@@ -23,6 +23,7 @@ from ..ckan_adapter.core import model
 from ..ckan_adapter.database import lock_checks, lock_checks_shared
 from ..ckan_adapter.packages import packages_with_true_extras
 from ..dates import aware, shifted, utc
+from ..model import ResourceCheck
 from ..model.runs import IS_CHECKED_BY_CYCLES
 from ..settings import ARCHIVED_KEYS, Aging, Checks
 from ..web.urls import host_of
@@ -65,23 +66,9 @@ def named(names: Sequence[str]) -> dict[str, NamedDataset]:
     }
 
 
-@dataclass(frozen=True, slots=True)
-class SyncedRows:
-    """The changes that :func:`sync` made.
-
-    :ivar added: resources that are new or have another URL
-    :ivar replaced: new resources that took over the row of a removed resource with the same URL
-    :ivar removed: resources that are gone
-    """
-
-    added: int
-    replaced: int
-    removed: int
-
-
 def sync(
     now: datetime, package_types: Collection[str], package_ids: Sequence[str] | None = None
-) -> SyncedRows:
+) -> None:
     """Give each active resource of active packages of some types a row, remove all other rows, and commit.
 
     If a resource is gone and a new resource of the same dataset has the same URL, the new one takes over the
@@ -105,11 +92,9 @@ def sync(
         )
     session.execute(sa.text(compare), values)
     session.execute(sa.text(_REPLACE_COPIES))
-    replaced = session.execute(sa.text(_REPLACE)).rowcount
-    removed = session.execute(sa.text(_REMOVE)).rowcount
-    added = 0
+    session.execute(sa.text(_REPLACE))
+    session.execute(sa.text(_REMOVE))
     for batch in _streamed(session, _MISSING, {}):
-        added += len(batch)
         session.execute(
             sa.text(_ADD),
             {
@@ -122,7 +107,6 @@ def sync(
             },
         )
     session.commit()
-    return SyncedRows(added, replaced, removed)
 
 
 def _streamed(connection: Any, statement: str, values: Mapping[str, Any]) -> Any:
@@ -336,20 +320,8 @@ SELECT d.id, d.package_id, d.url, CAST(d.last_modified AS text) AS last_modified
 FROM freshness_difference d LEFT JOIN freshness_check c ON c.resource_id = d.id
 WHERE d.id IS NOT NULL AND (c.resource_id IS NULL OR d.known_id IS NOT NULL)"""
 
-_ANEW = (
-    *("etag", "last_modified", "hash", "earlier", "outdated", "unconfirmed", "hashed_at"),
-    *(
-        "visited_at",
-        "tried_at",
-        "succeeded_at",
-        "changed_at",
-        "failures",
-        "failing_since",
-        "failed_at",
-    ),
-    *("undetermined", "attempts", "strip", "tabular", "promised", "found", "shape"),
-    *("seen_changes", "watched_days", "change_seen_at", "hides_changes"),
-)
+_KEPT = {"resource_id", "package_id", "url", "host", "first_seen", "wrote", "seen_modified"}
+_ANEW = [one.name for one in ResourceCheck.__table__.columns if one.name not in _KEPT]
 """The columns that are reset if the URL changes."""
 
 # The date of a new resource is not a change, even if the run that adds the row is interrupted.

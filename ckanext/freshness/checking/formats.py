@@ -171,13 +171,6 @@ _MAGIC: tuple[tuple[bytes, FileKind], ...] = (
     (b"PK\x03\x04", FileKind.ZIP),
     (_NO_MEMBERS, FileKind.ZIP),
 )
-_MAGIC_STARTS = frozenset(magic[:1] for magic, _ in _MAGIC)
-_TEXT_STARTS = (
-    frozenset(bytes([code]) for code in range(ord("!"), ord("~") + 1))
-    - _MAGIC_STARTS
-    - {b"<", b"[", b"{", b"%"}
-)
-"""First bytes of files that are neither markup, a JSON object or list, nor a PDF, whatever follows."""
 _ZIP_NAME_AT = 30
 """Offset of the first member's name in a ZIP archive."""
 _OFFICE_NAMES = (b"[Content_Types].xml", b"_rels/.rels", b"docProps/", b"xl/", b"word/", b"ppt/")
@@ -261,9 +254,7 @@ def verdict(
     formats = promised.formats
     if not formats:
         return None
-    # A shortcut for most CSV files: finding their kind takes longer than hashing a small one.
-    is_text = first[:1] in _TEXT_STARTS and all(FileKind.TEXT in FITS[name] for name in formats)
-    found = FileKind.TEXT if is_text else kind(first)
+    found = kind(first)
     if found is FileKind.UNKNOWN:
         return None
     if was_coded and found in _INSIDE_GZIP and any(name in _GZIPS for name in formats):
@@ -308,10 +299,9 @@ def _is_empty(first: bytes) -> bool:
 def kind(first: bytes) -> FileKind:
     """Return the kind of file that the first bytes show with certainty."""
     first = first[:FIRST_BYTES]
-    if first[:1] in _MAGIC_STARTS:
-        for magic, found in _MAGIC:
-            if first.startswith(magic):
-                return _kind_of_zip(first) if found is FileKind.ZIP else found
+    for magic, found in _MAGIC:
+        if first.startswith(magic):
+            return _kind_of_zip(first) if found is FileKind.ZIP else found
     if first.startswith(_GZIP):
         inside = _kind_of_text(_text(_gunzip(first)[0]))
         return FileKind.GZIPPED_HTML if inside in _PAGES else FileKind.GZIP

@@ -245,19 +245,6 @@ class Chosen(NamedTuple):
     hides_changes: bool
 
 
-@dataclass(frozen=True, slots=True)
-class NextCheck:
-    """The time of a resource's next check.
-
-    :ivar at: the earliest moment
-    :ivar in_turn: whether only the rotation checks it. A run has room for some of the resources whose turn has
-        come, so it may be later.
-    """
-
-    at: datetime
-    in_turn: bool = False
-
-
 class Selection:
     """The resources that a run checks. Its memory grows with these alone, not with the catalogue.
 
@@ -348,15 +335,12 @@ def may_rotate(
     return turn is not None and turn <= now
 
 
-def next_check(candidate: Candidate, now: datetime, rules: SelectionRules) -> NextCheck | None:
+def next_check(candidate: Candidate, now: datetime, rules: SelectionRules) -> datetime | None:
     """Return the first moment from ``now`` on at which a run checks a resource; None if there is none."""
     if left_out(candidate, rules) is not None:
         return None
     moments = (_next_turn(candidate, now, rules), _next_interval(candidate, now, rules))
-    at = min((moment for moment in moments if moment is not None), default=None)
-    if at is None:
-        return None
-    return NextCheck(at, in_turn=not choose(candidate, at, rules).is_checked)
+    return min((moment for moment in moments if moment is not None), default=None)
 
 
 def _next_turn(candidate: Candidate, now: datetime, rules: SelectionRules) -> datetime | None:

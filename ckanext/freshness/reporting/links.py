@@ -62,7 +62,7 @@ def of_dataset(package_id: str, now: datetime, *, every: bool = False) -> dict[s
             if (reason := selection.choose(candidate, moment, checks.rules)) in _NEVER:
                 never = reason.value
             coming = selection.next_check(candidate, moment, checks.rules)
-            next_check = None if coming is None else utc_text(coming.at)
+            next_check = utc_text(coming)
         resources.append({**_link(row, checks, never), "next_check": next_check})
     return {"total": rows[0].total if rows else 0, "resources": resources}
 

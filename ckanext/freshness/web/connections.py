@@ -372,32 +372,22 @@ NETWORK_FAULTS = (
 _BROKE_OFF = "broke the connection off"
 _TRUNCATED = "ended before the body was complete"
 
+_NO_WAY = "cannot be reached: there is no way to its"
+_TOO_MANY = "was not requested: this {} has too many open files"
 _ERRNO: dict[int | None, tuple[FailureReason, str]] = {
     errno.ECONNREFUSED: (FailureReason.CONNECTION_REFUSED, "refused the connection"),
     errno.ECONNRESET: (FailureReason.CONNECTION_RESET, _BROKE_OFF),
     errno.ECONNABORTED: (FailureReason.CONNECTION_RESET, _BROKE_OFF),
     errno.EPIPE: (FailureReason.CONNECTION_RESET, _BROKE_OFF),
     errno.ETIMEDOUT: (FailureReason.CONNECT_TIMEOUT, "did not accept a connection in time"),
-    errno.ENETUNREACH: (
-        FailureReason.UNREACHABLE,
-        "cannot be reached: there is no way to its network",
-    ),
-    errno.EHOSTUNREACH: (
-        FailureReason.UNREACHABLE,
-        "cannot be reached: there is no way to its host",
-    ),
+    errno.ENETUNREACH: (FailureReason.UNREACHABLE, f"{_NO_WAY} network"),
+    errno.EHOSTUNREACH: (FailureReason.UNREACHABLE, f"{_NO_WAY} host"),
     errno.EADDRNOTAVAIL: (
         FailureReason.UNREACHABLE,
         "cannot be reached from this machine's addresses",
     ),
-    errno.EMFILE: (
-        FailureReason.OUT_OF_SOCKETS,
-        "was not requested: this process has too many open files",
-    ),
-    errno.ENFILE: (
-        FailureReason.OUT_OF_SOCKETS,
-        "was not requested: this machine has too many open files",
-    ),
+    errno.EMFILE: (FailureReason.OUT_OF_SOCKETS, _TOO_MANY.format("process")),
+    errno.ENFILE: (FailureReason.OUT_OF_SOCKETS, _TOO_MANY.format("machine")),
 }
 
 # The codes of OpenSSL's X509_verify_cert_error_string.

@@ -48,9 +48,6 @@ class HostPolicy:
 CHECK = HostPolicy()
 """The limits for hosts that did not ask for requests."""
 
-CRAWL = HostPolicy(connections=8, per_second=50.0)
-"""The limits for a source that is registered to be harvested."""
-
 
 class Host:
     """A host. ``async with host:`` waits until a request may be sent.

@@ -24,13 +24,6 @@ MAX_URL_BYTES = 8192
 
 DEFAULT_PORTS = {"http": 80, "https": 443}
 
-_OCTET = r"(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
-_PLAIN = re.compile(
-    rf"(https?)://((?:[a-z0-9](?:[a-z0-9-]{{0,61}}[a-z0-9])?\.)+[a-z]{{2,63}}|{_OCTET}(?:\.{_OCTET}){{3}})"
-    r"(?::([1-9][0-9]{0,3}|[1-5][0-9]{4}))?/"
-)
-"""The beginning of a URL that is normalised already, as most are."""
-
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*):")
 _REST = re.compile(r"//([^/?#]*)([^#]*)")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
@@ -87,21 +80,11 @@ class Target:
         return ":" in self.host or self.host.rpartition(".")[2].isdigit()
 
 
-def parse_url(text: str) -> Target:
+def parse_url(given: str) -> Target:
     """Parse a URL.
 
     :raises FetchError: ``INVALID_URL`` or ``SCHEME_REFUSED``; no other error, whatever the text is
     """
-    plain = _PLAIN.match(text)
-    if plain and len(text) <= MAX_URL_BYTES and not _NOT_ALLOWED.search(text, plain.end()):
-        scheme, host, port = plain.groups()
-        default = DEFAULT_PORTS[scheme]
-        if len(host) <= 253 and (port is None or int(port) != default):
-            return Target(text, scheme, host, int(port) if port else default)
-    return _parse_any(text)
-
-
-def _parse_any(given: str) -> Target:
     text = given.strip(" \t\r\n\f\v")
     if not text:
         raise _invalid(given, "is empty")

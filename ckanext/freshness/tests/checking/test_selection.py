@@ -15,7 +15,6 @@ from ckanext.freshness.checking.selection import (
     Candidate,
     Chosen,
     Intervals,
-    NextCheck,
     Selection,
     SelectionReason,
     SelectionRules,
@@ -425,39 +424,39 @@ def test_within_its_time_the_rotation_comes_to_each_whatever_cannot_be_read() ->
     ("facts", "expected"),
     [
         # Never visited, due.
-        ({}, NextCheck(NOW)),
+        ({}, NOW),
         # Due, visited half a day ago, weekly: each day.
-        (hashed(NOW - DAY / 2), NextCheck(NOW + DAY / 2 - SLACK)),
+        (hashed(NOW - DAY / 2), NOW + DAY / 2 - SLACK),
         # Fresh: when it becomes due, unless its turn comes before.
-        (hashed(NOW - DAY, due=NOW + 5 * DAY), NextCheck(NOW + 5 * DAY)),
-        (hashed(NOW - 28 * DAY, due=NOW + 5 * DAY), NextCheck(NOW + 2 * DAY - SLACK, True)),
+        (hashed(NOW - DAY, due=NOW + 5 * DAY), NOW + 5 * DAY),
+        (hashed(NOW - 28 * DAY, due=NOW + 5 * DAY), NOW + 2 * DAY - SLACK),
         # Due soon, but visited just now.
-        (hashed(NOW, due=NOW + 2 * HOUR), NextCheck(NOW + DAY - SLACK)),
+        (hashed(NOW, due=NOW + 2 * HOUR), NOW + DAY - SLACK),
         # Always fresh, or without a frequency: its turn alone.
         (
             hashed(NOW - 10 * DAY, frequency_days=-1, due=None),
-            NextCheck(NOW + 20 * DAY - SLACK, True),
+            NOW + 20 * DAY - SLACK,
         ),
         (
             hashed(NOW - 10 * DAY, frequency_days=None, due=None),
-            NextCheck(NOW + 20 * DAY - SLACK, True),
+            NOW + 20 * DAY - SLACK,
         ),
-        ({"frequency_days": None, "due": None}, NextCheck(NOW, True)),
+        ({"frequency_days": None, "due": None}, NOW),
         # It fails: each night, until it is broken.
-        (failed(NOW, 2, due=NOW + 9 * DAY), NextCheck(NOW + DAY - SLACK)),
+        (failed(NOW, 2, due=NOW + 9 * DAY), NOW + DAY - SLACK),
         # It is broken: the interval doubles.
-        (failed(NOW - DAY, 3, hashed_at=NOW - DAY), NextCheck(NOW + 3 * DAY - SLACK)),
-        (failed(NOW - DAY, 3), NextCheck(NOW + 3 * DAY - SLACK)),
-        (failed(NOW - DAY, 3, frequency_days=None), NextCheck(NOW + 6 * DAY - SLACK)),
+        (failed(NOW - DAY, 3, hashed_at=NOW - DAY), NOW + 3 * DAY - SLACK),
+        (failed(NOW - DAY, 3), NOW + 3 * DAY - SLACK),
+        (failed(NOW - DAY, 3, frequency_days=None), NOW + 6 * DAY - SLACK),
         # Nothing but the confirmation is missing.
-        (hashed(NOW, unconfirmed=True), NextCheck(NOW)),
+        (hashed(NOW, unconfirmed=True), NOW),
         # Never.
         ({"url_type": "upload"}, None),
         ({"host": "proxy.example.org"}, None),
         ({"archived": True}, None),
     ],
 )
-def test_the_next_check(facts: dict[str, Any], expected: NextCheck | None) -> None:
+def test_the_next_check(facts: dict[str, Any], expected: datetime | None) -> None:
     assert next_check(NEW._replace(**facts), NOW, RULES) == expected
 
 
@@ -478,9 +477,8 @@ def test_a_visit_comes_when_it_was_said_and_not_before(
     if coming is None:
         assert not any(is_chosen(NOW + days * DAY) for days in (0, 1, 30, 1000))
         return
-    assert coming.at >= NOW
-    assert is_chosen(coming.at)
-    assert coming.in_turn is not choose(row, coming.at, rules).is_checked
-    for before in (coming.at - timedelta(microseconds=1), NOW + part * (coming.at - NOW)):
-        if NOW <= before < coming.at:
+    assert coming >= NOW
+    assert is_chosen(coming)
+    for before in (coming - timedelta(microseconds=1), NOW + part * (coming - NOW)):
+        if NOW <= before < coming:
             assert not is_chosen(before)
