@@ -6,7 +6,6 @@ import asyncio
 import gzip
 import hashlib
 import math
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
@@ -37,9 +36,7 @@ from ckanext.freshness.tests.web.support import (
     MODIFIED,
     SETTINGS,
     FileServer,
-    asking,
     lookup,
-    no_such_name,
 )
 from ckanext.freshness.web.client import Client
 from ckanext.freshness.web.connections import Names
@@ -389,12 +386,6 @@ def test_a_gzip_file_that_is_sent_as_a_compressed_transfer_is_what_it_says(
     assert (finding.outcome, finding.memory.found) == (outcome, None)
 
 
-def test_a_wrong_format_is_named(server: FileServer) -> None:
-    server.files["/file.csv"] = Answer(200, faults.HTML_PAGE)
-    finding = one(server, format="CSV")
-    assert finding.attempt.reason == "format"
-
-
 @pytest.mark.parametrize(
     ("url", "reason"),
     [
@@ -411,18 +402,6 @@ def test_what_cannot_be_visited(url: str, reason: str) -> None:
     assert (finding.host, finding.counts_as_failure) == ("", True)
 
 
-def test_inside_addresses_are_no_fault_of_the_url() -> None:
-    (finding,) = run_check([visit("http://10.0.0.1/x")])
-    assert (finding.outcome, finding.attempt.reason) == (Outcome.ERROR, "inside address")
-    assert (finding.host, finding.counts_as_failure) == ("10.0.0.1", False)
-
-
-def test_what_is_too_large_is_no_fault_of_the_url(server: FileServer) -> None:
-    (finding,) = run_check([visit(f"{server.url}/x")], max_bytes=10)
-    assert (finding.outcome, finding.attempt.reason) == (Outcome.ERROR, "too large")
-    assert not finding.counts_as_failure
-
-
 @pytest.mark.parametrize("status", [400, 412, 416, 500, 501])
 def test_who_refuses_conditions_is_asked_without(
     server: FileServer, seen: KnownContent, status: int
@@ -431,12 +410,6 @@ def test_who_refuses_conditions_is_asked_without(
     finding = one(server, seen)
     assert finding.outcome is Outcome.SAME_HASH
     assert "If-None-Match" not in server.requests[-1].headers
-
-
-def test_workbooks_are_hashed_by_their_members(server: FileServer) -> None:
-    server.files["/file.csv"] = Answer(200, workbook({"Data": {"A1": "x"}}))
-    finding = one(server)
-    assert (finding.memory.hash or "").startswith("members:")
 
 
 def test_a_compressed_transfer_is_hashed_by_what_it_carries(server: FileServer) -> None:
@@ -458,33 +431,6 @@ def test_validators_that_cannot_be_kept_are_not(server: FileServer) -> None:
 # Retries and redirects
 
 
-def test_a_passing_error_is_tried_again(server: FileServer) -> None:
-    server.faults["/file.csv"] = faults.Status(503, times=2)
-    assert one(server).outcome is Outcome.FIRST_HASH
-    assert len(server.requests) == 3
-
-
-@pytest.mark.parametrize(
-    ("fault", "reason", "requests"),
-    [
-        (faults.Status(503), None, 3),
-        (faults.Truncate(), "truncated", 3),
-        (faults.Redirect(), "redirect loop", 1),
-        (faults.Redirect("ftp://127.0.0.1/"), "scheme refused", 1),
-        (faults.Raw(b"no http\r\n\r\n"), "malformed answer", 3),
-    ],
-)
-def test_errors_that_last(
-    server: FileServer, fault: faults.Fault, reason: str | None, requests: int
-) -> None:
-    fault.seen = 0
-    server.faults["/file.csv"] = fault
-    finding = one(server)
-    assert (finding.outcome, finding.attempt.reason) == (Outcome.ERROR, reason)
-    assert finding.counts_as_failure and finding.attempt.words
-    assert len(server.requests) == requests
-
-
 def test_a_redirect_is_followed_to_another_host(server: FileServer) -> None:
     other = server.url_at("127.0.0.2")
     server.faults["/moved"] = faults.Redirect(f"{other}/file.csv")
@@ -492,14 +438,6 @@ def test_a_redirect_is_followed_to_another_host(server: FileServer) -> None:
     assert finding.outcome is Outcome.FIRST_HASH
     assert finding.attempt.final_url == f"{other}/file.csv"
     assert finding.host == "127.0.0.1"
-
-
-def test_a_host_that_wants_to_be_left_alone_is(server: FileServer) -> None:
-    server.faults[lambda request: True] = faults.Status(429, headers={"Retry-After": "86400"})
-    found = run_check([visit(f"{server.url}/{n}") for n in range(20)])
-    assert {finding.outcome for finding in found} == {Outcome.CANNOT_TELL}
-    assert not any(finding.counts_as_failure for finding in found)
-    assert len(server.requests) <= UNPACED.connections
 
 
 # Who waits for whom
@@ -558,27 +496,6 @@ def test_the_run_goes_on_while_a_change_waits_for_its_confirmation(
     assert outcomes[0] is Outcome.FIRST_HASH
 
 
-def test_dead_names_do_not_hold_up_the_living(server: FileServer) -> None:
-    living = asyncio.Event()
-
-    async def find(host: str) -> list[str]:
-        if host.startswith("dead"):
-            await asyncio.wait_for(living.wait(), 10)
-            no_such_name()
-        return ["127.0.0.1"]
-
-    def sink(finding: CheckResult) -> None:
-        if finding.host == "living.test":
-            assert finding.outcome is Outcome.FIRST_HASH
-            living.set()
-
-    visits = [visit(f"http://dead{n}.test/") for n in range(40)]
-    visits.append(visit(f"http://living.test:{server.port}/file.csv"))
-    found = run_check(visits, concurrency=2, sink=sink, names=Names(asking(find)), attempts=1)
-    assert found[0].host == "living.test"
-    assert Counter(finding.outcome for finding in found[1:]) == {Outcome.ERROR: 40}
-
-
 def test_a_host_is_asked_by_no_more_than_its_connections(server: FileServer) -> None:
     server.latency = 0.02
     try:
@@ -596,15 +513,6 @@ def test_a_host_of_many_urls_is_asked_on_before_it_has_answered_once(server: Fil
     )
     assert found[0].resource.url == f"{server.url}/1"
     assert {finding.outcome for finding in found} == {Outcome.FIRST_HASH}
-
-
-def test_a_host_keeps_all_of_its_connections(server: FileServer) -> None:
-    """Later requests, too, are made at the same time, even if no runner is free."""
-    together = faults.Together(UNPACED.connections, latency=0.05)
-    server.faults[lambda request: int(request.path[1:]) < 16] = together
-    visits = [visit(f"{server.url}/{n}") for n in range(20)]
-    found = run_check(visits, concurrency=UNPACED.connections, attempts=1)
-    assert Counter(finding.outcome for finding in found) == {Outcome.FIRST_HASH: 20}
 
 
 def test_a_host_of_few_urls_gets_one_connection(server: FileServer) -> None:
@@ -660,10 +568,6 @@ def test_who_asks_otherwise_asks_alone(server: FileServer, seen: KnownContent) -
 # The end
 
 
-def test_nothing_to_visit() -> None:
-    assert run_check([]) == []
-
-
 class SinkError(Exception):
     """The exception of a lost database."""
 
@@ -678,18 +582,6 @@ def test_a_sink_that_raises_ends_the_run(server: FileServer) -> None:
     with pytest.raises(SinkError):
         run_check(visits, sink=sink, read=60, total=60)
     server.wait_until_idle()
-
-
-def test_a_sink_that_raises_at_a_confirmation_ends_the_run(
-    server: FileServer, seen: KnownContent
-) -> None:
-    server.files["/file.csv"] = csv(b"new")
-
-    def sink(finding: CheckResult) -> None:
-        raise SinkError
-
-    with pytest.raises(SinkError):
-        run_check([visit(f"{server.url}/file.csv", seen)], sink=sink)
 
 
 def test_a_fault_of_ours_is_raised(server: FileServer) -> None:

@@ -37,10 +37,6 @@ from ckanext.freshness.web.errors import FailureReason
 pytestmark = pytest.mark.usefixtures("tables")
 
 
-def test_each_outcome_has_its_effect() -> None:
-    assert EFFECTS.keys() == set(Outcome)
-
-
 FOUND = {"failures": 0, "failing_since": None}
 FAILING = {"failures": 2, "failing_since": (NOW - DAY).replace(tzinfo=None)}
 
@@ -90,16 +86,6 @@ def test_what_an_outcome_changes(
     assert row["succeeded_at"] == (AFTER if was_found else BEFORE)
     stays = outcome in (Outcome.ERROR, Outcome.CANNOT_TELL) and unconfirmed
     assert row["unconfirmed"] is (outcome is Outcome.UNCONFIRMED or stays)
-
-
-def test_failures_are_counted_from_the_first() -> None:
-    one_resource()
-    for day in range(3):
-        write(finding(Outcome.ERROR, NOW + day * DAY, counts_as_failure=True))
-    assert known("failures, failing_since") == {"failures": 3, "failing_since": BEFORE}
-    write(finding(Outcome.SAME_HASH))
-    write(finding(Outcome.ERROR, LATER, counts_as_failure=True))
-    assert known("failures, failing_since") == {"failures": 1, "failing_since": AFTER}
 
 
 def test_a_check_that_could_not_tell_moves_neither_end_of_the_failures() -> None:
@@ -241,13 +227,6 @@ def test_a_finding_about_what_is_gone_tells_nothing() -> None:
     sql("DELETE FROM freshness_check")
     assert write(finding()) == []
     assert write() == []
-
-
-def test_of_two_findings_about_one_resource_the_last_counts() -> None:
-    one_resource()
-    last = finding(Outcome.SAME_HASH, LATER)
-    assert write(finding(), last) == [last]
-    assert len(known("attempts")["attempts"]) == 1
 
 
 def test_nothing_is_half_written() -> None:

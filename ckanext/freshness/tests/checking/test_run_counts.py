@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-from collections import Counter
 from datetime import datetime, timedelta, timezone
 
 import pytest
@@ -155,13 +154,6 @@ def test_requestable_datasets_are_left_out_wherever_their_resources_are() -> Non
 
 def row(*, is_new: bool = False, is_touched: bool = False, requestable: bool = False) -> Candidate:
     return NEW._replace(is_new=is_new, is_touched=is_touched, requestable=requestable)
-
-
-def test_every_outcome_has_a_label_of_its_own() -> None:
-    counts = RunCounts()
-    for outcome in Outcome:
-        check(counts, found(outcome))
-    assert len(counts.resources()) == len(Outcome)
 
 
 # Datasets
@@ -329,19 +321,6 @@ def results(counts: RunCounts) -> tuple[object, ...]:
     return counts.resources(), counts.datasets(), counts.frequencies(), counts.hosts()
 
 
-def test_one_process_visits_what_another_has_seen() -> None:
-    seen, checked = RunCounts(), RunCounts()
-    see(seen, "p", SelectionReason.FRESH, FIRST_RUN)
-    checked.checked(found(Outcome.FIRST_HASH, metadata=FIRST_RUN))
-    for parts in ((seen, checked), (checked, seen)):
-        whole = RunCounts()
-        for part in parts:
-            whole.merge(part)
-        whole.dataset("p", Status.FRESH, 7)
-        assert whole.resources() == {"first hash": 1}
-        assert whole.datasets() == {"0: Fresh, Updated firstrun": 1}
-
-
 @given(RESOURCES, st.integers(0, 12))
 def test_parts_that_are_counted_apart_give_the_same(
     resources: list[tuple[str, str, Outcome | None, str, bool]], cut: int
@@ -351,47 +330,3 @@ def test_parts_that_are_counted_apart_give_the_same(
     assert results(part) == results(whole)
     assert sum(whole.resources().values()) == len(resources)
     assert sum(whole.datasets().values()) == 3
-
-
-def test_a_run_as_large_as_the_published_one() -> None:
-    """The datasets of HDX's second published run, each with a resource that gives its label."""
-    counts = RunCounts()
-    rows = [
-        (Status.FRESH, 16015, None, DatasetFact.NOTHING),
-        (Status.FRESH, 19, Outcome.ERROR, DatasetFact.NOTHING),
-        (Status.FRESH, 165, None, DatasetFact.SCRIPT),
-        (Status.DUE, 2, Outcome.SAME_HASH, DatasetFact.FILESTORE),
-        (Status.DUE, 259, Outcome.SAME_HASH, DatasetFact.NOTHING),
-        (Status.DUE, 27, Outcome.ERROR, DatasetFact.NOTHING),
-        (Status.OVERDUE, 26, Outcome.API, DatasetFact.NOTHING),
-        (Status.OVERDUE, 1, Outcome.ERROR, DatasetFact.NOTHING),
-        (Status.DELINQUENT, 5166, Outcome.NOT_MODIFIED, DatasetFact.NOTHING),
-        (Status.DELINQUENT, 24, Outcome.ERROR, DatasetFact.NOTHING),
-    ]
-    frequencies = Counter({LIVE: 1248, NEVER: 3978, AS_NEEDED: 2163})
-    always = iter(sorted(frequencies.elements()))
-    for number, (status, count, outcome, updated) in enumerate(rows):
-        for one in range(count):
-            package_id = f"{number}-{one}"
-            if outcome is None:
-                see(counts, package_id, SelectionReason.FRESH, NOTHING)
-            else:
-                check(counts, found(outcome, package_id))
-            counts.updated(package_id, updated)
-            counts.dataset(package_id, status, next(always, None) if number == 0 else 7)
-    for one in range(10):
-        counts.dataset(f"empty {one}", Status.UNAVAILABLE, None)
-    assert counts.datasets() == {
-        "0: Fresh, Updated nothing": 16015,
-        "0: Fresh, Updated nothing,error": 19,
-        "0: Fresh, Updated script update": 165,
-        "1: Due, Updated filestore": 2,
-        "1: Due, Updated nothing": 259,
-        "1: Due, Updated nothing,error": 27,
-        "2: Overdue, Updated nothing": 26,
-        "2: Overdue, Updated nothing,error": 1,
-        "3: Delinquent, Updated nothing": 5166,
-        "3: Delinquent, Updated nothing,error": 24,
-        "Freshness Unavailable, Updated no resources": 10,
-    }
-    assert counts.frequencies() == {"live": 1248, "never": 3978, "as needed": 2163}

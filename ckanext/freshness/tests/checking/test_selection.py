@@ -301,21 +301,6 @@ def test_the_rotation_picks_the_oldest() -> None:
     }
 
 
-def test_of_equals_the_rotation_picks_the_first() -> None:
-    selection = Selection(NOW, RULES, 2)
-    for number in range(5):
-        selection.add(NEW._replace(resource_id=str(number), **FRESH))
-    assert [one.resource_id for one in selection.chosen()] == ["0", "1"]
-    assert selection.rotation() == {"0", "1"}
-
-
-def test_without_a_budget_the_rotation_picks_nothing() -> None:
-    selection = Selection(NOW, RULES, 0)
-    selection.add(NEW._replace(**FRESH))
-    assert not selection.chosen()
-    assert not selection.rotation()
-
-
 @pytest.mark.parametrize(
     ("failures", "span", "expected"),
     [
@@ -366,15 +351,6 @@ ALL_RULES = st.builds(
     everything=st.booleans(),
     at_once=st.booleans(),
 )
-
-
-@given(ROWS, ALL_RULES)
-def test_nothing_that_is_left_out_is_ever_visited(row: Candidate, rules: SelectionRules) -> None:
-    if choose(row, NOW, rules).is_checked or rotates(row, NOW, rules):
-        assert row.url_type != "upload"
-        assert row.host not in rules.internal_hosts
-        assert row.host not in rules.adhoc_hosts
-        assert not (row.archived or row.requestable)
 
 
 @given(

@@ -156,25 +156,6 @@ def test_a_host_that_comes_back_is_visited_after_all(server: FileServer) -> None
     assert not any(one.put_off for one in found)
 
 
-def test_a_run_does_not_wait_for_others_while_it_waits_for_a_host(server: FileServer) -> None:
-    """The pause holds up neither other hosts nor a runner."""
-    server.faults[lambda request: request.host.startswith(f"{SILENT}:")] = faults.Hang()
-    visits = [visit(f"{server.url}/{n}") for n in range(10)]
-    visits += [visit(f"{server.url_at('127.0.0.2')}/{n}") for n in range(20)]
-    slow = replace(HASTY, failures=1, connections=1, last_round=0.0)
-    arrived: list[str] = []
-    found = run_check(
-        visits,
-        concurrency=1,
-        policies={SILENT: slow},
-        read=0.1,
-        attempts=1,
-        sink=lambda one: arrived.append(one.host),
-    )
-    assert arrived[-9:] == [SILENT] * 9
-    assert sum(one.put_off for one in found) == 9
-
-
 def test_what_redirects_to_a_silent_host_is_put_off_too(server: FileServer) -> None:
     other = server.url_at("127.0.0.2")
     server.faults[lambda request: request.host.startswith(f"{SILENT}:")] = faults.Hang()

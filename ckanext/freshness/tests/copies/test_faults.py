@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -201,13 +200,6 @@ def test_a_directory_that_vanishes_is_not_made_again(
     assert unzip(folder, "org/a.zip") == {"a.xml": SMALL}
 
 
-def test_the_staging_folder_may_be_removed_at_any_time(folder: Store, root: Path) -> None:
-    keep(folder, "org/a.xml", SMALL)
-    shutil.rmtree(root / ".staging")
-    keep(folder, "org/a.xml", LARGE)
-    assert read(folder, "org/a.xml") == LARGE
-
-
 def test_what_is_read_is_not_replaced_meanwhile(folder: Store) -> None:
     keep(folder, "org/a.xml", LARGE)
     reader = folder.open("org/a.xml")
@@ -234,30 +226,6 @@ def test_a_place_that_cannot_be_a_directory(tmp_path: Path) -> None:
         Store(str(tmp_path / "file"))
     with pytest.raises(StoreError, match="cannot be opened"):
         Store(str(tmp_path / "file" / "below"))
-
-
-def test_many_write_one_key_and_none_is_mixed(folder: Store, root: Path) -> None:
-    """In processes of their own, while it is read."""
-    script = """
-        store = Store(sys.argv[1])
-        for _ in range(30):
-            keep(store, "org/a.xml", LARGE[: int(sys.argv[2])])
-            store.remove("org/a.zip")
-    """
-    arguments = [sys.executable, "-c"]
-    prelude = (
-        "import sys\nfrom ckanext.freshness.copies.store import Store\n"
-        "from ckanext.freshness.tests.copies.support import LARGE, keep\n"
-    )
-    bodies = (LARGE[:1000], LARGE[:300_000])
-    keep(folder, "org/a.xml", bodies[0])
-    processes = [
-        subprocess.Popen([*arguments, prelude + textwrap.dedent(script), str(root), str(len(body))])
-        for body in bodies
-    ]
-    while any(process.poll() is None for process in processes):
-        assert read(folder, "org/a.xml") in bodies
-    assert [process.returncode for process in processes] == [0, 0]
 
 
 def test_memory_does_not_grow_with_a_body(root: Path) -> None:

@@ -69,15 +69,6 @@ def test_parts_are_read(folder: Store, start: int, end: int | None, expected: by
     assert read(folder, "org/a.xml", start, end) == expected
 
 
-def test_parts_are_read_everywhere(store: Store) -> None:
-    keep(store, "org/a.xml", LARGE, None)
-    assert read(store, "org/a.xml", 300_000, 300_010) == LARGE[300_000:300_010]
-    assert read(store, "org/a.xml", len(LARGE) + 9) == b""
-    reader = store.open("org/a.xml", 5, 6)
-    assert reader.size == len(LARGE)
-    reader.close()
-
-
 def test_nothing_is_there_that_was_not_kept(store: Store) -> None:
     assert store.size("org/a.xml") is None
     assert list(store.keys()) == []
@@ -85,13 +76,6 @@ def test_nothing_is_there_that_was_not_kept(store: Store) -> None:
     with pytest.raises(MissingCopy, match=r"org/a\.xml"):
         store.open("org/a.xml")
     store.remove("org/a.xml")
-
-
-def test_removing_is_repeatable(store: Store) -> None:
-    keep(store, "org/a.xml", SMALL)
-    store.remove("org/a.xml")
-    store.remove("org/a.xml")
-    assert list(store.keys()) == ["org/a.zip"]
 
 
 def test_keys_are_found_by_their_beginning(store: Store) -> None:
@@ -103,15 +87,6 @@ def test_keys_are_found_by_their_beginning(store: Store) -> None:
     assert list(store.keys("b/c/")) == ["b/c/d.xml"]
     assert list(store.keys("nothing/")) == []
     assert len(list(store.keys())) == 5
-
-
-def test_a_body_that_begins_again_is_kept_as_it_ended(store: Store) -> None:
-    with store.stage() as staged:
-        staged.write(LARGE)
-        staged.restart()
-        staged.write(SMALL)
-        kept = store.keep("org/a.xml", staged, zip_member="a.xml")
-    assert (kept.size, read(store, "org/a.xml")) == (len(SMALL), SMALL)
 
 
 def test_a_quota_is_kept_to(location: str) -> None:

@@ -151,15 +151,6 @@ def test_what_two_nights_find(host: Host, make: Make) -> None:
     assert not is_held(run_records.CHECKING)
 
 
-def test_nothing_is_visited_twice_within_its_interval(host: Host, make: Make) -> None:
-    make(*(file for file in FILES if file.path == "/stocks.csv"))
-    for after, visits in ((10 * DAY, 1), (10.5 * DAY, 0), (11 * DAY, 1)):
-        assert run(after).counts.checks == visits
-    assert host.count("/stocks.csv") == 2
-    attempts = model.Session.query(ResourceCheck).one().attempts
-    assert [one["why"] for one in attempts] == ["due", "due"]
-
-
 def test_a_learned_run_says_how_often_a_file_was_expected_to_change(
     host: Host, make: Make, ckan_config: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -69,10 +69,6 @@ def test_for_programs(dataset: dict[str, Any], check: Invoke) -> None:
     assert told["run"] == helpers.call_action("freshness_run_list")[0]["id"]
 
 
-def test_strict(dataset: dict[str, Any], check: Invoke) -> None:
-    assert check("--strict").exit_code == 1
-
-
 def test_one_dataset_and_its_host(dataset: dict[str, Any], check: Invoke) -> None:
     assert "Checked 3 resources" in check("files").output
     assert "Checked 3 resources" in check("--host", "127.0.0.1", "--all").output

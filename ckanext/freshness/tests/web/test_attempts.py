@@ -89,12 +89,6 @@ def test_retry_after_is_honoured(server: FileServer) -> None:
     assert times(server)[0] >= 0.1
 
 
-def test_retry_after_may_be_sooner_than_we_would(server: FileServer) -> None:
-    server.faults["/x"] = faults.Status(code=503, headers={"Retry-After": "0"}, times=1)
-    assert visit(f"{server.url}/x", backoff=(20.0,)).attempts == 2  # type: ignore[arg-type]
-    assert times(server)[0] < 5
-
-
 def test_retry_after_as_a_date_by_the_servers_clock(server: FileServer) -> None:
     ahead = datetime.now(timezone.utc) + timedelta(hours=5)
     headers = {
@@ -142,28 +136,6 @@ def test_a_host_that_wants_a_long_pause_is_left_alone(server: FileServer) -> Non
     assert (answer.status, answer.attempts) == (503, 1)
     assert error.reason is FailureReason.HOST_DEFERRED
     assert len(server.requests) == 1
-
-
-def test_the_pause_of_a_429_without_retry_after_holds_for_the_host(server: FileServer) -> None:
-    server.faults["/x"] = faults.Status(code=429)
-
-    async def main() -> float:
-        hosts = Hosts(UNHURRIED)
-        limits = replace(FAST, attempts=1, backoff=(0.1,))
-        settings = replace(SETTINGS, limits=limits)
-        async with Client(settings, hosts, Names(lookup({}))) as client:
-            await client.fetch(Request(f"{server.url}/x"))
-            begin = monotonic()
-            await client.fetch(Request(f"{server.url}/y"))
-            return monotonic() - begin
-
-    assert asyncio.run(main()) > 0.08
-
-
-def test_a_request_may_have_its_own_limits(server: FileServer) -> None:
-    server.faults["/x"] = faults.Status(code=500)
-    answer = visit(Request(f"{server.url}/x", limits=replace(FAST, attempts=2)))
-    assert answer.attempts == 2
 
 
 def test_waiting_between_attempts_holds_no_place(server: FileServer) -> None:

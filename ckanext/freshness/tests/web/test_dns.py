@@ -7,7 +7,6 @@ import socket
 from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
 from pathlib import Path
-from time import monotonic
 
 import pytest
 
@@ -136,20 +135,6 @@ def test_a_mistake_in_a_resolver_is_no_dead_name() -> None:
         asyncio.run(Names(asking(broken)).addresses("broken.example"))
 
 
-def test_thousands_of_silent_and_dead_names_do_not_hold_up_the_living(server: NameServer) -> None:
-    async def main(names: Names) -> None:
-        silent = [asyncio.create_task(fault(names, f"silent{n}.example")) for n in range(1_000)]
-        dead = [asyncio.create_task(fault(names, f"dead{n}.example")) for n in range(1_000)]
-        await asyncio.sleep(0)
-        await asyncio.gather(*(names.addresses(f"living{n}.example") for n in range(20)))
-        assert not any(one.done() for one in silent)
-        assert {(await one).reason for one in dead} == {FailureReason.NAME_NOT_FOUND}
-        await names.close()
-        await asyncio.gather(*silent, return_exceptions=True)
-
-    look_up(server, main, tries=6)
-
-
 def test_one_who_gives_up_does_not_take_the_answer_from_the_others(server: NameServer) -> None:
     async def main(names: Names) -> None:
         first = asyncio.create_task(names.addresses("living.example"))
@@ -159,19 +144,6 @@ def test_one_who_gives_up_does_not_take_the_answer_from_the_others(server: NameS
         assert await second == ["8.8.8.8"]
 
     look_up(server, main)
-
-
-def test_nobody_waits_for_a_lookup_at_the_end(server: NameServer) -> None:
-    async def main(names: Names) -> None:
-        waiting = asyncio.create_task(names.addresses("silent.example"))
-        await asyncio.sleep(0)
-        await names.close()
-        with pytest.raises(asyncio.CancelledError):
-            await waiting
-
-    begin = monotonic()
-    look_up(server, main)
-    assert monotonic() - begin < 2
 
 
 def test_the_connector_gets_only_what_may_be_connected_to() -> None:

@@ -373,13 +373,6 @@ def test_a_dead_name_counts_for_its_own_host(server: FileServer) -> None:
     }
 
 
-def test_a_failed_visit_has_a_duration_and_a_size(server: FileServer) -> None:
-    server.faults["/x"] = faults.Hang(keep=0.5)
-    hosts = Hosts(UNHURRIED)
-    error = failure(f"{server.url}/x", hosts=hosts, read=0.1, attempts=1)
-    assert 0.1 <= error.seconds < 2
-
-
 def test_name_lookup_failed() -> None:
     def failing(host: str) -> list[str]:
         raise OSError(None, "DNS server returned general failure")

@@ -43,39 +43,6 @@ def test_a_policy_for_what_is_no_host_is_an_error() -> None:
         Hosts(policies={"a host": CRAWL})
 
 
-def test_no_more_requests_at_a_time_than_connections() -> None:
-    async def main() -> int:
-        host, together, most = Host("h", UNPACED), 0, 0
-
-        async def request() -> None:
-            nonlocal together, most
-            async with host:
-                together += 1
-                most = max(most, together)
-                await asyncio.sleep(0)
-                together -= 1
-
-        await asyncio.gather(*(request() for _ in range(20)))
-        return most
-
-    assert asyncio.run(main()) == UNPACED.connections
-
-
-def test_requests_start_in_the_order_in_which_they_came() -> None:
-    async def main() -> list[int]:
-        host, order = Host("h", HostPolicy(connections=1, per_second=math.inf)), []
-
-        async def request(number: int) -> None:
-            async with host:
-                order.append(number)
-                await asyncio.sleep(0)
-
-        await asyncio.gather(*map(request, range(10)))
-        return order
-
-    assert asyncio.run(main()) == list(range(10))
-
-
 def test_requests_start_evenly_spaced() -> None:
     async def main() -> list[float]:
         host, starts = Host("h", HostPolicy(connections=8, per_second=50.0)), []
@@ -141,52 +108,12 @@ def test_a_shorter_pause_does_not_end_a_longer_one() -> None:
     assert asyncio.run(main()) >= 0.05 - 0.002
 
 
-def test_a_paused_host_holds_up_nobody_else() -> None:
-    async def main() -> float:
-        hosts, begin = Hosts(UNPACED), monotonic()
-        hosts.of("slow").defer(60)
-        slow = asyncio.create_task(hosts.of("slow").__aenter__())
-        for _ in range(10):
-            async with hosts.of("other"):
-                pass
-        slow.cancel()
-        return monotonic() - begin
-
-    assert asyncio.run(main()) < 5
-
-
 def test_a_closed_host_says_for_how_long() -> None:
     host = Host("h", UNPACED)
     assert host.closed_for == 0
     host.close(100)
     host.close(50)
     assert 99 < host.closed_for <= 100
-
-
-@pytest.mark.parametrize("given_turn", [False, True], ids=["waiting", "its turn just came"])
-def test_one_who_gives_up_leaves_the_place_to_the_next(given_turn: bool) -> None:
-    async def main() -> bool:
-        host = Host("h", HostPolicy(connections=1, per_second=math.inf))
-
-        async def request() -> None:
-            async with host:
-                pass
-
-        await host.__aenter__()
-        first, second = asyncio.create_task(request()), asyncio.create_task(request())
-        await asyncio.sleep(0)
-        if given_turn:
-            await host.__aexit__()
-            first.cancel()
-        else:
-            first.cancel()
-            await asyncio.sleep(0)
-            await host.__aexit__()
-        await asyncio.wait_for(second, 1)
-        async with host:
-            return first.cancelled()
-
-    assert asyncio.run(main())
 
 
 def test_one_who_gives_up_in_a_pause_leaves_the_place_to_the_next() -> None:

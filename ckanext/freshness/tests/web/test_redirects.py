@@ -95,14 +95,6 @@ def test_odd_locations(server: FileServer, location: str, target: str) -> None:
     assert (answer.status, server.requests[-1].target) == (200, target)
 
 
-def test_a_location_in_latin_1_keeps_its_bytes(server: FileServer) -> None:
-    server.faults["/old"] = faults.Raw(
-        b"HTTP/1.1 302 Found\r\nLocation: /\xe4\r\nContent-Length: 0\r\n\r\n"
-    )
-    visit(f"{server.url}/old")
-    assert server.requests[-1].target == "/%E4"
-
-
 @pytest.mark.parametrize("status", [301, 302])
 def test_a_redirect_to_nowhere_is_an_answer(server: FileServer, status: int) -> None:
     server.files["/x"] = Served(status, b"lost")
@@ -149,13 +141,6 @@ def test_secrets_stay_with_their_origin(
     assert ("Authorization" in asked.headers) is sent
     assert asked.headers["Accept"] == "text/csv"
     assert asked.headers["If-None-Match"] == ETAG
-
-
-def test_another_port_is_another_origin(server: FileServer) -> None:
-    with FileServer() as other:
-        server.faults["/old"] = faults.Redirect(to=f"{other.url}/new")
-        visit(Request(f"{server.url}/old", headers={"X-Key": "geheim"}))
-        assert "X-Key" not in other.requests[0].headers
 
 
 def test_each_hop_is_held_to_its_hosts_limits(server: FileServer) -> None:

@@ -20,7 +20,7 @@ from ckanext.freshness.tests.web.support import (
 )
 from ckanext.freshness.web.client import Client
 from ckanext.freshness.web.connections import Names
-from ckanext.freshness.web.errors import FailureReason, FetchError
+from ckanext.freshness.web.errors import FailureReason
 from ckanext.freshness.web.exchange import Request
 from ckanext.freshness.web.hosts import MAX_CRAWL_DELAY, Hosts, crawl_delay, robots_url, rules_of
 from ckanext.freshness.web.urls import parse_url
@@ -89,13 +89,6 @@ def test_without_an_answer_the_visit_tells(server: FileServer, fault: faults.Fau
     assert visit(f"{server.url}/x", hosts=Hosts(OBEDIENT)).status == 200
 
 
-def test_rules_may_be_elsewhere_on_the_same_host(server: FileServer) -> None:
-    server.faults["/robots.txt"] = faults.Redirect(to="/private/robots")
-    server.files["/private/robots"] = Served(200, RULES)
-    error = failure(f"{server.url}/private/x", hosts=Hosts(OBEDIENT))
-    assert error.reason is FailureReason.ROBOTS
-
-
 def test_rules_hold_after_a_redirect(server: FileServer) -> None:
     server.files["/robots.txt"] = Served(200, RULES)
     server.faults["/x"] = faults.Redirect(to="/private/x")
@@ -154,10 +147,6 @@ def test_crawl_delays(server: FileServer, text: str, seconds: float) -> None:
     assert crawl_delay(rules, SETTINGS.user_agent) == seconds
 
 
-def test_no_rules_no_delay() -> None:
-    assert crawl_delay(rules_of(FetchError(FailureReason.PROXY, "", "")), "x") == 0
-
-
 ORIGINS = [
     ("https://h.org/a/b", "https://h.org:443/robots.txt"),
     ("http://h.org:8080/?x", "http://h.org:8080/robots.txt"),
@@ -183,10 +172,3 @@ def test_hostile_rules_take_no_time(server: FileServer, text: str) -> None:
     begin = monotonic()
     assert visit(f"{server.url}/{'a' * 2_000}", hosts=Hosts(OBEDIENT)).status == 200
     assert monotonic() - begin < 2
-
-
-@pytest.mark.parametrize(("path", "allowed"), [("/a/b.csv", False), ("/a/b.csv?x", True)])
-def test_wildcards(server: FileServer, path: str, allowed: bool) -> None:
-    server.files["/robots.txt"] = Served(200, b"User-agent: *\nDisallow: /*.csv$\n")
-    rules = rules_of(visit(f"{server.url}/robots.txt"))
-    assert rules.can_fetch(server.url + path, SETTINGS.user_agent) is allowed
