@@ -297,9 +297,7 @@ class Engine:
         run(self._visit(urls))
 
     async def _visit(self, urls: list[str]) -> None:
-        from ckanext.freshness.checking.results import CheckResult, ResourceToCheck
-
-        from ckanext.freshness.checking.decisions import KnownContent
+        from ckanext.freshness.checking.decisions import CheckResult, KnownContent, ResourceToCheck
         from ckanext.freshness.checking.hasher import ContentSandbox
         from ckanext.freshness.checking.hdx_check import HdxTools, check_resources
         from ckanext.freshness.web.address_guard import Guard

@@ -30,6 +30,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import BinaryIO, ClassVar, Protocol
 
+from python_calamine import CalamineError, CalamineWorkbook
+
 from ..sandbox import Unopened
 from .formats import FIRST_BYTES, Shape, TableShape
 
@@ -314,7 +316,7 @@ def shape_of(how: str, file: BinaryIO) -> Shape:
     """
     try:
         return _bounded(list(_READERS[how](file)))
-    except (_Uncertain, csv.Error, OSError, ValueError):
+    except (_Uncertain, CalamineError, csv.Error, OSError, ValueError):
         return []
 
 
@@ -430,15 +432,9 @@ def _of_json(file: BinaryIO) -> Iterator[TableShape]:
 
 
 def _of_workbook(file: BinaryIO) -> Iterator[TableShape]:
-    # Imported only here, since web workers read no workbooks.
-    from python_calamine import CalamineError, CalamineWorkbook
-
-    try:
-        book = CalamineWorkbook.from_filelike(file)
-        sheets = {name: book.get_sheet_by_name(name).to_python() for name in book.sheet_names}
-    except CalamineError as error:
-        raise _Uncertain from error
-    for name, cells in sheets.items():
+    book = CalamineWorkbook.from_filelike(file)
+    for name in book.sheet_names:
+        cells = book.get_sheet_by_name(name).to_python()
         rows = [row for row in cells if any(cell != "" for cell in row)]
         header = rows[0] if rows else []
         names = [cell for cell in header if isinstance(cell, str) and cell]
