@@ -40,8 +40,7 @@ from ..web.event_loop import in_batches
 from ..web.hosts import Hosts
 from ..web.urls import display_url
 from . import datasets, publication, rules
-from .datasets import KnownDataset
-from .iati_check import IatiCheckInput, IatiCheckResult, IatiTools, check_datasets
+from .iati_check import IatiCheckResult, IatiTools, KnownFile, check_files
 from .report import CycleReport
 from .rules import IatiOutcome
 from .source_type import SOURCE_TYPE
@@ -179,48 +178,33 @@ class _Cycle:
         self._expire(expired)
         self._publish()
 
-    def _remove_strays(self, known: Sequence[KnownDataset], sizes: Mapping[str, int]) -> None:
+    def _remove_strays(self, known: Sequence[KnownFile], sizes: Mapping[str, int]) -> None:
         """Remove bytes that killed cycles have left without a row."""
         with self._reporting_store_errors():
             for dataset in known:
-                key = store_keys.resource_key(dataset.resource_id)
-                if dataset.key is None and key in sizes:
-                    copies.delete_files(self.store, [_files(dataset.resource_id, key)])
+                if dataset.key is None and dataset.new_key in sizes:
+                    stray = _files(dataset.resource_id, dataset.new_key)
+                    copies.delete_files(self.store, [stray])
 
-    def _check(self, known: Sequence[KnownDataset], lost: frozenset[str]) -> list[str]:
+    def _check(self, known: Sequence[KnownFile], lost: frozenset[str]) -> list[str]:
         """Check each file, write the results, and return the resource ids whose copies expire."""
-        by_id = {dataset.resource_id: dataset for dataset in known}
-        inputs = [
-            IatiCheckInput(
-                dataset.resource_id,
-                dataset.package_id,
-                dataset.url,
-                dataset.state,
-                store_keys.resource_key(dataset.resource_id),
-                dataset.new_filename,
-                # A copy of another name is stored again, so that its ZIP has the new name.
-                dataset.resource_id in lost or dataset.filename not in (None, dataset.new_filename),
-            )
-            for dataset in known
-        ]
         expired: list[str] = []
         figures = self.report.figures
-        self.show_progress((0, 0, len(inputs)))
-        if not inputs:
+        self.show_progress((0, 0, len(known)))
+        if not known:
             return expired
-        with closing(in_batches(self._checks(inputs), most=BATCH, seconds=1.0)) as batches:
+        with closing(in_batches(self._checks(known, lost), most=BATCH, seconds=1.0)) as batches:
             for batch in batches:
                 self.lock.check()
-                written = self._write(batch, by_id)
-                for result in written:
-                    self._count(result, by_id[result.input.resource_id], lost)
+                for result in self._write(batch):
+                    self._count(result, lost)
                     if rules.has_expired(result.decision.state):
-                        expired.append(result.input.resource_id)
-                self.show_progress((int(figures["visited"]), int(figures["failed"]), len(inputs)))
+                        expired.append(result.file.resource_id)
+                self.show_progress((int(figures["visited"]), int(figures["failed"]), len(known)))
         return expired
 
     def _checks(
-        self, inputs: Sequence[IatiCheckInput]
+        self, files: Sequence[KnownFile], lost: Collection[str]
     ) -> Callable[[Callable[[IatiCheckResult], None]], Any]:
         """Return a function that makes the coroutine of all checks; read the options in this thread."""
         # Web workers import this module, too, and need no HTTP library.
@@ -232,18 +216,16 @@ class _Cycle:
 
         async def check_all(hand_over: Callable[[IatiCheckResult], None]) -> None:
             async with Client(web, hosts, concurrency=settings.CONCURRENCY) as client:
-                tools = IatiTools(client, self.store, self.clock, self.strict)
-                await check_datasets(inputs, tools, hand_over)
+                tools = IatiTools(client, self.store, self.clock, lost, self.strict)
+                await check_files(files, tools, hand_over)
 
         return check_all
 
-    def _write(
-        self, batch: Sequence[IatiCheckResult], known: Mapping[str, KnownDataset]
-    ) -> list[IatiCheckResult]:
+    def _write(self, batch: Sequence[IatiCheckResult]) -> list[IatiCheckResult]:
         """Write a batch of results in one transaction, and return those whose datasets are still there."""
         now = self.clock()
-        there = datasets.write({each.input.resource_id: each.decision.state for each in batch})
-        written = [each for each in batch if each.input.resource_id in there]
+        there = datasets.write({each.file.resource_id: each.decision.state for each in batch})
+        written = [each for each in batch if each.file.resource_id in there]
         if not written:
             model.Session.rollback()
             return written
@@ -251,7 +233,7 @@ class _Cycle:
         confirmed = (IatiOutcome.VERIFIED, IatiOutcome.DOWNLOADED)
         copies.verified(
             [
-                each.input.resource_id
+                each.file.resource_id
                 for each in written
                 if each.kept is None and each.decision.outcome in confirmed
             ],
@@ -263,10 +245,9 @@ class _Cycle:
         marks = conclusions.assess_and_commit(sorted(evidence), now, self.report.run_id, evidence)
         run_records.count_checks(self.report.run_id, len(written))
         replaced = [
-            _files(each.input.resource_id, before.key, before.zip_key)
+            _files(each.file.resource_id, each.file.key, each.file.zip_key)
             for each in written
-            if each.kept is not None
-            and (before := known[each.input.resource_id]).key not in (None, each.kept.key)
+            if each.kept is not None and each.file.key not in (None, each.kept.key)
         ]
         with self._reporting_store_errors():
             copies.delete_files(self.store, replaced)
@@ -286,7 +267,7 @@ class _Cycle:
         else:
             self.report.errors += [failure.in_words() for failure in failures]
 
-    def _count(self, result: IatiCheckResult, before: KnownDataset, lost: Collection[str]) -> None:
+    def _count(self, result: IatiCheckResult, lost: Collection[str]) -> None:
         figures, decision = self.report.figures, result.decision
         outcome, was_stored = decision.outcome, result.kept is not None
         figures["visited"] += 1
@@ -298,9 +279,9 @@ class _Cycle:
             figures["not_stored"] += 1
             if figures["not_stored"] <= MOST_STORE_ERRORS:
                 message = decision.state.attempts[0]["error_details"]["detailed_message"]
-                self.report.errors.append(f"{display_url(result.input.url)}: {message}")
+                self.report.errors.append(f"{display_url(result.file.url)}: {message}")
         # An expired copy is downloaded again as well, but it was removed on purpose.
-        if before.resource_id in lost and before.key is not None:
+        if result.file.resource_id in lost and result.file.key is not None:
             figures["restored"] += was_stored
             figures["lost"] += not was_stored
 
@@ -364,7 +345,7 @@ class _Cycle:
         )
 
 
-def _lost(known: Sequence[KnownDataset], sizes: Mapping[str, int]) -> frozenset[str]:
+def _lost(known: Sequence[KnownFile], sizes: Mapping[str, int]) -> frozenset[str]:
     """Return the resource ids of datasets whose copy or its ZIP is missing, or has another size.
 
     :param sizes: bytes of all copies in the store by key
@@ -388,12 +369,12 @@ def _files(resource_id: str, key: str | None, zip_key: str | None = None) -> cop
 
 def _row_of_copy(result: IatiCheckResult, kept: StoredCopy, now: datetime) -> copies.CopyRow:
     return copies.CopyRow(
-        resource_id=result.input.resource_id,
-        package_id=result.input.package_id,
+        resource_id=result.file.resource_id,
+        package_id=result.file.package_id,
         kept=kept,
-        filename=result.input.filename,
+        filename=result.file.new_filename,
         mimetype="application/xml",
-        source_url=display_url(result.input.url),
+        source_url=display_url(result.file.url),
         at=now,
     )
 
@@ -404,8 +385,8 @@ def _evidence(changed: Sequence[IatiCheckResult]) -> dict[str, list[DatedEvidenc
     for each in changed:
         assert each.decision.changed_at is not None
         at = each.decision.changed_at.replace(microsecond=0)
-        dated = DatedEvidence(at, Evidence.HASH, each.input.resource_id)
-        found.setdefault(each.input.package_id, []).append(dated)
+        dated = DatedEvidence(at, Evidence.HASH, each.file.resource_id)
+        found.setdefault(each.file.package_id, []).append(dated)
     return found
 
 
@@ -413,13 +394,13 @@ def _change(result: IatiCheckResult) -> DataChange:
     """Return the change of a file's contents as the stream of data changes tells it."""
     at, before, after = (
         result.decision.changed_at,
-        result.input.state.good,
+        result.file.state.good,
         result.decision.state.good,
     )
     assert at is not None and before is not None and after is not None
     return DataChange(
-        package_id=result.input.package_id,
-        resource_id=result.input.resource_id,
+        package_id=result.file.package_id,
+        resource_id=result.file.resource_id,
         evidence=Evidence.HASH,
         seen_at=at,
         changed_before=at,

@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 import sqlalchemy as sa
 
 from ..ckan_adapter import harvest
 from ..ckan_adapter.core import model
 from ..ckan_adapter.packages import ORGANIZATION_EXTRA, PACKAGE_EXTRAS
-from ..copies import store_keys
 from ..dates import aware, exact_text
 from ..web.exchange import storable
+from .iati_check import KnownFile
 from .records import REGISTRY_ID, REGISTRY_NAME
 from .rules import FileState, GoodDownload
 
@@ -23,31 +23,6 @@ KEPT_ATTEMPTS = 5
 
 PAGE = 500
 """Rows fetched at a time from a long query."""
-
-
-class KnownDataset(NamedTuple):
-    """A registered dataset at the beginning of a cycle.
-
-    :ivar url: of its file, as the registry has it now
-    :ivar key: of its copy in the store; None without a copy
-    :ivar size: of its copy
-    :ivar filename: of its copy
-    """
-
-    resource_id: str
-    package_id: str
-    url: str
-    dataset_name: str
-    state: FileState
-    key: str | None
-    zip_key: str | None
-    size: int | None
-    filename: str | None
-
-    @property
-    def new_filename(self) -> str:
-        """The file name of a copy that is stored now."""
-        return store_keys.member(f"{self.dataset_name}.xml")
 
 
 def sync(source_id: str) -> int:
@@ -82,8 +57,8 @@ def forget_gone(source_id: str) -> None:
     model.Session.commit()
 
 
-def known(source_id: str) -> list[KnownDataset]:
-    """Return the registered datasets of a source that still have their resource."""
+def known(source_id: str) -> list[KnownFile]:
+    """Return the files of the registered datasets of a source that still have their resource."""
     rows = model.Session.execute(
         sa.text(_KNOWN), {"source": source_id}, execution_options={"yield_per": PAGE}
     )
@@ -125,7 +100,7 @@ _GOOD = {
 """Columns of a state and of its last known good download, with their types."""
 
 
-def _known(row: Mapping[str, Any]) -> KnownDataset:
+def _known(row: Mapping[str, Any]) -> KnownFile:
     values: dict[str, Any] = {
         name: aware(value) if isinstance(value, datetime) else value for name, value in row.items()
     }
@@ -136,10 +111,8 @@ def _known(row: Mapping[str, Any]) -> KnownDataset:
     state = FileState(
         good=good, failed_url=values["failed_url"], **{name: values[name] for name in _STATE}
     )
-    others: dict[str, Any] = {
-        name: values[name] for name in KnownDataset._fields if name != "state"
-    }
-    return KnownDataset(state=state, **others)
+    others: dict[str, Any] = {name: values[name] for name in KnownFile._fields if name != "state"}
+    return KnownFile(state=state, **others)
 
 
 def _row(state: FileState) -> dict[str, Any]:

@@ -7,13 +7,14 @@ process leaves at most a newer copy than its row, which the next cycle finds and
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..checking.decisions import mimetype_of, storable_validator
 from ..checking.engine import NextStep, check_all
+from ..copies import store_keys
 from ..copies.store import Store, StoredCopy, StoreError
 from ..web.errors import FetchError
 from ..web.exchange import Answer, Body, Request, Sink
@@ -28,32 +29,46 @@ if TYPE_CHECKING:
     from ..web.client import Client
 
 
-class IatiCheckInput(NamedTuple):
-    """A dataset whose file is to be checked.
+class KnownFile(NamedTuple):
+    """The file of a registered dataset, with what is known of it before a check.
 
-    :ivar key: of its copy in the store
-    :ivar filename: of the copy in its own ZIP
-    :ivar lost: the copy is missing from the store
+    :ivar url: of the file, as the registry has it now
+    :ivar key: of its copy in the store; None without a copy
+    :ivar size: of its copy
+    :ivar filename: of its copy
     """
 
     resource_id: str
     package_id: str
+    dataset_name: str
     url: str
     state: FileState
-    key: str
-    filename: str
-    lost: bool = False
+    key: str | None = None
+    zip_key: str | None = None
+    size: int | None = None
+    filename: str | None = None
+
+    @property
+    def new_key(self) -> str:
+        """The key of a copy that is stored now."""
+        return store_keys.resource_key(self.resource_id)
+
+    @property
+    def new_filename(self) -> str:
+        """The file name of a copy that is stored now."""
+        return store_keys.member(f"{self.dataset_name}.xml")
 
 
 class IatiCheckResult(NamedTuple):
     """The result of a check.
 
+    :ivar file: as it was known before
     :ivar decision: the last one, with the state to be written
     :ivar kept: the stored copy; None if there was nothing to store, or it could not be stored
     :ivar mimetype: Content-Type without parameters; None if the server states none
     """
 
-    input: IatiCheckInput
+    file: KnownFile
     decision: IatiDecision
     kept: StoredCopy | None = None
     mimetype: str | None = None
@@ -64,17 +79,19 @@ class IatiTools:
     """The tools that all checks of a cycle share.
 
     :ivar now: the time, aware
+    :ivar lost: resource ids whose copies are missing from the store
     :ivar strict: check failing files without a pause
     """
 
     client: Client
     store: Store
     now: Callable[[], datetime]
+    lost: Collection[str] = ()
     strict: bool = False
 
 
-async def check_datasets(
-    inputs: Iterable[IatiCheckInput],
+async def check_files(
+    files: Iterable[KnownFile],
     tools: IatiTools,
     sink: Callable[[IatiCheckResult], None],
 ) -> None:
@@ -84,13 +101,16 @@ async def check_datasets(
     """
 
     def due() -> Iterator[_BegunCheck]:
-        for check_input in inputs:
-            subject = CheckSubject(check_input.url, check_input.lost, tools.strict)
-            decision = rules.decide(check_input.state, None, tools.now(), subject)
+        for file in files:
+            # A copy of another name is stored again, so that its ZIP has the new name.
+            is_renamed = file.filename not in (None, file.new_filename)
+            lost = is_renamed or file.resource_id in tools.lost
+            subject = CheckSubject(file.url, lost, tools.strict)
+            decision = rules.decide(file.state, None, tools.now(), subject)
             if decision.next_method is NextMethod.NOTHING:
-                sink(IatiCheckResult(check_input, decision))
+                sink(IatiCheckResult(file, decision))
             else:
-                yield _BegunCheck(check_input, subject, decision)
+                yield _BegunCheck(file, subject, decision)
 
     def begin(begun: _BegunCheck, host: str, target: Target | None) -> IatiCheck:
         return IatiCheck(tools, begun, target)
@@ -101,13 +121,13 @@ async def check_datasets(
 class _BegunCheck(NamedTuple):
     """A check whose first request is decided."""
 
-    input: IatiCheckInput
+    file: KnownFile
     subject: CheckSubject
     decision: IatiDecision
 
     @property
     def url(self) -> str:
-        return self.input.url
+        return self.file.url
 
 
 class IatiCheck:
@@ -115,7 +135,7 @@ class IatiCheck:
 
     def __init__(self, tools: IatiTools, begun: _BegunCheck, target: Target | None) -> None:
         self._tools = tools
-        self._input, self._subject, self._decision = begun
+        self._file, self._subject, self._decision = begun
         self._target = target
         self._attempts: RequestAttempts | None = None
         self._file_sink: IatiFileSink | None = None
@@ -131,7 +151,7 @@ class IatiCheck:
             method, good = self._decision.next_method, self._decision.state.good
             is_conditional = method is NextMethod.CONDITIONAL_GET
             request = Request(
-                self._input.url,
+                self._file.url,
                 method.http_method,
                 etag=good.etag if is_conditional and good else None,
                 last_modified=good.last_modified if is_conditional and good else None,
@@ -155,7 +175,7 @@ class IatiCheck:
         self, answer: Answer, sink: Callable[[IatiCheckResult], None], /
     ) -> NextStep:
         """Decide what follows from an answer."""
-        method, url = self._decision.next_method, self._input.url
+        method, url = self._decision.next_method, self._file.url
         error: ErrorDetails | None = None
         our_fault = False
         file: DownloadedFile | None = None
@@ -191,33 +211,35 @@ class IatiCheck:
         kept = await self._keep() if self._decision.keep else None
         self.close()
         mimetype = None if file is None else mimetype_of(answer)
-        sink(IatiCheckResult(self._input, self._decision, kept, mimetype))
+        sink(IatiCheckResult(self._file, self._decision, kept, mimetype))
         return NextStep.END
 
     async def _keep(self) -> StoredCopy | None:
         """Store the file. The thread is another one, since compressing takes long."""
         assert self._file_sink is not None
         staged, self._file_sink = self._file_sink.staged, None
-        place, store = self._input, self._tools.store
+        file, store = self._file, self._tools.store
         try:
-            return await asyncio.to_thread(store.keep, place.key, staged, zip_member=place.filename)
+            return await asyncio.to_thread(
+                store.keep, file.new_key, staged, zip_member=file.new_filename
+            )
         except StoreError as error:
-            told = attempts.store_error(str(error), place.url)
+            told = attempts.store_error(str(error), file.url)
             now = self._tools.now()
-            self._decision = rules.not_stored(place.state, self._decision, now, told)
+            self._decision = rules.not_stored(file.state, self._decision, now, told)
             return None
 
     def failed(self, error: FetchError, sink: Callable[[IatiCheckResult], None], /) -> NextStep:
         """Decide what follows if no attempt got an answer."""
         # If the URL is invalid, no other method would help: end the check as a failed GET does.
         method = NextMethod.GET if self._attempts is None else self._decision.next_method
-        details = attempts.fetch_error(error, method.http_method, self._input.url)
+        details = attempts.fetch_error(error, method.http_method, self._file.url)
         our_fault = error.reason in attempts.OUR_FAULTS
         self._decide(rules.Response(method, None, error=details, our_fault=our_fault))
         self.close()
         if self._decision.next_method is not NextMethod.NOTHING:
             return NextStep.ASK_NOW
-        sink(IatiCheckResult(self._input, self._decision))
+        sink(IatiCheckResult(self._file, self._decision))
         return NextStep.END
 
     def _decide(self, response: rules.Response) -> None:

@@ -136,11 +136,11 @@ def problem_of(text: str, *, is_whole: bool) -> str | None:
 
 
 @lru_cache
-def _generated(codec: str) -> re.Pattern[bytes]:
-    """Return what finds the attributes ``generated-datetime`` with their values."""
+def _generated(codec: str) -> tuple[bytes, re.Pattern[bytes]]:
+    """Return the opening of attributes ``generated-datetime``, and the pattern of a whole one."""
     opening, closing = ('generated-datetime="'.encode(codec), '"'.encode(codec))
     value = rb"(?:(?!%b).{%d}){1,%d}" % (re.escape(closing), len(closing), LONGEST_TIME)
-    return re.compile(re.escape(opening) + value + re.escape(closing), re.DOTALL)
+    return opening, re.compile(re.escape(opening) + value + re.escape(closing), re.DOTALL)
 
 
 class Hashes:
@@ -172,14 +172,15 @@ class Hashes:
             if len(self._held) < 4:
                 return
             self._codec, _ = family_of(self._held[:4])
-        pattern, unit = _generated(self._codec), len('"'.encode(self._codec))
-        done = at = 0
-        while found := pattern.search(self._held, at):
-            at = found.start() + 1
+        opening, pattern = _generated(self._codec)
+        unit, done, at = len('"'.encode(self._codec)), 0, -1
+        while (at := self._held.find(opening, at + 1)) >= 0:
             # Halves of two characters may look like the attribute.
-            if found.start() % unit == 0:
-                self._without.update(self._held[done : found.start()])
-                done = at = found.end()
+            found = pattern.match(self._held, at) if at % unit == 0 else None
+            if found is not None:
+                self._without.update(self._held[done:at])
+                done = found.end()
+                at = done - 1
         longest = (LONGEST_TIME + len('generated-datetime=""')) * unit
         end = max(done, (len(self._held) - longest) // unit * unit)
         self._without.update(self._held[done:end])

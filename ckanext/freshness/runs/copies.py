@@ -1,7 +1,7 @@
 """Last known good copies in CKAN: which resources have one, where it is, and how they are stored.
 
 A row is written after the store has the file. To remove a copy, its row is removed first. A process that is
-killed in between leaves a file without a row, which :func:`sweep` removes, but never a row without a file.
+killed in between leaves a file without a row, but never a row without a file.
 """
 
 from __future__ import annotations
@@ -158,19 +158,6 @@ def stored_files(resource_ids: Sequence[str]) -> list[StoredFiles]:
     return [_files(row) for row in rows]
 
 
-def move(resource_id: str, kept: StoredCopy, filename: str) -> None:
-    """Change the keys and file name of a copy, and commit."""
-    model.Session.query(Copy).filter_by(resource_id=resource_id).update(
-        {
-            "key": kept.key,
-            "zip_key": kept.zip_key,
-            "zip_size": kept.zip_size,
-            "filename": filename,
-        }
-    )
-    model.Session.commit()
-
-
 def verified(resource_ids: Collection[str], at: datetime) -> None:
     """Store that the sources still have the copied files; nothing is committed."""
     rows = model.Session.query(Copy).filter(Copy.resource_id.in_(list(resource_ids)))
@@ -199,19 +186,17 @@ def forget(resource_ids: Sequence[str]) -> list[StoredFiles]:
     return _deleted(_FORGET, {"ids": list(resource_ids)}) if resource_ids else []
 
 
-def forget_gone(prefix: str = "") -> list[StoredFiles]:
+def forget_gone() -> list[StoredFiles]:
     """Delete the rows of copies whose resource or dataset is gone, and commit. Delete the result with
     :func:`delete_files`.
-
-    :param prefix: only rows whose keys have this prefix
     """
-    return _deleted(_FORGET_GONE, {"prefix": prefix})
+    return _deleted(_FORGET_GONE, {})
 
 
 def delete_files(place: Store, files: Iterable[StoredFiles]) -> int:
     """Delete the files of copies, unless another copy has the key by now, and return the number of copies.
 
-    :raises StoreError: the store refuses; :func:`sweep` removes the rest later
+    :raises StoreError: the store refuses
     """
     count = 0
     for one in files:
@@ -220,24 +205,6 @@ def delete_files(place: Store, files: Iterable[StoredFiles]) -> int:
                 place.remove(key)
         count += 1
     return count
-
-
-def sweep(place: Store, prefix: str, keys: Iterable[str]) -> int:
-    """Remove files that no row names, and return their number.
-
-    A file is stored before its row is written. Therefore no other process may write below the prefix meanwhile.
-
-    :param keys: keys of the store below the prefix: all, or those in question
-    :raises StoreError: the store refuses
-    """
-    there = set(keys)
-    if not there:
-        return 0
-    named = model.Session.execute(sa.text(_NAMED), {"prefix": prefix}).all()
-    stray = there - {row.key for row in named} - {row.zip_key for row in named}
-    for key in stray:
-        place.remove(key)
-    return len(stray)
 
 
 def _deleted(statement: str, values: dict[str, Any]) -> list[StoredFiles]:
@@ -432,6 +399,4 @@ _FORGET_GONE = """
 DELETE FROM freshness_copy c WHERE NOT EXISTS (
     SELECT FROM resource r JOIN package p ON p.id = r.package_id
     WHERE r.id = c.resource_id AND r.state = 'active' AND p.state = 'active'
-) AND starts_with(coalesce(c.key, ''), :prefix) RETURNING resource_id, key, zip_key"""
-_NAMED = """
-SELECT key, zip_key FROM freshness_copy WHERE starts_with(key, :prefix)"""
+) RETURNING resource_id, key, zip_key"""

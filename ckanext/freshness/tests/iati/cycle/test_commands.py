@@ -131,15 +131,6 @@ def test_check_looks_at_files_without_the_registry(own: Site, cli: Any) -> None:
     assert wrong.exit_code == 2
 
 
-def test_check_says_that_there_is_no_registry(own: Site, cli: Any) -> None:
-    source = harvest_model.HarvestSource.get(own.source_id)
-    source.active = False
-    model.Session.commit()
-    done = cli.invoke(ckan, ["freshness", "check", "--policy", "iati"])
-    assert not done.exit_code
-    assert "There is no source of an IATI registry" in done.output
-
-
 def test_the_checker_leaves_the_cycles_files_alone(own: Site, cli: Any) -> None:
     own.update()
     own.server.reset()
@@ -249,13 +240,6 @@ def test_the_database_is_lost(own: Site, cli: Any) -> None:
     assert "next run goes on" in told
     assert own.update().figures["visited"] == 3
     assert [own.bytes_of(one) for one in datasets(own)] == [one.contents() for one in datasets(own)]
-
-
-def test_every_night(own: Site) -> None:
-    told = update_registries(own.now)
-    assert told.complete and "3 downloaded" in told.words
-    own.server.registry.remove(*datasets(own)[:2])
-    assert not update_registries(own.now).complete
 
 
 def test_figures_for_prometheus(own: Site, app: Any) -> None:

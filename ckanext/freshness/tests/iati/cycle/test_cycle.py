@@ -386,17 +386,6 @@ def test_what_is_deleted_is_given_to_nobody_until_the_files_are_made_anew(
     assert site.row(gone) is None
 
 
-def test_two_datasets_of_one_name_have_a_copy_each(site: Site) -> None:
-    first, second, _ = datasets(site)
-    second.name = first.name
-    first.body, second.body = b"<iati-activities a='1'/>", b"<iati-activities a='2'/>"
-    for one, path in ((first, "one"), (second, "two")):
-        one.url = f"{site.server.url}/files/{path}.xml"
-    done(site.update())
-    assert site.bytes_of(first) == first.body
-    assert site.bytes_of(second) == second.body
-
-
 def test_of_two_datasets_of_one_name_one_has_no_copy(site: Site) -> None:
     first, second, _ = datasets(site)
     second.name = first.name

@@ -243,14 +243,6 @@ def test_resources_show_where_their_copies_are(app: Any, resource: dict[str, Any
     assert get(app, found["cached_url"]).data == BODY
 
 
-def test_searches_show_it_as_well(resource: dict[str, Any]) -> None:
-    put(resource, BODY)
-    found = helpers.call_action("package_search", fq=f"id:{resource['package_id']}")
-    assert found["results"][0]["resources"][0]["freshness_check"]["cached_url"].endswith(
-        address(resource)
-    )
-
-
 def test_an_expired_copy_is_neither_shown_nor_given(app: Any, resource: dict[str, Any]) -> None:
     put(resource, BODY)
     copies.expire([resource["id"]], datetime(2026, 11, 24, tzinfo=timezone.utc))

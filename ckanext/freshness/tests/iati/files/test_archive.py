@@ -103,14 +103,6 @@ def test_a_copy_that_is_lost_or_damaged_is_named_and_nothing_replaced(
     assert sums(folder) == before
 
 
-def test_all_that_are_lost_are_named(folder: Store) -> None:
-    members = [ArchiveMember(f"a/{number}.xml", f"a/{number}.xml", "") for number in range(7)]
-    with pytest.raises(MembersLost, match=r"7 of the copies.*and 2 more") as raised:
-        build(folder, archives(), members)
-    assert len(raised.value.members) == 7
-    assert list(folder.keys()) == []
-
-
 def test_an_archive_that_finds_no_room_leaves_the_one_before(folder: Store) -> None:
     members = fill(folder)
     build(folder, archives(), members)
@@ -120,11 +112,6 @@ def test_an_archive_that_finds_no_room_leaves_the_one_before(folder: Store) -> N
     with pytest.raises(StoreError, match="quota"):
         build(folder, [Archive(BULK, "x", [GeneratedFile("noise", [noise])])], members)
     assert sums(folder) == before
-
-
-def test_an_archive_of_nothing_is_one(folder: Store) -> None:
-    build(folder, [Archive(BULK, "x")], [])
-    assert unzip(folder, BULK) == {}
 
 
 def test_more_members_than_a_plain_zip_may_have(folder: Store) -> None:

@@ -9,17 +9,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from ckanext.freshness.copies import store_keys
 from ckanext.freshness.copies.store import StagedBody, Store, StoredCopy, StoreError
 from ckanext.freshness.iati.attempts import Attempt, ErrorType, attempt
 from ckanext.freshness.iati.iati_check import (
-    IatiCheckInput,
     IatiCheckResult,
     IatiTools,
-    check_datasets,
+    KnownFile,
+    check_files,
 )
 from ckanext.freshness.iati.iati_file import IatiFileSink
 from ckanext.freshness.iati.rules import FileState, IatiOutcome, NextMethod
@@ -67,10 +67,10 @@ class Cycle:
         self.url = f"{server.url}{path}"
         self.state = FileState()
 
-    def __call__(self, after: timedelta = timedelta(0), **more: Any) -> IatiCheckResult:
+    def __call__(self, after: timedelta = timedelta(0), url: str | None = None) -> IatiCheckResult:
         """Check the dataset, this long after the first cycle."""
         self.server.reset()
-        checked = file_of("resource", more.pop("url", self.url), self.state, **more)
+        checked = file_of("resource", self.url if url is None else url, self.state)
         (result,) = run([checked], self.store, NOW + after)
         self.state = result.decision.state
         return result
@@ -78,7 +78,7 @@ class Cycle:
     @property
     def copy(self) -> bytes:
         """The stored bytes."""
-        return b"".join(self.store.open("resource.xml"))
+        return b"".join(self.store.open(store_keys.resource_key("resource")))
 
 
 @pytest.fixture
@@ -86,12 +86,12 @@ def cycle(server: IatiFiles, store: Store) -> Cycle:
     return Cycle(server, store)
 
 
-def file_of(name: str, url: str, state: FileState, **more: Any) -> IatiCheckInput:
-    return IatiCheckInput(name, "package", url, state, f"{name}.xml", f"{name}.xml", **more)
+def file_of(name: str, url: str, state: FileState) -> KnownFile:
+    return KnownFile(name, "package", name, url, state)
 
 
 def run(
-    inputs: Sequence[IatiCheckInput],
+    inputs: Sequence[KnownFile],
     store: Store,
     now: datetime = NOW,
     *,
@@ -103,7 +103,7 @@ def run(
     async def main() -> None:
         async with Client(settings, Hosts(UNHURRIED), Names(lookup(hosts or {}))) as client:
             tools = IatiTools(client, store, lambda: now)
-            await check_datasets(inputs, tools, found.append)
+            await check_files(inputs, tools, found.append)
 
     asyncio.run(main())
     return found
@@ -170,23 +170,6 @@ def test_what_is_compressed_on_its_way(cycle: Cycle, server: IatiFiles) -> None:
     assert cycle(HOUR).decision.outcome is IatiOutcome.VERIFIED
 
 
-@pytest.mark.parametrize(
-    ("body", "kept", "changed"),
-    [(ACTIVITIES, False, False), (ONLY_THE_TIME, True, False), (OTHER, True, True)],
-    ids=["the same", "only the time", "another"],
-)
-def test_a_second_download(
-    cycle: Cycle, server: IatiFiles, body: bytes, kept: bool, changed: bool
-) -> None:
-    cycle()
-    server.body = body
-    result = cycle(25 * HOUR)
-    assert server.methods == ["GET"], "unconditional"
-    assert (result.kept is not None) is kept
-    assert (result.decision.changed_at is not None) is changed
-    assert cycle.copy == body
-
-
 # Requests
 
 
@@ -214,25 +197,6 @@ def test_another_header_and_another_file(
     assert cycle(2 * HOUR).decision.outcome is IatiOutcome.VERIFIED
 
 
-def test_a_changed_length_without_validators(cycle: Cycle, server: IatiFiles) -> None:
-    server.etag = server.last_modified = None
-    cycle()
-    assert cycle(HOUR).decision.outcome is IatiOutcome.TRUSTED
-    server.body = OTHER
-    assert cycle(6 * HOUR).decision.outcome is IatiOutcome.TRUSTED, "it has the same length"
-    server.body += b"\n"
-    assert cycle(6 * HOUR).decision.outcome is IatiOutcome.DOWNLOADED
-    assert cycle.copy == server.body
-
-
-def test_no_validators_and_the_same_length(cycle: Cycle, server: IatiFiles) -> None:
-    server.etag = server.last_modified = None
-    cycle()
-    server.body = OTHER
-    cycle(6 * HOUR + timedelta(seconds=1))
-    assert server.methods == ["HEAD", "GET"] and cycle.copy == OTHER
-
-
 @pytest.mark.parametrize("status", [405, 501])
 def test_head_is_refused(cycle: Cycle, server: IatiFiles, status: int) -> None:
     server.head_status = status
@@ -251,24 +215,6 @@ def test_head_is_refused(cycle: Cycle, server: IatiFiles, status: int) -> None:
     assert server.methods == ["GET"], "unconditional"
 
 
-def test_head_and_conditions_are_refused(cycle: Cycle, server: IatiFiles) -> None:
-    server.head_status, server.conditional_status = 405, 412
-    cycle()
-    assert cycle(6 * HOUR).decision.outcome is IatiOutcome.TRUSTED
-    assert server.methods == ["HEAD"]
-    assert cycle(7 * HOUR).decision.outcome is IatiOutcome.DOWNLOADED
-    assert server.methods == ["HEAD", "GET!", "GET"]
-
-
-def test_head_fails_and_the_6_hours_decide(cycle: Cycle, server: IatiFiles) -> None:
-    server.head_status = 404
-    cycle()
-    assert cycle(6 * HOUR).decision.outcome is IatiOutcome.HEAD_FAILED
-    assert server.methods == ["HEAD"]
-    assert cycle(6 * HOUR + timedelta(seconds=1)).decision.outcome is IatiOutcome.DOWNLOADED
-    assert server.methods == ["HEAD", "GET"]
-
-
 def test_head_gets_no_answer(cycle: Cycle, server: IatiFiles) -> None:
     """The 6 hours decide then, too."""
     cycle()
@@ -276,22 +222,6 @@ def test_head_gets_no_answer(cycle: Cycle, server: IatiFiles) -> None:
         server.faults[lambda request: request.method == "HEAD"] = faults.Reset()
         assert cycle(after).decision.outcome is outcome
         assert error_type(cycle.state.last_attempt("HEAD")) is ErrorType.CONNECTION_ERROR
-
-
-def test_another_url(cycle: Cycle, server: IatiFiles) -> None:
-    cycle()
-    cycle(HOUR, url=f"{server.url}/other.xml")
-    assert server.methods == ["GET"]
-    assert cycle.state.good is not None
-    assert cycle.state.good.source_url == f"{server.url}/other.xml"
-
-
-def test_a_lost_copy(cycle: Cycle, server: IatiFiles) -> None:
-    cycle()
-    cycle.store.remove("resource.xml")
-    result = cycle(HOUR, lost=True)
-    assert server.methods == ["GET"] and result.decision.changed_at is None
-    assert cycle.copy == ACTIVITIES
 
 
 def test_a_redirect(cycle: Cycle, server: IatiFiles) -> None:
@@ -455,8 +385,9 @@ def test_nothing_stays_put_aside(cycle: Cycle, server: IatiFiles, tmp_path: Path
     server.faults["/file.xml"] = faults.Truncate(0.9)
     cycle.state = cycle.state._replace(postponed_until=None)
     cycle(75 * HOUR)
+    key = store_keys.resource_key("resource")
     files = [str(one.relative_to(tmp_path)) for one in tmp_path.rglob("*") if one.is_file()]
-    assert sorted(files) == ["copies/resource.xml", "copies/resource.zip"]
+    assert sorted(files) == [f"copies/{key}", f"copies/{key}.zip"]
 
 
 # Many datasets
@@ -466,7 +397,7 @@ def test_datasets_of_one_url_have_each_their_own_state(server: IatiFiles, store:
     url = f"{server.url}/x"
     (first,) = run([file_of("a", url, FileState())], store)
     inputs = [file_of("a", url, first.decision.state), file_of("b", url, FileState())]
-    outcomes = {one.input.resource_id: one.decision.outcome for one in run(inputs, store)}
+    outcomes = {one.file.resource_id: one.decision.outcome for one in run(inputs, store)}
     assert outcomes == {"a": IatiOutcome.VERIFIED, "b": IatiOutcome.DOWNLOADED}
 
 

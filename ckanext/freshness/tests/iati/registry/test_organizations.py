@@ -19,7 +19,6 @@ from ckanext.freshness.tests.iati.registry.conftest import (
     counts,
     organizations,
     packages,
-    waiting,
 )
 from ckanext.freshness.tests.servers import faults
 from ckanext.freshness.tests.servers.base import Request
@@ -306,19 +305,6 @@ def test_a_purged_organization_is_made_again(registry: RegistryServer, harvest: 
     call_action("organization_purge", {"user": sysadmin()}, id=group.id)
     result = again(harvest)
     assert counts(result)["updated"] >= 1 and organisation.id in organizations()
-
-
-def test_the_queues_do_the_same(registry: RegistryServer) -> None:
-    harvest = add_registry(registry.url, max_delete_fraction=0.5)
-    job = harvest.run()
-    assert not job.errors and waiting() == 0
-    assert len(organizations()) == 3 and len(packages(harvest)) == 6
-    first = next(iter(registry.registry.organisations.values()))
-    theirs = [one for one in registry.registry.datasets.values() if one.organisation_id == first.id]
-    registry.registry.remove(first, *theirs)
-    job = harvest.run()
-    assert not job.errors and job.stats["deleted"] == 3
-    assert len(organizations()) == 2 and len(packages(harvest)) == 4
 
 
 def test_a_dataset_that_comes_before_its_organisation_brings_it_along(
