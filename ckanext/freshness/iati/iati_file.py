@@ -32,6 +32,8 @@ ROOTS = frozenset({"iati-activities", "iati-organisations"})
 LONGEST_TIME = 1000
 """Characters of the longest value of ``generated-datetime`` that is left out of a hash."""
 
+_PIECE = 512
+"""Bytes parsed at a time."""
 _LONGEST_NAME = 60
 """Characters of a foreign root element's name that are shown."""
 
@@ -110,8 +112,13 @@ def problem_of(text: str, *, is_whole: bool) -> str | None:
     parser = expat.ParserCreate("utf-8")
     parser.StartElementHandler = lambda name, _: names.append(name)
     error: expat.ExpatError | None = None
+    data = xml.replace("&", "_").encode("utf-8", "replace")
     try:
-        parser.Parse(xml.replace("&", "_").encode("utf-8", "replace"), False)
+        # Nearly every opening tag is in the first piece.
+        for start in range(0, len(data), _PIECE):
+            parser.Parse(data[start : start + _PIECE], False)
+            if names:
+                break
     except expat.ExpatError as found:
         error = found
     if error is None and not names:
