@@ -137,6 +137,28 @@ sys.exit(cli.main(Path({str(tmp_path)!r}), ["run", "x"]))"""
         dev.wait()
 
 
+def test_the_demo_ends_if_dev_is_killed(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    child = f"""
+import os, sys, time
+sys.path.insert(0, {str(ROOT)!r})
+from stack.processes import end_with_parent
+end_with_parent()
+print('up', os.getpid(), flush=True)
+time.sleep(600)"""
+    program = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {child!r}])"
+    with log.open("wb") as out:
+        dev = subprocess.Popen([sys.executable, "-c", program], stdout=out, stderr=out)
+    wait_for("up", log)
+    demo = Identity.of(int(log.read_text().split()[1]))
+    dev.kill()
+    dev.wait()
+    deadline = time.monotonic() + 10
+    while demo is not None and demo.alive():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
 @pytest.mark.parametrize(
     ("code", "expected"), [("pass", 0), ("raise SystemExit(5)", 5), ("import os; os.abort()", 134)]
 )
