@@ -72,12 +72,10 @@ class Catalogue:
     def distributions(self, dataset: Record) -> list[Record]:
         """Return the distributions that belong to a dataset."""
         listed = [one for one in dataset.listing(Kind.DISTRIBUTION) if isinstance(one, Record)]
-        # A distribution belongs to the dataset that it names itself, if the source lists that.
-        return [
-            one
-            for one in listed
-            if one.part_of in (dataset, None) or not self.listings(one.part_of)
-        ]
+        # A dataset has what it names, but of what its container lists, only distributions that name it.
+        if self.server.layout.member_links:
+            return listed
+        return [one for one in listed if one.part_of is dataset]
 
     def content(self, dataset: Record) -> Hashable:
         """Return everything that a dataset's package is made of. If it is equal, nothing is written."""

@@ -171,10 +171,8 @@ class Comparison:
                 yield f"{record.path} was deleted: it is not listed, but {containers}"
         elif record.state is State.PUBLISHED:
             yield f"{record.path} was deleted: it answers and is listed; {hidden}"
-        elif not catalogue.server.layout.pages:
-            yield f"{record.path} was deleted: it answers 403, and there are no pages"
-        elif hidden:
-            yield f"{record.path} was deleted: it answers 403, but {hidden}"
+        else:
+            yield f"{record.path} was deleted: it is listed, and has answered 403 for less than a day"
 
     def _as_the_source_has_it(self, record: Record, package: Package) -> Iterator[str]:
         """After a job without trouble, everything is as the source has it."""
@@ -216,8 +214,7 @@ class Comparison:
         is_provable = catalogue.is_gone(record) or (
             record.state is State.PUBLISHED
             and not catalogue.listings(record)
-            # Pages that are missing now, and catalogs of which nothing can be read, may list it.
-            and catalogue.server.layout.pages
+            # Catalogs of which nothing can be read may list it.
             and all(map(catalogue.readable, catalogue.catalogs))
         )
         memory.gone = memory.gone + 1 if is_provable else 0
