@@ -7,7 +7,6 @@ The crawl reports and decides nothing. It hands each record to a sink as soon as
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -196,19 +195,16 @@ class Crawl:
         first = first_page(container, "dataset")
         if first is None:
             return
-        begin = time.monotonic()
         try:
             async for page in self._reader.pages(first, len(self._listing.urls())):
-                seconds = time.monotonic() - begin
                 try:
                     outline = await self._reader.outline(page, "page", documents.outline_of_page)
                 except UnreadableDocument as failure:
                     self._warn_of_page(failure)
                     continue
                 await self._read_page(page, outline)
-                if seconds > SLOW * max(1, len(outline.members)):
+                if page.seconds > SLOW * max(1, len(outline.members)):
                     return
-                begin = time.monotonic()
         except UnreadableDocument as failure:
             self._warn_of_page(failure)
 

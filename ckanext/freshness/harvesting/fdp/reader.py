@@ -106,6 +106,8 @@ class FetchedDocument:
     """URL of the next page (RFC 8288, rel="next")."""
     last_url: str | None = None
     """URL of the last page (rel="last"), if there are several."""
+    seconds: float = 0.0
+    """How long the server took."""
     has_end: bool = True
     """The server said where the document ends: without that, a part of it looks like the whole."""
     _graph: Graph | None = None
@@ -228,12 +230,11 @@ class DocumentReader:
         self._in_a_row: Counter[str] = Counter()
         self._skipped: Counter[str] = Counter()
         self._deferred: Counter[str] = Counter()
-        self._with_reported_pause: set[str] = set()
 
     @property
     def errors(self) -> list[str]:
         """One line for people for each host whose documents were not all requested."""
-        lines: list[str] = [
+        given_up = [
             HarvestMessage(
                 f"{host}: {GIVE_UP_AFTER} documents in a row could not be read; "
                 f"{count} more were not requested",
@@ -244,12 +245,13 @@ class DocumentReader:
             )
             for host, count in sorted(self._skipped.items())
         ]
-        for host in sorted(self._deferred.keys() - self._with_reported_pause):
-            count = self._deferred[host]
-            lines.append(
+        return [
+            *given_up,
+            *(
                 f"{host} asks for a pause longer than a job waits; documents not requested: {count}"
-            )
-        return lines
+                for host, count in sorted(self._deferred.items())
+            ),
+        ]
 
     def may_visit(self, url: str) -> bool:
         """Return whether a URL's host is the source's own or one that its configuration allows."""
@@ -275,6 +277,7 @@ class DocumentReader:
         document.next_url, document.last_url = joined.get("next"), joined.get("last")
         if document.last_url == joined.get("first"):
             document.last_url = None  # this is the only page, whatever its own URL
+        document.seconds = answer.seconds
         document.has_end = not answer.headers.keys().isdisjoint(
             ("Content-Length", "Transfer-Encoding")
         )
@@ -407,7 +410,7 @@ class DocumentReader:
         if answer.status == 200:
             return answer
         outcome = _OUTCOMES.get(answer.status, ReadOutcome.FAILED)
-        words = f"it answers {answer.status}{_tried(answer.attempts)}{self._pause(answer)}"
+        words = f"it answers {answer.status}{_tried(answer.attempts)}"
         reason = HarvestMessage(words, MessageCode.ANSWERED, status=answer.status)
         raise UnreadableDocument(url, outcome, reason, status=answer.status)
 
@@ -422,15 +425,6 @@ class DocumentReader:
             reported = True
         reason = no_answer(error, more)
         return UnreadableDocument(url, ReadOutcome.FAILED, reason, reported=reported)
-
-    def _pause(self, answer: Answer) -> str:
-        """Return words for a host whose Retry-After is longer than a job waits; "" for others."""
-        host = parse_url(answer.final_url).host
-        seconds = self._client.hosts.of(host).closed_for
-        if not seconds:
-            return ""
-        self._with_reported_pause.add(host)
-        return f" and asks for a pause of {seconds:.0f} s: {host} gets no more requests in this job"
 
 
 def first_page(url: str, kind: str) -> str | None:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from ckanext.freshness.harvesting.fdp.containers import DatasetListing
+from ckanext.freshness.harvesting.fdp.crawl import SLOW
 from ckanext.freshness.harvesting.fdp.reader import for_each
 from ckanext.freshness.harvesting.strategy import RecordClass
 from ckanext.freshness.tests.harvesting.fdp.crawling import (
@@ -39,6 +40,19 @@ def test_requests(fdp: FdpServer, shuffled: bool) -> None:
     assert site.job().requests <= pages + 120
     assert unchanged(site).requests <= pages + 120
     assert len(fdp.requests) == len({request.target for request in fdp.requests}) * 2
+
+
+def test_slow_pages_are_not_read_to_the_end(fdp: FdpServer) -> None:
+    """Some servers look at all datasets for each page. Single documents are faster then."""
+    catalog = fdp.add_catalog()
+    datasets = [fdp.add_dataset(catalog, distributions=0) for _ in range(6)]
+    fdp.layout.max_page_size = 2
+    fdp.faults[f"{catalog.path}/page/dataset"] = faults.Delay(2 * SLOW + 0.1)
+    job = Site(fdp).job()
+    assert job.errors == job.survey.source_warnings == []
+    assert job.of(RecordClass.NEW) == urls(fdp, *datasets)
+    assert fdp.count(f"{catalog.path}/page/dataset") == 1
+    assert fdp.count("/dataset/") == 4
 
 
 def test_bytes_as_last_time_are_not_parsed(fdp: FdpServer) -> None:
