@@ -397,7 +397,8 @@ _LONGITUDE_FIRST = ("/CRS84", "/OGC/1.3/CRS84")
 _WKT = re.compile(
     r"(?P<type>[A-Z]+)(?:\s+(?:ZM?|M))?\s*(?P<body>\([-+.,()\seE\d]*\))", re.IGNORECASE
 )
-_POSITION = re.compile(r"[^\s,\[\]]+(?:\s+[^\s,\[\]]+)+")
+_BETWEEN = re.compile(r"[^,\[\]]+")
+"""What stands between commas and brackets: a position, or blanks."""
 
 # Name in well-known text: (name in GeoJSON, nesting of the coordinates; 1 is a single position).
 _GEOMETRIES = {
@@ -442,7 +443,7 @@ def _from_wkt(text: str) -> dict[str, Any] | None:
     try:
         # Parentheses become brackets, and each position a list of its own.
         brackets = match["body"].translate({ord("("): "[", ord(")"): "]"})
-        coordinates = json.loads(_POSITION.sub(_position, brackets))
+        coordinates = json.loads(_BETWEEN.sub(_position, brackets))
         if name == "Point":
             (coordinates,) = coordinates
     except (ValueError, RecursionError):
@@ -458,7 +459,9 @@ def _position(match: re.Match[str]) -> str:
     :raises ValueError: it has others, or a word that is no finite number.
     """
     words = match[0].split()
-    if len(words) > 4:
+    if not words:
+        return ""
+    if not 2 <= len(words) <= 4:
         raise ValueError("a position has two to four numbers")
     numbers = [float(word) for word in words[:3]]
     return json.dumps(
