@@ -243,23 +243,6 @@ def problems_of(tab: Any, *, is_themed: bool) -> list[str]:
     return problems
 
 
-def test_the_checks_find_mistakes(tab: Any, world: dict[str, Any]) -> None:
-    tab.goto("/freshness/mails/" + world["ids"]["token"])
-    mistakes = (
-        '<img src="/favicon.ico"><a href="/" tabindex="-1">no</a>'
-        '<p style="width: 500px; color: #999; background: #fff">pale</p>'
-        '<details class="fr-menu" style="width: 2rem"><summary>x</summary><ul><li>y</li></ul></details>'
-    )
-    tab.evaluate(
-        "html => document.querySelector('.fr').insertAdjacentHTML('beforeend', html)", mistakes
-    )
-    problems = problems_of(tab, is_themed=True)
-    found = {one.rpartition("at 375: ")[2].partition(":")[0] for one in problems}
-    assert {"by keyboard", "image-alt", "color-contrast"} < found
-    assert any(one.endswith(" px wide") for one in problems)
-    assert any("menu beside the screen: x" in one for one in problems)
-
-
 def test_no_page_is_forgotten(app: Any, world: dict[str, Any]) -> None:
     rules = [
         rule
@@ -298,24 +281,6 @@ def test_phones_show_the_answer_before_the_facts_about_the_dataset(
     assert places == sorted(places)
 
 
-def test_long_badges_stay_in_their_rows(tab: Any) -> None:
-    tab.set_viewport_size(PHONE)
-    tab.goto("/freshness")
-    side = tab.locator(".fr-list:not(.fr-rank) .fr-side").first
-    badge = '<span class="fr-badge"><i class="fa fa-link-slash"></i> Aucune copie</span>'
-    side.evaluate("(one, badge) => { one.innerHTML = badge; }", badge)
-    ends = "one => ['.fr-badge', 'li'].map(part => one.closest(part).getBoundingClientRect().right)"
-    end, end_of_row = side.locator(".fr-badge").evaluate(ends)
-    assert end <= end_of_row
-
-
-def test_tables_do_not_break_names_of_servers(tab: Any, world: dict[str, Any]) -> None:
-    tab.context.set_extra_http_headers({"Authorization": world["tokens"]["sysadmin"]})
-    tab.goto(f"/freshness/run/{world['ids']['run']}/servers")
-    name = tab.get_by_role("cell", name="gone.example.org").locator("span").last
-    assert name.bounding_box()["height"] < 30
-
-
 def test_without_a_mouse(tab: Any) -> None:
     tab.goto("/freshness/datasets")
     tab.locator("th a").first.focus()
@@ -339,28 +304,3 @@ def test_without_scripts(chromium: Any, site: str, world: dict[str, Any]) -> Non
         assert tab.get_by_role("link", name="CSV").is_visible()
     finally:
         context.close()
-
-
-def test_words_without_end(tab: Any, world: dict[str, Any]) -> None:
-    """No title makes a page wider than the screen."""
-    ids = world["ids"]
-    package = model.Package.get(ids["dataset"])
-    group = model.Group.get(ids["organization"])
-    titles = package.title, group.title
-    tab.context.set_extra_http_headers({"Authorization": world["tokens"]["editor"]})
-    pages = ("mine", f"organization/{ids['organization']}", "datasets?q=xxx", "broken?q=xxx")
-    try:
-        package.title = group.title = "x" * 300
-        model.Session.commit()
-        for page in pages:
-            tab.goto(f"/freshness/{page}")
-            assert "xxx" in tab.locator(".fr").inner_text()
-            for size in (WIDE, PHONE):
-                tab.set_viewport_size(size)
-                found = tab.evaluate("document.documentElement.scrollWidth")
-                assert found <= size["width"], page
-    finally:
-        package = model.Package.get(ids["dataset"])
-        group = model.Group.get(ids["organization"])
-        package.title, group.title = titles
-        model.Session.commit()

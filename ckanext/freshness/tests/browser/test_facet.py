@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,9 +11,6 @@ from ckan.tests import factories
 
 from ckanext.freshness.aging.status import Status
 from ckanext.freshness.tests.pages.datasets import LABELS, make_dataset
-
-SCREENSHOTS = os.environ.get("FRESHNESS_SCREENSHOTS")
-"""The folder for pictures of the documentation. If it is not set, no pictures are taken."""
 
 TITLES = {
     Status.FRESH: "Food prices in local markets",
@@ -121,22 +116,3 @@ def luminance(color: str) -> float:
         share / 12.92 if share <= 0.04045 else ((share + 0.055) / 1.055) ** 2.4 for share in shares
     )
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
-
-
-@pytest.mark.skipif(
-    not SCREENSHOTS, reason="pictures are taken where FRESHNESS_SCREENSHOTS names a folder"
-)
-def test_pictures(page: Any, clean_db: Any, clean_index: Any) -> None:
-    notes = "Collected by field teams and published as a table."
-    described = {"description": "Data from the field.", "image_url": ""}
-    factories.Organization(name="relief", title="Relief Works", **described)
-    for status in reversed(Status):
-        title = TITLES[status]
-        make_dataset(status, status.value, title=title, notes=notes, owner_org="relief")
-    page.set_viewport_size({"width": 1200, "height": 940})
-    page.goto("/dataset/?sort=metadata_created+desc")
-    page.locator(".fr-badge").first.wait_for()
-    page.screenshot(path=Path(str(SCREENSHOTS), "search.png"))
-    page.goto("/dataset/overdue/freshness")
-    page.locator("h1").first.wait_for()
-    page.screenshot(path=Path(str(SCREENSHOTS), "dataset.png"))

@@ -16,7 +16,6 @@ from ckanext.freshness.tests.harvesting.harvested_site import (
     KEPT,
     HarvestedSite,
     make_harvested_site,
-    work,
 )
 
 
@@ -117,36 +116,3 @@ def test_without_scripts_the_question_is_a_page(
         assert is_approved(world)
     finally:
         context.close()
-
-
-def test_a_preview_without_scripts(chromium: Any, site: str, world: HarvestedSite) -> None:
-    headers = {"Authorization": world.editor["token"]}
-    context = chromium.new_context(
-        base_url=site, java_script_enabled=False, extra_http_headers=headers
-    )
-    try:
-        tab = context.new_page()
-        tab.goto(f"/harvest/{world.away.source['name']}/preview")
-        tab.get_by_role("button", name="Make a new preview").click()
-        tab.get_by_role("heading", name="Waiting to start").wait_for()
-        with ThreadPoolExecutor(1) as other:
-            other.submit(work).result()
-        tab.get_by_role("link", name="Refresh").click()
-        tab.get_by_text("We couldn't read the source").wait_for()
-        assert tab.get_by_role("button", name="Make a new preview").is_visible()
-    finally:
-        context.close()
-
-
-def test_three_clicks_tell_why_a_dataset_was_not_harvested(
-    editor: Any, world: HarvestedSite
-) -> None:
-    clicks = Clicks()
-    editor.goto("/harvest/")
-    clicks.on(editor.locator(f".dataset-heading a[href$='/harvest/{world.ocean.source['name']}']"))
-    clicks.on(editor.get_by_role("link", name="Admin"))
-    row = editor.locator(".fr-row--job", has_text=world.titles[1])
-    assert "could not be harvested. Its metadata file has a syntax error" in row.inner_text()
-    clicks.on(row.get_by_role("link", name="With errors"))
-    editor.get_by_role("heading", name="1 record with an error").wait_for()
-    assert clicks.count == 3

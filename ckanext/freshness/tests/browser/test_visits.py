@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,9 +14,6 @@ from ckanext.freshness.tests.servers.file_host import FileHost
 make_world = test_visits.make_world
 
 pytestmark = pytest.mark.usefixtures("impatient_checks")
-
-SCREENSHOTS = os.environ.get("FRESHNESS_SCREENSHOTS")
-PATH = "/dataset/files/freshness"
 
 
 @pytest.mark.usefixtures("clean_queues")
@@ -38,11 +33,3 @@ def test_the_page_loads_itself_anew_when_the_check_has_ended(
         model.Session.remove()
         page.get_by_text("Link works.").wait_for()
     page.get_by_role("button", name="Check links now").wait_for()
-
-
-@pytest.mark.skipif(
-    not SCREENSHOTS, reason="pictures are taken where FRESHNESS_SCREENSHOTS names a folder"
-)
-def test_picture(page: Any, world: dict[str, Any]) -> None:
-    page.goto(PATH)
-    page.locator("#freshness-checks").screenshot(path=Path(str(SCREENSHOTS), "checks.png"))

@@ -134,22 +134,3 @@ def test_each_task_by_keyboard_alone(hand: Hand) -> None:
     reach(tab, "Update Resource")
     tab.keyboard.press("Enter")
     tab.wait_for_url("**/dataset/wells/resource/*")
-
-
-def test_a_broken_link_is_mended_with_5_clicks(hand: Hand) -> None:
-    hand.click("link", "My datasets")
-    hand.click("link", "Edit link")
-    # The field has the focus: nobody needs to click into it.
-    hand.tab.locator("#field-resource-url:focus").wait_for()
-    hand.tab.keyboard.press("Control+A")
-    hand.tab.keyboard.type("https://data.example.org/moved.csv")
-    hand.click("button", "Update Resource")
-    hand.tab.wait_for_url("**/dataset/wells/resource/*")
-    model.Session.rollback()
-    (resource,) = call_action("package_show", id="wells")["resources"]
-    assert resource["url"] == "https://data.example.org/moved.csv"
-    hand.click("link", "My datasets")
-    assert hand.tab.get_by_role("heading", name="Broken links").count() == 0
-    assert hand.clicks == 5
-    # The other tests need a broken link, too.
-    break_link(call_action("package_show", id="wells"))

@@ -13,9 +13,7 @@ from ckanext.freshness.aging.status import Status
 from ckanext.freshness.reporting import labels
 from ckanext.freshness.tests.pages.conftest import Read
 from ckanext.freshness.tests.pages.datasets import LABELS, make_dataset
-from ckanext.freshness.views.embeds import colour_of_share
 
-HTMX = {"HX-Request": "true"}
 COUNTS = {status: number % 3 + 1 for number, status in enumerate(Status)}
 """Datasets of the organization by status."""
 FACET = [
@@ -111,25 +109,6 @@ def test_a_search_can_be_sorted_by_the_last_data_update(read: Read, world: dict[
     assert "Last data update" not in str(read("/organization/").select("#field-order-by"))
 
 
-def test_a_facet_without_values(read: Read, world: dict[str, Any]) -> None:
-    page = read("/dataset/?q=nothingofthiskind")
-    assert facet(page) == []
-    assert "There are no Freshness that match this search" in page.get_text()
-
-
-def test_badges_come_with_what_htmx_swaps(app: Any, world: dict[str, Any]) -> None:
-    """Every page has the style sheet, with or without badges."""
-    assert "freshness" in "".join(styles(app.get("/organization/without").body))
-    page = BeautifulSoup(app.get("/dataset/?freshness=fresh", headers=HTMX).body, "html.parser")
-    assert badges(page) == [LABELS[Status.FRESH]]
-    assert facet(page) == [("Up to date", "1"), ("Up to date", "1")]
-
-
-def styles(body: str) -> list[str]:
-    page = BeautifulSoup(body, "html.parser")
-    return [str(one["href"]) for one in page.select("link[rel=stylesheet]")]
-
-
 def test_types_that_are_not_judged_have_neither_badge_nor_tab(
     app: Any,
     read: Read,
@@ -170,58 +149,9 @@ def test_badges_for_other_websites(app: Any, world: dict[str, Any]) -> None:
     app.get("/freshness/organization/nothing.svg", status=404)
 
 
-@pytest.mark.parametrize(
-    ("percent", "colour"),
-    [
-        (100, "fresh"),
-        (75, "fresh"),
-        (74, "due"),
-        (50, "due"),
-        (49, "overdue"),
-        (25, "overdue"),
-        (24, "delinquent"),
-        (0, "delinquent"),
-    ],
-)
-def test_the_colour_of_a_share(percent: int, colour: str) -> None:
-    assert colour_of_share(percent) == colour
-
-
 def test_a_private_dataset_has_no_badge_for_anybody(app: Any, world: dict[str, Any]) -> None:
     """A badge does not depend on its reader, who may be on another website."""
     headers = {"Authorization": world["editor"]["token"]}
     for name in ("secret", "nothing"):
         answer = app.get(f"/dataset/{name}/freshness.svg", headers=headers, status=404)
         assert "Dataset not found" in answer.body
-
-
-def test_browsers_keep_a_badge_for_an_hour(app: Any, world: dict[str, Any]) -> None:
-    path = "/dataset/data-due-0/freshness.svg"
-    answer = app.get(path)
-    assert "max-age=3600" in answer.headers["Cache-Control"]
-    again = app.get(path, headers={"If-None-Match": answer.headers["ETag"]})
-    assert again.status_code == 304
-
-
-@pytest.mark.parametrize(
-    ("package", "status"),
-    [
-        ({}, None),
-        ({"extras": None}, None),
-        ({"extras": [{"key": "freshness", "value": "due"}]}, "due"),
-        ({"freshness": "fresh", "extras": []}, "fresh"),
-        ({"extras": [{"key": "freshness", "value": "<b>"}]}, None),
-        ({"extras": [{"key": "freshness"}]}, None),
-    ],
-)
-def test_what_a_badge_is_made_of(package: dict[str, Any], status: str | None) -> None:
-    assert labels.status_of(package) == status
-
-
-def test_a_page_loads_the_style_sheet_in_each_language(app: Any) -> None:
-    for path in ("/freshness", "/de/freshness"):
-        page = BeautifulSoup(app.get(path).body, "html.parser")
-        (link,) = page.select('link[href*="freshness.css"]')
-        answer = app.get(str(link["href"]))
-        assert answer.headers["Content-Type"].startswith("text/css")
-        assert ".fr-badge" in answer.body

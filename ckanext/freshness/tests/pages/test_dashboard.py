@@ -12,9 +12,7 @@ import ckan.plugins.toolkit as tk
 import pytest
 from bs4 import BeautifulSoup
 from ckan import authz
-from ckan.lib.helpers import helper_functions
 from ckan.tests import factories
-from markupsafe import Markup
 
 from ckanext.freshness.checking import run_records
 from ckanext.freshness.ckan_adapter.core import model
@@ -166,16 +164,6 @@ def test_what_waits_for_each_role(read: Read, world: World) -> None:
     assert not read("/freshness/organization/roads", world.people["editor"]).select(".fr-note")
 
 
-def test_tasks_of_two_organizations(read: Read, world: World) -> None:
-    editor = world.people["both"]
-    (note,) = read("/freshness", editor).select("#freshness-tasks")
-    assert "2 broken links, 3 datasets to update" in text_of(note)
-    (note,) = read("/freshness/organization/roads", editor).select("#freshness-tasks")
-    assert "1 dataset to update" in text_of(note)
-    (link,) = note.select("a")
-    assert str(link["href"]).endswith("/freshness/mine?organization=roads")
-
-
 def test_lists(read: Read, world: World) -> None:
     page = read("/freshness")
     due = section(page, "Due in the next 7 days")
@@ -226,17 +214,6 @@ def test_the_chart_has_titles_and_a_table(
     assert "a month ago" not in page.get_text()
 
 
-def test_hosts_only_in_the_groups_of_the_site(
-    read: Read, world: World, ckan_config: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert not section(read("/freshness"), "Where files are hosted")
-    groups = ["Ours=wells.example.org"]
-    monkeypatch.setitem(ckan_config, "ckanext.freshness.report.host_groups", groups)
-    assert "Ours 50% (1 files) Others 50% (1 files)" in section(
-        read("/freshness"), "Where files are hosted"
-    )
-
-
 RUNS: dict[str, tuple[dict[str, Any], str, str | None]] = {
     "running": ({"ended_at": None}, "Running", None),
     "failed": ({"error": "The disk is full"}, "Finished with problems", "warn"),
@@ -281,12 +258,6 @@ def test_files_and_feeds(app: Any, read: Read, world: World) -> None:
     # Those of the organization say nothing of others.
     for url in links.values():
         assert "highways" not in app.get(url).get_data(as_text=True), url
-
-
-def test_pages_that_lead_here(read: Read, world: World) -> None:
-    assert read("/organization/relief").select('a[href="/freshness/organization/relief"]')
-    assert read("/dataset/").select('a[href="/freshness"]')
-    read("/freshness/organization/nobody", status=404)
 
 
 def test_those_who_may_not_search_see_nothing(
@@ -351,15 +322,3 @@ def test_a_site_with_little(read: Read, clean_site: None) -> None:
     # All is well: no colour says otherwise.
     assert cards(page) == {"Need an update": ("0", "of 1 with known freshness", None)}
     assert headings(page) == ["Due in the next 7 days"]
-
-
-def test_the_navigation_where_another_plugin_appends_its_own_links(
-    app: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    core = helper_functions["build_nav_main"]
-    pages = Markup('<li><a href="/pages/team">Team</a></li>')
-    monkeypatch.setitem(helper_functions, "build_nav_main", lambda *items: core(*items) + pages)
-    page = BeautifulSoup(app.get("/about").body, "html.parser")
-    links = [link["href"] for link in page.select("header nav a, .navbar a")]
-    assert links.count("/pages/team") == 1
-    assert links.count("/freshness") == 1

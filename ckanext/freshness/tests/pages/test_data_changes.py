@@ -16,13 +16,11 @@ from ckan.cli.cli import ckan
 from ckan.tests import factories
 from ckan.tests.helpers import call_action
 
-from ckanext.freshness.aging.evidence import Evidence
 from ckanext.freshness.checking import data_changes
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.reporting import changes
 from ckanext.freshness.reporting.changes import FIELDS
 from ckanext.freshness.status.refresh import refresh
-from ckanext.freshness.tests.pages.conftest import Read
 from ckanext.freshness.tests.pages.reports import DAY, NOW, data_changed, judge, make
 
 pytestmark = pytest.mark.usefixtures("kept_db")
@@ -229,15 +227,6 @@ def test_a_feed_says_what_changed(world: World, app: Any) -> None:
     assert app.get("/freshness/data.atom?organization=roads", headers=headers).status_code == 304
 
 
-def test_the_whole_dataset_may_change(world: World, read: Read) -> None:
-    data_changed(world["wells"], resource_id=None, evidence=Evidence.HARVEST)
-    (row,) = read("/freshness/data").select("tbody tr")
-    text = " ".join(row.get_text(" ").split())
-    assert "The whole dataset" in text and "Modification date from the harvest source" in text
-    (change,) = stream()["changes"]
-    assert (change["resource_id"], change["url"]) == (None, None)
-
-
 def test_the_command_lists_all_changes(
     world: World, cli: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -271,27 +260,6 @@ def test_the_command_lists_all_changes(
         assert failed.exit_code != 0 and words in failed.output
 
 
-def test_the_pages_show_changes_and_link_the_feeds(world: World, read: Read) -> None:
-    data_changed(world["wells"], summary=SUMMARY)
-    data_changed(world["wells"], DAY, resource_id=None, evidence=Evidence.HARVEST)
-    page = read("/dataset/wells/freshness")
-    shown = [" ".join(one.get_text(" ").split()) for one in page.select("#freshness-data li")]
-    file, whole = shown
-    assert file.startswith("14,210 rows (+312), column district added wells · The file has changed")
-    assert whole.startswith("Modification date from the harvest source The whole dataset")
-    assert not read("/dataset/highways/freshness").select("#freshness-data")
-    assert read("/freshness/changes").select('.fr-filters a[href^="/freshness/data"]')
-    for path, feed in (
-        ("/dataset/wells/freshness", "/dataset/wells/freshness/data.atom"),
-        ("/freshness", "/freshness/data.atom"),
-        ("/freshness/data", "/freshness/data.atom"),
-        ("/freshness/organization/relief", "/freshness/data.atom?organization=relief"),
-    ):
-        page = read(path)
-        assert page.select(f'link[rel=alternate][href="{feed}"]'), path
-        assert page.select(f'a[href="{feed}"]'), path
-
-
 WORDS: list[tuple[Any, str]] = [
     (None, "The file has changed since the previous check"),
     ({"tables": [{"name": None, "rows": [2, 1]}]}, "1 row (-1)"),
@@ -316,9 +284,3 @@ WORDS: list[tuple[Any, str]] = [
 def test_changes_in_words(summary: Any, words: str) -> None:
     change = {"evidence": "hash", "summary": summary}
     assert changes.change_label(change) == words
-
-
-def test_words_for_a_request_without_a_language(app: Any) -> None:
-    change = {"evidence": "hash", "summary": {"tables": [{"name": None, "rows": [1, 2]}]}}
-    with app.flask_app.test_request_context():
-        assert changes.change_label(change) == "2 rows (+1)"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from datetime import datetime, timezone
 from typing import Any
-from urllib.parse import urlsplit
 from xml.etree import ElementTree
 
 import ckan.plugins.toolkit as tk
@@ -84,18 +83,6 @@ def test_every_status_is_explained(read: Read, world: dict[str, Any], status: St
     assert len(page.select("#freshness-history li")) == len(shown["transitions"]) > 0
 
 
-def test_only_editors_are_asked_to_set_a_frequency(read: Read, world: dict[str, Any]) -> None:
-    path = page_of(Status.UNAVAILABLE)
-    assert "Set the update frequency" in words(read(path, world["editor"]))
-    assert "Set the update frequency" not in words(read(path))
-
-
-def test_the_tab_leads_there(read: Read, world: dict[str, Any]) -> None:
-    for path in ("/dataset/data-due", page_of(Status.DUE)):
-        tabs = [one for one in read(path).select(".nav-tabs a") if words(one) == "Freshness"]
-        assert [one["href"] for one in tabs] == [page_of(Status.DUE)]
-
-
 def test_mistakes_are_told_as_text(read: Read, world: dict[str, Any]) -> None:
     """An odd frequency and a future date appear as text, never as markup."""
     page = read("/dataset/odd/freshness")
@@ -115,14 +102,6 @@ def test_dates_at_the_ends_of_time_have_a_page(
     assert year in str(read(f"/dataset/in-{year}"))
 
 
-def test_an_assumed_frequency_is_said_to_be_assumed(
-    read: Read, world: dict[str, Any], ckan_config: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(ckan_config, "ckanext.freshness.default_frequency", "P1Y")
-    explained = words(read(page_of(Status.UNAVAILABLE)).select_one("#freshness-explanation"))
-    assert "Every year (assumed for all datasets of this site)" in explained
-
-
 def test_private_datasets_have_no_page_for_strangers(read: Read, world: dict[str, Any]) -> None:
     read("/dataset/nothing/freshness", status=404)
     read("/dataset/secret/freshness", status=404)
@@ -132,37 +111,7 @@ def test_private_datasets_have_no_page_for_strangers(read: Read, world: dict[str
     assert page.select("#freshness-export a") and not page.select("#freshness-embed")
 
 
-def test_the_page_leads_to_badge_feed_and_files(
-    read: Read, app: Any, world: dict[str, Any]
-) -> None:
-    page = read("/dataset/odd/freshness")
-    links = {words(one): str(one["href"]) for one in page.select("#freshness-export a")}
-    assert links == {
-        "Feed of status changes": "/dataset/odd/freshness.atom",
-        "Feed of data changes": "/dataset/odd/freshness/data.atom",
-        "CSV": "/dataset/odd/freshness.csv",
-        "JSON": "/dataset/odd/freshness.json",
-    }
-    for link in links.values():
-        app.get(link, status=200)
-    (picture,) = page.select("#freshness-export img")
-    assert app.get(picture["src"]).headers["Content-Type"].startswith("image/svg+xml")
-    code = BeautifulSoup(words(page.select_one("#freshness-embed")), "html.parser")
-    ((embedded, image),) = zip(code.select("a"), code.select("a img"), strict=True)
-    assert image["src"] == picture["src"]
-    assert str(embedded["href"]).endswith("/dataset/odd/freshness")
-
-
 ATOM = "{http://www.w3.org/2005/Atom}"
-
-
-@pytest.mark.parametrize(
-    "path", ["/dataset/odd/freshness.atom", "/dataset/odd/freshness/data.atom"]
-)
-def test_a_feed_leads_to_itself_and_to_the_page(app: Any, world: dict[str, Any], path: str) -> None:
-    links = ElementTree.fromstring(app.get(path).body).findall(f"{ATOM}link")
-    paths = {one.get("rel"): urlsplit(str(one.get("href"))).path for one in links}
-    assert paths == {"self": path, "alternate": "/dataset/odd/freshness"}
 
 
 def test_the_feed_has_the_changes_of_one_dataset(app: Any, world: dict[str, Any]) -> None:
@@ -259,17 +208,3 @@ def logged_in(make_app: Any, *visited: str) -> Any:
 
 def tk_config() -> Any:
     return tk.config
-
-
-def test_many_dates_are_not_all_on_the_page(read: Read, world: dict[str, Any]) -> None:
-    links = [{"url": f"http://127.0.0.1:9/{number}"} for number in range(150)]
-    factories.Dataset(name="many", resources=links)
-    page = read("/dataset/many/freshness")
-    assert len(page.select("#freshness-evidence li")) == 100
-    assert "The newest 100 of 150 dates" in words(page)
-
-
-def test_the_page_in_german(read: Read, world: dict[str, Any]) -> None:
-    page = read(f"/de{page_of(Status.OVERDUE)}")
-    explained = words(page.select_one("#freshness-explanation"))
-    assert "Jede Woche" in explained and "vor " in explained

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
-import ckan.plugins.toolkit as tk
 import pytest
 import sqlalchemy as sa
 import time_machine
@@ -28,7 +27,6 @@ from ckanext.freshness.tests.pages.reports import (
     rows_of,
     text_of,
 )
-from ckanext.freshness.tests.pages.test_dataset_page import logged_in
 
 World = dict[str, Any]
 
@@ -140,25 +138,6 @@ def test_the_table_has_the_datasets_that_the_reader_may_see(
     assert card[0]["href"] == "/freshness/frequencies"
 
 
-def test_the_dashboard_counts_the_tasks(read: Read, world: World) -> None:
-    note = text_of(read("/freshness", world["editor"]).select_one(".fr-note"))
-    assert "3 frequencies to check, 1 dataset without an update frequency" in note
-
-
-def test_a_row_says_what_was_observed(read: Read, world: World) -> None:
-    page = read("/freshness/frequencies?sort=title")
-    (row,) = (one for one in page.select("tbody tr") if "rainfall" in str(one))
-    words = text_of(row)
-    assert "Every year" in words and "Every week" in words
-    assert "about every 7 days (11 changes of the files)" in words
-    assert words.endswith("Factor: 52.1")
-    assert titles(page, "tbody .fr-title") == ["highways", "rainfall", "surveys"]
-    found = read("/freshness/frequencies?organization=roads")
-    assert titles(found, "tbody .fr-title") == ["highways"]
-    assert titles(read("/freshness/frequencies?q=rain"), "tbody .fr-title") == ["rainfall"]
-    assert not page.select("tbody form")
-
-
 def test_only_editors_of_a_dataset_can_change_it_from_the_table(read: Read, world: World) -> None:
     page = read("/freshness/frequencies", world["editor"])
     acts = {
@@ -223,25 +202,6 @@ def test_one_click_accepts_a_frequency_and_another_undoes_it(
     assert "accepted" in titles(page, "section:has(> #tasks-misfit) h3 a")
 
 
-def test_a_double_click_changes_it_once(app: Any, world: World) -> None:
-    id = another("clicked")
-    for _ in range(2):
-        page = send(app, world, f"frequency/{id}", **ACCEPT)
-    assert "The update frequency of About clicked is now: Every three months." in text_of(page)
-    assert "Undo" in text_of(page)
-    assert frequency("clicked") == "90"
-
-
-def test_a_frequency_that_somebody_has_changed_stays(app: Any, world: World) -> None:
-    id = another("changed")
-    extras = [{"key": "frequency", "value": "14"}]
-    call_action("package_patch", {"user": "root"}, id=id, extras=extras)
-    page = send(app, world, f"frequency/{id}", **ACCEPT)
-    assert "Somebody has changed the update frequency since then." in text_of(page)
-    assert frequency("changed") == "14"
-    assert "changed" not in titles(page, "h3 a")
-
-
 def test_an_editor_keeps_a_frequency(app: Any, read: Read, world: World) -> None:
     id = another("kept")
     path = "/dataset/kept/freshness"
@@ -279,55 +239,6 @@ def test_others_cannot_change_a_frequency(app: Any, world: World) -> None:
     page = send(app, world, f"frequency/{highways}", **ACCEPT)
     assert "This dataset was deleted, or you may not change it." in text_of(page)
     assert frequency("highways") == "30" and frequency("guarded") == "30"
-
-
-@pytest.mark.parametrize("how", ["package_delete", "dataset_purge"])
-def test_a_dataset_that_was_deleted_meanwhile(app: Any, read: Read, world: World, how: str) -> None:
-    id = another(f"lost-by-{how[:7]}")
-    call_action(how, {"user": "root"}, id=id)
-    for path, form in ((f"frequency/{id}", ACCEPT), (f"keep/{id}", {})):
-        page = send(app, world, path, **form)
-        assert "This dataset was deleted, or you may not change it." in text_of(page)
-    assert "lost" not in str(read("/freshness/frequencies").select("tbody .fr-title"))
-
-
-@pytest.mark.parametrize(
-    ("form", "words"),
-    [
-        ({"frequency": "now and then", "declared": "30"}, None),
-        ({"frequency": "90", "declared": "<b>"}, "Somebody has changed"),
-        ({"frequency": "", "declared": "30"}, None),
-    ],
-)
-def test_odd_forms(app: Any, world: World, form: dict[str, str], words: str | None) -> None:
-    id = another(f"odd-{len(form['frequency'])}-{len(form['declared'])}")
-    page = send(app, world, f"frequency/{id}", **form)
-    assert words is None or words in text_of(page)
-
-
-def test_a_dataset_without_a_declared_frequency(app: Any, world: World) -> None:
-    id = another("unnamed", like="names")
-    page = send(app, world, f"frequency/{id}", frequency="7", declared="")
-    assert "The update frequency of About unnamed is now: Every week." in text_of(page)
-    page = send(app, world, f"frequency/{id}", **undo(page))
-    assert frequency("unnamed") is None
-
-
-def test_other_sites_cannot_change_a_frequency(
-    monkeypatch: pytest.MonkeyPatch, make_app: Any, world: World
-) -> None:
-    id = another("forged")
-    path = f"/freshness/mine/frequency/{id}"
-    monkeypatch.setitem(tk.config, "WTF_CSRF_ENABLED", True)
-    browser = logged_in(make_app, path)
-    browser.post(path, data=ACCEPT, status=400)
-    browser.post(f"/freshness/mine/keep/{id}", status=400)
-    assert frequency("forged") == "30"
-    page = BeautifulSoup(browser.get("/freshness/frequencies").body, "html.parser")
-    (form,) = page.select(f"form[method=post][action='{path}']")
-    sent = {str(one["name"]): one["value"] for one in form.select("input")}
-    browser.post(path, data=sent, status=200)
-    assert frequency("forged") == "90"
 
 
 def test_an_older_report_deletes_nothing_of_a_newer_one(world: World) -> None:

@@ -14,10 +14,8 @@ from ckan.tests.helpers import call_action
 
 from ckanext.freshness.aging.frequency import CHOICES
 from ckanext.freshness.aging.status import Status
-from ckanext.freshness.status import frequencies
 from ckanext.freshness.tests.pages.datasets import make_dataset
 
-KEYS = ("data_update_frequency", "frequency")
 NAME = "freshness_update_frequency"
 
 
@@ -162,36 +160,6 @@ def test_what_is_not_among_the_choices_stays(edit: Any) -> None:
     assert extras("data-0") == {"frequency": "30"}
 
 
-def test_a_form_that_is_not_valid_comes_back_with_what_was_chosen(edit: Any) -> None:
-    make_dataset(Status.DUE, "data")
-    form = edit("data")
-    form.send(**{NAME: "365", "name": "Not A Name", "extras__0__key": "a", "extras__0__value": "b"})
-    assert form.fields[NAME] == "365"
-    assert form.custom == {"a": "b"}
-    form.send(name="data")
-    assert extras("data") == {"a": "b", "data_update_frequency": "365"}
-
-
-def test_the_key_is_not_doubled(edit: Any) -> None:
-    """A custom field repeats the value of the select."""
-    factories.Dataset(name="data")
-    by_hand = {"extras__0__key": "data_update_frequency", "extras__0__value": "30"}
-    edit("data").send(**by_hand)
-    assert extras("data") == {"data_update_frequency": "30"}
-    edit("data").send(**by_hand, **{NAME: "7"})
-    assert extras("data") == {"data_update_frequency": "7"}
-
-
-def test_types_that_are_not_judged_have_no_select(
-    edit: Any, ckan_config: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(ckan_config, "ckanext.freshness.dataset_types", ["geodata"])
-    make_dataset(Status.DUE, "data")
-    form = edit("data")
-    assert form.options == {}
-    assert form.custom == {"data_update_frequency": "7"}
-
-
 def test_a_form_without_the_select_hides_nothing(app: Any, ckan_config: Any) -> None:
     """A theme replaces CKAN's whole form. Fields that it hides must survive saving."""
     values = {"color": "7", "frequency": "7", "freshness": "unavailable"}
@@ -229,36 +197,3 @@ def test_a_schema_with_a_field_for_it(scheming: None, edit: Any) -> None:
     form = edit("data")
     assert form.options == {}
     assert {"data_update_frequency", "frequency"} & form.fields.keys()
-
-
-@pytest.mark.parametrize(
-    ("data", "saved"),
-    [
-        ({}, {}),
-        ({"extras": []}, {"extras": []}),
-        ({NAME: ""}, {}),
-        ({NAME: None}, {}),
-        ({NAME: "7", "extras": "text"}, {"extras": "text"}),
-        ({NAME: "7", "extras": {"a": 1}}, {"extras": {"a": 1}}),
-        ({NAME: "7", "extras": [1]}, {"extras": [1]}),
-        ({NAME: " 7 "}, {"extras": [{"key": "data_update_frequency", "value": "7"}]}),
-        ({NAME: "7", f"{NAME}_key": "frequency"}, {"extras": [{"key": "frequency", "value": "7"}]}),
-        (
-            {NAME: "7", f"{NAME}_key": "name"},
-            {"extras": [{"key": "data_update_frequency", "value": "7"}]},
-        ),
-        (
-            {NAME: "7", "extras": [{"key": "a", "value": "b"}, {}]},
-            {
-                "extras": [
-                    {"key": "a", "value": "b"},
-                    {},
-                    {"key": "data_update_frequency", "value": "7"},
-                ]
-            },
-        ),
-    ],
-)
-def test_what_a_form_sends(data: dict[str, Any], saved: dict[str, Any]) -> None:
-    frequencies.take_choice(data, KEYS)
-    assert data == saved

@@ -139,14 +139,6 @@ def test_files_with_private_datasets_are_not_offered(
     assert not read("/iati").select(".fr-rows")
 
 
-def test_it_is_linked(world: Any, read: Read) -> None:
-    link = '.page-header a[href="/iati"]'
-    assert text(read("/freshness").select_one(link)) == "IATI"
-    assert read(f"/harvest/{world['source']}").select(link)
-    (run,) = read("/iati", world["sysadmin"]).select('a[href*="/freshness/run/"]')
-    assert read(str(run["href"]), world["sysadmin"]).select('.fr-note a[href="/iati"]')
-
-
 @pytest.fixture
 def without_plugin(ckan_config: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     plugins = ckan_config["ckan.plugins"]

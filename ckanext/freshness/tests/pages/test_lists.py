@@ -18,7 +18,6 @@ from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.model import CheckRun, FreshnessTransition
 from ckanext.freshness.reporting import report_tables
 from ckanext.freshness.tests.pages.datasets import break_link, make_dataset
-from ckanext.freshness.tests.usual_site import use_hooks_of
 from ckanext.freshness.views import report as pages
 
 People = dict[str, dict[str, Any] | None]
@@ -190,19 +189,6 @@ def test_statuses_are_chips(read: Any) -> None:
     assert set(str(every).partition("?")[2].split("&")) == {"organization=relief", "q=a"}
 
 
-def test_another_plugin_decides_who_sees_what(
-    read: Any, get: Get, with_plugins: Any, world: People
-) -> None:
-    """The rows and their totals are then those that the reader may see, too."""
-    with use_hooks_of("example_ipermissionlabels"):
-        for name in ("datasets", "broken"):
-            page = read(f"{name}?sort=title")
-            assert listed(page) == ["abc", "bridges", "wells"]
-            assert "1 to 3 of 3" in words(page)
-            assert names(get(f"{name}.csv?sort=title")) == ["abc", "bridges", "wells"]
-        assert words(read("datasets").select(".fr-filters a")[0]) == "All 3"
-
-
 def test_pages(read: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pages, "LONG", 2)
     found, path = [], "datasets?sort=title"
@@ -225,11 +211,6 @@ def test_every_column_sorts(read: Any, get: Get, name: str) -> None:
     headings = read(name, "root").select("th")
     # The last one is of the actions.
     assert all(heading.select("a") for heading in headings[:-1])
-
-
-def test_one_tab_is_active(read: Any) -> None:
-    for name, tab in (("datasets", "Datasets"), ("unclear", "Links"), ("sources", "Sources")):
-        assert [words(one) for one in read(name).select(".nav-tabs .active")] == [tab]
 
 
 LINK_ACTIONS = ["Edit link", "Check again"]
@@ -298,11 +279,3 @@ def test_a_page_behind_the_last_one_leads_to_the_last_one(
     answer = app.get(f"/freshness/{path}", headers=headers, follow_redirects=False)
     assert answer.status_code == 302
     assert answer.headers["Location"].partition("/freshness")[2] == last.partition("/freshness")[2]
-
-
-def test_the_history_names_no_evidence_for_time_that_passed(app: Any, world: People) -> None:
-    # "Not updated in time · The file has changed" would contradict itself.
-    page = BeautifulSoup(app.get("/dataset/wells/freshness").body, "html.parser")
-    rows = [words(row) for row in page.select("#freshness-history li")]
-    assert [row for row in rows if row.startswith("Due Not updated in time")]
-    assert not [row for row in rows if "in time ·" in row]

@@ -67,12 +67,6 @@ def test_the_page_says_what_was_observed(read: Read) -> None:
     assert shown["suggested_days"] == 90
 
 
-def test_too_little_known_says_nothing(read: Read) -> None:
-    known("two", QUARTERLY[:2])
-    assert observed("two") is None
-    assert not read("/dataset/two/freshness").select("#freshness-observed")
-
-
 def test_a_confirmation_is_no_change_of_data(act: Any) -> None:
     made = known("confirmed", QUARTERLY[:2])
     for age in (200, 150, 100):
@@ -112,26 +106,3 @@ def test_the_moment_of_a_change_is_the_one_that_is_stated_or_between_two_checks(
                 stated_at=NOW - seen - ago * DAY,
             )
         assert observed(name)["at_least"] is at_least
-
-
-@pytest.mark.parametrize("evidence", [one for one in Evidence if one is not Evidence.CREATED])
-def test_nobody_needs_to_know_when_the_old_data_were_last_there(evidence: Evidence) -> None:
-    name = f"by-{evidence.value.replace(' ', '-')}"
-    known(name, QUARTERLY, evidence)
-    assert observed(name)["days"] == 92
-
-
-@pytest.mark.parametrize(
-    ("name", "ages", "words"),
-    [
-        ("daily", [1, 2, 3, 4], "about every day (from 4 changes of the files"),
-        (
-            "stopped",
-            [400, 407, 414, 421],
-            "about every 7 days (from 4 changes of the files; 7 to 400 days",
-        ),
-    ],
-)
-def test_other_words(read: Read, name: str, ages: list[float], words: str) -> None:
-    known(name, ages)
-    assert words in text_of(read(f"/dataset/{name}/freshness").select_one("#freshness-observed"))

@@ -5,13 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from typing import Any
-from urllib.parse import quote
 from xml.etree import ElementTree
 
 import ckan.plugins.toolkit as tk
 import pytest
 import sqlalchemy as sa
-from babel.dates import format_date
 from bs4 import BeautifulSoup
 from ckan.cli.cli import ckan
 from ckan.lib import search
@@ -136,12 +134,6 @@ def test_the_past_counts_public_datasets(get: Get, world: World) -> None:
     assert of_one["datasets"] == "3"
 
 
-def test_days_are_in_the_language_of_the_page(read: Read, world: World) -> None:
-    (cell,) = read("/de/freshness/history").select("tbody tr:first-child td:first-child")
-    month = format_date(NOW, "MMM", locale="de")
-    assert text_of(cell) == f"{NOW.day}. {month} {NOW.year}"
-
-
 def test_hosts_of_files(get: Get, world: World) -> None:
     rows = rows_of(get("/freshness/hosts.csv"))
     assert [(row["name"], row["resources"]) for row in rows] == [
@@ -149,19 +141,6 @@ def test_hosts_of_files(get: Get, world: World) -> None:
         ("wells.example.org", "1"),
         ("Total", "2"),
     ]
-
-
-def test_the_lines_of_hosts_are_in_the_language_of_the_page(
-    read: Read, get: Get, world: World, ckan_config: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    groups = ["File_Store=wells.example.org"]
-    monkeypatch.setitem(ckan_config, "ckanext.freshness.report.host_groups", groups)
-    for path, ours in (("", ("Others", "Total")), ("/de", ("Andere", "Gesamt"))):
-        text = text_of(read(f"{path}/freshness/hosts"))
-        assert all(word in text for word in ("File Store", *ours)), path
-    # Keys for programs do not depend on the language.
-    rows = rows_of(get("/de/freshness/hosts.csv"))
-    assert [row["name"] for row in rows[-2:]] == ["Others", "Total"]
 
 
 FOR_SYSADMINS = (
@@ -211,12 +190,6 @@ def badge(row: Any) -> tuple[str, Any]:
     """Return the words and the colour of a row's badge."""
     found = row.select_one(".fr-badge")
     return text_of(found), found["data-state"]
-
-
-def test_mails_are_linked_for_who_is_logged_in(read: Read, world: World) -> None:
-    link = 'a[href="/freshness/mails"]'
-    assert read("/freshness/mine", world.people["stranger"]).select(link)
-    assert not read("/freshness").select(link)
 
 
 # Parts of a table.
@@ -341,36 +314,6 @@ def test_changes_since(get: Get, people: dict[str, Any]) -> None:
 
 
 # Invalid requests.
-
-
-def test_odd_names_stay_words(read: Read, get: Get, clean_site: None) -> None:
-    owner = factories.Organization(name="odd", title="<b>Odd</b>" + "o" * 9000)["id"]
-    dataset = make("odd", 9, title="<script>alert(1)</script>" + "x" * 10_000, owner_org=owner)
-    judge()
-    visited(dataset, attempts=[{"status": 200, "words": "<img src=x onerror=1>" * 50}])
-    changed(dataset)
-    for path in ("", "/organization/odd", "/datasets", "/changes", "/broken", "/organizations"):
-        page = read(f"/freshness{path}")
-        assert not page.select("[role=main] script, [role=main] img"), path
-        assert not [one for one in page.select("b") if "Odd" in one.get_text()], path
-        assert "<script>alert(1)" in page.get_text() or "<b>Odd" in page.get_text(), path
-
-
-def test_odd_names_of_organizations(get: Get, read: Read, clean_site: None) -> None:
-    name = 'a"b\\ OR *:*'
-    owner = factories.Organization(name="odd")["id"]
-    make("wells", 9, owner_org=owner)
-    make("bridges", 9, owner_org=factories.Organization(name="other")["id"])
-    judge()
-    # Other programs may write this; CKAN's validators refuse it.
-    model.Session.execute(
-        sa.text('UPDATE "group" SET name = :name WHERE id = :id'), {"name": name, "id": owner}
-    )
-    model.Session.commit()
-    search.rebuild(force=True)
-    page = read(f"/freshness/organization/{quote(name, safe='')}")
-    assert "of 1 dataset with known freshness" in text_of(page)
-    assert names(rows_of(get(f"/freshness/datasets.csv?organization={quote(name)}"))) == {"wells"}
 
 
 def test_a_site_without_anything(read: Read, get: Get, people: dict[str, Any]) -> None:

@@ -34,7 +34,6 @@ from ckanext.freshness.reporting import labels, links
 from ckanext.freshness.runs import check_run
 from ckanext.freshness.runs.check_run import CheckScope
 from ckanext.freshness.tests.pages.conftest import Read
-from ckanext.freshness.tests.pages.test_dataset_page import logged_in, tk_config
 from ckanext.freshness.tests.pages.test_dataset_page import words as text
 from ckanext.freshness.tests.servers.file_host import FileHost
 from ckanext.freshness.web.errors import FailureReason
@@ -128,16 +127,6 @@ def test_a_link_says_why_it_was_checked(read: Read, world: dict[str, Any]) -> No
     assert told["Asked (CSV)"][2].startswith("somebody asked for the check")
     assert told["Learned (CSV)"][2].startswith("expected to have changed: about every 9 days")
     assert told["Unknown (CSV)"][1] == ""
-
-
-def test_a_reason_that_all_links_share_is_given_once(read: Read, world: dict[str, Any]) -> None:
-    made = make("all-asked", [{"name": "One"}, {"name": "Two"}])
-    check_rows.sync(NOW - 60 * DAY, {"dataset"})
-    for resource in made["resources"]:
-        write(resource, [(Outcome.SAME_HASH, {})], why=SelectionReason.VISIT_ASKED)
-    part = read(page_of("all-asked")).select_one("#freshness-checks")
-    assert part is not None
-    assert text(part).count("Why it was checked: somebody asked for the check.") == 1
 
 
 def keep_copy(resource: dict[str, Any], zip_key: str | None = None) -> None:
@@ -249,21 +238,6 @@ def test_links_that_are_never_checked(
     )
 
 
-def test_a_dataset_without_resources(read: Read, world: dict[str, Any]) -> None:
-    page = read(page_of("empty"), world["editor"])
-    assert "0 resources" in text(page) and "This dataset has no resources." in text(page)
-    assert buttons(page, "empty") == []
-
-
-def test_the_first_of_many_resources(
-    read: Read, world: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(links, "MOST", 2)
-    page = read(page_of("files"))
-    assert list(cards(page)) == ["Wells (CSV)", "<b>Index</b> (CSV)"]
-    assert "2 of 7 resources, failing links first." in text(page)
-
-
 def test_resources_are_read_together(world: dict[str, Any]) -> None:
     statements: list[str] = []
 
@@ -278,15 +252,6 @@ def test_resources_are_read_together(world: dict[str, Any]) -> None:
         sa.event.remove(engine, "before_cursor_execute", note)
     # One query for results and copies, a cursor for the next checks; none per resource.
     assert len(statements) == 4
-
-
-def test_the_copy_is_linked(read: Read, world: dict[str, Any]) -> None:
-    wells = world["wells"]
-    copy = f"http://test.ckan.net/dataset/{wells['package_id']}/resource/{wells['id']}/copy"
-    for path in (page_of("files"), "/dataset/files", f"/dataset/files/resource/{wells['id']}"):
-        assert read(path).select(f"a[href='{copy}']"), path
-    page = read(page_of("files"))
-    assert [one["href"] for one in page.select("a[href*='/copy']")] == [copy, f"{copy}.zip"]
 
 
 def test_a_broken_link_is_marked_on_ckans_own_pages(read: Read, world: dict[str, Any]) -> None:
@@ -310,25 +275,6 @@ def test_a_broken_link_is_marked_on_ckans_own_pages(read: Read, world: dict[str,
     assert str(edit["href"]).endswith("/edit#field-resource-url")
     # The dataset's page then shows this link.
     assert note.select(f"input[name=resource][value='{world['wells']['id']}']")
-
-
-def test_a_failing_link_has_a_note_and_a_working_one_has_none(
-    read: Read, world: dict[str, Any]
-) -> None:
-    notes = {
-        one["name"]: read(f"/dataset/files/resource/{one['id']}").select("#freshness-broken")
-        for one in world["files"]["resources"]
-    }
-    assert [name for name, note in notes.items() if note] == ["Wells", "Bulletin", "<b>Index</b>"]
-    assert text(notes["Bulletin"][0]).startswith("The server took too long to answer.")
-
-
-def test_our_part_of_ckans_page_is_small(read: Read, world: dict[str, Any]) -> None:
-    """At most 4 kB, here with a broken link that has a copy."""
-    page = read("/dataset/files")
-    ours = [*page.select(".fr-badge"), *page.select(".resource-item .fr")]
-    assert len(ours) >= 2
-    assert 500 < sum(len(one.encode()) for one in ours) < 4096
 
 
 def test_no_secret_is_shown(read: Read, world: dict[str, Any]) -> None:
@@ -503,31 +449,6 @@ def test_editors_have_the_links_checked(
     assert host.count("/stocks.csv") == 1
 
 
-@pytest.mark.usefixtures("clean_queues")
-def test_links_with_trouble_have_buttons_of_their_own(
-    app: Any, read: Read, world: dict[str, Any]
-) -> None:
-    page, path, editor = read(page_of("files"), world["editor"]), page_of("files"), world["editor"]
-    found = {
-        text(card.h3): [text(one) for one in card.select(".btn")] for card in page.select(".fr-row")
-    }
-    assert {title: shown for title, shown in found.items() if shown} == {
-        "Wells (CSV)": ["Edit link : Wells", "Check again : Wells"],
-        "<b>Index</b> (CSV)": ["Edit link : <b>Index</b>", "Check again : <b>Index</b>"],
-        "Bulletin (CSV)": ["Edit link : Bulletin", "Check again : Bulletin"],
-        "Registry (CSV)": ["Check again : Registry"],
-    }
-    assert not read(path).select(".fr-row .btn")
-    row = page.select(".fr-row")[1]
-    sent = {str(one["name"]): one["value"] for one in row.select("input")}
-    headers = {"Authorization": editor["token"]}
-    answer = app.post(f"{path}/check", data=sent, headers=headers, follow_redirects=False)
-    assert answer.headers["Location"].endswith(f"{path}#{row['id']}")
-    page = read(path, editor)
-    assert [text(one) for one in page.select(f"#{row['id']} .btn")] == ["Edit link : <b>Index</b>"]
-    jobs.get_queue().empty()
-
-
 def test_strangers_do_not_learn_of_private_datasets(app: Any, world: dict[str, Any]) -> None:
     stranger = {"Authorization": factories.UserWithToken()["token"]}
     secret, nothing = page_of("secret"), page_of("nothing")
@@ -537,22 +458,6 @@ def test_strangers_do_not_learn_of_private_datasets(app: Any, world: dict[str, A
         for path in (secret, nothing):
             app.get(f"{path}{ending}", headers=stranger, status=404)
     app.get(f"{secret}.json", headers={"Authorization": world["editor"]["token"]}, status=200)
-
-
-@pytest.mark.usefixtures("clean_queues")
-def test_other_sites_cannot_ask_for_checks(
-    monkeypatch: pytest.MonkeyPatch, make_app: Any, world: dict[str, Any]
-) -> None:
-    path = page_of("files")
-    monkeypatch.setitem(tk_config(), "WTF_CSRF_ENABLED", True)
-    browser = logged_in(make_app)
-    browser.post(f"{path}/check", status=400)
-    assert jobs.get_queue().jobs == []
-    form = buttons(BeautifulSoup(browser.get(path).body, "html.parser"), "files")[0]
-    sent = {str(one["name"]): one["value"] for one in form.select("input")}
-    browser.post(f"{path}/check", data=sent, status=200)
-    assert len(jobs.get_queue().jobs) == 1
-    jobs.get_queue().empty()
 
 
 def test_when_the_next_check_comes(read: Read, world: dict[str, Any]) -> None:
@@ -583,8 +488,3 @@ def test_files(app: Any, world: dict[str, Any]) -> None:
     }
     shown = json.loads(app.get(f"{page_of('files')}.json").body)
     assert shown["id"] == world["files"]["id"]
-
-
-def test_in_german(read: Read, world: dict[str, Any]) -> None:
-    page = read(f"/de{page_of('files')}")
-    assert any(text(one).startswith("vor ") for one in page.select("#freshness-checks time"))

@@ -175,15 +175,6 @@ def test_the_file_has_what_the_page_lists(app: Any, world: People) -> None:
     assert [row["status"] for row in rows] == ["overdue", "due"]
 
 
-def test_links_to_it(get: Any) -> None:
-    link = 'header a[href="/freshness/mine"], .account-masthead a[href="/freshness/mine"]'
-    assert [who for who in ("nobody", "member", "editor") if get("/about", who).select(link)] == [
-        "editor"
-    ]
-    tabs = get("/dashboard/datasets", "member").select('.nav-tabs a[href="/freshness/mine"]')
-    assert [words(tab) for tab in tabs] == ["My datasets: freshness"]
-
-
 def facts(name: str) -> dict[str, Any]:
     """Return everything that decides how fresh a dataset is."""
     shown = call_action("freshness_show", id=name)
@@ -371,21 +362,6 @@ def test_harvested_datasets_are_mended_at_their_source(get: Any) -> None:
     assert "Confirm still accurate" in words(pages["dataset"])
 
 
-def test_what_has_to_be_done_comes_before_the_links(get: Any) -> None:
-    make_dataset(Status.OVERDUE, "waits", title="Waits", owner_org="relief")
-    make_dataset(Status.FRESH, "rests", title="Rests", owner_org="relief")
-    for name, ids in {
-        "waits": ["freshness-confirmation", "freshness-checks"],
-        "rests": ["freshness-checks", "freshness-confirmation"],
-    }.items():
-        page = get(f"/dataset/{name}/freshness", "editor")
-        found = page.select("#freshness-confirmation, #freshness-checks")
-        assert [one["id"] for one in found] == ids
-        is_offered = "Upload new data" in words(page.select_one("#freshness-confirmation"))
-        assert is_offered == (name == "waits")
-        assert words(page.select_one(".breadcrumb li:last-child")) == "Freshness"
-
-
 def test_check_again(post: Post, get: Any) -> None:
     """The row asks for the result until the check has come, and says what became of the link."""
     made = make_dataset(Status.FRESH, "checked", title="Checked", owner_org="relief")
@@ -445,18 +421,3 @@ def test_forms_are_protected(make_app: Any, world: People, monkeypatch: pytest.M
         page = BeautifulSoup(answer.body, "html.parser")
         assert "Nothing was changed: this form has expired." in words(page), headers
     assert facts("protected")["status"] == "overdue"
-
-
-def test_odd_titles_stay_words(post: Post, get: Any) -> None:
-    title = "<b>{odd}</b> %(num)d"
-    made = make_dataset(Status.OVERDUE, "odd", title=title, owner_org="relief")
-    for page in (get("/freshness/mine", "editor"), post(f"confirm/{made['id']}", "editor")):
-        assert title in page.get_text()
-        assert not page.select("[role=main] b:-soup-contains('odd')")
-
-
-@pytest.mark.parametrize("page", ["-1", "0", "x", "9" * 30])
-def test_a_page_that_is_none(get: Any, page: str) -> None:
-    # An error page, not a redirect to the same address.
-    answer = get(f"/freshness/mine?group=update&page={page}", "editor", status=400)
-    assert "“page” in the address of this page: must be a number of 1 or more" in words(answer)

@@ -110,11 +110,6 @@ def test_a_size(language: str, size: int, text: str) -> None:
     assert " ".join(found.split()) == text
 
 
-def test_a_date_in_full() -> None:
-    for language, text in (("en", "22 November 2026"), ("de", "22. November 2026")):
-        assert words(NOW, "date", language) == text
-
-
 def test_every_status_has_a_look_of_its_own() -> None:
     assert set(labels.STATUSES) == {status.value for status in Status}
     for states in (labels.STATUSES, labels.LINKS, labels.RUNS):

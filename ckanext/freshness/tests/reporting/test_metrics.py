@@ -117,15 +117,6 @@ def test_what_headers_are_worth() -> None:
     )
 
 
-def test_nothing_is_said_of_headers_that_nobody_asked_for() -> None:
-    assert metrics.headers(run()) == ""
-
-
-def test_a_share_of_nothing_has_no_percentage() -> None:
-    nothing = dict.fromkeys(NUMBERS, 0)
-    assert "0 of 0 resources send ETag" in metrics.headers(run(hosts={"*": nothing}))
-
-
 @pytest.mark.parametrize(
     ("visits", "order"),
     [({"b": 1, "a": 1}, ["a", "b"]), ({"a": 1, "b": 2, "*": 3}, ["b", "a"]), ({}, [])],
