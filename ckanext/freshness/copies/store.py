@@ -146,8 +146,8 @@ class Store:
             staged.write(b"-")
             self._discard(self._write(staged))
 
-    def open(self, key: str, start: int = 0, end: int | None = None) -> CopyReader:
-        """Open a copy to read the bytes from ``start`` to before ``end``.
+    def open(self, key: str) -> CopyReader:
+        """Open a copy to read it.
 
         :raises MissingCopy: there is no copy with this key
         """
@@ -157,7 +157,7 @@ class Store:
             except FileNotFoundError:
                 self._look()
                 raise MissingCopy(f"There is no copy {key} in {self.location}.") from None
-            return CopyReader(self, key, file, start, end)
+            return CopyReader(self, key, file)
 
     def size(self, key: str) -> int | None:
         """Return the size of a copy in bytes; None if there is no copy.
@@ -304,19 +304,32 @@ class Store:
 
 
 class CopyReader:
-    """An iterator over the bytes of a copy or of a part of it. Close it after use.
+    """An iterator over the bytes of a copy, from any place on. Close it after use.
 
     :ivar size: the size of the whole copy in bytes
     """
 
-    def __init__(self, store: Store, key: str, file: Any, start: int, end: int | None) -> None:
+    def __init__(self, store: Store, key: str, file: Any) -> None:
         self._store = store
         self._key = key
         self._file = file
         file.seek(0, 2)
         self.size = int(file.tell())
-        self._left = max(0, min(self.size if end is None else end, self.size) - start)
-        file.seek(min(start, self.size))
+        self.seek(0)
+
+    def seekable(self) -> bool:
+        """Tell Werkzeug that it need not read what it leaves out."""
+        return True
+
+    def seek(self, start: int) -> None:
+        """Go on with the byte at ``start``."""
+        self._file.seek(min(start, self.size))
+        self._left = self.size - self._file.tell()
+
+    def tell(self) -> int:
+        """Return the place of the next byte."""
+        place: int = self.size - self._left
+        return place
 
     def __iter__(self) -> CopyReader:
         return self

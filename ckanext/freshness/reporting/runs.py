@@ -252,43 +252,30 @@ def changed_datasets(labels: Mapping[str, int]) -> int:
 # Hosts
 
 
-@dataclass(frozen=True, slots=True)
-class HostTrouble:
-    """A host whose links could not all be checked.
+def troubles(hosts: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the hosts whose links could not all be checked, those with most affected links first.
 
-    :ivar kind: ``failing``, ``waiting`` or ``blocked``
-    :ivar affected: number of links
-    :ivar reason: why most of them failed, in words; empty if that is not known
+    :returns: each with its ``name``, its ``kind`` (``failing``, ``waiting`` or ``blocked``), the numbers of
+        ``affected`` links and of ``checks``, and the ``reason`` why most failed, empty if that is not known
     """
-
-    name: str
-    kind: str
-    affected: int
-    checks: int
-    reason: str
-
-
-def troubles(hosts: Mapping[str, Mapping[str, Any]]) -> list[HostTrouble]:
-    """Return the hosts in trouble, those with most affected links first."""
-    found = (_trouble(name, numbers) for name, numbers in hosts.items() if name != ALL_HOSTS)
-    return sorted(
-        (one for one in found if one is not None),
-        key=lambda one: (one.kind == "blocked", -one.affected, one.name),
-    )
-
-
-def _trouble(name: str, numbers: Mapping[str, Any]) -> HostTrouble | None:
-    checks = int(numbers.get("visits", 0))
-    waiting, errors = int(numbers.get("put_off", 0)), int(numbers.get("errors", 0))
-    blocked = int(numbers.get("blocked", 0))
-    if errors and errors >= waiting:
-        reason = _reason(str(numbers.get("reason") or ""))
-        return HostTrouble(name, "failing", errors, checks, reason)
-    if waiting:
-        return HostTrouble(name, "waiting", waiting, checks, "")
-    if blocked and blocked == checks:
-        return HostTrouble(name, "blocked", blocked, checks, "")
-    return None
+    found = []
+    for name, numbers in hosts.items():
+        checks, waiting, errors, blocked = (
+            int(numbers.get(key, 0)) for key in ("visits", "put_off", "errors", "blocked")
+        )
+        if errors and errors >= waiting:
+            kind, affected = "failing", errors
+        elif waiting:
+            kind, affected = "waiting", waiting
+        elif blocked and blocked == checks:
+            kind, affected = "blocked", blocked
+        else:
+            continue
+        if name != ALL_HOSTS:
+            reason = _reason(str(numbers.get("reason") or "")) if kind == "failing" else ""
+            row = {"name": name, "kind": kind, "affected": affected, "checks": checks}
+            found.append({**row, "reason": reason})
+    return sorted(found, key=lambda one: (one["kind"] == "blocked", -one["affected"], one["name"]))
 
 
 def _reason(stored: str) -> str:

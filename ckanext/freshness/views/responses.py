@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, NoReturn
 from urllib.parse import quote
@@ -13,9 +12,9 @@ import ckan.plugins.toolkit as tk
 from flask import Response, current_app, stream_with_context
 from flask.typing import ResponseReturnValue
 from flask_wtf.csrf import CSRFError
-from werkzeug.http import http_date, is_resource_modified, quote_etag
+from werkzeug.exceptions import RequestedRangeNotSatisfiable
 
-from ..copies.store import MissingCopy, Store, StoreError
+from ..copies.store import MissingCopy, StoreError
 from ..reporting import visibility
 from ..reporting.tables import Context, Row, as_csv, as_json
 from ..runs import copies as kept_copies
@@ -181,105 +180,56 @@ def file_of(rows: Iterable[Row], fields: Sequence[str], name: str, ending: str) 
 # Stored files: copies, and the files that IATI sources publish.
 
 
-@dataclass(frozen=True, slots=True)
-class DownloadFile:
-    """A stored file to download.
-
-    :ivar etag: the entity tag of its bytes, without quotes; None while they are being replaced
-    """
-
-    key: str
-    size: int
-    filename: str
-    mimetype: str
-    etag: str | None
-    modified: datetime
-
-
 def download(
-    key: str, size: int, filename: str, mimetype: str, etag: str | None, modified: datetime
+    key: str, size: int, filename: str, mimetype: str, etag: str, modified: datetime
 ) -> ResponseReturnValue:
+    """Return a stored file, a range of it (RFC 9110, section 14), or "not modified", as the request demands.
+
+    The bytes are untrusted: headers keep browsers from showing them as a page of this site and from running
+    scripts.
+
+    :param size: of the bytes that have the entity tag
+    """
     try:
-        store = kept_copies.store()
-        stored_size = store.size(key)
-        if stored_size is None:
-            raise MissingCopy(key)
-        # While a copy is replaced, its new bytes are stored before its row, so the row's etag is not theirs.
-        known_etag = etag if stored_size == size else None
-        file = DownloadFile(key, stored_size, filename, mimetype, known_etag, modified)
-        return file_response(store, file)
+        reader = kept_copies.store().open(key)
     except MissingCopy:
         abort(404, tk._("The copy was lost; the next run looks for it again"))
     except (StoreError, OptionError) as error:
         refuse_store(error)
-
-
-def refuse_store(error: Exception) -> NoReturn:
-    log.error("Cannot read a stored file for a download: %s", error)
-    abort(503, tk._("The store of copies is out of reach at the moment"))
-
-
-def file_response(store: Store, file: DownloadFile) -> Response:
-    """Return the file, a range of it (RFC 9110, section 14), or "not modified", as the request demands.
-
-    If the request names several ranges, the response is the whole file, as the RFC allows. The bytes are
-    untrusted: headers keep browsers from showing them as a page of this site and from running scripts.
-
-    :raises StoreError: the store cannot be read, or does not have the file any more
-    """
-    request = tk.request
     headers = {
         "Accept-Ranges": "bytes",
-        "Last-Modified": http_date(file.modified),
-        "Content-Disposition": disposition(file.filename),
+        "Content-Disposition": disposition(filename),
+        "Content-Length": str(reader.size),
         "X-Content-Type-Options": "nosniff",
         "Content-Security-Policy": "default-src 'none'; sandbox",
     }
-    if file.etag is not None:
-        headers["ETag"] = quote_etag(file.etag)
-    if not is_resource_modified(
-        request.environ, headers.get("ETag"), None, file.modified, ignore_if_range=True
-    ):
-        status = 412 if request.if_match else 304
-        return Response(status=status, headers=headers, mimetype=file.mimetype)
-    start, end, status = 0, file.size, 200
-    range_ = request.range
-    if (
-        range_ is not None
-        and range_.units == "bytes"
-        and len(range_.ranges) == 1
-        and _is_same(file)
-    ):
-        wanted = range_.range_for_length(file.size)
-        if wanted is None:
-            headers["Content-Range"] = f"bytes */{file.size}"
-            return Response(status=416, headers=headers, mimetype="text/plain")
-        start, end = wanted
-        status, headers["Content-Range"] = 206, f"bytes {start}-{end - 1}/{file.size}"
-    reader = store.open(file.key, start, end)
-    if reader.size != file.size:
-        # The file was replaced a moment ago.
-        reader.close()
-        reader = store.open(file.key)
-        start, end, status = 0, reader.size, 200
-        for name in ("ETag", "Content-Range"):
-            headers.pop(name, None)
-    headers["Content-Length"] = str(end - start)
-    response = Response(
-        reader, status=status, headers=headers, mimetype=file.mimetype, direct_passthrough=True
-    )
+    response = Response(reader, headers=headers, mimetype=mimetype, direct_passthrough=True)
     response.call_on_close(reader.close)
+    response.last_modified = modified
+    if reader.size == size:
+        # While a copy is replaced, its new bytes are stored before its row, so the row's etag is not theirs.
+        response.set_etag(etag)
+    environ = dict(tk.request.environ)
+    asked = tk.request.range
+    wanted = environ.pop("HTTP_RANGE", None)
+    # Conditions come before ranges.
+    response.make_conditional(environ)
+    # The answer to several ranges, or to other units, is the whole file, as the RFC allows.
+    if asked and asked.units == "bytes" and len(asked.ranges) == 1 and response.status_code == 200:
+        try:
+            response.make_conditional(
+                {**environ, "HTTP_RANGE": wanted}, accept_ranges=True, complete_length=reader.size
+            )
+        except RequestedRangeNotSatisfiable as error:
+            reader.close()
+            return error.get_response()
     return response
 
 
-def _is_same(file: DownloadFile) -> bool:
-    """Decide whether the file is still the one that the client began to download (If-Range)."""
-    condition = tk.request.if_range
-    if condition.etag is not None:
-        return file.etag is not None and condition.etag == file.etag
-    if condition.date is not None:
-        return bool(condition.date == file.modified.replace(microsecond=0))
-    return True
+def refuse_store(error: Exception) -> NoReturn:
+    """End the request with an error page about the store, whose fault only the log tells."""
+    log.error("Cannot read a stored file for a download: %s", error)
+    abort(503, tk._("The store of copies is out of reach at the moment"))
 
 
 def disposition(filename: str) -> str:

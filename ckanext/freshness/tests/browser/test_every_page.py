@@ -25,7 +25,7 @@ from ckanext.freshness.reporting import changes, report_tables
 from ckanext.freshness.tests.browser.conftest import opened_tab, started_chromium
 from ckanext.freshness.tests.browser.site_pages import READERS, SITE_PAGES, SitePage
 from ckanext.freshness.tests.harvesting.harvested_site import make_harvested_site
-from ckanext.freshness.tests.pages import reports, test_iati_page, test_runs, test_visits
+from ckanext.freshness.tests.pages import reports, test_iati_page, test_runs, test_links
 
 store = test_iati_page.store
 
@@ -104,7 +104,7 @@ def make_everything() -> dict[str, Any]:
         ago = (30 * month + 2) * reports.DAY
         reports.data_changed(made.datasets["bridges"], ago, changed_after=None)
     changes.store_frequencies(reports.NOW)
-    files, wells = test_visits.make_files("relief")
+    files, wells = test_links.make_files("relief")
     # Some of the hosts: axe takes long for many rows.
     hosts = dict(list(test_runs.HOSTS.items())[:9])
     night = test_runs.run(

@@ -164,19 +164,6 @@ def test_what_waits_for_each_role(read: Read, world: World) -> None:
     assert not read("/freshness/organization/roads", world.people["editor"]).select(".fr-note")
 
 
-def test_lists(read: Read, world: World) -> None:
-    page = read("/freshness")
-    due = section(page, "Due in the next 7 days")
-    assert "About wells Relief Works in 12 hours About bridges Relief Works in 6 days" in due
-    broken = section(page, "Latest broken links")
-    assert "wells About wells · The file is gone (404 Not Found). 9 days ago" in broken
-    assert "clinics" not in broken
-    changes = section(page, "Changes since yesterday")
-    assert "About camps Long overdue Not updated in time 12 hours ago" in changes
-    # The only link of this organization works, and none of its datasets is up to date.
-    assert headings(read("/freshness/organization/roads")) == ["Changes since yesterday"]
-
-
 def page_day(days: int) -> str:
     day = NOW - days * DAY
     return f"{day.day} {day:%b %Y}"

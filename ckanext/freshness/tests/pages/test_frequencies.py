@@ -138,20 +138,6 @@ def test_the_table_has_the_datasets_that_the_reader_may_see(
     assert card[0]["href"] == "/freshness/frequencies"
 
 
-def test_only_editors_of_a_dataset_can_change_it_from_the_table(read: Read, world: World) -> None:
-    page = read("/freshness/frequencies", world["editor"])
-    acts = {
-        text_of(row.select_one(".fr-title")): len(row.select("form"))
-        for row in page.select("tbody tr")
-    }
-    assert acts == {
-        "About surveys": 2,
-        "About rainfall": 2,
-        "About clinics": 2,
-        "About highways": 0,
-    }
-
-
 def test_the_worklist_suggests_frequencies(read: Read, world: World) -> None:
     page = read("/freshness/mine", world["editor"])
     (part,) = page.select("section:has(> #tasks-misfit)")

@@ -134,15 +134,6 @@ def test_the_past_counts_public_datasets(get: Get, world: World) -> None:
     assert of_one["datasets"] == "3"
 
 
-def test_hosts_of_files(get: Get, world: World) -> None:
-    rows = rows_of(get("/freshness/hosts.csv"))
-    assert [(row["name"], row["resources"]) for row in rows] == [
-        ("highways.example.org", "1"),
-        ("wells.example.org", "1"),
-        ("Total", "2"),
-    ]
-
-
 FOR_SYSADMINS = (
     ("/freshness/runs", "nobody", 403),
     ("/freshness/runs.csv", "stranger", 403),

@@ -18,7 +18,6 @@ from ckan.tests.helpers import call_action
 from ckanext.freshness.aging.status import Status
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.model import Copy, ResourceCheck
-from ckanext.freshness.reporting import worklist
 from ckanext.freshness.runs import queued_run
 from ckanext.freshness.tests.mails.test_recipients import imported
 from ckanext.freshness.tests.pages.datasets import break_link, make_dataset
@@ -216,22 +215,6 @@ def test_confirm_and_undo(post: Post, get: Any, *, htmx: bool) -> None:
     assert "Nobody has confirmed" in words(post(path, "editor", htmx=htmx, **fields(page)))
 
 
-def test_an_earlier_confirmation_counts_again(post: Post) -> None:
-    made = make_dataset(Status.OVERDUE, "reviewed", title="Reviewed", owner_org="relief")
-    earlier = datetime.now() - timedelta(days=20)
-    call_action(
-        "package_patch", dict(ROOT), id=made["id"], extras=[*made["extras"], review(earlier)]
-    )
-    before = facts("reviewed")
-    page = post(f"confirm/{made['id']}", "editor")
-    post(f"confirm/{made['id']}", "editor", **fields(page))
-    assert facts("reviewed") == before
-
-
-def review(date: datetime) -> dict[str, str]:
-    return {"key": "review_date", "value": f"{date.replace(microsecond=0).isoformat()}Z"}
-
-
 def test_two_editors_confirm(post: Post) -> None:
     """Whoever undoes their own confirmation does not take back a colleague's."""
     made = make_dataset(Status.OVERDUE, "shared", title="Shared", owner_org="relief")
@@ -384,27 +367,6 @@ def test_check_again(post: Post, get: Any) -> None:
     model.Session.commit()
     assert words(get(again, "editor")) == "This link of Checked is no longer broken."
     assert "was deleted, or you may not change it" in words(get(again, "stranger"))
-
-
-def test_long_lists_have_pages(get: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worklist, "FIRST", 1)
-    monkeypatch.setattr(worklist, "LONG", 1)
-    page = get("/freshness/mine?organization=roads", "admin")
-    assert tasks(page) == {"update": ["Bridges"]}
-    for name in ("long-1", "long-2"):
-        make_dataset(Status.DUE, name, title=name, owner_org="roads")
-    page = get("/freshness/mine?organization=roads", "admin")
-    assert tasks(page) == {"update": ["Bridges"]}
-    (more,) = page.select(".fr-more")
-    found = []
-    path = str(more["href"])
-    while path:
-        page = get(path, "admin")
-        found += tasks(page)["update"]
-        assert f"Page {len(found)} of 3" in words(page)
-        path = next((str(link["href"]) for link in page.select("a[rel=next]")), "")
-    # The two of the same age are in no order.
-    assert found[0] == "Bridges" and sorted(found[1:]) == ["long-1", "long-2"]
 
 
 def test_forms_are_protected(make_app: Any, world: People, monkeypatch: pytest.MonkeyPatch) -> None:

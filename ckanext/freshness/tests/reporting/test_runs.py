@@ -53,7 +53,7 @@ def test_datasets_with_changed_files() -> None:
     ],
 )
 def test_hosts_in_trouble(figures: dict[str, Any], found: tuple[str, int] | None) -> None:
-    told = [(one.kind, one.affected) for one in troubles({"*": figures, "a.org": figures})]
+    told = [(one["kind"], one["affected"]) for one in troubles({"*": figures, "a.org": figures})]
     assert told == ([] if found is None else [found])
 
 

@@ -8,10 +8,10 @@ import pytest
 
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.tests.harvesting.harvested_site import work
-from ckanext.freshness.tests.pages import test_visits
+from ckanext.freshness.tests.pages import test_links
 from ckanext.freshness.tests.servers.file_host import FileHost
 
-make_world = test_visits.make_world
+make_world = test_links.make_world
 
 pytestmark = pytest.mark.usefixtures("impatient_checks")
 
@@ -23,8 +23,8 @@ def test_the_page_loads_itself_anew_when_the_check_has_ended(
     page.set_default_timeout(60_000)
     page.context.set_extra_http_headers({"Authorization": world["editor"]["token"]})
     # CKAN itself is at 127.0.0.1, whose links are never checked.
-    with FileHost(now=test_visits.NOW, address="127.0.0.2") as host:
-        test_visits.make("asked", [{"url": f"{host.url}/stocks.csv"}], owner_org="relief")
+    with FileHost(now=test_links.NOW, address="127.0.0.2") as host:
+        test_links.make("asked", [{"url": f"{host.url}/stocks.csv"}], owner_org="relief")
         page.goto("/dataset/asked/freshness")
         page.get_by_role("button", name="Check links now").click()
         page.get_by_text("Checking the links").wait_for()

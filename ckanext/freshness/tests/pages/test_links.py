@@ -211,18 +211,6 @@ def test_each_state_has_its_reason(read: Read, world: dict[str, Any]) -> None:
     assert "7 resources, 1 broken link" in text(page)
 
 
-def test_the_strip_says_what_the_last_30_checks_found(read: Read, world: dict[str, Any]) -> None:
-    page = read(page_of("files"))
-    named = {one["name"]: one for one in world["files"]["resources"]}
-    assert {name: strip_of(page, named[name]) for name in ("Stocks", "Wells", "Registry")} == {
-        "Stocks": "30 checks: 30 worked",
-        "Wells": "30 checks: 20 worked, 10 failed",
-        "Registry": "5 checks: 1 worked, 4 could not be made",
-    }
-    history = call_action("freshness_resource_history", id=named["Registry"]["id"])
-    assert (history["strip"], len(history["attempts"])) == ("wuuuu", 5)
-
-
 def test_links_that_are_never_checked(
     read: Read, world: dict[str, Any], ckan_config: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -236,22 +224,6 @@ def test_links_that_are_never_checked(
     assert inside == (
         "On this portal. This file is hosted on this portal. There is no link to check."
     )
-
-
-def test_resources_are_read_together(world: dict[str, Any]) -> None:
-    statements: list[str] = []
-
-    def note(_: Any, __: Any, statement: str, *___: Any) -> None:
-        statements.append(statement)
-
-    engine = model.Session.get_bind()
-    sa.event.listen(engine, "before_cursor_execute", note)
-    try:
-        assert links.of_dataset(world["files"]["id"], NOW)["total"] == len(HISTORIES)
-    finally:
-        sa.event.remove(engine, "before_cursor_execute", note)
-    # One query for results and copies, a cursor for the next checks; none per resource.
-    assert len(statements) == 4
 
 
 def test_a_broken_link_is_marked_on_ckans_own_pages(read: Read, world: dict[str, Any]) -> None:
