@@ -23,7 +23,7 @@ from typing import Any
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from ckanext.freshness.tests.browser.site_pages import READERS, SITE_PAGES, SitePage
-from demo import datasets, iati
+from demo import datasets
 from demo.site import ADMIN, EDITOR
 from stack.browser import NAMES
 
@@ -148,7 +148,7 @@ def found_on(page: Page) -> dict[str, str]:
         ]["name"],
         "source": "demo-region",
         "hold": _call(page, "freshness_harvest_hold_show", id="demo-region")["list_id"],
-        "iati_source": iati.SOURCE,
+        "iati_source": "demo-iati-registry",
         "job": _call(page, "harvest_source_show", id="demo-gone")["status"]["last_job"]["id"],
         "job_source": "demo-gone",
         "run": next(run["id"] for run in runs if run["kind"] == "check"),

@@ -265,31 +265,19 @@ _OTHER_STATUS = N_("The server does not return it ({status}).")
 
 FIELDS = {
     "access_rights": N_("Access rights"),
-    "author": N_("Author"),
     "author_email": N_("Author's e-mail address"),
     "accrual_periodicity": N_("Update frequency"),
-    "contact": N_("Contact"),
-    "creator": N_("Creator"),
-    "description": N_("Description"),
     "download_url": N_("Download link"),
-    "format": N_("Format"),
     "frequency": N_("Update frequency"),
     "issued": N_("Published"),
     "landing_page": N_("Landing page"),
-    "language": N_("Language"),
-    "license": N_("License"),
     "license_id": N_("License"),
     "license_url": N_("License"),
-    "maintainer": N_("Maintainer"),
     "maintainer_email": N_("Maintainer's e-mail address"),
     "mimetype": N_("File type"),
-    "modified": N_("Modified"),
-    "name": N_("Name"),
     "notes": N_("Description"),
-    "publisher": N_("Publisher"),
     "resources": N_("Files"),
     "rights": N_("Rights"),
-    "size": N_("Size"),
     "spatial": N_("Place"),
     "spatial_coverage": N_("Place"),
     "tags": N_("Keywords"),
@@ -297,10 +285,9 @@ FIELDS = {
     "temporal_end": N_("End of the period"),
     "temporal_start": N_("Start of the period"),
     "theme": N_("Theme"),
-    "title": N_("Title"),
     "url": N_("Link"),
-    "version": N_("Version"),
 }
+"""Words for fields whose keys say too little. CKAN and other pages translate the words of all others."""
 
 
 def error(message: str) -> PlainError:
@@ -360,7 +347,7 @@ def change(found: dict[str, Any]) -> str:
     :param found: a :class:`~ckanext.freshness.harvesting.record_changes.FieldChange` as plain data
     """
     key = found["field"]
-    name = tk._(FIELDS[key]) if key in FIELDS else key.replace("_", " ").capitalize()
+    name = tk._(FIELDS.get(key) or key.replace("_", " ").capitalize())
     if found["language"]:
         name = f"{name} ({found['language']})"
     if found["resource"]:

@@ -85,6 +85,10 @@ RUNS = {
 }
 """The states of a run."""
 
+_API = N_(
+    "This link returns different content on every request (typical of an API), so updates can't be detected."
+)
+_AD_HOC = N_("The host generates this file on request, so it has no modification date.")
 BLOCKED = N_("The server blocks automated checks. The link may still work in a browser.")
 
 LABELS: Mapping[str, Mapping[str, str]] = {
@@ -114,11 +118,8 @@ LABELS: Mapping[str, Mapping[str, str]] = {
         Evidence.SCRIPT.value: N_("The script that updates the data gave this date"),
     },
     "undetermined": {
-        "api": N_(
-            "This link returns different content on every request (typical of an API), so updates can't "
-            "be detected."
-        ),
-        "adhoc": N_("The host generates this file on request, so it has no modification date."),
+        "api": _API,
+        "adhoc": _AD_HOC,
         "blocked": N_("The server blocks automated checks; the link may still work in a browser."),
     },
     "outcome": {
@@ -128,10 +129,7 @@ LABELS: Mapping[str, Mapping[str, str]] = {
         Outcome.FIRST_HASH.value: N_("The file was read for the first time."),
         Outcome.REPEAT_HASH.value: N_("The file is the same as an earlier one."),
         Outcome.CHANGED.value: N_("The file has changed since the previous check."),
-        Outcome.API.value: N_(
-            "This link returns different content on every request (typical of an API), so updates can't "
-            "be detected."
-        ),
+        Outcome.API.value: _API,
         Outcome.UNCONFIRMED.value: N_("The file may have changed. The next check confirms it."),
         Outcome.ERROR.value: N_("The file could not be read."),
         Outcome.CANNOT_TELL.value: BLOCKED,
@@ -143,9 +141,7 @@ LABELS: Mapping[str, Mapping[str, str]] = {
         SelectionReason.INTERNAL.value: N_(
             "This file is hosted on this portal. There is no link to check."
         ),
-        SelectionReason.AD_HOC.value: N_(
-            "The host generates this file on request, so it has no modification date."
-        ),
+        SelectionReason.AD_HOC.value: _AD_HOC,
         SelectionReason.ARCHIVED.value: N_(
             "This dataset is archived. Its links are no longer checked."
         ),
