@@ -22,6 +22,7 @@ IMPURE = (
     "checking/test_result_writer.py",
     "checking/test_run_records.py",
     "checking/test_check_rows.py",
+    "reporting/test_harvests.py",
     "reporting/test_links.py",
 )
 """The files below `PURE` that need them all the same."""
