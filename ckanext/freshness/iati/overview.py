@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -20,6 +20,7 @@ from ..reporting.tables import Context, Row, with_texts
 from ..settings import OptionError
 from . import index, publication
 from .cycle import last_cycle
+from .report import GAUGES
 
 LISTED = 5
 """Failing files on the page; another page lists all."""
@@ -201,20 +202,6 @@ ORDER BY i.failing_since DESC, i.resource_id OFFSET :offset LIMIT :limit"""
 
 
 # Prometheus
-
-GAUGES: Mapping[str, str] = {
-    "total_number_of_datasets": "The total number of datasets",
-    "datasets_with_download": "The number of datasets with a copy of their last good download",
-    "datasets_added": "The number of datasets added during the last run",
-    "datasets_unregistered": "The number of datasets unregistered and so removed during the last run",
-    "datasets_expired": "The number of datasets that expired in the last run",
-    "datasets_head_request_non_200": "The number of datasets whose last HEAD request was not answered 200",
-    "datasets_downloads_non_200": "The number of datasets whose last download was answered neither 200 nor 304",
-    "checker_run_duration": "The time taken by the last run of the checker (seconds)",
-    "zipper_run_duration": "The time taken by the last run of the zipper (seconds)",
-    "number_crashes": "The number of recorded runs that ended early",
-}
-"""Help text of each gauge for Prometheus, by its name in the Bulk Data Service."""
 
 
 def gauges() -> Iterator[GaugeMetricFamily]:

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from ..aging.messages import NN_
 from ..reporting.labels import counted
 
-FIGURES = (
-    "total_number_of_datasets",
-    "datasets_with_download",  # datasets with a copy
-    "datasets_added",  # registered since the previous cycle
-    "datasets_unregistered",  # no longer registered, so their copies were deleted
-    "datasets_expired",  # copies deleted because their files failed for too long
-    "datasets_head_request_non_200",  # datasets whose last HEAD was not answered 200
-    "datasets_downloads_non_200",  # their last GET was answered neither 200 nor, if conditional, 304
-    "checker_run_duration",  # seconds of the whole cycle
-    "zipper_run_duration",  # seconds of writing index files and bulk ZIPs
-    "number_crashes",  # earlier cycles, as far as they are kept, that ended early
+GAUGES: Mapping[str, str] = {
+    "total_number_of_datasets": "The total number of datasets",
+    "datasets_with_download": "The number of datasets with a copy of their last good download",
+    "datasets_added": "The number of datasets added during the last run",
+    "datasets_unregistered": "The number of datasets unregistered and so removed during the last run",
+    "datasets_expired": "The number of datasets that expired in the last run",
+    "datasets_head_request_non_200": "The number of datasets whose last HEAD request was not answered 200",
+    "datasets_downloads_non_200": "The number of datasets whose last download was answered neither 200 nor 304",
+    "checker_run_duration": "The time taken by the last run of the checker (seconds)",
+    "zipper_run_duration": "The time taken by the last run of the zipper (seconds)",
+    "number_crashes": "The number of recorded runs that ended early",
+}
+"""Figures that are gauges of the Bulk Data Service, by its names, with their help texts."""
+
+COUNTS = (
     "visited",  # checked datasets
     "downloaded",  # files whose bytes were stored
     "changed",  # downloaded files whose contents had changed
@@ -28,7 +32,7 @@ FIGURES = (
     "restored",  # lost copies that were stored again
     "lost",  # copies that are still lost
 )
-"""The figures of a cycle, under the names of the Bulk Data Service's gauges where it has them."""
+"""Further figures, in numbers of this cycle."""
 
 
 @dataclass(slots=True)
@@ -37,7 +41,7 @@ class CycleReport:
 
     :ivar run_id: id of its row among the runs
     :ivar source: the source's title
-    :ivar figures: by the names of :data:`FIGURES`
+    :ivar figures: by the names of :data:`GAUGES` and :data:`COUNTS`
     :ivar errors: failures of the cycle, such as a registry that could not be read
     :ivar remarks: errors in single records of the registry
     :ivar stopped: why the cycle stopped before it checked any file; None if it did not stop
@@ -47,7 +51,7 @@ class CycleReport:
 
     run_id: str
     source: str
-    figures: dict[str, float] = field(default_factory=lambda: dict.fromkeys(FIGURES, 0))
+    figures: dict[str, float] = field(default_factory=lambda: dict.fromkeys((*GAUGES, *COUNTS), 0))
     errors: list[str] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
     stopped: str | None = None

@@ -19,7 +19,7 @@ from ckanext.freshness.harvesting import holds
 from ckanext.freshness.harvesting.messages import HarvestMessage, MessageCode
 from ckanext.freshness.harvesting.record import KnownRecord
 from ckanext.freshness.harvesting.strategy import AbsentRecord, HeldDeletions
-from ckanext.freshness.iati.overview import GAUGES
+from ckanext.freshness.iati.report import GAUGES
 from ckanext.freshness.logic import dataset_actions, harvest_actions, report_actions
 from ckanext.freshness.model import CheckRun, FreshnessTransition
 from ckanext.freshness.tests.harvesting.conftest import add_source

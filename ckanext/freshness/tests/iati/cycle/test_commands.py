@@ -16,7 +16,7 @@ from ckanext.freshness.ckan_adapter.database import locked
 from ckanext.freshness.cli.sources import update_registries
 from ckanext.freshness.harvesters import harvest_here
 from ckanext.freshness.iati.cycle import check_dataset
-from ckanext.freshness.iati.overview import GAUGES
+from ckanext.freshness.iati.report import GAUGES
 from ckanext.freshness.model import CheckRun
 from ckanext.freshness.tests.processes import CkanProcess, disconnect, write_ini
 from ckanext.freshness.tests.servers.base import Request
