@@ -52,7 +52,7 @@ class DemoDataset:
             extras["review_date"] = confirmed.isoformat(timespec="seconds")
         if self.frequency is not None:
             extras["data_update_frequency"] = self.frequency
-        table = HostedFile(f"{TABLES}{self.name}.csv", "Table", "CSV", "", lambda _: b"")
+        table = HostedFile(f"{TABLES}{self.name}.csv", "Table")
         return {
             "name": self.name,
             "title": self.title,
