@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import dataclasses
-import signal
 import socket
 import threading
 import time
@@ -103,7 +102,6 @@ class LoopbackServer:
         answers: what was answered since then; connections that a fault broke are left out.
         faults: which requests are answered wrongly, see `ckanext.freshness.tests.servers.faults`.
         latency: seconds that each request waits before it is looked at.
-        log_requests: switch both off where millions are expected; counting goes on.
         peak: the most requests that were in work at the same time since the last `reset`.
         connections: TCP connections accepted since the last `reset`.
         failures: exceptions of `answer` itself; leaving the `with` block raises the first.
@@ -114,7 +112,6 @@ class LoopbackServer:
         self.answers: list[Answered] = []
         self.faults: dict[FaultKey, Fault] = {}
         self.latency = latency
-        self.log_requests = True
         self.peak = 0
         self.connections = 0
         self.failures: list[Exception] = []
@@ -205,16 +202,6 @@ class LoopbackServer:
         if self.failures and error is None:
             raise RuntimeError(f"The server at {self.url} failed to answer.") from self.failures[0]
 
-    def run_until_signal(self) -> None:
-        """Serve as a process: say where on standard output, end on SIGINT or SIGTERM."""
-        ended = threading.Event()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, lambda *_: ended.set())
-        self.log_requests = False
-        with self:
-            print(f"listening on {self.url}", flush=True)
-            ended.wait()
-
     # What was asked
 
     def count(self, prefix: str = "", method: str | None = None) -> int:
@@ -291,8 +278,7 @@ class LoopbackServer:
             received.method, received.raw_path, received.headers, received.host, time.monotonic()
         )
         with self._news:
-            if self.log_requests:
-                self.requests.append(request)
+            self.requests.append(request)
             self._in_work += 1
             self.peak = max(self.peak, self._in_work)
             self._news.notify_all()
@@ -304,8 +290,7 @@ class LoopbackServer:
                 response: web.StreamResponse = self.healthy(request).response()
             else:
                 response = await fault.respond(Exchange(self, request, received))
-            if self.log_requests:
-                self.answers.append(Answered(request, response.status, fault))
+            self.answers.append(Answered(request, response.status, fault))
             return response
         finally:
             with self._news:

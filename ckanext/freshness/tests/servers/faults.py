@@ -273,26 +273,6 @@ class Hold(Fault):
 
 
 @dataclasses.dataclass(slots=True)
-class Together(Fault):
-    """Requests wait for each other: so many of them are answered well, `latency` seconds after the last."""
-
-    number: int = 2
-    latency: float = 0.0
-    _waiting: list[asyncio.Event] = dataclasses.field(default_factory=list, init=False)
-
-    async def respond(self, exchange: Exchange) -> web.StreamResponse:
-        all_here = asyncio.Event()
-        self._waiting.append(all_here)
-        if len(self._waiting) == self.number:
-            for one in self._waiting:
-                one.set()
-            self._waiting.clear()
-        await all_here.wait()
-        await asyncio.sleep(self.latency)
-        return exchange.healthy().response()
-
-
-@dataclasses.dataclass(slots=True)
 class Drip(Fault):
     """The healthy answer, a byte every `interval` seconds; with `headers`, these drip too."""
 
