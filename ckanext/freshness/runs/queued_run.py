@@ -6,7 +6,8 @@ and ends the run.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -46,46 +47,47 @@ def queue() -> str:
     return str(tk.config.get("ckanext.freshness.check.queue"))
 
 
+@contextmanager
+def _telling_of_redis() -> Iterator[None]:
+    """Raise a :class:`RedisAwayError` if Redis does not answer within a block."""
+    try:
+        yield
+    except redis.exceptions.RedisError as error:
+        words = tk._("Redis does not answer ({error}): the background workers were left no work")
+        raise RedisAwayError(words.format(error=error)) from error
+
+
 def enqueue(scope: CheckScope, now: datetime) -> QueuedRun:
     """Begin a run and queue its jobs.
 
     :raises RedisAwayError: not all jobs could be queued
     """
     run = check_run.begin(scope, now, queued=True)
-    try:
-        return _enqueue(run)
-    except redis.exceptions.RedisError as error:
-        words = _away(error)
-        run_records.end_run(run.id, utc_now(), error=words)
-        raise RedisAwayError(words) from error
-
-
-def _away(error: redis.exceptions.RedisError) -> str:
-    words = tk._("Redis does not answer ({error}): the background workers were left no work")
-    return str(words.format(error=error))
-
-
-def _enqueue(run: RunContext) -> QueuedRun:
     # By default CKAN ends jobs after three minutes. Checks have limits of their own.
     options = {"timeout": _DAY, "result_ttl": _DAY}
     result = RunResult()
-    parts = [
-        tk.enqueue_job(
-            check_run.run_part,
-            [run, part, utc_now],
-            title=f"Freshness run {run.id}: hosts, part {number} of {JOBS}",
-            queue=queue(),
-            rq_kwargs=dict(options),
-        )
-        for number, part in enumerate(check_run.choose(run, result.counts).parts(JOBS), 1)
-    ]
-    tk.enqueue_job(
-        end,
-        [run, result],
-        title=f"Freshness run {run.id}: end",
-        queue=queue(),
-        rq_kwargs=options | {"depends_on": Dependency(jobs=parts, allow_failure=True)},
-    )
+    try:
+        with _telling_of_redis():
+            parts = [
+                tk.enqueue_job(
+                    check_run.run_part,
+                    [run, part, utc_now],
+                    title=f"Freshness run {run.id}: hosts, part {number} of {JOBS}",
+                    queue=queue(),
+                    rq_kwargs=dict(options),
+                )
+                for number, part in enumerate(check_run.choose(run, result.counts).parts(JOBS), 1)
+            ]
+            tk.enqueue_job(
+                end,
+                [run, result],
+                title=f"Freshness run {run.id}: end",
+                queue=queue(),
+                rq_kwargs=options | {"depends_on": Dependency(jobs=parts, allow_failure=True)},
+            )
+    except RedisAwayError as error:
+        run_records.end_run(run.id, utc_now(), error=str(error))
+        raise
     return QueuedRun(run.id, JOBS + 1, queue())
 
 
@@ -96,10 +98,18 @@ def enqueue_dataset(package_id: str, title: str, check: Callable[[str], None]) -
     :returns: False if the job is already queued or running
     :raises RedisAwayError: the job could not be queued
     """
-    try:
-        return _enqueue_dataset(package_id, title, check)
-    except redis.exceptions.RedisError as error:
-        raise RedisAwayError(_away(error)) from error
+    job_id = _job_id(package_id)
+    with _telling_of_redis():
+        if _is_under_way(job_id):
+            return False
+        tk.enqueue_job(
+            check,
+            [package_id],
+            title=f"Freshness of dataset {title}",
+            queue=queue(),
+            rq_kwargs={"timeout": _DAY, "job_id": job_id},
+        )
+    return True
 
 
 def is_checking(package_id: str) -> bool:
@@ -119,20 +129,6 @@ def _is_under_way(job_id: str) -> bool:
         return job_from_id(job_id).get_status() in _UNDER_WAY
     except KeyError:
         return False
-
-
-def _enqueue_dataset(package_id: str, title: str, check: Callable[[str], None]) -> bool:
-    job_id = _job_id(package_id)
-    if _is_under_way(job_id):
-        return False
-    tk.enqueue_job(
-        check,
-        [package_id],
-        title=f"Freshness of dataset {title}",
-        queue=queue(),
-        rq_kwargs={"timeout": _DAY, "job_id": job_id},
-    )
-    return True
 
 
 def end(run: RunContext, chosen: RunResult) -> None:
