@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from enum import Enum
+from enum import Enum, Flag, auto
 
 
 class FailureReason(Enum):
@@ -53,12 +53,12 @@ class FailureReason(Enum):
 
         A total timeout is not retried: a URL that needs more time needs it every time.
         """
-        return self in _RETRIABLE
+        return _Trait.RETRIABLE in _TRAITS.get(self, _Trait.NONE)
 
     @property
     def silence(self) -> bool:
         """Decide whether the host gave no answer at all, so that its other URLs probably fail, too."""
-        return self in _SILENCE
+        return _Trait.SILENCE in _TRAITS.get(self, _Trait.NONE)
 
     @property
     def theirs(self) -> bool:
@@ -67,52 +67,42 @@ class FailureReason(Enum):
         Otherwise the cause is on our side (a limit, the proxy, a rule of the site), and does not mean
         that the URL is broken.
         """
-        return self not in _OURS
+        return _Trait.OURS not in _TRAITS.get(self, _Trait.NONE)
 
 
-_RETRIABLE = frozenset(
-    {
-        FailureReason.NAME_LOOKUP_FAILED,
-        FailureReason.CONNECTION_REFUSED,
-        FailureReason.CONNECTION_RESET,
-        FailureReason.UNREACHABLE,
-        FailureReason.PROXY,
-        FailureReason.OUT_OF_SOCKETS,
-        FailureReason.CONNECT_TIMEOUT,
-        FailureReason.READ_TIMEOUT,
-        FailureReason.TRUNCATED,
-    }
-)
-_SILENCE = frozenset(
-    {
-        FailureReason.NAME_NOT_FOUND,
-        FailureReason.NAME_LOOKUP_FAILED,
-        FailureReason.TLS_EXPIRED,
-        FailureReason.TLS_SELF_SIGNED,
-        FailureReason.TLS_WRONG_NAME,
-        FailureReason.TLS_UNTRUSTED,
-        FailureReason.TLS_FAILED,
-        FailureReason.CONNECTION_REFUSED,
-        FailureReason.CONNECTION_RESET,
-        FailureReason.UNREACHABLE,
-        FailureReason.CONNECT_TIMEOUT,
-        FailureReason.READ_TIMEOUT,
-        FailureReason.TOTAL_TIMEOUT,
-    }
-)
-_OURS = frozenset(
-    {
-        FailureReason.INSIDE_ADDRESS,
-        FailureReason.HOST_NOT_ALLOWED,
-        FailureReason.ROBOTS,
-        FailureReason.HOST_DEFERRED,
-        FailureReason.HOST_SILENT,
-        FailureReason.TOO_LARGE,
-        FailureReason.INVALID_REQUEST,
-        FailureReason.PROXY,
-        FailureReason.OUT_OF_SOCKETS,
-    }
-)
+class _Trait(Flag):
+    NONE = 0
+    RETRIABLE = auto()
+    SILENCE = auto()
+    OURS = auto()
+
+
+_TRAITS = {
+    FailureReason.INSIDE_ADDRESS: _Trait.OURS,
+    FailureReason.HOST_NOT_ALLOWED: _Trait.OURS,
+    FailureReason.ROBOTS: _Trait.OURS,
+    FailureReason.HOST_DEFERRED: _Trait.OURS,
+    FailureReason.HOST_SILENT: _Trait.OURS,
+    FailureReason.TOO_LARGE: _Trait.OURS,
+    FailureReason.INVALID_REQUEST: _Trait.OURS,
+    FailureReason.NAME_NOT_FOUND: _Trait.SILENCE,
+    FailureReason.NAME_LOOKUP_FAILED: _Trait.RETRIABLE | _Trait.SILENCE,
+    FailureReason.CONNECTION_REFUSED: _Trait.RETRIABLE | _Trait.SILENCE,
+    FailureReason.CONNECTION_RESET: _Trait.RETRIABLE | _Trait.SILENCE,
+    FailureReason.UNREACHABLE: _Trait.RETRIABLE | _Trait.SILENCE,
+    FailureReason.PROXY: _Trait.RETRIABLE | _Trait.OURS,
+    FailureReason.OUT_OF_SOCKETS: _Trait.RETRIABLE | _Trait.OURS,
+    FailureReason.TLS_EXPIRED: _Trait.SILENCE,
+    FailureReason.TLS_SELF_SIGNED: _Trait.SILENCE,
+    FailureReason.TLS_WRONG_NAME: _Trait.SILENCE,
+    FailureReason.TLS_UNTRUSTED: _Trait.SILENCE,
+    FailureReason.TLS_FAILED: _Trait.SILENCE,
+    FailureReason.CONNECT_TIMEOUT: _Trait.RETRIABLE | _Trait.SILENCE,
+    FailureReason.READ_TIMEOUT: _Trait.RETRIABLE | _Trait.SILENCE,
+    FailureReason.TOTAL_TIMEOUT: _Trait.SILENCE,
+    FailureReason.TRUNCATED: _Trait.RETRIABLE,
+}
+"""What follows from each reason. The others say only that the URL failed."""
 
 
 class FetchError(Exception):
