@@ -320,14 +320,6 @@ def get_harvester(source_type: str | None) -> Any | None:
     return _extension.queue.get_harvester(source_type) if _extension else None
 
 
-def publish_objects(object_ids: Sequence[str]) -> None:
-    """Put harvest objects on ckanext-harvest's fetch queue."""
-    publisher = _queue().get_fetch_publisher()
-    for object_id in object_ids:
-        publisher.send({"harvest_object_id": object_id})
-    publisher.close()
-
-
 def publish_jobs(job_ids: Sequence[str]) -> None:
     """Put harvest jobs on ckanext-harvest's gather queue."""
     publisher = _queue().get_gather_publisher()

@@ -166,7 +166,7 @@ def check(now: datetime) -> PartReport:
 def statuses(now: datetime) -> PartReport:
     """Write the statuses of datasets whose boundary has passed."""
     try:
-        done = refresh(now, run_id=str(uuid4()), compares_all=True)
+        done = refresh(now, run_id=str(uuid4()), compares_index=True)
     except SolrAwayError as error:
         return PartReport(solr_away_in_words(error), complete=False)
     words = refresh_summary(done.datasets, done.changed, done.statuses)

@@ -218,9 +218,6 @@ def warn_at_first_start() -> None:
         model.Session.remove()
 
 
-COMPARED = "freshness_compared"
-"""The key in CKAN's table ``system_info`` of the moment when a refresh began that compared all datasets."""
-
 _BATCH = 100
 
 
@@ -297,7 +294,6 @@ def drop_tables() -> None:
     """Drop this extension's tables, and the table with the version of its migrations."""
     if names := tables():
         model.Session.execute(sa.text(f"DROP TABLE {', '.join(names)}"))
-    model.delete_system_info(COMPARED)
     model.Session.commit()
 
 

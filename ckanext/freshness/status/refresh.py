@@ -5,16 +5,14 @@ documents are sent, Solr commits once, and the marks are removed. If a run is ki
 next run which documents are missing, and it sends these first. Each run also counts the datasets in Solr, and
 finds those that are missing there for another reason.
 
-To compare the extras of all datasets takes a second in a catalogue of 200,000. A refresh does so once a day.
-The others only compare datasets that were written since: each edit moves ``metadata_modified``. Datasets that
-are concerned by a change in an organization or a source are marked for the next refresh.
+Datasets that are concerned by a change in an organization or a source are marked for the next refresh.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 import ckan.plugins as p
@@ -32,13 +30,7 @@ from .changes import TransitionCause
 from .frequencies import DEFAULT_KEY, FrequencySource
 from .indexing import BATCH, IndexFailure
 from .judgement import OF_PEOPLE
-from .own_fields import COMPARED, OwnField, OwnFieldsError
-
-COMPARED_EVERY = timedelta(days=1)
-"""How often a refresh compares the extras of all datasets, and looks for purged ones."""
-
-OVERLAP = timedelta(hours=1)
-"""How long before such a comparison a dataset may have been written that it did not see."""
+from .own_fields import OwnField, OwnFieldsError
 
 
 @dataclass(slots=True)
@@ -69,7 +61,7 @@ def refresh(
     *,
     run_id: str | None = None,
     everything: bool = False,
-    compares_all: bool = False,
+    compares_index: bool = False,
     progress: Progress = lambda done, total: None,
 ) -> RefreshCounts:
     """Update the stored statuses, in extras and in Solr.
@@ -81,23 +73,23 @@ def refresh(
     :param run_id: stored with the transitions
     :param everything: assess all datasets. Needed after a change of options. By default only those are assessed
         whose boundary has passed, that were never assessed, or that have lost the extras: datasets that were
-        created or edited while the plugin was not enabled. See :data:`COMPARED_EVERY`
-    :param compares_all: look at all datasets for such ones, and remove the rows of purged datasets, although
-        that was done less than :data:`COMPARED_EVERY` ago
+        created or edited while the plugin was not enabled
+    :param compares_index: compare all datasets with the search index one by one, and remove the rows of purged
+        datasets
     :raises OwnFieldsError: all datasets are to be assessed, but this would overwrite fields of the site's own
     :raises SolrAwayError: Solr does not answer
     """
     model.Session.rollback()
     if everything and (found := own_fields.find()):
         raise OwnFieldsError(found)
-    since = None if everything or compares_all else _written_since(now)
-    result = RefreshCounts(reaped=_reap(everything=everything) if since is None else 0)
+    compares_index = compares_index or everything
+    result = RefreshCounts(reaped=_reap(everything=everything) if compares_index else 0)
     result.healed, result.failures = indexing.heal()
     may_be_harvested()
     if everything:
         # Should this process be killed, the next refresh assesses the rest.
         model.Session.execute(sa.text("UPDATE freshness_dataset SET judge_anew = true"))
-    ids = _all_ids() if everything else _due_ids(now, since)
+    ids = _all_ids() if everything else _due_ids(now)
     if not everything and ids:
         result.own_fields = own_fields.find(ids)
         if result.own_fields:
@@ -114,13 +106,9 @@ def refresh(
         result.changed += len(changed)
         result.statuses += sum(dataset.changes_status for dataset in changed)
         progress(result.datasets, len(ids))
-    healed, failures = indexing.heal_differences(compares_all=since is None)
+    healed, failures = indexing.heal_differences(compares_all=compares_index)
     result.healed += healed
     result.failures += failures
-    if since is None:
-        # Not before all datasets are done: a refresh that was killed has not compared them.
-        model.Session.execute(sa.text(_COMPARED), {"key": COMPARED, "now": utc(now).isoformat()})
-        model.Session.commit()
     return result
 
 
@@ -131,25 +119,9 @@ def _all_ids() -> list[str]:
     )
 
 
-def _written_since(now: datetime) -> datetime | None:
-    """Return the moment, naive, since which written datasets must be compared; None to compare all."""
-    stored = model.get_system_info(COMPARED)
-    began = datetime.fromisoformat(stored) if stored else None
-    if began is None or not began <= utc(now) < began + COMPARED_EVERY:
-        return None
-    return began - OVERLAP
-
-
-def _due_ids(now: datetime, since: datetime | None) -> list[str]:
-    """Return the datasets whose status is to be refreshed; deleted datasets wait until they are restored.
-
-    :param since: compare only datasets that were written since then; None for all
-    """
-    values = {**_parameters(), "now": utc(now)}
-    if since is None:
-        return _ids(f"{_DUE} ORDER BY p.id", **values)
-    found = {*_ids(_AT_BOUNDARY, **values), *_ids(_WRITTEN, since=since, **values)}
-    return sorted(found)
+def _due_ids(now: datetime) -> list[str]:
+    """Return the datasets whose status is to be refreshed; deleted datasets wait until they are restored."""
+    return _ids(f"{_DUE} ORDER BY p.id", now=utc(now), **_parameters())
 
 
 def _judged_among(ids: Sequence[str]) -> list[str]:
@@ -206,14 +178,6 @@ _IS_LOST = f"""(
 _IS_NEW_OR_LOST = f"(d.package_id IS NULL OR {_IS_LOST})"
 _IS_DUE = "(d.field_prefix <> :prefix OR d.next_boundary <= :now OR d.judge_anew)"
 _DUE = f"SELECT p.id {_JUDGED} AND ({_IS_NEW_OR_LOST} OR {_IS_DUE})"
-_AT_BOUNDARY = f"""
-SELECT p.id FROM freshness_dataset d JOIN package p ON p.id = d.package_id
-WHERE {_IS_DUE} AND p.state <> 'deleted' AND p.type = ANY(:types)"""
-_WRITTEN = f"SELECT p.id {_JUDGED} AND p.metadata_modified >= :since AND {_IS_NEW_OR_LOST}"
-
-_COMPARED = """
-INSERT INTO system_info (key, value, state) VALUES (:key, :now, 'active')
-ON CONFLICT (key) DO UPDATE SET value = excluded.value"""
 
 
 def _ids(statement: str, **parameters: Any) -> list[str]:

@@ -272,7 +272,7 @@ def test_documents_that_solr_has_lost_or_should_not_have() -> None:
     )
     model.Session.commit()
     assert refresh(now) == RefreshCounts()
-    assert refresh(now + module.COMPARED_EVERY) == RefreshCounts(healed=2)
+    assert refresh(now, compares_index=True) == RefreshCounts(healed=2)
     assert facet() == {"fresh": 2}
 
 
@@ -357,7 +357,7 @@ def test_rows_of_what_is_gone_are_reaped() -> None:
         )
     )
     model.Session.commit()
-    assert refresh(datetime.now(timezone.utc)).reaped == 1
+    assert refresh(datetime.now(timezone.utc), compares_index=True).reaped == 1
     assert rows("freshness_dataset", "package_id") == [(kept,)]
     assert refresh(datetime.now(timezone.utc), everything=True).reaped == 1
     for table in OWN:
@@ -448,23 +448,3 @@ def forget_one(package_id: str) -> None:
         model.Session.execute(
             sa.text(f"DELETE FROM freshness_{table} WHERE package_id = :id"), {"id": package_id}
         )
-
-
-def test_between_two_comparisons_only_written_datasets_are_compared() -> None:
-    now = datetime.now(timezone.utc)
-    edited, tampered, purged = many(3)
-    assert refresh(now) == RefreshCounts()
-    # CKAN's hooks are not called, as if the plugin were not enabled.
-    write_extras({edited: {}, tampered: {}}, NAMES.extras)
-    before = (now - timedelta(days=3)).replace(tzinfo=None)
-    for statement, id_ in (
-        ("UPDATE package SET metadata_modified = :before WHERE id = :id", tampered),
-        ("UPDATE freshness_dataset SET package_id = 'gone' WHERE package_id = :id", purged),
-    ):
-        model.Session.execute(sa.text(statement), {"id": id_, "before": before})
-    model.Session.commit()
-    later = now + timedelta(hours=23)
-    assert refresh(later) == RefreshCounts(datasets=2, changed=1)
-    assert refresh(later) == RefreshCounts()
-    found = refresh(now + timedelta(hours=25))
-    assert found == RefreshCounts(datasets=1, changed=1, reaped=1)
