@@ -1,6 +1,4 @@
-"""The fate of each triple of a recorded FAIR Data Point. As a program it prints a table.
-
-    ./dev run python -m ckanext.freshness.tests.harvesting.fdp.fates
+"""The fate of each triple of a recorded FAIR Data Point.
 
 A triple is mapped if a field of its predicate holds its value. The marks of the mapping do not count.
 """
@@ -8,7 +6,6 @@ A triple is mapped if a field of its predicate holds its value. The marks of the
 from __future__ import annotations
 
 import contextlib
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -341,25 +338,3 @@ def _here(value: Any) -> Any:
     if isinstance(value, dict):
         return {_here(key): _here(one) for key, one in value.items()}
     return value
-
-
-def table() -> Iterator[str]:
-    """Return lines of Markdown: the fate of all triples, and the reasons for noise and structure."""
-    recordings = {name: Recording(path) for name, path in RECORDINGS.items()}
-    fates = (MAPPED, REPORTED, STRUCTURE, NOISE, LOST)
-    yield f"| Recording | Triples | {' | '.join(fates)} |"
-    yield "|---" * (len(fates) + 2) + "|"
-    for name, one in recordings.items():
-        counts = Counter(fate for fate, _ in one.fates.values())
-        cells = [name, len(one.fates), *(counts[fate] for fate in fates)]
-        yield f"| {' | '.join(map(str, cells))} |"
-    for fate in (REPORTED, STRUCTURE, NOISE):
-        yield from ("", f"## {fate.capitalize()}", "")
-        reasons = Counter(
-            why for one in recordings.values() for found, why in one.fates.values() if found == fate
-        )
-        yield from (f"- {count}: {why}" for why, count in reasons.most_common())
-
-
-if __name__ == "__main__":
-    print("\n".join(table()))

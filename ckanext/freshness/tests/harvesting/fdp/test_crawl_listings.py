@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 
 from ckanext.freshness.harvesting.record import KnownRecord
 from ckanext.freshness.harvesting.strategy import RecordClass
 from ckanext.freshness.tests.harvesting.fdp.crawling import (
     Site,
-    catalogs_too,
     unchanged,
     urls,
     with_and_without_pages,
@@ -110,37 +106,6 @@ def test_a_move_into_a_catalog_that_fails(fdp: FdpServer) -> None:
     assert fdp.iri_of(moving) in site.packages
     fdp.faults.clear()
     assert site.job().of(RecordClass.MOVED) == urls(fdp, moving)
-
-
-@pytest.mark.parametrize(
-    "spoil",
-    [
-        lambda fdp, catalog, other: faults.Redirect("/"),
-        lambda fdp, catalog, other: faults.Redirect(other.path),
-        lambda fdp, catalog, other: faults.Body(fdp.renderer.document(fdp.root).encode()),
-        lambda fdp, catalog, other: faults.Body(fdp.renderer.document(other).encode()),
-    ],
-    ids=["redirect to the root", "redirect to another", "the root's", "another's document"],
-)
-@pytest.mark.parametrize("options", [{}, catalogs_too], ids=["", "catalogs too"])
-def test_a_catalog_that_answers_with_something_else_is_not_empty(
-    fdp: FdpServer, spoil: Callable[..., faults.Fault], options: Any
-) -> None:
-    catalog, other = fdp.add_catalog(title="Mine"), fdp.add_catalog(title="Other")
-    for _ in range(3):
-        fdp.add_dataset(catalog)
-    fdp.add_dataset(other)
-    site = Site(fdp, **options)
-    site.job()
-    before = dict(site.packages)
-    fdp.faults[catalog.path] = spoil(fdp, catalog, other)
-    job = site.job()
-    (error,) = job.errors
-    assert error.startswith(f"{fdp.url_of(catalog)}: it describes ")
-    assert job.of(RecordClass.UNCHANGED) == set(job.kinds)
-    assert site.packages == before
-    fdp.faults.clear()
-    unchanged(site)
 
 
 def test_a_record_that_answers_with_another_one_does_not_become_it(fdp: FdpServer) -> None:

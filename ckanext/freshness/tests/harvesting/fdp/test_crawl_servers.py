@@ -129,16 +129,6 @@ def test_pages_that_spell_a_listed_url_otherwise(fdp: FdpServer) -> None:
     unchanged(site)
 
 
-@pytest.mark.parametrize("fault", [lambda: faults.Status(404), faults.html])
-def test_pages_that_are_missed_by_nobody(fdp: FdpServer, fault: Callable[[], faults.Fault]) -> None:
-    catalog = fdp.add_catalog()
-    fdp.add_dataset(catalog)
-    site = Site(fdp)
-    site.job()
-    fdp.faults[f"{catalog.path}/page/dataset"] = fault()
-    assert unchanged(site).containers.unreadable == {}
-
-
 @pytest.mark.parametrize(
     "layout",
     [
@@ -206,16 +196,6 @@ def test_a_user_interface_for_every_unknown_path(fdp: FdpServer) -> None:
     assert job.of(RecordClass.DELETED) == set()
     (error,) = job.errors
     assert error.startswith(f"{fdp.url_of(datasets[0])}: the text/html is not RDF")
-
-
-def test_no_page_endpoint_costs_one_request(fdp: FdpServer) -> None:
-    fdp.layout.pages = False
-    catalog = fdp.add_catalog()
-    for _ in range(10):
-        fdp.add_dataset(catalog, distributions=1)
-    site = Site(fdp)
-    assert site.job().requests == 2 + 1 + 2 * 10
-    unchanged(site)
 
 
 # Hosts and secrets
