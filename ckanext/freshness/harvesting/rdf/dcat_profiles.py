@@ -19,8 +19,7 @@ from rdflib.term import Node
 from ..legal_values import clean, clean_all
 from ..record import Record
 from .graph_values import LONGEST_GEOMETRY, label, present_url, text_or_texts
-from .mapping import MappingError
-from .parsing import DCAT
+from .parsing import DCAT, DocumentError
 from .record_graph import RecordView, record_graph
 
 GROUP = "ckan.rdf.profiles"
@@ -67,12 +66,12 @@ def map_with_profiles(
     """Map a dataset by ckanext-dcat's profiles.
 
     :raises ValueError: a profile is not installed.
-    :raises MappingError: the graph does not describe the subject, or describes it at too great length.
+    :raises DocumentError: the graph does not describe the subject, or describes it at too great length.
     """
     check(profiles)
     view = RecordView(graph, language)
     if not view.properties(subject):
-        raise MappingError(str(subject), "the record is not described in the server's answer")
+        raise DocumentError("the record is not described in the server's answer")
     view.start_record(subject)
     from ckanext.dcat.processors import RDFParser  # not installed on every site
 
@@ -137,7 +136,7 @@ def _present(node: Node) -> Node:
 def _check_length(graph: Graph, subject: Node) -> None:
     """Refuse a record that would take too long.
 
-    :raises MappingError: its literals exceed the limit.
+    :raises DocumentError: its literals exceed the limit.
     """
     length = 0
     # The graph may be a page with many records.
@@ -149,7 +148,7 @@ def _check_length(graph: Graph, subject: Node) -> None:
             is_slow = is_geometry or predicate == DCAT.keyword
             length += len(value) * (_SLOW if is_slow else 1)
     if length > MOST_TEXT:
-        raise MappingError(str(subject), f"the record has more than {MOST_TEXT:,} characters")
+        raise DocumentError(f"the record has more than {MOST_TEXT:,} characters")
 
 
 class _Canonical:

@@ -106,15 +106,6 @@ _BY_NAME = {
 }
 
 
-class MappingError(Exception):
-    """A graph that does not describe the requested record."""
-
-    def __init__(self, url: str, words: str) -> None:
-        super().__init__(f"{url}: {words}")
-        self.url = url
-        self.words = words
-
-
 def mapped(mapper: Mapper, graph: Graph, subject: Node) -> Record:
     """Map a graph to a record; set ``dcat_type`` if it is a dcat:DatasetSeries.
 
@@ -125,8 +116,8 @@ def mapped(mapper: Mapper, graph: Graph, subject: Node) -> Record:
         if (subject, RDF.type, DCAT.DatasetSeries) in graph:
             record.fields["dcat_type"] = str(DCAT.DatasetSeries)
         return record
-    except MappingError as error:
-        raise DocumentError(error.words) from error
+    except DocumentError:
+        raise
     except Exception as error:
         # Profiles of other extensions may raise anything. That is an error of one record, and the
         # crawl goes on.
@@ -144,7 +135,7 @@ def map_dataset(graph: Graph, subject: Node, *, language: str | None = None) -> 
     The module ``mapping_tables`` has the keys and predicates.
 
     :param language: the language tag of preferred texts.
-    :raises MappingError: the subject has no type in the graph.
+    :raises DocumentError: the subject has no type in the graph.
     """
     view = _view(graph, subject, language)
     record = _record(view, subject, mapping_tables.DATASET)
@@ -158,7 +149,7 @@ def map_dataset(graph: Graph, subject: Node, *, language: str | None = None) -> 
 def map_catalog(graph: Graph, subject: Node, *, language: str | None = None) -> Record:
     """Map a catalog, without its datasets.
 
-    :raises MappingError: the subject has no type in the graph.
+    :raises DocumentError: the subject has no type in the graph.
     """
     view = _view(graph, subject, language)
     return _finished(_record(view, subject, mapping_tables.CATALOG), view, subject)
@@ -225,7 +216,7 @@ def _view(graph: Graph, subject: Node, language: str | None) -> RecordView:
         words = (
             "is described without a type" if view.properties(subject) else "is not described at all"
         )
-        raise MappingError(str(subject), f"the record {words} in the server's answer")
+        raise DocumentError(f"the record {words} in the server's answer")
     view.start_record(subject)
     return view
 

@@ -22,7 +22,7 @@ from rdflib import DCTERMS, RDF, BNode, Graph, Literal, URIRef
 
 from ckanext.freshness.harvesting.packages.layout import CatalogSite, package_dict
 from ckanext.freshness.harvesting.rdf import dcat_profiles
-from ckanext.freshness.harvesting.rdf.mapping import MappingError, map_dataset, mapped
+from ckanext.freshness.harvesting.rdf.mapping import map_dataset, mapped
 from ckanext.freshness.harvesting.rdf.parsing import DCAT, LOCN, DocumentError
 from ckanext.freshness.harvesting.record import Record
 
@@ -167,7 +167,7 @@ def test_a_site_without_ckanext_dcat(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_record_that_is_not_there() -> None:
-    with pytest.raises(MappingError, match="not described"):
+    with pytest.raises(DocumentError, match="not described"):
         parsed(Graph())
 
 
