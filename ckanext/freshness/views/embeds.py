@@ -196,7 +196,7 @@ def data_feed() -> ResponseReturnValue:
 @embeds.route("/dataset/<id>/freshness.atom")
 def dataset_feed(id: str) -> ResponseReturnValue:
     """Return the changes of a dataset's status as a feed."""
-    package, shown = _package(id), tk.get_action("freshness_show")({}, {"id": id})
+    package, shown = _call("package_show", id), _call("freshness_show", id)
     about = {
         "name": shown["name"],
         "title": shown["title"],
@@ -223,7 +223,7 @@ def dataset_feed(id: str) -> ResponseReturnValue:
 @embeds.route("/dataset/<id>/freshness/data.atom")
 def dataset_data_feed(id: str) -> ResponseReturnValue:
     """Return the changes of a dataset's data as a feed."""
-    package = _package(id)
+    package = _call("package_show", id)
     return _data_feed(
         TableRequest(user_context(), utc_now(), dataset=package["id"], since=EARLIEST),
         title=package["title"] or package["name"],
@@ -233,10 +233,9 @@ def dataset_data_feed(id: str) -> ResponseReturnValue:
     )
 
 
-def _package(id: str) -> dict[str, Any]:
+def _call(action: str, id: str) -> dict[str, Any]:
     try:
-        found: dict[str, Any] = tk.get_action("package_show")({}, {"id": id})
-        tk.check_access("freshness_show", {}, {"id": id})
+        found: dict[str, Any] = tk.get_action(action)({}, {"id": id})
     except (tk.ObjectNotFound, tk.NotAuthorized):
         abort(404, tk._("Dataset not found"))
     return found

@@ -34,8 +34,8 @@ MAIL_LINK = SitePage("mail-link", "/freshness/mails/{token}")
 PAGES = (*SITE_PAGES, MAIL_LINK)
 
 NOT_PAGES = {
-    *("freshness.metrics", "freshness_copies.copy"),
-    *("freshness_iati.of_only_source", "freshness_iati.of_source"),
+    *("freshness.prometheus", "freshness_dataset.copy"),
+    *("freshness_iati_page.of_only_source", "freshness_iati_page.of_source"),
     # Parts of pages.
     *("freshness_dataset.check_ended", "freshness_worklist.link"),
 }

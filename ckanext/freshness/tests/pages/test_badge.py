@@ -121,7 +121,8 @@ def test_types_that_are_not_judged_have_neither_badge_nor_tab(
     page = read("/dataset/unjudged")
     assert badges(page) == []
     assert page.select("a[href='/dataset/unjudged/freshness']") == []
-    app.get("/dataset/unjudged/freshness.svg", status=404)
+    for ending in ("freshness.svg", "freshness.atom", "freshness"):
+        app.get(f"/dataset/unjudged/{ending}", status=404)
 
 
 def test_additional_info_does_not_list_our_extras(read: Read, world: dict[str, Any]) -> None:

@@ -128,6 +128,10 @@ def test_the_table_has_the_datasets_that_the_reader_may_see(
     headers = {"Authorization": user["token"]} if user else {}
     rows = rows_of(app.get("/freshness/frequencies.csv", headers=headers))
     assert {row["name"] for row in rows} == SEES[who]
+    in_json = app.get("/freshness/frequencies.json", headers=headers).get_json()
+    assert {row["name"]: str(row["factor"]) for row in in_json} == {
+        row["name"]: row["factor"] for row in rows
+    }
     context = {"user": who or "", "ignore_auth": False}
     found = call_action("freshness_report", context, table="frequencies")["rows"]
     assert {row["name"] for row in found} == SEES[who]
