@@ -171,7 +171,7 @@ def survey(
     """
     for warning in source.warnings:
         log.warning("Harvest source %s: %s", source.title, warning)
-    classifier = _Classifier(source_type, source, known, unmapped or {}, observer, tell)
+    classifier = _Classifier(source, known, unmapped or {}, observer, tell)
     crawled = source_type.crawl(source, known, memory, classifier.take, now)
     decided = deletions(
         known,
@@ -194,7 +194,6 @@ class _Classifier:
 
     def __init__(
         self,
-        source_type: SourceType,
         source: Source,
         known: CurrentRecords,
         unmapped: Mapping[str, Mapping[str, str]],
