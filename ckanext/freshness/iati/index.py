@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from ..copies import store_keys
 from ..copies.staging import PIECE
-from ..dates import exact_text
+from ..dates import aware, exact_text
 
 Write = Callable[[bytes], object]
 """Writes the next piece of a file."""
@@ -25,40 +25,43 @@ MINIMAL, FULL, ORGANISATIONS = "datasets-minimal.json", "datasets-full.json", "r
 BULK_FOLDER, LEGACY_FOLDER = "iati-data", "iati-data-main"
 """The top folders of the two bulk ZIPs: the Bulk Data Service's and Code for IATI's."""
 
+_REGISTERED = (
+    *("id", "short_name", "reporting_org_id", "reporting_org_short_name", "licence_id"),
+    *("source_url", "last_update_check"),
+)
 _MINIMAL_FIELDS = (
     *("cached_dataset_xml_url", "cached_dataset_zip_url", "downloaded", "hash"),
     *("hash_excluding_generated_timestamp", "source_url", "verified_on_server"),
 )
-_FULL_FIELDS = (
-    *_MINIMAL_FIELDS,
-    *("content_length", "initial_contents", "server_header_etag", "server_header_last_modified"),
-    *("content_modified", "content_modified_excluding_generated_timestamp"),
-)
-"""Fields of a last known good copy in ``datasets-minimal`` and ``datasets-full``."""
+"""Fields of a dataset and of its last known good copy in ``datasets-minimal``."""
 
 
-class DatasetEntry(NamedTuple):
-    """A public dataset. All moments are aware.
+class LegacyDataset(NamedTuple):
+    """A dataset in Code for IATI's layout.
 
     :ivar path: of its file in the bulk ZIPs, below the data folder
-    :ivar good: fields of its last known good copy, by their names in the index files; None without a copy
-    :ivar head_attempt: last HEAD, see :mod:`.attempts`
-    :ivar get_attempt: last GET
-    :ivar attempts: last attempts, newest first
+    :ivar has_copy: its file is in the bulk ZIPs
+    :ivar metadata: in CKAN's form, as JSON
     """
 
-    id: str
-    short_name: str
-    reporting_org_id: str
-    reporting_org_short_name: str
-    licence_id: str | None
-    source_url: str
-    last_update_check: datetime | None
     path: str
-    good: Mapping[str, Any] | None = None
-    head_attempt: Mapping[str, Any] | None = None
-    get_attempt: Mapping[str, Any] | None = None
-    attempts: Sequence[Mapping[str, Any]] = ()
+    has_copy: bool
+    metadata: bytes
+
+    @classmethod
+    def of(cls, entry: Mapping[str, Any], path: str, *, has_copy: bool) -> LegacyDataset:
+        """Make it of an entry of ``datasets-full``."""
+        owner = {"id": entry["reporting_org_id"], "name": entry["reporting_org_short_name"]}
+        metadata = {
+            "id": entry["id"],
+            "name": entry["short_name"],
+            "license_id": entry["licence_id"],
+            "license_title": None,
+            "organization": owner,
+            "resources": [{"url": entry["source_url"]}],
+            **{name: [] for name in ("extras", "tags", "groups", "users")},
+        }
+        return cls(path, has_copy, as_json(metadata))
 
 
 class GeneratedFile(NamedTuple):
@@ -108,26 +111,21 @@ class Index:
 
 
 def write_datasets(
-    datasets: Iterable[DatasetEntry], created: datetime, minimal: Write, full: Write
+    entries: Iterable[Mapping[str, Any]], created: datetime, minimal: Write, full: Write
 ) -> None:
-    """Write the files ``datasets-minimal`` and ``datasets-full`` in one pass."""
+    """Write the files ``datasets-minimal`` and ``datasets-full`` in one pass.
+
+    :param entries: of ``datasets-full``
+    """
     minimal_file = Index("datasets", created, minimal)
     full_file = Index("datasets", created, full)
-    for dataset in datasets:
-        names = DatasetEntry._fields[:7]
-        registered = {name: getattr(dataset, name) for name in names}
+    for entry in entries:
+        full_file.add(entry)
+        good = entry["last_known_good_dataset"]
         minimal_file.add(
-            {**registered, "last_known_good_dataset": _fields(dataset.good, _MINIMAL_FIELDS)}
-        )
-        full_file.add(
             {
-                **registered,
-                "last_known_good_dataset": _fields(dataset.good, _FULL_FIELDS),
-                "most_recent_head_attempt": _attempt(dataset.head_attempt),
-                "most_recent_get_attempt": _attempt(dataset.get_attempt),
-                "attempts": [
-                    {**_attempt(each), "http_method": each["method"]} for each in dataset.attempts
-                ],
+                **{name: entry[name] for name in _REGISTERED},
+                "last_known_good_dataset": {name: good[name] for name in _MINIMAL_FIELDS},
             }
         )
     minimal_file.finish()
@@ -148,7 +146,7 @@ def write_organisations(
 
 
 def legacy_files(
-    datasets: Sequence[DatasetEntry],
+    datasets: Sequence[LegacyDataset],
     organisations: Iterable[Mapping[str, Any]],
     created: datetime,
 ) -> Iterator[GeneratedFile]:
@@ -158,21 +156,11 @@ def legacy_files(
     form, and the time when the ZIP was written.
     """
     for dataset in datasets:
-        if dataset.good is None:
+        if not dataset.has_copy:
             yield GeneratedFile(f"{LEGACY_FOLDER}/data/{dataset.path}", ())
     for dataset in datasets:
         name = dataset.path.removesuffix(".xml")
-        owner = {"id": dataset.reporting_org_id, "name": dataset.reporting_org_short_name}
-        data = {
-            "id": dataset.id,
-            "name": dataset.short_name,
-            "license_id": dataset.licence_id,
-            "license_title": None,
-            "organization": owner,
-            "resources": [{"url": dataset.source_url}],
-            **{name: [] for name in ("extras", "tags", "groups", "users")},
-        }
-        yield GeneratedFile(f"{LEGACY_FOLDER}/metadata/{name}.json", (as_json(data),))
+        yield GeneratedFile(f"{LEGACY_FOLDER}/metadata/{name}.json", (dataset.metadata,))
     # Two organisations may have one name, but a folder has one file.
     by_folder = {store_keys.segment(each["short_name"]): each for each in organisations}
     for folder, organisation in by_folder.items():
@@ -182,13 +170,10 @@ def legacy_files(
     yield GeneratedFile(f"{LEGACY_FOLDER}/metadata.json", (times,))
 
 
-def _fields(values: Mapping[str, Any] | None, names: Iterable[str]) -> dict[str, Any]:
-    """Return some fields of a record; without a record each is null, as in the Bulk Data Service."""
-    return {name: values and values[name] for name in names}
-
-
-def _attempt(attempt: Mapping[str, Any] | None) -> dict[str, Any]:
-    values = _fields(attempt, ("datetime", "http_status", "error_occurred", "error_details"))
+def attempt_entry(attempt: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return an attempt as index files have it; without one each field is null, as in the Bulk Data Service."""
+    names = ("datetime", "http_status", "error_occurred", "error_details")
+    values = {name: attempt and attempt[name] for name in names}
     return {**values, "error_details": values["error_details"] or {}}
 
 
@@ -200,7 +185,7 @@ def as_json(value: Mapping[str, Any]) -> bytes:
 
 def _text(value: object) -> str:
     if isinstance(value, datetime):
-        return exact_text(value)
+        return exact_text(value if value.tzinfo else aware(value))
     raise TypeError(f"{type(value).__name__} has no place in an index")
 
 

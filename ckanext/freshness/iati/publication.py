@@ -22,13 +22,12 @@ from ..ckan_adapter.core import model
 from ..ckan_adapter.packages import ORGANIZATION_EXTRAS
 from ..copies import store_keys
 from ..copies.store import MissingCopy, StagedBody, Store, StoredCopy
-from ..dates import aware
 from ..reporting import links
 from ..runs import copies
 from ..web.urls import display_url
 from . import datasets, index
 from .archive import Archive, ArchiveMember, MembersLost, build
-from .index import DatasetEntry, GeneratedFile
+from .index import GeneratedFile, LegacyDataset
 from .records import REGISTRY_ID, REGISTRY_NAME
 from .source_type import SOURCE_TYPE
 
@@ -163,20 +162,20 @@ class _Contents:
     """What the files of a source are made of.
 
     :ivar keys: all keys in the store: only copies with one of these are named
-    :ivar entries: the datasets; ``good`` has no fields, since memory must not grow with them
+    :ivar legacy: the datasets in Code for IATI's layout
     :ivar organisations: as in the index file
     :ivar members: all stored copies
     """
 
     keys: Collection[str]
     resource_ids: list[str] = field(default_factory=list)
-    entries: list[DatasetEntry] = field(default_factory=list)
+    legacy: list[LegacyDataset] = field(default_factory=list)
     organisations: list[dict[str, Any]] = field(default_factory=list)
     members: list[ArchiveMember] = field(default_factory=list)
     _hash: hashlib._Hash = field(default_factory=hashlib.sha256)
 
-    def read(self, source_id: str) -> Iterator[DatasetEntry]:
-        """Read the public datasets in the order of the code points of their names."""
+    def read(self, source_id: str) -> Iterator[dict[str, Any]]:
+        """Read the entries of public datasets in the order of the code points of their names."""
         site, taken = links.site_url(), set[str]()
         values = {"source": source_id}
         for row in model.Session.execute(
@@ -190,20 +189,14 @@ class _Contents:
                 name = f"{row.dataset_name} {row.resource_id}"
                 path = store_keys.registry_key(row.organisation_name, name)
             taken.add(path)
-            entry = _dataset(row, path, has_copy, site)
+            entry = _entry_of(row, site, has_copy=has_copy)
             yield entry
             if has_copy:
                 self.members.append(ArchiveMember(row.key, path, row.sha256))
-            outline = entry._replace(
-                good={} if has_copy else None,
-                last_update_check=None,
-                head_attempt=None,
-                get_attempt=None,
-                attempts=(),
-            )
-            self.entries.append(outline)
+            legacy = LegacyDataset.of(entry, path, has_copy=has_copy)
+            self.legacy.append(legacy)
             self.resource_ids.append(row.resource_id)
-            self._add(outline, has_copy and (row.sha256, row.hash, row.source_url))
+            self._add(legacy, has_copy and (row.sha256, row.hash, row.downloaded_from))
 
     def read_organisations(self, source_id: str) -> None:
         """Read the organisations in the order of their short names."""
@@ -269,7 +262,7 @@ def _write_zips(
     indices = [
         GeneratedFile(f"{index.BULK_FOLDER}/{name}", body.pieces()) for name, body in staged.items()
     ]
-    others = index.legacy_files(contents.entries, contents.organisations, now)
+    others = index.legacy_files(contents.legacy, contents.organisations, now)
     archives = {
         BULK_ZIP: Archive(
             published_key(source_id, BULK_ZIP), f"{index.BULK_FOLDER}/datasets", indices
@@ -291,40 +284,38 @@ def _mark(statement: str, source_id: str, resource_ids: Sequence[str]) -> None:
     model.Session.commit()
 
 
-def _dataset(row: Any, path: str, has_copy: bool, site: str) -> DatasetEntry:
-    good = None
+def _entry_of(row: Any, site: str, *, has_copy: bool) -> dict[str, Any]:
+    """Return the entry of a dataset in ``datasets-full``."""
+    good: dict[str, Any] = {name: None for name in (*_COLUMNS, *_URLS)}
     if has_copy:
-        good = {
-            "cached_dataset_xml_url": links.copy_url(row.package_id, row.resource_id, site),
-            "cached_dataset_zip_url": links.copy_zip_url(row.package_id, row.resource_id, site),
-            "content_length": row.content_length,
-            "downloaded": aware(row.downloaded),
-            "hash": row.hash,
-            "hash_excluding_generated_timestamp": row.hash_excluding_generated_timestamp,
-            "initial_contents": row.initial_contents,
-            "server_header_etag": row.etag,
-            "server_header_last_modified": row.last_modified,
-            "source_url": display_url(row.source_url),
-            "verified_on_server": aware(row.verified_on_server),
-            "content_modified": aware(row.content_modified),
-            "content_modified_excluding_generated_timestamp": aware(
-                row.content_modified_excluding_generated_timestamp
-            ),
-        }
-    return DatasetEntry(
-        id=row.dataset_id,
-        short_name=row.dataset_name,
-        reporting_org_id=row.organisation_id,
-        reporting_org_short_name=row.organisation_name,
-        licence_id=row.license_id or None,
-        source_url=display_url(row.url or ""),
-        last_update_check=aware(row.last_update_check),
-        path=path,
-        good=good,
-        head_attempt=row.head_attempt,
-        get_attempt=row.get_attempt,
-        attempts=row.attempts,
-    )
+        ids = (row.package_id, row.resource_id, site)
+        urls = (links.copy_url(*ids), links.copy_zip_url(*ids), display_url(row.downloaded_from))
+        good = {name: getattr(row, name) for name in _COLUMNS}
+        good |= zip(_URLS, urls, strict=True)
+    return {
+        "id": row.dataset_id,
+        "short_name": row.dataset_name,
+        "reporting_org_id": row.organisation_id,
+        "reporting_org_short_name": row.organisation_name,
+        "licence_id": row.license_id or None,
+        "source_url": display_url(row.url or ""),
+        "last_update_check": row.last_update_check,
+        "last_known_good_dataset": good,
+        "most_recent_head_attempt": index.attempt_entry(row.head_attempt),
+        "most_recent_get_attempt": index.attempt_entry(row.get_attempt),
+        "attempts": [
+            {**index.attempt_entry(each), "http_method": each["method"]} for each in row.attempts
+        ],
+    }
+
+
+_COLUMNS = (
+    *("downloaded", "hash", "hash_excluding_generated_timestamp", "verified_on_server"),
+    *("content_length", "initial_contents", "server_header_etag", "server_header_last_modified"),
+    *("content_modified", "content_modified_excluding_generated_timestamp"),
+)
+_URLS = ("cached_dataset_xml_url", "cached_dataset_zip_url", "source_url")
+"""Fields of a last known good copy in ``datasets-full``."""
 
 
 def _organisation(row: Any) -> dict[str, Any]:
@@ -367,7 +358,8 @@ WHERE source_id = :source AND published <> (resource_id = ANY(:ids))"""
 
 # "C" compares bytes, which in UTF-8 is the order of code points, as in Python.
 _DATASETS = """
-SELECT i.*, r.url, p.license_id, c.key, c.zip_key, c.sha256
+SELECT i.*, i.source_url AS downloaded_from, i.etag AS server_header_etag,
+    i.last_modified AS server_header_last_modified, r.url, p.license_id, c.key, c.zip_key, c.sha256
 FROM freshness_iati i
 JOIN package p ON p.id = i.package_id AND p.state = 'active' AND NOT p.private
 JOIN resource r ON r.id = i.resource_id AND r.state = 'active'

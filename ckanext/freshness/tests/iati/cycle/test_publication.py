@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import json
 import zipfile
 from pathlib import Path
 
@@ -76,3 +77,39 @@ def test_datasets_are_listed_by_the_code_points_of_their_names(site: Site) -> No
     model.Session.commit()
     publication.publish(site.source_id, site.store, site.now)
     assert list(site.listed()) == sorted(names)
+
+
+def test_the_index_files_have_the_fields_of_the_service(site: Site) -> None:
+    failing = datasets(site)[0]
+    failing.status = 404
+    site.update()
+    listed = site.listed()
+    registered = {
+        *("id", "short_name", "reporting_org_id", "reporting_org_short_name", "licence_id"),
+        *("source_url", "last_update_check", "last_known_good_dataset"),
+    }
+    attempts = {"most_recent_head_attempt", "most_recent_get_attempt", "attempts"}
+    for one in datasets(site):
+        entry = listed[one.name]
+        assert set(entry) == registered | attempts
+        good = entry["last_known_good_dataset"]
+        assert set(good) == {
+            *("cached_dataset_xml_url", "cached_dataset_zip_url", "content_length", "downloaded"),
+            *("hash", "hash_excluding_generated_timestamp", "initial_contents", "source_url"),
+            *("server_header_etag", "server_header_last_modified", "verified_on_server"),
+            *("content_modified", "content_modified_excluding_generated_timestamp"),
+        }
+        assert (set(good.values()) == {None}) is (one is failing)
+        assert entry["source_url"] == site.server.file_url(one)
+    attempt = listed[failing.name]["most_recent_get_attempt"]
+    assert attempt["error_details"]["error_type"] == "http_non_200"
+    assert listed[failing.name]["attempts"] == [{**attempt, "http_method": "GET"}]
+    minimal = site.listed("datasets-minimal.json")
+    assert set(minimal[failing.name]) == registered
+    organisations = json.loads(site.published("reporting-orgs.json"))["reporting_orgs"]
+    assert set(organisations[0]) == {
+        *("id", "short_name", "human_readable_name", "organisation_identifier"),
+        *("organisation_type", "reporting_source_type", "hq_country", "region", "description"),
+        *("website", "data_portal_url", "default_licence_id", "exclusions_policy_url"),
+        *("created_date", "first_publication_date", "iati_identifier"),
+    }

@@ -5,39 +5,34 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from datetime import datetime, timedelta, timezone
+from typing import Any
 
 from ckanext.freshness.iati import index
 from ckanext.freshness.iati.attempts import attempt, status_error
-from ckanext.freshness.iati.index import DatasetEntry
+from ckanext.freshness.iati.index import LegacyDataset
 
 CREATED = datetime(2026, 11, 21, 20, 0, tzinfo=timezone(timedelta(hours=1)))
 AT = datetime(2026, 11, 20, 1, 2, 3, 456789, tzinfo=timezone.utc)
-GOOD = {
-    "cached_dataset_xml_url": "https://ckan/copy",
-    "cached_dataset_zip_url": "https://ckan/copy.zip",
-    "content_length": 12,
-    "downloaded": AT,
-    "hash": "aa",
-    "hash_excluding_generated_timestamp": "bb",
-    "initial_contents": "<iati-activities>é\udc80",
-    "server_header_etag": '"x"',
-    "server_header_last_modified": "yesterday",
+ENTRY: dict[str, Any] = {
+    "id": "1",
+    "short_name": "a-tz",
+    "reporting_org_id": "o1",
+    "reporting_org_short_name": "a",
+    "licence_id": "cc-by",
     "source_url": "https://example.org/a.xml",
-    "verified_on_server": AT,
-    "content_modified": AT,
-    "content_modified_excluding_generated_timestamp": None,
+    "last_update_check": AT.replace(tzinfo=None),
+    "last_known_good_dataset": {
+        "cached_dataset_xml_url": "https://ckan/copy",
+        "cached_dataset_zip_url": "https://ckan/copy.zip",
+        "content_length": 12,
+        "downloaded": AT,
+        "hash": "aa",
+        "hash_excluding_generated_timestamp": "bb",
+        "initial_contents": "<iati-activities>é\udc80",
+        "source_url": "https://example.org/a.xml",
+        "verified_on_server": AT,
+    },
 }
-ERROR = status_error(404, {}, "GET", "https://example.org/a.xml")
-FAILED = attempt(AT, "GET", 404, ERROR)
-WITH = DatasetEntry(
-    *("1", "a-tz", "o1", "a", "cc-by", "https://example.org/a.xml", AT, "a/a-tz.xml", GOOD),
-    head_attempt=attempt(AT, "HEAD", 200),
-    get_attempt=FAILED,
-    attempts=(FAILED,),
-)
-WITHOUT = DatasetEntry(
-    *("2", "Z/z", "o1", "a", None, "https://example.org/z.xml", None, "a/z-z~1.xml")
-)
 ORGANISATIONS = [{"id": "o1", "short_name": "a"}, {"id": "o2", "short_name": "b"}]
 
 REGISTERED = {
@@ -46,55 +41,47 @@ REGISTERED = {
 }
 
 
-def written(datasets: Iterable[DatasetEntry]) -> dict[str, bytes]:
+def written(entries: Iterable[dict[str, Any]]) -> dict[str, bytes]:
     """Return both index files of datasets."""
     files: dict[str, list[bytes]] = {index.MINIMAL: [], index.FULL: []}
     writes = [pieces.append for pieces in files.values()]
-    index.write_datasets(datasets, CREATED, *writes)
+    index.write_datasets(entries, CREATED, *writes)
     return {name: b"".join(pieces) for name, pieces in files.items()}
 
 
-def test_the_full_index_has_the_fields_of_the_service() -> None:
-    found = json.loads(written([WITHOUT, WITH])[index.FULL])
+def test_the_full_index_has_the_entries_as_they_are_and_moments_in_utc() -> None:
+    found = json.loads(written([ENTRY])[index.FULL])
     assert set(found) == {"index_created", "index_created_unix_timestamp", "datasets"}
     assert found["index_created"] == "2026-11-21T19:00:00Z"
     assert found["index_created_unix_timestamp"] == 1795287600
-    without, one = found["datasets"]
-    attempts = {"most_recent_head_attempt", "most_recent_get_attempt", "attempts"}
-    assert set(one) == set(without) == REGISTERED | attempts
-    assert one["last_known_good_dataset"] == {
-        "cached_dataset_xml_url": "https://ckan/copy",
-        "cached_dataset_zip_url": "https://ckan/copy.zip",
-        "content_length": 12,
-        "content_modified": "2026-11-20T01:02:03.456789Z",
-        "content_modified_excluding_generated_timestamp": None,
-        "downloaded": "2026-11-20T01:02:03.456789Z",
-        "hash": "aa",
-        "hash_excluding_generated_timestamp": "bb",
-        "initial_contents": "<iati-activities>é\udc80",
-        "server_header_etag": '"x"',
-        "server_header_last_modified": "yesterday",
-        "source_url": "https://example.org/a.xml",
-        "verified_on_server": "2026-11-20T01:02:03.456789Z",
-    }
-    get = {
+    at = "2026-11-20T01:02:03.456789Z"
+    good = ENTRY["last_known_good_dataset"]
+    assert found["datasets"] == [
+        {
+            **ENTRY,
+            "last_update_check": at,
+            "last_known_good_dataset": {**good, "downloaded": at, "verified_on_server": at},
+        }
+    ]
+
+
+def test_an_attempt_has_the_fields_of_the_service() -> None:
+    details = status_error(404, {}, "GET", "https://example.org/a.xml")
+    assert index.attempt_entry(attempt(AT, "GET", 404, details)) == {
         "datetime": "2026-11-20T01:02:03.456789Z",
         "http_status": 404,
         "error_occurred": True,
-        "error_details": ERROR,
+        "error_details": details,
     }
-    assert one["most_recent_get_attempt"] == get
-    assert one["attempts"] == [{**get, "http_method": "GET"}]
-    assert one["most_recent_head_attempt"]["error_details"] == {}
-    assert set(without["last_known_good_dataset"].values()) == {None}
-    assert without["most_recent_get_attempt"] == {
+    assert index.attempt_entry(attempt(AT, "HEAD", 200))["error_details"] == {}
+    assert index.attempt_entry(None) == {
         **dict.fromkeys(("datetime", "http_status", "error_occurred")),
         "error_details": {},
     }
 
 
 def test_the_minimal_index_has_the_fields_of_the_service() -> None:
-    found = json.loads(written([WITH])[index.MINIMAL])["datasets"]
+    found = json.loads(written([ENTRY])[index.MINIMAL])["datasets"]
     assert set(found[0]) == REGISTERED
     assert set(found[0]["last_known_good_dataset"]) == {
         *("cached_dataset_xml_url", "cached_dataset_zip_url", "downloaded", "hash"),
@@ -116,21 +103,25 @@ def test_nothing_is_a_valid_index() -> None:
 
 
 def test_large_files_come_in_pieces() -> None:
-    many = [WITH._replace(id=f"{number:05}") for number in range(2000)]
+    many = [{**ENTRY, "id": f"{number:05}"} for number in range(3000)]
     pieces: list[bytes] = []
     index.write_datasets(many, CREATED, lambda _: None, pieces.append)
     assert len(pieces) > 5
     assert max(map(len, pieces)) < 300_000
     found = json.loads(b"".join(pieces))["datasets"]
-    assert [one["id"] for one in found] == [one.id for one in many]
+    assert [one["id"] for one in found] == [one["id"] for one in many]
 
 
 def test_the_legacy_files_are_as_ckan_writes_them() -> None:
+    other = "a/z-z~1.xml"
+    datasets = [
+        LegacyDataset.of({**ENTRY, "id": "2"}, other, has_copy=False),
+        LegacyDataset.of(ENTRY, "a/a-tz.xml", has_copy=True),
+    ]
     files = {
         one.name: b"".join(one.pieces)
-        for one in index.legacy_files([WITHOUT, WITH], ORGANISATIONS, CREATED)
+        for one in index.legacy_files(datasets, ORGANISATIONS, CREATED)
     }
-    other = WITHOUT.path
     assert list(files) == [
         f"iati-data-main/data/{other}",
         f"iati-data-main/metadata/{other[:-4]}.json",
