@@ -285,6 +285,16 @@ _NEEDS_CLEANUP = sys.version_info < (3, 12, 8) or (3, 13) <= sys.version_info < 
 so."""
 
 
+class _Connector(aiohttp.TCPConnector):
+    async def connect(self, req: aiohttp.ClientRequest, *arguments: Any, **named: Any) -> Any:
+        """Return a connection over which nothing came unasked: it would be taken for the next answer."""
+        while True:
+            connection = await super().connect(req, *arguments, **named)
+            if connection.protocol is None or not connection.protocol.should_close:
+                return connection
+            connection.close()
+
+
 class Connections:
     """The connections of one client.
 
@@ -303,7 +313,7 @@ class Connections:
         proxy: URL | None,
     ) -> None:
         self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(
+            connector=_Connector(
                 ssl=verify,
                 resolver=GuardedResolver(names, guard),
                 use_dns_cache=False,

@@ -391,3 +391,25 @@ BAD_LIMITS: list[dict[str, object]] = [
 def test_unusable_limits(limits: dict[str, object]) -> None:
     with pytest.raises(ValueError, match=next(iter(limits))):
         Limits(**limits)  # type: ignore[arg-type]
+
+
+def test_what_a_server_says_without_being_asked_answers_nobody() -> None:
+    answer = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n%s"
+
+    async def speak(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(answer % b"good")
+        await writer.drain()
+        await asyncio.sleep(0.05)
+        writer.write(answer % b"evil")
+        await reader.read()
+
+    async def main(url: str) -> list[bytes | None]:
+        async with Client(SETTINGS, Hosts(UNHURRIED), Names(lookup({}))) as client:
+            first = await client.fetch(Request(f"{url}/1"))
+            await asyncio.sleep(0.2)
+            second = await client.fetch(Request(f"{url}/2"))
+            return [first.body, second.body]
+
+    with RawServer(speak) as server:
+        assert run(main(server.url)) == [b"good", b"good"]
