@@ -442,7 +442,7 @@ def _from_wkt(text: str) -> dict[str, Any] | None:
         return None
     try:
         # Parentheses become brackets, and each position a list of its own.
-        brackets = match["body"].translate({ord("("): "[", ord(")"): "]"})
+        brackets = match["body"].replace("(", "[").replace(")", "]")
         coordinates = json.loads(_BETWEEN.sub(_position, brackets))
         if name == "Point":
             (coordinates,) = coordinates
