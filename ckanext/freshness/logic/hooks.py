@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 import uuid
-from bisect import insort
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -315,10 +314,23 @@ def protected(
     if extras is None and ours:
         extras = []
     if isinstance(extras, list):
-        # In their places among the caller's: CKAN takes another order for a change.
-        result["extras"] = [extra for extra in extras if _key(extra) not in keys]
-        for key, value in ours.items():
-            insort(result["extras"], {"key": key, "value": value}, key=_key)
+        result["extras"] = _merged(extras, ours, keys)
+    return result
+
+
+def _merged(extras: list[Any], ours: Mapping[str, str], keys: tuple[str, ...]) -> list[Any]:
+    """Put our values in their places among a caller's extras: CKAN takes another order for a change."""
+    result = []
+    missing = dict(ours)
+    for extra in extras:
+        key = _key(extra)
+        if key not in keys:
+            result.append(extra)
+        elif key in missing:
+            result.append({"key": key, "value": missing.pop(key)})
+    for key, value in missing.items():
+        place = next((at for at, extra in enumerate(result) if _key(extra) > key), len(result))
+        result.insert(place, {"key": key, "value": value})
     return result
 
 
