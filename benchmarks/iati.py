@@ -102,7 +102,7 @@ class Cycles:
         with timed(publication, "publish") as published:
             report = cycle.run_cycle(source, clock)
         figures = report.figures
-        if not report.complete or figures["failed"] or figures["visited"] != self._size:
+        if not report.complete or figures["failed"] or figures["checked"] != self._size:
             raise SystemExit(f"The cycle did not do what was to be measured: {report}")
         return published.cpu
 

@@ -281,8 +281,8 @@ class Simulation:
 
     def _renew_histories(self, dataset: Dataset) -> None:
         rows = [self._candidates[file.number] for file in dataset.files]
-        rows.sort(key=lambda row: (row.failures > 0, row.visited_at or datetime.max))
-        working = [row.visited_at for row in rows if not row.failures and row.visited_at]
+        rows.sort(key=lambda row: (row.failures > 0, row.checked_at or datetime.max))
+        working = [row.checked_at for row in rows if not row.failures and row.checked_at]
         due = self._due(dataset)
         for turn, row in enumerate(rows):
             file = self._files[int(row.resource_id)]
@@ -313,7 +313,7 @@ class Simulation:
         if self._budget is not None:
             self._learn(file, row, now, changed=changed)
         self._candidates[file.number] = row._replace(
-            visited_at=now,
+            checked_at=now,
             tried_at=now,
             succeeded_at=now,
             hashed_at=now if is_whole else row.hashed_at,
@@ -331,7 +331,7 @@ class Simulation:
     def _fail(self, file: File, row: Candidate, now: datetime) -> None:
         since = row.failing_since or now
         after = row._replace(
-            visited_at=now,
+            checked_at=now,
             tried_at=now,
             failures=row.failures + 1,
             failing_since=since,

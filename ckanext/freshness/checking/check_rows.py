@@ -235,7 +235,7 @@ def resources_to_check(
                 is_new=is_new,
                 is_touched=is_touched,
                 why=reason,
-                every_days=_every_days(row) if reason is SelectionReason.VISIT_EXPECTED else None,
+                every_days=_every_days(row) if reason is SelectionReason.CHECK_EXPECTED else None,
             )
 
 
@@ -361,7 +361,7 @@ _CANDIDATE = {
     "due": "d.due",
     "archived": "coalesce(f.archived, false)",
     "requestable": "coalesce(f.requestable, false)",
-    "visited_at": _NOT_AHEAD.format("visited_at"),
+    "checked_at": _NOT_AHEAD.format("checked_at"),
     "has_hash": "c.hash IS NOT NULL",
     "hashed_at": _NOT_AHEAD.format("hashed_at"),
     "tried_at": "c.tried_at",
@@ -379,12 +379,12 @@ _HISTORY = {
     "changes": "c.seen_changes",
     "days": "c.watched_days",
     "files": """greatest(
-        count(*) FILTER (WHERE c.failures = 0 AND c.visited_at IS NOT NULL) OVER dataset, 1
+        count(*) FILTER (WHERE c.failures = 0 AND c.checked_at IS NOT NULL) OVER dataset, 1
     )""",
     "turn": """row_number() OVER (
-        PARTITION BY c.package_id ORDER BY c.failures > 0, c.visited_at, c.resource_id
+        PARTITION BY c.package_id ORDER BY c.failures > 0, c.checked_at, c.resource_id
     ) - 1""",
-    "probed_at": "max(c.visited_at) FILTER (WHERE c.failures = 0) OVER dataset",
+    "probed_at": "max(c.checked_at) FILTER (WHERE c.failures = 0) OVER dataset",
     "change_seen_at": "max(c.change_seen_at) OVER dataset",
     "hides_changes": "bool_or(c.hides_changes) OVER dataset",
 }

@@ -74,9 +74,9 @@ _STRETCHED = 1.1
 
 _FIRST = frozenset(
     {
-        SelectionReason.VISIT_UNCONFIRMED,
-        SelectionReason.VISIT_FAILING,
-        SelectionReason.VISIT_NEW,
+        SelectionReason.CHECK_UNCONFIRMED,
+        SelectionReason.CHECK_FAILING,
+        SelectionReason.CHECK_NEW,
     }
 )
 
@@ -169,11 +169,11 @@ class LearnedSelection:
         if priority.reason in _FIRST:
             self._first.add(priority.value, self._offered, candidate, priority.reason)
         else:
-            if priority.reason is SelectionReason.VISIT_BOUND:
+            if priority.reason is SelectionReason.CHECK_BOUND:
                 left = self._bound.add(priority.score, self._offered, candidate, priority.reason)
                 self._stretch = max(self._stretch, left or 1.0)
             self._valuable.add(
-                priority.value, self._offered, candidate, SelectionReason.VISIT_EXPECTED
+                priority.value, self._offered, candidate, SelectionReason.CHECK_EXPECTED
             )
         self.reasons[SelectionReason.NOT_EXPECTED] += 1
         return SelectionReason.NOT_EXPECTED
@@ -222,25 +222,25 @@ class LearnedSelection:
 
 def priority_of(candidate: Candidate, now: datetime, rules: SelectionRules) -> Priority | None:
     """Return the priority of a check; None if the resource was checked less than a day ago."""
-    last = candidate.visited_at
+    last = candidate.checked_at
     if last is None:
-        return Priority(SelectionReason.VISIT_NEW, 0.0, 0.0)
+        return Priority(SelectionReason.CHECK_NEW, 0.0, 0.0)
     if last > now - _DAY + SLACK:
         return None
     age = (now - last) / _DAY
     if candidate.unconfirmed:
-        return Priority(SelectionReason.VISIT_UNCONFIRMED, age, 2e9 + age)
+        return Priority(SelectionReason.CHECK_UNCONFIRMED, age, 2e9 + age)
     value, bound = 0.0, REACHABLE
     if not candidate.failures:
         value = _value(candidate, now, age)
     elif may_soon_be_broken(candidate, rules):
-        return Priority(SelectionReason.VISIT_FAILING, age, 1e9 + age)
+        return Priority(SelectionReason.CHECK_FAILING, age, 1e9 + age)
     else:
         bound = BROKEN if candidate.succeeded_at is not None else UNREACHABLE
     share = age / ((bound - SLACK) / _DAY)
     if share >= 1:
-        return Priority(SelectionReason.VISIT_BOUND, share, value)
-    return Priority(SelectionReason.VISIT_EXPECTED, value, value)
+        return Priority(SelectionReason.CHECK_BOUND, share, value)
+    return Priority(SelectionReason.CHECK_EXPECTED, value, value)
 
 
 def _value(candidate: Candidate, now: datetime, age: float) -> float:
@@ -252,7 +252,7 @@ def _value(candidate: Candidate, now: datetime, age: float) -> float:
     changes = min(history.rate, _MOST_CHANGES)
     together = _TOGETHER if history.files > 1 else 0.0
     value = (1 - together) * changes * age * age + _LOSS * changes * changes * age
-    seen, last = history.change_seen_at, candidate.visited_at
+    seen, last = history.change_seen_at, candidate.checked_at
     if seen is not None and last is not None and seen > last:
         # Another file of the dataset has changed since.
         return value + together * min(_MOST_FOLLOWED, 1 / changes) * (1 + (now - seen) / _DAY)

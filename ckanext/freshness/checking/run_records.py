@@ -129,7 +129,7 @@ def _label_of_dataset(facts: DatasetFact) -> str:
 
 
 FIGURES = (
-    "visits",
+    "checks",
     "errors",
     "blocked",  # checks with the outcome "cannot tell"
     "bytes",
@@ -160,7 +160,7 @@ class HostCounts:
         """Count a check."""
         attempt = result.attempt
         counted: dict[str, Any] = {
-            "visits": 1,
+            "checks": 1,
             "bytes": attempt.received,
             "seconds": attempt.seconds,
         }
@@ -196,7 +196,7 @@ class HostCounts:
     def is_in_trouble(self) -> bool:
         """Whether checks failed, were put off, or were all refused."""
         found = self.figures
-        return bool(found["errors"] or found["put_off"] or 0 < found["visits"] == found["blocked"])
+        return bool(found["errors"] or found["put_off"] or 0 < found["checks"] == found["blocked"])
 
     def as_dict(self) -> dict[str, Any]:
         """Return the figures for a run's row.
@@ -243,7 +243,7 @@ class RunCounts:
     @property
     def checks(self) -> int:
         """Number of checks."""
-        return self._all.figures["visits"]
+        return self._all.figures["checks"]
 
     @property
     def errors(self) -> int:
@@ -328,7 +328,7 @@ class RunCounts:
         """
         if not self._hosts:
             return {}
-        most = sorted(self._hosts, key=lambda name: (-self._hosts[name].figures["visits"], name))[
+        most = sorted(self._hosts, key=lambda name: (-self._hosts[name].figures["checks"], name))[
             :HOSTS_KEPT
         ]
         of_all = {
@@ -359,7 +359,7 @@ class RunFigures:
     datasets: Mapping[str, float] = field(default_factory=dict)
     frequencies: Mapping[str, int] = field(default_factory=dict)
     hosts: Mapping[str, Any] = field(default_factory=dict)
-    visited: int = 0
+    checked: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -404,7 +404,7 @@ def cycle_lock(source_id: str) -> str:
 
 def count_checks(run_id: str, number: int) -> None:
     """Add checks to the number of a run that goes on, and commit."""
-    _update(run_id, visited=_visited() + number)
+    _update(run_id, checked=_checked() + number)
 
 
 def end_run(
@@ -415,14 +415,14 @@ def end_run(
     :param figures: the counts; None keeps the number of checks that :func:`count_checks` has counted
     :param error: why the run ended early, in words for people; None if it did not
     """
-    counts: dict[str, Any] = {"visited": _visited()}
+    counts: dict[str, Any] = {"checked": _checked()}
     if figures is not None:
         counts = {name.name: getattr(figures, name.name) for name in fields(figures)}
     _update(run_id, ended_at=utc(now), error=error, **counts)
 
 
-def _visited() -> Any:
-    return sa.func.coalesce(CheckRun.visited, 0)
+def _checked() -> Any:
+    return sa.func.coalesce(CheckRun.checked, 0)
 
 
 def _update(run_id: str, **values: Any) -> None:

@@ -61,40 +61,40 @@ class SelectionReason(Enum):
     """The last check is recent, measured by the dataset's update frequency."""
     BACKING_OFF = "backing off"
     """The URL failed, and the last check is recent."""
-    VISIT_UNCONFIRMED = "visit: unconfirmed"
+    CHECK_UNCONFIRMED = "check: unconfirmed"
     """The last check found another hash and could not confirm it."""
-    VISIT_ASKED = "visit: asked for"
+    CHECK_ASKED = "check: asked for"
     """The caller asked for this resource, or for all."""
-    VISIT_FAILING = "visit: failing"
+    CHECK_FAILING = "check: failing"
     """The URL failed. The dataset's status does not matter."""
-    VISIT_DAILY = "visit: daily"
+    CHECK_DAILY = "check: daily"
     """Daily data are checked at any status."""
-    VISIT_NO_DATE = "visit: no date"
+    CHECK_NO_DATE = "check: no date"
     """No date of a change is known."""
-    VISIT_DUE = "visit: due"
+    CHECK_DUE = "check: due"
     """The dataset is not fresh by its dates."""
     NOT_EXPECTED = "no change expected"
     """By the policy ``learned``: other checks are worth more."""
-    VISIT_NEW = "visit: new"
+    CHECK_NEW = "check: new"
     """Never checked."""
-    VISIT_BOUND = "visit: longest interval"
+    CHECK_BOUND = "check: longest interval"
     """Not checked for the longest time that the policy ``learned`` allows."""
-    VISIT_EXPECTED = "visit: change expected"
+    CHECK_EXPECTED = "check: change expected"
     """The file is expected to have changed, by its earlier changes."""
-    VISIT_ROTATION = "visit: rotation"
+    CHECK_ROTATION = "check: rotation"
     """Not hashed for a long time. Never returned by :func:`choose`: the rotation compares all resources."""
 
     @property
     def label(self) -> str:
         """The reason without the prefix of reasons for a check."""
-        return self.value.removeprefix("visit: ")
+        return self.value.removeprefix("check: ")
 
     @property
     def is_checked(self) -> bool:
         return self in _CHECKED
 
 
-_CHECKED = frozenset(reason for reason in SelectionReason if reason.value.startswith("visit"))
+_CHECKED = frozenset(reason for reason in SelectionReason if reason.value.startswith("check: "))
 
 _LEFT_OUT = frozenset(
     {
@@ -186,7 +186,7 @@ class Candidate(NamedTuple):
     :ivar due: when the dataset becomes due; None if its status never changes, or no date is known
     :ivar archived: whether the dataset is archived
     :ivar requestable: whether the dataset is only available on request
-    :ivar visited_at: start of the run that last checked the resource
+    :ivar checked_at: start of the run that last checked the resource
     :ivar has_hash: whether a hash is stored
     :ivar hashed_at: when the file was last hashed
     :ivar tried_at: end of the last check
@@ -209,7 +209,7 @@ class Candidate(NamedTuple):
     due: datetime | None
     archived: bool
     requestable: bool
-    visited_at: datetime | None
+    checked_at: datetime | None
     has_hash: bool
     hashed_at: datetime | None
     tried_at: datetime | None
@@ -295,7 +295,7 @@ class Selection:
 
     def why(self) -> dict[str, SelectionReason]:
         """Return the reason why each of the chosen resources is checked, by its id."""
-        return dict.fromkeys(self.rotation(), SelectionReason.VISIT_ROTATION) | self._why
+        return dict.fromkeys(self.rotation(), SelectionReason.CHECK_ROTATION) | self._why
 
     def rotation(self) -> frozenset[str]:
         """Return the ids of the resources whose files are read even if their server reports no change."""
@@ -315,7 +315,7 @@ def choose(candidate: Candidate, now: datetime, rules: SelectionRules) -> Select
         return excluded
     reason = _reason(candidate, now, rules)
     if reason.is_checked and not _ignores_interval(candidate, reason, rules):
-        last = candidate.visited_at
+        last = candidate.checked_at
         if last is not None and last > now - _interval(candidate, rules) + SLACK:
             return SelectionReason.BACKING_OFF if candidate.failures else SelectionReason.RECENT
     return reason
@@ -350,9 +350,9 @@ def _next_turn(candidate: Candidate, now: datetime, rules: SelectionRules) -> da
     at = now
     if candidate.hashed_at is not None:
         at = max(at, candidate.hashed_at + rules.rotation - SLACK)
-    if candidate.visited_at is not None and not was_found(candidate):
+    if candidate.checked_at is not None and not was_found(candidate):
         # A file that could not be read waits as long as the longest back-off.
-        at = max(at, candidate.visited_at + rules.longest_back_off - SLACK)
+        at = max(at, candidate.checked_at + rules.longest_back_off - SLACK)
     return at
 
 
@@ -364,9 +364,9 @@ def _next_interval(candidate: Candidate, now: datetime, rules: SelectionRules) -
         at = candidate.due
     elif not reason.is_checked:
         return None
-    if candidate.visited_at is None or _ignores_interval(candidate, reason, rules):
+    if candidate.checked_at is None or _ignores_interval(candidate, reason, rules):
         return at
-    return max(at, candidate.visited_at + _interval(candidate, rules) - SLACK)
+    return max(at, candidate.checked_at + _interval(candidate, rules) - SLACK)
 
 
 def left_out(candidate: Candidate, rules: SelectionRules) -> SelectionReason | None:
@@ -386,11 +386,11 @@ def left_out(candidate: Candidate, rules: SelectionRules) -> SelectionReason | N
 def _reason(candidate: Candidate, now: datetime, rules: SelectionRules) -> SelectionReason:
     """Return why a resource is checked or not, apart from intervals."""
     if candidate.unconfirmed:
-        return SelectionReason.VISIT_UNCONFIRMED
+        return SelectionReason.CHECK_UNCONFIRMED
     if rules.everything:
-        return SelectionReason.VISIT_ASKED
+        return SelectionReason.CHECK_ASKED
     if candidate.failures:
-        return SelectionReason.VISIT_FAILING
+        return SelectionReason.CHECK_FAILING
     if not candidate.assessed:
         return SelectionReason.NOT_ASSESSED
     frequency = candidate.frequency_days
@@ -399,14 +399,14 @@ def _reason(candidate: Candidate, now: datetime, rules: SelectionRules) -> Selec
     if frequency <= 0:
         return SelectionReason.ALWAYS_FRESH
     if frequency == DAILY:
-        return SelectionReason.VISIT_DAILY
+        return SelectionReason.CHECK_DAILY
     if candidate.due is None:
-        return SelectionReason.VISIT_NO_DATE
-    return SelectionReason.FRESH if candidate.due > now else SelectionReason.VISIT_DUE
+        return SelectionReason.CHECK_NO_DATE
+    return SelectionReason.FRESH if candidate.due > now else SelectionReason.CHECK_DUE
 
 
 def _ignores_interval(candidate: Candidate, reason: SelectionReason, rules: SelectionRules) -> bool:
-    return rules.at_once or (reason is SelectionReason.VISIT_UNCONFIRMED and was_found(candidate))
+    return rules.at_once or (reason is SelectionReason.CHECK_UNCONFIRMED and was_found(candidate))
 
 
 def _interval(candidate: Candidate, rules: SelectionRules) -> timedelta:

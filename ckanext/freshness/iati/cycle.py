@@ -200,7 +200,7 @@ class _Cycle:
                     self._count(result, lost)
                     if rules.has_expired(result.decision.state):
                         expired.append(result.file.resource_id)
-                self.show_progress((int(figures["visited"]), int(figures["failed"]), len(known)))
+                self.show_progress((int(figures["checked"]), int(figures["failed"]), len(known)))
         return expired
 
     def _checks(
@@ -270,7 +270,7 @@ class _Cycle:
     def _count(self, result: IatiCheckResult, lost: Collection[str]) -> None:
         figures, decision = self.report.figures, result.decision
         outcome, was_stored = decision.outcome, result.kept is not None
-        figures["visited"] += 1
+        figures["checked"] += 1
         figures["failed"] += outcome in rules.FAILED or outcome is IatiOutcome.POSTPONED
         figures["postponed"] += outcome is IatiOutcome.POSTPONED
         figures["downloaded"] += was_stored
@@ -340,7 +340,7 @@ class _Cycle:
         run_records.end_run(
             self.report.run_id,
             self.clock(),
-            run_records.RunFigures(datasets=figures, visited=int(figures["visited"])),
+            run_records.RunFigures(datasets=figures, checked=int(figures["checked"])),
             error=error and error[:1000],
         )
 

@@ -23,7 +23,7 @@ GAUGES: Mapping[str, str] = {
 """Figures that are gauges of the Bulk Data Service, by its names, with their help texts."""
 
 COUNTS = (
-    "visited",  # checked datasets
+    "checked",  # checked datasets
     "downloaded",  # files whose bytes were stored
     "changed",  # downloaded files whose contents had changed
     "failed",  # datasets whose check failed
@@ -83,7 +83,7 @@ class CycleReport:
             source=self.source,
             added=figures["datasets_added"],
             unregistered=figures["datasets_unregistered"],
-            checked=figures["visited"],
+            checked=figures["checked"],
             downloaded=figures["downloaded"],
             changed=figures["changed"],
             failed=figures["failed"],

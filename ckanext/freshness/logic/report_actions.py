@@ -269,7 +269,7 @@ def _run(row: Any) -> dict[str, Any]:
         "kind": row.kind,
         "started_at": utc_text(row.started_at),
         "ended_at": utc_text(row.ended_at),
-        "checked": row.visited,
+        "checked": row.checked,
         "error": row.error,
         "version": row.version,
     }

@@ -107,7 +107,7 @@ class ResourceCheck(tk.BaseModel):
         doc="a new hash could not be confirmed: the next run checks again",
     )
     hashed_at = Column(DateTime, doc="when the file was last read and hashed")
-    visited_at = Column(
+    checked_at = Column(
         DateTime, doc="start of the run of the last check, from which intervals count"
     )
     tried_at = Column(DateTime, doc="end of the last check")
@@ -182,9 +182,9 @@ class CheckRun(tk.BaseModel):
     frequencies = Column(JSONB, doc="datasets by update frequency live, never, as needed")
     hosts = Column(
         JSONB,
-        doc="per host: checks (visits), errors, etag, last_modified, agreed, missed, moved, bytes, seconds",
+        doc="per host: checks, errors, etag, last_modified, agreed, missed, moved, bytes, seconds",
     )
-    visited = Column(Integer, doc="number of resources that were checked")
+    checked = Column(Integer, doc="number of resources that were checked")
     error = Column(UnicodeText, doc="why the run ended early; empty if it did not")
     version = Column(UnicodeText, nullable=False, doc="version of ckanext-freshness")
 

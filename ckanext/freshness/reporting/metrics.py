@@ -70,7 +70,7 @@ def headers(run: Run) -> str:
 def _headers(total: Mapping[str, float]) -> Iterator[str]:
     answered, datasets = total["answered"], total["datasets"]
     yield "*** Headers ***"
-    yield f"{total['visits']:.0f} checks, {answered:.0f} resources answered, of {datasets:.0f} datasets"
+    yield f"{total['checks']:.0f} checks, {answered:.0f} resources answered, of {datasets:.0f} datasets"
     if put_off := total.get("put_off", 0):
         yield f"{put_off:.0f} put off until the next run: their hosts gave no answer"
     for key, words in (
@@ -97,7 +97,7 @@ FIELDS = ("part", "name", "figure", "value")
 
 HOST_COLUMNS = (
     Column("name", N_("Server")),
-    Column("visits", N_("Checks"), "number"),
+    Column("checks", N_("Checks"), "number"),
     Column("errors", N_("Failed"), "number"),
     Column("blocked", N_("Couldn't be checked"), "number"),
     Column("last_modified", N_("Send Last-Modified"), "number"),
@@ -111,7 +111,7 @@ HOST_COLUMNS = (
 def hosts(run: Run) -> list[Row]:
     """Return a row for each host with its figures, the one with most checks first."""
     rows = [{"name": name, **found} for name, found in run["hosts"].items() if name != ALL_HOSTS]
-    return sorted(rows, key=lambda row: (-row["visits"], row["name"]))
+    return sorted(rows, key=lambda row: (-row["checks"], row["name"]))
 
 
 def flat(run: Run) -> Iterator[Row]:
@@ -185,7 +185,7 @@ def _gauges(context: Context, now: datetime) -> Iterator[GaugeMetricFamily]:
                 "Duration of the last completed check of all datasets",
                 duration,
             ),
-            "run_checked": ("Resources that it checked", ended.visited or 0),
+            "run_checked": ("Resources that it checked", ended.checked or 0),
             "run_failed": ("1 if it ended early", int(bool(ended.error))),
         }
         sums = (ended.hosts or {}).get(ALL_HOSTS, {})

@@ -353,7 +353,7 @@ def _runs(request: TableRequest) -> Iterator[Row]:
             "kind": row.kind,
             "started_at": utc_text(row.started_at),
             "ended_at": utc_text(row.ended_at),
-            "checked": row.visited,
+            "checked": row.checked,
             "error": row.error,
         }
 

@@ -84,7 +84,7 @@ def line(run: Any, now: datetime) -> RunLine:
         state=_state(run, now),
         started_at=aware(run.started_at),
         ended_at=aware(run.ended_at),
-        checks=run.visited if run.kind in ("check", "iati") else None,
+        checks=run.checked if run.kind in ("check", "iati") else None,
         errors=found["failed"] if run.kind == "check" else int(figures.get("failed") or 0),
         unclear=found["blocked"] + found["undetectable"],
         error=run.error,
@@ -261,7 +261,7 @@ def troubles(hosts: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
     found = []
     for name, numbers in hosts.items():
         checks, waiting, errors, blocked = (
-            int(numbers.get(key, 0)) for key in ("visits", "put_off", "errors", "blocked")
+            int(numbers.get(key, 0)) for key in ("checks", "put_off", "errors", "blocked")
         )
         if errors and errors >= waiting:
             kind, affected = "failing", errors

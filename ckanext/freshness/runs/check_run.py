@@ -230,7 +230,7 @@ def finish(
         datasets=counts.datasets(),
         frequencies=counts.frequencies(),
         hosts=counts.hosts(),
-        visited=counts.checks,
+        checked=counts.checks,
     )
     error = error or whole.solr_away or (_refused_in_words() if whole.refused else None)
     run_records.end_run(run.id, clock(), figures, error=error)

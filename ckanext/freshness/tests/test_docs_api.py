@@ -125,7 +125,7 @@ ATTEMPT = {
 
 def _runs() -> None:
     model.Session.query(CheckRun).delete()
-    run = {"options": {}, "visited": 2, "version": "0.1.0"}
+    run = {"options": {}, "checked": 2, "version": "0.1.0"}
     counted = {
         "resources": {"nothing": 1, "error": 1},
         "datasets": {"0: Fresh, Updated nothing": 1, "2: Overdue, Updated nothing,error": 1},

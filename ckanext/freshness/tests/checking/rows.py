@@ -18,7 +18,7 @@ NEW = Candidate(
     due=NOW - timedelta(days=1),
     archived=False,
     requestable=False,
-    visited_at=None,
+    checked_at=None,
     has_hash=False,
     hashed_at=None,
     tried_at=None,

@@ -182,7 +182,7 @@ def test_rows_have_what_the_rules_need() -> None:
             due=datetime(2026, 12, 1),
             archived=False,
             requestable=False,
-            visited_at=None,
+            checked_at=None,
             has_hash=False,
             hashed_at=None,
             tried_at=None,
@@ -198,7 +198,7 @@ def test_rows_have_what_the_rules_need() -> None:
     write(finding(at=NOW + HOUR), start=NOW)
     at = (NOW + HOUR).replace(tzinfo=None)
     (row,) = check_rows.stream(NOW + DAY, settings.checks())
-    assert (row.visited_at, row.has_hash, row.is_new) == (NOW.replace(tzinfo=None), True, False)
+    assert (row.checked_at, row.has_hash, row.is_new) == (NOW.replace(tzinfo=None), True, False)
     assert row.hashed_at == row.tried_at == row.succeeded_at == at
 
 
@@ -210,7 +210,7 @@ def test_candidates_have_the_history_of_their_dataset() -> None:
     judged()
     for number, name in enumerate(("r1", "r2", "failing"), start=1):
         sql(
-            "UPDATE freshness_check SET seen_changes = :n, watched_days = 10 * :n, visited_at = :at, "
+            "UPDATE freshness_check SET seen_changes = :n, watched_days = 10 * :n, checked_at = :at, "
             "change_seen_at = :at, failures = :failures WHERE resource_id = :id",
             n=number,
             at=utc(NOW - number * DAY),
@@ -399,7 +399,7 @@ def test_the_last_modification_that_is_known(kinds: list[str], expected: str | N
     assert start().last_change == (None if expected is None else dates[expected])
 
 
-def test_what_is_gone_or_moved_is_not_visited() -> None:
+def test_what_is_gone_or_moved_is_not_checked() -> None:
     one_resource()
     chosen = [NEW, NEW._replace(resource_id="gone")]
     assert len(list(check_rows.resources_to_check(chosen, set(), NOW, settings.aging()))) == 1

@@ -47,19 +47,19 @@ def value(history: dict[str, Any], **facts: Any) -> float:
 @pytest.mark.parametrize(
     ("facts", "expected"),
     [
-        ({}, SelectionReason.VISIT_EXPECTED),
-        (hashed(NOW - DAY + HOUR), SelectionReason.VISIT_EXPECTED),
+        ({}, SelectionReason.CHECK_EXPECTED),
+        (hashed(NOW - DAY + HOUR), SelectionReason.CHECK_EXPECTED),
         (hashed(NOW - DAY + 2 * HOUR), None),
         (hashed(NOW + DAY), None),
-        ({"visited_at": None}, SelectionReason.VISIT_NEW),
-        ({"unconfirmed": True}, SelectionReason.VISIT_UNCONFIRMED),
-        (failed(NOW - DAY, 1), SelectionReason.VISIT_FAILING),
-        (failed(NOW - 6 * DAY, 3), SelectionReason.VISIT_EXPECTED),
-        (failed(NOW - 7 * DAY, 3), SelectionReason.VISIT_BOUND),
-        (failed(NOW - 7 * DAY, 3, succeeded_at=None), SelectionReason.VISIT_EXPECTED),
-        (failed(NOW - 30 * DAY, 9, succeeded_at=None), SelectionReason.VISIT_BOUND),
-        (hashed(NOW - 14 * DAY + HOUR), SelectionReason.VISIT_BOUND),
-        ({"due": NOW}, SelectionReason.VISIT_EXPECTED),
+        ({"checked_at": None}, SelectionReason.CHECK_NEW),
+        ({"unconfirmed": True}, SelectionReason.CHECK_UNCONFIRMED),
+        (failed(NOW - DAY, 1), SelectionReason.CHECK_FAILING),
+        (failed(NOW - 6 * DAY, 3), SelectionReason.CHECK_EXPECTED),
+        (failed(NOW - 7 * DAY, 3), SelectionReason.CHECK_BOUND),
+        (failed(NOW - 7 * DAY, 3, succeeded_at=None), SelectionReason.CHECK_EXPECTED),
+        (failed(NOW - 30 * DAY, 9, succeeded_at=None), SelectionReason.CHECK_BOUND),
+        (hashed(NOW - 14 * DAY + HOUR), SelectionReason.CHECK_BOUND),
+        ({"due": NOW}, SelectionReason.CHECK_EXPECTED),
     ],
 )
 def test_the_reason_of_a_check(facts: dict[str, Any], expected: SelectionReason | None) -> None:
@@ -160,8 +160,8 @@ def test_if_the_budget_is_too_small_the_bounds_are_stretched_for_all() -> None:
             selection.add(row)
         days = selection.longest_days
         for row in (rows[one.resource_id] for one in selection.chosen()):
-            if night > 60 and row.visited_at is not None:
-                longest = max(longest, now - row.visited_at)
+            if night > 60 and row.checked_at is not None:
+                longest = max(longest, now - row.checked_at)
             rows[row.resource_id] = row._replace(**hashed(now))
     assert 40 * DAY <= longest <= 43 * DAY
     assert 39 <= days <= 43
@@ -176,7 +176,7 @@ def test_the_rotation_reads_files_that_were_not_read_for_long_or_whose_changes_a
     selection.add(BEFORE._replace(resource_id="hidden", history=hidden))
     assert selection.rotation() == {"older", "oldest", "hidden"}
     assert selection.reasons == {
-        SelectionReason.VISIT_EXPECTED: 5,
+        SelectionReason.CHECK_EXPECTED: 5,
         SelectionReason.NOT_EXPECTED: 0,
     }
 

@@ -81,7 +81,7 @@ def test_what_an_outcome_changes(
     assert write(finding(outcome, LATER, **more), start=LATER - HOUR)
     row = known()
     assert {key: row[key] for key in expected} == expected
-    assert (row["visited_at"], row["tried_at"]) == (AFTER - HOUR, AFTER)
+    assert (row["checked_at"], row["tried_at"]) == (AFTER - HOUR, AFTER)
     was_found = row["failures"] == 0
     assert row["succeeded_at"] == (AFTER if was_found else BEFORE)
     stays = outcome in (Outcome.ERROR, Outcome.CANNOT_TELL) and unconfirmed
@@ -116,7 +116,7 @@ def test_what_was_never_asked_is_asked_by_the_next_run(reason: FailureReason) ->
         *(FailureReason.HOST_DEFERRED, FailureReason.HOST_SILENT),
         *(FailureReason.PROXY, FailureReason.OUT_OF_SOCKETS),
     }
-    assert known("visited_at") == {"visited_at": None if reason in ours else BEFORE}
+    assert known("checked_at") == {"checked_at": None if reason in ours else BEFORE}
 
 
 def test_the_last_five_attempts_are_kept() -> None:
@@ -217,7 +217,7 @@ def test_a_finding_about_another_url_tells_nothing() -> None:
     assert write(finding()) == []
     check_rows.sync(NOW, TYPES)
     assert write(finding()) == []
-    assert known("visited_at, hash") == {"visited_at": None, "hash": None}
+    assert known("checked_at, hash") == {"checked_at": None, "hash": None}
 
 
 def test_a_finding_about_what_is_gone_tells_nothing() -> None:
@@ -233,7 +233,7 @@ def test_nothing_is_half_written() -> None:
     one_resource()
     result_writer.write([finding()], NOW)
     model.Session.rollback()
-    assert known("visited_at, attempts") == {"visited_at": None, "attempts": []}
+    assert known("checked_at, attempts") == {"checked_at": None, "attempts": []}
 
 
 # What checks teach of changes.
@@ -282,8 +282,8 @@ def test_a_server_hides_changes_until_its_validators_tell_one() -> None:
 @pytest.mark.parametrize(
     ("reason", "told"),
     [
-        (SelectionReason.VISIT_FAILING, {"why": "failing"}),
-        (SelectionReason.VISIT_EXPECTED, {"why": "change expected", "every_days": 9}),
+        (SelectionReason.CHECK_FAILING, {"why": "failing"}),
+        (SelectionReason.CHECK_EXPECTED, {"why": "change expected", "every_days": 9}),
         (None, {}),
     ],
 )
@@ -291,7 +291,7 @@ def test_an_attempt_says_why_it_was_made(
     reason: SelectionReason | None, told: dict[str, Any]
 ) -> None:
     one_resource()
-    days = 9 if reason is SelectionReason.VISIT_EXPECTED else None
+    days = 9 if reason is SelectionReason.CHECK_EXPECTED else None
     write(finding(resource=visit()._replace(why=reason, every_days=days)))
     (attempt,) = known("attempts")["attempts"]
     assert {key: attempt[key] for key in ("why", "every_days") if key in attempt} == told

@@ -131,7 +131,7 @@ def test_labels_of_what_is_visited(
         (SelectionReason.AD_HOC, False, False, "adhoc-nothing"),
         (SelectionReason.FRESH, False, False, "nothing"),
         (SelectionReason.ARCHIVED, False, False, "nothing"),
-        (SelectionReason.VISIT_DUE, True, False, "firstrun"),
+        (SelectionReason.CHECK_DUE, True, False, "firstrun"),
         (SelectionReason.RECENT, False, True, "filestore"),
         (SelectionReason.INTERNAL, False, True, "internal-filestore"),
     ],
@@ -253,14 +253,14 @@ def test_what_the_visits_to_a_host_were_like() -> None:
         check(counts, finding)
     hosts = counts.hosts()
     assert hosts["example.org"] == {
-        **{"visits": 6, "errors": 1, "blocked": 1, "bytes": 600, "seconds": 1.5, "answered": 4},
+        **{"checks": 6, "errors": 1, "blocked": 1, "bytes": 600, "seconds": 1.5, "answered": 4},
         **{"etag": 2, "last_modified": 2, "either": 3, "agreed": 1, "missed": 1, "moved": 1},
         **{"datasets": 3, "datasets_either": 2, "put_off": 0, "reason": "404"},
     }
     # A dataset with resources on two hosts is one of all.
     assert hosts[ALL_HOSTS]["datasets"] == 3
     assert hosts[ALL_HOSTS]["datasets_either"] == 3
-    assert hosts[ALL_HOSTS]["visits"] == counts.checks == 7
+    assert hosts[ALL_HOSTS]["checks"] == counts.checks == 7
 
 
 def test_all_hosts_are_counted_and_those_in_trouble() -> None:
@@ -288,7 +288,7 @@ def test_the_most_visited_hosts_are_kept() -> None:
     hosts = counts.hosts()
     assert len(hosts) == HOSTS_KEPT + 1
     assert f"{HOSTS_KEPT - 1:04}.org" not in hosts and f"{HOSTS_KEPT:04}.org" in hosts
-    assert hosts[ALL_HOSTS]["visits"] == HOSTS_KEPT + 2
+    assert hosts[ALL_HOSTS]["checks"] == HOSTS_KEPT + 2
 
 
 # All together

@@ -73,12 +73,12 @@ def test_a_run_is_written_down() -> None:
         (run_id, "check", BEFORE, None, {"everything": True}, None)
     ]
     figures = run_records.RunFigures(
-        {"nothing": 3}, {"0: Fresh": 1}, {"live": 1}, {"x.org": {"visits": 2}}, 2
+        {"nothing": 3}, {"0: Fresh": 1}, {"live": 1}, {"x.org": {"checks": 2}}, 2
     )
     run_records.end_run(run_id, LATER, figures)
     assert sql(
-        "SELECT ended_at, resources, datasets, frequencies, hosts, visited, error FROM freshness_run"
-    ) == [(AFTER, {"nothing": 3}, {"0: Fresh": 1}, {"live": 1}, {"x.org": {"visits": 2}}, 2, None)]
+        "SELECT ended_at, resources, datasets, frequencies, hosts, checked, error FROM freshness_run"
+    ) == [(AFTER, {"nothing": 3}, {"0: Fresh": 1}, {"live": 1}, {"x.org": {"checks": 2}}, 2, None)]
     run_records.end_run(run_id, LATER, error="no database")
     assert sql("SELECT error FROM freshness_run") == [("no database",)]
 

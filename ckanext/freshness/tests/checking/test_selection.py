@@ -38,21 +38,21 @@ def hashed(at: datetime, **more: Any) -> dict[str, Any]:
     return {
         "has_hash": True,
         "hashed_at": at,
-        "visited_at": at,
+        "checked_at": at,
         "tried_at": at,
         "succeeded_at": at,
         **more,
     }
 
 
-def failed(visited_at: datetime, failures: int, **more: Any) -> dict[str, Any]:
+def failed(checked_at: datetime, failures: int, **more: Any) -> dict[str, Any]:
     """A resource whose checks have always failed, each night."""
     return {
-        "visited_at": visited_at,
-        "tried_at": visited_at,
-        "failed_at": visited_at,
+        "checked_at": checked_at,
+        "tried_at": checked_at,
+        "failed_at": checked_at,
         "failures": failures,
-        "failing_since": visited_at - min(failures - 1, 5000) * DAY,
+        "failing_since": checked_at - min(failures - 1, 5000) * DAY,
         **more,
     }
 
@@ -68,20 +68,20 @@ def rotates(candidate: Candidate, now: datetime = NOW, rules: SelectionRules = R
 @pytest.mark.parametrize(
     ("facts", "expected"),
     [
-        ({}, SelectionReason.VISIT_DUE),
-        ({"due": NOW - SECOND}, SelectionReason.VISIT_DUE),
-        ({"due": NOW}, SelectionReason.VISIT_DUE),
+        ({}, SelectionReason.CHECK_DUE),
+        ({"due": NOW - SECOND}, SelectionReason.CHECK_DUE),
+        ({"due": NOW}, SelectionReason.CHECK_DUE),
         ({"due": NOW + SECOND}, SelectionReason.FRESH),
-        ({"due": None}, SelectionReason.VISIT_NO_DATE),
-        ({"frequency_days": 1, "due": NOW + DAY}, SelectionReason.VISIT_DAILY),
-        ({"frequency_days": 1, "due": None}, SelectionReason.VISIT_DAILY),
+        ({"due": None}, SelectionReason.CHECK_NO_DATE),
+        ({"frequency_days": 1, "due": NOW + DAY}, SelectionReason.CHECK_DAILY),
+        ({"frequency_days": 1, "due": None}, SelectionReason.CHECK_DAILY),
         ({"frequency_days": 2, "due": NOW + DAY}, SelectionReason.FRESH),
         ({"frequency_days": 0, "due": None}, SelectionReason.ALWAYS_FRESH),
         ({"frequency_days": -1, "due": None}, SelectionReason.ALWAYS_FRESH),
         ({"frequency_days": -2, "due": None}, SelectionReason.ALWAYS_FRESH),
         ({"frequency_days": None, "due": None}, SelectionReason.NO_FREQUENCY),
         ({"assessed": False, "frequency_days": None, "due": None}, SelectionReason.NOT_ASSESSED),
-        ({"host": ""}, SelectionReason.VISIT_DUE),
+        ({"host": ""}, SelectionReason.CHECK_DUE),
     ],
 )
 def test_the_datasets_status_decides(facts: dict[str, Any], expected: SelectionReason) -> None:
@@ -92,9 +92,9 @@ def test_the_datasets_status_decides(facts: dict[str, Any], expected: SelectionR
     ("facts", "expected"),
     [
         ({"url_type": "upload"}, SelectionReason.INTERNAL),
-        ({"url_type": "datastore"}, SelectionReason.VISIT_DUE),
+        ({"url_type": "datastore"}, SelectionReason.CHECK_DUE),
         ({"host": "data.example.org"}, SelectionReason.INTERNAL),
-        ({"host": "sub.data.example.org"}, SelectionReason.VISIT_DUE),
+        ({"host": "sub.data.example.org"}, SelectionReason.CHECK_DUE),
         ({"host": "proxy.example.org"}, SelectionReason.AD_HOC),
         ({"archived": True}, SelectionReason.ARCHIVED),
         ({"requestable": True}, SelectionReason.REQUESTABLE),
@@ -109,7 +109,7 @@ def test_some_are_left_out_whatever_their_status(
 ) -> None:
     rules = replace(RULES, everything=everything, at_once=everything)
     candidate = NEW._replace(unconfirmed=unconfirmed, **facts)
-    if expected is SelectionReason.VISIT_DUE:
+    if expected is SelectionReason.CHECK_DUE:
         assert choose(candidate, NOW, rules).is_checked
     else:
         assert choose(candidate, NOW, rules) is expected
@@ -122,15 +122,15 @@ INTERVALS = [
 
 
 @pytest.mark.parametrize(("frequency", "days"), INTERVALS)
-@pytest.mark.parametrize(("late", "visits"), [(-SECOND, False), (0 * SECOND, True), (SECOND, True)])
+@pytest.mark.parametrize(("late", "checks"), [(-SECOND, False), (0 * SECOND, True), (SECOND, True)])
 def test_low_frequencies_are_visited_less_often(
-    frequency: int, days: int, late: timedelta, visits: bool
+    frequency: int, days: int, late: timedelta, checks: bool
 ) -> None:
     # An hour early, since runs do not start at the same second each night.
     at = NOW - days * DAY + HOUR - late
     facts = hashed(at, frequency_days=frequency)
-    assert reason(**facts).is_checked is visits
-    if not visits:
+    assert reason(**facts).is_checked is checks
+    if not checks:
         assert reason(**facts) is SelectionReason.RECENT
         assert reason(replace(RULES, at_once=True), **facts).is_checked
 
@@ -164,8 +164,8 @@ def test_what_fails_is_checked_nightly_until_it_is_broken_then_less_often(
 ) -> None:
     at = NOW - days * DAY + HOUR
 
-    def seen(visited_at: datetime) -> SelectionReason:
-        return reason(**failed(visited_at, failures, frequency_days=frequency))
+    def seen(checked_at: datetime) -> SelectionReason:
+        return reason(**failed(checked_at, failures, frequency_days=frequency))
 
     assert seen(at).is_checked
     assert seen(at - SECOND).is_checked
@@ -199,16 +199,16 @@ def test_what_fails_is_checked_whatever_the_datasets_status(
 ) -> None:
     at = NOW - days * DAY + HOUR
     facts = {**failed(at, failures), "failing_since": at - span, **facts}
-    assert reason(**facts) is SelectionReason.VISIT_FAILING
-    facts |= {"visited_at": at + SECOND}
+    assert reason(**facts) is SelectionReason.CHECK_FAILING
+    facts |= {"checked_at": at + SECOND}
     assert reason(**facts) is SelectionReason.BACKING_OFF
 
 
 def test_a_check_that_could_not_tell_breaks_no_link() -> None:
     facts = {**failed(NOW - 2 * DAY, 3), "failing_since": NOW - 2 * DAY - HOUR}
     # A server that blocks checks has been asked since.
-    facts |= {"visited_at": NOW - DAY, "tried_at": NOW - DAY}
-    assert reason(**facts) is SelectionReason.VISIT_FAILING
+    facts |= {"checked_at": NOW - DAY, "tried_at": NOW - DAY}
+    assert reason(**facts) is SelectionReason.CHECK_FAILING
 
 
 def test_a_broken_url_is_checked_once_a_week_however_long_the_sites_intervals_are() -> None:
@@ -220,7 +220,7 @@ def test_a_broken_url_is_checked_once_a_week_however_long_the_sites_intervals_ar
 def test_an_unconfirmed_change_is_asked_for_again_at_once() -> None:
     found = hashed(NOW, unconfirmed=True)
     for facts in ({}, {"due": NOW + DAY}, {"frequency_days": -1}, {"frequency_days": None}):
-        assert reason(**(found | facts)) is SelectionReason.VISIT_UNCONFIRMED
+        assert reason(**(found | facts)) is SelectionReason.CHECK_UNCONFIRMED
     gone = hashed(NOW, unconfirmed=True, tried_at=NOW + HOUR, failures=1)
     assert reason(**gone) is SelectionReason.BACKING_OFF
 
@@ -228,7 +228,7 @@ def test_an_unconfirmed_change_is_asked_for_again_at_once() -> None:
 def test_what_is_asked_for_is_visited_whatever_its_status() -> None:
     rules = replace(RULES, everything=True)
     for facts in ({"due": NOW + DAY}, {"frequency_days": 0}, {"frequency_days": None}):
-        assert reason(rules, **facts) is SelectionReason.VISIT_ASKED
+        assert reason(rules, **facts) is SelectionReason.CHECK_ASKED
         assert reason(rules, **hashed(NOW, **facts)) is SelectionReason.RECENT
 
 
@@ -249,9 +249,9 @@ FRESH: dict[str, Any] = {"due": NOW + DAY}
         (hashed(LONG_AGO), True),
         ({}, False),
         # Found lately, but not read: the rotation is there for that.
-        (FRESH | hashed(LONG_AGO, visited_at=NOW, tried_at=NOW, succeeded_at=NOW), True),
+        (FRESH | hashed(LONG_AGO, checked_at=NOW, tried_at=NOW, succeeded_at=NOW), True),
         # Not found lately: it waits for a week.
-        (FRESH | hashed(LONG_AGO, visited_at=NOW, tried_at=NOW), False),
+        (FRESH | hashed(LONG_AGO, checked_at=NOW, tried_at=NOW), False),
         # What fails is checked apart from the rotation: without a hash, it is read whole.
         (FRESH | failed(NOW - 7 * DAY + HOUR, 100), False),
         (FRESH | failed(NOW - 7 * DAY + HOUR, 100, has_hash=True), True),
@@ -296,7 +296,7 @@ def test_the_rotation_picks_the_oldest() -> None:
     assert selection.rotation() == {"due", "never", "oldest"}
     assert selection.reasons == {
         SelectionReason.FRESH: 5,
-        SelectionReason.VISIT_DUE: 2,
+        SelectionReason.CHECK_DUE: 2,
         SelectionReason.INTERNAL: 1,
     }
 
@@ -331,7 +331,7 @@ ROWS = st.builds(
     due=st.none() | st.integers(-9000, 9000).map(lambda hours: NOW + hours * HOUR),
     archived=st.booleans(),
     requestable=st.booleans(),
-    visited_at=MOMENTS,
+    checked_at=MOMENTS,
     has_hash=st.booleans(),
     hashed_at=MOMENTS,
     tried_at=MOMENTS,
@@ -369,7 +369,7 @@ def test_each_is_picked_once_and_the_rotation_keeps_to_its_budget(
     why = selection.why()
     assert why.keys() == set(chosen)
     for id_, reason in why.items():
-        rotates = reason is SelectionReason.VISIT_ROTATION
+        rotates = reason is SelectionReason.CHECK_ROTATION
         assert reason is reasons[id_] if id_ in checked else rotates
     assert sum(selection.reasons.values()) == len(rows)
 

@@ -120,7 +120,7 @@ def data_changed(dataset: dict[str, Any], ago: timedelta = DAY / 2, **more: Any)
 
 def add_run(**more: Any) -> None:
     """Add a check of all datasets, an hour ago."""
-    hosts = {"*": {**NUMBERS, "visits": 22}, "files.example.org": {**NUMBERS, "visits": 22}}
+    hosts = {"*": {**NUMBERS, "checks": 22}, "files.example.org": {**NUMBERS, "checks": 22}}
     row: dict[str, Any] = {
         "id": "first",
         "kind": "check",
@@ -131,7 +131,7 @@ def add_run(**more: Any) -> None:
         "datasets": {"0: Fresh, Updated nothing": 22160},
         "frequencies": FREQUENCIES,
         "hosts": hosts,
-        "visited": 490,
+        "checked": 490,
         "version": "1.0",
     }
     model.Session.add(CheckRun(**{**row, **more}))

@@ -118,9 +118,9 @@ def write(resource: dict[str, Any], checks: list[Check], **more: Any) -> None:
 def test_a_link_says_why_it_was_checked(read: Read, world: dict[str, Any]) -> None:
     made = make("asked", [{"name": "Asked"}, {"name": "Learned"}, {"name": "Unknown"}])
     check_rows.sync(NOW - 60 * DAY, {"dataset"})
-    reasons = (SelectionReason.VISIT_ASKED, SelectionReason.VISIT_EXPECTED, None)
+    reasons = (SelectionReason.CHECK_ASKED, SelectionReason.CHECK_EXPECTED, None)
     for resource, why in zip(made["resources"], reasons, strict=True):
-        days = 9 if why is SelectionReason.VISIT_EXPECTED else None
+        days = 9 if why is SelectionReason.CHECK_EXPECTED else None
         write(resource, [(Outcome.SAME_HASH, {})], why=why, every_days=days)
     shown = cards(read(page_of("asked")))
     told = {name: words.partition("Why it was checked: ") for name, words in shown.items()}

@@ -64,7 +64,7 @@ def make_world() -> People:
             )
         )
     model.Session.add(
-        CheckRun(id="first", kind="check", started_at=NOW, options={}, visited=3, version="1.0")
+        CheckRun(id="first", kind="check", started_at=NOW, options={}, checked=3, version="1.0")
     )
     model.Session.commit()
     return people

@@ -355,7 +355,7 @@ def test_figures(get: Get, app: Any, people: dict[str, Any], ckan_config: Any) -
             ended_at=PLAIN,
             options={"package_ids": [private["id"]]},
             error="It failed",
-            visited=1,
+            checked=1,
             version="1.0",
         )
     )

@@ -29,16 +29,16 @@ HOSTS = {
     "*": {
         **{**NUMBERS, "bytes": 1_800_000_000, "put_off": 29, "newly_broken": 3, "repaired": 5},
         **{"hosts": 7212, "in_trouble": 5000},
-        **{"visit: due": 3000, "visit: change expected": 883},
+        **{"check: due": 3000, "check: change expected": 883},
     },
-    "gone.example.org": {**NUMBERS, "visits": 64, "errors": 18, "reason": "404"},
-    "slow.example.org": {**NUMBERS, "visits": 0, "errors": 0, "put_off": 29},
-    "walled.example.org": {**NUMBERS, "visits": 173, "errors": 0, "blocked": 173},
-    "fine.example.org": {**NUMBERS, "visits": 3000, "errors": 0, "blocked": 2},
+    "gone.example.org": {**NUMBERS, "checks": 64, "errors": 18, "reason": "404"},
+    "slow.example.org": {**NUMBERS, "checks": 0, "errors": 0, "put_off": 29},
+    "walled.example.org": {**NUMBERS, "checks": 173, "errors": 0, "blocked": 173},
+    "fine.example.org": {**NUMBERS, "checks": 3000, "errors": 0, "blocked": 2},
     **{
         f"bad-{number:03}.example.org": {
             **NUMBERS,
-            "visits": 2,
+            "checks": 2,
             "errors": 1,
             "reason": "new reason",
         }
@@ -81,11 +81,11 @@ def make_world() -> dict[str, Any]:
             datasets={"0: Fresh, Updated hash": 9},
             **counts,
         ),
-        run("killed", night - 50 * HOUR, None, visited=1200),
+        run("killed", night - 50 * HOUR, None, checked=1200),
         run("failed", night - 24 * HOUR, 0.5, error="DatabaseLostError: the database was lost"),
         run(
             *("night", night, 0.8),
-            visited=3883,
+            checked=3883,
             resources=FOUND,
             datasets={"0: Fresh, Updated http header,hash": 163, "0: Fresh, Updated nothing": 900},
             hosts=HOSTS,
@@ -108,8 +108,8 @@ def make_world() -> dict[str, Any]:
             options={"part": "report"},
         ),
         run("file", night + HOUR / 2, 0.1, kind="iati", options={"source": "s", "harvest": False}),
-        run("going", NOW - HOUR, None, visited=40, options={"package_ids": [dataset["id"]]}),
-        run("nothing", NOW - HOUR / 2, 0, visited=0, options={"host": "files.example.org"}),
+        run("going", NOW - HOUR, None, checked=40, options={"package_ids": [dataset["id"]]}),
+        run("nothing", NOW - HOUR / 2, 0, checked=0, options={"host": "files.example.org"}),
         run("other", NOW - HOUR / 4, 0, kind="learned", options={"policy": "learned"}),
     ]
     model.Session.add_all(runs)

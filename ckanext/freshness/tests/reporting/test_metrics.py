@@ -96,7 +96,7 @@ Freshness Unavailable, Updated no resources: 10
 
 
 NUMBERS = {
-    **{"visits": 10, "errors": 1, "blocked": 1, "bytes": 2048, "seconds": 1.5, "answered": 8},
+    **{"checks": 10, "errors": 1, "blocked": 1, "bytes": 2048, "seconds": 1.5, "answered": 8},
     **{"etag": 2, "last_modified": 4, "either": 5, "agreed": 2, "missed": 1, "moved": 1},
     **{"datasets": 3, "datasets_either": 2},
 }
@@ -118,9 +118,9 @@ def test_what_headers_are_worth() -> None:
 
 
 @pytest.mark.parametrize(
-    ("visits", "order"),
+    ("checks", "order"),
     [({"b": 1, "a": 1}, ["a", "b"]), ({"a": 1, "b": 2, "*": 3}, ["b", "a"]), ({}, [])],
 )
-def test_hosts_in_order_of_their_visits(visits: dict[str, int], order: list[str]) -> None:
-    made = run(hosts={name: {"visits": count} for name, count in visits.items()})
+def test_hosts_in_order_of_their_visits(checks: dict[str, int], order: list[str]) -> None:
+    made = run(hosts={name: {"checks": count} for name, count in checks.items()})
     assert [row["name"] for row in metrics.hosts(made)] == order

@@ -42,14 +42,14 @@ def test_datasets_with_changed_files() -> None:
 @pytest.mark.parametrize(
     ("figures", "found"),
     [
-        ({"visits": 9, "errors": 0, "blocked": 8}, None),
-        ({"visits": 9, "errors": 0, "blocked": 9}, ("blocked", 9)),
-        ({"visits": 9, "errors": 2, "blocked": 7}, ("failing", 2)),
-        ({"visits": 9, "errors": 2, "put_off": 2}, ("failing", 2)),
-        ({"visits": 9, "errors": 2, "put_off": 3}, ("waiting", 3)),
-        ({"visits": 0, "errors": 0, "blocked": 0}, None),
+        ({"checks": 9, "errors": 0, "blocked": 8}, None),
+        ({"checks": 9, "errors": 0, "blocked": 9}, ("blocked", 9)),
+        ({"checks": 9, "errors": 2, "blocked": 7}, ("failing", 2)),
+        ({"checks": 9, "errors": 2, "put_off": 2}, ("failing", 2)),
+        ({"checks": 9, "errors": 2, "put_off": 3}, ("waiting", 3)),
+        ({"checks": 0, "errors": 0, "blocked": 0}, None),
         # Earlier versions did not count all of them.
-        ({"visits": 9}, None),
+        ({"checks": 9}, None),
     ],
 )
 def test_hosts_in_trouble(figures: dict[str, Any], found: tuple[str, int] | None) -> None:

@@ -158,7 +158,7 @@ def test_a_learned_run_says_how_often_a_file_was_expected_to_change(
     monkeypatch.setitem(ckan_config, "ckanext.freshness.check.checks_per_run", 5)
     make(WHAT["/stocks.csv"])
     reasons = [list(run(days * DAY).counts.reasons) for days in (1, 3, 5)]
-    assert reasons == [["visit: new"], ["visit: change expected"], ["visit: change expected"]]
+    assert reasons == [["check: new"], ["check: change expected"], ["check: change expected"]]
     attempts = model.Session.query(ResourceCheck).one().attempts
     assert [one["why"] for one in attempts] == ["change expected", "change expected", "new"]
     assert 7 < attempts[0]["every_days"] < 15

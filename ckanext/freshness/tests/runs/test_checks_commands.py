@@ -108,7 +108,7 @@ def test_a_host_that_there_is_not(
 def test_what_would_be_visited(dataset: dict[str, Any], check: Invoke) -> None:
     done = check("--dry-run")
     assert done.exit_code == 0, done.output
-    assert "visit: daily: 3" in done.output.splitlines()
+    assert "check: daily: 3" in done.output.splitlines()
     assert helpers.call_action("freshness_run_list") == []
     told = check("--dry-run", "--json").output
     assert json.loads(told[told.index("{") :])["checks"] == 3
@@ -118,13 +118,13 @@ def test_the_policy_learned_makes_as_many_checks_as_are_wanted(
     dataset: dict[str, Any], check: Invoke, ckan_config: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By default as many as the policy hdx would make: the files are of a daily dataset."""
-    assert "visit: new: 3" in check("--dry-run", "--policy", "learned").output.splitlines()
+    assert "check: new: 3" in check("--dry-run", "--policy", "learned").output.splitlines()
     monkeypatch.setitem(ckan_config, "ckanext.freshness.check.policy", "learned")
-    assert "visit: new: 3" in check("--dry-run").output.splitlines()
+    assert "check: new: 3" in check("--dry-run").output.splitlines()
     monkeypatch.setitem(ckan_config, "ckanext.freshness.check.checks_per_run", 2)
     lines = check("--dry-run").output.splitlines()
-    assert "visit: new: 2" in lines and "no change expected: 1" in lines
-    assert "visit: daily: 3" in check("--dry-run", "--policy", "hdx").output.splitlines()
+    assert "check: new: 2" in lines and "no change expected: 1" in lines
+    assert "check: daily: 3" in check("--dry-run", "--policy", "hdx").output.splitlines()
     for _ in range(2):
         done = check()
         assert done.exit_code == 0, done.output
@@ -251,6 +251,6 @@ def test_what_a_silent_host_has_is_put_off_and_stays_due(
         f"{told['put_off']} put off until the next run: their hosts gave no answer"
         in run["headers"]
     )
-    assert f"visit: daily: {told['put_off']}" in check("--dry-run").output.splitlines()
+    assert f"check: daily: {told['put_off']}" in check("--dry-run").output.splitlines()
     # The second run counts anew: one resource or several, as its requests happen to overlap.
     assert re.search(r"\d+ others? (was|were) put off until the next run", check().output)

@@ -108,7 +108,7 @@ def children(pid: int) -> list[int]:
 def recorded() -> int:
     """Return the number of resources with a stored check."""
     with model.Session.get_bind().connect() as connection:
-        statement = "SELECT count(*) FROM freshness_check WHERE visited_at IS NOT NULL"
+        statement = "SELECT count(*) FROM freshness_check WHERE checked_at IS NOT NULL"
         return connection.execute(sa.text(statement)).scalar() or 0
 
 
@@ -270,7 +270,7 @@ def test_a_killed_run_neither_loses_nor_doubles_an_observation(
     with model.Session.get_bind().begin() as connection:
         days = ", ".join(
             f"{name} = {name} - interval '10 days'"
-            for name in ("visited_at", "tried_at", "succeeded_at", "hashed_at")
+            for name in ("checked_at", "tried_at", "succeeded_at", "hashed_at")
         )
         connection.execute(sa.text(f"UPDATE freshness_check SET {days}"))
     for path in ("/quick", "/held"):

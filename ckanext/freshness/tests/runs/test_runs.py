@@ -24,9 +24,9 @@ from ckanext.freshness.tests.reporting.test_metrics import (
 pytestmark = pytest.mark.usefixtures("kept_db")
 
 HOSTS = {
-    "*": {**NUMBERS, "visits": 22},
-    "few.example.org": {**NUMBERS, "visits": 2},
-    "many.example.org": {**NUMBERS, "visits": 20},
+    "*": {**NUMBERS, "checks": 22},
+    "few.example.org": {**NUMBERS, "checks": 2},
+    "many.example.org": {**NUMBERS, "checks": 20},
 }
 
 
@@ -45,7 +45,7 @@ def runs(kept_db: None) -> None:
                 datasets={"0: Fresh, Updated nothing": 22160},
                 frequencies=FREQUENCIES,
                 hosts=HOSTS,
-                visited=490,
+                checked=490,
                 **common,
             ),
             CheckRun(
@@ -112,7 +112,7 @@ def test_the_command_lists_and_shows(runs: None, cli: Any) -> None:
     assert FIRST_TEXT in done.output and "*** Headers ***" in done.output
     lines = done.output.rstrip().split("\n")
     assert [line.split()[:2] for line in lines[-3:]] == [
-        ["host", "visits"],
+        ["host", "checks"],
         ["many.example.org", "20"],
         ["few.example.org", "2"],
     ]

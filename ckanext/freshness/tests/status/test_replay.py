@@ -184,7 +184,7 @@ class Played:
                 row.attempts[0]["outcome"] if tried else "-",
                 self._named(row.hash),
                 " ".join(map(self._named, row.earlier)) or "-",
-                *(day(one) for one in (row.hashed_at, row.visited_at, row.succeeded_at)),
+                *(day(one) for one in (row.hashed_at, row.checked_at, row.succeeded_at)),
                 day(row.changed_at),
                 str(row.failures),
                 " ".join(
@@ -215,7 +215,7 @@ class Played:
 
 
 _FILES = (
-    *("file", "answers", "found", "hash", "earlier", "hashed", "visited", "there", "changed"),
+    *("file", "answers", "found", "hash", "earlier", "hashed", "checked", "there", "changed"),
     *("failures", "notes", "dated"),
 )
 _KNOWN = """

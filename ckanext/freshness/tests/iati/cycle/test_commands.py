@@ -51,7 +51,7 @@ def test_update_does_a_whole_cycle(own: Site, cli: Any) -> None:
     done = cli.invoke(ckan, ["iati", "update", own.source_id, "--json"])
     assert not done.exit_code, done.output
     told = as_json(done.output)
-    assert (told["visited"], told["downloaded"], told["zips_made_anew"]) == (3, 3, True)
+    assert (told["checked"], told["downloaded"], told["zips_made_anew"]) == (3, 3, True)
     assert [own.bytes_of(one) for one in datasets(own)] == [one.contents() for one in datasets(own)]
 
 
@@ -123,7 +123,7 @@ def test_check_looks_at_files_without_the_registry(own: Site, cli: Any) -> None:
     name = model.Package.get(own.row(first).package_id).name
     done = cli.invoke(ckan, ["freshness", "check", name, "--policy", "iati", "--json"])
     assert not done.exit_code, done.output
-    assert as_json(done.output)["visited"] == 1
+    assert as_json(done.output)["checked"] == 1
     assert not own.server.count("/api")
     assert own.bytes_of(first) == first.contents()
     assert own.bytes_of(second) != second.contents()
@@ -238,7 +238,7 @@ def test_the_database_is_lost(own: Site, cli: Any) -> None:
     *_, told = [line for line in done.output.splitlines() if line and not line.startswith("20")]
     assert done.exit_code == 1 and told.startswith("Error: The database "), done.output
     assert "next run goes on" in told
-    assert own.update().figures["visited"] == 3
+    assert own.update().figures["checked"] == 3
     assert [own.bytes_of(one) for one in datasets(own)] == [one.contents() for one in datasets(own)]
 
 

@@ -41,7 +41,7 @@ def test_the_first_cycle_brings_all(site: Site, app: Any) -> None:
         "total_number_of_datasets": 3,
         "datasets_with_download": 3,
         "datasets_added": 3,
-        "visited": 3,
+        "checked": 3,
         "downloaded": 3,
     }
     for dataset in datasets(site):
@@ -75,7 +75,7 @@ def test_an_unchanged_cycle_asks_each_file_by_head_and_writes_no_zip(site: Site)
     assert done(report) == {
         "total_number_of_datasets": 3,
         "datasets_with_download": 3,
-        "visited": 3,
+        "checked": 3,
     }
     assert not report.published and site.published("iati-data.zip") == before
     assert [site.asked(one) for one in datasets(site)] == [["HEAD"]] * 3
@@ -229,7 +229,7 @@ def test_a_registry_out_of_reach_leaves_nobodys_file_alone(site: Site) -> None:
     datasets(site)[0].edition += 1
     report = site.later(hours=1).update()
     assert report.errors and report.stopped is None
-    assert (report.figures["downloaded"], report.figures["visited"]) == (1, 3)
+    assert (report.figures["downloaded"], report.figures["checked"]) == (1, 3)
 
 
 def test_a_lost_copy_is_fetched_again_whatever_the_validators_say(
