@@ -46,7 +46,7 @@ class Column:
 
     :ivar key: the key of its value in a row, and its name in CSV and JSON
     :ivar title: marked for translation; a column without a title is only in files
-    :ivar kind: how pages show a value, as the macro ``cell`` of ``freshness/table.html`` knows it
+    :ivar kind: how pages show a value, as the macro ``cell`` of ``freshness/rows.html`` knows it
     :ivar sort: the key of the value to sort by, if it is another
     """
 
