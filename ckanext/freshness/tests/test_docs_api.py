@@ -218,6 +218,7 @@ MASKS = (
     (re.compile(r"\b[0-9a-f]{64}\b"), "SHA-256"),
     (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)?"), "MOMENT"),
     (re.compile(r"\b\d{4}-\d\d-\d\d\b"), "DAY"),
+    (re.compile(r"(?<=since )\d{1,2} [A-Z][a-z]{2}( \d{4})?"), "DAY"),
 )
 """What differs from site to site, and from day to day."""
 
