@@ -27,6 +27,7 @@ from ckanext.freshness.aging import frequency
 from ckanext.freshness.aging.status import Status, assess
 from ckanext.freshness.aging.thresholds import HDX_ROWS, Thresholds
 from ckanext.freshness.aging.vocabularies import FILE, term_lists
+from ckanext.freshness.checking import meanings
 from ckanext.freshness.harvesting.rdf import graph_values, mapping_tables
 from ckanext.freshness.harvesting.rdf import parsing as rdf
 from ckanext.freshness.logic import auth, dataset_actions, harvest_actions, report_actions
@@ -365,9 +366,49 @@ def table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]], widths: str) -
     yield ""
 
 
+MEANINGS = {
+    meanings.Meaning.WORKS: "works",
+    meanings.Meaning.FAILED: "failed",
+    meanings.Meaning.CANNOT_TELL: "cannot tell",
+    meanings.Meaning.OURS: "cannot tell (ours)",
+}
+
+
+def answers() -> Iterator[str]:
+    """What statuses, failures and the signs of bot walls say about a link."""
+    yield from heading("Statuses", "-")
+    rows = [
+        (f"{status}", MEANINGS[row.meaning], row.why)
+        for status, row in sorted(meanings.STATUSES.items())
+    ]
+    rows.append(
+        ("503 with ``Retry-After``", "cannot tell", "the server works, and asks for a pause")
+    )
+    rows.append(("any other", "failed", "people do not get the file either"))
+    yield from table(("Status", "The link", "Why"), rows, "20 20 60")
+    yield from heading("No answer", "-")
+    failures = [
+        (f"``{reason.value}``", MEANINGS[row.meaning], row.why)
+        for reason, row in meanings.FAILURES.items()
+    ]
+    yield from table(("Reason", "The link", "Why"), failures, "26 20 54")
+    yield from heading("Bot walls", "-")
+    headers = [
+        (f"``{name}: {value}``", "the header, with any status", "")
+        for name, values in meanings.WALL_HEADERS.items()
+        for value in sorted(values)
+    ]
+    pages = [
+        (wall.name, f"``{wall.sign.pattern.decode()}``", wall.source)
+        for wall in meanings.WALL_PAGES
+    ]
+    yield from table(("Wall", "Sign", "Source"), [*headers, *pages], "20 40 40")
+
+
 PARTS = (
     Part("configuration.rst", "options", options),
     Part("fdp-mapping.rst", "mapping", mapping),
+    Part("checking.rst", "answers", answers),
     Part("checking.rst", "tables", schema),
     Part("reports.rst", "tables of the report", reports),
     Part("api.rst", "actions", actions),

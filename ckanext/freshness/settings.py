@@ -199,7 +199,8 @@ MAX_DELETIONS = 500
 _BROKEN_AFTER = timedelta(days=1)
 _TOTAL_TIMEOUT = {HARVEST: 120.0, CHECK: 3600.0}
 """Seconds for one whole answer. A slow file is not a broken one."""
-_REDIRECTS = {HARVEST: 5, CHECK: 10}
+_REDIRECTS = {HARVEST: 5, CHECK: 20}
+"""Browsers follow twenty."""
 
 
 class OptionError(CkanConfigurationException, ValueError):

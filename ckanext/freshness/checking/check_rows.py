@@ -101,7 +101,8 @@ def sync(
                 "ids": [row.id for row in batch],
                 "packages": [row.package_id for row in batch],
                 "urls": [row.url for row in batch],
-                "hosts": [host_of(row.url) for row in batch],
+                # The URL of an upload is the name of its file.
+                "hosts": ["" if row.is_upload else host_of(row.url) for row in batch],
                 "dates": [row.last_modified for row in batch],
                 "now": values["now"],
             },
@@ -186,6 +187,7 @@ def resources_to_check(
     aging: Aging,
     *,
     why: Mapping[str, SelectionReason] | None = None,
+    verifies_dates: bool = False,
 ) -> Iterator[ResourceToCheck]:
     """Read what the checks of the chosen candidates need, in batches.
 
@@ -194,6 +196,7 @@ def resources_to_check(
     :param rotation: ids of the resources whose files are read even if the server reports no change
     :param now: start of the run, aware
     :param why: why each of them was chosen, by its id
+    :param verifies_dates: see :class:`.decisions.ResourceToCheck`
     """
 
     @cache
@@ -224,10 +227,13 @@ def resources_to_check(
                     tabular=row.tabular,
                     promised=row.promised,
                     found=row.found,
+                    unconfirmed=row.unconfirmed,
+                    dates_lie=row.dates_lie,
                 ),
                 last_change=aware(row.last_change),
                 fresh_after=fresh_after(row.frequency_days),
                 hash_anyway=row.id in rotation,
+                verifies_dates=verifies_dates,
                 # Texts that many resources have are kept once.
                 format=intern(row.format) if row.format else None,
                 mimetype=intern(row.mimetype) if row.mimetype else None,
@@ -282,7 +288,7 @@ _CHECKED = """
 # Compare all rows in one statement: few differ.
 _COMPARE = f"""
 CREATE TEMPORARY TABLE freshness_difference ON COMMIT DROP AS
-SELECT k.id, k.url, c.resource_id AS known_id, coalesce(k.package_id, c.package_id) AS package_id,
+SELECT k.id, k.url, k.url_type, c.resource_id AS known_id, coalesce(k.package_id, c.package_id) AS package_id,
     CASE WHEN k.id IS NULL THEN c.url END AS gone_url, k.last_modified
 FROM ({_CHECKED}{{of_resource}}) k
 FULL JOIN (SELECT resource_id, package_id, url FROM freshness_check{{of_check}}) c ON c.resource_id = k.id
@@ -316,7 +322,8 @@ DELETE FROM freshness_check c USING freshness_difference d
 WHERE d.id IS NULL AND c.resource_id = d.known_id"""
 
 _MISSING = """
-SELECT d.id, d.package_id, d.url, CAST(d.last_modified AS text) AS last_modified
+SELECT d.id, d.package_id, d.url, d.url_type IS NOT DISTINCT FROM 'upload' AS is_upload,
+    CAST(d.last_modified AS text) AS last_modified
 FROM freshness_difference d LEFT JOIN freshness_check c ON c.resource_id = d.id
 WHERE d.id IS NOT NULL AND (c.resource_id IS NULL OR d.known_id IS NOT NULL)"""
 
@@ -368,7 +375,7 @@ _CANDIDATE = {
     "succeeded_at": "c.succeeded_at",
     "failures": "c.failures",
     "failing_since": "c.failing_since",
-    "unconfirmed": "c.unconfirmed",
+    "unconfirmed": "c.unconfirmed IS NOT NULL",
     "is_new": "c.first_seen >= :now",
     "is_touched": _IS_TOUCHED,
     "failed_at": "c.failed_at",
@@ -408,6 +415,7 @@ _TO_CHECK = f"""
 SELECT r.id, r.package_id, r.url, r.format,
     CASE WHEN r.mimetype IS DISTINCT FROM {OURS.format("mimetype")} THEN r.mimetype END AS mimetype,
     c.etag, c.last_modified, c.hash, c.earlier, c.outdated, c.tabular, c.promised, c.found,
+    c.unconfirmed, c.dates_lie,
     c.shape IS NOT NULL AS has_shape,
     c.seen_changes, c.watched_days, d.frequency_days, (
         SELECT max(e.happened_at) FROM freshness_evidence e

@@ -64,7 +64,7 @@ class Unreadable(Exception):
 
 BROKEN = (
     *(zipfile.BadZipFile, zipfile.LargeZipFile, tarfile.TarError, zlib.error),
-    *(EOFError, NotImplementedError, OSError, OverflowError, ValueError),
+    *(EOFError, IndexError, NotImplementedError, OSError, OverflowError, ValueError),
 )
 """Exceptions of the standard library for files that are broken, or made to break it."""
 

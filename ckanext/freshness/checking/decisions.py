@@ -8,12 +8,12 @@ Pure: no network, database or clock. After each step of a check, one of these fu
 2. :func:`after_headers`: the headers have arrived. The check ends, or the body is hashed.
 3. :func:`after_body`: the body has arrived and was compared with the promised format. The check ends, or a
    second download is to confirm a new hash.
-4. :func:`after_confirmation`: the second download is hashed.
+4. :func:`after_confirmation`: the second download is hashed. :func:`without_confirmation`: it failed.
 
 :func:`after_failure` decides if a request has no answer.
 
 **Nothing new is stored before it is confirmed**: neither the new hash nor the new validators. If the
-confirmation fails, the next run finds the same change again.
+confirmation fails, the next run finds the same change again; if it reads the same, that confirms it.
 
 The rules are those of HDX's data freshness process, with two additions: conditional requests, and distrust of
 dates that a server makes for each answer.
@@ -21,7 +21,6 @@ dates that a server makes for each answer.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import datetime, timedelta
 from enum import Enum
 from http import HTTPStatus
@@ -31,6 +30,7 @@ from ..dates import stated_date
 from ..web.errors import FailureReason
 from ..web.exchange import Answer, can_be_sent, parse_http_date
 from .formats import Shape
+from .meanings import Meaning, failure_means, has_wall_header, status_means
 from .selection import SelectionReason
 
 if TYPE_CHECKING:
@@ -39,25 +39,29 @@ if TYPE_CHECKING:
 MADE_ON_THE_FLY = timedelta(minutes=1)
 """A Last-Modified this close to the answer's Date, or to its receipt, was made for the answer."""
 
-WESTERNMOST = 12
-"""The most hours by which local time is behind GMT. Some servers send local time and call it GMT."""
+BEHIND_GMT = frozenset({*range(0, 25, 2), 5, 7, 19})
+"""Half hours by which local time is behind GMT: some servers call local time GMT. The odd ones are those of
+Newfoundland in summer and in winter, and of the Marquesas. Zones before GMT give dates in the future."""
 
-_HOUR = timedelta(hours=1)
+_HALF_HOUR = timedelta(minutes=30)
 
 EARLIER_HASHES = 20
 """Number of earlier hashes stored for a resource, the newest first."""
 
-_CANNOT_TELL = frozenset({202, 401, 403, 407, 429, 451})
-"""202: the file may exist later (RFC 9110, section 15.3.3). The others: people may get the file."""
+_ASK_AGAIN_FOR = frozenset({Meaning.FAILED, Meaning.CANNOT_TELL})
 
-_REFUSES_CONDITIONS = frozenset({400, 406, 409, 412, 416, 422, 428, 431, 500, 501})
-"""Answers of servers that do not understand a conditional request. RFC 9110 (section 13) only has 304 and, for
-conditions that we do not send, 412."""
-
-_HOST_REFUSES = frozenset(
-    {FailureReason.ROBOTS, FailureReason.HOST_DEFERRED, FailureReason.HOST_SILENT}
+PERHAPS_BY_CONDITIONS = frozenset(
+    {
+        FailureReason.CONNECTION_RESET,
+        FailureReason.READ_TIMEOUT,
+        FailureReason.TRUNCATED,
+        FailureReason.MALFORMED,
+    }
 )
-"""Failures of a host that takes no requests from us, or none now: nothing is known of the URL."""
+"""Failures of servers that do not understand a conditional request: it is repeated without conditions."""
+
+_UNREAD = frozenset({FailureReason.TOO_LARGE, FailureReason.UNFINISHED})
+"""Failures to read a file whose headers have arrived."""
 
 _READABLE = frozenset({200, 203})
 """Statuses that come with the file. 204 and 205 have no body; 206 answers a request that we never send."""
@@ -124,6 +128,11 @@ class KnownContent(NamedTuple):
     """The promised format, if the last file was of another kind; None if it fitted."""
     found: str | None = None
     """The kind of that file, in words."""
+    unconfirmed: str | None = None
+    """A new hash that no second download has confirmed."""
+    dates_lie: bool | None = None
+    """Whether the server's Last-Modified moved while the contents stayed. False if it moved with them; None if
+    neither was seen."""
 
 
 class ResourceToCheck(NamedTuple):
@@ -140,6 +149,8 @@ class ResourceToCheck(NamedTuple):
     :ivar is_touched: whether the resource's own date is later than at the previous run
     :ivar why: why the run chose the resource; None if nothing was chosen
     :ivar every_days: the days between two changes that are expected, if these are the reason
+    :ivar verifies_dates: whether the file is read at a newer date if the server's dates were never compared
+        with its contents
     """
 
     resource_id: str
@@ -157,6 +168,7 @@ class ResourceToCheck(NamedTuple):
     is_touched: bool = False
     why: SelectionReason | None = None
     every_days: int | None = None
+    verifies_dates: bool = False
 
 
 class Attempt(NamedTuple):
@@ -171,6 +183,7 @@ class Attempt(NamedTuple):
     :ivar seconds: of the last request, without waiting in our own queues
     :ivar final_url: URL after redirects, without secrets; None if it is the resource's URL
     :ivar modified: the Last-Modified that was believed
+    :ivar outdated_tls: whether the server speaks only outdated TLS
     """
 
     at: datetime
@@ -185,6 +198,7 @@ class Attempt(NamedTuple):
     etag: str | None = None
     last_modified: str | None = None
     modified: datetime | None = None
+    outdated_tls: bool = False
 
 
 class CheckResult(NamedTuple):
@@ -238,6 +252,8 @@ class AnswerHeaders(NamedTuple):
     """The server's time of the answer."""
     wall: bool = False
     """Whether a bot wall answered. Its status can be any."""
+    busy: bool = False
+    """Whether the server names the moment when to ask again."""
     empty: bool = False
     """Content-Length is 0."""
     age: timedelta = timedelta(0)
@@ -277,29 +293,67 @@ def conditions(memory: KnownContent, *, hash_anyway: bool) -> tuple[str | None, 
     return memory.etag, memory.last_modified
 
 
-def refuses_conditions(status: int) -> bool:
-    """Decide whether to repeat a conditional request without its conditions."""
-    return status in _REFUSES_CONDITIONS
+def distrusts(memory: KnownContent, headers: AnswerHeaders, *, is_empty: bool = False) -> bool:
+    """Decide whether to repeat a conditional request without its conditions before its answer counts.
+
+    Servers that do not understand conditions answer with all kinds of errors, and with nothing: RFC 9110
+    (section 13) has only 304 for the conditions that we send. Some say 304 and name the validators of a new
+    file. Who has asked for a pause is not asked again.
+
+    :param is_empty: the body had no bytes
+    """
+    if headers.wall or headers.status == HTTPStatus.TOO_MANY_REQUESTS or headers.busy:
+        return False
+    if headers.status == HTTPStatus.NOT_MODIFIED:
+        return _names_another_file(memory, headers)
+    return headers.empty or is_empty or status_means(headers.status) in _ASK_AGAIN_FOR
+
+
+def _names_another_file(memory: KnownContent, headers: AnswerHeaders) -> bool:
+    """Decide whether a 304 has other validators than those of the file that we know. An ETag says more."""
+    if memory.etag is not None and headers.etag is not None:
+        return headers.etag.removeprefix("W/") != memory.etag.removeprefix("W/")
+    dates = memory.last_modified, headers.last_modified_text
+    return None not in dates and dates[0] != dates[1]
 
 
 def after_failure(
-    memory: KnownContent, reason: FailureReason, *, confirms: bool, modified: datetime | None = None
+    memory: KnownContent,
+    reason: FailureReason,
+    headers: AnswerHeaders | None = None,
+    modified: datetime | None = None,
 ) -> Decision:
-    """Decide what a request without an answer means.
+    """Decide what a request without a whole answer means, unless it was the second download.
 
-    :param confirms: it was the second download
-    :param modified: the newer Last-Modified of the first one
+    :param headers: those that had arrived, if any
+    :param modified: the newer Last-Modified by these headers
     """
-    if confirms:
-        return Decision(NextRequest.END, memory, Outcome.UNCONFIRMED, modified)
-    if reason in _HOST_REFUSES:
+    if reason in _UNREAD and headers is not None and modified is not None:
+        step = _unread(memory, headers, modified)
+        if memory.last_modified is None:
+            # The date counts. But whether the link works is not known before it moves.
+            return step._replace(outcome=Outcome.CANNOT_TELL)
+        if memory.last_modified != headers.last_modified_text:
+            return step
+    if failure_means(reason) is not Meaning.FAILED:
         put_off = reason is FailureReason.HOST_SILENT
         return Decision(NextRequest.END, memory, Outcome.CANNOT_TELL, put_off=put_off)
-    return _error(memory, counts_as_failure=reason.theirs)
+    return _error(memory)
 
 
-def _error(memory: KnownContent, *, counts_as_failure: bool = True) -> Decision:
-    return Decision(NextRequest.END, memory, Outcome.ERROR, counts_as_failure=counts_as_failure)
+def _error(memory: KnownContent) -> Decision:
+    return Decision(NextRequest.END, memory, Outcome.ERROR, counts_as_failure=True)
+
+
+def _unread(memory: KnownContent, headers: AnswerHeaders, modified: datetime) -> Decision:
+    """Let a newer date count for a file that is not read."""
+    unread = memory._replace(
+        etag=headers.etag,
+        last_modified=headers.last_modified_text,
+        outdated=True,
+        unconfirmed=None,
+    )
+    return Decision(NextRequest.END, unread, Outcome.HEADER, modified)
 
 
 def after_headers(
@@ -311,6 +365,7 @@ def after_headers(
     fresh_after: datetime | None,
     hash_anyway: bool,
     now: datetime,
+    verifies_dates: bool = False,
 ) -> Decision:
     """Decide what the headers of an answer mean.
 
@@ -318,26 +373,25 @@ def after_headers(
     :param last_change: the resource's last modification, if it is known
     :param fresh_after: a resource that changed after this moment is fresh now; None if no date makes it fresh
     :param hash_anyway: hash the body even if the headers say that it has not changed
+    :param verifies_dates: hash the body if the server's dates were never compared with contents
     """
     if headers.status == 304 and not conditional:
         return _error(memory)
     if cannot_tell(headers):
         return Decision(NextRequest.END, memory, Outcome.CANNOT_TELL)
     if headers.status == 304:
-        return Decision(NextRequest.END, memory, Outcome.NOT_MODIFIED)
+        return Decision(NextRequest.END, memory._replace(unconfirmed=None), Outcome.NOT_MODIFIED)
     if headers.status not in _READABLE:
         return _error(memory)
-    modified = believed(headers, now)
+    modified = None if memory.dates_lie else believed(headers, now)
     if modified is not None and last_change is not None and modified <= last_change:
         modified = None
     makes_fresh = modified is not None and fresh_after is not None and modified > fresh_after
+    hash_anyway = hash_anyway or (verifies_dates and memory.dates_lie is None)
     # The date of an empty file is the moment when the data were lost.
-    if not makes_fresh or hash_anyway or memory.hash is None or headers.empty:
+    if modified is None or not makes_fresh or hash_anyway or memory.hash is None or headers.empty:
         return Decision(NextRequest.HASH, memory, modified=modified)
-    unread = memory._replace(
-        etag=headers.etag, last_modified=headers.last_modified_text, outdated=True
-    )
-    return Decision(NextRequest.END, unread, Outcome.HEADER, modified)
+    return _unread(memory, headers, modified)
 
 
 def cannot_tell(headers: AnswerHeaders) -> bool:
@@ -345,7 +399,8 @@ def cannot_tell(headers: AnswerHeaders) -> bool:
 
     The server refuses automated clients, or has not finished the file (202).
     """
-    return headers.wall or headers.status in _CANNOT_TELL
+    means = status_means(headers.status, is_busy=headers.busy)
+    return headers.wall or means in (Meaning.CANNOT_TELL, Meaning.OURS)
 
 
 def has_file(headers: AnswerHeaders) -> bool:
@@ -372,8 +427,8 @@ def _is_made_on_the_fly(age: timedelta) -> bool:
 
     :param age: from the date to the answer
     """
-    hours = round(age / _HOUR)
-    return 0 <= hours <= WESTERNMOST and abs(age - hours * _HOUR) <= MADE_ON_THE_FLY
+    halves = round(age / _HALF_HOUR)
+    return halves in BEHIND_GMT and abs(age - halves * _HALF_HOUR) <= MADE_ON_THE_FLY
 
 
 def after_body(
@@ -383,13 +438,17 @@ def after_body(
     *,
     fits: bool,
     digest: str | None,
+    is_wall: bool = False,
 ) -> Decision:
     """Decide what a body means that the headers made us read.
 
     :param step: the decision about the headers
     :param fits: the body may be of the promised format
+    :param is_wall: the body is the page of a bot wall, in place of data
     :param digest: its hash; None if the headers decide and only its beginning was read
     """
+    if is_wall:
+        return Decision(NextRequest.END, memory, Outcome.CANNOT_TELL)
     if not fits:
         return _error(memory)
     if step.next is NextRequest.END:
@@ -403,6 +462,9 @@ def after_hash(
     memory: KnownContent, headers: AnswerHeaders, digest: str, modified: datetime | None
 ) -> Decision:
     """Decide what the hash of a body means, compared with the stored ones."""
+    seen = _seen(memory, headers, digest)
+    if seen.dates_lie:
+        modified = None
     if memory.hash is None or memory.outdated:
         outcome = Outcome.FIRST_HASH
     elif digest == memory.hash:
@@ -413,29 +475,40 @@ def after_hash(
         outcome = Outcome.REPEAT_HASH
     else:
         return Decision(NextRequest.CONFIRM, memory, modified=modified)
-    return Decision(NextRequest.END, _seen(memory, headers, digest), outcome, modified)
+    return Decision(NextRequest.END, seen, outcome, modified)
 
 
 def after_confirmation(
     memory: KnownContent,
     headers: AnswerHeaders,
     first: str,
-    second: str | None,
+    second: str,
     modified: datetime | None,
 ) -> Decision:
     """Decide what the second download means.
 
     :param headers: of the second download, so that the stored validators belong to the stored hash
-    :param second: hash of the second download; None if it failed
     """
-    if second is None:
-        return Decision(NextRequest.END, memory, Outcome.UNCONFIRMED, modified)
+    memory = memory._replace(unconfirmed=None)
     if second == first:
         return Decision(NextRequest.END, _seen(memory, headers, second), Outcome.CHANGED, modified)
     if second == memory.hash:
         # Unchanged after all: several servers behind one name, or a temporary fault.
         return Decision(NextRequest.END, memory, Outcome.SAME_HASH, modified)
     return Decision(NextRequest.END, memory, Outcome.API, modified)
+
+
+def without_confirmation(
+    memory: KnownContent, headers: AnswerHeaders, first: str, modified: datetime | None
+) -> Decision:
+    """Decide what a new hash means if the second download failed: two runs that read it confirm each other.
+
+    :param headers: of the first download
+    """
+    if first == memory.unconfirmed:
+        return Decision(NextRequest.END, _seen(memory, headers, first), Outcome.CHANGED, modified)
+    unconfirmed = memory._replace(unconfirmed=first)
+    return Decision(NextRequest.END, unconfirmed, Outcome.UNCONFIRMED, modified)
 
 
 def agreement(memory: KnownContent, headers: AnswerHeaders, digest: str) -> Agreement | None:
@@ -488,7 +561,19 @@ def _seen(memory: KnownContent, headers: AnswerHeaders, digest: str) -> KnownCon
         tabular=memory.tabular,
         promised=memory.promised,
         found=memory.found,
+        dates_lie=_dates_lie(memory, headers, digest),
     )
+
+
+def _dates_lie(memory: KnownContent, headers: AnswerHeaders, digest: str) -> bool | None:
+    """Return what is known of a server's dates once the hash of a body is certain."""
+    if memory.dates_lie or memory.hash is None or _detector(memory.hash) != _detector(digest):
+        return memory.dates_lie
+    moved = headers.last_modified_text not in (None, memory.last_modified)
+    if digest == memory.hash:
+        # An outdated hash is that of the file before its date moved.
+        return True if memory.outdated or (moved and memory.last_modified) else memory.dates_lie
+    return False if moved and not memory.outdated else memory.dates_lie
 
 
 def _detector(digest: str) -> str:
@@ -499,23 +584,6 @@ def _detector(digest: str) -> str:
 
 _LONGEST_VALIDATOR = 1024
 """Longest validator that is stored; an ETag has some forty characters."""
-
-REQUEST_DENIED = 999
-"""LinkedIn's own status for suspected bots. It is not registered with IANA."""
-
-BOT_WALLS: tuple[tuple[str, frozenset[str]], ...] = (
-    # https://developers.cloudflare.com/cloudflare-challenges/challenge-types/challenge-pages/detect-response/
-    ("cf-mitigated", frozenset({"challenge"})),
-    # 202 and 405:
-    # https://docs.aws.amazon.com/waf/latest/developerguide/waf-captcha-and-challenge-how-it-works.html
-    ("x-amzn-waf-action", frozenset({"challenge", "captcha"})),
-    # https://vercel.com/docs/headers/response-headers
-    ("x-vercel-mitigated", frozenset({"challenge", "deny"})),
-)
-"""Headers and values by which a bot wall says that it answered in place of the site.
-
-Only documented signs are listed. A wall that answers with 401, 403 or 429 needs no row.
-"""
 
 
 def read_headers(answer: Answer) -> AnswerHeaders:
@@ -534,22 +602,10 @@ def read_headers(answer: Answer) -> AnswerHeaders:
         storable_validator(text),
         modified,
         date,
-        is_bot_wall(answer.status, headers),
-        headers.get("Content-Length") == "0",
+        has_wall_header(headers),
+        "Retry-After" in headers,
+        answer.status != 304 and headers.get("Content-Length") == "0",
         age,
-    )
-
-
-def is_bot_wall(status: int, headers: Mapping[str, str]) -> bool:
-    """Decide whether a bot wall answered in place of the site.
-
-    :param headers: a mapping that ignores the case of names
-    """
-    if status == REQUEST_DENIED:
-        return True
-    # Hardly any answer has one of these headers.
-    return any(
-        name in headers and headers[name].strip().lower() in values for name, values in BOT_WALLS
     )
 
 

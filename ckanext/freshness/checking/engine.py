@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from ..web.errors import FailureReason, FetchError
 from ..web.exchange import Answer, RequestAttempts
-from ..web.urls import Target, parse_url
+from ..web.urls import Target, parse_link
 
 if TYPE_CHECKING:
     from ..web.client import Client
@@ -154,7 +154,7 @@ class _Engine(Generic[InputT, ResultT]):
             if check is not None and check.takes(item):
                 continue
             try:
-                target = parse_url(item.url)
+                target = parse_link(item.url)
             except FetchError as error:
                 begin(item, "", None).failed(error, self._sink)
                 continue

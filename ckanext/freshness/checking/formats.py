@@ -3,19 +3,19 @@
 :func:`verdict` has three answers:
 
 - The file fits, or its kind is not certain.
-- **Error**: an error text in place of the data. It is HTML, or a short text (less than :data:`SHORT` bytes)
-  under a format that is no text, or a single line without a separator under CSV although the last good file had
-  more.
+- **Error**: an error text in place of the data. It is a web page under any format but those of pages, or a
+  short text (less than :data:`SHORT` bytes): any under a format that is no text; a stack trace, a database's
+  error or an error object; or a single line without a separator under CSV although the last good file had more.
 - **Mismatch**: data of another kind than promised, such as XLSX under XLS or a zipped CSV. The data count; the
   catalogue is wrong.
 
-Only certain signs count, in the first bytes of the file. Files without such signs, and formats that are not in
-:data:`FITS` ("API", "Web page"), are accepted. The *contents* of a file are never judged:
-``{"error": "..."}`` is legitimate JSON, and fits if JSON is promised.
+Only certain signs count, in the first bytes of the file. Files without such signs are accepted. Under formats
+that are not in :data:`FITS`, only pages and error texts are errors.
 """
 
 from __future__ import annotations
 
+import json
 import re
 import zlib
 from collections.abc import Sequence
@@ -26,10 +26,10 @@ from typing import NamedTuple
 
 from ..aging.messages import N_
 
-FIRST_BYTES = 4096
+FIRST_BYTES = 16 * 1024
 """Bytes from the beginning of a file that decide its kind; fewer if the file is smaller."""
 
-SHORT = FIRST_BYTES
+SHORT = 4096
 """A text of fewer bytes in place of data is an error text. The first bytes hold all of it."""
 
 
@@ -57,6 +57,7 @@ class FileKind(Enum):
     GZIP = N_("a gzip file")
     ARCHIVE = N_("a 7z or RAR archive")
     NOTHING = N_("an empty file")
+    ERROR = N_("an error message")
     UNKNOWN = "something else"
     """Fits every format."""
 
@@ -78,6 +79,7 @@ class FormatMismatch:
 
 
 _PAGES = frozenset({FileKind.HTML, FileKind.XHTML, FileKind.GZIPPED_HTML, FileKind.SHEET})
+_WEB_PAGES = frozenset({FileKind.HTML, FileKind.XHTML})
 _PROSE = frozenset(
     {FileKind.TEXT, FileKind.JSON, FileKind.JSON_LIKE, FileKind.XML, FileKind.MARKUP}
 )
@@ -150,6 +152,41 @@ Parquet and similar formats have first bytes of their own, which are :attr:`File
 types, such as ``application/octet-stream``, promise nothing.
 """
 
+_TAKE_PAGES = frozenset(
+    {
+        # Web pages and applications
+        *("html", "htm", "xhtml", "mhtml", "shtml", "php", "asp", "aspx", "jsp", "cfm", "web"),
+        *("webpage", "website", "webapp", "webapplication", "application", "app", "page", "site"),
+        *("portal", "dashboard", "viewer", "visualization", "visualisation", "interactive", "tool"),
+        *("storymap", "story", "webmap", "map", "link", "url", "hyperlink", "www", "http", "https"),
+        *("blog", "wiki", "forum", "video", "youtube"),
+        # Text that may begin with tags
+        *("md", "markdown"),
+        # Interfaces, many of which have a page
+        *("api", "rest", "restful", "service", "services", "webservice", "webservices", "soap"),
+        *("odata", "sparql", "graphql", "openapi", "swagger", "oai", "wms", "wmts", "wfs", "wcs"),
+        *("csw", "sos", "wps", "tms", "ogcapi", "geoservice", "geoservices", "arcgis", "mapserver"),
+        *("featureserver", "imageserver"),
+    }
+)
+"""Words of formats under which a web page may be what is meant."""
+
+_NAME_NOTHING = frozenset(
+    {
+        *("other", "unknown", "unspecified", "undefined", "none", "na", "null", "various", "misc"),
+        *("miscellaneous", "multiple", "mixed", "any", "data", "dataset", "autre", "sonstiges"),
+        *("andere", "otro", "altro", "octet", "stream", "binary", "bin"),
+    }
+)
+"""Words that name no format."""
+
+_JSON_FORMATS = frozenset({"json", "jsonld", "geojson", "topojson"})
+_PLAIN_TEXTS = frozenset({"txt", "text", "plaintext", "log"})
+"""Formats of texts that may be about errors."""
+
+_REPORTS_EXCEPTIONS = frozenset({"gml", "wfs"})
+"""Formats of features, in place of which a server may send a report of an exception."""
+
 FITS = {name: kinds for names, _, kinds in _FORMATS for name in names}
 """The kinds that fit each format."""
 
@@ -199,6 +236,27 @@ _ROOT_WITH_NAMESPACE = re.compile(r"<[A-Za-z_][^<>]{0,1000}?\sxmlns[:=]")
 _START_TAG = re.compile(r"<([A-Za-z_][\w:.-]*)(?:\s[^<>]{0,1000})?>")
 _JSON_START = re.compile(r'(?:\[\s*)?\{\s*"(?:[^"\\]|\\.){0,1000}"\s*:')
 _JSON_VALUE = re.compile(r"(?:true|false|null|-?[0-9][0-9.eE+-]{0,30})\s*\Z")
+_ERROR_TEXT = re.compile(
+    r"""
+    Traceback\ \(most\ recent\ call\ last\):                  # Python
+    | (?:Exception\ in\ thread\ .{1,200}?\ |Unhandled\ exception.{0,40}?\s)?
+      (?:[A-Za-z_$][\w$]{0,60}[./]){0,12}[A-Z][\w$]{0,80}(?:Exception|Error)
+      (?::\ [^\n]{0,500})?\r?\n\s+at\ \S                        # Java, .NET, Node
+    | panic:\ [^\n]{0,500}\n\s*goroutine\ \d                    # Go
+    | (?:psql:[^\n]{0,200}?)?(?:ERROR|FATAL):\ \ \S              # PostgreSQL
+    | psql:\ (?:error:|could\ not)
+    | (?:ERROR\ at\ line\ \d{1,9}:\s{1,9})?ORA-\d{5}:          # Oracle
+    | SP2-\d{4}:
+    | ERROR\ \d{4}\ \([0-9A-Z]{5}\)                            # MySQL
+    | mysqldump:\ |SQLSTATE\[
+    | Msg\ \d{1,9},\ Level\ \d{1,3},\ State\ \d                # SQL Server
+    | (?:PHP\ )?(?:Fatal|Parse)\ error:\ \ ?\S                # PHP
+    | (?:PHP\ )?(?:Warning|Notice|Deprecated):\ [^\n]{0,1000}\ on\ line\ \d{1,9}\s{0,9}\Z
+    """,
+    re.VERBOSE,
+)
+"""The beginning of an error text of a program or a database."""
+_EXCEPTION_REPORT = re.compile(r"<(?:\w{1,20}:)?(?:Service)?ExceptionReport[\s>]")
 _SEPARATOR = re.compile(r"[,;\t|]")
 _LINE_END = re.compile(r"[\r\n]+")
 
@@ -209,10 +267,17 @@ class PromisedFormat:
 
     :ivar name: as declared, cut to 100 characters; empty if none is declared
     :ivar formats: the formats of :data:`FITS`, each of which is accepted; empty if one of them is unknown
+    :ivar words: all words of the declared formats, known or not
     """
 
     name: str
     formats: tuple[str, ...]
+    words: frozenset[str] = frozenset()
+
+    @property
+    def takes_pages(self) -> bool:
+        """Whether a web page may be what is meant: the format says so, or there is none."""
+        return self.words <= _NAME_NOTHING or not _TAKE_PAGES.isdisjoint(self.words)
 
     @property
     def is_table(self) -> bool:
@@ -235,7 +300,7 @@ def promise(declared_format: str | None, media_type: str | None) -> PromisedForm
     if formats and by_type and by_type not in formats:
         formats.append(by_type)
     is_known = all(name in FITS for name in formats)
-    return PromisedFormat(declared[:100], tuple(formats) if is_known else ())
+    return PromisedFormat(declared[:100], tuple(formats) if is_known else (), frozenset(formats))
 
 
 def verdict(
@@ -251,9 +316,12 @@ def verdict(
     is_short = size < SHORT
     if is_short and _is_empty(first):
         return FormatMismatch(promised.name or "data", FileKind.NOTHING, is_error=True)
+    if is_short and _is_error(first, promised):
+        return FormatMismatch(promised.name, FileKind.ERROR, is_error=True)
     formats = promised.formats
     if not formats:
-        return None
+        is_page = not promised.takes_pages and _may_be_page(first) and kind(first) in _WEB_PAGES
+        return FormatMismatch(promised.name, kind(first), is_error=True) if is_page else None
     found = kind(first)
     if found is FileKind.UNKNOWN:
         return None
@@ -264,6 +332,35 @@ def verdict(
     if None in judged:
         return None
     return FormatMismatch(promised.name, found, is_error=all(judged))
+
+
+def _may_be_page(first: bytes) -> bool:
+    """Return whether a file may begin with a tag, which is quickly seen."""
+    return b"<" in first[:FIRST_BYTES] and not first.startswith(tuple(magic for magic, _ in _MAGIC))
+
+
+def _is_error(first: bytes, promised: PromisedFormat) -> bool:
+    """Return whether a short file is an error text, whatever text may be promised."""
+    words = promised.words
+    text = _text(first).strip(_BEFORE)
+    if text[:1] == "{":
+        return not words.isdisjoint(_JSON_FORMATS) and _is_error_object(text, "geojson" in words)
+    if text[:1] == "<":
+        is_report = not words.isdisjoint(_REPORTS_EXCEPTIONS)
+        return is_report and _EXCEPTION_REPORT.search(text) is not None
+    is_data = words.isdisjoint(_PLAIN_TEXTS) and not promised.takes_pages
+    return is_data and _ERROR_TEXT.match(text) is not None
+
+
+def _is_error_object(text: str, is_geojson: bool) -> bool:
+    """Return whether a JSON object holds nothing but an error, or is no GeoJSON where that is promised."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(found, dict) and (
+        set(found) == {"error"} or (is_geojson and "type" not in found)
+    )
 
 
 def _judge(name: str, found: FileKind, is_short: bool, is_line: bool) -> bool | None:
@@ -407,6 +504,7 @@ def _formats(declared: str) -> list[str]:
     name = declared.lower()
     if "://" in name:
         name = name.rstrip("/#").rpartition("/")[2].rpartition("#")[2]
+    name = name.removeprefix("application/")
     words = re.findall(r"[a-z0-9]+", name)
     whole = "".join(words)
     if whole in FITS:

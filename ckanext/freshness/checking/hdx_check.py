@@ -34,12 +34,15 @@ from .decisions import (
 from .engine import NextStep, check_all
 from .formats import FormatMismatch, Shape, is_tabular, kind_of_text, promise, verdict
 from .hasher import ContentSandbox, FirstBytes, HashedBody, Hasher
+from .meanings import wall_of_page
 
 if TYPE_CHECKING:
     from ..web.client import Client
 
 _USELESS = (Outcome.ERROR, Outcome.CANNOT_TELL, Outcome.UNCONFIRMED)
 """Outcomes whose answer may not be the file: its headers are not counted."""
+
+_MAY_WORK = "the link may still work in a browser"
 
 _Sink = Callable[[CheckResult], None]
 
@@ -91,6 +94,7 @@ class HdxCheck:
         self._first_hash: str | None = None
         """Hash of the first download, once a second one is to confirm it."""
         self._first_at: datetime | None = None
+        self._first_headers: AnswerHeaders | None = None
         self._hasher: Hasher | None = None
         self._beginning: FirstBytes | None = None
 
@@ -133,6 +137,7 @@ class HdxCheck:
                     last_change=resource.last_change,
                     fresh_after=resource.fresh_after,
                     hash_anyway=resource.hash_anyway or resource.keep_copy,
+                    verifies_dates=resource.verifies_dates,
                     now=now,
                 )
                 for resource in self._resources
@@ -162,11 +167,13 @@ class HdxCheck:
         return None
 
     async def answered(self, answer: Answer, sink: _Sink) -> NextStep:
-        if self._conditional and decisions.refuses_conditions(answer.status):
-            self._conditional = False
-            self._request = self._ask()
-            return NextStep.ASK_NOW
         hashed = None if self._hasher is None else await self._hasher.result()
+        if self._conditional and self._headers:
+            body = hashed or self._beginning
+            is_empty = body is not None and not body.size
+            memory = self._resources[0].memory
+            if decisions.distrusts(memory, self._headers, is_empty=is_empty):
+                return self._ask_without_conditions()
         at = self._tools.now()
         judge = self._after_first if self._first_hash is None else self._after_second
         found = [
@@ -187,6 +194,7 @@ class HdxCheck:
         self._resources = [resource for resource, _ in unconfirmed]
         self._steps = [step for _, step in unconfirmed]
         self._first_hash, self._first_at = hashed.hash, at
+        self._first_headers = self._headers
         self._conditional = False
         self._request = self._ask()
         return NextStep.CONFIRM
@@ -214,10 +222,19 @@ class HdxCheck:
         assert body is not None
         mismatch = _mismatch(resource, body, answer)
         is_error = mismatch is not None and mismatch.is_error
+        wall = wall_of_page(body.first) if is_error else None
         digest = hashed.hash if hashed is not None and is_hashed else None
         step = decisions.after_body(
-            resource.memory, headers, step, fits=not is_error, digest=digest
+            resource.memory,
+            headers,
+            step,
+            fits=not is_error,
+            digest=digest,
+            is_wall=wall is not None,
         )
+        if wall is not None:
+            words = f"answered with a page of {wall} that keeps programs out: {_MAY_WORK}"
+            return _Judged(step, words)
         if is_error:
             return _Judged(step, str(mismatch), "format")
         return _Judged(_with_kind(step, resource, body, mismatch), is_hashed=is_hashed)
@@ -233,26 +250,39 @@ class HdxCheck:
             words = f"answered {status_in_words(headers.status)} to the second download"
         elif (mismatch := _mismatch(resource, hashed, answer)) and mismatch.is_error:
             words = f"at the second download {mismatch}"
-        good = hashed if words is None else None
+        if hashed is None or words is not None:
+            return _Judged(self._without_confirmation(resource, step), words)
         step = decisions.after_confirmation(
-            resource.memory, headers, self._first_hash, good and good.hash, step.modified
+            resource.memory, headers, self._first_hash, hashed.hash, step.modified
         )
-        if good is not None:
-            step = _with_kind(step, resource, good, mismatch)
-        return _Judged(step, words, is_hashed=good is not None)
+        return _Judged(_with_kind(step, resource, hashed, mismatch), is_hashed=True)
+
+    def _without_confirmation(self, resource: ResourceToCheck, step: Decision) -> Decision:
+        assert self._first_hash is not None and self._first_headers is not None
+        return decisions.without_confirmation(
+            resource.memory, self._first_headers, self._first_hash, step.modified
+        )
+
+    def _ask_without_conditions(self) -> NextStep:
+        self._conditional = False
+        self._request = self._ask()
+        return NextStep.ASK_NOW
 
     def failed(self, error: FetchError, sink: _Sink) -> NextStep:
         self.close()
+        if self._conditional and error.reason in decisions.PERHAPS_BY_CONDITIONS:
+            return self._ask_without_conditions()
         at = self._tools.now()
         confirms = self._first_hash is not None
+        headers = self._headers
         for number, resource in enumerate(self._resources):
-            step = decisions.after_failure(
-                resource.memory,
-                error.reason,
-                confirms=confirms,
-                modified=self._steps[number].modified if confirms else None,
-            )
+            if confirms:
+                step = self._without_confirmation(resource, self._steps[number])
+            else:
+                modified = self._steps[number].modified if self._steps else None
+                step = decisions.after_failure(resource.memory, error.reason, headers, modified)
             assert step.outcome is not None
+            is_answered = step.modified is not None and not confirms
             attempt = Attempt(
                 at=at,
                 method="GET",
@@ -261,6 +291,9 @@ class HdxCheck:
                 words=error.words,
                 seconds=error.seconds,
                 final_url=self._redirected_to(error.target),
+                status=headers.status if headers and is_answered else None,
+                etag=headers.etag if headers and is_answered else None,
+                last_modified=headers.last_modified_text if headers and is_answered else None,
                 modified=step.modified,
             )
             result = CheckResult(
@@ -270,6 +303,7 @@ class HdxCheck:
                 step.memory,
                 attempt,
                 modified=step.modified,
+                changed_at=self._first_at if step.changed else None,
                 hashed=confirms,
                 counts_as_failure=step.counts_as_failure,
                 put_off=step.put_off,
@@ -297,8 +331,9 @@ class HdxCheck:
         if outcome is Outcome.NOT_MODIFIED:
             # A 304 need not repeat the validators that it confirms.
             etag, last_modified = etag or memory.etag, last_modified or memory.last_modified
-        is_useful = outcome not in _USELESS
         certain = hashed if judged.is_hashed else None
+        # A change that two runs confirm may end with a second download that failed.
+        is_useful = outcome not in _USELESS and not (step.changed and certain is None)
         agreement = hides_changes = staged = None
         if certain is not None and outcome is not Outcome.API:
             agreement = decisions.agreement(memory, headers, certain.hash)
@@ -324,6 +359,7 @@ class HdxCheck:
                 etag=headers.etag,
                 last_modified=headers.last_modified_text,
                 modified=step.modified,
+                outdated_tls=answer.outdated_tls,
             ),
             modified=step.modified,
             changed_at=self._first_at if step.changed else None,

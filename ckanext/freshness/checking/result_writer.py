@@ -35,18 +35,16 @@ class OutcomeEffect:
     :ivar hashed: the file was read and hashed
     :ivar tells: changes of the file can be detected: ``undetermined`` is reset
     :ivar undetermined: why changes cannot be detected from now on
-    :ivar unconfirmed: whether the next run is to check a new hash again; None: as before
     """
 
     found: bool = False
     hashed: bool = False
     tells: bool = False
     undetermined: str | None = None
-    unconfirmed: bool | None = None
 
 
-_SAME = OutcomeEffect(found=True, tells=True, unconfirmed=False)
-_READ = OutcomeEffect(found=True, hashed=True, tells=True, unconfirmed=False)
+_SAME = OutcomeEffect(found=True, tells=True)
+_READ = OutcomeEffect(found=True, hashed=True, tells=True)
 
 EFFECTS = {
     Outcome.NOT_MODIFIED: _SAME,
@@ -55,8 +53,8 @@ EFFECTS = {
     Outcome.FIRST_HASH: _READ,
     Outcome.REPEAT_HASH: _READ,
     Outcome.CHANGED: _READ,
-    Outcome.API: OutcomeEffect(found=True, hashed=True, undetermined="api", unconfirmed=False),
-    Outcome.UNCONFIRMED: OutcomeEffect(found=True, unconfirmed=True),
+    Outcome.API: OutcomeEffect(found=True, hashed=True, undetermined="api"),
+    Outcome.UNCONFIRMED: OutcomeEffect(found=True),
     Outcome.ERROR: OutcomeEffect(),
     Outcome.CANNOT_TELL: OutcomeEffect(undetermined="blocked"),
 }
@@ -66,6 +64,7 @@ _NOT_ASKED = frozenset(
     {
         FailureReason.HOST_DEFERRED.value,
         FailureReason.HOST_SILENT.value,
+        FailureReason.NO_ROUTE.value,
         FailureReason.PROXY.value,
         FailureReason.OUT_OF_SOCKETS.value,
     }
@@ -115,6 +114,8 @@ def _row(result: CheckResult) -> dict[str, Any]:
         "tabular": memory.tabular,
         "promised": memory.promised,
         "found_kind": memory.found,
+        "unconfirmed": memory.unconfirmed,
+        "dates_lie": memory.dates_lie,
         "checked": attempt.reason not in _NOT_ASKED,
         "failed": result.counts_as_failure,
         "changes": data_changes.evidence_of(result) is not None or None,
@@ -132,6 +133,7 @@ def _row(result: CheckResult) -> dict[str, Any]:
         "sent_etag": attempt.etag,
         "sent_modified": attempt.last_modified,
         "modified": utc_text(attempt.modified),
+        "outdated_tls": attempt.outdated_tls or None,
         "hides_changes": result.hides_changes,
         "change_seen": _change_seen(result),
         "why": resource.why and resource.why.label,
@@ -158,11 +160,11 @@ _COLUMNS = """
     resource_id text, url text, etag text, last_modified text, hash text,
     earlier text[], outdated boolean, tabular boolean, promised text, found_kind text,
     checked boolean, failed boolean, changes boolean, outcome text, found boolean,
-    hashed boolean, tells boolean, unconfirmed boolean, undetermined text, at timestamp,
+    hashed boolean, tells boolean, unconfirmed text, dates_lie boolean, undetermined text, at timestamp,
     changed_at timestamp, method text, status integer, reason text, words text, received bigint,
     seconds numeric, shape jsonb, final_url text, sent_etag text, sent_modified text, modified timestamp,
     change_seen boolean, hides_changes boolean,
-    why text, every_days integer"""
+    outdated_tls boolean, why text, every_days integer"""
 
 _LEAST_DAYS, _MOST_DAYS = 1 / 24, 1e5
 """Limits of the days between two checks: a clock may have gone back, or wrong."""
@@ -174,7 +176,7 @@ _ATTEMPT = f"""
             'status', f.status, 'reason', f.reason, 'words', f.words, 'received', f.received,
             'seconds', f.seconds, 'final_url', f.final_url, 'etag', f.sent_etag,
             'last_modified', f.sent_modified, 'modified', {_SECOND.format("modified")},
-            'why', f.why, 'every_days', f.every_days
+            'outdated_tls', f.outdated_tls, 'why', f.why, 'every_days', f.every_days
         ))"""
 
 _NEW_CONTENT = ", ".join(
@@ -197,7 +199,8 @@ UPDATE freshness_check c SET
     tabular = coalesce(f.tabular, c.tabular),
     promised = f.promised,
     found = f.found_kind,
-    unconfirmed = coalesce(f.unconfirmed, c.unconfirmed),
+    unconfirmed = f.unconfirmed,
+    dates_lie = f.dates_lie,
     hashed_at = CASE WHEN f.hashed THEN f.at ELSE c.hashed_at END,
     checked_at = CASE WHEN f.checked THEN :run_start ELSE c.checked_at END,
     tried_at = coalesce(f.at, c.tried_at),

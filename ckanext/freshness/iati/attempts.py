@@ -59,6 +59,7 @@ _REASONS: Mapping[ErrorType, tuple[FailureReason, ...]] = {
         FailureReason.CONNECT_TIMEOUT,
         FailureReason.READ_TIMEOUT,
         FailureReason.TOTAL_TIMEOUT,
+        FailureReason.UNFINISHED,
     ),
     ErrorType.TOO_MANY_REDIRECTS: (FailureReason.REDIRECT_LOOP, FailureReason.TOO_MANY_REDIRECTS),
     ErrorType.CONNECTION_ERROR: (
@@ -67,6 +68,7 @@ _REASONS: Mapping[ErrorType, tuple[FailureReason, ...]] = {
         FailureReason.CONNECTION_REFUSED,
         FailureReason.CONNECTION_RESET,
         FailureReason.UNREACHABLE,
+        FailureReason.NO_ROUTE,
         FailureReason.TRUNCATED,
         FailureReason.PROXY,
         FailureReason.OUT_OF_SOCKETS,
@@ -77,7 +79,12 @@ _TYPES = {reason: error_type for error_type, some in _REASONS.items() for reason
 """Error types by reason; every other reason is ``other_error``."""
 
 OUR_FAULTS = frozenset(
-    {FailureReason.PROXY, FailureReason.OUT_OF_SOCKETS, FailureReason.HOST_DEFERRED}
+    {
+        FailureReason.NO_ROUTE,
+        FailureReason.PROXY,
+        FailureReason.OUT_OF_SOCKETS,
+        FailureReason.HOST_DEFERRED,
+    }
 )
 """Reasons that say nothing about the URL, so they do not count as its failures.
 

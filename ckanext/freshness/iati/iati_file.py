@@ -142,12 +142,23 @@ def problem_of(text: str, *, is_whole: bool) -> str | None:
 # Hashes
 
 
+_MOST_BLANKS = 16
+"""Before and behind the equals sign of an attribute."""
+
+
 @lru_cache
 def _generated(codec: str) -> tuple[bytes, re.Pattern[bytes]]:
-    """Return the opening of attributes ``generated-datetime``, and the pattern of a whole one."""
-    opening, closing = ('generated-datetime="'.encode(codec), '"'.encode(codec))
-    value = rb"(?:(?!%b).{%d}){1,%d}" % (re.escape(closing), len(closing), LONGEST_TIME)
-    return opening, re.compile(re.escape(opening) + value + re.escape(closing), re.DOTALL)
+    """Return the name of attributes ``generated-datetime``, and the pattern of a whole one."""
+    name, equals = ("generated-datetime".encode(codec), re.escape("=".encode(codec)))
+    blank = b"|".join(re.escape(one.encode(codec)) for one in " \t\r\n")
+    blanks = rb"(?:%b){0,%d}" % (blank, _MOST_BLANKS)
+    values = []
+    for quote in "\"'":
+        mark = quote.encode(codec)
+        one = rb"(?:(?!%b).{%d}){1,%d}" % (re.escape(mark), len(mark), LONGEST_TIME)
+        values.append(re.escape(mark) + one + re.escape(mark))
+    whole = re.escape(name) + blanks + equals + blanks + rb"(?:%b)" % b"|".join(values)
+    return name, re.compile(whole, re.DOTALL)
 
 
 class Hashes:
@@ -157,7 +168,8 @@ class Hashes:
     ``generated-datetime="…"``, by the Bulk Data Service's definition:
     ``re.sub(r'generated-datetime="[^"]+"', "", text)``, encoded again. The bytes themselves are searched here,
     so both definitions agree if the file really has the encoding that it states. A value of more than
-    :data:`LONGEST_TIME` characters is no time: it stays.
+    :data:`LONGEST_TIME` characters is no time: it stays. In XML, single quotation marks and blanks around the
+    equals sign mean the same, and so they do here.
 
     :ivar size: bytes read so far
     """
@@ -179,16 +191,16 @@ class Hashes:
             if len(self._held) < 4:
                 return
             self._codec, _ = family_of(self._held[:4])
-        opening, pattern = _generated(self._codec)
+        name, pattern = _generated(self._codec)
         unit, done, at = len('"'.encode(self._codec)), 0, -1
-        while (at := self._held.find(opening, at + 1)) >= 0:
+        while (at := self._held.find(name, at + 1)) >= 0:
             # Halves of two characters may look like the attribute.
             found = pattern.match(self._held, at) if at % unit == 0 else None
             if found is not None:
                 self._without.update(self._held[done:at])
                 done = found.end()
                 at = done - 1
-        longest = (LONGEST_TIME + len('generated-datetime=""')) * unit
+        longest = (LONGEST_TIME + 2 * _MOST_BLANKS + len('generated-datetime=""')) * unit
         end = max(done, (len(self._held) - longest) // unit * unit)
         self._without.update(self._held[done:end])
         self._held = self._held[end:]

@@ -423,7 +423,7 @@ def freshness_resource_history(
         "package_id": resource.package_id,
         "url": display_url(resource.url or ""),
         "broken": known is not None and links.is_broken(known, settings.broken_rule()),
-        "unconfirmed": known is not None and known.unconfirmed,
+        "unconfirmed": known is not None and known.unconfirmed is not None,
         **links.mismatch(known, resource.format, resource.mimetype),
         "failures": known.failures if known is not None else 0,
         **{name: getattr(known, name, None) for name in _TEXTS},

@@ -101,10 +101,15 @@ class ResourceCheck(tk.BaseModel):
     )
     found = Column(UnicodeText, doc="kind of that file; empty if it fitted")
     unconfirmed = Column(
+        UnicodeText,
+        doc="a new hash that could not be confirmed, so that the next run checks again; else empty",
+    )
+    dates_lie = Column(
         Boolean,
-        nullable=False,
-        server_default="false",
-        doc="a new hash could not be confirmed: the next run checks again",
+        doc=(
+            "whether Last-Modified moved while the contents stayed; false: it moved with them; empty: "
+            "neither was seen"
+        ),
     )
     hashed_at = Column(DateTime, doc="when the file was last read and hashed")
     checked_at = Column(
@@ -297,7 +302,7 @@ LAST_CYCLE_CHECK = """
         CAST(i.attempts -> 0 ->> 'datetime' AS timestamptz) AT TIME ZONE 'UTC' AS failed_at,
         i.verified_on_server AS succeeded_at,
         i.content_modified AS changed_at, NULL AS undetermined, i.attempts, '' AS strip,
-        NULL AS promised, NULL AS found
+        NULL AS promised, NULL AS found, CAST(NULL AS boolean) AS dates_lie
     FROM freshness_iati i WHERE i.resource_id = r.id AND i.attempts <> '[]'"""
 """SQL: the last checks of the resource ``r`` by cycles, in columns like those of ``freshness_check``."""
 

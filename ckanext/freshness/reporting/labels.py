@@ -217,16 +217,21 @@ _BY_STATUS = {
     401: N_("The server asks for a login ({answer})."),
     403: N_("The server blocks automated checks ({answer}). The link may still work in a browser."),
     404: N_("The file is gone ({answer})."),
-    407: N_("The server asks for a login ({answer})."),
+    407: N_("A proxy asks for a login ({answer})."),
     410: N_("The file was removed for good ({answer})."),
     429: N_("The server limits the number of requests ({answer}). The link may work in a browser."),
     451: N_("The server withholds the file for legal reasons ({answer})."),
+    498: N_("The server asks for a login ({answer})."),
+    499: N_("The server asks for a login ({answer})."),
+    511: N_("The network of this portal asks for a login ({answer})."),
 }
 """Sentences by status; ``answer`` is the status with its standard phrase."""
 
 _SERVER_ERROR = N_("The server reports an error ({answer}).")
 _OTHER_STATUS = N_("The server does not return the file ({answer}).")
 _UNKNOWN = N_("The file could not be read.")
+
+_BUSY = N_("The server asked us to wait. We check it again later.")
 
 REASONS = {
     FailureReason.INVALID_URL.value: N_("This is not a valid web address."),
@@ -238,7 +243,7 @@ REASONS = {
     ),
     FailureReason.HOST_NOT_ALLOWED.value: N_("This portal may not contact this server."),
     FailureReason.ROBOTS.value: BLOCKED,
-    FailureReason.HOST_DEFERRED.value: N_("The server asked us to wait. We check it again later."),
+    FailureReason.HOST_DEFERRED.value: _BUSY,
     FailureReason.HOST_SILENT.value: N_(
         "The server answers no requests at the moment. We check it again later."
     ),
@@ -249,6 +254,7 @@ REASONS = {
     FailureReason.CONNECTION_REFUSED.value: N_("The server refused the connection."),
     FailureReason.CONNECTION_RESET.value: N_("The server broke off the connection."),
     FailureReason.UNREACHABLE.value: N_("The server cannot be reached."),
+    FailureReason.NO_ROUTE.value: N_("This portal's connection failed. We check the link again."),
     FailureReason.PROXY.value: N_("This portal's connection failed. We check the link again."),
     FailureReason.OUT_OF_SOCKETS.value: N_(
         "This portal had too many open connections. We check the link again."
@@ -258,11 +264,15 @@ REASONS = {
     FailureReason.TLS_WRONG_NAME.value: N_(
         "The server's security certificate belongs to another address."
     ),
-    FailureReason.TLS_UNTRUSTED.value: N_("The server's security certificate is not trusted."),
+    FailureReason.TLS_UNTRUSTED.value: N_(
+        "The server does not send the certificate between its own and a trusted one. Browsers may know it, "
+        "so the link may work there."
+    ),
     FailureReason.TLS_FAILED.value: N_("A secure connection to the server failed."),
     FailureReason.CONNECT_TIMEOUT.value: N_("The server took too long to answer."),
     FailureReason.READ_TIMEOUT.value: N_("The server took too long to answer."),
-    FailureReason.TOTAL_TIMEOUT.value: N_("The download took too long."),
+    FailureReason.TOTAL_TIMEOUT.value: N_("The server took too long to answer."),
+    FailureReason.UNFINISHED.value: N_("The download takes too long for a check."),
     FailureReason.REDIRECT_LOOP.value: N_("The link redirects in a circle."),
     FailureReason.TOO_MANY_REDIRECTS.value: N_("The link redirects too often."),
     FailureReason.TRUNCATED.value: N_("The download ended before the file was complete."),
@@ -297,7 +307,7 @@ def problem(status: int | None, reason: str | None, *, blocked: bool) -> tuple[s
     if status in _BY_STATUS:
         return _BY_STATUS[status], answer
     if blocked:
-        return BLOCKED, answer
+        return (_BUSY if status == 503 else BLOCKED), answer
     return (_SERVER_ERROR if status >= 500 else _OTHER_STATUS), answer
 
 

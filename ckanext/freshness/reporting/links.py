@@ -117,7 +117,12 @@ def _link(row: Any, checks: settings.Checks, never: str | None) -> dict[str, Any
         "url": display_url(row.url or ""),
         "format": row.format or "",
         "state": state,
-        "explanation": explanation(state, attempts, failures, row.failing_since, never),
+        "explanation": " ".join(
+            (
+                explanation(state, attempts, failures, row.failing_since, never),
+                *(_notes(newest, row) if state == "works" else ()),
+            )
+        ),
         "tried_at": utc_text(row.tried_at),
         **{key: newest.get(key) for key in ("outcome", "status", "words", "final_url")},
         "why": _why(newest),
@@ -172,9 +177,13 @@ def state_of(outcome: str | None, failures: int, *, is_broken: bool, never: str 
         return "failing"
     if never:
         return "excluded"
-    if outcome == Outcome.CANNOT_TELL.value:
-        return "unchecked"
-    return "waiting" if outcome is None else "works"
+    if outcome is None:
+        return "waiting"
+    # An error that does not count is one of ours.
+    return "unchecked" if outcome in _UNCHECKED else "works"
+
+
+_UNCHECKED = frozenset({Outcome.CANNOT_TELL.value, Outcome.ERROR.value})
 
 
 def _never_checked(row: Any, rules: SelectionRules) -> str | None:
@@ -186,7 +195,7 @@ def _never_checked(row: Any, rules: SelectionRules) -> str | None:
 
 
 _CHECK = """SELECT false, k.tried_at, k.failures, k.failing_since, k.failed_at, k.succeeded_at,
-        k.changed_at, k.undetermined, k.attempts, k.strip, k.promised, k.found
+        k.changed_at, k.undetermined, k.attempts, k.strip, k.promised, k.found, k.dates_lie
     FROM freshness_check k WHERE k.package_id = r.package_id AND k.url = r.url"""
 
 # CKAN gives a resource that was written without its id a new one. Its URL is the same. Looking for its own row
@@ -275,6 +284,18 @@ def explanation(
     if state == "unchecked":
         return labels.link_problem(attempts[0])
     return label("outcome", attempts[0]["outcome"])
+
+
+def _notes(check: Mapping[str, Any], row: Any) -> Iterator[str]:
+    """Yield what else people should know of a link that works."""
+    if check.get("outdated_tls"):
+        yield str(tk._("The server speaks only outdated encryption."))
+    if row.dates_lie:
+        yield str(
+            tk._(
+                "The server gives the file new dates without a change, so that its contents count."
+            )
+        )
 
 
 def last_failure(attempts: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:

@@ -294,11 +294,13 @@ class Choice:
 
     :ivar rotation: ids of the resources whose files are read even if the server reports no change
     :ivar why: why each resource was chosen, by its id
+    :ivar verifies_dates: whether files are read to compare them with their servers' dates
     """
 
     chosen: Sequence[Chosen]
     rotation: frozenset[str]
     why: Mapping[str, SelectionReason]
+    verifies_dates: bool = False
 
     def parts(self, number: int) -> list[Choice]:
         """Divide it. All resources of a host are in one part."""
@@ -310,6 +312,7 @@ class Choice:
                 part,
                 self.rotation.intersection(one.resource_id for one in part),
                 {one.resource_id: self.why[one.resource_id] for one in part},
+                self.verifies_dates,
             )
             for part in parts
         ]
@@ -323,7 +326,13 @@ def choose(run: RunContext, counts: RunCounts) -> Choice:
     why = selection.why()
     counts.longest_days = selection.longest_days
     counts.reasons.update(reason.value for reason in why.values())
-    return Choice(selection.chosen(), selection.rotation(), why)
+    # HDX believes each date.
+    verifies_dates = _policy(run.scope, checks) == LEARNED
+    return Choice(selection.chosen(), selection.rotation(), why, verifies_dates)
+
+
+def _policy(scope: CheckScope, checks: settings.Checks) -> str:
+    return scope.policy or checks.selection
 
 
 def _selection(scope: CheckScope, now: datetime, checks: settings.Checks) -> AnySelection:
@@ -332,7 +341,7 @@ def _selection(scope: CheckScope, now: datetime, checks: settings.Checks) -> Any
     if not scope.is_whole:
         return Selection(utc(now), rules, 0)
     rotation = rotation_budget(check_rows.total(), rules)
-    if (scope.policy or checks.selection) != LEARNED:
+    if _policy(scope, checks) != LEARNED:
         return Selection(utc(now), rules, rotation)
     budget = checks.per_run
     if not budget:
@@ -373,7 +382,12 @@ def _check(
     """
     counts = result.counts
     chosen = check_rows.resources_to_check(
-        choice.chosen, choice.rotation, run.now, settings.aging(), why=choice.why
+        choice.chosen,
+        choice.rotation,
+        run.now,
+        settings.aging(),
+        why=choice.why,
+        verifies_dates=choice.verifies_dates,
     )
     resources = copies.marked(list(chosen))
     progress((0, 0, len(resources)))

@@ -14,10 +14,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import ssl
 from dataclasses import replace
 from datetime import datetime, timezone
-from pathlib import Path
 from time import monotonic
 from types import TracebackType
 
@@ -25,10 +23,10 @@ from protego import Protego
 from yarl import URL
 
 from .address_guard import InsideAddress
-from .connections import Connections, NameFault, Names, fault_of
+from .connections import Ask, Connections, Names
+from .encodings import ACCEPTED
 from .errors import FailureReason, Fault, FetchError
 from .exchange import (
-    ENCODINGS,
     Answer,
     Choose,
     ClientSettings,
@@ -42,10 +40,12 @@ from .exchange import (
     pause_after,
     take_body,
 )
+from .faults import NameFault, fault_of
 from .hosts import MAX_ROBOTS_BYTES, Host, Hosts, crawl_delay, robots_url, rules_of
 from .urls import Target, display_url, host_name
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_SECOND_LOOKS = frozenset({FailureReason.MALFORMED, FailureReason.TLS_FAILED})
 _FOR_GOOD = frozenset({501, 505})
 """Server errors that a retry would not change."""
 
@@ -80,15 +80,14 @@ class Client:
 
     async def __aenter__(self) -> Client:
         settings = self.settings
-        verify: ssl.SSLContext | bool = True
-        if settings.ca_bundle is not None:
-            verify = await asyncio.to_thread(_trusting, settings.ca_bundle)
         headers = {
             "Accept": "*/*",
-            "Accept-Encoding": ENCODINGS,
+            "Accept-Encoding": ACCEPTED,
             "User-Agent": settings.user_agent,
         }
-        self._connections = Connections(self._names, settings.guard, headers, verify, self._proxy)
+        self._connections = Connections(
+            self._names, settings.guard, headers, self._proxy, settings.ca_bundle
+        )
         return self
 
     async def __aexit__(
@@ -178,11 +177,7 @@ class Client:
                 await self._obey_robots(pending, target, host)
             async with host, self._places:
                 host.refuse()
-                began = monotonic()
-                try:
-                    found = await self._ask(pending, target, host)
-                finally:
-                    pending.seconds += monotonic() - began
+                found = await self._ask(pending, target, host)
         except Fault as fault:
             host.ended(fault.silence, is_last=pending.attempts >= pending.limits.attempts)
             raise
@@ -236,37 +231,63 @@ class Client:
     async def _ask(
         self, pending: RequestAttempts, target: Target, host: Host
     ) -> Answer | Target | float:
+        """Send one request, and have a second look if its answer is malformed or TLS fails."""
         assert self._connections is not None, "the client is used outside of its async with"
+        try:
+            return await self._exchange(pending, target, host, self._connections.ask)
+        except Fault as fault:
+            # A proxy reads answers itself before it passes them on.
+            if self._proxy is not None or fault.reason not in _SECOND_LOOKS:
+                raise
+            pending.outdated_tls |= fault.reason is FailureReason.TLS_FAILED
+            try:
+                return await self._exchange(pending, target, host, self._connections.look_again)
+            except Fault as second:
+                # If nobody can read the answer, the first look says why. With TLS, the second came further.
+                raise second if fault.reason is FailureReason.TLS_FAILED else fault from None
+
+    async def _exchange(
+        self, pending: RequestAttempts, target: Target, host: Host, ask: Ask
+    ) -> Answer | Target | float:
         host.requests += 1
         insecure = target.scheme == "https" and target.host.rstrip(".") in self._insecure
         pending.insecure = pending.insecure or insecure
         limits = pending.limits
-        response = await self._connections.ask(
-            pending.request.method,
-            target,
-            pending.headers(target),
-            limits,
-            verify=not insecure,
-            total=limits.total - pending.seconds,
-        )
+        response: Exchange | None = None
+        began = monotonic()
         try:
-            status = response.status
-            if status < 200:
-                raise Fault(FailureReason.MALFORMED, f"answered {status}, which ends nothing")
-            if status in _REDIRECTS and (location := response.headers.get("Location")):
-                await response.skip()
-                return pending.redirected(target, location)
-            if status >= 400 and (pause := self._again(pending, host, response)) is not None:
-                await response.skip()
-                return pause
-            answer = pending.answer(target, response)
-            await take_body(pending, answer, response)
-            return answer
+            response = await ask(
+                pending.request.method,
+                target,
+                pending.headers(target),
+                limits,
+                verify=not insecure,
+                total=limits.total - pending.seconds,
+            )
+            return await self._judge(pending, target, host, response)
         except Fault as fault:
-            fault.answered = True
+            fault.answered = response is not None
             raise
         finally:
-            response.end()
+            pending.seconds += monotonic() - began
+            if response is not None:
+                response.end()
+
+    async def _judge(
+        self, pending: RequestAttempts, target: Target, host: Host, response: Exchange
+    ) -> Answer | Target | float:
+        status = response.status
+        if status < 200:
+            raise Fault(FailureReason.MALFORMED, f"answered {status}, which ends nothing")
+        if status in _REDIRECTS and (location := response.headers.get("Location")):
+            await response.skip()
+            return pending.redirected(target, location, response.headers.getall("Set-Cookie", ()))
+        if status >= 400 and (pause := self._again(pending, host, response)) is not None:
+            await response.skip()
+            return pause
+        answer = pending.answer(target, response)
+        await take_body(pending, answer, response)
+        return answer
 
     def _again(self, pending: RequestAttempts, host: Host, response: Exchange) -> float | None:
         """Return the seconds until the next attempt; None if this status is final or no attempt is left.
@@ -285,18 +306,6 @@ class Client:
         if wait is not None or status == 429:
             host.defer(backoff(pending) if wait is None else wait)
         return pause_after(pending, wait)
-
-
-def _trusting(bundle: Path) -> ssl.SSLContext:
-    context = ssl.create_default_context()
-    try:
-        context.load_verify_locations(cafile=bundle)
-    except OSError as error:  # ssl.SSLError is one
-        raise ValueError(
-            f"the CA bundle {bundle} cannot be read ({error.strerror or error}): it must be a file"
-            " of PEM certificates"
-        ) from error
-    return context
 
 
 def _proxy_url(proxy: str | None) -> URL | None:

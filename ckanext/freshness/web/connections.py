@@ -1,5 +1,4 @@
-"""Names, connections, single exchanges of request and response, and what their errors mean: all that aiohttp
-does.
+"""Names, connections, and single exchanges of request and response: all that aiohttp does.
 
 aiodns reads ``/etc/hosts`` and asks the name servers of ``/etc/resolv.conf``. It uses neither a thread nor a
 socket for each name, so thousands of names with silent servers do not delay the others.
@@ -9,36 +8,29 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import errno
 import socket
 import ssl
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from math import inf
+from pathlib import Path
 from time import monotonic
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import aiohttp
 from aiodns.error import ARES_EBADNAME, ARES_ENODATA, ARES_ENOTFOUND, DNSError
-from aiohttp import http_exceptions
 from aiohttp.abc import AbstractResolver, ResolveResult
 from yarl import URL
 
-from .address_guard import Guard, InsideAddress
+from . import second_look
+from .address_guard import Guard
 from .errors import FailureReason, Fault
 from .exchange import Exchange, Limits
+from .faults import MAX_HEADER_BYTES, NETWORK_FAULTS, TRUNCATED, NameFault, fault_of
 from .urls import Target
 
 # Names
-
-
-class NameFault(OSError):
-    """A name without an address. An OSError, because aiohttp wraps no other exceptions of a resolver."""
-
-    def __init__(self, reason: FailureReason, host: str, words: str) -> None:
-        super().__init__(None, f"{host}: {words}")
-        self.reason = reason
-        self.words = words
 
 
 _DOES_NOT_EXIST = frozenset({ARES_ENOTFOUND, ARES_ENODATA, ARES_EBADNAME})
@@ -179,12 +171,25 @@ class GuardedResolver(AbstractResolver):
 
 # Exchanges
 
+
+class Ask(Protocol):
+    """Sends a request, and returns the response with its headers."""
+
+    async def __call__(
+        self,
+        method: str,
+        target: Target,
+        headers: Mapping[str, str],
+        limits: Limits,
+        *,
+        verify: bool,
+        total: float,
+    ) -> Exchange: ...
+
+
 _DRAINED = 16 * 1024
 """Unwanted bodies up to this size are read to the end, so that the connection can be kept."""
 _DRAIN_SECONDS = 0.2
-
-MAX_HEADER_BYTES = 32 * 1024
-"""The longest line of an answer's headers."""
 
 
 class _Watch(asyncio.Protocol):
@@ -264,7 +269,7 @@ class _HttpExchange:
         if not piece and self._watch is not None and self._watch.error is not None:
             headers = self.headers
             if "Content-Length" not in headers and "Transfer-Encoding" not in headers:
-                raise Fault(FailureReason.TRUNCATED, _TRUNCATED)
+                raise Fault(FailureReason.TRUNCATED, TRUNCATED)
         return piece
 
     async def skip(self) -> None:
@@ -302,6 +307,7 @@ class Connections:
 
     :param headers: headers of every request that does not set them itself
     :param proxy: the proxy of all connections
+    :param ca_bundle: a file of certificate authorities that are trusted besides the system's
     """
 
     def __init__(
@@ -309,12 +315,16 @@ class Connections:
         names: Names,
         guard: Guard,
         headers: Mapping[str, str],
-        verify: Any,
         proxy: URL | None,
+        ca_bundle: Path | None,
     ) -> None:
+        self._names = names
+        self._guard = guard
+        self._headers = headers
+        self._ca_bundle = ca_bundle
         self._session = aiohttp.ClientSession(
             connector=_Connector(
-                ssl=verify,
+                ssl=trusting(ca_bundle) if ca_bundle is not None else True,
                 resolver=GuardedResolver(names, guard),
                 use_dns_cache=False,
                 # Behind a proxy, all connections go to the proxy, which is an internal address.
@@ -364,135 +374,77 @@ class Connections:
             raise fault_of(error, limits) from error
         return _HttpExchange(response, limits)
 
+    async def look_again(
+        self,
+        method: str,
+        target: Target,
+        headers: Mapping[str, str],
+        limits: Limits,
+        *,
+        verify: bool,
+        total: float,
+    ) -> Exchange:
+        """Send a request over a connection of its own, and read the response as browsers do.
+
+        Use it after :meth:`ask` had a malformed answer or no TLS connection, and not behind a proxy, which
+        reads answers itself.
+
+        :param total: seconds until the last byte must have been read
+        :raises Fault: there is no response
+        """
+        try:
+            return await second_look.ask(
+                method,
+                target,
+                {**self._headers, **headers},
+                limits,
+                addresses=(
+                    [target.host] if target.is_address else await self._names.addresses(target.host)
+                ),
+                guard=self._guard,
+                tls=_outdated_tls(self._ca_bundle, verify) if target.scheme == "https" else None,
+                total=total,
+            )
+        except NETWORK_FAULTS as error:
+            raise fault_of(error, limits) from error
+
     async def close(self) -> None:
         """Close all connections."""
         await self._session.close()
 
 
-# What errors mean
+def trusting(bundle: Path | None) -> ssl.SSLContext:
+    """Return a context that trusts the authorities of a file besides the system's.
 
-NETWORK_FAULTS = (
-    aiohttp.ClientError,
-    http_exceptions.HttpProcessingError,
-    asyncio.TimeoutError,
-    OSError,
-)
-"""The exceptions that :func:`fault_of` explains. All others are bugs of ours and are not caught."""
-
-_BROKE_OFF = "broke the connection off"
-_TRUNCATED = "ended before the body was complete"
-
-_NO_WAY = "cannot be reached: there is no way to its"
-_TOO_MANY = "was not requested: this {} has too many open files"
-_ERRNO: dict[int | None, tuple[FailureReason, str]] = {
-    errno.ECONNREFUSED: (FailureReason.CONNECTION_REFUSED, "refused the connection"),
-    errno.ECONNRESET: (FailureReason.CONNECTION_RESET, _BROKE_OFF),
-    errno.ECONNABORTED: (FailureReason.CONNECTION_RESET, _BROKE_OFF),
-    errno.EPIPE: (FailureReason.CONNECTION_RESET, _BROKE_OFF),
-    errno.ETIMEDOUT: (FailureReason.CONNECT_TIMEOUT, "did not accept a connection in time"),
-    errno.ENETUNREACH: (FailureReason.UNREACHABLE, f"{_NO_WAY} network"),
-    errno.EHOSTUNREACH: (FailureReason.UNREACHABLE, f"{_NO_WAY} host"),
-    errno.EADDRNOTAVAIL: (
-        FailureReason.UNREACHABLE,
-        "cannot be reached from this machine's addresses",
-    ),
-    errno.EMFILE: (FailureReason.OUT_OF_SOCKETS, _TOO_MANY.format("process")),
-    errno.ENFILE: (FailureReason.OUT_OF_SOCKETS, _TOO_MANY.format("machine")),
-}
-
-# The codes of OpenSSL's X509_verify_cert_error_string.
-_CERTIFICATE: dict[int, tuple[FailureReason, str]] = {
-    9: (FailureReason.TLS_EXPIRED, "has a TLS certificate that is not valid yet"),
-    10: (FailureReason.TLS_EXPIRED, "has a TLS certificate that has expired"),
-    18: (FailureReason.TLS_SELF_SIGNED, "has a self-signed TLS certificate"),
-    62: (FailureReason.TLS_WRONG_NAME, "has a TLS certificate for another host name"),
-    64: (FailureReason.TLS_WRONG_NAME, "has a TLS certificate for another address"),
-}
-
-
-def fault_of(error: BaseException, limits: Limits, *, answered: bool = False) -> Fault:
-    """Return the fault for an exception of :data:`NETWORK_FAULTS`.
-
-    :param answered: whether status and headers had arrived
+    :raises ValueError: the file cannot be read
     """
-    reasons = FailureReason
-    # Narrower classes come first.
-    if isinstance(error, aiohttp.ConnectionTimeoutError):
-        words = f"did not accept a connection within {limits.connect:g} s (connect timeout)"
-        return Fault(reasons.CONNECT_TIMEOUT, words)
-    if isinstance(error, aiohttp.SocketTimeoutError):
-        did = "sent nothing more for" if answered else "did not answer within"
-        return Fault(reasons.READ_TIMEOUT, f"{did} {limits.read:g} s (read timeout)")
-    if isinstance(error, (aiohttp.ClientProxyConnectionError, aiohttp.ClientHttpProxyError)):
-        status = getattr(error, "status", None)
-        what = f"it answered {status}" if status else "it cannot be reached"
-        return Fault(reasons.PROXY, f"could not be asked through the proxy: {what}")
-    if isinstance(error, aiohttp.ClientConnectorCertificateError):
-        return _certificate(error.certificate_error)
-    if isinstance(error, (aiohttp.ClientConnectorSSLError, ssl.SSLError)):
-        problem = getattr(error, "os_error", error)
-        why = str(getattr(problem, "reason", None) or _brief(problem)).replace("_", " ").lower()
-        return Fault(reasons.TLS_FAILED, f"could not be spoken to over TLS: {why}")
-    if isinstance(error, aiohttp.ClientPayloadError):
-        return _payload(error.__cause__)
-    if isinstance(error, aiohttp.ServerDisconnectedError):
-        words = _BROKE_OFF if answered else "closed the connection without an answer"
-        return Fault(reasons.CONNECTION_RESET, words)
-    if isinstance(error, (http_exceptions.HttpProcessingError, aiohttp.ClientResponseError)):
-        words = f"did not answer in HTTP: {_brief(error)}"
-        if _has_cause(error, http_exceptions.LineTooLong):
-            words = f"sent headers longer than {MAX_HEADER_BYTES} bytes"
-        return Fault(reasons.MALFORMED, words)
-    # Since Python 3.11 asyncio's TimeoutError is also the system's ETIMEDOUT.
-    if isinstance(error, asyncio.TimeoutError) and not getattr(error, "errno", None):
-        words = f"was not finished within {limits.total:g} s (total timeout)"
-        return Fault(reasons.TOTAL_TIMEOUT, words)
-    if isinstance(error, OSError):
-        return _os_error(error)
-    if answered:
-        return Fault(reasons.MALFORMED, "sent a malformed body")
-    return Fault(reasons.MALFORMED, f"gave no usable answer: {_brief(error)}")
+    context = ssl.create_default_context()
+    try:
+        if bundle is not None:
+            context.load_verify_locations(cafile=bundle)
+    except OSError as error:  # ssl.SSLError is one
+        raise ValueError(
+            f"the CA bundle {bundle} cannot be read ({error.strerror or error}): it must be a file"
+            " of PEM certificates"
+        ) from error
+    return context
 
 
-def _certificate(problem: Exception) -> Fault:
-    why = _brief(problem)
-    if isinstance(problem, ssl.SSLCertVerificationError):
-        if problem.verify_code in _CERTIFICATE:
-            return Fault(*_CERTIFICATE[problem.verify_code])
-        why = problem.verify_message
-    return Fault(FailureReason.TLS_UNTRUSTED, f"has a TLS certificate that is not trusted: {why}")
+_LEGACY_RENEGOTIATION = getattr(ssl, "OP_LEGACY_SERVER_CONNECT", 0x4)
+"""Python has a name for this option of OpenSSL since 3.12."""
 
 
-def _payload(cause: BaseException | None) -> Fault:
-    is_malformed = isinstance(cause, http_exceptions.TransferEncodingError)
-    if is_malformed and "Not enough" not in str(cause):
-        return Fault(FailureReason.MALFORMED, f"sent a malformed body: {_brief(cause)}")
-    return Fault(FailureReason.TRUNCATED, _TRUNCATED)
+@lru_cache(maxsize=8)
+def _outdated_tls(bundle: Path | None, verify: bool) -> ssl.SSLContext:
+    """Return a context that also speaks to servers whose TLS is outdated, as browsers do.
 
-
-def _os_error(error: OSError) -> Fault:
-    cause = getattr(error, "os_error", error)
-    if isinstance(cause, InsideAddress):
-        words = (
-            f"was not requested: {cause.strerror}, inside of a network, "
-            "and not in ckanext.freshness.allowed_networks"
-        )
-        return Fault(FailureReason.INSIDE_ADDRESS, words)
-    if isinstance(cause, NameFault):
-        return Fault(cause.reason, cause.words)
-    if known := _ERRNO.get(cause.errno):
-        return Fault(*known)
-    return Fault(FailureReason.CONNECTION_RESET, f"could not be connected to: {_brief(cause)}")
-
-
-def _has_cause(error: BaseException | None, kind: type[BaseException]) -> bool:
-    while error is not None and not isinstance(error, kind):
-        error = error.__cause__
-    return error is not None
-
-
-def _brief(error: BaseException | None) -> str:
-    """Return the first line of an exception's message in ASCII, or its class name."""
-    text = str(getattr(error, "message", "") or getattr(error, "strerror", "") or error)
-    line = text.strip().partition("\n")[0][:120].rstrip(" :")
-    return line.encode("ascii", "backslashreplace").decode() or type(error).__name__
+    They know no secure renegotiation (RFC 5746), or only ciphers and keys below OpenSSL's usual level of
+    security. Certificates are verified as always.
+    """
+    context = trusting(bundle)
+    context.set_ciphers("DEFAULT@SECLEVEL=1")
+    context.options |= _LEGACY_RENEGOTIATION
+    if not verify:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    return context

@@ -28,6 +28,7 @@ class FailureReason(Enum):
     CONNECTION_REFUSED = "connection refused"
     CONNECTION_RESET = "connection reset"
     UNREACHABLE = "unreachable"
+    NO_ROUTE = "no route"
     PROXY = "proxy"
     OUT_OF_SOCKETS = "out of sockets"
 
@@ -40,6 +41,8 @@ class FailureReason(Enum):
     CONNECT_TIMEOUT = "connect timeout"
     READ_TIMEOUT = "read timeout"
     TOTAL_TIMEOUT = "total timeout"
+    UNFINISHED = "unfinished"
+    """The time was over while the body still arrived: a slow file is no broken one."""
 
     # The answer
     REDIRECT_LOOP = "redirect loop"
@@ -90,6 +93,7 @@ _TRAITS = {
     FailureReason.CONNECTION_REFUSED: _Trait.RETRIABLE | _Trait.SILENCE,
     FailureReason.CONNECTION_RESET: _Trait.RETRIABLE | _Trait.SILENCE,
     FailureReason.UNREACHABLE: _Trait.RETRIABLE | _Trait.SILENCE,
+    FailureReason.NO_ROUTE: _Trait.RETRIABLE | _Trait.OURS,
     FailureReason.PROXY: _Trait.RETRIABLE | _Trait.OURS,
     FailureReason.OUT_OF_SOCKETS: _Trait.RETRIABLE | _Trait.OURS,
     FailureReason.TLS_EXPIRED: _Trait.SILENCE,
@@ -100,6 +104,7 @@ _TRAITS = {
     FailureReason.CONNECT_TIMEOUT: _Trait.RETRIABLE | _Trait.SILENCE,
     FailureReason.READ_TIMEOUT: _Trait.RETRIABLE | _Trait.SILENCE,
     FailureReason.TOTAL_TIMEOUT: _Trait.SILENCE,
+    FailureReason.UNFINISHED: _Trait.SILENCE,
     FailureReason.TRUNCATED: _Trait.RETRIABLE,
 }
 """What follows from each reason. The others say only that the URL failed."""
@@ -140,7 +145,9 @@ class FetchError(Exception):
         return f"{self.url} {self.words}{tried}"
 
 
-_TIMEOUTS = frozenset({FailureReason.READ_TIMEOUT, FailureReason.TOTAL_TIMEOUT})
+_TIMEOUTS = frozenset(
+    {FailureReason.READ_TIMEOUT, FailureReason.TOTAL_TIMEOUT, FailureReason.UNFINISHED}
+)
 
 
 class Fault(Exception):

@@ -1,30 +1,31 @@
 """One request and its answer: what is asked, within which limits, how often, and what becomes of the body.
 
 :mod:`.connections` sends a request, and :mod:`.client` decides when.
-
-aiohttp accepts a gzip stream wherever it ends. A file that was cut off would then look like a changed file, and
-would replace a good copy. Therefore bodies are decompressed here.
 """
 
 from __future__ import annotations
 
 import random
 import re
-import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
 from enum import Enum
 from functools import lru_cache
 from pathlib import Path
-from typing import Protocol, overload
+from typing import TYPE_CHECKING, Protocol, overload
 
 from multidict import CIMultiDict, CIMultiDictProxy
+from yarl import URL
 
 from .address_guard import Guard
+from .encodings import Decoder
 from .errors import FailureReason, Fault, FetchError
 from .urls import Target, display_url, join_url, parse_url
+
+if TYPE_CHECKING:
+    from aiohttp import CookieJar
 
 MIB = 1024 * 1024
 
@@ -50,7 +51,7 @@ class Limits:
     read: float = 30.0
     total: float = 120.0
     max_bytes: int = 50 * MIB
-    redirects: int = 5
+    redirects: int = 20
     attempts: int = 3
     backoff: tuple[float, ...] = (5.0, 20.0)
     jitter: float = 0.25
@@ -118,6 +119,7 @@ class Answer:
     :ivar on_wire: the size of the body in bytes, as received
     :ivar seconds: the duration of the last attempt, without the time in our own queues
     :ivar insecure: whether a certificate was not verified because the site's settings say so
+    :ivar outdated_tls: whether the server speaks only TLS that OpenSSL refuses by default
     """
 
     status: int
@@ -131,6 +133,7 @@ class Answer:
     seconds: float = 0.0
     attempts: int = 1
     insecure: bool = False
+    outdated_tls: bool = False
 
 
 ERROR_BYTES = 64 * 1024
@@ -315,9 +318,7 @@ class RequestAttempts:
         self.last = False
         self.attempts = 0
         self.pause = 0.0
-        self.hops: list[str] = []
-        self.seconds = 0.0
-        self.insecure = False
+        self._begin_attempt()
         self.start = self.target = parse_url(request.url) if target is None else target
         if request.method not in _METHODS:
             words = f"was not asked for: no method {request.method!r}"
@@ -342,9 +343,14 @@ class RequestAttempts:
         self.attempts += 1
         self.pause = pause
         self.target = self.start
-        self.hops = []
+        self._begin_attempt()
+
+    def _begin_attempt(self) -> None:
+        self.hops: list[tuple[str, str]] = []
         self.seconds = 0.0
         self.insecure = False
+        self.outdated_tls = False
+        self._cookies: CookieJar | None = None
 
     def once_more(self) -> None:
         """Prepare one last attempt at the present target, without following the redirects again."""
@@ -357,16 +363,27 @@ class RequestAttempts:
         headers = CIMultiDict(self._common)
         if self.last:
             headers["Connection"] = "close"
+        if cookies := self._cookies_for(target):
+            headers["Cookie"] = cookies
         if target.authorization is not None:
             headers["Authorization"] = target.authorization
         if self.request.headers and target.origin == self.start.origin:
             headers.update(self.request.headers)
         return headers
 
-    def redirected(self, target: Target, location: str) -> Target:
+    def _cookies_for(self, target: Target) -> str:
+        """Return the ``Cookie`` header for ``target``: what the redirects of this attempt have set."""
+        if self._cookies is None:
+            return ""
+        found = self._cookies.filter_cookies(URL(target.url, encoded=True))
+        return "; ".join(f"{name}={morsel.coded_value}" for name, morsel in found.items())
+
+    def redirected(self, target: Target, location: str, cookies: Sequence[str] = ()) -> Target:
         """Follow a redirect of ``target``.
 
         :param location: the value of the ``Location`` header
+        :param cookies: the values of the ``Set-Cookie`` headers. Some servers redirect to the same URL until
+            the cookie comes back. Cookies are forgotten at the end of the attempt.
         :returns: the new target
         :raises Fault: the location is invalid, has been requested before, or is one redirect too many
         """
@@ -374,8 +391,15 @@ class RequestAttempts:
             found = join_url(target, location)
         except FetchError as error:
             raise Fault(error.reason, f"redirects to {error.url}, which {error.words}") from error
-        self.hops.append(target.url)
-        if found.url in self.hops:
+        self.hops.append((target.url, self._cookies_for(target)))
+        if cookies:
+            # Web workers import this module, and send nothing.
+            from aiohttp import CookieJar
+
+            # Hosts that are addresses may set cookies, too.
+            self._cookies = self._cookies or CookieJar(unsafe=True)
+            self._cookies.update_cookies_from_headers(cookies, URL(target.url, encoded=True))
+        if (found.url, self._cookies_for(found)) in self.hops:
             raise Fault(FailureReason.REDIRECT_LOOP, "redirects in a circle")
         if len(self.hops) > self.limits.redirects:
             words = f"redirects more than {self.limits.redirects} times"
@@ -392,6 +416,7 @@ class RequestAttempts:
             headers=response.headers,
             attempts=self.attempts,
             insecure=self.insecure,
+            outdated_tls=self.outdated_tls,
         )
 
     def error(self, fault: Fault) -> FetchError:
@@ -480,7 +505,8 @@ async def _read(answer: Answer, response: Exchange, write: Write, most: int) -> 
         while piece := await response.read():
             if not has_begun:
                 # Only here: answers without a body may name an encoding, too.
-                decoder = decoder_of(response.headers.get("Content-Encoding"))
+                encoding = response.headers.get("Content-Encoding")
+                decoder = Decoder(encoding) if encoding else None
                 has_begun = True
             for part in (piece,) if decoder is None else decoder.pieces(piece):
                 answer.received += len(part)
@@ -500,77 +526,3 @@ def _size(count: int) -> str:
         if count >= unit:
             return f"{count / unit:g} {name}"
     return f"{count} bytes"
-
-
-ENCODINGS = "gzip, deflate"
-"""The ``Accept-Encoding`` header of requests."""
-
-_PIECE = 256 * 1024
-"""The most bytes that are decompressed at once, so that the size limit stops a decompression bomb early."""
-
-_GZIP = frozenset({"gzip", "x-gzip"})
-_UNASKED = frozenset({"br", "zstd", "compress", "x-compress"})
-
-
-class Decoder:
-    """A decompressor of one body (RFC 9110, section 8.4.1)."""
-
-    def __init__(self, encoding: str) -> None:
-        self._is_gzip = encoding in _GZIP
-        self._stream = zlib.decompressobj(zlib.MAX_WBITS | (16 if self._is_gzip else 0))
-        self._has_begun = False
-
-    def pieces(self, data: bytes) -> Iterator[bytes]:
-        """Decompress the next bytes of the body, and yield pieces of at most 256 KiB.
-
-        :raises Fault: ``MALFORMED``
-        """
-        if not self._has_begun:
-            self._begin(data)
-        while data:
-            if self._stream.eof:
-                # Another gzip member may follow (RFC 1952, section 2.2). Ignore any other bytes.
-                if not (self._is_gzip and data.startswith(b"\x1f")):
-                    return
-                self._stream = zlib.decompressobj(zlib.MAX_WBITS | 16)
-            try:
-                piece = self._stream.decompress(data, _PIECE)
-            except zlib.error as error:
-                words = f"sent a body that cannot be decompressed: {error}"
-                raise Fault(FailureReason.MALFORMED, words) from error
-            data = self._stream.unused_data if self._stream.eof else self._stream.unconsumed_tail
-            if piece:
-                yield piece
-
-    def end(self) -> None:
-        """Check, at the end of the body, that its stream is complete.
-
-        :raises Fault: ``TRUNCATED``
-        """
-        # A body of no bytes is complete, whatever its encoding.
-        if self._has_begun and not self._stream.eof:
-            raise Fault(FailureReason.TRUNCATED, "ended before the body was complete")
-
-    def _begin(self, data: bytes) -> None:
-        self._has_begun = True
-        # Some servers send deflate data without the zlib header, whose first byte ends in 8.
-        if not self._is_gzip and data[0] & 0x0F != 8:
-            self._stream = zlib.decompressobj(-zlib.MAX_WBITS)
-
-
-def decoder_of(encoding: str | None) -> Decoder | None:
-    """Return the decoder for a ``Content-Encoding`` header; None if the body is not compressed.
-
-    Values that name no compression, such as ``utf-8`` and ``none``, are ignored: some servers send them.
-
-    :raises Fault: ``MALFORMED``: the compression is not among :data:`ENCODINGS`
-    """
-    if encoding is None:
-        return None
-    name = encoding.strip().lower()
-    if name in _GZIP or name == "deflate":
-        return Decoder(name)
-    if name in _UNASKED:
-        words = f"sent a body that is compressed by {name}, which nobody had asked for"
-        raise Fault(FailureReason.MALFORMED, words)
-    return None

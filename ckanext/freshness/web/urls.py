@@ -263,9 +263,18 @@ def _invalid(given: str, why: str) -> FetchError:
     )
 
 
+def parse_link(url: str) -> Target:
+    """Parse the URL of a resource as CKAN shows it: where it has no scheme, ``http://`` stands before it.
+
+    :raises FetchError: see :func:`parse_url`
+    """
+    link = url.strip()
+    return parse_url(link if not link or _SCHEME.match(link) else f"http://{link.lstrip('/')}")
+
+
 def host_of(url: str) -> str:
-    """Return the normalised host of a URL; empty if the URL names none."""
+    """Return the normalised host of a resource's URL; empty if the URL names none."""
     try:
-        return parse_url(url).host
+        return parse_link(url).host
     except FetchError:
         return ""

@@ -82,7 +82,8 @@ def test_each_active_resource_of_a_judged_type_has_a_row() -> None:
         (URL, "files.example.org"),
         ("HTTPS://Bücher.Example:8443/a b", "xn--bcher-kva.example"),
         ("http://user:secret@0x7f.1/", "127.0.0.1"),
-        ("data.csv", ""),
+        ("www.example.org/data.csv", "www.example.org"),
+        ("//www.example.org/data.csv", "www.example.org"),
         ("", ""),
         ("ftp://example.org/a", ""),
         ("http://[", ""),
@@ -93,6 +94,13 @@ def test_hosts_are_normalised(url: str, host: str) -> None:
     resource(url=url)
     check_rows.sync(NOW, TYPES)
     assert known("host")["host"] == host
+
+
+def test_the_name_of_an_uploaded_file_is_no_host() -> None:
+    package()
+    resource(url="data.csv", url_type="upload")
+    check_rows.sync(NOW, TYPES)
+    assert known("host")["host"] == ""
 
 
 def test_another_url_is_another_thing() -> None:

@@ -71,6 +71,21 @@ SAME: dict[str, tuple[bytes, bytes]] = {
     "XLSX in ZIP": tuple(  # type: ignore[dict-item]
         archive({"a.xlsx": workbook(TABLE, author=author)}) for author in ("Ada", "Grace")
     ),
+    "DOCX": tuple(  # type: ignore[dict-item]
+        archive(
+            {
+                "[Content_Types].xml": "<Types/>",
+                "_rels/.rels": "<Relationships/>",
+                "word/document.xml": "<document/>",
+                "docProps/core.xml": f"<modified>{year}</modified>",
+            },
+            year=year,
+        )
+        for year in (2020, 2025)
+    ),
+    "ZIP in ZIP": tuple(  # type: ignore[dict-item]
+        archive({"a.zip": archive(FILES, year=year)}) for year in (2020, 2025)
+    ),
     "gzip in ZIP": tuple(  # type: ignore[dict-item]
         archive({"a.csv.gz": gzip.compress(b"a,b\n", mtime=time)}) for time in (1, 2)
     ),

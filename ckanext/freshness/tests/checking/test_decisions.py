@@ -22,6 +22,8 @@ from ckanext.freshness.checking.decisions import (
     after_headers,
     believed,
     conditions,
+    distrusts,
+    without_confirmation,
 )
 from ckanext.freshness.web.errors import FailureReason
 
@@ -41,6 +43,7 @@ def first_step(
     last_change: datetime | None = KNOWN,
     anyway: bool = False,
     conditional: bool = True,
+    verifies: bool = False,
 ) -> Decision:
     return after_headers(
         memory,
@@ -49,6 +52,7 @@ def first_step(
         last_change=last_change,
         fresh_after=NOW - 30 * DAY,
         hash_anyway=anyway,
+        verifies_dates=verifies,
         now=NOW,
     )
 
@@ -91,7 +95,8 @@ def test_conditions(
         (410, False, Outcome.ERROR),
         (500, False, Outcome.ERROR),
         (503, False, Outcome.ERROR),
-        (999, False, Outcome.ERROR),
+        (999, False, Outcome.CANNOT_TELL),
+        (511, False, Outcome.CANNOT_TELL),
         (301, False, Outcome.ERROR),
     ],
 )
@@ -131,6 +136,12 @@ def test_304_to_a_request_without_conditions() -> None:
         (NOW - timedelta(hours=5, seconds=61), NOW, True),
         (NOW - timedelta(hours=12), None, False),
         (NOW - timedelta(hours=13), None, True),
+        (NOW - timedelta(hours=3, minutes=30), NOW, False),
+        (NOW - timedelta(hours=2, minutes=30, seconds=50), None, False),
+        (NOW - timedelta(hours=9, minutes=30), NOW, False),
+        (NOW - timedelta(hours=4, minutes=30), NOW, True),
+        (NOW + timedelta(hours=5, minutes=30), NOW, False),
+        (NOW + timedelta(hours=5, minutes=45), NOW, False),
     ],
 )
 def test_dates_that_say_something(
@@ -207,7 +218,6 @@ def test_the_date_of_an_empty_file_ends_no_check() -> None:
         (SEEN, C, Outcome.REPEAT_HASH, (A,)),
         # What came with a date that ended an earlier visit is no second change.
         (SEEN._replace(outdated=True), B, Outcome.FIRST_HASH, (A, C)),
-        (SEEN._replace(outdated=True), A, Outcome.FIRST_HASH, (C,)),
         # Hashes of two detectors cannot be compared.
         (SEEN, "xlsx:a", Outcome.FIRST_HASH, (A, C)),
     ],
@@ -216,11 +226,93 @@ def test_a_hash_that_ends_a_visit(
     memory: KnownContent, digest: str, outcome: Outcome, earlier: tuple[str, ...]
 ) -> None:
     modified = NOW - 35 * DAY
-    step = after_hash(memory, OK, digest, modified)
+    step = after_hash(memory, OK._replace(last_modified_text="Mon"), digest, modified)
     assert step == Decision(
-        NextRequest.END, KnownContent('"2"', "Tue", digest, earlier), outcome, modified
+        NextRequest.END, KnownContent('"2"', "Mon", digest, earlier), outcome, modified
     )
     assert not step.changed
+
+
+@pytest.mark.parametrize(
+    ("memory", "last_modified", "digest", "lie"),
+    [
+        (SEEN, "Tue", A, True),
+        (SEEN, "Mon", A, None),
+        (SEEN, None, A, None),
+        # The hash is that of the file before its date moved.
+        (SEEN._replace(outdated=True), "Mon", A, True),
+        (SEEN._replace(outdated=True), "Tue", B, None),
+        (SEEN._replace(last_modified=None), "Tue", A, None),
+        # The first file, and hashes that cannot be compared
+        (KnownContent(), "Tue", A, None),
+        (SEEN, "Tue", "xlsx:a", None),
+        # Who was honest may begin to lie. Who lied once is not believed again.
+        (SEEN, "Tue", C, False),
+        (SEEN, "Mon", C, None),
+        (SEEN._replace(dates_lie=False), "Tue", A, True),
+        (SEEN._replace(dates_lie=False), "Mon", A, False),
+        (SEEN._replace(dates_lie=True), "Mon", A, True),
+        (SEEN._replace(dates_lie=True), "Tue", C, True),
+    ],
+)
+def test_what_a_hash_says_of_the_dates(
+    memory: KnownContent, last_modified: str | None, digest: str, lie: bool | None
+) -> None:
+    modified = NOW - DAY
+    step = after_hash(memory, OK._replace(last_modified_text=last_modified), digest, modified)
+    assert step.memory.dates_lie is lie
+    assert step.modified == (None if lie else modified)
+
+
+def test_a_date_that_lied_is_no_evidence() -> None:
+    headers = AnswerHeaders(200, None, "Tue", NOW - 2 * DAY, NOW)
+    assert first_step(SEEN, headers).outcome is Outcome.HEADER
+    liar = SEEN._replace(dates_lie=True)
+    assert first_step(liar, headers) == Decision(NextRequest.HASH, liar)
+
+
+@pytest.mark.parametrize(("lie", "reads"), [(None, True), (True, True), (False, False)])
+def test_dates_are_verified_once(lie: bool | None, reads: bool) -> None:
+    headers = AnswerHeaders(200, None, "Tue", NOW - 2 * DAY, NOW)
+    step = first_step(SEEN._replace(dates_lie=lie), headers, verifies=True)
+    assert (step.next is NextRequest.HASH) is reads
+
+
+@pytest.mark.parametrize(
+    ("etag", "last_modified", "distrusted"),
+    [
+        (None, None, False),
+        ('"1"', "Mon", False),
+        ('W/"1"', None, False),
+        ('"2"', "Tue", True),
+        ('"2"', "Mon", True),
+        (None, "Tue", True),
+        # The ETag says more.
+        ('"1"', "Tue", False),
+    ],
+)
+def test_a_304_that_names_another_file(
+    etag: str | None, last_modified: str | None, distrusted: bool
+) -> None:
+    assert distrusts(SEEN, AnswerHeaders(304, etag, last_modified)) is distrusted
+
+
+def test_two_runs_that_read_the_same_confirm_each_other() -> None:
+    waiting = SEEN._replace(unconfirmed=B)
+    assert without_confirmation(SEEN, OK, B, NOW) == Decision(
+        NextRequest.END, waiting, Outcome.UNCONFIRMED, NOW
+    )
+    step = without_confirmation(waiting, OK, B, NOW)
+    assert step.changed and step.memory == KnownContent('"2"', "Tue", B, (A, C), dates_lie=False)
+    other = without_confirmation(waiting, OK, "sha256:d", None)
+    assert (other.outcome, other.memory.unconfirmed) == (Outcome.UNCONFIRMED, "sha256:d")
+    for memory in (
+        after_hash(waiting, OK, A, None).memory,
+        after_confirmation(waiting, OK, "sha256:d", "sha256:d", None).memory,
+        after_confirmation(waiting, OK, "sha256:d", "sha256:e", None).memory,
+    ):
+        assert memory.unconfirmed is None
+    assert first_step(waiting, AnswerHeaders(304)).memory == SEEN
 
 
 def test_a_new_hash_is_remembered_only_when_it_is_confirmed() -> None:
@@ -231,14 +323,13 @@ def test_a_new_hash_is_remembered_only_when_it_is_confirmed() -> None:
 @pytest.mark.parametrize(
     ("second", "outcome", "memory"),
     [
-        (B, Outcome.CHANGED, KnownContent('"3"', "Wed", B, (A, C))),
-        (None, Outcome.UNCONFIRMED, SEEN),
+        (B, Outcome.CHANGED, KnownContent('"3"', "Wed", B, (A, C), dates_lie=False)),
         (A, Outcome.SAME_HASH, SEEN),
         ("sha256:d", Outcome.API, SEEN),
         (C, Outcome.API, SEEN),
     ],
 )
-def test_confirmation(second: str | None, outcome: Outcome, memory: KnownContent) -> None:
+def test_confirmation(second: str, outcome: Outcome, memory: KnownContent) -> None:
     headers = AnswerHeaders(200, '"3"', "Wed", None, NOW)
     step = after_confirmation(SEEN, headers, B, second, None)
     assert step == Decision(NextRequest.END, memory, outcome)
@@ -267,26 +358,45 @@ def test_bodies(step: Decision, fits: bool, digest: str | None, expected: Decisi
 
 
 CANNOT_TELL = Decision(NextRequest.END, SEEN, Outcome.CANNOT_TELL)
-NOT_THEIRS = Decision(NextRequest.END, SEEN, Outcome.ERROR)
-FAILURES = {
-    FailureReason.ROBOTS: CANNOT_TELL,
-    FailureReason.HOST_DEFERRED: CANNOT_TELL,
-    FailureReason.HOST_SILENT: CANNOT_TELL._replace(put_off=True),
-    FailureReason.INSIDE_ADDRESS: NOT_THEIRS,
-    FailureReason.HOST_NOT_ALLOWED: NOT_THEIRS,
-    FailureReason.TOO_LARGE: NOT_THEIRS,
-    FailureReason.INVALID_REQUEST: NOT_THEIRS,
-    FailureReason.PROXY: NOT_THEIRS,
-    FailureReason.OUT_OF_SOCKETS: NOT_THEIRS,
+NOT_THEIRS = (
+    FailureReason.SCHEME_REFUSED,
+    FailureReason.INSIDE_ADDRESS,
+    FailureReason.HOST_NOT_ALLOWED,
+    FailureReason.ROBOTS,
+    FailureReason.HOST_DEFERRED,
+    FailureReason.TOO_LARGE,
+    FailureReason.INVALID_REQUEST,
+    FailureReason.NO_ROUTE,
+    FailureReason.PROXY,
+    FailureReason.OUT_OF_SOCKETS,
+    FailureReason.TLS_UNTRUSTED,
+    FailureReason.UNFINISHED,
+)
+FAILURES = dict.fromkeys(NOT_THEIRS, CANNOT_TELL) | {
+    FailureReason.HOST_SILENT: CANNOT_TELL._replace(put_off=True)
 }
 """The decisions about failures that are not the URL's own."""
 
 
 @pytest.mark.parametrize("reason", FailureReason)
 def test_requests_without_an_answer(reason: FailureReason) -> None:
-    assert after_failure(SEEN, reason, confirms=False) == FAILURES.get(reason, FAILED)
-    unconfirmed = Decision(NextRequest.END, SEEN, Outcome.UNCONFIRMED, NOW)
-    assert after_failure(SEEN, reason, confirms=True, modified=NOW) == unconfirmed
+    assert after_failure(SEEN, reason) == FAILURES.get(reason, FAILED)
+
+
+@pytest.mark.parametrize("reason", FailureReason)
+def test_the_date_of_a_file_that_cannot_be_read_counts(reason: FailureReason) -> None:
+    is_unread = reason in (FailureReason.TOO_LARGE, FailureReason.UNFINISHED)
+    memory = SEEN._replace(etag='"2"', last_modified="Tue", outdated=True)
+    newer = Decision(NextRequest.END, memory, Outcome.HEADER, NOW)
+    otherwise = FAILURES.get(reason, FAILED)
+    assert after_failure(SEEN, reason, OK, modified=NOW) == (newer if is_unread else otherwise)
+    assert after_failure(SEEN, reason, OK) == otherwise
+    same = OK._replace(last_modified_text="Mon")
+    assert after_failure(SEEN, reason, same, modified=NOW) == otherwise
+    # The first date counts, but shows no change.
+    step = after_failure(SEEN._replace(last_modified=None), reason, OK, modified=NOW)
+    assert step.outcome is otherwise.outcome
+    assert step.modified == (NOW if is_unread else None)
 
 
 # Whole histories
@@ -304,9 +414,10 @@ def visit(
     assert step.next is NextRequest.HASH
     step = after_hash(memory, headers, f"sha256:{contents}", step.modified)
     if step.next is NextRequest.CONFIRM:
-        again = contents if second == "" else second
-        digest = None if again is None else f"sha256:{again}"
-        step = after_confirmation(memory, headers, f"sha256:{contents}", digest, step.modified)
+        first, modified = f"sha256:{contents}", step.modified
+        if second is None:
+            return without_confirmation(memory, headers, first, modified)
+        step = after_confirmation(memory, headers, first, f"sha256:{second or contents}", modified)
     return step
 
 
@@ -316,11 +427,11 @@ def test_a_change_whose_confirmation_fails_is_not_lost(validators: bool) -> None
         return f'"{contents}"' if validators else None
 
     memory = visit(KnownContent(), "1", etag=tag("1")).memory
-    for _ in range(3):
-        step = visit(memory, "2", second=None, etag=tag("2"))
+    for contents in "232":
+        step = visit(memory, contents, second=None, etag=tag(contents))
         assert step.outcome is Outcome.UNCONFIRMED
         memory = step.memory
-    assert visit(memory, "2", etag=tag("2")).changed
+    assert visit(memory, "2", second=None, etag=tag("2")).changed
 
 
 @given(

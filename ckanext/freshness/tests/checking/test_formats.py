@@ -149,6 +149,25 @@ EMPTY = (b"\xff\xfe", b"\xfe\xff\0\n", bytes(100), EMPTY_ZIP, EMPTY_GZIP)
 TEXTS = (ERROR, TRACE, b"404", b"null", b"<p>Error</p>")
 """Files that are errors under every format that is no text."""
 
+TOKEN = b'{"error":{"code":499,"message":"Token Required","details":[]}}'
+REPORT = b"""<?xml version="1.0"?>
+<ows:ExceptionReport xmlns:ows="http://www.opengis.net/ows/1.1" version="2.0.0">
+<ows:Exception exceptionCode="NoApplicableCode"/></ows:ExceptionReport>"""
+OLD_REPORT = b'<?xml version="1.0"?><ServiceExceptionReport version="1.2.0"/>'
+
+UNKNOWN = (
+    *("RDF", "N3", "DOC", "PPT", "ODP", "RTF", "DBF", "MDB", "DWG", "DXF", "SAV", "DTA", "TAR"),
+    *("BZ2", "E00", "ICS", "OWL", "LAZ", "YAML", "MS Excel", "Comma Separated Values"),
+    *("OGC GeoPackage", "ESRI File Geodatabase", "application/x-shapefile"),
+    "http://publications.europa.eu/resource/authority/file-type/RDF_TURTLE",
+    "http://publications.europa.eu/resource/authority/file-type/DOC",
+)
+PAGES_OF_SITES = (
+    *("HTML", "htm", "Web page", "website", "Web Application", "PHP", "ASPX", "API", "REST"),
+    *("Esri REST", "ArcGIS GeoServices REST API", "WMS", "SPARQL", "Link", "URL", "Markdown"),
+    "http://publications.europa.eu/resource/authority/file-type/HTML",
+)
+
 # formats; errors; mismatches; what fits
 TABLE: list[tuple[str, Sequence[bytes], Sequence[bytes], Sequence[bytes]]] = [
     *(
@@ -158,15 +177,14 @@ TABLE: list[tuple[str, Sequence[bytes], Sequence[bytes], Sequence[bytes]]] = [
             (ZIP, XLSX, XLS, ODS, GZIPPED, PDF, PNG, long(JSON), long(XML)),
             (CSV, TSV, COLUMN, HEADER, ERROR, b"[1", SHAPE),
         )
-        for name in ("CSV", ".csv", "TSV", "text/csv; charset=utf-8")
+        for name in ("CSV", ".csv", "TSV", "text/csv; charset=utf-8", "application/csv")
     ),
     *(
         (
             name,
             (*PAGES, XML, ERROR, TRACE),
             (CSV, ZIP, GZIPPED, PDF, long(XML), long(ERROR)),
-            # What a file says is not judged: an error object is legitimate JSON.
-            (JSON, b"[]", b"[1, 2]", b"{}", b"null", b"404", b'"text"', SHAPE),
+            (b"[]", b"[1, 2]", b'{"type": "x"}', b"null", b"404", b'"text"', SHAPE),
         )
         for name in ("JSON", "GeoJSON", "Geo JSON", "application/geo+json")
     ),
@@ -201,7 +219,7 @@ TABLE: list[tuple[str, Sequence[bytes], Sequence[bytes], Sequence[bytes]]] = [
     # Each of several formats will do.
     ("CSV.zip", (PAGE, JSON), (PDF, XLS), (ZIP, CSV)),
     ("zipped shapefiles", (PAGE, JSON), (XLS,), (ZIP,)),
-    ("JSON, CSV", (PAGE, XML), (PDF,), (JSON, CSV, ERROR)),
+    ("JSON, CSV", (PAGE, XML, JSON), (PDF,), (b'{"a": 1}', CSV, ERROR)),
     ("XLS, ZIP", (PAGE, ERROR), (XLSX,), (XLS, ZIP)),
     # Formats that say nothing certain
     ("CSV, API", (b"",), (), (PAGE, JSON, CSV)),
@@ -212,7 +230,25 @@ TABLE: list[tuple[str, Sequence[bytes], Sequence[bytes], Sequence[bytes]]] = [
     ("application/octet-stream", (b"",), (), (PAGE, JSON)),
     ("http://publications.europa.eu/resource/authority/file-type/CSV", (PAGE,), (ZIP,), (CSV,)),
     ("https://www.iana.org/assignments/media-types/text/csv", (PAGE,), (ZIP,), (CSV,)),
-    ("", (b"", *EMPTY), (), (PAGE, JSON, ERROR)),
+    ("", (b"", *EMPTY), (), (PAGE, JSON, ERROR, TRACE)),
+    ("Other", (b"",), (), (PAGE, JSON, ERROR, TRACE)),
+    # What servers say in JSON and XML
+    (
+        "GeoJSON",
+        (TOKEN, b"{}", b'{"features": []}'),
+        (),
+        (b'{"type": "FeatureCollection", "features": []}', b'{"type": "Point", "error": 1}'),
+    ),
+    ("JSON", (TOKEN, JSON, b' {"error": null}\n'), (), (b"{}", b'{"error": null, "data": []}')),
+    ("GML", (REPORT, OLD_REPORT), (), (b'<gml:FeatureCollection xmlns:gml="x"/>',)),
+    ("WFS", (REPORT, OLD_REPORT), (), (PAGE, b'<WFS_Capabilities xmlns="x"/>')),
+    ("XML", (), (), (REPORT, BARE_XML)),
+    # Formats that the table lacks: a web page is no such file.
+    *(
+        (name, (PAGE, XHTML, WALL, TRACE, b""), (), (CSV, JSON, XML, ERROR, ZIP, HTML_SHEET))
+        for name in UNKNOWN
+    ),
+    *((name, (b"",), (), (PAGE, XHTML, CSV, JSON, ERROR, TRACE)) for name in PAGES_OF_SITES),
 ]
 
 
@@ -288,6 +324,59 @@ def test_a_single_line_where_there_was_a_table(
         assert is_tabular(data[:SHORT], len(data)) is tabular
         assert judged(declared, None, data) is None, "at first nobody knows"
     assert judged(declared, None, data, was_tabular=True) is is_error
+
+
+ERROR_TEXTS = {
+    "Python": TRACE,
+    "Java": b"java.sql.SQLException: Io, closed\n\tat oracle.jdbc.Driver.connect(Driver.java:1)\n",
+    "Java in a thread": b'Exception in thread "main" java.lang.NullPointerException\n\tat a.B.c(B.java)',
+    ".NET": b"System.Data.SqlClient.SqlException: Timeout, expired\r\n   at System.Data.Open()\r\n",
+    "Node": b"TypeError: x is undefined\n    at Object.<anonymous> (/srv/app.js:1:7)\n",
+    "Go": b"panic: runtime error: index out of range\n\ngoroutine 1 [running]:\nmain.main()\n",
+    "PostgreSQL": b'ERROR:  relation "wells" does not exist\nLINE 1: SELECT a, b FROM wells\n',
+    "psql": b'psql: error: connection to server at "db", port 5432 failed\n\tIs it running?\n',
+    "psql with a file": b"psql:export.sql:1: ERROR:  permission denied for table wells\nhint, here\n",
+    "Oracle": b"ERROR at line 1:\nORA-00942: table or view does not exist\n",
+    "Oracle alone": b"ORA-12541: TNS:no listener\n\nmore, here\n",
+    "SQL*Plus": b"SP2-0640: Not connected\nSP2-0641: a, b\n",
+    "MySQL": b"ERROR 1045 (28000): Access denied for user, sorry\nline two, here\n",
+    "PDO": b"SQLSTATE[HY000] [2002] Connection refused\nin a, b\n",
+    "SQL Server": b"Msg 208, Level 16, State 1, Line 1\nInvalid object name, 'wells'.\n",
+    "PHP": b"PHP Fatal error:  Uncaught PDOException: no, in /var/www/a.php:3\nStack trace:\n#0 {main}\n",
+    "PHP's warning": b"\nWarning: mysqli_connect(): (HY000/2002): no in /a.php on line 3\n",
+}
+
+
+@pytest.mark.parametrize("text", ERROR_TEXTS.values(), ids=ERROR_TEXTS)
+@pytest.mark.parametrize("declared", ["CSV", "TSV", "Turtle", "RDF", "JSON", "XLSX", "PDF"])
+def test_error_texts_of_programs_and_databases(declared: str, text: bytes) -> None:
+    assert judged(declared, None, text) is True
+    # Below data, it is a part of them.
+    if declared == "CSV":
+        assert judged(declared, None, CSV + text) is None
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"Error,Meaning\nORA-00942,no table\n",
+        b"error;count\nTypeError: x;3\n    at home;4\n",
+        b"java.lang.Exception,1\njava.lang.Error,2\n",
+        b"Warning: 3 values are estimates\nid,name\n1,Ada\n",
+        b"Warning: 1 in 3 on line 4\nid,name\n1,Ada\n",
+        b"ERROR\n1\n2\n",
+        b"Msg,Level,State\n1,2,3\n",
+    ],
+)
+def test_tables_about_errors_are_data(data: bytes) -> None:
+    assert judged("CSV", None, data) is None
+    assert judged("CSV", None, data, was_tabular=True) is None
+
+
+def test_a_page_is_an_error_under_a_media_type_without_a_format() -> None:
+    assert judged("", "application/rdf+xml", PAGE) is True
+    assert judged("", "application/csv", PAGE) is True
+    assert judged("RDF", "text/html", PAGE) is None
 
 
 @pytest.mark.parametrize(("size", "is_error"), [(SHORT - 1, True), (SHORT, False)])

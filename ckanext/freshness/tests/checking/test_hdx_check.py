@@ -237,12 +237,19 @@ def test_a_confirmation_that_fails_changes_nothing(
     server.faults["/file.csv"] = fault
     finding = one(server, seen, format="CSV")
     assert finding.outcome is Outcome.UNCONFIRMED
-    assert finding.memory == seen
+    assert finding.memory.unconfirmed and finding.memory._replace(unconfirmed=None) == seen
     assert finding.attempt.words
     assert not finding.counts_as_failure and finding.changed_at is None
-    # The next run meets the change again.
-    server.faults.clear()
-    assert one(server, finding.memory, format="CSV").outcome is Outcome.CHANGED
+    # The next run reads the same, which confirms it, though its second download is refused as well.
+    server.reset()
+    fault.seen = 0
+    finding = one(server, finding.memory, format="CSV")
+    assert (finding.outcome, finding.changed_at) == (Outcome.CHANGED, NOW)
+    assert seen.hash is not None
+    assert finding.memory == seen._replace(
+        etag='"v2"', last_modified=None, hash=finding.memory.hash, earlier=(seen.hash,)
+    )
+    assert (finding.size, finding.shape, finding.counts_as_failure) == (None, None, False)
 
 
 @pytest.mark.parametrize(
@@ -258,7 +265,7 @@ def test_a_confirmation_that_fails_changes_nothing(
         (Answer(401), Outcome.CANNOT_TELL, "answered 401 (Unauthorized)", False),
         (Answer(403), Outcome.CANNOT_TELL, "answered 403 (Forbidden)", False),
         (Answer(451), Outcome.CANNOT_TELL, "answered 451", False),
-        (Answer(999), Outcome.CANNOT_TELL, "a bot wall answered 999", False),
+        (Answer(999), Outcome.CANNOT_TELL, "answered 999", False),
         (
             Answer(503, b"", {"CF-Mitigated": "challenge"}),
             Outcome.CANNOT_TELL,
@@ -391,15 +398,99 @@ def test_a_gzip_file_that_is_sent_as_a_compressed_transfer_is_what_it_says(
     [
         ("", "invalid url"),
         ("no url", "invalid url"),
-        ("ftp://example.org/x", "scheme refused"),
-        ("data:text/csv,a", "scheme refused"),
         ("http://", "invalid url"),
+        ("ftp://example.org/x", "scheme refused"),
+        ("sftp://example.org/x", "scheme refused"),
+        ("s3://bucket/x.csv", "scheme refused"),
+        ("magnet:?xt=urn:btih:c12fe1c06bba254a9dc9f519b335aa7c1367a88a", "scheme refused"),
+        ("mailto:data@example.org", "scheme refused"),
+        ("data:text/csv,a", "scheme refused"),
     ],
 )
 def test_what_cannot_be_visited(url: str, reason: str) -> None:
     (finding,) = run_check([visit(url)])
-    assert (finding.outcome, finding.attempt.reason) == (Outcome.ERROR, reason)
-    assert (finding.host, finding.counts_as_failure) == ("", True)
+    is_invalid = reason == "invalid url"
+    outcome = Outcome.ERROR if is_invalid else Outcome.CANNOT_TELL
+    assert (finding.outcome, finding.attempt.reason) == (outcome, reason)
+    assert (finding.host, finding.counts_as_failure) == ("", is_invalid)
+
+
+def test_what_is_too_large_is_no_fault_of_the_url(server: FileServer) -> None:
+    server.files["/file.csv"] = csv(b"a,b,c,d,e,f\n")
+    (finding,) = run_check([visit(f"{server.url}/file.csv")], max_bytes=10)
+    assert (finding.outcome, finding.attempt.reason) == (Outcome.CANNOT_TELL, "too large")
+    assert not finding.counts_as_failure
+
+
+def test_the_date_of_what_is_too_large_counts_when_it_moves(server: FileServer) -> None:
+    memory = KnownContent()
+    changes: list[datetime] = []
+    outcomes: list[Outcome] = []
+    for modified in (MODIFIED, MODIFIED, "Fri, 20 Nov 2026 10:00:00 GMT"):
+        server.files["/file.csv"] = csv(b"a,b,c,d,e,f\n", modified=modified)
+        last = changes[-1] if changes else None
+        asked = visit(f"{server.url}/file.csv", memory, last_change=last)
+        (finding,) = run_check([asked], max_bytes=10)
+        memory = finding.memory
+        assert memory.last_modified == modified and not finding.counts_as_failure
+        assert (finding.attempt.reason, memory.hash) == ("too large", None)
+        outcomes.append(finding.outcome)
+        if finding.modified is not None:
+            assert finding.attempt.status == 200
+            changes.append(finding.modified)
+    assert outcomes == [Outcome.CANNOT_TELL, Outcome.CANNOT_TELL, Outcome.HEADER]
+    assert changes == [MODIFIED_AT, datetime(2026, 11, 20, 10, tzinfo=timezone.utc)]
+
+
+# Conditional requests, and what is wrong with their answers
+
+NEW = b"a,b\n3,4\n"
+
+
+def conditional(request: Any) -> bool:
+    return "If-None-Match" in request.headers
+
+
+@pytest.mark.parametrize(
+    ("headers", "requests"),
+    [
+        (b"", 1),
+        (b'ETag: "v9"\r\nLast-Modified: Fri, 20 Nov 2026 10:00:00 GMT\r\n', 3),
+        (f"ETag: W/{ETAG}\r\n".encode(), 1),
+    ],
+    ids=["nothing", "another file", "the same file"],
+)
+def test_a_304_that_names_another_file_is_not_believed(
+    server: FileServer, seen: KnownContent, headers: bytes, requests: int
+) -> None:
+    server.faults[conditional] = faults.Raw(b"HTTP/1.1 304 Not Modified\r\n" + headers + b"\r\n")
+    server.files["/file.csv"] = csv(NEW, '"v9"', "Fri, 20 Nov 2026 10:00:00 GMT")
+    finding = one(server, seen)
+    assert finding.outcome is (Outcome.CHANGED if requests == 3 else Outcome.NOT_MODIFIED)
+    assert len(server.requests) == requests
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n",
+        b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n",
+        b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 0\r\n\r\n",
+        b"",
+    ],
+    ids=["404", "502", "403", "no length", "no chunks", "no body", "no gzip", "nothing at all"],
+)
+def test_who_answers_conditions_oddly_is_asked_without(
+    server: FileServer, seen: KnownContent, sent: bytes
+) -> None:
+    server.faults[conditional] = faults.Raw(sent)
+    finding = one(server, seen, format="CSV")
+    assert finding.outcome is Outcome.SAME_HASH
+    assert not conditional(server.requests[-1])
 
 
 @pytest.mark.parametrize("status", [400, 412, 416, 500, 501])
@@ -429,6 +520,13 @@ def test_validators_that_cannot_be_kept_are_not(server: FileServer) -> None:
 
 
 # Retries and redirects
+
+
+def test_a_redirect_to_what_is_never_asked_for_is_no_failure(server: FileServer) -> None:
+    server.faults["/file.csv"] = faults.Redirect("ftp://127.0.0.1/")
+    finding = one(server)
+    assert (finding.outcome, finding.attempt.reason) == (Outcome.CANNOT_TELL, "scheme refused")
+    assert not finding.counts_as_failure and len(server.requests) == 1
 
 
 def test_a_redirect_is_followed_to_another_host(server: FileServer) -> None:

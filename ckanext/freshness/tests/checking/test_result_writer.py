@@ -55,8 +55,8 @@ FAILING = {"failures": 2, "failing_since": (NOW - DAY).replace(tzinfo=None)}
             FOUND | {"changed_at": AFTER, "undetermined": None},
         ),
         (Outcome.API, {}, FOUND | {"hashed_at": AFTER, "undetermined": "api"}),
-        (Outcome.UNCONFIRMED, {}, FOUND | {"hashed_at": BEFORE, "unconfirmed": True}),
-        (Outcome.UNCONFIRMED, {"counts_as_failure": True}, {"failures": 3, "unconfirmed": True}),
+        (Outcome.UNCONFIRMED, {}, FOUND | {"hashed_at": BEFORE}),
+        (Outcome.UNCONFIRMED, {"counts_as_failure": True}, {"failures": 3}),
         (Outcome.CANNOT_TELL, {}, FAILING | {"hashed_at": BEFORE, "undetermined": "blocked"}),
         (
             Outcome.ERROR,
@@ -67,9 +67,8 @@ FAILING = {"failures": 2, "failing_since": (NOW - DAY).replace(tzinfo=None)}
     ],
     ids=lambda value: value.value if isinstance(value, Outcome) else "",
 )
-@pytest.mark.parametrize("unconfirmed", [False, True])
 def test_what_an_outcome_changes(
-    outcome: Outcome, more: dict[str, Any], expected: dict[str, Any], unconfirmed: bool
+    outcome: Outcome, more: dict[str, Any], expected: dict[str, Any]
 ) -> None:
     one_resource()
     write(finding(Outcome.API))
@@ -77,15 +76,12 @@ def test_what_an_outcome_changes(
         "UPDATE freshness_check SET failures = 2, failing_since = :since",
         since=FAILING["failing_since"],
     )
-    sql("UPDATE freshness_check SET unconfirmed = :unconfirmed", unconfirmed=unconfirmed)
     assert write(finding(outcome, LATER, **more), start=LATER - HOUR)
     row = known()
     assert {key: row[key] for key in expected} == expected
     assert (row["checked_at"], row["tried_at"]) == (AFTER - HOUR, AFTER)
     was_found = row["failures"] == 0
     assert row["succeeded_at"] == (AFTER if was_found else BEFORE)
-    stays = outcome in (Outcome.ERROR, Outcome.CANNOT_TELL) and unconfirmed
-    assert row["unconfirmed"] is (outcome is Outcome.UNCONFIRMED or stays)
 
 
 def test_a_check_that_could_not_tell_moves_neither_end_of_the_failures() -> None:
@@ -104,6 +100,10 @@ def test_memory_is_kept_as_the_finding_has_it() -> None:
     memory = KnownContent('"2"', None, HASH, ("sha256:b", 'own:"{,\\} '), outdated=True)
     write(finding(memory=memory))
     assert start().memory == memory
+    for lie in (True, False, None):
+        memory = memory._replace(unconfirmed="sha256:d", dates_lie=lie)
+        write(finding(memory=memory))
+        assert start().memory == memory
     write(finding(memory=KnownContent()))
     assert start().memory == KnownContent()
 
@@ -114,7 +114,7 @@ def test_what_was_never_asked_is_asked_by_the_next_run(reason: FailureReason) ->
     write(finding(Outcome.ERROR, reason=reason.value), start=NOW)
     ours = {
         *(FailureReason.HOST_DEFERRED, FailureReason.HOST_SILENT),
-        *(FailureReason.PROXY, FailureReason.OUT_OF_SOCKETS),
+        *(FailureReason.NO_ROUTE, FailureReason.PROXY, FailureReason.OUT_OF_SOCKETS),
     }
     assert known("checked_at") == {"checked_at": None if reason in ours else BEFORE}
 

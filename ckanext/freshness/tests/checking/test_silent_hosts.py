@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from hashlib import sha256
 from time import monotonic
 
 import pytest
@@ -63,7 +64,7 @@ def test_a_host_that_drips_is_put_off(server: FileServer, headers: bool) -> None
     assert monotonic() - begin < 15
     failed = [one for one in found if not one.put_off]
     assert 4 <= len(failed) < 20
-    assert {one.attempt.reason for one in failed} == {"total timeout"}
+    assert {one.attempt.reason for one in failed} <= {"total timeout", "unfinished"}
 
 
 @pytest.mark.parametrize(
@@ -193,7 +194,8 @@ def test_a_change_that_waits_for_its_confirmation_is_not_lost(server: FileServer
         sink=sink,
     )
     (new,) = (one for one in found if one.resource.url.endswith("/new"))
-    assert (new.outcome, new.put_off, new.memory) == (Outcome.UNCONFIRMED, False, known)
+    memory = known._replace(unconfirmed=f"sha256:{sha256(b'new').hexdigest()}")
+    assert (new.outcome, new.put_off, new.memory) == (Outcome.UNCONFIRMED, False, memory)
     assert not new.counts_as_failure
 
 

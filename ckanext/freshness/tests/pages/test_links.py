@@ -362,6 +362,9 @@ def test_each_failure_has_its_sentence() -> None:
         (204, None, False, "The server does not return the file (204 No Content)."),
         (799, None, False, "The server reports an error (799)."),
         (401, None, True, "The server asks for a login (401 Unauthorized)."),
+        (499, None, True, "The server asks for a login (499)."),
+        (503, None, True, "The server asked us to wait. We check it again later."),
+        (418, None, True, labels.BLOCKED),
         (200, None, True, labels.BLOCKED),
         (None, "refused by robots.txt", True, labels.BLOCKED),
         (None, "name not found", False, "There is no server of this name."),
@@ -374,6 +377,38 @@ def test_what_went_wrong_is_said_plainly(
 ) -> None:
     words, answer = labels.problem(status, reason, blocked=blocked)
     assert words.format(answer=answer) == said
+
+
+@pytest.mark.parametrize(
+    ("outcome", "failures", "is_broken", "never", "state"),
+    [
+        (None, 0, False, None, "waiting"),
+        *(
+            (outcome.value, 0, False, None, "works")
+            for outcome in Outcome
+            if outcome not in (Outcome.ERROR, Outcome.CANNOT_TELL)
+        ),
+        ("downloaded", 0, False, None, "works"),
+        ("verified", 0, False, None, "works"),
+        # An error that counts no failure is one of ours: nothing is known of the link.
+        ("error", 0, False, None, "unchecked"),
+        ("cannot tell", 0, False, None, "unchecked"),
+        ("cannot tell", 1, False, None, "failing"),
+        ("error", 1, False, None, "failing"),
+        ("error", 3, True, None, "broken"),
+        ("cannot tell", 3, True, "ad hoc", "broken"),
+        (None, 0, False, "archived", "excluded"),
+        ("error", 3, True, "internal", "internal"),
+    ],
+)
+def test_the_state_of_a_link(
+    outcome: str | None, failures: int, is_broken: bool, never: str | None, state: str
+) -> None:
+    assert links.state_of(outcome, failures, is_broken=is_broken, never=never) == state
+
+
+def test_what_is_ours_is_grey() -> None:
+    assert labels.LINKS["unchecked"].colour == "unknown"
 
 
 def buttons(page: BeautifulSoup, name: str) -> list[Any]:

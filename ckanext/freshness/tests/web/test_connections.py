@@ -99,7 +99,7 @@ BROKEN = {
         FailureReason.TOTAL_TIMEOUT,
     ),
     "compressed in another way than asked for": (
-        (OK + b"Content-Encoding: br\r\nContent-Length: 4\r\n\r\nabcd",),
+        (OK + b"Content-Encoding: compress\r\nContent-Length: 4\r\n\r\nabcd",),
         "close",
         FailureReason.MALFORMED,
     ),

@@ -14,8 +14,9 @@ from ckanext.freshness.tests.servers.name_server import NameServer
 from ckanext.freshness.tests.web.support import asking
 from ckanext.freshness.web import connections as names_module
 from ckanext.freshness.web.address_guard import Guard, InsideAddress
-from ckanext.freshness.web.connections import GuardedResolver, NameFault, Names
+from ckanext.freshness.web.connections import GuardedResolver, Names
 from ckanext.freshness.web.errors import FailureReason
+from ckanext.freshness.web.faults import NameFault
 
 
 @pytest.fixture

@@ -10,6 +10,8 @@ import pytest
 
 from ckanext.freshness.tests.servers import faults
 from ckanext.freshness.tests.servers.base import Answer as Served
+from ckanext.freshness.tests.servers.base import LoopbackServer
+from ckanext.freshness.tests.servers.base import Request as Asked
 from ckanext.freshness.tests.servers.raw import RawServer, Speak
 from ckanext.freshness.tests.web.support import (
     ETAG,
@@ -177,3 +179,47 @@ def test_the_total_time_is_of_all_hops(server: FileServer) -> None:
     error = failure(f"{server.url}/0", total=0.25)
     assert error.reason is FailureReason.TOTAL_TIMEOUT
     assert error.attempts == 1
+
+
+def _wants_a_cookie(asked: Asked) -> Served:
+    if asked.headers.get("Cookie") == "seen=1":
+        return Served(200, b"a,b\n", {"Content-Type": "text/csv"})
+    return Served(302, b"", {"Location": asked.target, "Set-Cookie": "seen=1; Path=/; HttpOnly"})
+
+
+class CookieServer(LoopbackServer):
+    """Servers that let nobody in before a cookie came back."""
+
+    def answer(self, request: Asked) -> Served:
+        if request.path == "/check":
+            return Served(302, b"", {"Location": "/data.csv", "Set-Cookie": "seen=1"})
+        if request.path == "/data.csv" and "Cookie" not in request.headers:
+            return Served(302, b"", {"Location": "/check?next=data.csv"})
+        if request.path == "/for-ever":
+            count = str(self.count("/for-ever"))
+            return Served(302, b"", {"Location": "/for-ever", "Set-Cookie": f"n={count}"})
+        return _wants_a_cookie(request)
+
+
+@pytest.mark.parametrize("path", ["/itself", "/data.csv"])
+def test_cookies_live_as_long_as_the_chain_of_redirects(path: str) -> None:
+    with CookieServer() as server:
+        assert visit(f"{server.url}{path}").body == b"a,b\n"
+        before = server.count()
+        assert visit(f"{server.url}{path}").body == b"a,b\n"
+        assert server.count() == 2 * before
+
+
+def test_cookies_go_to_no_other_host(server: FileServer) -> None:
+    server.files["/old"] = Served(
+        302, b"", {"Location": f"http://other.example:{server.port}/x", "Set-Cookie": "a=1"}
+    )
+    visit(f"{server.url}/old", names={"other.example": ["127.0.0.1"]})
+    assert "Cookie" not in server.requests[-1].headers
+
+
+def test_a_cookie_that_changes_for_ever_is_one_redirect_too_many() -> None:
+    with CookieServer() as server:
+        error = failure(f"{server.url}/for-ever")
+        assert error.reason is FailureReason.TOO_MANY_REDIRECTS
+        assert server.count() == 21

@@ -102,6 +102,7 @@ def test_which_faults_count(reason: FailureReason) -> None:
             *(FailureReason.TLS_WRONG_NAME, FailureReason.TLS_UNTRUSTED),
             *(FailureReason.TLS_FAILED, FailureReason.CONNECT_TIMEOUT),
             *(FailureReason.READ_TIMEOUT, FailureReason.TOTAL_TIMEOUT),
+            FailureReason.UNFINISHED,
         }
     )
 

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import socket
 import ssl
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -138,3 +142,43 @@ def test_a_server_that_answers_tls_with_text() -> None:
         error = failure(f"https://127.0.0.1:{server.port}/x", attempts=1)
     assert error.reason is FailureReason.TLS_FAILED
     assert "could not be spoken to over TLS: wrong version number" in str(error)
+
+
+@contextmanager
+def serving_one_by_one(tls: ssl.SSLContext) -> Iterator[str]:
+    """Serve as old servers do, which say why a handshake fails. asyncio's server closes without a word."""
+
+    def serve() -> None:
+        while True:
+            connection, _ = listening.accept()
+            with (
+                contextlib.suppress(OSError),
+                tls.wrap_socket(connection, server_side=True) as peer,
+            ):
+                peer.recv(4096)
+                peer.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        threading.Thread(target=serve, daemon=True).start()
+        yield f"https://127.0.0.1:{listening.getsockname()[1]}"
+
+
+OUTDATED = {
+    "RSA key exchange": "AES128-GCM-SHA256",
+    "CBC": "ECDHE-ECDSA-AES128-SHA:ECDHE-RSA-AES128-SHA",
+}
+
+
+@pytest.mark.parametrize("ciphers", OUTDATED.values(), ids=OUTDATED)
+def test_outdated_encryption_is_spoken_in_a_second_look(
+    authority: trustme.CA, trusting: ClientSettings, ciphers: str
+) -> None:
+    tls = context(authority.issue_cert("127.0.0.1", key_type=trustme.KeyType.RSA))
+    tls.maximum_version = ssl.TLSVersion.TLSv1_2
+    tls.set_ciphers(f"{ciphers}:@SECLEVEL=0")
+    with serving_one_by_one(tls) as url:
+        answer = visit(url, settings=trusting)
+        assert answer.status == 200 and answer.outdated_tls
+        # Certificates are verified all the same.
+        error = failure(url, attempts=1)
+    assert error.reason is FailureReason.TLS_UNTRUSTED

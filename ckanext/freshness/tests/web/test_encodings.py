@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import random
+import sys
 import zlib
 from collections.abc import Callable
 
+import brotli
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ckanext.freshness.web.encodings import Decoder
 from ckanext.freshness.web.errors import FailureReason, Fault
-from ckanext.freshness.web.exchange import Decoder, decoder_of
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
 
 TABLE = b"".join(b"%d,%d\n" % (n, n * n) for n in range(2_000))
 
@@ -28,12 +36,16 @@ FORMS: dict[str, tuple[str, Callable[[bytes], bytes]]] = {
     "x-gzip": ("X-GZip", gzip.compress),
     "deflate": ("deflate", zlib.compress),
     "bare deflate": ("deflate", bare),
+    "br": ("br", brotli.compress),
+    "zstd": ("ZSTD", zstd.compress),
+    "one after the other": ("gzip, gzip", lambda data: gzip.compress(gzip.compress(data))),
+    "of two kinds": ("br, gzip", lambda data: gzip.compress(brotli.compress(data))),
+    "of storage servers": ("gzip,aws-chunked", gzip.compress),
 }
 
 
 def decoded(encoding: str, packed: bytes, size: int) -> bytes:
-    decoder = decoder_of(encoding)
-    assert decoder is not None
+    decoder = Decoder(encoding)
     pieces = [packed[at : at + size] for at in range(0, len(packed), size)]
     found = b"".join(part for piece in pieces for part in decoder.pieces(piece))
     decoder.end()
@@ -82,23 +94,38 @@ def test_a_damaged_stream() -> None:
     assert raised.value.reason is FailureReason.MALFORMED
 
 
-def test_a_bomb_comes_in_pieces() -> None:
-    packed = gzip.compress(bytes(32 << 20))
-    sizes = [len(part) for part in Decoder("gzip").pieces(packed)]
-    assert sum(sizes) == 32 << 20 and max(sizes) <= 256 * 1024
+@pytest.mark.parametrize("form", FORMS)
+def test_a_bomb_comes_in_pieces(form: str) -> None:
+    encoding, pack = FORMS[form]
+    packed = pack(bytes(8 << 20))
+    sizes = [len(part) for part in Decoder(encoding).pieces(packed)]
+    assert sum(sizes) == 8 << 20 and max(sizes) <= 1 << 20
+
+
+def test_frames_one_after_the_other() -> None:
+    packed = zstd.compress(b"a,b\n") + zstd.compress(TABLE)
+    assert decoded("zstd", packed, 100) == b"a,b\n" + TABLE
+    assert decoded("zstd", packed, len(packed)) == b"a,b\n" + TABLE
 
 
 def test_nothing_at_all_is_an_empty_body() -> None:
     assert decoded("gzip", b"", 1) == b""
 
 
-@pytest.mark.parametrize("encoding", [None, "", "identity", "utf-8", "none"])
-def test_nothing_to_be_done(encoding: str | None) -> None:
-    assert decoder_of(encoding) is None
+@pytest.mark.parametrize("encoding", ["", "identity", "utf-8", "none", "aws-chunked"])
+def test_other_values_are_ignored(encoding: str) -> None:
+    assert decoded(encoding, TABLE, 100) == TABLE
 
 
-@pytest.mark.parametrize("encoding", ["br", "zstd", " BR "])
+@pytest.mark.parametrize("encoding", ["compress", "X-Compress", "dcz"])
 def test_what_nobody_asked_for(encoding: str) -> None:
     with pytest.raises(Fault, match="nobody had asked for") as raised:
-        decoder_of(encoding)
+        Decoder(encoding)
     assert raised.value.reason is FailureReason.MALFORMED
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "deflate", "br", "zstd"])
+@given(data=st.binary(min_size=1, max_size=300), size=st.integers(1, 300))
+def test_any_bytes_give_data_or_a_fault(encoding: str, data: bytes, size: int) -> None:
+    with contextlib.suppress(Fault):
+        decoded(encoding, data, size)

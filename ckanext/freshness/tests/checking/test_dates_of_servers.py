@@ -1,4 +1,4 @@
-"""Bot walls, and how Last-Modified is read and how reliable it was, as tables."""
+"""How Last-Modified is read, and how reliable a server's dates were, as tables."""
 
 from __future__ import annotations
 
@@ -11,31 +11,9 @@ from ckanext.freshness.checking.decisions import (
     KnownContent,
     agreement,
     hides_changes,
-    is_bot_wall,
     read_headers,
 )
 from ckanext.freshness.web.exchange import Answer
-
-
-@pytest.mark.parametrize(
-    ("status", "headers", "wall"),
-    [
-        (200, {}, False),
-        (403, {"server": "cloudflare"}, False),
-        # An origin that is down, as its cache tells.
-        (503, {"server": "cloudflare"}, False),
-        (403, {"cf-mitigated": "challenge"}, True),
-        (200, {"cf-mitigated": " Challenge"}, True),
-        (200, {"cf-mitigated": "no"}, False),
-        (202, {"x-amzn-waf-action": "challenge"}, True),
-        (405, {"x-amzn-waf-action": "captcha"}, True),
-        (429, {"x-vercel-mitigated": "challenge"}, True),
-        (403, {"x-vercel-mitigated": "deny"}, True),
-        (999, {}, True),
-    ],
-)
-def test_walls(status: int, headers: dict[str, str], wall: bool) -> None:
-    assert is_bot_wall(status, headers) is wall
 
 
 @pytest.mark.parametrize(

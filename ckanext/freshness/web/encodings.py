@@ -1,0 +1,161 @@
+"""The decompression of bodies (``Content-Encoding``, RFC 9110, section 8.4).
+
+aiohttp accepts a gzip stream wherever it ends. A file that was cut off would then look like a changed file, and
+would replace a good copy. Therefore bodies are decompressed here, in pieces, so that the size limit stops a
+decompression bomb early.
+"""
+
+from __future__ import annotations
+
+import sys
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+
+import brotli
+
+from .errors import FailureReason, Fault
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+ACCEPTED = "gzip, deflate"
+"""The ``Accept-Encoding`` header of requests. Some servers send other encodings unasked."""
+
+_PIECE = 256 * 1024
+"""About the most bytes that are decompressed at once."""
+
+_CUT = "ended before the body was complete"
+
+
+class _Zlib:
+    """Decompresses gzip and deflate."""
+
+    def __init__(self, *, is_gzip: bool) -> None:
+        self._is_gzip = is_gzip
+        self._stream = zlib.decompressobj(zlib.MAX_WBITS | (16 if is_gzip else 0))
+        self._has_begun = False
+
+    def pieces(self, data: bytes) -> Iterator[bytes]:
+        if not self._has_begun:
+            self._begin(data)
+        while data:
+            if self._stream.eof:
+                # Another gzip member may follow (RFC 1952, section 2.2). Ignore any other bytes.
+                if not (self._is_gzip and data.startswith(b"\x1f")):
+                    return
+                self._stream = zlib.decompressobj(zlib.MAX_WBITS | 16)
+            yield self._stream.decompress(data, _PIECE)
+            data = self._stream.unused_data if self._stream.eof else self._stream.unconsumed_tail
+
+    @property
+    def is_complete(self) -> bool:
+        return self._stream.eof
+
+    def _begin(self, data: bytes) -> None:
+        self._has_begun = True
+        # Some servers send deflate data without the zlib header, whose first byte ends in 8.
+        if not self._is_gzip and data[0] & 0x0F != 8:
+            self._stream = zlib.decompressobj(-zlib.MAX_WBITS)
+
+
+class _Brotli:
+    """Decompresses ``br`` (RFC 7932)."""
+
+    def __init__(self) -> None:
+        self._stream = brotli.Decompressor()
+
+    def pieces(self, data: bytes) -> Iterator[bytes]:
+        if self.is_complete:
+            return
+        # Only an empty piece tells that no more data are kept.
+        while piece := self._stream.process(data, output_buffer_limit=_PIECE):
+            yield piece
+            data = b""
+
+    @property
+    def is_complete(self) -> bool:
+        is_finished: bool = self._stream.is_finished()
+        return is_finished
+
+
+class _Zstd:
+    """Decompresses ``zstd`` (RFC 8878)."""
+
+    def __init__(self) -> None:
+        self._stream = zstd.ZstdDecompressor()
+
+    def pieces(self, data: bytes) -> Iterator[bytes]:
+        while True:
+            if self._stream.eof:
+                self._stream = zstd.ZstdDecompressor()
+            yield self._stream.decompress(data, _PIECE)
+            data = self._stream.unused_data if self._stream.eof else b""
+            # The stream keeps what did not fit into the piece.
+            if self._stream.needs_input or (self._stream.eof and not data):
+                return
+
+    @property
+    def is_complete(self) -> bool:
+        return self._stream.eof
+
+
+_Stream = _Zlib | _Brotli | _Zstd
+
+_STREAMS: dict[str, Callable[[], _Stream]] = {
+    "gzip": lambda: _Zlib(is_gzip=True),
+    "x-gzip": lambda: _Zlib(is_gzip=True),
+    "deflate": lambda: _Zlib(is_gzip=False),
+    "br": _Brotli,
+    "zstd": _Zstd,
+}
+_UNKNOWN = frozenset({"compress", "x-compress", "dcb", "dcz"})
+
+
+class Decoder:
+    """A decompressor of one body.
+
+    :param encoding: the ``Content-Encoding`` header. Values that name no compression, such as ``utf-8``,
+        ``none`` and ``aws-chunked``, are ignored: some servers send them.
+    :raises Fault: ``MALFORMED``: an encoding cannot be decompressed
+    """
+
+    def __init__(self, encoding: str) -> None:
+        names = [name.strip().lower() for name in encoding.split(",")]
+        for name in names:
+            if name in _UNKNOWN:
+                words = f"sent a body that is compressed by {name}, which nobody had asked for"
+                raise Fault(FailureReason.MALFORMED, words)
+        # The last one that was applied stands last.
+        self._streams = [_STREAMS[name]() for name in reversed(names) if name in _STREAMS]
+        self._has_begun = False
+
+    def pieces(self, data: bytes) -> Iterator[bytes]:
+        """Decompress the next bytes of the body, and yield pieces of at most 1 MiB.
+
+        :raises Fault: ``MALFORMED``
+        """
+        self._has_begun = True
+        parts: Iterable[bytes] = (data,)
+        for stream in self._streams:
+            parts = _decompressed(stream, parts)
+        try:
+            yield from parts
+        except (zlib.error, brotli.error, zstd.ZstdError) as error:
+            words = f"sent a body that cannot be decompressed: {error}"
+            raise Fault(FailureReason.MALFORMED, words) from error
+
+    def end(self) -> None:
+        """Check, at the end of the body, that its streams are complete.
+
+        :raises Fault: ``TRUNCATED``
+        """
+        # A body of no bytes is complete, whatever its encoding.
+        if self._has_begun and not all(stream.is_complete for stream in self._streams):
+            raise Fault(FailureReason.TRUNCATED, _CUT)
+
+
+def _decompressed(stream: _Stream, parts: Iterable[bytes]) -> Iterator[bytes]:
+    for part in parts:
+        yield from filter(None, stream.pieces(part))
