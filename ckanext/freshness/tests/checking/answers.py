@@ -1,0 +1,460 @@
+"""Answers of servers as bytes, with what three nightly checks find: the table of what browsers read and save.
+
+Each case has a host of its own. What a server answers may depend on the night and on the request.
+"""
+
+from __future__ import annotations
+
+import gzip
+import sys
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta, timezone
+from email.utils import format_datetime
+
+import brotli
+
+from ckanext.freshness.checking.decisions import Outcome
+from ckanext.freshness.tests.checking.test_content import archive, dbase, spreadsheet, tar
+from ckanext.freshness.tests.checking.test_formats import (
+    ERROR_TEXTS,
+    PAGE,
+    REPORT,
+    TOKEN,
+    UNKNOWN,
+)
+from ckanext.freshness.tests.checking.test_meanings import PAGES
+from ckanext.freshness.tests.checking.workbooks import workbook
+from ckanext.freshness.tests.web.test_second_look import READ, REFUSED
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+NOW = datetime(2026, 11, 21, 12, tzinfo=timezone.utc)
+BODY = b"id,name\n1,Ada\n"
+OTHER = b"id,name\n1,Ada\n2,Grace\n"
+ETAG = b'ETag: "1"\r\n'
+OLD = b"Last-Modified: Tue, 01 Sep 2026 10:00:00 GMT\r\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request.
+
+    :ivar night: 0, 1 or 2
+    :ivar number: of the request in this night, from 0
+    """
+
+    night: int
+    number: int
+    target: str
+    headers: bytes
+
+    @property
+    def is_conditional(self) -> bool:
+        return b"if-none-match:" in self.headers or b"if-modified-since:" in self.headers
+
+    @property
+    def has_cookie(self) -> bool:
+        return b"cookie: " in self.headers
+
+
+Answer = Callable[[Asked], bytes]
+"""Returns the bytes of an answer, after which the connection is closed. ``b""`` closes it at once."""
+
+FIRST, SAME, CHANGED = Outcome.FIRST_HASH, Outcome.SAME_HASH, Outcome.CHANGED
+ERROR, CANNOT_TELL, UNCONFIRMED = Outcome.ERROR, Outcome.CANNOT_TELL, Outcome.UNCONFIRMED
+WORKS = (FIRST, SAME, SAME)
+BROKEN = (ERROR, ERROR, ERROR)
+UNCHECKED = (CANNOT_TELL, CANNOT_TELL, CANNOT_TELL)
+UNTOUCHED = (FIRST, Outcome.NOT_MODIFIED, Outcome.NOT_MODIFIED)
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """An answer, and the outcomes of three nights.
+
+    :ivar dated: the nights whose Last-Modified is evidence; None: any
+    """
+
+    name: str
+    answer: Answer
+    nights: tuple[Outcome, Outcome, Outcome]
+    format: str = "CSV"
+    dated: tuple[int, ...] | None = None
+
+
+def say(status: int, body: bytes = b"", headers: bytes = b"") -> bytes:
+    """Return an answer as it should be."""
+    return b"HTTP/1.1 %d X\r\n%bContent-Length: %d\r\n\r\n%b" % (status, headers, len(body), body)
+
+
+def always(sent: bytes) -> Answer:
+    return lambda _: sent
+
+
+def simple(
+    prefix: str,
+    cases: Iterable[tuple[str, bytes]],
+    nights: tuple[Outcome, Outcome, Outcome],
+    format_: str = "CSV",
+) -> Iterator[Case]:
+    """Yield cases whose server always says the same."""
+    for name, sent in cases:
+        yield Case(f"{prefix}: {name}", always(sent), nights, format_)
+
+
+def nightly(*bodies: bytes, headers: bytes = b"") -> Answer:
+    """Return a server with another file each night."""
+    return lambda asked: say(200, bodies[asked.night], headers)
+
+
+def known(to_conditions: bytes) -> Answer:
+    """Return a server that answers conditional requests with these bytes."""
+    return lambda asked: to_conditions if asked.is_conditional else say(200, BODY, ETAG + OLD)
+
+
+# Cookies and redirects
+
+
+def redirect(to: str, headers: bytes = b"", body: bytes = b"") -> bytes:
+    return say(302, body, b"Location: %b\r\n%b" % (to.encode(), headers))
+
+
+COOKIE = b"Set-Cookie: seen=1; Path=/\r\n"
+
+
+def to_itself(asked: Asked) -> bytes:
+    return say(200, BODY) if asked.has_cookie else redirect(asked.target, COOKIE)
+
+
+def over_a_check(asked: Asked) -> bytes:
+    if "?next" in asked.target:
+        return redirect(asked.target.partition("?")[0], COOKIE)
+    return say(200, BODY) if asked.has_cookie else redirect(f"{asked.target}?next=1")
+
+
+def or_a_page_without(asked: Asked) -> bytes:
+    if "?again" in asked.target:
+        return say(200, BODY) if asked.has_cookie else say(200, PAGE)
+    return redirect(f"{asked.target}?again", COOKIE)
+
+
+def with_bytes_behind(asked: Asked) -> bytes:
+    if "?to" in asked.target:
+        return say(200, BODY)
+    return redirect(f"{asked.target}?to", body=b"moved") + b"<!-- ad -->"
+
+
+def far_away(asked: Asked) -> bytes:
+    """Redirect 19 times."""
+    path, _, hops = asked.target.partition("?")
+    return say(200, BODY) if hops == "x" * 19 else redirect(f"{path}?{hops}x")
+
+
+REDIRECTS = (
+    Case("cookies: a redirect to itself", to_itself, WORKS),
+    Case("cookies: a bounce over a check", over_a_check, WORKS),
+    Case("cookies: a page for those without", or_a_page_without, WORKS),
+    Case("redirect: bytes behind its body", with_bytes_behind, WORKS),
+    Case("redirect: nineteen times", far_away, WORKS),
+    Case("redirect: in a circle", lambda asked: redirect(asked.target), BROKEN),
+    Case("redirect: nowhere", always(say(302)), BROKEN),
+    *simple(
+        "redirect",
+        (
+            (scheme, redirect(f"{scheme}x.example/a.csv"))
+            for scheme in ("ftp://", "sftp://", "s3://", "ftps://", "magnet:?xt=", "mailto:me@")
+        ),
+        UNCHECKED,
+    ),
+)
+
+# Statuses: 200 and 203 bring the file.
+
+REFUSALS = (202, 401, 403, 406, 407, 415, 418, 420, 429, 430, 451, 498, 499, 511, 999)
+NO_FILES = (
+    *(201, 204, 205, 206, 226, 300, 304, 305, 400, 402, 404, 405, 408, 409, 410, 411, 412, 413),
+    *(414, 416, 417, 421, 422, 423, 424, 425, 426, 428, 431, 440, 444, 450, 494, 495, 496, 497),
+    *(500, 501, 502, 503, 504, 505, 506, 507, 508, 510, 520, 521, 522, 523, 524, 525, 526, 530),
+    *(598, 599, 600, 799),
+)
+STATUSES = (
+    *simple("status", ((str(one), say(one, BODY)) for one in (200, 203)), WORKS),
+    *simple("status", ((str(one), say(one, PAGE)) for one in REFUSALS), UNCHECKED),
+    *simple(
+        "status",
+        ((str(one), say(one, b"" if one in (204, 304) else PAGE)) for one in NO_FILES),
+        BROKEN,
+    ),
+    Case("status: 503 with a pause", always(say(503, PAGE, b"Retry-After: 86400\r\n")), UNCHECKED),
+    Case(
+        "status: 503 with a date",
+        always(say(503, PAGE, b"Retry-After: Sun, 22 Nov 2026 12:00:00 GMT\r\n")),
+        UNCHECKED,
+    ),
+)
+
+# Conditional requests
+
+NOT_MODIFIED = b"HTTP/1.1 304 Not Modified\r\n" + ETAG
+LATER = b"Last-Modified: Fri, 20 Nov 2026 10:00:00 GMT\r\n"
+CONDITIONS = (
+    *(
+        Case(f"304: {name}", known(sent), UNTOUCHED)
+        for name, sent in {
+            "as it should be": NOT_MODIFIED + b"\r\n",
+            "with a length": NOT_MODIFIED + b"Content-Length: 14\r\n\r\n",
+            "with a body": NOT_MODIFIED + b"Content-Length: 14\r\n\r\n" + BODY,
+            "chunked": NOT_MODIFIED
+            + b"Transfer-Encoding: chunked\r\n\r\ne\r\n"
+            + BODY
+            + b"\r\n0\r\n\r\n",
+            "an empty chunk": NOT_MODIFIED + b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+            "kept alive": NOT_MODIFIED
+            + b"Connection: keep-alive\r\nContent-Length: 14\r\n\r\n"
+            + BODY,
+            "a weak ETag": b'HTTP/1.1 304 Not Modified\r\nETag: W/"1"\r\n\r\n',
+            "compressed": NOT_MODIFIED + b"Content-Encoding: gzip\r\nContent-Length: 14\r\n\r\n",
+        }.items()
+    ),
+    *(
+        Case(f"conditions: {name}", known(sent), WORKS)
+        for name, sent in {
+            "404": say(404),
+            "500": say(500),
+            "502": say(502),
+            "403": say(403),
+            "400": say(400),
+            "412": say(412),
+            "an empty 200": say(200),
+            "200 without a chunk": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+            "200 without a length": b"HTTP/1.1 200 OK\r\n\r\n",
+            "no answer": b"",
+            "half a head": b"HTTP/1.1 200 OK\r\nContent-Le",
+            "half a body": say(200, BODY)[:-5],
+            "no HTTP": b"garbage\r\n\r\n",
+            "a 304 of another ETag": b'HTTP/1.1 304 Not Modified\r\nETag: "2"\r\n\r\n',
+            "a 304 of another file": b'HTTP/1.1 304 Not Modified\r\nETag: "2"\r\n'
+            + LATER
+            + b"\r\n",
+        }.items()
+    ),
+    Case(
+        "304: the file has changed, and the ETag says so",
+        lambda asked: (
+            b'HTTP/1.1 304 Not Modified\r\nETag: "2"\r\n\r\n'
+            if asked.is_conditional
+            else say(
+                200, OTHER if asked.night else BODY, b'ETag: "%d"\r\n' % (2 if asked.night else 1)
+            )
+        ),
+        (FIRST, CHANGED, Outcome.NOT_MODIFIED),
+    ),
+)
+
+# Encodings
+
+
+def encoded(encoding: str, body: bytes) -> bytes:
+    return say(200, body, b"Content-Encoding: %b\r\n" % encoding.encode())
+
+
+def packed(body: bytes = BODY) -> bytes:
+    return gzip.compress(body, mtime=0)
+
+
+ZSTD = zstd.compress(BODY)
+RAW_DEFLATE = zlib.compressobj(wbits=-15)
+RAW = RAW_DEFLATE.compress(BODY) + RAW_DEFLATE.flush()
+ENCODINGS = (
+    *simple(
+        "encoding",
+        (
+            ("gzip", encoded("gzip", packed())),
+            ("x-gzip", encoded("x-gzip", packed())),
+            ("GZIP", encoded("GZIP", packed())),
+            ("deflate", encoded("deflate", zlib.compress(BODY))),
+            ("deflate without a header", encoded("deflate", RAW)),
+            ("br", encoded("br", brotli.compress(BODY))),
+            ("zstd", encoded("zstd", ZSTD)),
+            ("gzip twice", encoded("gzip, gzip", packed(packed()))),
+            ("gzip in br", encoded("gzip, br", brotli.compress(packed()))),
+            ("gzip,aws-chunked", encoded("gzip,aws-chunked", packed())),
+            ("aws-chunked", encoded("aws-chunked", BODY)),
+            ("identity", encoded("identity", BODY)),
+            ("two members of gzip", encoded("gzip", packed(BODY[:5]) + packed(BODY[5:]))),
+            ("utf-8", encoded("utf-8", BODY)),
+            ("none", encoded("none", BODY)),
+            ("nothing", encoded("", BODY)),
+        ),
+        WORKS,
+    ),
+    *simple(
+        "encoding",
+        (
+            ("gzip that is none", encoded("gzip", b"\x1f\x8b\x08none")),
+            ("gzip that is cut off", encoded("gzip", packed(BODY * 99)[:-20])),
+            ("br that is none", encoded("br", b"\xff\xff\xff")),
+        ),
+        BROKEN,
+    ),
+)
+
+# What comes in place of data
+
+LONG_PAGE = b"<!DOCTYPE html><html><head>" + b" " * 5000 + b"<title>Log in</title></html>"
+IN_PLACE = (
+    *simple(
+        "wall",
+        (
+            (
+                name,
+                say(
+                    200,
+                    b"<!DOCTYPE html><html><head>" + sign + b"</html>",
+                    b"Content-Type: text/html\r\n",
+                ),
+            )
+            for name, sign in PAGES.items()
+        ),
+        UNCHECKED,
+    ),
+    *simple("wall", (("a header", say(200, BODY, b"CF-Mitigated: challenge\r\n")),), UNCHECKED),
+    *simple(
+        "text under CSV", ((name, say(200, text)) for name, text in ERROR_TEXTS.items()), BROKEN
+    ),
+    *(
+        Case(f"a page under {name}", always(say(200, LONG_PAGE)), BROKEN, name)
+        for name in (*UNKNOWN, "CSV", "XLSX", "GeoJSON", "KML", "SHP", "PDF", "TXT", "Parquet")
+    ),
+    *(
+        Case(f"a page under {name}", always(say(200, LONG_PAGE)), WORKS, name)
+        for name in ("HTML", "Web application", "API", "WMS", "")
+    ),
+    Case("a token under GeoJSON", always(say(200, TOKEN)), BROKEN, "GeoJSON"),
+    Case("a token under JSON", always(say(200, TOKEN)), BROKEN, "JSON"),
+    Case(
+        "an error beside data under JSON", always(say(200, b'{"error": 0, "a": 1}')), WORKS, "JSON"
+    ),
+    Case("a report under GML", always(say(200, REPORT)), BROKEN, "GML"),
+    Case("a report under WFS", always(say(200, REPORT)), BROKEN, "WFS"),
+    Case("nothing", always(say(200)), BROKEN),
+    Case("blanks", always(say(200, b" \r\n\n")), BROKEN),
+)
+
+# Changes, and what is none
+
+WAIT = say(200, b"<!DOCTYPE html><html><title>Please wait</title></html>")
+
+
+def refused(refusal: bytes) -> Answer:
+    """Return a server whose file is another from the second night on, and which refuses second downloads."""
+
+    def answer(asked: Asked) -> bytes:
+        if asked.night == 0:
+            return say(200, BODY)
+        return say(200, OTHER) if asked.number == 0 else refusal
+
+    return answer
+
+
+def moving(asked: Asked) -> bytes:
+    """Give the same bytes another date each night."""
+    modified = NOW - timedelta(days=10 - asked.night, minutes=17)
+    return say(
+        200, BODY, b"Last-Modified: %b\r\n" % format_datetime(modified, usegmt=True).encode()
+    )
+
+
+def local_time(hours: float) -> Answer:
+    """Return a server that gives the file the time of the answer, in a zone behind or before GMT, as GMT."""
+
+    def answer(asked: Asked) -> bytes:
+        modified = NOW + timedelta(hours=hours, days=asked.night)
+        return say(
+            200, BODY, b"Last-Modified: %b\r\n" % format_datetime(modified, usegmt=True).encode()
+        )
+
+    return answer
+
+
+TABLE = {"Data": {"A1": "id", "A2": 1.0}}
+FILES: dict[str, str | bytes] = {"a.csv": "a,b\n1,2\n", "folder/b.txt": "text"}
+
+
+def rewritten(make: Callable[[int], bytes]) -> Answer:
+    return lambda asked: say(200, make(asked.night))
+
+
+CHANGES = (
+    *(
+        Case(f"second download: {name}", refused(sent), (FIRST, UNCONFIRMED, CHANGED))
+        for name, sent in {
+            "429": say(429),
+            "503": say(503),
+            "403": say(403),
+            "404": say(404),
+            "202": say(202),
+            "no answer": b"",
+            "half a body": say(200, OTHER)[:-3],
+            "please wait": WAIT,
+        }.items()
+    ),
+    Case("a change", nightly(BODY, OTHER, OTHER), (FIRST, CHANGED, SAME)),
+    Case("a change and back", nightly(BODY, OTHER, BODY), (FIRST, CHANGED, Outcome.REPEAT_HASH)),
+    Case("a date that moves", moving, WORKS, dated=(0,)),
+    *(
+        Case(f"local time called GMT: {hours:+}", local_time(hours), WORKS, dated=())
+        for hours in (-12, -9.5, -5, -3.5, -2.5, -1, 0, 1, 5.5, 5.75, 13)
+    ),
+    *(
+        Case(f"written anew: {name}", rewritten(make), WORKS, format_)
+        for name, format_, make in (
+            ("gzip", "GZ", lambda night: gzip.compress(BODY, mtime=night + 1)),
+            ("tar.gz", "TGZ", lambda night: gzip.compress(tar(FILES, mtime=night), mtime=night)),
+            ("ZIP", "ZIP", lambda night: archive(FILES, year=2020 + night)),
+            ("ODS", "ODS", lambda night: spreadsheet(year=2020 + night)),
+            ("XLSX", "XLSX", lambda night: workbook(TABLE, author=f"{night}")),
+            (
+                "XLSX in ZIP",
+                "ZIP",
+                lambda night: archive({"a.xlsx": workbook(TABLE, author=f"{night}")}),
+            ),
+            (
+                "ZIP in ZIP",
+                "ZIP",
+                lambda night: archive({"a.zip": archive(FILES, year=2020 + night)}),
+            ),
+            ("dBase", "DBF", lambda night: dbase(date(2026, 11, 20 + night))),
+            (
+                "shapefile",
+                "SHP",
+                lambda night: archive({"a.dbf": dbase(date(2026, 11, 20 + night))}),
+            ),
+        )
+    ),
+)
+
+CASES: tuple[Case, ...] = (
+    # aiohttp calls the one that is left out cut off, and not malformed.
+    *simple(
+        "read",
+        (
+            (name, sent)
+            for name, sent in READ.items()
+            if name != "chunks without an end of trailers"
+        ),
+        WORKS,
+    ),
+    *simple("refused", ((name, sent) for name, (sent, _) in REFUSED.items()), BROKEN),
+    *REDIRECTS,
+    *STATUSES,
+    *CONDITIONS,
+    *ENCODINGS,
+    *IN_PLACE,
+    *CHANGES,
+)

@@ -1,0 +1,106 @@
+"""What three nightly checks find of each answer of the table."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from ckanext.freshness.checking.decisions import CheckResult, KnownContent, Outcome, ResourceToCheck
+from ckanext.freshness.checking.hasher import ContentSandbox
+from ckanext.freshness.checking.hdx_check import HdxTools, check_resources
+from ckanext.freshness.tests.checking.answers import BROKEN, CASES, NOW, Asked, Case
+from ckanext.freshness.tests.servers.raw import RawServer
+from ckanext.freshness.tests.web.support import FAST, SETTINGS, asking
+from ckanext.freshness.web.client import Client
+from ckanext.freshness.web.connections import Names
+from ckanext.freshness.web.hosts import HostPolicy, Hosts
+
+NIGHTS = range(3)
+LIMITS = replace(FAST, attempts=2, read=5.0, total=20.0, retry_after_max=1.0, redirects=20)
+UNPACED = HostPolicy(connections=1, per_second=1000.0)
+
+
+class Server:
+    """A server of all cases, each under its number."""
+
+    def __init__(self) -> None:
+        self.night = 0
+        self.requests: Counter[tuple[int, int]] = Counter()
+
+    async def speak(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = await reader.readuntil(b"\r\n\r\n")
+        line, _, headers = head.partition(b"\r\n")
+        target = line.split()[1].decode()
+        number = int(target[1:].partition("?")[0])
+        key = self.night, number
+        asked = Asked(self.night, self.requests[key], target, headers.lower())
+        self.requests[key] += 1
+        writer.write(CASES[number].answer(asked))
+        await writer.drain()
+
+
+@pytest.fixture(scope="module")
+def nights() -> Iterator[list[list[CheckResult]]]:
+    """The results of each case in each night."""
+    server = Server()
+    results: list[list[CheckResult]] = [[] for _ in CASES]
+    with RawServer(server.speak) as running:
+        for server.night in NIGHTS:
+            resources = [
+                _resource(number, case, running.port, results[number])
+                for number, case in enumerate(CASES)
+            ]
+            for result in asyncio.run(_checked(resources)):
+                results[int(result.resource.resource_id)].append(result)
+    yield results
+
+
+def _resource(number: int, case: Case, port: int, before: list[CheckResult]) -> ResourceToCheck:
+    dates = [result.modified for result in before if result.modified is not None]
+    return ResourceToCheck(
+        f"{number}",
+        "package",
+        f"http://host-{number}.example:{port}/{number}",
+        before[-1].memory if before else KnownContent(),
+        last_change=max(dates, default=None),
+        format=case.format,
+        verifies_dates=True,
+    )
+
+
+async def _checked(resources: list[ResourceToCheck]) -> list[CheckResult]:
+    found: list[CheckResult] = []
+    settings = replace(SETTINGS, limits=LIMITS)
+    names = Names(asking(lambda _: ["127.0.0.1"]))
+    with ContentSandbox() as sandbox:
+        async with Client(settings, Hosts(UNPACED), names, concurrency=100) as client:
+            tools = HdxTools(client, sandbox, lambda: NOW)
+            await check_resources(resources, tools, found.append, confirm_after=0.01)
+    return found
+
+
+@pytest.mark.parametrize("number", range(len(CASES)), ids=[case.name for case in CASES])
+def test_three_nights(nights: list[list[CheckResult]], number: int) -> None:
+    case, results = CASES[number], nights[number]
+    assert tuple(result.outcome for result in results) == case.nights, results[-1].attempt
+    is_broken = all(result.counts_as_failure for result in results)
+    assert is_broken is (case.nights == BROKEN)
+    if case.dated is not None:
+        dated = tuple(night for night in NIGHTS if results[night].modified is not None)
+        assert dated == case.dated
+
+
+def test_what_fails_keeps_what_is_known(nights: list[list[CheckResult]]) -> None:
+    for before, after in itertools.chain.from_iterable(map(itertools.pairwise, nights)):
+        if after.outcome in (Outcome.ERROR, Outcome.CANNOT_TELL):
+            assert after.memory == before.memory
+
+
+def test_each_case_has_its_name() -> None:
+    assert [name for name, count in Counter(case.name for case in CASES).items() if count > 1] == []
+    assert len(CASES) > 200
