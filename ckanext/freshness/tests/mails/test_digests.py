@@ -143,7 +143,6 @@ def break_link(package_id: str, position: int, day: float) -> None:
             earlier=[],
             outdated=False,
             tabular=False,
-            unconfirmed=False,
             tried_at=at,
             failures=3,
             strip="fff",

@@ -169,7 +169,6 @@ def checked(act: Act, **more: Any) -> str:
         "hash": "sha256:00",
         "earlier": [],
         "outdated": False,
-        "unconfirmed": False,
         "tried_at": datetime(2026, 3, 3, 2),
         "succeeded_at": datetime(2026, 2, 27, 2),
         "failing_since": datetime(2026, 3, 1, 2),
