@@ -88,8 +88,9 @@ def _text_of(beginning: bytes) -> str:
         try:
             # Python knows encodings that XML does not, such as base64.
             if _ASCII.decode(name) == _ASCII.decode("ascii"):
-                codec = name
+                return codecs.getincrementaldecoder(name)(errors="replace").decode(beginning)
         except (LookupError, ValueError):
+            # Some of these, such as idna, cannot replace what they cannot decode.
             pass
     return codecs.getincrementaldecoder(codec)(errors="replace").decode(beginning[bom:])
 

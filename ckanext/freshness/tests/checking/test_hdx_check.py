@@ -522,6 +522,14 @@ def test_validators_that_cannot_be_kept_are_not(server: FileServer) -> None:
 # Retries and redirects
 
 
+def test_all_links_of_a_busy_host_work(server: FileServer) -> None:
+    pause = {"Retry-After": "86400"}
+    server.faults[lambda request: True] = faults.Status(503, headers=pause)
+    found = run_check([visit(f"{server.url}/{n}") for n in range(4)])
+    assert {one.outcome for one in found} == {Outcome.CANNOT_TELL}
+    assert not any(one.counts_as_failure for one in found)
+
+
 def test_a_redirect_to_what_is_never_asked_for_is_no_failure(server: FileServer) -> None:
     server.faults["/file.csv"] = faults.Redirect("ftp://127.0.0.1/")
     finding = one(server)

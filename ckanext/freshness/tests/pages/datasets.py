@@ -65,7 +65,6 @@ def break_link(dataset: dict[str, Any], **known: Any) -> str:
             "first_seen": now - timedelta(days=90),
             "earlier": [],
             "outdated": False,
-            "unconfirmed": False,
             "failures": 5,
             "failing_since": now - timedelta(days=9),
             "failed_at": now - timedelta(hours=8),

@@ -68,7 +68,6 @@ def visited(dataset: dict[str, Any], **more: Any) -> None:
         "outdated": False,
         "promised": resource["format"],
         "found": "a ZIP archive",
-        "unconfirmed": False,
         "failures": 5,
         "failing_since": PLAIN - 9 * DAY,
         "failed_at": PLAIN - DAY,

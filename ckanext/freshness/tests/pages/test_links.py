@@ -275,6 +275,51 @@ def test_of_another_url_nothing_is_known(read: Read, world: dict[str, Any]) -> N
         assert card.startswith(state)
 
 
+def test_what_else_people_should_know_of_a_link_that_works(
+    read: Read, world: dict[str, Any]
+) -> None:
+    (link,) = make("outdated", [{}])["resources"]
+    check_rows.sync(NOW, {"dataset"})
+    write(link, [(Outcome.SAME_HASH, {"status": 200, "outdated_tls": True})])
+    note = "The server speaks only outdated encryption."
+    lie = "The server gives the file new dates without a change, so that its contents count."
+    (card,) = cards(read(page_of("outdated"))).values()
+    assert card.startswith(f"Link works. The file is the same as before. {note}")
+    assert lie not in card
+    statement = "UPDATE freshness_check SET dates_lie = true WHERE resource_id = :id"
+    model.Session.execute(sa.text(statement), {"id": link["id"]})
+    model.Session.commit()
+    (card,) = cards(read(page_of("outdated"))).values()
+    assert f"{note} {lie}" in card
+    write(link, [BLOCKED])
+    (card,) = cards(read(page_of("outdated"))).values()
+    assert note not in card and lie not in card
+
+
+@pytest.mark.parametrize(
+    ("reason", "said"),
+    [
+        ("inside address", "The link leads into a private network"),
+        ("scheme refused", "Only links that begin with http:// or https:// can be checked."),
+        ("too large", "The file is too large to be checked."),
+        ("no route", "This portal's connection failed."),
+        ("certificate not trusted", "The server does not send the certificate between its own"),
+        ("unfinished", "The download takes too long for a check."),
+    ],
+)
+def test_what_cannot_be_checked_is_grey(
+    read: Read, world: dict[str, Any], reason: str, said: str
+) -> None:
+    name = reason.replace(" ", "-")
+    (link,) = make(name, [{}])["resources"]
+    check_rows.sync(NOW, {"dataset"})
+    write(link, [(Outcome.CANNOT_TELL, {"reason": reason, "words": "x"})])
+    page = read(page_of(name))
+    (card,) = cards(page).values()
+    assert card.startswith(f"Couldn't be checked. {said}")
+    assert page.select_one(f"#freshness-link-{link['id']}")["data-state"] == "unknown"
+
+
 def test_a_file_of_a_registry_shows_the_attempts_of_its_cycle(
     read: Read, world: dict[str, Any]
 ) -> None:

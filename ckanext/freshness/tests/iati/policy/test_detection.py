@@ -70,6 +70,7 @@ IATI: dict[str, str] = {
     "another encoding declared": f'<?xml version="1.0" encoding="UTF-16"?>{ROOT}',
     "an unknown encoding declared": f'<?xml version="1.0" encoding="klingon"?>{ROOT}',
     "no encoding at all declared": f'<?xml version="1.0" encoding="unicode_escape"?>{ROOT}',
+    "an encoding of host names": f'<?xml version="1.0" encoding="idna"?>{ROOT}',
     "standalone": f'<?xml version="1.0" encoding="UTF-8" standalone="yes"?>{ROOT}',
     "malformed later": f"{ROOT}<a></b>",
     "an ampersand": '<iati-activities href="https://example.org/?a=1&amp;b=2">',
