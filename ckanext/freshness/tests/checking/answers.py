@@ -382,7 +382,7 @@ def local_time(hours: float) -> Answer:
     return answer
 
 
-TABLE = {"Data": {"A1": "id", "A2": 1.0}}
+TABLE: dict[str, dict[str, str | float | bool]] = {"Data": {"A1": "id", "A2": 1.0}}
 FILES: dict[str, str | bytes] = {"a.csv": "a,b\n1,2\n", "folder/b.txt": "text"}
 
 

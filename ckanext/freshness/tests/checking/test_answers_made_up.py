@@ -22,7 +22,8 @@ from hypothesis import strategies as st
 from ckanext.freshness.checking.decisions import CheckResult, KnownContent, Outcome, ResourceToCheck
 from ckanext.freshness.checking.hasher import ContentSandbox
 from ckanext.freshness.checking.hdx_check import HdxTools, check_resources
-from ckanext.freshness.tests.checking.answers import BODY, NOW, PAGE
+from ckanext.freshness.tests.checking.answers import BODY, NOW
+from ckanext.freshness.tests.checking.test_formats import PAGE
 from ckanext.freshness.tests.checking.test_hostile import connections, watch
 from ckanext.freshness.tests.servers.raw import RawServer
 from ckanext.freshness.tests.web.support import FAST, SETTINGS, asking

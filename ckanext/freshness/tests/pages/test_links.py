@@ -317,7 +317,8 @@ def test_what_cannot_be_checked_is_grey(
     page = read(page_of(name))
     (card,) = cards(page).values()
     assert card.startswith(f"Couldn't be checked. {said}")
-    assert page.select_one(f"#freshness-link-{link['id']}")["data-state"] == "unknown"
+    (row,) = page.select(f"#freshness-link-{link['id']}")
+    assert row["data-state"] == "unknown"
 
 
 def test_a_file_of_a_registry_shows_the_attempts_of_its_cycle(
