@@ -16,7 +16,7 @@ from email.utils import format_datetime
 import brotli
 
 from ckanext.freshness.checking.decisions import Outcome
-from ckanext.freshness.tests.checking.test_content import archive, dbase, spreadsheet, tar
+from ckanext.freshness.tests.checking.test_content import dbase, spreadsheet, tar
 from ckanext.freshness.tests.checking.test_formats import (
     ERROR_TEXTS,
     PAGE,
@@ -25,7 +25,7 @@ from ckanext.freshness.tests.checking.test_formats import (
     UNKNOWN,
 )
 from ckanext.freshness.tests.checking.test_meanings import PAGES
-from ckanext.freshness.tests.checking.workbooks import workbook
+from ckanext.freshness.tests.checking.workbooks import archive, workbook
 from ckanext.freshness.tests.web.test_second_look import READ, REFUSED
 
 if sys.version_info >= (3, 14):
