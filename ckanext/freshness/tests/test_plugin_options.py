@@ -264,7 +264,7 @@ def test_the_defaults_for_checks() -> None:
     limits = checks.limits
     assert (limits.connect, limits.read, limits.total) == (10, 30, 3600)
     assert (limits.attempts, limits.backoff, limits.retry_after_max) == (3, (5, 20), 600)
-    assert (limits.max_bytes, limits.redirects) == (10 * 2**30, 10)
+    assert (limits.max_bytes, limits.redirects) == (10 * 2**30, 20)
 
 
 @pytest.mark.usefixtures("with_plugins")

@@ -36,7 +36,7 @@ __all__ = ["watch"]
 
 ADDRESS = "127.0.0.1"
 MOST = 64 * 1024
-LIMITS = replace(FAST, attempts=2, read=0.5, total=2.0, max_bytes=MOST, retry_after_max=0.0)
+LIMITS = replace(FAST, attempts=2, read=3.0, total=10.0, max_bytes=MOST, retry_after_max=0.0)
 UNPACED = HostPolicy(connections=1, per_second=1000.0)
 USELESS = (Outcome.ERROR, Outcome.CANNOT_TELL)
 
