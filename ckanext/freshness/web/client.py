@@ -23,7 +23,7 @@ from protego import Protego
 from yarl import URL
 
 from .address_guard import InsideAddress
-from .connections import Ask, Connections, Names
+from .connections import Connections, Names
 from .encodings import ACCEPTED
 from .errors import FailureReason, Fault, FetchError
 from .exchange import (
@@ -196,9 +196,7 @@ class Client:
         try:
             # Before the request begins, so that a slow lookup uses up neither the host's connections nor the
             # attempt's time. The connector then finds the addresses in the cache.
-            addresses = (
-                [target.host] if target.is_address else await self._names.addresses(target.host)
-            )
+            addresses = await self._names.of(target)
             if self._proxy:
                 self.settings.guard.admitted(addresses)
         except (NameFault, InsideAddress) as error:
@@ -232,23 +230,23 @@ class Client:
         self, pending: RequestAttempts, target: Target, host: Host
     ) -> Answer | Target | float:
         """Send one request, and have a second look if its answer is malformed or TLS fails."""
-        assert self._connections is not None, "the client is used outside of its async with"
         try:
-            return await self._exchange(pending, target, host, self._connections.ask)
+            return await self._exchange(pending, target, host)
         except Fault as fault:
             # A proxy reads answers itself before it passes them on.
             if self._proxy is not None or fault.reason not in _SECOND_LOOKS:
                 raise
             pending.outdated_tls |= fault.reason is FailureReason.TLS_FAILED
             try:
-                return await self._exchange(pending, target, host, self._connections.look_again)
+                return await self._exchange(pending, target, host, tolerant=True)
             except Fault as second:
                 # If nobody can read the answer, the first look says why. With TLS, the second came further.
                 raise second if fault.reason is FailureReason.TLS_FAILED else fault from None
 
     async def _exchange(
-        self, pending: RequestAttempts, target: Target, host: Host, ask: Ask
+        self, pending: RequestAttempts, target: Target, host: Host, *, tolerant: bool = False
     ) -> Answer | Target | float:
+        assert self._connections is not None, "the client is used outside of its async with"
         host.requests += 1
         insecure = target.scheme == "https" and target.host.rstrip(".") in self._insecure
         pending.insecure = pending.insecure or insecure
@@ -256,13 +254,14 @@ class Client:
         response: Exchange | None = None
         began = monotonic()
         try:
-            response = await ask(
+            response = await self._connections.ask(
                 pending.request.method,
                 target,
                 pending.headers(target),
                 limits,
                 verify=not insecure,
                 total=limits.total - pending.seconds,
+                tolerant=tolerant,
             )
             return await self._judge(pending, target, host, response)
         except Fault as fault:

@@ -16,11 +16,12 @@ from functools import lru_cache
 from math import inf
 from pathlib import Path
 from time import monotonic
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import aiohttp
 from aiodns.error import ARES_EBADNAME, ARES_ENODATA, ARES_ENOTFOUND, DNSError
 from aiohttp.abc import AbstractResolver, ResolveResult
+from multidict import CIMultiDict
 from yarl import URL
 
 from . import second_look
@@ -97,6 +98,13 @@ class Names:
             raise NameFault(known.reason, host, known.words)
         return known.addresses
 
+    async def of(self, target: Target) -> Sequence[str]:
+        """Return the addresses of the host of ``target``, which may be one itself.
+
+        :raises NameFault: as :meth:`addresses`
+        """
+        return [target.host] if target.is_address else await self.addresses(target.host)
+
     def forget(self, host: str) -> None:
         """Look ``host`` up again the next time."""
         self._known.pop(host, None)
@@ -170,22 +178,6 @@ class GuardedResolver(AbstractResolver):
 
 
 # Exchanges
-
-
-class Ask(Protocol):
-    """Sends a request, and returns the response with its headers."""
-
-    async def __call__(
-        self,
-        method: str,
-        target: Target,
-        headers: Mapping[str, str],
-        limits: Limits,
-        *,
-        verify: bool,
-        total: float,
-    ) -> Exchange: ...
-
 
 _DRAINED = 16 * 1024
 """Unwanted bodies up to this size are read to the end, so that the connection can be kept."""
@@ -348,15 +340,20 @@ class Connections:
         *,
         verify: bool,
         total: float,
+        tolerant: bool = False,
     ) -> Exchange:
         """Send a request, and return the response with its headers.
 
         :param total: seconds until the last byte must have been read
+        :param tolerant: ask over a connection of its own, and read the response as browsers do; not behind a
+            proxy, which reads answers itself
         :raises Fault: there is no response
         """
         try:
             if total <= 0:
                 raise asyncio.TimeoutError
+            if tolerant:
+                return await self._look_again(method, target, headers, limits, verify, total)
             response = await self._session.request(
                 method,
                 URL(target.url, encoded=True),
@@ -374,39 +371,28 @@ class Connections:
             raise fault_of(error, limits) from error
         return _HttpExchange(response, limits)
 
-    async def look_again(
+    async def _look_again(
         self,
         method: str,
         target: Target,
         headers: Mapping[str, str],
         limits: Limits,
-        *,
         verify: bool,
         total: float,
     ) -> Exchange:
-        """Send a request over a connection of its own, and read the response as browsers do.
-
-        Use it after :meth:`ask` had a malformed answer or no TLS connection, and not behind a proxy, which
-        reads answers itself.
-
-        :param total: seconds until the last byte must have been read
-        :raises Fault: there is no response
-        """
-        try:
-            return await second_look.ask(
-                method,
-                target,
-                {**self._headers, **headers},
-                limits,
-                addresses=(
-                    [target.host] if target.is_address else await self._names.addresses(target.host)
-                ),
-                guard=self._guard,
-                tls=_outdated_tls(self._ca_bundle, verify) if target.scheme == "https" else None,
-                total=total,
-            )
-        except NETWORK_FAULTS as error:
-            raise fault_of(error, limits) from error
+        # As aiohttp merges them: names of headers have no case.
+        all_headers = CIMultiDict(self._headers)
+        all_headers.update(headers)
+        return await second_look.ask(
+            method,
+            target,
+            all_headers,
+            limits,
+            addresses=await self._names.of(target),
+            guard=self._guard,
+            tls=_outdated_tls(self._ca_bundle, verify) if target.scheme == "https" else None,
+            total=total,
+        )
 
     async def close(self) -> None:
         """Close all connections."""

@@ -224,7 +224,7 @@ async def ask(
 ) -> TolerantExchange:
     """Send a request over a connection of its own, and return the response with its headers.
 
-    :param headers: all headers but ``Host`` and ``Connection``
+    :param headers: all headers but ``Host``; whatever they say, the connection is closed afterwards
     :param addresses: of the target's host; the first that accepts a connection is asked
     :param tls: for ``https``
     :param total: seconds until the last byte must have been read
@@ -236,7 +236,9 @@ async def ask(
     stream, writer = await clock.connecting(_connect(target, addresses, guard, tls))
     try:
         lines = [f"{method} {target.path} HTTP/1.1", f"Host: {target.authority}"]
-        lines += [f"{name}: {value}" for name, value in headers.items()]
+        lines += [
+            f"{name}: {value}" for name, value in headers.items() if name.lower() != "connection"
+        ]
         writer.write("\r\n".join([*lines, "Connection: close", "", ""]).encode())
         head = await clock.reading(read_head(stream))
         return TolerantExchange(head, read_body(stream, head, method), writer, clock)
@@ -317,12 +319,9 @@ async def _connect(
     for address in addresses:
         family = socket.AF_INET6 if ":" in address else socket.AF_INET
         where = (address, target.port, 0, 0) if ":" in address else (address, target.port)
+        connection: socket.socket | None = None
         try:
             connection = guard.socket((family, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", where))
-        except OSError as error:
-            refused = error
-            continue
-        try:
             connection.setblocking(False)
             await loop.sock_connect(connection, where)
             return await asyncio.open_connection(
@@ -330,10 +329,10 @@ async def _connect(
                 ssl=tls,
                 server_hostname=target.host.rstrip(".") if tls is not None else None,
             )
-        except OSError as error:
+        except BaseException as error:
+            if connection is not None:
+                connection.close()
+            if not isinstance(error, OSError):
+                raise
             refused = error
-            connection.close()
-        except BaseException:
-            connection.close()
-            raise
     raise refused or OSError(None, "no address")

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ckanext.freshness.tests.servers.raw import RawServer, saying
-from ckanext.freshness.tests.web.support import SETTINGS, failure, visit
-from ckanext.freshness.web.address_guard import Guard
+from ckanext.freshness.tests.web.support import SETTINGS, UNHURRIED, failure, visit
+from ckanext.freshness.web.address_guard import Guard, InsideAddress
+from ckanext.freshness.web.client import Client
 from ckanext.freshness.web.errors import FailureReason, Fault
+from ckanext.freshness.web.event_loop import run
 from ckanext.freshness.web.exchange import Request
+from ckanext.freshness.web.hosts import Hosts
 from ckanext.freshness.web.second_look import (
     MAX_HEAD_BYTES,
+    ask,
     read_body,
     read_head,
 )
+from ckanext.freshness.web.urls import parse_url
 
 BODY = b"a,b\n1,2\n"
 L = f"Content-Length: {len(BODY)}\r\n".encode()
@@ -184,9 +188,40 @@ def test_the_second_look_asks_for_the_same_and_sends_no_more_secrets() -> None:
     } - {"connection: keep-alive"}
 
 
+def test_each_header_of_the_second_look_is_sent_once() -> None:
+    heads = []
+
+    async def speak(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        heads.append((await reader.readuntil(b"\r\n\r\n")).decode().lower().split("\r\n"))
+        writer.write(READ["a carriage return alone"])
+        await writer.drain()
+
+    async def main(url: str) -> None:
+        async with Client(SETTINGS, Hosts(UNHURRIED)) as client:
+            pending = client.begin(Request(url, headers={"accept": "text/csv"}))
+            pending.last = True
+            assert await client.attempt(pending) is not None
+
+    with RawServer(speak) as server:
+        run(main(f"{server.url}/a"))
+    _, second = heads
+    names = [line.partition(":")[0] for line in second[1:] if line]
+    assert len(names) == len(set(names))
+    assert {"accept: text/csv", "connection: close"} <= set(second)
+
+
 def test_the_guard_holds_in_the_second_look() -> None:
-    guard = Guard()
-    with pytest.raises(OSError, match="this machine"):
-        guard.socket((2, 1, 6, "", ("127.0.0.1", 80)))
-    error = failure("http://127.0.0.1:9/", settings=replace(SETTINGS, guard=guard))
-    assert error.reason is FailureReason.INSIDE_ADDRESS
+    async def main(port: int) -> None:
+        target = parse_url(f"http://127.0.0.1:{port}/")
+        await ask(
+            *("GET", target, {}, SETTINGS.limits),
+            addresses=["127.0.0.1"],
+            guard=Guard(),
+            tls=None,
+            total=5.0,
+        )
+
+    with RawServer(saying(READ["as it should be"])) as server:
+        with pytest.raises(InsideAddress, match="this machine"):
+            asyncio.run(main(server.port))
+        assert server.connections == 0
