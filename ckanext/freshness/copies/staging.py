@@ -51,11 +51,6 @@ class StagedBody:
         self.close()
 
     @property
-    def in_memory(self) -> int:
-        """Return the bytes that are held in memory: none if the body is in a file."""
-        return self.size if isinstance(self._file, io.BytesIO) else 0
-
-    @property
     def sha256(self) -> str:
         """Return the hash of the bytes written so far, in hexadecimal."""
         return self._hash.hexdigest()

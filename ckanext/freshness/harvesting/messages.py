@@ -70,7 +70,6 @@ class MessageCode(enum.Enum):
         "The deletion of one record was put on hold.",
         "The deletion of {count} records was put on hold.",
     )
-    INTERRUPTED = N_("The harvest was interrupted. The next one imports the rest.")
     STOPPED = N_(
         "The harvest was stopped while it read the source. Nothing was changed; the next one starts anew."
     )
