@@ -214,6 +214,7 @@ def test_what_the_hooks_cost(monkeypatch: pytest.MonkeyPatch) -> None:
             others = [one for one in found.statements if 'FROM "user"' not in one]
             facts = sum("freshness_copy" in one for one in others)
             assert facts <= SHOWN, facts
+            print(f"{prefix}: {len(others) - facts} statements", *others, sep="\n")
             counts.append(len(others) - facts)
         return counts
 
