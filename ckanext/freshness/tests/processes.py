@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import ckan.cli.cli
+import sqlalchemy as sa
 from ckan.common import config
 from ckan.lib import jobs, redis
 
@@ -29,6 +30,25 @@ def disconnect() -> None:
     """Close all connections of this process to the database, as before a fork."""
     model.Session.remove()
     model.meta.engine.dispose()
+
+
+WITH_LOCKS = "pid IN (SELECT pid FROM pg_locks WHERE locktype = 'advisory')"
+"""SQL: whether a connection of ``pg_stat_activity`` holds one of our locks, or waits for one."""
+
+
+def end_connections(those: str = "true", *, by: str = "pg_terminate_backend") -> int:
+    """End other connections to this site's database, as a restart does, and return their number.
+
+    ``pg_locks`` alone would name those of other workers too, whose databases are on the same server.
+
+    :param those: SQL: which rows of ``pg_stat_activity``
+    :param by: ``pg_cancel_backend`` to end only what they do now
+    """
+    statement = f"""
+    SELECT {by}(pid) FROM pg_stat_activity
+    WHERE datname = current_database() AND pid <> pg_backend_pid() AND {those}"""
+    with model.Session.get_bind().connect() as connection:
+        return len(connection.execute(sa.text(statement)).all())
 
 
 class CkanProcess:

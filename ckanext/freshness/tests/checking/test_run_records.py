@@ -19,6 +19,7 @@ from ckanext.freshness.tests.checking.tables import (
     NOW,
     sql,
 )
+from ckanext.freshness.tests.processes import WITH_LOCKS, end_connections
 
 pytestmark = pytest.mark.usefixtures("tables")
 
@@ -51,11 +52,7 @@ def test_one_run_or_the_parts_of_one() -> None:
 def test_lost_locks_are_noticed() -> None:
     with locked_if_free(run_records.CHECKING) as mine:
         assert mine is not None
-        sql(
-            "SELECT pg_terminate_backend(pid) FROM pg_locks "
-            "WHERE locktype = 'advisory' AND objsubid = 1 "
-            "AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
-        )
+        assert end_connections(WITH_LOCKS) == 1
         with pytest.raises(database.LocksLostError, match="The next run goes on"):
             mine.check()
         with pytest.raises(database.LocksLostError):

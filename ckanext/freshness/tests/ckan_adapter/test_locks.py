@@ -6,17 +6,14 @@ import threading
 
 import pytest
 import sqlalchemy as sa
-from ckan import model
 
+from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.ckan_adapter.database import is_held, locked
-from ckanext.freshness.tests.processes import until
+from ckanext.freshness.tests.processes import WITH_LOCKS, end_connections, until
 
 pytestmark = pytest.mark.usefixtures("with_plugins", "clean_db")
 
 NAMES = ("one", "two")
-
-WAITING = """
-SELECT pg_cancel_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"""
 
 
 @pytest.mark.parametrize("busy", NAMES)
@@ -30,16 +27,21 @@ def test_a_wait_that_is_cancelled_leaves_no_lock(busy: str) -> None:
         except sa.exc.DBAPIError as error:
             errors.append(error)
 
-    engine = model.Session.get_bind()
     with locked(busy):
         waiter = threading.Thread(target=wait)
         waiter.start()
 
-        def cancel() -> bool:
-            with engine.connect() as connection:
-                return bool(connection.execute(sa.text(WAITING)).all())
-
-        until(cancel)
+        until(lambda: end_connections("wait_event = 'advisory'", by="pg_cancel_backend"))
         waiter.join()
         assert len(errors) == 1
         assert [is_held(name) for name in NAMES] == [name == busy for name in NAMES]
+
+
+def test_tests_end_no_connections_of_other_sites() -> None:
+    """Each worker has a database of its own, and all of them are on one server."""
+    elsewhere = sa.create_engine(model.Session.get_bind().url.set(database="postgres"))
+    with elsewhere.connect() as connection, locked(NAMES[0]):
+        connection.execute(sa.text("SELECT pg_advisory_lock(1)"))
+        assert end_connections(WITH_LOCKS) == 1
+        assert connection.execute(sa.text("SELECT pg_advisory_unlock(1)")).scalar()
+    elsewhere.dispose()

@@ -29,7 +29,7 @@ from ckanext.freshness.model import ResourceCheck
 from ckanext.freshness.runs import night
 from ckanext.freshness.status.refresh import refresh
 from ckanext.freshness.tests.mails.conftest import DELINQUENT, OVERDUE, Make, Notify, age, later
-from ckanext.freshness.tests.processes import disconnect, until
+from ckanext.freshness.tests.processes import WITH_LOCKS, disconnect, end_connections, until
 from ckanext.freshness.tests.servers.smtp import DrippingHost, MailHost
 from ckanext.freshness.tests.status.test_refresh import forked
 
@@ -500,10 +500,7 @@ class TestMailServer:
         process = forked(work)
         while not host.swallowed:
             time.sleep(0.01)
-        model.Session.execute(
-            sa.text("SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory'")
-        )
-        model.Session.rollback()
+        assert end_connections(WITH_LOCKS) == 1
         # PostgreSQL keeps the lock until the ended process is gone.
         until(lambda: not is_held(digests.LOCK))
         assert sent(notify()) == [BOB, CARL]

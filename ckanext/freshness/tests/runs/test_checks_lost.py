@@ -24,7 +24,7 @@ from ckanext.freshness.cli import site
 from ckanext.freshness.runs import queued_run
 from ckanext.freshness.tests import processes
 from ckanext.freshness.tests.harvesting.test_away import before
-from ckanext.freshness.tests.processes import CkanProcess, disconnect, write_ini
+from ckanext.freshness.tests.processes import CkanProcess, disconnect, end_connections, write_ini
 from ckanext.freshness.tests.servers.base import Answer
 from ckanext.freshness.tests.servers.faults import Hold
 from ckanext.freshness.tests.servers.tcp import TcpProxy
@@ -157,13 +157,7 @@ def the_rest_is_visited(server: FileServer, cli: Any) -> None:
 def terminate(proxy: TcpProxy) -> None:
     """Close all connections but ours, as a restart of the database does."""
     disconnect()
-    with model.Session.get_bind().connect() as connection:
-        connection.execute(
-            sa.text(
-                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
-                "WHERE datname = current_database() AND pid <> pg_backend_pid()"
-            )
-        )
+    end_connections()
 
 
 @pytest.mark.parametrize("lose", [TcpProxy.away, terminate], ids=["away", "terminated"])

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import sqlalchemy as sa
 from ckan import model
 from ckan.cli.cli import ckan
 from ckan.tests import factories, helpers
@@ -18,7 +17,7 @@ from ckanext.freshness.harvesters import harvest_here
 from ckanext.freshness.iati.cycle import check_dataset
 from ckanext.freshness.iati.report import GAUGES
 from ckanext.freshness.model import CheckRun
-from ckanext.freshness.tests.processes import CkanProcess, disconnect, write_ini
+from ckanext.freshness.tests.processes import CkanProcess, disconnect, end_connections, write_ini
 from ckanext.freshness.tests.servers.base import Request
 from ckanext.freshness.tests.servers.tcp import TcpProxy
 from ckanext.harvest import model as harvest_model
@@ -222,13 +221,7 @@ def test_the_database_is_lost(own: Site, cli: Any) -> None:
         """End all database connections, as a restart does."""
         if request.path.startswith("/files/"):
             own.server.before = None
-            with model.Session.get_bind().connect() as connection:
-                connection.execute(
-                    sa.text(
-                        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
-                        "WHERE datname = current_database() AND pid <> pg_backend_pid()"
-                    )
-                )
+            end_connections()
 
     own.server.before = terminate
     try:
