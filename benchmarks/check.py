@@ -294,7 +294,7 @@ class Engine:
     def visit(self, urls: list[str]) -> None:
         from ckanext.freshness.web.event_loop import run
 
-        run(self._visit(urls))
+        run(lambda: self._visit(urls))
 
     async def _visit(self, urls: list[str]) -> None:
         from ckanext.freshness.checking.decisions import CheckResult, KnownContent, ResourceToCheck

@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import partial
 from urllib.parse import urlsplit
 
 import ckan.plugins.toolkit as tk
@@ -117,7 +118,7 @@ class IatiSourceType:
         sink: Sink,
         now: datetime,
     ) -> CrawlEnd:
-        return run(_crawl(source, known, sink))
+        return run(partial(_crawl, source, known, sink))
 
 
 IATI_REGISTRY = IatiSourceType()

@@ -20,16 +20,19 @@ _NEW_OBJECTS = 10_000
 and no time is gained."""
 
 
-def run(main: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine as ``asyncio.run`` does, on uvloop if it is installed."""
+def run(main: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    """Run a coroutine as ``asyncio.run`` does, on uvloop if it is installed.
+
+    :param main: makes the coroutine. An error before it starts would leave a coroutine of the caller behind
+    """
     runner: Callable[[Coroutine[Any, Any, T]], T] = asyncio.run
     with contextlib.suppress(ImportError):
         import uvloop
 
         runner = uvloop.run
     # Outside the block: an ImportError of the coroutine is no missing uvloop.
-    with _rare_collections():
-        return runner(main)
+    with _rare_collections(), contextlib.closing(main()) as coroutine:
+        return runner(coroutine)
 
 
 @contextlib.contextmanager
@@ -80,7 +83,7 @@ def in_batches(
         await produce(items.append)
 
     with ThreadPoolExecutor(1, "checks") as pool:
-        work = pool.submit(run, main())
+        work = pool.submit(run, main)
         try:
             while items or not work.done():
                 if len(items) < most:

@@ -63,7 +63,7 @@ class FdpSourceType:
         sink: Sink,
         now: datetime,
     ) -> CrawlEnd:
-        return run(_crawl(source, known, memory, sink, now))
+        return run(partial(_crawl, source, known, memory, sink, now))
 
 
 FAIR_DATA_POINT = FdpSourceType()

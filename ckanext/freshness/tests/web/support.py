@@ -112,7 +112,7 @@ def visit(
     asked = Request(request) if isinstance(request, str) else request
     if limits:
         settings = replace(settings, limits=replace(settings.limits, **limits))  # type: ignore[arg-type]
-    return run(main())
+    return run(main)
 
 
 def failure(request: Request | str, choose: Choose | None = None, **options: object) -> FetchError:

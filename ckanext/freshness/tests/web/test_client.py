@@ -191,7 +191,7 @@ def test_a_connection_on_which_an_answer_is_still_to_come_is_not_used_again(
             await asyncio.gather(slow, return_exceptions=True)
             return await client.fetch(Request(f"{server.url}/x"))
 
-    assert run(main()).body == BODY
+    assert run(main).body == BODY
     assert server.connections == 2
 
 
@@ -412,4 +412,4 @@ def test_what_a_server_says_without_being_asked_answers_nobody() -> None:
             return [first.body, second.body]
 
     with RawServer(speak) as server:
-        assert run(main(server.url)) == [b"good", b"good"]
+        assert run(lambda: main(server.url)) == [b"good", b"good"]

@@ -64,7 +64,7 @@ def fetch(urls: Sequence[str], attempts: int = 1) -> list[Answer]:
             asked = map(Request, urls)
             return [await client.fetch(one) for one in asked]
 
-    return run(main())
+    return run(main)
 
 
 BROKEN = {
@@ -148,7 +148,7 @@ def test_a_connection_that_was_closed_meanwhile_costs_no_attempt() -> None:
             return [(await client.fetch(Request(f"{url}/{n}"))).status for n in range(3)]
 
     with RawServer(once) as server:
-        assert run(main(server.url)) == [200, 200, 200]
+        assert run(lambda: main(server.url)) == [200, 200, 200]
 
 
 LATE = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import threading
+import warnings
 from collections.abc import Callable, Coroutine, Generator
 from contextlib import closing
 from itertools import chain
@@ -99,7 +100,7 @@ def test_the_collector_is_as_it_was_once_a_run_has_ended(fails: bool) -> None:
 
     before = gc.get_threshold()
     try:
-        run(main())
+        run(main)
     except LookupError:
         assert fails
     assert gc.get_threshold() == before
@@ -107,3 +108,17 @@ def test_the_collector_is_as_it_was_once_a_run_has_ended(fails: bool) -> None:
     ((threshold, frozen),) = during
     assert threshold > before[0]
     assert frozen > 0
+
+
+def test_no_coroutine_is_left_over_if_none_can_run() -> None:
+    async def work() -> None: ...
+
+    async def main() -> None:
+        run(work)
+
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        with pytest.raises(RuntimeError, match="running event loop"):
+            run(main)
+        gc.collect()
+    assert told == []

@@ -203,7 +203,7 @@ def test_each_header_of_the_second_look_is_sent_once() -> None:
             assert await client.attempt(pending) is not None
 
     with RawServer(speak) as server:
-        run(main(f"{server.url}/a"))
+        run(lambda: main(f"{server.url}/a"))
     _, second = heads
     names = [line.partition(":")[0] for line in second[1:] if line]
     assert len(names) == len(set(names))

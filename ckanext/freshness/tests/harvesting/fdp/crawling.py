@@ -225,7 +225,7 @@ class Site:
         def crawl(
             source: Any, known: CurrentRecords, memory: Any, sink: Sink, now: datetime
         ) -> Any:
-            return run(self._crawl(job, known, sink, now))
+            return run(lambda: self._crawl(job, known, sink, now))
 
         source_type: Any = SimpleNamespace(name="fdp", organizations=False, adopts=(), crawl=crawl)
         source: Any = SimpleNamespace(
