@@ -22,6 +22,7 @@ from stack.instances import (
     copy_template,
     ensure_data,
     environment,
+    plugins,
     write_ini,
 )
 from stack.layout import DEFAULT_SERIES, RELEASES, Layout
@@ -209,6 +210,7 @@ def test_peers(layout: Layout, options: argparse.Namespace) -> int:
         return peers.main(
             options.arguments[1:],
             run=run,
+            plugins=plugins(layout.root / "test.ini").partition(" harvest ")[0],
             packages=next((context.ckan_bin.parent / "lib").glob("python*/site-packages")),
             listed=layout.root / "stack" / "peers.txt",
             folder=site.home / "peers",

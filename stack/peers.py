@@ -14,8 +14,6 @@ from pathlib import Path
 
 from stack.messages import StackError, say
 
-OURS = "freshness fdp_harvester iati_harvester"
-
 Endings = Mapping[str, Sequence[str]]
 """How each test ended, by its id: passed, skipped or failed, and the first line of the failure."""
 
@@ -72,10 +70,13 @@ OPTIONS = (
 NOT_RUN = ("failed", "It did not run.")
 
 
-def main(arguments: Sequence[str], *, run: Run, packages: Path, listed: Path, folder: Path) -> int:
+def main(
+    arguments: Sequence[str], *, run: Run, plugins: str, packages: Path, listed: Path, folder: Path
+) -> int:
     """Run the suites without and with our plugins, report the differences, and return the exit code.
 
     :param arguments: names of suites, all by default, followed by arguments of pytest.
+    :param plugins: ours, as ``ckan.plugins`` has them.
     :param packages: the folder of installed packages.
     :param listed: the file that lists the tests that fail with our plugins.
     :param folder: where the endings of the tests are written.
@@ -89,8 +90,8 @@ def main(arguments: Sequence[str], *, run: Run, packages: Path, listed: Path, fo
     reports = []
     for name in names or SUITES:
         without, ours = (
-            _endings(name, side, run, packages, folder / f"{name}-{side}.json", options)
-            for side in ("without", "with")
+            _endings(name, added, run, packages, folder / f"{name}-{side}.json", options)
+            for side, added in (("without", ""), ("with", plugins))
         )
         reports.append((name, *report(without, ours, reasons)))
     for name, lines, _is_good in reports:
@@ -99,11 +100,11 @@ def main(arguments: Sequence[str], *, run: Run, packages: Path, listed: Path, fo
 
 
 def _endings(
-    name: str, side: str, run: Run, packages: Path, file: Path, options: Sequence[str]
+    name: str, plugins: str, run: Run, packages: Path, file: Path, options: Sequence[str]
 ) -> Endings:
     suite = SUITES[name]
-    added = f"{OURS} {suite.beside}".strip() if side == "with" else ""
-    say(f"\n== The tests of {name}, {side} our plugins")
+    added = f"{plugins} {suite.beside}".strip() if plugins else ""
+    say(f"\n== The tests of {name}, {'with' if plugins else 'without'} our plugins")
     file.unlink(missing_ok=True)
     settings = {"ckan.plugins": f"{added} {suite.plugins}".strip(), **SETTINGS[name]}
     arguments = [*OPTIONS, f"--rootdir={packages}", f"--enable={added}", f"--endings={file}"]
@@ -111,7 +112,7 @@ def _endings(
     if code not in (0, 1, 5) or not file.exists():
         raise StackError(f"The tests of {name} ended with code {code}; see above.")
     endings: Endings = json.loads(file.read_text())
-    if side == "without" and endings and not any(map(_passed, endings.values())):
+    if not plugins and endings and not any(map(_passed, endings.values())):
         _, message = next(iter(endings.values()))
         raise StackError(f"No test of {name} passes without our plugins: {message} (all: {file})")
     return endings

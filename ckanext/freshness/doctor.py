@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
+from importlib.metadata import entry_points
 from typing import Any
 
 import ckan.plugins as p
@@ -176,6 +177,11 @@ def workers(now: datetime) -> Iterator[SiteFinding]:
 
 def source_types(now: datetime) -> Iterator[SiteFinding]:
     """Report active sources without a harvester."""
+    plugins = {
+        point.load().source_type.name: point.name
+        for point in entry_points(group="ckan.plugins")
+        if point.value.startswith("ckanext.freshness.harvesters:")
+    }
     source = harvest.SOURCE.c
     rows = model.Session.execute(
         sa.select(source.type, sa.func.count(source.id), sa.func.min(source.title))
@@ -186,8 +192,8 @@ def source_types(now: datetime) -> Iterator[SiteFinding]:
         yield _problem(
             f"No enabled plugin harvests the type {source_type}, which "
             f"{counted(count, 'active source has', 'active sources have')}, for example {title}",
-            "Enable the plugin in ckan.plugins (fdp_harvester for the type fdp, iati_harvester for "
-            "iati_registry) and restart the consumers, or change the type of the sources.",
+            f"Add {plugins.get(source_type, 'the plugin that harvests it')} to ckan.plugins and restart the "
+            "consumers, or change the type of the sources.",
         )
 
 

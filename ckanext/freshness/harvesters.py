@@ -1,4 +1,10 @@
-"""The plugins ``fdp_harvester`` and ``iati_harvester``, and the only module that imports ckanext-harvest."""
+"""The plugins that harvest, one for each source type, and the only module that imports ckanext-harvest.
+
+ckanext-harvest asks each plugin for one source type (``info()``), so a plugin cannot serve two. A plugin is a
+subclass of :class:`SourceTypePlugin` with its type as ``source_type``, and an entry point in ``pyproject.toml``
+that is named after the type, such as ``dcat_catalog_harvester``. Add its name to ``ckan.plugins`` in
+``test.ini``, too: tests, demo and ``./dev test peers`` enable these plugins. All else reads the entry points.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +15,6 @@ import ckan.plugins as p
 import ckan.plugins.toolkit as tk
 import redis
 
-from .aging.messages import N_
 from .ckan_adapter.core import CkanConfigurationException, DefaultDatasetForm, model
 from .ckan_adapter.harvest import (
     HarvestExtension,
@@ -20,6 +25,8 @@ from .ckan_adapter.harvest import (
 )
 from .harvesting import stages
 from .harvesting.fdp.source_type import FAIR_DATA_POINT
+from .harvesting.source_type import SourceType
+from .harvesting.sources import check_config
 from .iati.source_type import IATI_REGISTRY
 from .logic import hooks
 
@@ -33,9 +40,9 @@ try:
     from ckanext.harvest.model import HarvestJob, HarvestObject
 except ModuleNotFoundError as error:
     raise CkanConfigurationException(
-        "The plugins fdp_harvester and iati_harvester need ckanext-harvest, which is not installed "
+        "The plugins whose names end in _harvester need ckanext-harvest, which is not installed "
         f"({error}). Install it with: pip install '{TESTED_HARVEST}'. Then add harvest to ckan.plugins. "
-        "To run without harvesting, remove the two plugins from ckan.plugins."
+        "To run without harvesting, remove these plugins from ckan.plugins."
     ) from error
 
 log = logging.getLogger(__name__)
@@ -46,18 +53,19 @@ def connect() -> None:
     connect_harvest(HarvestExtension(queue, harvest_plugin))
 
 
-class _Harvester:
-    """The base of our harvesters: ckanext-harvest's interface for any source type."""
+class SourceTypePlugin(p.SingletonPlugin):
+    """The base of plugins that add a source type to ckanext-harvest, here and in other extensions."""
 
-    source_type: Any
-    title: str
-    description: str
+    p.implements(p.IConfigurable)
+    p.implements(IHarvester)
+
+    source_type: SourceType
 
     def configure(self, config: Any) -> None:
         for needed in ("freshness", "harvest"):
             if not p.plugin_loaded(needed):
                 raise CkanConfigurationException(
-                    f"{self.name} needs the plugin {needed}: add it to ckan.plugins"  # type: ignore[attr-defined]
+                    f"{self.name} needs the plugin {needed}: add it to ckan.plugins"
                 )
         connect()
         guard_updates(HarvestObject, HarvestJob)
@@ -65,14 +73,14 @@ class _Harvester:
     def info(self) -> dict[str, str]:
         return {
             "name": self.source_type.name,
-            "title": tk._(self.title),
-            "description": tk._(self.description),
+            "title": tk._(self.source_type.title),
+            "description": tk._(self.source_type.description),
             "form_config_interface": "Text",
         }
 
     def validate_config(self, config: str) -> str:
-        checked: str = self.source_type.validate_config(config)
-        return checked
+        check_config(self.source_type, config)
+        return config
 
     def get_original_url(self, harvest_object_id: str) -> str | None:
         return stages.original_url(harvest_object_id)
@@ -87,30 +95,19 @@ class _Harvester:
         return stages.import_(harvest_object)
 
 
-class IatiHarvesterPlugin(_Harvester, p.SingletonPlugin):
+class IatiHarvesterPlugin(SourceTypePlugin):
     """The harvester of IATI registries, source type ``iati_registry``."""
 
-    p.implements(p.IConfigurable)
-    p.implements(IHarvester)
-
     source_type = IATI_REGISTRY
-    title = N_("IATI registry")
-    description = N_(
-        "Harvests the reporting organisations and the datasets of a registry of IATI's"
-    )
 
 
-class FdpHarvesterPlugin(_Harvester, p.SingletonPlugin, DefaultDatasetForm):
-    """The harvester of FAIR Data Points, source type ``fdp``."""
+class FdpHarvesterPlugin(SourceTypePlugin, DefaultDatasetForm):
+    """The harvester of FAIR Data Points, source type ``fdp``, with a form for their catalogs."""
 
-    p.implements(p.IConfigurable)
     p.implements(p.IDatasetForm)
     p.implements(p.IPackageController, inherit=True)
-    p.implements(IHarvester)
 
     source_type = FAIR_DATA_POINT
-    title = "FAIR Data Point"
-    description = N_("Harvests the datasets of a FAIR Data Point, or of one catalog of it")
 
     def is_fallback(self) -> bool:
         return False

@@ -1,4 +1,9 @@
-"""Plugin interfaces for other extensions."""
+"""Plugin interfaces for other extensions.
+
+Source types of harvests need none of ours, because ckanext-harvest has one: derive the type from
+:class:`ckanext.freshness.harvesting.source_type.SourceType`, and its plugin, which implements ckanext-harvest's
+interface, from :class:`ckanext.freshness.harvesters.SourceTypePlugin`.
+"""
 
 from __future__ import annotations
 

@@ -6,10 +6,10 @@ imports the rest of the package only when it is called.
 
 from __future__ import annotations
 
+from importlib.metadata import entry_points
+
 import ckan.plugins.toolkit as tk
 import click
-
-OUR_PLUGINS = ("freshness", "fdp_harvester", "iati_harvester")
 
 
 @click.command("freshness-uninstall")
@@ -22,7 +22,12 @@ def command(yes: bool, drop_tables: bool) -> None:
     datasets and the fields of links that checks filled in, and nothing else. It can be repeated. Until the
     tables are dropped, nothing is lost: enable the plugins again and call ckan freshness refresh --all.
     """
-    if enabled := [name for name in OUR_PLUGINS if name in tk.aslist(tk.config["ckan.plugins"])]:
+    ours = {
+        point.name
+        for point in entry_points(group="ckan.plugins")
+        if point.value.startswith("ckanext.freshness.")
+    }
+    if enabled := [name for name in tk.aslist(tk.config["ckan.plugins"]) if name in ours]:
         ini = tk.config.get("__file__") or "the ini file"
         raise click.ClickException(
             f"Nothing was changed, because the plugins are enabled. Remove {' '.join(enabled)} from "

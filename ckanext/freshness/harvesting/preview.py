@@ -31,7 +31,8 @@ from .record import KnownRecord
 from .record_changes import FieldChange, changes
 from .source_config import ConfigError
 from .source_memory import SourceMemory
-from .sources import ForeignSource, Source, SourceType, source_of, source_type_named
+from .source_type import Source, SourceType
+from .sources import ForeignSource, source_of, source_type_named
 from .strategy import AbsentRecord, RecordClass
 from .survey import RecordChange, Survey, Tell, survey
 
@@ -172,7 +173,7 @@ def preview(source: Any, *, now: datetime, tell: Tell | None = None) -> Preview:
         source_type,
         result.source,
         SourceMemory(source.id, read_only=True),
-        records_of_source(source.id, source_type.adopts),
+        records_of_source(source.id, (source_type.name, *source_type.adopts)),
         _Lists(result),
         now=now,
         unmapped=unmapped_properties(source.id),

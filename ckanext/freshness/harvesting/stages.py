@@ -33,7 +33,8 @@ from .object_writer import PAGED, ObjectWriter, set_extras
 from .packages.writer import ImportFailed, PackageWriter
 from .source_config import ConfigError
 from .source_memory import SourceMemory
-from .sources import Source, SourceType, source_of
+from .source_type import Source, SourceType
+from .sources import source_of
 from .strategy import HeldDeletions, RecordClass
 from .survey import Survey, survey
 
@@ -169,7 +170,7 @@ def _gather(source_type: SourceType, source: Source, job_id: str, now: datetime)
         source_type,
         source,
         memory,
-        known_records.records_of_source(source.id, source_type.adopts),
+        known_records.records_of_source(source.id, (source_type.name, *source_type.adopts)),
         writer,
         now=now,
         unmapped=known_records.unmapped_properties(source.id),

@@ -37,7 +37,7 @@ from .strategy import (
 
 if TYPE_CHECKING:
     from .source_memory import SourceMemory
-    from .sources import CrawlEnd, Source, SourceType
+    from .source_type import CrawlEnd, Source, SourceType
 
 log = logging.getLogger(__name__)
 

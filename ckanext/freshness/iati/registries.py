@@ -13,7 +13,7 @@ from urllib.parse import quote, urlencode, urlsplit
 
 from ..harvesting.listings import NotWhole, PagedList
 from ..harvesting.messages import HarvestMessage, MessageCode, about, no_answer
-from ..harvesting.sources import SourceHosts
+from ..harvesting.source_client import SourceHosts
 from ..web.errors import FetchError
 from ..web.exchange import Request
 from ..web.urls import display_url, parse_url

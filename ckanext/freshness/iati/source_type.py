@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from urllib.parse import urlsplit
@@ -16,21 +16,14 @@ from urllib.parse import urlsplit
 import ckan.plugins.toolkit as tk
 from flask import has_request_context
 
-from .. import settings
+from ..aging.messages import N_
 from ..harvesting.messages import HarvestMessage, MessageCode
 from ..harvesting.record import Containers, CurrentRecords, ReadOutcome, SeenRecord, Sighting, Sink
-from ..harvesting.source_config import (
-    OPTION,
-    ConfigError,
-    ReadValue,
-    SourceConfig,
-    one_of,
-    read_headers,
-)
+from ..harvesting.source_client import source_client
+from ..harvesting.source_config import ConfigError, SourceConfig, one_of
 from ..harvesting.source_memory import SourceMemory
-from ..harvesting.sources import CrawlEnd, Source, check_config
+from ..harvesting.source_type import CrawlEnd, Source, SourceType, salt_of
 from ..web.event_loop import run
-from ..web.hosts import Hosts
 from .records import FIELD_KEYS, RegistryEntry
 from .registries import (
     INDEX_NAMES,
@@ -45,9 +38,6 @@ SOURCE_TYPE = "iati_registry"
 
 MAPPING_VERSION = 1
 """Raise it if mapping or layout make another package of the same record: every package is written again."""
-
-NO_KEYS = frozenset({"harvest_catalogs", "profiles", "language"})
-"""Keys of a source's configuration that mean nothing for a registry."""
 
 CKAN, BULK_DATA_SERVICE = "ckan", "bulk-data-service"
 
@@ -66,6 +56,7 @@ RETIRED = HarvestMessage(
     "https://bulk-data.iatistandard.org, and look at its preview",
     MessageCode.RETIRED_REGISTRY,
 )
+
 
 OWN_KEYS = {"registry": one_of(KINDS)}
 
@@ -88,26 +79,33 @@ def kind_of(source_url: str, configured: str | None) -> str:
     return BULK_DATA_SERVICE if is_index else CKAN
 
 
-@dataclass(frozen=True, slots=True)
-class IatiSourceType:
-    """IATI registries, as :class:`~ckanext.freshness.harvesting.sources.SourceType`."""
+class IatiSourceType(SourceType):
+    """Registries of IATI, with their reporting organisations."""
 
-    name: str = SOURCE_TYPE
-    min_records: int = 1
-    adopts: tuple[str, ...] = (SOURCE_TYPE,)
-    organizations: bool = True
-    owned_keys: frozenset[str] = FIELD_KEYS
-    own_keys: Mapping[str, ReadValue] = field(default_factory=lambda: OWN_KEYS)
+    name = SOURCE_TYPE
+    title = N_("IATI registry")
+    description = N_(
+        "Harvests the reporting organisations and the datasets of a registry of IATI's"
+    )
+    min_records = 1
+    organizations = True
+    owned_keys = FIELD_KEYS
+    own_keys = OWN_KEYS
+    without_keys = frozenset({"harvest_catalogs", "profiles", "language"})
 
-    def validate_config(self, text: str) -> str:
-        """Check the configuration from a source's form, and return it unchanged.
-
-        :raises ConfigError: names every mistake with the allowed values, or the missing permission
-        """
-        check_config(text, own_keys=self.own_keys, without=NO_KEYS, more=_check_editor)
-        return text
+    def check(self, config: SourceConfig) -> None:
+        """Check that the editor may create organizations."""
+        if not has_request_context():
+            return
+        try:
+            tk.check_access("organization_create", {"user": tk.current_user.name})
+        except tk.NotAuthorized as error:
+            raise ConfigError(
+                "a registry makes organizations: only who may create organizations may have such a source"
+            ) from error
 
     def advice(self, url: str) -> str | None:
+        """Return a warning about a registry that is retired."""
         return RETIRED if is_retired(url) else None
 
     def crawl(
@@ -124,39 +122,19 @@ class IatiSourceType:
 IATI_REGISTRY = IatiSourceType()
 
 
-def _check_editor(config: SourceConfig) -> None:
-    if not has_request_context():
-        return
-    try:
-        tk.check_access("organization_create", {"user": tk.current_user.name})
-    except tk.NotAuthorized as error:
-        raise ConfigError(
-            "a registry makes organizations: only who may create organizations may have such a source"
-        ) from error
-
-
 async def _crawl(source: Source, known: CurrentRecords, sink: Sink) -> CrawlEnd:
     config = source.config
-    # Everything that a package depends on besides its record.
-    settled = (MAPPING_VERSION, config.default_tags, config.default_groups, config.keep_fields)
-    salt = hashlib.sha256(repr(settled).encode()).hexdigest()
-    hosts = Hosts(settings.harvest_policy(config))
-    headers = read_headers(
-        config.headers, urlsplit(source.url).hostname or "", tk.config.get(OPTION)
-    )
-    # Web workers import this module, too, and need no HTTP library.
-    from ..web.client import Client
-
-    async with Client(settings.web(settings.harvest_limits(config)), hosts) as client:
+    async with source_client(source) as opened:
         registry_client = RegistryClient(
-            client, source.url, allowed_hosts=config.allowed_hosts, headers=headers
+            opened.client, source.url, allowed_hosts=config.allowed_hosts, headers=opened.headers
         )
         kind = KINDS[kind_of(source.url, config.own.get("registry"))]
         registry = kind(registry_client, source.url, config.max_records)
+        salt = salt_of(config, MAPPING_VERSION)
         crawl_end = await RegistryCrawl(registry, source.url, known, sink, salt=salt).run()
     if crawl_end.errors and is_retired(source.url):
         crawl_end.errors.insert(0, RETIRED)
-    crawl_end.requests = sum(host.requests for host in hosts)
+    crawl_end.requests = opened.requests
     return crawl_end
 
 

@@ -373,7 +373,7 @@ def _writing_source(
         if source_type is not None and "config" in error.error_dict:
             # ckanext-harvest has put them into one text, after words of its own.
             try:
-                source_type.validate_config(data_dict.get("config") or "")
+                sources.check_config(source_type, data_dict.get("config") or "")
             except ConfigError as mistakes:
                 error.error_dict["config"] = list(mistakes.mistakes)
         raise

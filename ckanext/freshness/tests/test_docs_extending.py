@@ -16,7 +16,7 @@ from ckanext.freshness.aging.frequency import AS_NEEDED, VOCABULARIES, Frequency
 from ckanext.freshness.aging.vocabularies import read_file
 from ckanext.freshness.checking.content import ContentLimits, Unreadable
 from ckanext.freshness.harvesting.record import CurrentRecords, Sighting
-from ckanext.freshness.harvesting.sources import CrawlEnd
+from ckanext.freshness.harvesting.source_type import CrawlEnd
 from ckanext.freshness.iati.registries import RegistryClient
 from ckanext.freshness.iati.source_type import RegistryCrawl
 from ckanext.freshness.tests.servers.base import Answer as Served

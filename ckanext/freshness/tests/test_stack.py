@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -377,8 +378,9 @@ def test_a_suite_of_peers_that_cannot_run_proves_nothing(tmp_path: Path) -> None
         return 1
 
     listed = ROOT / "stack" / "peers.txt"
+    given: Any = {"run": run, "plugins": "freshness", "packages": tmp_path, "listed": listed}
     assert all(reason.endswith(".") for reason in peers.read_reasons(listed.read_text()).values())
     with pytest.raises(StackError, match="No test of dcat passes without our plugins"):
-        peers.main(["dcat"], run=run, packages=tmp_path, listed=listed, folder=tmp_path / "out")
+        peers.main(["dcat"], **given, folder=tmp_path / "out")
     with pytest.raises(StackError, match=r"no suite 'spatial'"):
-        peers.main(["spatial"], run=run, packages=tmp_path, listed=listed, folder=tmp_path)
+        peers.main(["spatial"], **given, folder=tmp_path)

@@ -34,7 +34,7 @@ from ..rdf import parsing as rdf
 from ..rdf.mapping import Mapper
 from ..rdf.parsing import DocumentError, RdfParser
 from ..record import ReadOutcome
-from ..sources import SourceHosts
+from ..source_client import SourceHosts
 from .documents import DocumentOutline
 
 if TYPE_CHECKING:

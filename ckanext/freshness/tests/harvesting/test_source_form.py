@@ -16,6 +16,7 @@ from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.dates import utc_now
 from ckanext.freshness.doctor import iati_sources
 from ckanext.freshness.harvesting.fdp.source_type import FAIR_DATA_POINT
+from ckanext.freshness.harvesting.sources import check_config
 from ckanext.freshness.iati.source_type import IATI_REGISTRY
 from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source
 from ckanext.freshness.tests.servers.base import Request
@@ -94,7 +95,7 @@ def test_the_form_of_a_source(browser: Browser, editor: dict[str, Any], fdp: Fdp
     assert form.select_one("[name=source_type][value=fdp]") is not None
     for source_type in (FAIR_DATA_POINT, IATI_REGISTRY):
         (example,) = form.select(f"#help-{source_type.name} pre")
-        assert source_type.validate_config(example.text) == example.text
+        check_config(source_type, example.text)
 
     at_a_file = {**filled_in, "url": "file:///etc/passwd"}
     status, page = browser.submit("/harvest/new", "#source-new", **at_a_file, config="")

@@ -54,7 +54,7 @@ EACH_FUNCTION = (
         "harvesting.packages.writer",
         "harvesting.packages.ckan_actions",
     ),
-    *("harvesting.sources", "harvesting.stages", "harvesting.survey"),
+    *("harvesting.source_client", "harvesting.sources", "harvesting.stages", "harvesting.survey"),
 )
 """Modules that use the network, the database or the queues, or call what does. Of every other module, one
 function stands for all: only their callers decide what an error means."""

@@ -27,7 +27,7 @@ from ckanext.freshness.harvesting.record import (
 )
 from ckanext.freshness.harvesting.record import Record as Contents
 from ckanext.freshness.harvesting.source_config import SourceConfig
-from ckanext.freshness.harvesting.sources import CrawlEnd
+from ckanext.freshness.harvesting.source_type import CrawlEnd
 from ckanext.freshness.harvesting.strategy import (
     AbsentRecord,
     BrakeLimits,
@@ -227,7 +227,7 @@ class Site:
         ) -> Any:
             return run(lambda: self._crawl(job, known, sink, now))
 
-        source_type: Any = SimpleNamespace(name="fdp", organizations=False, adopts=(), crawl=crawl)
+        source_type: Any = SimpleNamespace(organizations=False, crawl=crawl)
         source: Any = SimpleNamespace(
             id="source", url=self.url, title="Source", config=self.config, warnings=()
         )

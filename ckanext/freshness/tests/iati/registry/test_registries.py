@@ -19,7 +19,7 @@ from ckanext.freshness.harvesting.record import (
     Sighting,
     guid_of,
 )
-from ckanext.freshness.harvesting.sources import CrawlEnd
+from ckanext.freshness.harvesting.source_type import CrawlEnd
 from ckanext.freshness.iati.registries import CkanRegistry, RegistryClient
 from ckanext.freshness.iati.source_type import (
     KINDS,

@@ -1,0 +1,135 @@
+"""Everything that a source type must bring. Classes, deletions, previews and import are the same for all.
+
+A source type is a subclass of :class:`SourceType` with four things of its own:
+
+- **A reader**, which :meth:`SourceType.crawl` runs. It hands on each record as soon as it is read, as a
+  :class:`~.record.Sighting`. It ends with the :class:`~.record.Containers`: the lists in which records were
+  found, and which of them were not read, or not proved to be read whole. :mod:`.listings` says what proves
+  that, and has the tools. A reader decides nothing. It tells "the record is not there" from "the record could
+  not be seen", and reports whatever it could not read.
+- **A mapping** of what it reads to a :class:`~.record.Record`, the ``contents`` of a sighting.
+- **An identity** for each record: the ``url`` of its :class:`~.record.SeenRecord`. It must be the same in each
+  job. If it is not the URL at which the source has the record, the sighting's ``subject`` can name this URL.
+- **A configuration**: the keys that only its sources have, and a help for the source's form: the template
+  ``freshness/harvest/snippets/help_<name>.html``.
+
+A type whose source is one list, such as a DCAT catalogue or another CKAN, has the source itself as its only
+container. What a type remembers from one job to the next, only the type reads: of a source in its
+:class:`~.source_memory.SourceMemory`, of a record in :attr:`.record.Sighting.memory`.
+
+A plugin for a type is a class of three lines in ``harvesters.py``, or in another extension
+(:mod:`ckanext.freshness.interfaces`). CKAN's web workers import the modules of types: what only crawls need,
+such as the HTTP client or rdflib, is imported when a crawl begins.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import ClassVar
+
+from .record import Containers, CurrentRecords, NotHarvested, Sink
+from .source_config import ReadValue, SourceConfig
+from .source_memory import SourceMemory
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A harvest source."""
+
+    id: str
+    url: str
+    type: str
+    title: str
+    config: SourceConfig
+    warnings: tuple[str, ...] = ()
+    """For people: the keys of its configuration that have no effect."""
+
+
+@dataclass(slots=True)
+class CrawlEnd:
+    """The result of a crawl, besides the records that it handed on."""
+
+    containers: Containers
+    errors: list[str] = field(default_factory=list)
+    """For people: a line with URL and reason for each container that could not be read."""
+    warnings: list[str] = field(default_factory=list)
+    """For people: a line for each oddity of the source's lists that cost nothing."""
+    not_harvested: dict[str, NotHarvested] = field(default_factory=dict)
+    """Members of the source's lists that become no dataset, by their kind in a few words."""
+    requests: int = 0
+
+
+class SourceType:
+    """The base of all source types. Only :attr:`name`, :attr:`title` and :meth:`crawl` have no default."""
+
+    name: ClassVar[str]
+    """The type's name in ckanext-harvest."""
+    title: ClassVar[str]
+    """For people, as all that follows in English and marked for translation."""
+    description: ClassVar[str] = ""
+    """One sentence for the form of a source."""
+    adopts: ClassVar[tuple[str, ...]] = ()
+    """Types of deleted sources whose packages a source of this type takes over, besides its own."""
+    min_records: ClassVar[int] = 10
+    """The brake looks at the share of deleted records only if at least so many are current."""
+    organizations: ClassVar[bool] = False
+    """Whether catalogs are organisations.
+
+    If so, each becomes a CKAN organization that owns its datasets, and the brake counts organisations and
+    datasets separately.
+    """
+    own_keys: ClassVar[Mapping[str, ReadValue]] = {}
+    """Keys of the configuration that only sources of this type have."""
+    without_keys: ClassVar[frozenset[str]] = frozenset()
+    """Keys of :data:`.source_config.KEYS` that mean nothing for sources of this type."""
+
+    @property
+    def owned_keys(self) -> frozenset[str]:
+        """Return the keys that are removed from a package when its record no longer has them.
+
+        For a type with organizations, the keys of the record's previous harvest are added.
+        """
+        return frozenset()
+
+    def check(self, config: SourceConfig) -> None:
+        """Check a configuration whose values are legal each by itself.
+
+        :raises ConfigError: it cannot be used; names every mistake.
+        """
+
+    def advice(self, url: str) -> str | None:
+        """Return a warning about a source's URL, for the editor who saves it; None if there is none."""
+        return None
+
+    def crawl(
+        self,
+        source: Source,
+        known: CurrentRecords,
+        memory: SourceMemory,
+        sink: Sink,
+        now: datetime,
+    ) -> CrawlEnd:
+        """Read a source, and hand each record to the sink, once, as soon as it is read.
+
+        An error of a container belongs into ``containers.unreadable``, a doubt whether it was read whole into
+        ``containers.unproved``, an error of a record into its sighting. Any exception ends the job, and
+        nothing is deleted.
+
+        :param known: the current records of the source.
+        :param memory: what earlier jobs kept there.
+        :param now: when the job began.
+        :raises ConfigError: the source's configuration cannot be used.
+        """
+        raise NotImplementedError
+
+
+def salt_of(config: SourceConfig, *more: object) -> str:
+    """Return a hash of the settings on which packages depend. If it changes, all records are read again.
+
+    :param more: what packages of the type depend on besides, such as the version of its mapping.
+    """
+    settings = (*more, config.default_tags, config.default_groups, config.keep_fields)
+    return hashlib.sha256(repr(settings).encode()).hexdigest()
