@@ -8,12 +8,13 @@ becomes an entry with an error. An entry without an id cannot be identified, so 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from ..ckan_adapter.core import NAMES
 from ..harvesting import legal_values
+from ..harvesting.ckan.api import dictionaries, pairs, text_of
 from ..harvesting.record import Record
 from ..web.errors import FetchError
 from ..web.urls import parse_url
@@ -70,14 +71,6 @@ class RegistryEntry:
     error: str | None = None
 
 
-def text_of(value: Any) -> str | None:
-    """Return a text or number as text; None for the values that registries write for a missing one."""
-    if isinstance(value, bool) or not isinstance(value, (str, int, float)):
-        return None
-    text = legal_values.clean(str(value)).strip()
-    return None if text in ("", "None", "null") else text
-
-
 def _link(value: Any) -> str | None:
     text = text_of(value)
     return None if text is None or legal_values.is_active_url(text) else text
@@ -101,7 +94,7 @@ def organisation(raw: Any, url: str, *, name: Any, title: Any) -> RegistryEntry:
         REGISTRY_ID: registry_id,
         REGISTRY_NAME: short_name,
     }
-    for key, value in [*raw.items(), *_pairs(raw.get("extras"))]:
+    for key, value in [*raw.items(), *pairs(raw.get("extras"))]:
         if key not in _IGNORED_ORGANISATION_FIELDS:
             fields.setdefault(legal_values.clean(key), text_of(value))
     return RegistryEntry(registry_id, Record(_present(fields), name=short_name))
@@ -136,13 +129,13 @@ def dataset(
         REGISTRY_NAME: short_name,
         **{key: text_of(raw.get(key)) for key in (*_TEXT_FIELDS, *_IATI_FIELDS)},
     }
-    for key, value in _pairs(raw.get("extras")):
+    for key, value in pairs(raw.get("extras")):
         is_ours = key in _IGNORED_DATASET_EXTRAS or key.startswith(NAMES.status)
         if not is_ours and fields.get(key) is None:
             fields[legal_values.clean(key)] = text_of(value)
     resource = {"uri": url, "url": file_text, "name": short_name, "format": FORMAT}
     tags = sorted(
-        {tag for each in _dictionaries(raw.get("tags")) if (tag := text_of(each.get("name")))}
+        {tag for each in dictionaries(raw.get("tags")) if (tag := text_of(each.get("name")))}
     )
     return RegistryEntry(
         registry_id, Record(_present(fields), [resource], tags, name=short_name), owner
@@ -151,18 +144,3 @@ def dataset(
 
 def _present(fields: Mapping[str, str | None]) -> dict[str, Any]:
     return {key: value for key, value in fields.items() if value is not None}
-
-
-def _pairs(extras: Any) -> Iterable[tuple[str, Any]]:
-    """Return keys and values of extras, whether they are CKAN's list or an object."""
-    if isinstance(extras, dict):
-        return list(extras.items())
-    return [
-        (each["key"], each.get("value"))
-        for each in _dictionaries(extras)
-        if isinstance(each.get("key"), str)
-    ]
-
-
-def _dictionaries(values: Any) -> list[dict[str, Any]]:
-    return [each for each in values if isinstance(each, dict)] if isinstance(values, list) else []

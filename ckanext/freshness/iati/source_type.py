@@ -17,6 +17,7 @@ import ckan.plugins.toolkit as tk
 from flask import has_request_context
 
 from ..aging.messages import N_
+from ..harvesting.ckan.api import JsonClient, UnreadableListing
 from ..harvesting.messages import HarvestMessage, MessageCode
 from ..harvesting.record import Containers, CurrentRecords, ReadOutcome, SeenRecord, Sighting, Sink
 from ..harvesting.source_client import source_client
@@ -25,14 +26,7 @@ from ..harvesting.source_memory import SourceMemory
 from ..harvesting.source_type import CrawlEnd, Source, SourceType, salt_of
 from ..web.event_loop import run
 from .records import FIELD_KEYS, RegistryEntry
-from .registries import (
-    INDEX_NAMES,
-    CkanRegistry,
-    IndexFiles,
-    Registry,
-    RegistryClient,
-    UnreadableListing,
-)
+from .registries import INDEX_NAMES, CkanRegistry, IndexFiles, Registry
 
 SOURCE_TYPE = "iati_registry"
 
@@ -41,7 +35,7 @@ MAPPING_VERSION = 1
 
 CKAN, BULK_DATA_SERVICE = "ckan", "bulk-data-service"
 
-KINDS: Mapping[str, Callable[[RegistryClient, str, int], Registry]] = {
+KINDS: Mapping[str, Callable[[JsonClient, str, int], Registry]] = {
     CKAN: CkanRegistry,
     BULK_DATA_SERVICE: IndexFiles,
 }
@@ -125,7 +119,7 @@ IATI_REGISTRY = IatiSourceType()
 async def _crawl(source: Source, known: CurrentRecords, sink: Sink) -> CrawlEnd:
     config = source.config
     async with source_client(source) as opened:
-        registry_client = RegistryClient(
+        registry_client = JsonClient(
             opened.client, source.url, allowed_hosts=config.allowed_hosts, headers=opened.headers
         )
         kind = KINDS[kind_of(source.url, config.own.get("registry"))]

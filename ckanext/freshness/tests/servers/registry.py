@@ -9,6 +9,7 @@ from __future__ import annotations
 import email.utils
 import hashlib
 import json
+import re
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta, timezone
 from typing import Any
@@ -25,6 +26,8 @@ ACTION = "/api/3/action/"
 REPORTING_ORGS = "/reporting-orgs"
 DATASETS_MINIMAL = "/datasets-minimal"
 
+ID_FROM = re.compile(r'id:\["(.*?)" TO \*\]')
+"""A range of ids in a query of Solr."""
 _FIRST_MODIFIED = datetime(2026, 1, 1, tzinfo=timezone.utc)
 _Query = dict[str, str]
 
@@ -115,6 +118,8 @@ class RegistryServer(LoopbackServer):
         datasets = list(self.registry.datasets.values())
         if query.get("sort") == "id asc" and not self.ignores_sort:
             datasets.sort(key=lambda one: one.id)
+        if (wanted := ID_FROM.search(query.get("fq", ""))) and not self.ignores_offset:
+            datasets = [one for one in datasets if one.id >= wanted[1]]
         results = self._page(datasets, query, "rows", "start", self.rows_max, self._dataset)
         count = len(datasets) if self.claimed is None else self.claimed
         return {"count": count, "sort": query.get("sort", ""), "results": results}

@@ -1,0 +1,320 @@
+"""CKAN's API: requests, and lists that prove that they were read whole.
+
+CKAN's pages are parts of a list that may change meanwhile. If a record is added or removed between two pages,
+a plain offset skips or repeats others, and a skipped dataset would count as deleted. Therefore each page
+begins with the last record of the page before. If two pages do not meet, or the stated number does not agree
+with them, the list is read again.
+
+``package_search`` is read by ranges of ids. This needs no deep offsets, which take Solr longer with each page
+and which some servers refuse. All of CKAN 2.3 to 2.12 answers it; before 2.9 CKAN ignores ``fl`` and sends
+whole datasets.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import quote, urlencode, urlsplit
+
+from ...web.errors import FetchError
+from ...web.exchange import Request
+from ...web.urls import display_url, parse_url
+from .. import legal_values
+from ..listings import NotWhole, PagedList
+from ..messages import HarvestMessage, MessageCode, about, no_answer
+from ..source_client import SourceHosts
+
+if TYPE_CHECKING:
+    from ...web.client import Client
+
+MOST_VALUES = 2_000_000
+"""Values in one answer. 50 MB of empty lists would take more than 1 GB when parsed; this many values take at
+most half of that. A dataset has about ten values in an index file, about 200 in CKAN's API."""
+
+ROWS = 1000
+"""Records requested per page: the default of ``ckan.search.rows_max``."""
+WHOLE_ROWS = 100
+"""Datasets requested per page if the portal sends them whole."""
+READINGS = 3
+"""How often a list is read that keeps changing."""
+
+REFUSED = frozenset({401, 403, 404, 405, 410, 501})
+"""Statuses by which a portal says that it does not have, or does not allow, an action."""
+
+_API = ("/action", "/3", "/api")
+
+Result = TypeVar("Result")
+
+
+class UnreadableListing(Exception):
+    """An answer that could not be read, or a listing that was not read completely.
+
+    :ivar message: one line for people, with the URL
+    :ivar words: the same without the URL
+    :ivar status: the answer's status, if it is the reason
+    """
+
+    def __init__(self, url: str, words: str, status: int | None = None) -> None:
+        self.message = about(display_url(url), words)
+        super().__init__(self.message)
+        self.url = url
+        self.words = words
+        self.status = status
+
+
+class JsonClient:
+    """A client that requests JSON from one source, and follows redirects to allowed hosts only."""
+
+    def __init__(
+        self,
+        client: Client,
+        source_url: str,
+        *,
+        allowed_hosts: Collection[str] = (),
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        """
+        :param allowed_hosts: redirect targets besides the source's own host
+        :param headers: may be secret, so only the source's own origin gets them
+        """
+        self._client = client
+        self._source_hosts = SourceHosts(source_url, allowed_hosts, headers)
+
+    async def json(self, url: str) -> Any:
+        """Return the JSON at a URL.
+
+        :raises UnreadableListing: no answer, a status other than 200, or no usable JSON
+        """
+        try:
+            target = parse_url(url)
+            answer = await self._client.fetch(
+                Request(
+                    url,
+                    accept="application/json",
+                    headers=self._source_hosts.headers_for(target),
+                    host_allowed=self._source_hosts.hosts.__contains__,
+                )
+            )
+        except FetchError as error:
+            raise UnreadableListing(url, no_answer(error)) from error
+        if answer.status != 200:
+            status = answer.status
+            words = HarvestMessage(f"answered {status}", MessageCode.ANSWERED, status=status)
+            raise UnreadableListing(url, words, status)
+        body = answer.body or b""
+        if not body.strip():
+            words = HarvestMessage("answered with an empty body instead of JSON", MessageCode.EMPTY)
+            raise UnreadableListing(url, words)
+        # Each value but the first of a list or object follows a comma, in any encoding.
+        if sum(map(body.count, (b"[", b"{", b","))) > MOST_VALUES:
+            raise UnreadableListing(url, f"answered with JSON of more than {MOST_VALUES:,} values")
+        try:
+            return json.loads(body)
+        except (ValueError, RecursionError) as error:
+            words = HarvestMessage(
+                f"answered with JSON that cannot be read: {error}", MessageCode.MALFORMED
+            )
+            if body.lstrip()[:1] == b"<":
+                words = HarvestMessage(
+                    "answered with a page for people, not with JSON", MessageCode.NOT_METADATA
+                )
+            raise UnreadableListing(url, words) from error
+
+
+class CkanApi:
+    """The API of one CKAN.
+
+    :ivar site: the site's URL, without user and password, for URLs that are published
+    """
+
+    def __init__(self, client: JsonClient, source_url: str, max_records: int) -> None:
+        """
+        :param source_url: URL of the site, or of its API
+        :param max_records: a list with more records counts as unreadable
+        """
+        self._client = client
+        self._max_records = max_records
+        parts = urlsplit(source_url)
+        path = parts.path.rstrip("/")
+        for last in _API:
+            path = path.removesuffix(last)
+        place = parts._replace(path=path, query="", fragment="")
+        self.site = place._replace(netloc=without_user(parts.netloc)).geturl()
+        self._actions = f"{place.geturl()}/api/3/action/"
+
+    def url_of(self, kind: str, record_id: str) -> str:
+        """Return the URL of a record's page, always the same for an id.
+
+        :param kind: ``dataset`` or ``organization``.
+        """
+        return f"{self.site}/{kind}/{quoted(record_id)}"
+
+    def action_url(self, action: str) -> str:
+        """Return the URL of an action."""
+        return self._actions + action
+
+    async def call(self, action: str, query: Mapping[str, Any]) -> Any:
+        """Return the result of an action.
+
+        :raises UnreadableListing: there is none.
+        """
+        return (await self._call(action, query))[1]
+
+    async def _call(self, action: str, query: Mapping[str, Any]) -> tuple[str, Any]:
+        url = f"{self.action_url(action)}?{urlencode(query)}"
+        answer = await self._client.json(url)
+        if not isinstance(answer, dict) or answer.get("success") is not True:
+            raise UnreadableListing(url, "did not answer with the result of an API call")
+        return url, answer.get("result")
+
+    async def until_whole(self, action: str, read: Callable[[], Awaitable[Result]]) -> Result:
+        """Read a list until it is consistent.
+
+        :param read: reads it once, and raises :class:`NotWhole` if it is not.
+        :raises UnreadableListing: it never was.
+        """
+        for _ in range(READINGS - 1):
+            try:
+                return await read()
+            except NotWhole:
+                pass
+        try:
+            return await read()
+        except NotWhole as error:
+            words = f"{error}, each of the {READINGS} times that it was read"
+            raise UnreadableListing(self.action_url(action), words) from error
+
+    async def listed(self, action: str, **query: Any) -> AsyncIterator[list[Any]]:
+        """Yield the records of a list in the order of their names, page by page, each of them once.
+
+        :param action: takes ``limit`` and ``offset``, as ``organization_list`` and ``package_list`` do.
+        :raises NotWhole: two pages do not meet.
+        """
+        whole = PagedList(overlapping=True)
+        start = size = 0
+        while True:
+            page = {**query, "limit": ROWS, "offset": start}
+            rows = _rows(*await self._call(action, page))
+            # Records without an id are told apart by their contents.
+            whole.add(str(start), [str(id_of(raw) or raw) for raw in rows])
+            self._refuse_too_many(action, start)
+            yield rows[1:] if start else rows
+            size = size or len(rows)
+            if size < 2 or len(rows) < size:
+                break
+            start += size - 1
+        if size == 1 and _rows(*await self._call(action, {**query, "limit": ROWS, "offset": 1})):
+            # Pages of one record cannot overlap. Usually the list has only one.
+            raise NotWhole("it gives its records one by one only")
+
+    async def search(self, *, fq: str = "", fl: str = "") -> AsyncIterator[list[Any]]:
+        """Yield the datasets that ``package_search`` finds, by ascending id, page by page, each of them once.
+
+        :param fq: find only these.
+        :param fl: the fields of each dataset; a portal may send whole datasets nevertheless.
+        :raises NotWhole: the pages do not prove that all were read.
+        """
+        whole = PagedList(overlapping=True)
+        last, rows_asked, size, read = "", ROWS, 0, 0
+        while True:
+            terms = [fq, f'id:["{escaped(last)}" TO *]' if last else ""]
+            query = {"sort": "id asc", "rows": rows_asked, "fq": " ".join(filter(None, terms))}
+            try:
+                rows, count = await self._found({**query, "fl": fl} if fl else query)
+            except UnreadableListing as error:
+                if rows_asked == WHOLE_ROWS or error.status in REFUSED:
+                    raise
+                rows_asked = WHOLE_ROWS  # Perhaps the answer was too large, or took too long.
+                continue
+            ids = [each for raw in rows if (each := id_of(raw)) is not None]
+            # The records before this page. It repeats the last of them.
+            before = read - 1 if last else 0
+            whole.add(last, ids, total=count + before, others=len(rows) - len(ids))
+            if ids != sorted(set(ids)):
+                raise NotWhole("its datasets do not come in the order of their ids")
+            self._refuse_too_many("package_search", before)
+            yield rows[1:] if last else rows
+            size, read = size or len(rows), before + len(rows)
+            # The page after a full one shows whether that was the last: the stated number may be wrong.
+            if not ids or ids == [last] or len(rows) < min(size, rows_asked):
+                break
+            last = ids[-1]
+            if any("resources" in raw for raw in rows if isinstance(raw, dict)):
+                rows_asked = WHOLE_ROWS
+        whole.end()
+
+    async def found(self, fq: str, rows: int) -> list[Any]:
+        """Return the datasets that ``package_search`` finds, at most a number of them.
+
+        :raises UnreadableListing: there is no answer
+        """
+        return (await self._found({"fq": fq, "rows": rows}))[0]
+
+    async def _found(self, query: Mapping[str, Any]) -> tuple[list[Any], int]:
+        url, result = await self._call("package_search", query)
+        if not isinstance(result, dict) or isinstance(result.get("count"), bool):
+            raise UnreadableListing(url, "answered with no list of datasets")
+        count = result.get("count")
+        if not isinstance(count, int) or count < 0:
+            raise UnreadableListing(url, "does not say how many datasets there are")
+        return _rows(url, result.get("results")), count
+
+    def _refuse_too_many(self, action: str, read: int) -> None:
+        if read > self._max_records:
+            raise too_many(self.action_url(action), self._max_records)
+
+
+def too_many(url: str, max_records: int) -> UnreadableListing:
+    """Return the error of a list with more records than a source's configuration allows."""
+    return UnreadableListing(url, f"lists more than max_records ({max_records})")
+
+
+def text_of(value: Any) -> str | None:
+    """Return a text or number as text; None for the values that portals write for a missing one."""
+    if isinstance(value, bool) or not isinstance(value, (str, int, float)):
+        return None
+    text = legal_values.clean(str(value)).strip()
+    return None if text in ("", "None", "null") else text
+
+
+def id_of(raw: Any) -> str | None:
+    """Return the id of a record as the API gives it; None if it has none."""
+    return text_of(raw.get("id")) if isinstance(raw, dict) else None
+
+
+def pairs(extras: Any) -> list[tuple[str, Any]]:
+    """Return keys and values of extras, whether they are CKAN's list or an object."""
+    if isinstance(extras, dict):
+        return list(extras.items())
+    return [
+        (each["key"], each.get("value"))
+        for each in dictionaries(extras)
+        if isinstance(each.get("key"), str)
+    ]
+
+
+def dictionaries(values: Any) -> list[dict[str, Any]]:
+    """Return the dictionaries of a list; an empty list if the value is none."""
+    return [each for each in values if isinstance(each, dict)] if isinstance(values, list) else []
+
+
+def escaped(text: str) -> str:
+    """Return a text as it stands between quotes in a query of Solr."""
+    return text.replace("\\", "\\\\").replace('"', '\\"')
+
+
+def without_user(netloc: str) -> str:
+    """Return host and port without user and password, for URLs that are published."""
+    return netloc.rpartition("@")[2]
+
+
+def quoted(text: str) -> str:
+    """Return a text as one part of a URL's path or query."""
+    return quote(text, safe="", errors="replace")
+
+
+def _rows(url: str, result: Any) -> list[Any]:
+    if not isinstance(result, list):
+        raise UnreadableListing(url, "answered with no list")
+    return result
