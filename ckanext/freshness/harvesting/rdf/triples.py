@@ -251,7 +251,7 @@ def _declared(body: bytes, is_xml: bool) -> str:
     """Return the encoding that a document declares itself, or by its kind."""
     declaration = _XML_DECLARATION.match(body) if is_xml else None
     encoding = _XML_ENCODING.search(declaration[0]) if declaration else None
-    return encoding[1].decode("ascii", "replace") if encoding else _UTF_8
+    return (encoding[1].decode("ascii", "replace") if encoding else "") or _UTF_8
 
 
 def _codec_of(label: str) -> str | None:
