@@ -16,12 +16,14 @@ from pathlib import Path
 import pytest
 import trustme
 
+from ckanext.freshness.tests.servers import gnutls
 from ckanext.freshness.tests.servers.raw import RawServer, saying
 from ckanext.freshness.tests.web.support import SETTINGS, failure, visit
 from ckanext.freshness.web.errors import FailureReason
 from ckanext.freshness.web.exchange import ClientSettings
 
-OK = saying(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+OK = saying(ANSWER)
 NOW = datetime.now(timezone.utc)
 NAMES = {name: ["127.0.0.1"] for name in ("good.example", "other.example")}
 
@@ -156,7 +158,7 @@ def serving_one_by_one(tls: ssl.SSLContext) -> Iterator[str]:
                 tls.wrap_socket(connection, server_side=True) as peer,
             ):
                 peer.recv(4096)
-                peer.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+                peer.sendall(ANSWER)
 
     with socket.create_server(("127.0.0.1", 0)) as listening:
         threading.Thread(target=serve, daemon=True).start()
@@ -180,5 +182,27 @@ def test_outdated_encryption_is_spoken_in_a_second_look(
         answer = visit(url, settings=trusting)
         assert answer.status == 200 and answer.outdated_tls
         # Certificates are verified all the same.
+        error = failure(url, attempts=1)
+    assert error.reason is FailureReason.TLS_UNTRUSTED
+
+
+@pytest.mark.skipif(gnutls.LIBRARY is None, reason="GnuTLS is not installed")
+def test_a_server_without_secure_renegotiation(
+    authority: trustme.CA, trusting: ClientSettings, tmp_path: Path
+) -> None:
+    pem = tmp_path / "server.pem"
+    authority.issue_cert("127.0.0.1").private_key_and_cert_chain_pem.write_to_path(str(pem))
+    with gnutls.without_secure_renegotiation(pem, ANSWER) as port:
+        url = f"https://127.0.0.1:{port}"
+        # OpenSSL refuses it by default.
+        with (
+            socket.create_connection(("127.0.0.1", port)) as connection,
+            pytest.raises(ssl.SSLError, match=r"(?i)unsafe.legacy"),
+        ):
+            ssl.create_default_context(cafile=trusting.ca_bundle).wrap_socket(
+                connection, server_hostname="127.0.0.1"
+            )
+        answer = visit(url, settings=trusting)
+        assert (answer.body, answer.outdated_tls) == (b"ok", True)
         error = failure(url, attempts=1)
     assert error.reason is FailureReason.TLS_UNTRUSTED
