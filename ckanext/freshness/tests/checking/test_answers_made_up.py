@@ -10,12 +10,16 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import ssl
 import zlib
+from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import brotli
 import pytest
+import trustme
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -98,9 +102,15 @@ def chunked_with_length(body: bytes) -> bytes:
     return b"Content-Length: 3\r\n" + chunked(body)
 
 
+def chunked_without_end(body: bytes) -> bytes:
+    return chunked(body)[:-2]
+
+
 FRAMES = (
     *(by_length, by_lengths, by_length_twice, by_end, by_no_number, chunked, chunked_with_length),
+    chunked_without_end,
 )
+UNENDED = (by_end, by_no_number, chunked_without_end)
 BEHIND = (b"", b"\r\n", b"<!-- ad -->")
 INSIDE = ("127.0.0.2", "10.0.0.1", "[::1]", "localhost", "0.0.0.0", "169.254.169.254", "2130706434")
 
@@ -114,7 +124,7 @@ def saved(draw: st.DrawFn) -> bytes:
         lines.append(b"Content-Encoding: " + coding)
     frame = draw(st.sampled_from(FRAMES))
     # What follows a body without an end would be a part of it.
-    behind = b"" if frame in (by_end, by_no_number) else draw(st.sampled_from(BEHIND))
+    behind = b"" if frame in UNENDED else draw(st.sampled_from(BEHIND))
     head = b"\r\n".join([draw(st.sampled_from(STARTS)), *lines]) + b"\r\n"
     return head + frame(CODINGS[coding](BODY)) + behind
 
@@ -152,11 +162,13 @@ def others(draw: st.DrawFn) -> bytes:
 class Server:
     """Gives the answers of one example, each under its number; conditions make 304 if ``knows_conditions``."""
 
-    def __init__(self) -> None:
+    def __init__(self, bundle: Path) -> None:
         self.answers: list[bytes] = []
         self.sent: list[set[bytes]] = []
         self.knows_conditions = False
         self.port = 0
+        self.encrypted_port = 0
+        self.bundle = bundle
 
     def begin(self, answers: list[bytes], knows_conditions: bool) -> None:
         self.answers, self.knows_conditions = answers, knows_conditions
@@ -174,26 +186,37 @@ class Server:
 
 
 @pytest.fixture(scope="module")
-def server() -> Any:
-    server = Server()
-    with RawServer(server.speak, address=ADDRESS) as running:
-        server.port = running.port
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    authority = trustme.CA()
+    server = Server(tmp_path_factory.mktemp("tls") / "ca.pem")
+    authority.cert_pem.write_to_path(str(server.bundle))
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("*.files.example").configure_cert(tls)
+    with (
+        RawServer(server.speak, address=ADDRESS) as plain,
+        RawServer(server.speak, tls, address=ADDRESS) as encrypted,
+    ):
+        server.port, server.encrypted_port = plain.port, encrypted.port
         yield server
 
 
-async def _night(server: Server, memories: list[KnownContent]) -> list[CheckResult]:
+async def _night(
+    server: Server, memories: list[KnownContent], is_encrypted: bool
+) -> list[CheckResult]:
     found: list[CheckResult] = []
+    scheme, port = ("https", server.encrypted_port) if is_encrypted else ("http", server.port)
     resources = [
         ResourceToCheck(
             f"{number}",
             "package",
-            f"http://host-{number}.example:{server.port}/{number}",
+            f"{scheme}://host-{number}.files.example:{port}/{number}",
             memory,
             format="CSV",
         )
         for number, memory in enumerate(memories)
     ]
-    configured = replace(SETTINGS, limits=LIMITS, guard=Guard([f"{ADDRESS}/32"]))
+    guard = Guard([f"{ADDRESS}/32"])
+    configured = replace(SETTINGS, limits=LIMITS, guard=guard, ca_bundle=server.bundle)
     names = Names(asking(lambda host: ["127.0.0.1" if host != "localhost" else "127.0.0.2"]))
     with ContentSandbox() as sandbox:
         async with Client(configured, Hosts(UNPACED), names) as client:
@@ -202,7 +225,9 @@ async def _night(server: Server, memories: list[KnownContent]) -> list[CheckResu
     return sorted(found, key=lambda result: int(result.resource.resource_id))
 
 
-def nights(server: Server, answers: list[bytes], knows_conditions: bool) -> list[list[CheckResult]]:
+def nights(
+    server: Server, answers: list[bytes], knows_conditions: bool, is_encrypted: bool
+) -> list[list[CheckResult]]:
     """Return the results of three nights, in the order of the answers."""
     server.begin(answers, knows_conditions)
     memories = [KnownContent() for _ in answers]
@@ -210,7 +235,8 @@ def nights(server: Server, answers: list[bytes], knows_conditions: bool) -> list
     with connections() as connected:
         for _ in range(3):
             # Each attempt has a second look.
-            work = asyncio.wait_for(_night(server, memories), 4 * LIMITS.attempts * LIMITS.total)
+            night = _night(server, memories, is_encrypted)
+            work = asyncio.wait_for(night, 4 * LIMITS.attempts * LIMITS.total)
             results.append(asyncio.run(work))
             memories = [result.memory for result in results[-1]]
     assert connected <= {ADDRESS}
@@ -221,24 +247,40 @@ HEALTH = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck
 
 
 @settings(suppress_health_check=HEALTH)
-@given(answers=st.lists(saved(), min_size=1, max_size=6), knows_conditions=st.booleans())
+@given(
+    answers=st.lists(saved(), min_size=1, max_size=6),
+    knows_conditions=st.booleans(),
+    is_encrypted=st.booleans(),
+)
 def test_what_a_browser_would_save_works(
-    watch: None, server: Server, answers: list[bytes], knows_conditions: bool
+    watch: None,
+    server: Server,
+    answers: list[bytes],
+    knows_conditions: bool,
+    is_encrypted: bool,
 ) -> None:
-    for night, results in enumerate(nights(server, answers, knows_conditions)):
+    for night, results in enumerate(nights(server, answers, knows_conditions, is_encrypted)):
         for answer, result in zip(answers, results, strict=True):
             first = (Outcome.FIRST_HASH,)
             later = Outcome.SAME_HASH, Outcome.NOT_MODIFIED
-            assert result.outcome in (later if night else first), (answer, result.attempt)
+            assert result.outcome in (later if night else first), (answer, result.attempt.words)
             assert result.size in (None, len(BODY)), answer
 
 
 @settings(suppress_health_check=HEALTH)
-@given(answers=st.lists(others(), min_size=1, max_size=6), knows_conditions=st.booleans())
+@given(
+    answers=st.lists(others(), min_size=1, max_size=6),
+    knows_conditions=st.booleans(),
+    is_encrypted=st.booleans(),
+)
 def test_what_holds_for_any_answer(
-    watch: None, server: Server, answers: list[bytes], knows_conditions: bool
+    watch: None,
+    server: Server,
+    answers: list[bytes],
+    knows_conditions: bool,
+    is_encrypted: bool,
 ) -> None:
-    for results in nights(server, answers, knows_conditions):
+    for results in nights(server, answers, knows_conditions, is_encrypted):
         for number, result in enumerate(results):
             attempt = result.attempt
             assert attempt.received <= MOST + len(answers[number])
