@@ -361,7 +361,7 @@ def checks() -> Checks:
     rules = SelectionRules(
         internal_hosts=hosts(words("check.internal_hosts")) | _own_hosts(),
         adhoc_hosts=adhoc_hosts(),
-        intervals=intervals(words("visit_intervals")),
+        intervals=intervals(words("check_intervals")),
         **broken_rule()._asdict(),
     )
     return Checks(

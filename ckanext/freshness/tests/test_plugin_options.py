@@ -283,7 +283,7 @@ def test_a_sites_rules() -> None:
         "ckanext.freshness.check.internal_hosts": ["files.example.org.", "b\u00fccher.example"],
         "ckanext.freshness.check.host_limits": ["fast.example.org=8,50.5"],
         "ckanext.freshness.check.robots": True,
-        "ckanext.freshness.visit_intervals": ["7:0.5", "365:2", "14"],
+        "ckanext.freshness.check_intervals": ["7:0.5", "365:2", "14"],
         "ckanext.freshness.connections": ["check:3", "harvest:9"],
         "ckanext.freshness.read_timeout": ["60"],
     }
