@@ -73,8 +73,7 @@ CONTRACT = {
         "web/test_faults.py",
     ),
     "A status is judged in the transaction of the edit, and storing it has no other effect": (
-        "status/test_extras.py",
-        "status/test_resource_hooks.py",
+        "status/test_edits.py",
         "status/test_side_effects.py",
     ),
     "Statuses that change because time passes are written, also after a kill": (

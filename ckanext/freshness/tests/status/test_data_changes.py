@@ -1,8 +1,7 @@
-"""The stream of data changes: what is written by checks, edits and harvests, and what is not."""
+"""The stream of data changes: what is written by checks and harvests, and what is not."""
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
@@ -11,7 +10,6 @@ from uuid import uuid4
 
 import pytest
 import sqlalchemy as sa
-from werkzeug.datastructures import FileStorage
 
 from ckanext.freshness import settings
 from ckanext.freshness.aging.evidence import DatedEvidence, Evidence
@@ -191,54 +189,6 @@ def check_rows_hash(dataset: Dataset) -> str | None:
     )
     value: str | None = found.scalar()
     return value
-
-
-EDITS: dict[str, tuple[Callable[[Act, Dataset], Any], list[str]]] = {
-    "metadata": (lambda act, d: act("package_patch", id=d["id"], notes="edited"), []),
-    "a confirmation": (lambda act, d: act("freshness_confirm", id=d["id"]), []),
-    "another URL": (
-        lambda act, d: act("resource_patch", id=d["resources"][0]["id"], url="http://x.org/b"),
-        ["url"],
-    ),
-    "an upload": (
-        lambda act, d: act("resource_patch", id=d["resources"][0]["id"], upload=a_file()),
-        ["upload"],
-    ),
-    "an older date": (
-        lambda act, d: act(
-            "resource_patch", id=d["resources"][0]["id"], last_modified="2020-01-01T00:00:00"
-        ),
-        [],
-    ),
-    "a newer date": (
-        lambda act, d: act(
-            "resource_patch", id=d["resources"][0]["id"], last_modified="2026-01-03T00:00:00"
-        ),
-        ["upload"],
-    ),
-    "a new resource": (
-        lambda act, d: act("resource_create", package_id=d["id"], url="http://x.org/c"),
-        [],
-    ),
-}
-
-
-def a_file() -> FileStorage:
-    return FileStorage(io.BytesIO(b"a,b\n1,2\n"), filename="data.csv")
-
-
-@pytest.mark.parametrize("name", EDITS)
-def test_edits_that_change_data(act: Act, name: str) -> None:
-    edit, expected = EDITS[name]
-    dataset = new(act)
-    with freeze_time(MADE + 5 * DAY):
-        edit(act, dataset)
-        # A second edit of something else shows nothing anew.
-        act("package_patch", id=dataset["id"], title="Edited again")
-    found = changes(dataset)
-    assert [one["evidence"] for one in found] == expected
-    assert all(one["changed_after"] == at(MADE) for one in found)
-    assert all(one["seen_at"] == at(MADE + 5 * DAY) for one in found)
 
 
 # The rules for dates that a source or a script states, without a site.

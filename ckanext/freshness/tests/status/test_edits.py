@@ -1,4 +1,4 @@
-"""Which edits, and which dates in a dataset, are evidence of a modification of its data."""
+"""What an edit does: the evidence that it gives, its place in the history, and the changes of data."""
 
 from __future__ import annotations
 
@@ -7,31 +7,34 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from typing import Any
-from uuid import uuid4
 
 import pytest
 import sqlalchemy as sa
-from ckan import model
 from ckan.lib import search
+from ckan.plugins import toolkit as tk
 from ckan.tests import factories
 from ckan.tests.helpers import changed_config
 from werkzeug.datastructures import FileStorage
 
 from ckanext.freshness.aging.evidence import Evidence, observe
-from ckanext.freshness.ckan_adapter.core import NAMES
+from ckanext.freshness.ckan_adapter.core import NAMES, model
 from ckanext.freshness.ckan_adapter.packages import write_extras
+from ckanext.freshness.model import FreshnessChange, FreshnessTransition
 from ckanext.freshness.status.assessment import assess_packages
 from ckanext.freshness.status.changes import TransitionCause
+from ckanext.freshness.tests import datasets
 from ckanext.freshness.tests.clock import freeze_time
+from ckanext.freshness.tests.datasets import Act
+from ckanext.freshness.tests.datasets import one_extra as extra
+from ckanext.freshness.tests.status.measuring import without_freshness
 
 pytestmark = pytest.mark.usefixtures("kept_db")
 
-Act = Callable[..., Any]
 Dataset = dict[str, Any]
 
 CREATED = datetime(2026, 1, 1, 12)
-EDITED = CREATED + timedelta(days=10)
-"""When the dataset was made, and when somebody edited it."""
+EDITED = CREATED + timedelta(days=40)
+"""When a dataset was made that should change weekly, and when somebody edited it."""
 MD5 = {"one": "a" * 32, "other": "b" * 32}
 
 
@@ -39,21 +42,40 @@ def at(moment: datetime) -> str:
     return f"{moment.isoformat()}Z"
 
 
+def ours(dataset: Dataset) -> dict[str, str]:
+    extras = {one["key"]: one["value"] for one in dataset["extras"]}
+    return {key: value for key, value in extras.items() if key.startswith("freshness")}
+
+
 def known(dataset: Dataset) -> tuple[str | None, str | None]:
     """The last modification and its evidence, as the extras have them."""
-    extras = {one["key"]: one["value"] for one in dataset["extras"]}
-    return extras.get("freshness_last_modified"), extras.get("freshness_evidence")
+    found = ours(dataset)
+    return found.get("freshness_last_modified"), found.get("freshness_evidence")
 
 
 def new(act: Act, **more: Any) -> Dataset:
-    data = {"name": f"d-{uuid4()}", "resources": [{"url": "http://x.org/1"}], **more}
-    result: Dataset = act("package_create", **data)
-    return result
+    return datasets.new(act, **{**extra("frequency", "7"), **more})
 
 
 def shown(act: Act, dataset: Dataset) -> Dataset:
     result: Dataset = act("package_show", id=dataset["id"])
     return result
+
+
+def first(dataset: Dataset) -> str:
+    result: str = dataset["resources"][0]["id"]
+    return result
+
+
+def history(dataset: Dataset) -> FreshnessTransition:
+    """The newest change of status."""
+    query = model.Session.query(FreshnessTransition).filter_by(package_id=dataset["id"])
+    found: FreshnessTransition = query.order_by(FreshnessTransition.id.desc()).first()
+    return found
+
+
+def edit_of(change: FreshnessTransition) -> tuple[Any, ...]:
+    return change.to_status, change.action, change.change, change.resource_name
 
 
 def resource(dataset: Dataset, number: int = 0, **changes: Any) -> Dataset:
@@ -67,10 +89,6 @@ def a_file() -> FileStorage:
     return FileStorage(io.BytesIO(b"a,b\n1,2\n"), filename="data.csv")
 
 
-def extra(key: str, value: str) -> dict[str, Any]:
-    return {"extras": [{"key": key, "value": value}]}
-
-
 def stated(when: datetime) -> dict[str, Any]:
     return {"resources": [{"url": "http://x.org/1", "last_modified": when.isoformat()}]}
 
@@ -82,12 +100,17 @@ def anew(dataset: Dataset, *urls: str) -> Dataset:
 
 @dataclass(frozen=True)
 class Case:
-    """A dataset, what is done to it, and what is known of it then."""
+    """A dataset, what is done to it, and what is known of it then.
+
+    :ivar history: the status, action, change and resource's name of the newest change of status
+    :ivar changes: the evidence of the changes of data in the stream
+    """
 
     edit: Callable[[Act, Dataset], Any]
     known: tuple[str, str]
     made: dict[str, Any] = field(default_factory=dict)
-    options: dict[str, Any] = field(default_factory=dict)
+    history: tuple[Any, ...] | None = None
+    changes: tuple[str, ...] = ()
 
 
 MADE = (at(CREATED), "created")
@@ -100,40 +123,53 @@ CASES = {
     "as it was made": Case(NOTHING, MADE),
     "another title": Case(lambda act, d: act("package_patch", id=d["id"], title="Other"), MADE),
     "another description": Case(
-        lambda act, d: act("resource_patch", id=d["resources"][0]["id"], description="Other"), MADE
+        lambda act, d: act("resource_patch", id=first(d), description="Other"),
+        MADE,
+        history=("delinquent", None, None, None),
     ),
     "another url, resource_patch": Case(
-        lambda act, d: act("resource_patch", id=d["resources"][0]["id"], url="http://x.org/o"),
+        lambda act, d: act("resource_patch", id=first(d), url="http://x.org/o"),
         (at(EDITED), "url"),
+        history=("fresh", "resource_update", "replaced", "http://x.org/o"),
+        changes=("url",),
     ),
     "another url, resource_update": Case(
-        lambda act, d: act("resource_update", id=d["resources"][0]["id"], url="http://x.org/o"),
+        lambda act, d: act("resource_update", id=first(d), url="http://x.org/o"),
         (at(EDITED), "url"),
+        changes=("url",),
     ),
     "another url, package_update": Case(
         lambda act, d: act("package_update", **resource(d, url="http://x.org/o")),
         (at(EDITED), "url"),
+        history=("fresh", "package_update", None, None),
+        changes=("url",),
     ),
     "another url, package_revise": Case(
         lambda act, d: act(
             "package_revise", match={"id": d["id"]}, update__resources__0={"url": "http://x.org/o"}
         ),
         (at(EDITED), "url"),
+        changes=("url",),
     ),
     "the same url with blanks": Case(
         lambda act, d: act("package_update", **resource(d, url=" http://x.org/1 ")), MADE
     ),
     "a new link": Case(
-        lambda act, d: act("resource_create", package_id=d["id"], url="http://x.org/o"),
+        # By the name of the dataset.
+        lambda act, d: act("resource_create", package_id=d["name"], url="http://x.org/o"),
         (at(EDITED), "created"),
+        history=("fresh", "resource_create", "added", "http://x.org/o"),
     ),
     "a file in place of a link": Case(
-        lambda act, d: act("resource_patch", id=d["resources"][0]["id"], upload=a_file()),
+        lambda act, d: act("resource_patch", id=first(d), upload=a_file()),
         (at(EDITED), "upload"),
+        history=("fresh", "resource_update", "replaced", "http://x.org/1"),
+        changes=("upload",),
     ),
     "a new file": Case(
-        lambda act, d: act("resource_create", package_id=d["id"], upload=a_file()),
+        lambda act, d: act("resource_create", package_id=d["id"], name="file", upload=a_file()),
         (at(EDITED), "upload"),
+        history=("fresh", "resource_create", "added", "file"),
     ),
     "the same links, without their ids": Case(
         lambda act, d: act("package_update", **anew(d, "http://x.org/2", "http://x.org/1")),
@@ -167,32 +203,36 @@ CASES = {
     ),
     "a date in the past, when it is made": Case(NOTHING, (at(STATED), "upload"), stated(STATED)),
     "a date in the past, set later": Case(
-        lambda act, d: act(
-            "resource_patch", id=d["resources"][0]["id"], last_modified=STATED.isoformat()
-        ),
+        lambda act, d: act("resource_patch", id=first(d), last_modified=STATED.isoformat()),
         (at(STATED), "upload"),
     ),
+    "the date of today": Case(
+        lambda act, d: act("resource_patch", id=first(d), last_modified=EDITED.isoformat()),
+        (at(EDITED), "upload"),
+        history=("fresh", "resource_update", "edited", "http://x.org/1"),
+        changes=("upload",),
+    ),
     "an earlier date than the one stated before": Case(
-        lambda act, d: act(
-            "resource_patch", id=d["resources"][0]["id"], last_modified="2020-01-01T00:00:00"
-        ),
+        lambda act, d: act("resource_patch", id=first(d), last_modified="2020-01-01T00:00:00"),
         (at(STATED), "upload"),
         stated(STATED),
     ),
     "another url, and its date": Case(
         lambda act, d: act(
             "resource_patch",
-            id=d["resources"][0]["id"],
+            id=first(d),
             url="http://x.org/o",
             last_modified=(STATED + timedelta(days=1)).isoformat(),
         ),
         (at(STATED + timedelta(days=1)), "upload"),
         stated(STATED),
+        changes=("upload",),
     ),
     "another url, with the date of before": Case(
         lambda act, d: act("package_update", **resource(d, url="http://x.org/o")),
         (at(EDITED), "url"),
         stated(STATED),
+        changes=("url",),
     ),
     "a date in the past, and a link without one": Case(
         NOTHING, MADE, {"resources": [*stated(STATED)["resources"], {"url": "http://x.org/2"}]}
@@ -213,9 +253,7 @@ CASES = {
         {"resources": [{"url": "http://x.org/1", "last_modified": "2099-01-01T00:00:00"}]},
     ),
     "that date corrected": Case(
-        lambda act, d: act(
-            "resource_patch", id=d["resources"][0]["id"], last_modified="2025-06-07T00:00:00"
-        ),
+        lambda act, d: act("resource_patch", id=first(d), last_modified="2025-06-07T00:00:00"),
         ("2025-06-07T00:00:00Z", "upload"),
         {"resources": [{"url": "http://x.org/1", "last_modified": "2099-01-01T00:00:00"}]},
     ),
@@ -256,29 +294,73 @@ def storage(with_plugins: None, tmp_path: Any) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_evidence(act: Act, name: str, ckan_config: Any) -> None:
+def test_an_edit(act: Act, name: str) -> None:
     case = CASES[name]
-    ckan_config.update(case.options)
     with freeze_time(CREATED):
         dataset = new(act, **case.made)
     with freeze_time(EDITED):
         case.edit(act, dataset)
+        # An edit of something else shows nothing anew.
+        left = act("package_patch", id=dataset["id"], notes="Edited again")
         assert known(shown(act, dataset)) == case.known
+    if case.history is not None:
+        newest = history(dataset)
+        assert edit_of(newest) == case.history
+        is_of_resource = newest.change is not None
+        assert is_of_resource == (newest.resource_id in {one["id"] for one in left["resources"]})
+    found = model.Session.query(FreshnessChange).filter_by(package_id=dataset["id"]).all()
+    assert tuple(one.evidence for one in found) == case.changes
+    assert {one.seen_at for one in found} <= {EDITED}
+
+
+def test_all_that_a_dataset_has_of_ours(act: Act) -> None:
+    with freeze_time(CREATED):
+        made = new(act, **extra("frequency", "monthly"))
+        found = ours(made)
+        assert found == {
+            "freshness": "fresh",
+            "freshness_delinquent": at(CREATED + timedelta(days=60)),
+            "freshness_due": at(CREATED + timedelta(days=30)),
+            "freshness_evidence": "created",
+            "freshness_frequency": "30",
+            "freshness_last_modified": at(CREATED),
+            "freshness_overdue": at(CREATED + timedelta(days=44)),
+        }
+        assert ours(shown(act, made)) == found
+        (hit,) = act("package_search", q=f"name:{made['name']}")["results"]
+        assert ours(hit) == found
 
 
 def test_the_newest_resource_goes_and_the_rest_decides(act: Act) -> None:
     with freeze_time(CREATED):
         dataset = new(act)
     with freeze_time(EDITED):
-        later = act("resource_create", package_id=dataset["id"], url="http://x.org/2")
+        link = {"url": "http://x.org/2", "name": "second"}
+        later = act("resource_create", package_id=dataset["id"], **link)
         assert known(shown(act, dataset)) == (at(EDITED), "created")
     with freeze_time(EDITED + timedelta(days=1)):
         act("resource_delete", id=later["id"])
         assert known(shown(act, dataset)) == MADE
-        act("resource_delete", id=dataset["resources"][0]["id"])
-        left = shown(act, dataset)
-    assert known(left) == (None, None)
-    assert {one["key"]: one["value"] for one in left["extras"]} == {"freshness": "unavailable"}
+        newest = history(dataset)
+        assert edit_of(newest) == ("delinquent", "resource_delete", "removed", "second")
+        assert newest.resource_id == later["id"]
+        act("resource_delete", id=first(dataset))
+        assert ours(shown(act, dataset)) == {
+            "freshness": "unavailable",
+            "freshness_frequency": "7",
+        }
+
+
+def test_a_note_ends_with_a_refused_write(act: Act) -> None:
+    with freeze_time(CREATED):
+        refused, other = new(act), new(act)
+    with freeze_time(EDITED):
+        with pytest.raises(tk.ValidationError):
+            act("resource_patch", id=first(refused), url="http://x.org/2", last_modified="no date")
+        assert known(shown(act, refused)) == MADE
+        for dataset in (other, refused):
+            act("package_patch", id=dataset["id"], **extra("frequency", "-1"))
+            assert edit_of(history(dataset)) == ("fresh", "package_update", None, None)
 
 
 def test_a_review_that_is_taken_back_stays(act: Act) -> None:
@@ -360,12 +442,16 @@ def test_resources_that_are_made_anew_inherit_what_is_known(act: Act) -> None:
     assert known(found) == (at(EDITED + timedelta(days=1)), "hash")
 
 
-def test_a_url_that_changes_in_a_dataset_never_seen_is_noticed(act: Act) -> None:
+@pytest.mark.parametrize("is_known", [True, False])
+def test_a_link_that_was_never_seen_is_replaced(act: Act, is_known: bool) -> None:
     with freeze_time(CREATED):
         dataset = new(act)
-    forget(dataset["id"])
+        with without_freshness():
+            link = act("resource_create", package_id=dataset["id"], url="http://x.org/2")
+    if not is_known:
+        forget(dataset["id"])
     with freeze_time(EDITED):
-        act("resource_patch", id=dataset["resources"][0]["id"], url="http://x.org/o")
+        act("resource_patch", id=link["id"], url="http://x.org/3")
         assert known(shown(act, dataset)) == (at(EDITED), "url")
 
 
