@@ -114,3 +114,10 @@ def test_a_deleted_dataset_waits_until_it_is_restored() -> None:
     assert refreshed() == 0
     act("package_patch", id=gone, state="active")
     assert state(gone) == ("fresh", "365")
+
+
+def test_of_the_site(ckan_config: Any) -> None:
+    ckan_config["ckanext.freshness.default_frequency"] = "P1W"
+    made = dataset(factories.Organization(), frequency="UNKNOWN")
+    said = act("freshness_show", id=made)["frequency"]
+    assert (said["days"], said["from"]) == (7, "site")

@@ -203,17 +203,3 @@ def test_what_was_harvested_is_not_fresh_when_its_harvests_are_forgotten() -> No
     link = {"package_id": package["id"], "url": "http://x.org/2"}
     call_action("resource_create", {"user": sysadmin()}, **link)
     assert dated(package["id"])[1:] == ("created", "fresh")
-
-
-def test_one_without_a_frequency_has_the_default_of_the_site(ckan_config: Any) -> None:
-    ckan_config["ckanext.freshness.default_frequency"] = "P1W"
-    made = call_action(
-        "package_create",
-        {"user": sysadmin()},
-        name="assumed",
-        resources=[{"url": "http://x.org/1"}],
-        extras=[{"key": "frequency", "value": "UNKNOWN"}],
-    )
-    shown = call_action("freshness_show", {"user": sysadmin()}, id=made["id"])
-    said = shown["frequency"]
-    assert (said["days"], said["from"]) == (7, "site")

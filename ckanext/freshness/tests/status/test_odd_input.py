@@ -83,27 +83,20 @@ def test_extras(act: Act, extras: dict[str, str], status: str, days: int | None)
 
 
 @pytest.mark.parametrize(
-    ("year", "status"),
-    [("0002-01-01T00:00:00", "delinquent"), ("9999-12-31T23:59:59", "fresh")],
+    ("date", "status", "evidence"),
+    [
+        ("0002-01-01T00:00:00", "delinquent", "upload"),
+        ("9999-12-31T23:59:59", "fresh", "upload"),
+        # The first day of a clock is no stated date.
+        ("0001-01-01T00:00:00", "fresh", "created"),
+        ("1900-01-01", "fresh", "created"),
+        ("1970-01-01T00:00:00", "fresh", "created"),
+    ],
 )
-def test_years_at_the_ends(act: Act, year: str, status: str) -> None:
-    made = new(act, {"frequency": "365"}, resources=[{**LINK, "last_modified": year}])
-    assert ours(made)["freshness"] == status
-    assert act("freshness_show", id=made["id"])["pieces"]
-
-
-@pytest.mark.parametrize("epoch", ["0001-01-01T00:00:00", "1900-01-01", "1970-01-01T00:00:00"])
-def test_the_first_day_of_a_clock_is_no_stated_date(act: Act, epoch: str) -> None:
-    made = new(act, {"frequency": "365"}, resources=[{**LINK, "last_modified": epoch}])
+def test_odd_dates(act: Act, date: str, status: str, evidence: str) -> None:
+    made = new(act, {"frequency": "365"}, resources=[{**LINK, "last_modified": date}])
     (piece,) = act("freshness_show", id=made["id"])["pieces"]
-    assert (ours(made)["freshness"], piece["evidence"]) == ("fresh", "created")
-
-
-def test_no_resources(act: Act) -> None:
-    assert ours(new(act, {"frequency": "-1"}, resources=[])) == {
-        "freshness": "unavailable",
-        "freshness_frequency": "-1",
-    }
+    assert (ours(made)["freshness"], piece["evidence"]) == (status, evidence)
 
 
 def test_what_callers_send_under_our_keys_is_dropped(act: Act) -> None:
@@ -166,15 +159,6 @@ def test_five_thousand_resources(act: Act, monkeypatch: pytest.MonkeyPatch) -> N
         assess_packages([made["id"]], NOW, cause=TransitionCause.RECOMPUTE)
     assert len(again.statements) == 4, "nothing is written where nothing changed"
     model.Session.rollback()
-
-
-def test_the_number_of_statements_does_not_grow(act: Act, monkeypatch: pytest.MonkeyPatch) -> None:
-    ids = [new(act, {"frequency": "7"}, resources=[LINK] * count)["id"] for count in (1, 3, 5)]
-    for many in (ids[:1], ids):
-        with measured(monkeypatch) as found:
-            assess_packages(many, NOW + timedelta(days=4000), cause=TransitionCause.RECOMPUTE)
-            model.Session.rollback()
-        assert len(found.statements) == 5
 
 
 def test_what_a_visit_finds_is_evidence_too(act: Act) -> None:

@@ -131,13 +131,6 @@ def test_edits_keep_the_sites_own_fields(act: Act, catalogue: dict[str, str]) ->
     assert {one.package_id for one in own_fields.find()} == {own, created}
 
 
-def test_pages_show_the_sites_own_fields(app: Any, act: Act, catalogue: dict[str, str]) -> None:
-    page = app.get(f"/dataset/{catalogue['own']}", status=200).body
-    assert "on Sunday" in page
-    act("package_patch", id=catalogue["ours"], notes="An edit")
-    assert "freshness_due" not in app.get(f"/dataset/{catalogue['ours']}").body
-
-
 def test_kept_beside_ours(
     act: Act, cli: Any, catalogue: dict[str, str], choose: Callable[..., None]
 ) -> None:
@@ -165,9 +158,10 @@ def test_kept_beside_ours(
     assert stored(ours) == {"frequency": "7"}
 
 
-def test_pages_with_a_prefix(
-    app: Any, act: Act, catalogue: dict[str, str], choose: Callable[..., None]
-) -> None:
+def test_pages(app: Any, act: Act, catalogue: dict[str, str], choose: Callable[..., None]) -> None:
+    assert "on Sunday" in app.get(f"/dataset/{catalogue['own']}", status=200).body
+    act("package_patch", id=catalogue["ours"], notes="An edit")
+    assert "freshness_due" not in app.get(f"/dataset/{catalogue['ours']}").body
     choose(field_prefix="hdx_")
     refresh(now(), everything=True)
     page = app.get("/dataset/?hdx_freshness=fresh", status=200).body
@@ -210,8 +204,8 @@ def test_values_of_another_portal_with_this_extension_are_ours(act: Act) -> None
 
 
 @pytest.mark.parametrize("tables", [True, False])
-def test_the_first_start_says_it(
-    catalogue: dict[str, str], caplog: pytest.LogCaptureFixture, tables: bool
+def test_the_first_start_says_it_and_later_ones_do_not(
+    act: Act, catalogue: dict[str, str], caplog: pytest.LogCaptureFixture, tables: bool
 ) -> None:
     with caplog.at_level(logging.WARNING):
         if tables:
@@ -222,11 +216,7 @@ def test_the_first_start_says_it(
     (said,) = [one.getMessage() for one in caplog.records if "own_fields" in one.name]
     assert f"freshness = 'ripe' in {catalogue['own']}" in said
     assert "Fields that a dataset schema declares are never overwritten" in said
-
-
-def test_later_starts_say_nothing(
-    act: Act, catalogue: dict[str, str], caplog: pytest.LogCaptureFixture
-) -> None:
+    caplog.clear()
     act("package_patch", id=catalogue["ours"], notes="An edit")
     own_fields.warn_at_first_start()
     assert not [one for one in caplog.records if "own_fields" in one.name]

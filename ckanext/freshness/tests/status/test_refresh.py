@@ -13,12 +13,14 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 from ckan.lib import search
+from ckan.lib.search.common import make_connection
 from ckan.tests import factories, helpers
 from click.testing import CliRunner
 
 from ckanext.freshness.ckan_adapter.core import IS_2_12, NAMES, model
 from ckanext.freshness.ckan_adapter.packages import write_extras
 from ckanext.freshness.cli.site import freshness
+from ckanext.freshness.status import indexing
 from ckanext.freshness.status import refresh as module
 from ckanext.freshness.status.indexing import SolrAwayError
 from ckanext.freshness.status.refresh import RefreshCounts, refresh
@@ -137,18 +139,6 @@ def test_only_what_has_passed_a_boundary_is_touched() -> None:
     assert {one["key"]: one["value"] for one in shown["extras"]}["freshness_due"]
 
 
-def test_a_type_that_is_judged_no_more_is_left_alone() -> None:
-    one = dataset("a-dataset")
-    for statement in (
-        "UPDATE freshness_dataset SET judge_anew = true WHERE package_id = :id",
-        "UPDATE package SET type = 'showcase' WHERE id = :id",
-    ):
-        model.Session.execute(sa.text(statement), {"id": one})
-    model.Session.commit()
-    model.Session.remove()
-    assert at(later(days=30)) == RefreshCounts()
-
-
 def test_who_has_passed_several_boundaries_gets_each_at_its_time() -> None:
     dataset("a-dataset")
     (bounds,) = rows("freshness_dataset", "due, overdue, delinquent")
@@ -218,21 +208,6 @@ def test_a_run_that_is_killed_is_made_good_by_the_next(
     assert set(statuses().values()) == {"due"}
     assert len([one for one in transitions() if one[1] == "due"]) == 4
     assert rows("freshness_unindexed") == []
-
-
-def test_a_comparison_that_is_killed_is_made_again(
-    meddling: MeddlingPlugin, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """These datasets were created while the plugin was not enabled, so long ago that only it finds them."""
-    monkeypatch.setattr(module, "BATCH", 2)
-    forget(many(4))
-    model.Session.execute(sa.text("UPDATE package SET metadata_modified = '2020-01-01'"))
-    model.Session.commit()
-    now = datetime.now(timezone.utc)
-    killed_at(1, meddling, lambda: refresh(now))
-    refresh(now)
-    assert set(statuses().values()) == {"fresh"}
-    assert facet() == {"fresh": 4}
 
 
 def test_the_rest_of_all_is_assessed_by_the_next(
@@ -364,11 +339,37 @@ def test_rows_of_what_is_gone_are_reaped() -> None:
         assert {one for (one,) in rows(f"freshness_{table}", "package_id")} <= {kept}
 
 
-def test_what_is_deleted_waits() -> None:
-    dataset("a-dataset")
-    write("package_delete", id="a-dataset")
-    assert at(later(days=8)) == RefreshCounts()
-    assert at(later(days=8), everything=True) == RefreshCounts()
+def test_what_is_deleted_or_judged_no_more_waits() -> None:
+    deleted, other = many(2)
+    write("package_delete", id=deleted)
+    # Not even if it were to be judged by new rules.
+    model.Session.execute(sa.text("UPDATE freshness_dataset SET judge_anew = true"))
+    statement = "UPDATE package SET type = 'showcase' WHERE id = :id"
+    model.Session.execute(sa.text(statement), {"id": other})
+    model.Session.commit()
+    model.Session.remove()
+    assert at(later(days=30)) == RefreshCounts()
+    assert at(later(days=30), everything=True) == RefreshCounts()
+
+
+@pytest.mark.parametrize("when", ["before", "meanwhile"])
+def test_nothing_is_left_of_what_is_purged(meddling: MeddlingPlugin, when: str) -> None:
+    gone, kept = many(2)
+    marks = indexing.mark([gone, kept])
+    model.Session.commit()
+
+    def purge(document: dict[str, Any]) -> None:
+        meddling.meddle = lambda document: None
+        with model.meta.engine.begin() as other:
+            for table in ("package WHERE id", "resource WHERE package_id")[::-1]:
+                other.execute(sa.text(f"DELETE FROM {table} = :id"), {"id": gone})
+
+    if when == "before":
+        purge({})
+    else:
+        meddling.meddle = purge
+    assert indexing.index(marks) == []
+    assert [one["id"] for one in make_connection().search("*:*")] == [kept]
 
 
 def forget(ids: list[str]) -> None:
@@ -382,10 +383,7 @@ def forget(ids: list[str]) -> None:
     search.commit()
 
 
-@pytest.mark.parametrize("everything", [True, False])
-def test_a_catalogue_that_existed_before_is_filled(
-    monkeypatch: pytest.MonkeyPatch, everything: bool
-) -> None:
+def test_a_catalogue_that_existed_before_is_filled(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "BATCH", 2)
     ids = many(5)
     factories.Dataset(name="other", type="custom")
@@ -396,7 +394,7 @@ def test_a_catalogue_that_existed_before_is_filled(
     told: list[tuple[int, int]] = []
     result = refresh(
         datetime.now(timezone.utc),
-        everything=everything,
+        everything=True,
         progress=lambda done, total: told.append((done, total)),
     )
     assert result == RefreshCounts(datasets=5, changed=5)
