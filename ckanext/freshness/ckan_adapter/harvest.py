@@ -18,7 +18,7 @@ import sqlalchemy as sa
 from ckan import model
 from sqlalchemy.orm.attributes import set_committed_value
 
-from .packages import EXTRA, WITH_EXTRA
+from .packages import EXTRA
 
 
 def _table(name: str, texts: str, dates: str = "", flags: str = "", numbers: str = "") -> Any:
@@ -85,7 +85,7 @@ def source_configs_sql() -> str:
 
 _GUID = EXTRA.format(key="'guid'")
 WITHOUT_OBJECTS = f"""
-SELECT p.id, {_GUID} AS guid, p.owner_org FROM package p {WITH_EXTRA.format(key="'guid'")}
+SELECT p.id, {_GUID} AS guid, p.owner_org FROM package p
 WHERE p.state = 'active' AND {_GUID} LIKE 'catalog=%'
 AND NOT EXISTS (SELECT FROM harvest_object o WHERE o.package_id = p.id)
 ORDER BY p.metadata_created DESC, p.id"""
@@ -216,7 +216,7 @@ WITH other AS (
     FROM other JOIN harvest_object_extra x ON x.harvest_object_id = other.id
     WHERE x.key IN ('dataset_url', 'subject')
     UNION SELECT other.name, other.title, {EXTRA.format(key="'uri'")}
-    FROM other JOIN package p ON p.id = other.package_id {WITH_EXTRA.format(key="'uri'")}
+    FROM other JOIN package p ON p.id = other.package_id
 )
 SELECT * FROM every_url WHERE lower(split_part(url, '/', 3)) = ANY(:hosts)"""
 """SQL: the URLs on ``:hosts`` of the current records of all active sources but ``:source``, with the names and

@@ -73,15 +73,13 @@ ORGANIZATION_EXTRAS = (
 """SQL: all extras of the organization ``g`` as a JSON object; null if it has none."""
 
 
-EXTRA, WITH_EXTRA = (
-    ("p.extras ->> ({key})", "")
+EXTRA = (
+    "(p.extras ->> ({key}))"
     if IS_2_12
-    else (
-        "e.value",
-        "LEFT JOIN package_extra e ON e.package_id = p.id AND e.key = ({key}) AND e.state = 'active'",
-    )
+    else "(SELECT value FROM package_extra"
+    " WHERE package_id = p.id AND key = ({key}) AND state = 'active')"
 )
-"""SQL: an extra of the package ``p``, and the join that it needs; ``{key}`` is SQL for its key."""
+"""SQL: an extra of the package ``p``; ``{key}`` is SQL for its key."""
 
 
 def package_extras(package: Any) -> dict[str, str]:
@@ -106,7 +104,7 @@ def write_extras_in_session(
         # The session may hold equal values that another transaction has changed since.
         sa.orm.attributes.flag_modified(package, "extras")
         return
-    if _is_new(package) and not any(key in stored for key in keys):
+    if not any(key in stored for key in keys):
         # CKAN 2.11 would index a new package a second time for rows that the session adds to it.
         write_extras({package.id: wanted}, keys)
         model.Session.expire(package, ["_extras"])
@@ -118,12 +116,6 @@ def write_extras_in_session(
             package.extras[key] = wanted[key]
         elif key in package.extras:
             del package.extras[key]
-
-
-def _is_new(package: Any) -> bool:
-    """Decide whether the current transaction creates a package: CKAN notes this when it flushes."""
-    cache = getattr(model.Session(), "_object_cache", None)
-    return cache is not None and package in cache["new"]
 
 
 def write_extras(values: Mapping[str, Mapping[str, str]], keys: Sequence[str]) -> None:

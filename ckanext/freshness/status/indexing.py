@@ -43,6 +43,7 @@ from ..ckan_adapter.packages import (
     unindex_package,
 )
 from ..dates import parse_date
+from ..model import Unindexed
 from .own_fields import foreign
 
 _GROUP_OF = {status.value: group for group, statuses in GROUPS.items() for status in statuses}
@@ -236,9 +237,8 @@ def heal_differences(*, compares_all: bool) -> tuple[int, list[IndexFailure]]:
 
 
 def _marked() -> dict[str, datetime]:
-    rows = model.Session.execute(
-        sa.text("SELECT package_id, since FROM freshness_unindexed ORDER BY package_id")
-    )
+    mark = Unindexed
+    rows = model.Session.execute(sa.select(mark.package_id, mark.since).order_by(mark.package_id))
     return {package_id: since for package_id, since in rows}
 
 

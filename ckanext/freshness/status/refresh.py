@@ -22,8 +22,17 @@ from .. import settings
 from ..checking import data_changes
 from ..ckan_adapter import harvest
 from ..ckan_adapter.core import model, own_extras, site_names
-from ..ckan_adapter.packages import EXTRA, ORGANIZATION_EXTRA, WITH_EXTRA
+from ..ckan_adapter.packages import EXTRA, ORGANIZATION_EXTRA
 from ..dates import utc
+from ..model import (
+    DatasetFreshness,
+    FrequencySuggestion,
+    FreshnessChange,
+    FreshnessEvidence,
+    FreshnessTransition,
+    ResourceMemory,
+    Unindexed,
+)
 from . import indexing, own_fields
 from .assessment import update_packages
 from .changes import TransitionCause
@@ -31,6 +40,8 @@ from .frequencies import DEFAULT_KEY, FrequencySource
 from .indexing import BATCH, IndexFailure
 from .judgement import OF_PEOPLE
 from .own_fields import OwnField, OwnFieldsError
+
+_datasets = DatasetFreshness.__table__
 
 
 @dataclass(slots=True)
@@ -88,7 +99,7 @@ def refresh(
     may_be_harvested()
     if everything:
         # Should this process be killed, the next refresh assesses the rest.
-        model.Session.execute(sa.text("UPDATE freshness_dataset SET judge_anew = true"))
+        model.Session.execute(sa.update(_datasets).values(judge_anew=True))
     ids = _all_ids() if everything else _due_ids(now)
     if not everything and ids:
         result.own_fields = own_fields.find(ids)
@@ -113,10 +124,10 @@ def refresh(
 
 
 def _all_ids() -> list[str]:
-    return _ids(
-        "SELECT id FROM package WHERE type = ANY(:types) AND state <> 'deleted' ORDER BY id",
-        types=sorted(settings.dataset_types()),
-    )
+    package = model.Package
+    judged = package.type.in_(sorted(settings.dataset_types()))
+    statement = sa.select(package.id).where(judged, package.state != "deleted")
+    return list(model.Session.execute(statement.order_by(package.id)).scalars())
 
 
 def _due_ids(now: datetime) -> list[str]:
@@ -126,10 +137,10 @@ def _due_ids(now: datetime) -> list[str]:
 
 def _judged_among(ids: Sequence[str]) -> list[str]:
     """Return the datasets that have extras of ours already."""
-    statement = """
-    SELECT package_id FROM freshness_dataset
-    WHERE package_id = ANY(:ids) AND field_prefix = :prefix ORDER BY 1"""
-    return _ids(statement, ids=list(ids), prefix=site_names().prefix)
+    columns = _datasets.c
+    is_judged = columns.field_prefix == site_names().prefix
+    statement = sa.select(columns.package_id).where(columns.package_id.in_(ids), is_judged)
+    return list(model.Session.execute(statement.order_by(columns.package_id)).scalars())
 
 
 def _claimed(ids: Sequence[str], now: datetime) -> list[str]:
@@ -163,18 +174,16 @@ def _parameters() -> dict[str, Any]:
     }
 
 
-_KEY = "CASE WHEN p.type = ANY(:with_status) THEN :status ELSE :date END"
-"""SQL: the key of the extra that shows whether a dataset has lost its extras."""
-_EXTRA, _WITH_EXTRA = EXTRA.format(key=_KEY), WITH_EXTRA.format(key=_KEY)
-
-_JUDGED = f"""
-FROM package p LEFT JOIN freshness_dataset d ON d.package_id = p.id {_WITH_EXTRA}
+_JUDGED = """
+FROM package p LEFT JOIN freshness_dataset d ON d.package_id = p.id
 WHERE p.state <> 'deleted' AND p.type = ANY(:types)"""
 _IS_LOST = f"""(
-    CASE WHEN p.type = ANY(:with_status) THEN {_EXTRA} IS DISTINCT FROM d.status
-        WHEN p.type = ANY(:with_date) THEN {_EXTRA} IS NULL AND d.last_modified IS NOT NULL
+    CASE WHEN p.type = ANY(:with_status) THEN {EXTRA.format(key=":status")} IS DISTINCT FROM d.status
+        WHEN p.type = ANY(:with_date) THEN
+            {EXTRA.format(key=":date")} IS NULL AND d.last_modified IS NOT NULL
         ELSE false END
 )"""
+"""SQL: whether a dataset has lost its extras."""
 _IS_NEW_OR_LOST = f"(d.package_id IS NULL OR {_IS_LOST})"
 _IS_DUE = "(d.field_prefix <> :prefix OR d.next_boundary <= :now OR d.judge_anew)"
 _DUE = f"SELECT p.id {_JUDGED} AND ({_IS_NEW_OR_LOST} OR {_IS_DUE})"
@@ -184,34 +193,35 @@ def _ids(statement: str, **parameters: Any) -> list[str]:
     return list(model.Session.execute(sa.text(statement), parameters).scalars())
 
 
+_TABLES = (
+    DatasetFreshness,
+    FreshnessEvidence,
+    ResourceMemory,
+    FrequencySuggestion,
+    FreshnessTransition,
+)
+"""The tables of datasets whose rows have no worth without them."""
+
+
 def _reap(*, everything: bool) -> int:
     """Remove our rows of purged packages, for which CKAN calls no hook.
 
-    :param everything: also look in the tables of changes, evidence, resources and transitions for packages that
-        have no row of freshness
+    :param everything: look in all tables, not only for datasets that have a status
     :returns: the number of these packages
     """
-    gone = _ids(_GONE.format(table="freshness_dataset"))
-    others = (
-        *("freshness_evidence", "freshness_resource"),
-        *("freshness_suggestion", "freshness_transition"),
-    )
-    if everything:
-        every = (*others, "freshness_change")
-        gone = sorted({*gone, *(id_ for table in every for id_ in _ids(_GONE.format(table=table)))})
+    gone: set[str] = set()
+    for table in (*_TABLES, FreshnessChange) if everything else _TABLES[:1]:
+        is_there = sa.exists().where(model.Package.id == table.package_id)
+        rows = sa.select(table.package_id).distinct().where(table.package_id != "", ~is_there)
+        gone |= set(model.Session.execute(rows).scalars())
     if gone:
-        for table in ("freshness_dataset", "freshness_unindexed", *others):
+        for table in (*_TABLES, Unindexed):
             model.Session.execute(
-                sa.text(f"DELETE FROM {table} WHERE package_id = ANY(:gone)"), {"gone": gone}
+                sa.delete(table.__table__).where(table.package_id.in_(sorted(gone)))
             )
-        data_changes.forget(gone)
+        data_changes.forget(sorted(gone))
     model.Session.commit()
     return len(gone)
-
-
-_GONE = """
-SELECT DISTINCT package_id FROM {table} t
-WHERE package_id <> '' AND NOT EXISTS (SELECT 1 FROM package p WHERE p.id = t.package_id)"""
 
 
 _WHERE = {
@@ -270,7 +280,6 @@ def _judge_anew(select: str, parameters: dict[str, Any]) -> int:
     ids = list(model.Session.execute(sa.text(select), parameters).scalars())
     if ids:
         model.Session.execute(
-            sa.text("UPDATE freshness_dataset SET judge_anew = true WHERE package_id = ANY(:ids)"),
-            {"ids": ids},
+            sa.update(_datasets).where(_datasets.c.package_id.in_(ids)).values(judge_anew=True)
         )
     return len(ids)

@@ -361,8 +361,10 @@ def test_nothing_is_left_of_what_is_purged(meddling: MeddlingPlugin, when: str) 
     def purge(document: dict[str, Any]) -> None:
         meddling.meddle = lambda document: None
         with model.meta.engine.begin() as other:
-            for table in ("package WHERE id", "resource WHERE package_id")[::-1]:
-                other.execute(sa.text(f"DELETE FROM {table} = :id"), {"id": gone})
+            for table in ("resource", *(() if IS_2_12 else ("package_extra",))):
+                statement = f"DELETE FROM {table} WHERE package_id = :id"
+                other.execute(sa.text(statement), {"id": gone})
+            other.execute(sa.text("DELETE FROM package WHERE id = :id"), {"id": gone})
 
     if when == "before":
         purge({})
