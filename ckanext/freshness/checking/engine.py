@@ -15,18 +15,21 @@ other URLs are done.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from ..web.errors import FailureReason, FetchError
 from ..web.exchange import Answer, RequestAttempts
-from ..web.urls import Target, parse_link
+from ..web.urls import Target, display_url, parse_link
 
 if TYPE_CHECKING:
     from ..web.client import Client
+
+log = logging.getLogger(__name__)
 
 # What a policy decides
 
@@ -56,7 +59,10 @@ ResultT_co = TypeVar("ResultT_co", covariant=True)
 
 
 class Check(Protocol[InputT_contra, ResultT_co]):
-    """A check of one URL. However it ends, it gives the sink one result for each of its inputs."""
+    """A check of one URL. However it ends, it gives the sink one result for each of its inputs.
+
+    An exception of one of its methods costs no other check: it is logged, and given to :meth:`failed`.
+    """
 
     def takes(self, item: InputT_contra, /) -> bool:
         """Add an input if its requests would be the same, and return whether it was added.
@@ -67,14 +73,14 @@ class Check(Protocol[InputT_contra, ResultT_co]):
     def begin(self) -> RequestAttempts:
         """Return the request that is to be sent, or is being sent.
 
-        :raises FetchError: no request can be made of the URL. This ends the run, as a bug
+        :raises FetchError: no request can be made of the URL
         """
 
     async def answered(self, answer: Answer, sink: Callable[[ResultT_co], None], /) -> NextStep:
         """Evaluate an answer, whatever its status."""
 
     def failed(self, error: FetchError, sink: Callable[[ResultT_co], None], /) -> NextStep:
-        """Evaluate the error of the last attempt.
+        """Evaluate the error of the last attempt, or of another method.
 
         If the URL is invalid, this is called in place of :meth:`begin`, and the check ends.
         """
@@ -107,8 +113,8 @@ async def check_all(
 ) -> None:
     """Check all inputs by a policy. Each gives the sink one result, even if its server fails.
 
-    Inputs with the same URL share one check if their requests are the same. An exception of the sink, or a bug
-    in a policy, ends all checks at once and is raised.
+    Inputs with the same URL share one check if their requests are the same. An exception of the sink ends all
+    checks at once and is raised.
 
     :param inputs: read to the end before the first request
     :param begin: the policy
@@ -150,20 +156,34 @@ class _Engine(Generic[InputT, ResultT]):
         """Begin a check of each input, and put it into the queue of its host."""
         of_url: dict[str, Check[InputT, ResultT]] = {}
         for item in inputs:
-            check = of_url.get(item.url)
-            if check is not None and check.takes(item):
-                continue
             try:
-                target = parse_link(item.url)
-            except FetchError as error:
-                begin(item, "", None).failed(error, self._sink)
+                results = self._queue(item, begin, of_url)
+            except Exception:
+                log.exception("A check could not begin, and has no result")
                 continue
-            host = self._client.hosts.of(target.host)
-            check = of_url[item.url] = begin(item, host.name, target)
-            queue = self._queues.get(host.name)
-            if queue is None:
-                queue = self._queues[host.name] = _Queue(host.policy.connections)
-            queue.waiting.append(check)
+            self._deliver(results)
+
+    def _queue(
+        self,
+        item: InputT,
+        begin: BeginCheck[InputT, ResultT],
+        of_url: dict[str, Check[InputT, ResultT]],
+    ) -> Sequence[ResultT]:
+        """Begin a check of an input; return its results if its URL is invalid."""
+        check = of_url.get(item.url)
+        if check is not None and check.takes(item):
+            return ()
+        try:
+            target = parse_link(item.url)
+        except Exception as error:
+            return _failed(begin(item, "", None), error, item.url)[1]
+        host = self._client.hosts.of(target.host)
+        check = of_url[item.url] = begin(item, host.name, target)
+        queue = self._queues.get(host.name)
+        if queue is None:
+            queue = self._queues[host.name] = _Queue(host.policy.connections)
+        queue.waiting.append(check)
+        return ()
 
     async def run(self) -> None:
         """Run until there is a result for each input."""
@@ -230,25 +250,35 @@ class _Engine(Generic[InputT, ResultT]):
 
     async def _send(self, queue: _Queue[InputT, ResultT], check: Check[InputT, ResultT]) -> None:
         """Send one request of a check and evaluate its answer."""
-        request = check.begin()
-        # The connection is closed if the host's other workers suffice for the checks that wait.
-        request.last = len(queue.waiting) < queue.workers and not queue.delayed
+        url = ""
+        results: Sequence[ResultT]
+        given: list[ResultT] = []
         try:
+            request = check.begin()
+            url = request.request.url
+            # The connection is closed if the host's other workers suffice for the checks that wait.
+            request.last = len(queue.waiting) < queue.workers and not queue.delayed
             answer = await self._client.attempt(request)
-        except FetchError as error:
-            if error.reason is FailureReason.HOST_SILENT and not self._is_last_round:
-                self._postponed.append((queue, check))
-                return
-            step = check.failed(error, self._sink)
-        else:
             if answer is None:
                 self._start(self._come_back(queue, check, request.pause))
                 return
-            step = await check.answered(answer, self._sink)
+            step = await check.answered(answer, given.append)
+            results = given
+        except Exception as error:
+            is_silent = isinstance(error, FetchError) and error.reason is FailureReason.HOST_SILENT
+            if is_silent and not self._is_last_round:
+                self._postponed.append((queue, check))
+                return
+            step, results = _failed(check, error, url)
+        self._deliver(results)
         if step is NextStep.ASK_NOW:
             queue.waiting.appendleft(check)
         elif step is NextStep.CONFIRM:
             self._start(self._come_back(queue, check, self._confirm_after))
+
+    def _deliver(self, results: Iterable[ResultT]) -> None:
+        for result in results:
+            self._sink(result)
 
     async def _come_back(
         self, queue: _Queue[InputT, ResultT], check: Check[InputT, ResultT], seconds: float
@@ -259,3 +289,20 @@ class _Engine(Generic[InputT, ResultT]):
         queue.delayed -= 1
         queue.waiting.appendleft(check)
         self._serve(queue)
+
+
+def _failed(
+    check: Check[InputT, ResultT], error: Exception, url: str
+) -> tuple[NextStep, Sequence[ResultT]]:
+    """Let a check judge why it got no further; return its next step and its results."""
+    try:
+        if not isinstance(error, FetchError):
+            log.error("The check of %s failed unexpectedly", display_url(url), exc_info=error)
+            words = f"met an error of this site ({type(error).__name__}): its log says more"
+            error = FetchError(FailureReason.UNFORESEEN, display_url(url), words)
+        results: list[ResultT] = []
+        return check.failed(error, results.append), results
+    except Exception:
+        log.exception("A check has no result")
+        check.close()
+        return NextStep.END, ()

@@ -74,6 +74,7 @@ FAILURES: Mapping[FailureReason, Row] = {
     FailureReason.HOST_SILENT: Row(_CANNOT_TELL, "its server gave no answer to other requests"),
     FailureReason.TOO_LARGE: Row(_OURS, "the file is larger than this site reads"),
     FailureReason.INVALID_REQUEST: Row(_OURS, "the request cannot be sent"),
+    FailureReason.UNFORESEEN: Row(_OURS, "this site met an error that nobody foresaw"),
     FailureReason.NAME_NOT_FOUND: Row(_FAILED, "its host name does not exist"),
     FailureReason.NAME_LOOKUP_FAILED: Row(_FAILED, "its host name cannot be looked up"),
     FailureReason.CONNECTION_REFUSED: Row(_FAILED, "nothing answers at its address"),

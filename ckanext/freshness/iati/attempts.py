@@ -84,6 +84,7 @@ OUR_FAULTS = frozenset(
         FailureReason.PROXY,
         FailureReason.OUT_OF_SOCKETS,
         FailureReason.HOST_DEFERRED,
+        FailureReason.UNFORESEEN,
     }
 )
 """Reasons that say nothing about the URL, so they do not count as its failures.

@@ -7,6 +7,7 @@ process leaves at most a newer copy than its row, which the next cycle finds and
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -25,8 +26,10 @@ from .iati_file import IatiFileSink
 from .rules import CheckSubject, DownloadedFile, FileState, IatiDecision, NextMethod
 
 if TYPE_CHECKING:
-    from ..web.attempts import RequestAttempts
     from ..web.client import Client
+    from ..web.exchange import RequestAttempts
+
+log = logging.getLogger(__name__)
 
 
 class KnownFile(NamedTuple):
@@ -102,15 +105,15 @@ async def check_files(
 
     def due() -> Iterator[_BegunCheck]:
         for file in files:
-            # A copy of another name is stored again, so that its ZIP has the new name.
-            is_renamed = file.filename not in (None, file.new_filename)
-            lost = is_renamed or file.resource_id in tools.lost
-            subject = CheckSubject(file.url, lost, tools.strict)
-            decision = rules.decide(file.state, None, tools.now(), subject)
-            if decision.next_method is NextMethod.NOTHING:
-                sink(IatiCheckResult(file, decision))
+            try:
+                begun = _begun(file, tools)
+            except Exception:
+                log.exception("The check of the dataset %s has no result", file.dataset_name)
+                continue
+            if begun.decision.next_method is NextMethod.NOTHING:
+                sink(IatiCheckResult(file, begun.decision))
             else:
-                yield _BegunCheck(file, subject, decision)
+                yield begun
 
     def begin(begun: _BegunCheck, host: str, target: Target | None) -> IatiCheck:
         return IatiCheck(tools, begun, target)
@@ -128,6 +131,14 @@ class _BegunCheck(NamedTuple):
     @property
     def url(self) -> str:
         return self.file.url
+
+
+def _begun(file: KnownFile, tools: IatiTools) -> _BegunCheck:
+    # A copy of another name is stored again, so that its ZIP has the new name.
+    is_renamed = file.filename not in (None, file.new_filename)
+    lost = is_renamed or file.resource_id in tools.lost
+    subject = CheckSubject(file.url, lost, tools.strict)
+    return _BegunCheck(file, subject, rules.decide(file.state, None, tools.now(), subject))
 
 
 class IatiCheck:

@@ -249,6 +249,7 @@ REASONS = {
     ),
     FailureReason.TOO_LARGE.value: N_("The file is too large to be checked."),
     FailureReason.INVALID_REQUEST.value: N_("No request can be sent to this web address."),
+    FailureReason.UNFORESEEN.value: N_("The check failed because of an error of this portal."),
     FailureReason.NAME_NOT_FOUND.value: N_("There is no server of this name."),
     FailureReason.NAME_LOOKUP_FAILED.value: N_("The server's name could not be looked up."),
     FailureReason.CONNECTION_REFUSED.value: N_("The server refused the connection."),

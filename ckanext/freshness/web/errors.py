@@ -21,6 +21,8 @@ class FailureReason(Enum):
     """Other requests to the host failed again and again. This URL was not requested."""
     TOO_LARGE = "too large"
     INVALID_REQUEST = "invalid request"
+    UNFORESEEN = "unforeseen"
+    """An exception that nobody expected, probably because of a bug of ours."""
 
     # Names and connections
     NAME_NOT_FOUND = "name not found"
@@ -88,6 +90,7 @@ _TRAITS = {
     FailureReason.HOST_SILENT: _Trait.OURS,
     FailureReason.TOO_LARGE: _Trait.OURS,
     FailureReason.INVALID_REQUEST: _Trait.OURS,
+    FailureReason.UNFORESEEN: _Trait.OURS,
     FailureReason.NAME_NOT_FOUND: _Trait.SILENCE,
     FailureReason.NAME_LOOKUP_FAILED: _Trait.RETRIABLE | _Trait.SILENCE,
     FailureReason.CONNECTION_REFUSED: _Trait.RETRIABLE | _Trait.SILENCE,

@@ -366,6 +366,7 @@ NOT_THEIRS = (
     FailureReason.HOST_DEFERRED,
     FailureReason.TOO_LARGE,
     FailureReason.INVALID_REQUEST,
+    FailureReason.UNFORESEEN,
     FailureReason.NO_ROUTE,
     FailureReason.PROXY,
     FailureReason.OUT_OF_SOCKETS,
