@@ -384,6 +384,7 @@ def answers() -> Iterator[str]:
     rows.append(
         ("503 with ``Retry-After``", "cannot tell", "the server works, and asks for a pause")
     )
+    rows.append(("any other from 200 to 299", "works", "the file comes with it"))
     rows.append(("any other", "failed", "people do not get the file either"))
     yield from table(("Status", "The link", "Why"), rows, "20 20 60")
     yield from heading("No answer", "-")

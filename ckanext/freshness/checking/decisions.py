@@ -30,7 +30,7 @@ from ..dates import stated_date
 from ..web.errors import FailureReason
 from ..web.exchange import Answer, can_be_sent, parse_http_date
 from .formats import Shape
-from .meanings import Meaning, failure_means, has_wall_header, status_means
+from .meanings import NOT_THERE, Meaning, failure_means, has_wall_header, status_means
 from .selection import SelectionReason
 
 if TYPE_CHECKING:
@@ -62,9 +62,6 @@ PERHAPS_BY_CONDITIONS = frozenset(
 
 _UNREAD = frozenset({FailureReason.TOO_LARGE, FailureReason.UNFINISHED})
 """Failures to read a file whose headers have arrived."""
-
-_READABLE = frozenset({200, 203})
-"""Statuses that come with the file. 204 and 205 have no body; 206 answers a request that we never send."""
 
 
 class Outcome(Enum):
@@ -341,6 +338,11 @@ def after_failure(
     return _error(memory)
 
 
+def may_show_wall(headers: AnswerHeaders) -> bool:
+    """Decide whether the page of an error may be that of a bot wall, so that its beginning is read."""
+    return headers.status >= 400 and headers.status not in NOT_THERE and not cannot_tell(headers)
+
+
 def _error(memory: KnownContent) -> Decision:
     return Decision(NextRequest.END, memory, Outcome.ERROR, counts_as_failure=True)
 
@@ -381,7 +383,7 @@ def after_headers(
         return Decision(NextRequest.END, memory, Outcome.CANNOT_TELL)
     if headers.status == 304:
         return Decision(NextRequest.END, memory._replace(unconfirmed=None), Outcome.NOT_MODIFIED)
-    if headers.status not in _READABLE:
+    if status_means(headers.status) is Meaning.FAILED:
         return _error(memory)
     modified = None if memory.dates_lie else believed(headers, now)
     if modified is not None and last_change is not None and modified <= last_change:
@@ -405,7 +407,9 @@ def cannot_tell(headers: AnswerHeaders) -> bool:
 
 def has_file(headers: AnswerHeaders) -> bool:
     """Return whether the body of an answer is the file."""
-    return headers.status in _READABLE and not headers.wall
+    return (
+        status_means(headers.status) is Meaning.WORKS and headers.status != 304 and not headers.wall
+    )
 
 
 def believed(headers: AnswerHeaders, now: datetime) -> datetime | None:

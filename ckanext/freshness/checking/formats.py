@@ -159,7 +159,12 @@ _TAKE_PAGES = frozenset(
         *("webpage", "website", "webapp", "webapplication", "application", "app", "page", "site"),
         *("portal", "dashboard", "viewer", "visualization", "visualisation", "interactive", "tool"),
         *("storymap", "story", "webmap", "map", "link", "url", "hyperlink", "www", "http", "https"),
-        *("blog", "wiki", "forum", "video", "youtube"),
+        *("blog", "wiki", "forum", "video", "youtube", "online", "homepage", "landingpage"),
+        *("rdfa", "webseite", "internetseite", "portale", "sito", "sitio", "pagina", "seite"),
+        *("html5", "geoportal", "documentation", "dokumentation", "tableau", "powerbi", "bi"),
+        *("shiny", "qgis", "search", "database", "git", "github", "gitlab", "repository"),
+        *("ckan", "directory", "folder", "listing", "ftp", "google", "gsheet", "googlesheet"),
+        *("googlesheets"),
         # Text that may begin with tags
         *("md", "markdown"),
         # Interfaces, many of which have a page
@@ -174,7 +179,18 @@ _TAKE_PAGES = frozenset(
 _NAME_NOTHING = frozenset(
     {
         *("other", "unknown", "unspecified", "undefined", "none", "na", "null", "various", "misc"),
-        *("miscellaneous", "multiple", "mixed", "any", "data", "dataset", "autre", "sonstiges"),
+        *(
+            "n",
+            "a",
+            "miscellaneous",
+            "multiple",
+            "mixed",
+            "any",
+            "data",
+            "dataset",
+            "autre",
+            "sonstiges",
+        ),
         *("andere", "otro", "altro", "octet", "stream", "binary", "bin"),
     }
 )
@@ -184,8 +200,24 @@ _JSON_FORMATS = frozenset({"json", "jsonld", "geojson", "topojson"})
 _PLAIN_TEXTS = frozenset({"txt", "text", "plaintext", "log"})
 """Formats of texts that may be about errors."""
 
-_REPORTS_EXCEPTIONS = frozenset({"gml", "wfs"})
-"""Formats of features, in place of which a server may send a report of an exception."""
+_XML_FORMATS = frozenset({"xml", "kml", "gml", "wfs", "gpx", "rss", "atom", "rdf", "rdfxml", "svg"})
+"""Formats of documents in place of which a server may send one that reports an error."""
+
+_ERROR_NAMES = frozenset(
+    {
+        *("error", "errors", "errormessage", "errorcode", "exception", "exceptions", "fault"),
+        *("message", "msg", "detail", "odata.error"),
+    }
+)
+"""Names in JSON objects that report an error. An object with these and the next names alone holds no data."""
+_BESIDE_ERRORS = frozenset(
+    {
+        *("code", "status", "statuscode", "success", "ok", "timestamp", "path", "title"),
+        *("instance", "details", "reason", "help", "requestid", "traceid", "documentationurl"),
+    }
+)
+_GOOD_VALUES = frozenset({"ok", "true", "success", "200"})
+"""Values of a status, in small letters, that say that there is no error."""
 
 FITS = {name: kinds for names, _, kinds in _FORMATS for name in names}
 """The kinds that fit each format."""
@@ -231,16 +263,29 @@ _FRAGMENT = re.compile(
 )
 """First tags of pages without a head: error pages of firewalls, and PHP's warnings."""
 _TABLE = re.compile(r"<table[\s>]", re.IGNORECASE)
-_EXCEL = ("urn:schemas-microsoft-com:office:excel", "urn:schemas-microsoft-com:office:spreadsheet")
+_SHEET_SIGNS = (
+    "urn:schemas-microsoft-com:office:excel",
+    "urn:schemas-microsoft-com:office:spreadsheet",
+    "mso-number-format",
+    "<office:document ",
+)
+"""Signs of workbooks that are saved as HTML, as XML, or as flat OpenDocument files."""
 _ROOT_WITH_NAMESPACE = re.compile(r"<[A-Za-z_][^<>]{0,1000}?\sxmlns[:=]")
 _START_TAG = re.compile(r"<([A-Za-z_][\w:.-]*)(?:\s[^<>]{0,1000})?>")
 _JSON_START = re.compile(r'(?:\[\s*)?\{\s*"(?:[^"\\]|\\.){0,1000}"\s*:')
+_WRAPPED_JSON = re.compile(
+    r"(?:\s*(?://[^\n]{0,500}\n|/\*.{0,500}?\*/|\)\]\}',?\s|[A-Za-z_$][\w$.]{0,100}\s?\())+\s*[\[{]",
+    re.DOTALL,
+)
+"""JSON behind comments, in the call of a function (JSONP), or behind a prefix against other sites."""
+_FEATURES = re.compile(r'"type"\s*:\s*"(?:Feature(?:Collection)?|Topology)"')
+"""GeoJSON: data, however short they are."""
 _JSON_VALUE = re.compile(r"(?:true|false|null|-?[0-9][0-9.eE+-]{0,30})\s*\Z")
 _ERROR_TEXT = re.compile(
     r"""
     Traceback\ \(most\ recent\ call\ last\):                  # Python
     | (?:Exception\ in\ thread\ .{1,200}?\ |Unhandled\ exception.{0,40}?\s)?
-      (?:[A-Za-z_$][\w$]{0,60}[./]){0,12}[A-Z][\w$]{0,80}(?:Exception|Error)
+      (?:[A-Za-z_$][\w$]{0,60}[./]){0,12}(?:[A-Z][\w$]{0,80})?(?:Exception|Error)
       (?::\ [^\n]{0,500})?\r?\n\s+at\ \S                        # Java, .NET, Node
     | panic:\ [^\n]{0,500}\n\s*goroutine\ \d                    # Go
     | (?:psql:[^\n]{0,200}?)?(?:ERROR|FATAL):\ \ \S              # PostgreSQL
@@ -251,12 +296,27 @@ _ERROR_TEXT = re.compile(
     | mysqldump:\ |SQLSTATE\[
     | Msg\ \d{1,9},\ Level\ \d{1,3},\ State\ \d                # SQL Server
     | (?:PHP\ )?(?:Fatal|Parse)\ error:\ \ ?\S                # PHP
-    | (?:PHP\ )?(?:Warning|Notice|Deprecated):\ [^\n]{0,1000}\ on\ line\ \d{1,9}\s{0,9}\Z
+    | (?:(?:PHP\ )?(?:Warning|Notice|Deprecated):\ [^\n]{0,1000}\ on\ line\ \d{1,9}(?:\s{1,9}|\Z))+\Z
+    | (?:Error|Warning)(?:\ in\ [^\n]{1,500})?:?[^\n]{0,500}(?:\n[^\n]{0,500}){0,20}\nExecution\ halted\b # R
+    | [^\s:]{1,300}:\d{1,9}:in\ [`'][^\n]{1,500}\((?:\w|::){1,80}(?:Error|Exception)?\)\s  # Ruby
+    | [^\n]{1,1000}\ at\ \S{1,300}\.p[lm]\ line\ \d{1,9}\.\s{0,9}\Z  # Perl
+    | (?:ba|da|z)?sh:\ (?:line\ )?\d{1,9}:\ [^\n]{1,500}\s{0,9}\Z  # shells
+    | upstream\ connect\ error\ or\ disconnect/reset  # Envoy
+    | version\ https://git-lfs\.github\.com/spec/v1\s  # a pointer of Git LFS in place of the file
     """,
     re.VERBOSE,
 )
 """The beginning of an error text of a program or a database."""
-_EXCEPTION_REPORT = re.compile(r"<(?:\w{1,20}:)?(?:Service)?ExceptionReport[\s>]")
+_ERROR_DOCUMENT = re.compile(
+    r"""
+    <(?:\w{1,20}:)?(?:Service)?ExceptionReport[\s>/]         # OGC
+    | <(?:\w{1,20}:)?Envelope[^>]{0,1000}>\s{0,99}(?:<(?:\w{1,20}:)?Header.{0,2000}?)?
+      <(?:\w{1,20}:)?Body[^>]{0,1000}>\s{0,99}<(?:\w{1,20}:)?Fault[\s>]   # SOAP
+    | \A(?:<\?[^>]{0,200}>\s{0,99})?<Error>\s{0,99}<Code>    # Amazon S3, Azure
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+"""The beginning of an XML document that reports an error."""
 _SEPARATOR = re.compile(r"[,;\t|]")
 _LINE_END = re.compile(r"[\r\n]+")
 
@@ -304,7 +364,13 @@ def promise(declared_format: str | None, media_type: str | None) -> PromisedForm
 
 
 def verdict(
-    promised: PromisedFormat, first: bytes, size: int, *, was_tabular: bool, was_coded: bool = False
+    promised: PromisedFormat,
+    first: bytes,
+    size: int,
+    *,
+    was_tabular: bool,
+    was_coded: bool = False,
+    sent_as: str | None = None,
 ) -> FormatMismatch | None:
     """Return how a file differs from the promised format; None if it may fit.
 
@@ -312,6 +378,8 @@ def verdict(
     :param size: of the file, in bytes
     :param was_tabular: whether the last good file had several lines or columns
     :param was_coded: whether the server sent it with a Content-Encoding, which is decoded here
+    :param sent_as: the media type by the server. It only tells a workbook that is saved as a page from other
+        pages.
     """
     is_short = size < SHORT
     if is_short and _is_empty(first):
@@ -327,7 +395,14 @@ def verdict(
         return None
     if was_coded and found in _INSIDE_GZIP and any(name in _GZIPS for name in formats):
         return None
+    if (
+        found in _WEB_PAGES
+        and MEDIA_TYPES.get(sent_as or "") in _WORKBOOKS
+        and b"<table" in first.lower()
+    ):
+        found = FileKind.SHEET
     is_line = was_tabular and found in _LINES and not is_tabular(first, size)
+    is_short = is_short and not (found is FileKind.JSON and _FEATURES.search(_text(first)))
     judged = [_judge(name, found, is_short, is_line) for name in formats]
     if None in judged:
         return None
@@ -346,20 +421,31 @@ def _is_error(first: bytes, promised: PromisedFormat) -> bool:
     if text[:1] == "{":
         return not words.isdisjoint(_JSON_FORMATS) and _is_error_object(text, "geojson" in words)
     if text[:1] == "<":
-        is_report = not words.isdisjoint(_REPORTS_EXCEPTIONS)
-        return is_report and _EXCEPTION_REPORT.search(text) is not None
+        return not words.isdisjoint(_XML_FORMATS) and _ERROR_DOCUMENT.search(text) is not None
     is_data = words.isdisjoint(_PLAIN_TEXTS) and not promised.takes_pages
     return is_data and _ERROR_TEXT.match(text) is not None
 
 
 def _is_error_object(text: str, is_geojson: bool) -> bool:
-    """Return whether a JSON object holds nothing but an error, or is no GeoJSON where that is promised."""
+    """Return whether a JSON object only reports an error, or is no GeoJSON where that is promised."""
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):
         return False
-    return isinstance(found, dict) and (
-        set(found) == {"error"} or (is_geojson and "type" not in found)
+    if not isinstance(found, dict):
+        return False
+    if is_geojson and not {"type", "features"} & set(found):
+        return True
+    names = {name.lower().replace("_", "") for name in found}
+    if "title" in names:
+        # Problem details (RFC 9457) have both.
+        names.discard("type")
+    return (
+        bool(names & _ERROR_NAMES)
+        and names <= _ERROR_NAMES | _BESIDE_ERRORS
+        and not (
+            {str(found.get(name)).lower() for name in ("status", "success", "ok")} & _GOOD_VALUES
+        )
     )
 
 
@@ -424,7 +510,7 @@ def _kind_of_text(text: str) -> FileKind:
     # Last, because this reads all of the text.
     if not text or _is_binary(text):
         return FileKind.UNKNOWN
-    if text[0] in "{[" or _JSON_VALUE.match(text):
+    if text[0] in "{[" or _JSON_VALUE.match(text) or _WRAPPED_JSON.match(text):
         return FileKind.JSON_LIKE
     if _is_table(text):
         return FileKind.TABLE
@@ -437,7 +523,7 @@ def _kind_of_markup(text: str) -> FileKind:
         declared = declared or text.startswith("<?xml")
         close = "?>" if text[1] == "?" else "-->"
         text = text.partition(close)[2].lstrip(_BEFORE)
-    if _TABLE.match(text) or any(namespace in text for namespace in _EXCEL):
+    if _TABLE.match(text) or any(sign in text for sign in _SHEET_SIGNS):
         return FileKind.SHEET
     if _PAGE.match(text):
         return FileKind.XHTML if declared else FileKind.HTML

@@ -151,8 +151,10 @@ class HdxCheck:
                 text=self._text_with_shape(),
             )
             return self._hasher
-        if any(step.outcome is Outcome.HEADER for step in self._steps):
-            # A newer date counts only if the body does not begin like an error text.
+        is_dated = any(step.outcome is Outcome.HEADER for step in self._steps)
+        if is_dated or (self._first_hash is None and decisions.may_show_wall(headers)):
+            # A newer date counts only if the body does not begin like an error text. The page of an error may
+            # be that of a bot wall.
             self._beginning = FirstBytes()
             return self._beginning
         return Body.SKIP
@@ -216,13 +218,14 @@ class HdxCheck:
         headers = self._headers
         assert headers is not None
         is_hashed = step.next is NextRequest.HASH
-        if not is_hashed and step.outcome is not Outcome.HEADER:
-            return _Judged(step, outcome_in_words(step, headers))
         body = hashed or self._beginning
-        assert body is not None
-        mismatch = _mismatch(resource, body, answer)
+        is_file = is_hashed or step.outcome is Outcome.HEADER
+        mismatch = _mismatch(resource, body, answer) if is_file and body is not None else None
         is_error = mismatch is not None and mismatch.is_error
-        wall = wall_of_page(body.first) if is_error else None
+        wall = wall_of_page(body.first) if body is not None and (is_error or not is_file) else None
+        if not is_file and wall is None:
+            return _Judged(step, outcome_in_words(step, headers))
+        assert body is not None
         digest = hashed.hash if hashed is not None and is_hashed else None
         step = decisions.after_body(
             resource.memory,
@@ -405,6 +408,7 @@ def _mismatch(
         body.size,
         was_tabular=resource.memory.tabular,
         was_coded="Content-Encoding" in answer.headers,
+        sent_as=mimetype_of(answer),
     )
 
 

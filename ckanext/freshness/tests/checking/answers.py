@@ -173,17 +173,21 @@ REDIRECTS = (
     ),
 )
 
-# Statuses: 200 and 203 bring the file.
+# Statuses
 
-REFUSALS = (202, 401, 403, 406, 407, 415, 418, 420, 429, 430, 451, 498, 499, 511, 999)
+REFUSALS = (
+    *(202, 401, 402, 403, 406, 407, 415, 418, 420, 426, 429, 430, 451, 468, 498, 499, 511, 999),
+)
 NO_FILES = (
-    *(201, 204, 205, 206, 226, 300, 304, 305, 400, 402, 404, 405, 408, 409, 410, 411, 412, 413),
-    *(414, 416, 417, 421, 422, 423, 424, 425, 426, 428, 431, 440, 444, 450, 494, 495, 496, 497),
+    *(204, 205, 300, 304, 305, 400, 404, 405, 408, 409, 410, 411, 412, 413),
+    *(414, 416, 417, 421, 422, 423, 424, 425, 428, 431, 440, 444, 450, 494, 495, 496, 497),
     *(500, 501, 502, 503, 504, 505, 506, 507, 508, 510, 520, 521, 522, 523, 524, 525, 526, 530),
     *(598, 599, 600, 799),
 )
 STATUSES = (
-    *simple("status", ((str(one), say(one, BODY)) for one in (200, 203)), WORKS),
+    *simple(
+        "status", ((str(one), say(one, BODY)) for one in (200, 201, 203, 206, 226, 299)), WORKS
+    ),
     *simple("status", ((str(one), say(one, PAGE)) for one in REFUSALS), UNCHECKED),
     *simple(
         "status",
@@ -322,6 +326,16 @@ IN_PLACE = (
             for name, sign in PAGES.items()
         ),
         UNCHECKED,
+    ),
+    *simple(
+        "wall",
+        ((f"F5 with {status}", say(status, PAGES["F5"])) for status in (400, 405, 500, 503)),
+        UNCHECKED,
+    ),
+    Case(
+        "wall: its script on a page that is not there",
+        always(say(404, PAGES["Cloudflare"])),
+        BROKEN,
     ),
     *simple("wall", (("a header", say(200, BODY, b"CF-Mitigated: challenge\r\n")),), UNCHECKED),
     *simple(

@@ -155,6 +155,33 @@ REPORT = b"""<?xml version="1.0"?>
 <ows:Exception exceptionCode="NoApplicableCode"/></ows:ExceptionReport>"""
 OLD_REPORT = b'<?xml version="1.0"?><ServiceExceptionReport version="1.2.0"/>'
 
+SOAP_FAULT = (
+    b'<?xml version="1.0"?><s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/">'
+    b"<s:Body><s:Fault><faultcode>s:Server</faultcode></s:Fault></s:Body></s:Envelope>"
+)
+FEATURES = b'{"type": "FeatureCollection", "features": []}'
+ESRI = b'{"displayFieldName": "", "geometryType": "esriGeometryPoint", "features": []}'
+ERROR_OBJECTS = (
+    b'{"message": "Not Found"}',
+    b'{"Message": "An error has occurred."}',
+    b'{"detail": "Not found."}',
+    b'{"status": "error", "message": "Database connection failed"}',
+    b'{"timestamp": "2026-11-27", "status": 500, "error": "Internal Server Error", "path": "/x"}',
+    b'{"help": "x", "success": false, "error": {"__type": "Not Found Error"}}',
+    b'{"type": "about:blank", "title": "Gone", "status": 500, "detail": "x"}',
+    b'{"exceptions": [{"code": "noApplicableCode", "text": "x"}]}',
+)
+OBJECTS = (
+    b"{}",
+    b'{"error": null, "data": []}',
+    b'{"status": "ok", "message": "fine"}',
+    b'{"message": "Hello", "value": 1}',
+    b'{"type": "a", "title": "b"}',
+)
+WRAPPED = (b'callback({"a": 1});', b"// comment\n[1, 2]", b')]}\',\n{"a": 1}')
+FLAT_ODS = b'<?xml version="1.0"?><office:document xmlns:office="urn:oasis:names"/>'
+MSO_SHEET = b"<html><style>td {mso-number-format: 0}</style><table><tr><td>1</table></html>"
+
 UNKNOWN = (
     *("RDF", "N3", "DOC", "PPT", "ODP", "RTF", "DBF", "MDB", "DWG", "DXF", "SAV", "DTA", "TAR"),
     *("BZ2", "E00", "ICS", "OWL", "LAZ", "YAML", "MS Excel", "Comma Separated Values"),
@@ -165,6 +192,16 @@ UNKNOWN = (
 PAGES_OF_SITES = (
     *("HTML", "htm", "Web page", "website", "Web Application", "PHP", "ASPX", "API", "REST"),
     *("Esri REST", "ArcGIS GeoServices REST API", "WMS", "SPARQL", "Link", "URL", "Markdown"),
+    *("Webseite", "HTML5", "Documentation", "N/A", "Online", "Tableau", "Power BI", "Shiny", "FTP"),
+    *(
+        "Directory",
+        "file listing",
+        "Git repository",
+        "Google Sheet",
+        "Geoportal",
+        "Search form",
+        "RDFa",
+    ),
     "http://publications.europa.eu/resource/authority/file-type/HTML",
 )
 
@@ -193,7 +230,7 @@ TABLE: list[tuple[str, Sequence[bytes], Sequence[bytes], Sequence[bytes]]] = [
             name,
             (*PAGES, *TEXTS[:-1], JSON),
             (CSV, ZIP, KMZ, GZIPPED, PDF, long(JSON), long(ERROR)),
-            (XML, KML, RSS, XML_SHEET),
+            (KML, RSS, XML_SHEET),
         )
         for name in ("XML", "KML", "RSS", "application/xml")
     ),
@@ -235,17 +272,21 @@ TABLE: list[tuple[str, Sequence[bytes], Sequence[bytes], Sequence[bytes]]] = [
     # What servers say in JSON and XML
     (
         "GeoJSON",
-        (TOKEN, b"{}", b'{"features": []}'),
+        (TOKEN, b"{}", *ERROR_OBJECTS),
         (),
-        (b'{"type": "FeatureCollection", "features": []}', b'{"type": "Point", "error": 1}'),
+        (ESRI, FEATURES, b'{"type": "Point", "error": 1}'),
     ),
-    ("JSON", (TOKEN, JSON, b' {"error": null}\n'), (), (b"{}", b'{"error": null, "data": []}')),
-    ("GML", (REPORT, OLD_REPORT), (), (b'<gml:FeatureCollection xmlns:gml="x"/>',)),
+    ("JSON", (TOKEN, JSON, b' {"error": null}\n', *ERROR_OBJECTS), (), (*OBJECTS, *WRAPPED)),
+    ("GML", (REPORT, OLD_REPORT, XML), (), (b'<gml:FeatureCollection xmlns:gml="x"/>',)),
     ("WFS", (REPORT, OLD_REPORT), (), (PAGE, b'<WFS_Capabilities xmlns="x"/>')),
-    ("XML", (), (), (REPORT, BARE_XML)),
+    ("XML", (REPORT, XML, BARE_XML, SOAP_FAULT), (), (b"<Error><Count>1</Count></Error>",)),
+    ("KML", (REPORT, XML), (), (KML,)),
+    ("SHP", (JSON,), (FEATURES,), ()),
+    ("ODS", (XML,), (FLAT_ODS,), ()),
+    ("XLS", (PAGE,), (MSO_SHEET,), ()),
     # Formats that the table lacks: a web page is no such file.
     *(
-        (name, (PAGE, XHTML, WALL, TRACE, b""), (), (CSV, JSON, XML, ERROR, ZIP, HTML_SHEET))
+        (name, (PAGE, XHTML, WALL, TRACE, b""), (), (CSV, JSON, KML, ERROR, ZIP, HTML_SHEET))
         for name in UNKNOWN
     ),
     *((name, (b"",), (), (PAGE, XHTML, CSV, JSON, ERROR, TRACE)) for name in PAGES_OF_SITES),
@@ -344,6 +385,14 @@ ERROR_TEXTS = {
     "SQL Server": b"Msg 208, Level 16, State 1, Line 1\nInvalid object name, 'wells'.\n",
     "PHP": b"PHP Fatal error:  Uncaught PDOException: no, in /var/www/a.php:3\nStack trace:\n#0 {main}\n",
     "PHP's warning": b"\nWarning: mysqli_connect(): (HY000/2002): no in /a.php on line 3\n",
+    "PHP's notices": b"\nNotice: Undefined, in /a.php on line 3\n\nWarning: no, in /a.php on line 5\n",
+    "Node's system": b"Error: ENOENT: no such file, open 'x.csv'\n    at Object.openSync (node:fs:603:3)\n",
+    "R": b'Error in file(file, "rt") : cannot open, sorry\nCalls: read.csv -> file\nExecution halted\n',
+    "Ruby": b"/app/x.rb:3:in `foo': undefined, sorry (NoMethodError)\n\tfrom /app/y.rb:5:in `<main>'\n",
+    "Perl": b"DBI connect('x','y') failed: Can't connect, sorry (111) at /export.pl line 3.\n",
+    "a shell": b"sh: 1: pg_dump: not found, sorry\n",
+    "Envoy": b"upstream connect error or disconnect/reset before headers, sorry. reset reason: failure",
+    "Git LFS": b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a, sorry\nsize 12345\n",
 }
 
 
@@ -371,6 +420,16 @@ def test_error_texts_of_programs_and_databases(declared: str, text: bytes) -> No
 def test_tables_about_errors_are_data(data: bytes) -> None:
     assert judged("CSV", None, data) is None
     assert judged("CSV", None, data, was_tabular=True) is None
+
+
+@pytest.mark.parametrize(
+    ("sent_as", "is_error"), [("application/vnd.ms-excel", False), ("text/html", True)]
+)
+def test_a_page_with_a_table_that_is_sent_as_a_workbook(sent_as: str, is_error: bool) -> None:
+    page = b"<html><head><meta charset=utf-8></head><body><TABLE><tr><td>1</table></body></html>"
+    found = verdict(promise("XLS", None), page, len(page), was_tabular=False, sent_as=sent_as)
+    assert found is not None and found.is_error is is_error
+    assert judged("XLS", None, PAGE) is True
 
 
 def test_a_page_is_an_error_under_a_media_type_without_a_format() -> None:
