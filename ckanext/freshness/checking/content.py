@@ -13,6 +13,7 @@ Pure, but not safe by itself, since files come from strangers: they are opened i
 
 from __future__ import annotations
 
+import bz2
 import codecs
 import csv
 import encodings.cp437  # zipfile and codecs would import these while a file is open
@@ -23,12 +24,14 @@ import gzip
 import hashlib
 import io
 import json
+import lzma
+import re
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import BinaryIO, ClassVar, Protocol
+from typing import Any, BinaryIO, ClassVar, Protocol
 
 from python_calamine import CalamineError, CalamineWorkbook
 
@@ -63,7 +66,7 @@ class Unreadable(Exception):
 
 
 BROKEN = (
-    *(zipfile.BadZipFile, zipfile.LargeZipFile, tarfile.TarError, zlib.error),
+    *(zipfile.BadZipFile, zipfile.LargeZipFile, tarfile.TarError, zlib.error, lzma.LZMAError),
     *(EOFError, IndexError, NotImplementedError, OSError, OverflowError, ValueError),
 )
 """Exceptions of the standard library for files that are broken, or made to break it."""
@@ -121,17 +124,18 @@ class Detector:
 class Container(Detector):
     """A container, by the names and contents of its members.
 
-    Containers are ZIP archives (also XLSX, ODS, KMZ and zipped shapefiles), tar archives and gzip files, and
-    what of these is in one another. Dates, order, compression, comments and entries for folders do not count,
-    nor do the members that only tell who wrote a document when. dBase files (``.dbf``) are here because their
-    header has the day of writing.
+    Containers are ZIP archives (also XLSX, ODS, KMZ and zipped shapefiles), tar archives, files of gzip, bzip2
+    and xz, and what of these is in one another. Dates, also those in the names of members, order, compression,
+    comments and entries for folders do not count, nor do the members that only tell who wrote a document when,
+    or that a desktop added. dBase files (``.dbf``) are here because their header has the day of writing.
     """
 
     name = "members"
 
     @classmethod
     def takes(cls, first: bytes) -> bool:
-        return _is_zip(first) or first.startswith(_GZIP) or _is_tar(first) or _is_dbase(first)
+        is_archive = _is_zip(first) or _is_tar(first)
+        return is_archive or first.startswith(tuple(_COMPRESSED)) or _is_dbase(first)
 
     @classmethod
     def digest(cls, file: BinaryIO, limits: ContentLimits) -> str:
@@ -146,7 +150,12 @@ def _is_zip(first: bytes) -> bool:
     return first.startswith((b"PK\x03\x04", b"PK\x05\x06"))
 
 
-_GZIP = b"\x1f\x8b\x08"
+_COMPRESSED: Mapping[bytes, Callable[[Any], Any]] = {
+    b"\x1f\x8b\x08": gzip.open,
+    b"BZh": bz2.open,
+    b"\xfd7zXZ\0": lzma.open,
+}
+"""What opens a compressed file, by its first bytes."""
 
 
 def _is_tar(first: bytes) -> bool:
@@ -165,9 +174,20 @@ def _is_dbase(first: bytes) -> bool:
     )
 
 
-_WRITING = {"_rels/.rels": "docProps/", "mimetype": "meta.xml"}
+_ABOUT_WRITING = {
+    "_rels/.rels": ("docProps/", "xl/calcChain.xml", "xl/printerSettings/"),
+    "mimetype": ("meta.xml", "settings.xml", "Thumbnails/"),
+}
 """Members about the writing of a document, by a member that only such documents have: of Office files and of
 OpenDocument files."""
+_NO_DATA = re.compile(
+    r"__MACOSX/|(?:.*/)?(?:\.DS_Store|Thumbs\.db|desktop\.ini)\Z|.*\.shp\.xml\Z", re.DOTALL
+)
+"""Members of archives that a desktop or ArcGIS adds: they hold no data, but moments."""
+_DATE_IN_NAME = re.compile(
+    r"(?<!\d)(?:19|20)\d\d([-_.]?)(?:0[1-9]|1[0-2])\1(?:0[1-9]|[12]\d|3[01])"
+    r"(?:[-_.T ]?[0-2]\d([-_.:]?)[0-5]\d(?:\2[0-5]\d)?)?(?!\d)"
+)
 
 
 class _Readable(Protocol):
@@ -194,9 +214,10 @@ class _Contents:
             for piece in self._pieces(first, file):
                 whole.write(piece)
             return self._of_zip(whole, depth)
-        if first.startswith(_GZIP):
-            with gzip.GzipFile(fileobj=_Stream(self._pieces(first, file))) as inside:
-                return self.of(inside.read(FIRST_BYTES), inside, depth + 1)
+        for magic, opened in _COMPRESSED.items():
+            if first.startswith(magic):
+                with opened(_Stream(self._pieces(first, file))) as inside:
+                    return self.of(inside.read(FIRST_BYTES), inside, depth + 1)
         if _is_tar(first):
             return self._of_tar(_Stream(self._pieces(first, file)), depth)
         if _is_dbase(first):
@@ -209,7 +230,7 @@ class _Contents:
     def _of_zip(self, file: BinaryIO, depth: int) -> str:
         with zipfile.ZipFile(file) as archive:
             names = {member.filename for member in archive.infolist()}
-            writing = tuple(about for mark, about in _WRITING.items() if mark in names)
+            writing = sum((about for mark, about in _ABOUT_WRITING.items() if mark in names), ())
             members = []
             for member in archive.infolist():
                 self._count_member()
@@ -217,7 +238,8 @@ class _Contents:
                     # With AES there is no CRC.
                     raise Unreadable("the archive is encrypted")
                 is_folder = member.is_dir() and not member.file_size
-                if not is_folder and not member.filename.startswith(writing):
+                name = member.filename
+                if not (is_folder or name.startswith(writing) or _NO_DATA.match(name)):
                     content = self._of_member(archive, member, depth)
                     members.append((member.orig_filename, content))
         return _joined(members)
@@ -245,7 +267,7 @@ class _Contents:
                 content = member.linkname
                 if member.isreg() and (inside := archive.extractfile(member)) is not None:
                     content = self.of(inside.read(FIRST_BYTES), inside, depth + 1)
-                if not member.isdir():
+                if not (member.isdir() or _NO_DATA.match(member.name)):
                     members.append((member.name, content))
         return _joined(members)
 
@@ -283,7 +305,8 @@ class _Stream(io.RawIOBase):
 
 def _joined(members: list[tuple[str, str]]) -> str:
     """Return the hash of an archive with these names and contents."""
-    return hashlib.sha256(json.dumps(sorted(members)).encode()).hexdigest()
+    undated = sorted((_DATE_IN_NAME.sub("date", name), content) for name, content in members)
+    return hashlib.sha256(json.dumps(undated).encode()).hexdigest()
 
 
 # Shapes

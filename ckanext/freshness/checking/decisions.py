@@ -21,6 +21,7 @@ dates that a server makes for each answer.
 
 from __future__ import annotations
 
+import re
 from datetime import datetime, timedelta
 from enum import Enum
 from http import HTTPStatus
@@ -599,7 +600,7 @@ def read_headers(answer: Answer) -> AnswerHeaders:
         modified = stated_date(parse_http_date(text))
         # These two are only compared with Last-Modified.
         date = parse_http_date(headers.get("Date", ""))
-        age = _age(headers.get("Age", ""))
+        age = _age(", ".join(headers.getall("Age", ())))
     return AnswerHeaders(
         answer.status,
         storable_validator(headers.get("ETag")),
@@ -613,11 +614,12 @@ def read_headers(answer: Answer) -> AnswerHeaders:
     )
 
 
+_SECONDS = re.compile(r"(?<![\d.])\d{1,9}")
+
+
 def _age(text: str) -> timedelta:
-    """Return the time in an Age header (RFC 9111, section 5.1); 0 if it names none."""
-    text = text.strip()
-    is_number = text.isascii() and text.isdigit() and len(text) <= 9
-    return timedelta(seconds=int(text) if is_number else 0)
+    """Return the longest time in Age headers, of which each cache may send one (RFC 9111, section 5.1)."""
+    return timedelta(seconds=max((int(one) for one in _SECONDS.findall(text)), default=0))
 
 
 def storable_validator(value: str | None) -> str | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -16,7 +16,7 @@ from ..checking.decisions import CheckResult, Outcome
 from ..checking.selection import is_broken
 from ..ckan_adapter.core import model
 from ..dates import utc
-from ..model import DatasetFreshness
+from ..model import DatasetFreshness, FreshnessEvidence
 from . import indexing
 from .assessment import update_packages
 from .changes import TransitionCause
@@ -49,6 +49,9 @@ def write(
     written = result_writer.write(results, run_start)
     found: dict[str, list[DatedEvidence]] = defaultdict(list)
     concerned, doubted, first = set[str](), set[str](), set[str]()
+    lying = [result.resource for result, _ in written if _shows_lies(result)]
+    _withdraw_dates(resource.resource_id for resource in lying)
+    concerned.update(resource.package_id for resource in lying)
     for result, row in written:
         package_id = result.resource.package_id
         if pieces := _evidence(result):
@@ -72,6 +75,20 @@ def write(
     marks = assess_and_commit(sorted(concerned), now, run_id, found, touched)
     turns = _turns([row for _, row in written])
     return Conclusions(marks, turns.count((False, True)), turns.count((True, False)))
+
+
+def _shows_lies(result: CheckResult) -> bool:
+    """Decide whether a check is the first to show that the dates of a server move without its file."""
+    return bool(result.memory.dates_lie and not result.resource.memory.dates_lie)
+
+
+def _withdraw_dates(resource_ids: Iterable[str]) -> None:
+    """Delete the evidence that the dates of servers gave for resources; nothing is committed."""
+    if ids := sorted(resource_ids):
+        model.Session.query(FreshnessEvidence).filter(
+            FreshnessEvidence.resource_id.in_(ids),
+            FreshnessEvidence.evidence == Evidence.HTTP_HEADER.value,
+        ).delete(synchronize_session=False)
 
 
 def _those_of(package_ids: Collection[str], condition: Any) -> list[str]:

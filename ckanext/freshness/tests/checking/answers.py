@@ -5,7 +5,9 @@ Each case has a host of its own. What a server answers may depend on the night a
 
 from __future__ import annotations
 
+import bz2
 import gzip
+import lzma
 import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator
@@ -430,6 +432,8 @@ CHANGES = (
         for name, format_, make in (
             ("gzip", "GZ", lambda night: gzip.compress(BODY, mtime=night + 1)),
             ("tar.gz", "TGZ", lambda night: gzip.compress(tar(FILES, mtime=night), mtime=night)),
+            ("bzip2", "BZ2", lambda night: bz2.compress(BODY * 9999, night + 1)),
+            ("xz", "XZ", lambda night: lzma.compress(BODY, preset=night)),
             ("ZIP", "ZIP", lambda night: archive(FILES, year=2020 + night)),
             ("ODS", "ODS", lambda night: spreadsheet(year=2020 + night)),
             ("XLSX", "XLSX", lambda night: workbook(TABLE, author=f"{night}")),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import io
+import lzma
 import tarfile
 import zipfile
 from collections.abc import Callable
@@ -53,6 +55,7 @@ def spreadsheet(cells: str = "<cell/>", **how: Any) -> bytes:
     return archive(members, **how)
 
 
+BIG = bytes(range(256)) * 2000
 OLD, NEW = date(2024, 1, 31), date(2026, 11, 26)
 LATER: dict[str, Any] = {"year": 2025}
 SAME: dict[str, tuple[bytes, bytes]] = {
@@ -61,6 +64,22 @@ SAME: dict[str, tuple[bytes, bytes]] = {
     "an entry for a folder": (archive(FILES), archive({**FILES, "folder/": ""})),
     "XLSX": (workbook(TABLE, author="Ada"), workbook(TABLE, author="Grace")),
     "ODS": (spreadsheet(), spreadsheet(**LATER)),
+    "what desktops add": (
+        archive({**FILES, ".DS_Store": "1", "__MACOSX/._a.csv": "1", "a.shp.xml": "1"}),
+        archive({**FILES, ".DS_Store": "2", "folder/Thumbs.db": "2", "a.shp.xml": "2"}),
+    ),
+    "dates in names": (
+        archive({"export_2026-11-26/a_20261126.csv": "1"}),
+        archive({"export_2026-11-27/a_20261127T013000.csv": "1"}),
+    ),
+    "bzip2": (bz2.compress(BIG, 1), bz2.compress(BIG, 9)),
+    "xz": (lzma.compress(BIG, preset=0), lzma.compress(BIG, preset=6)),
+    "tar.bz2": (bz2.compress(tar(FILES, mtime=1)), bz2.compress(tar(FILES, mtime=2))),
+    "tar.xz": (lzma.compress(tar(FILES, mtime=1)), lzma.compress(tar(FILES, mtime=2))),
+    "the view of an ODS": (
+        archive({"mimetype": MIME, "content.xml": "<c/>", "settings.xml": "1"}),
+        archive({"mimetype": MIME, "content.xml": "<c/>", "Thumbnails/thumbnail.png": "2"}),
+    ),
     "gzip": (gzip.compress(b"a,b\n", 1, mtime=1), gzip.compress(b"a,b\n", 9, mtime=2)),
     "tar": (tar(FILES, mtime=1), tar(dict(reversed(FILES.items())), mtime=2)),
     "tar.gz": (gzip.compress(tar(FILES), mtime=1), gzip.compress(tar(FILES, mtime=9), mtime=2)),
@@ -112,6 +131,7 @@ CHANGED: dict[str, tuple[bytes, bytes]] = {
             "one more": {**FILES, "c.csv": ""},
             "one less": {"a.csv": FILES["a.csv"]},
             "name": {"A.csv": FILES["a.csv"], "folder/b.txt": "text"},
+            "a number in a name": {"a_20261399.csv": FILES["a.csv"], "folder/b.txt": "text"},
             "contents exchanged": {"a.csv": "text", "folder/b.txt": FILES["a.csv"]},
             # Only documents have members about their writing. Here, this one describes columns.
             "meta.xml of a Darwin Core archive": {**FILES, "meta.xml": "<archive/>"},
@@ -123,6 +143,8 @@ CHANGED: dict[str, tuple[bytes, bytes]] = {
         archive({**parts(TABLE), LINK: "<b/>"}),
     ),
     "ODS": (spreadsheet(), spreadsheet("<cell>1</cell>")),
+    "bzip2": (bz2.compress(b"a"), bz2.compress(b"b")),
+    "xz": (lzma.compress(b"a"), lzma.compress(b"b")),
     "gzip": (gzip.compress(b"a"), gzip.compress(b"b")),
     "tar": (tar({"a": "1"}), tar({"a": "2"})),
     "tar.gz": (gzip.compress(tar({"a": "1"})), gzip.compress(tar({"a": "2"}))),

@@ -126,6 +126,19 @@ def test_links_that_break_and_work_again_are_counted_once(act: Act) -> None:
     assert turns == [(0, 0), (0, 0), (1, 0), (0, 0), (0, 1), (0, 0)]
 
 
+def test_dates_that_lie_are_withdrawn(act: Act) -> None:
+    dataset = new(act, "http://x.org/lies", "http://x.org/fine")
+    first = [Outcome.FIRST_HASH] * 2
+    conclusions.write(findings_of(dataset, LATE, *first, modified=LATE), "run", LATE, LATE)
+    lies = findings_of(dataset, LATE, Outcome.SAME_HASH)
+    lies = [lies[0]._replace(memory=KnownContent(hash="sha256:a", dates_lie=True))]
+    conclusions.write(lies, "run", LATE, LATE)
+    with freeze_time(LATE):
+        pieces = act("freshness_show", id=dataset["id"])["pieces"]
+    dated = [piece["resource_id"] for piece in pieces if piece["evidence"] == "http header"]
+    assert dated == [dataset["resources"][1]["id"]]
+
+
 def test_ad_hoc_hosts_cannot_be_determined(act: Act) -> None:
     dataset = new(act, "https://made.Example.org/data.csv", "http://x.org/2")
     with changed_config("ckanext.freshness.check.adhoc_hosts", ["made.example.org"]):
