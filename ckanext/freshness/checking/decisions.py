@@ -256,6 +256,8 @@ class AnswerHeaders(NamedTuple):
     """Content-Length is 0."""
     age: timedelta = timedelta(0)
     """How long a cache has kept the answer."""
+    partial: bool = False
+    """Whether the body is a part of the file, for which nobody has asked."""
 
 
 class Decision(NamedTuple):
@@ -384,7 +386,7 @@ def after_headers(
         return Decision(NextRequest.END, memory, Outcome.CANNOT_TELL)
     if headers.status == 304:
         return Decision(NextRequest.END, memory._replace(unconfirmed=None), Outcome.NOT_MODIFIED)
-    if status_means(headers.status) is Meaning.FAILED:
+    if status_means(headers.status) is Meaning.FAILED or headers.partial:
         return _error(memory)
     modified = None if memory.dates_lie else believed(headers, now)
     if modified is not None and last_change is not None and modified <= last_change:
@@ -408,8 +410,8 @@ def cannot_tell(headers: AnswerHeaders) -> bool:
 
 def has_file(headers: AnswerHeaders) -> bool:
     """Return whether the body of an answer is the file."""
-    return (
-        status_means(headers.status) is Meaning.WORKS and headers.status != 304 and not headers.wall
+    return status_means(headers.status) is Meaning.WORKS and not (
+        headers.status == HTTPStatus.NOT_MODIFIED or headers.wall or headers.partial
     )
 
 
@@ -611,7 +613,17 @@ def read_headers(answer: Answer) -> AnswerHeaders:
         "Retry-After" in headers,
         answer.status != 304 and headers.get("Content-Length") == "0",
         age,
+        answer.status == HTTPStatus.PARTIAL_CONTENT and not _is_whole(headers.get("Content-Range")),
     )
+
+
+_RANGE = re.compile(r"\s*bytes\s+0-(\d{1,18})/(\d{1,18})\s*")
+
+
+def _is_whole(content_range: str | None) -> bool:
+    """Decide whether a Content-Range (RFC 9110, section 14.4) is the whole file; so it is without one."""
+    found = _RANGE.fullmatch(content_range or "bytes 0-0/1")
+    return found is not None and int(found[1]) + 1 == int(found[2])
 
 
 _SECONDS = re.compile(r"(?<![\d.])\d{1,9}")

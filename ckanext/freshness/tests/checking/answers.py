@@ -190,6 +190,10 @@ STATUSES = (
     *simple(
         "status", ((str(one), say(one, BODY)) for one in (200, 201, 203, 206, 226, 299)), WORKS
     ),
+    Case("status: 206 of all", always(say(206, BODY, b"Content-Range: bytes 0-13/14\r\n")), WORKS),
+    Case(
+        "status: 206 of a part", always(say(206, BODY, b"Content-Range: bytes 0-13/99\r\n")), BROKEN
+    ),
     *simple("status", ((str(one), say(one, PAGE)) for one in REFUSALS), UNCHECKED),
     *simple(
         "status",
