@@ -100,6 +100,8 @@ class PagedList:
             return None
         if not found and not others:
             return f"its page {url} lists nothing"
+        if not self._found | self._further and not self._others:
+            return "its first page lists nothing, although it has further pages"
         if found and found <= self._found | self._further:
             return f"its page {url} lists only records of earlier pages"
         return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncIterator, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -80,9 +80,12 @@ class SourceClient:
 
 
 @contextlib.asynccontextmanager
-async def source_client(source: Source) -> AsyncIterator[SourceClient]:
+async def source_client(
+    source: Source, *, max_bytes: int | None = None
+) -> AsyncIterator[SourceClient]:
     """Open a client by the configuration of a source and the options of the site.
 
+    :param max_bytes: the longest answer, if it may be longer than the site's option says.
     :raises ConfigError: the value of a header cannot be read.
     """
     # Web workers import this module, too, and need no HTTP library.
@@ -94,5 +97,7 @@ async def source_client(source: Source) -> AsyncIterator[SourceClient]:
     host = urlsplit(source.url).hostname or ""
     headers = read_headers(config.headers, host, tk.config.get(OPTION))
     hosts = Hosts(policy)
-    async with Client(settings.web(settings.harvest_limits(config)), hosts) as client:
+    limits = settings.harvest_limits(config)
+    limits = replace(limits, max_bytes=max(limits.max_bytes, max_bytes or 0))
+    async with Client(settings.web(limits), hosts) as client:
         yield SourceClient(client, hosts, policy.connections, headers)

@@ -9,14 +9,15 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
-from urllib.parse import urljoin
 
-from rdflib import URIRef
+from rdflib import Graph, URIRef
 
 from ...web.urls import display_url
-from ..listings import ListFacts, NotWhole, PagedList, doubt
+from ..listings import ListFacts, doubt
 from ..messages import HarvestMessage, MessageCode, about
+from ..rdf.list_reading import MOST_PAGES, ListReading
 from ..rdf.mapping import Mapper, mapped
+from ..rdf.reader import FetchedDocument, UnreadableDocument, for_each, understood
 from ..record import (
     Containers,
     CurrentRecords,
@@ -32,20 +33,8 @@ from ..record import (
 from . import documents
 from .datasets import RecordMemory
 from .documents import DocumentOutline, last_segment
-from .reader import (
-    CrawlOptions,
-    DocumentReader,
-    FetchedDocument,
-    UnreadableDocument,
-    for_each,
-    understood,
-)
+from .reader import CrawlOptions, FdpReader
 from .services import ServiceReader
-
-MOST_PAGES = 1000
-"""The most pages of one list. A list may have one more for each current record of the source."""
-MOST_DOUBTFUL = 3
-"""Pages in a row that repeat others, after which no more are read: the server may invent pages without end."""
 
 ONLY_ABOVE = (
     "the catalog that lists it describes it, but records are read from documents of their own: ask the "
@@ -164,7 +153,7 @@ class ContainerCrawl:
 
     def __init__(
         self,
-        reader: DocumentReader,
+        reader: FdpReader,
         listing: DatasetListing,
         options: CrawlOptions,
         known: CurrentRecords,
@@ -339,52 +328,28 @@ class ContainerCrawl:
     async def _read_pages(self, url: str) -> tuple[DocumentOutline, FetchedDocument, str]:
         is_catalog = self._places[url].is_catalog
         facts = self._facts.setdefault(url, ListFacts())
-        waiting, met, pages = [url], {url}, PagedList()
+
+        def learn(page: FetchedDocument, graph: Graph) -> DocumentOutline:
+            return documents.outline_of_container(
+                graph,
+                url,
+                is_root=url == self._containers.root,
+                is_part=not is_catalog,
+                final_url=page.base,
+            )
+
+        reading: ListReading[DocumentOutline] = ListReading(self._reader, url, self._most_pages)
+        role = "container" if is_catalog else "part"
         first: FetchedDocument | None = None
-        whole, misfit, doubtful = DocumentOutline(), "", 0
-        try:
-            while waiting and doubtful < MOST_DOUBTFUL:
-                page = await self._reader.get(waiting.pop(0))
-                learn = partial(
-                    documents.outline_of_container,
-                    url=url,
-                    is_root=url == self._containers.root,
-                    is_part=not is_catalog,
-                    final_url=page.base,
-                )
-                role = "container" if is_catalog else "part"
-                outline = await self._reader.outline(page, role, learn)
-                whole = outline if first is None else _together(whole, outline)
-                first = first or page
-                facts.has_end &= page.has_end
-                try:
-                    _add_page(pages, page, outline)
-                    doubtful = 0
-                except NotWhole as error:
-                    misfit, doubtful = misfit or str(error), doubtful + 1
-                links = {urljoin(page.base, link) for link in outline.next_pages}
-                if page.next_url is not None and page.next_url in met:
-                    misfit = (
-                        misfit or "its link to the next page leads to a page that was read before"
-                    )
-                following = {*filter(None, [page.next_url]), *links} - met
-                if len(met) + len(following) > self._most_pages:
-                    misfit = misfit or f"there is another page after {self._most_pages} pages"
-                    break
-                waiting += sorted(following)
-                met |= following
-            if not misfit:
-                pages.end()
-        except NotWhole as error:
-            misfit = str(error)
-        except UnreadableDocument as failure:
-            if first is None:
-                raise
-            misfit = failure.message
-        if len(met) > 1:
+        whole = DocumentOutline()
+        async for page, outline in reading.pages(role, DocumentOutline, learn):
+            whole = outline if first is None else _together(whole, outline)
+            first = first or page
+        facts.has_end &= reading.has_end
+        if reading.is_paged:
             self._paged.add(url)
         assert first is not None
-        return whole, first, misfit
+        return whole, first, reading.misfit
 
     # One container
 
@@ -412,7 +377,7 @@ class ContainerCrawl:
             self._take_failure(url, failure)
             return
         facts = self._facts[url]
-        facts.misfit, facts.unusable = misfit, sum(outline.unusable.values())
+        facts.misfit, facts.unusable = misfit, outline.nameless
         facts.instead = instead if place.is_catalog else ""
         has_list = bool(outline.listed or facts.unusable or outline.states_list)
         facts.is_lost = not has_list and not outline.members and self._was_listing(url)
@@ -537,24 +502,6 @@ class ContainerCrawl:
             is_catalog=True,
         )
         return Sighting(seen, record, memory=memory.as_json())
-
-
-def _add_page(pages: PagedList, page: FetchedDocument, outline: DocumentOutline) -> None:
-    """Add a page of a container's list.
-
-    :raises NotWhole: the page repeats others, or contradicts them.
-    """
-    nameless = range(sum(outline.unusable.values()))
-    ends = {urljoin(page.base, link) for link in outline.last_pages}
-    pages.add(
-        page.url,
-        outline.datasets + [f"{page.url} {number}" for number in nameless],
-        digest=page.digest,
-        further=[*outline.catalogs, *outline.parts],
-        total=outline.total,
-        others=outline.services,
-        ends=sorted({*ends, *filter(None, [page.last_url])} - {page.url, page.base}),
-    )
 
 
 def _together(pages: DocumentOutline, page: DocumentOutline) -> DocumentOutline:

@@ -15,6 +15,7 @@ from rdflib import Graph
 from ...web.urls import display_url
 from ..messages import HarvestMessage, MessageCode
 from ..rdf.parsing import RdfParser
+from ..rdf.reader import FetchedDocument, UnreadableDocument, for_each, understood
 from ..record import (
     Containers,
     CurrentRecords,
@@ -30,15 +31,7 @@ from . import documents
 from .containers import ContainerCrawl, DatasetListing, Place, list_key
 from .datasets import DatasetReader
 from .documents import DocumentOutline, ListedDataset
-from .reader import (
-    CrawlOptions,
-    DocumentReader,
-    FetchedDocument,
-    UnreadableDocument,
-    first_page,
-    for_each,
-    understood,
-)
+from .reader import CrawlOptions, FdpReader, first_page
 from .services import ServiceReader
 
 if TYPE_CHECKING:
@@ -79,7 +72,7 @@ class Crawl:
         self._known = known
         self._sink = sink
         self._options = options
-        self._reader = DocumentReader(client, source_url, options, memory, parser)
+        self._reader = FdpReader(client, source_url, options, memory, parser)
         self._listing = DatasetListing(source_url, options.max_records)
         services = ServiceReader(self._reader)
         self._catalogs = ContainerCrawl(self._reader, self._listing, options, known, sink, services)
@@ -198,7 +191,9 @@ class Crawl:
         try:
             async for page in self._reader.pages(first, len(self._listing.urls())):
                 try:
-                    outline = await self._reader.outline(page, "page", documents.outline_of_page)
+                    outline = await self._reader.outline(
+                        page, "page", DocumentOutline, documents.outline_of_page
+                    )
                 except UnreadableDocument as failure:
                     self._warn_of_page(failure)
                     continue
@@ -308,6 +303,7 @@ class Crawl:
             outline = await self._reader.outline(
                 document,
                 "dataset",
+                DocumentOutline,
                 lambda graph: documents.outline_of_dataset(graph, url, final_url=document.base),
             )
         except UnreadableDocument:

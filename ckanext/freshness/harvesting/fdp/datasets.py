@@ -22,6 +22,7 @@ from ...web.urls import display_url
 from ..legal_values import brief
 from ..rdf.mapping import Mapper, mapped
 from ..rdf.parsing import DocumentError
+from ..rdf.reader import FetchedDocument, UnreadableDocument, understood
 from ..rdf.record_graph import record_graph
 from ..record import (
     CurrentRecords,
@@ -35,13 +36,7 @@ from ..record import (
 from ..strategy import fate_of_distribution
 from . import documents
 from .documents import ListedDataset
-from .reader import (
-    DocumentReader,
-    FetchedDocument,
-    UnreadableDocument,
-    first_page,
-    understood,
-)
+from .reader import FdpReader, first_page
 from .services import Named, ServiceReader
 
 MOST_PAGES = 1000
@@ -88,7 +83,7 @@ class DatasetReader:
 
     def __init__(
         self,
-        reader: DocumentReader,
+        reader: FdpReader,
         services: ServiceReader,
         mapper: Mapper,
         known: CurrentRecords,

@@ -8,11 +8,11 @@ which record they belong to.
 
 from __future__ import annotations
 
-import json
 import logging
 import re
 from collections.abc import Collection, Iterable
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
+from typing import Any
 
 from rdflib import BNode, Graph, Literal, Namespace, URIRef
 from rdflib.namespace import DCTERMS, RDF
@@ -20,6 +20,7 @@ from rdflib.term import Node
 
 from ...web.urls import display_url
 from ..messages import HarvestMessage, MessageCode
+from ..rdf.paging import PageOutline, paging_of
 from ..rdf.parsing import ADMS, DCAT, FDP_O, HEALTHDCATAP, LDP, DocumentError
 from ..rdf.record_graph import DATASET_TYPES, descriptions, digest_of, undescribed
 from ..record import loose_spelling
@@ -51,17 +52,6 @@ _PARTS_OF_RECORDS = frozenset(
 )
 """Relations of containers whose members are parts of a record, and lead to no further datasets."""
 _LEAVES = (DCAT.Dataset, DCAT.DatasetSeries, DCAT.Distribution, DCAT.DataService)
-_HYDRA = Namespace("http://www.w3.org/ns/hydra/core#")
-_NEXT_PAGE = (
-    # Hydra's terms of today and of before 2014
-    *(_HYDRA["next"], _HYDRA.nextPage),
-    # TREE, ActivityStreams, XHTML, and LDP of before 2014
-    URIRef("https://w3id.org/tree#node"),
-    URIRef("https://www.w3.org/ns/activitystreams#next"),
-    URIRef("http://www.w3.org/1999/xhtml/vocab#next"),
-    LDP.nextPage,
-)
-"""Predicates by which documents name further pages."""
 _GENERIC_TYPES = (str(LDP), str(DCAT) + "Resource")
 
 _MOST_BYTES = 1200
@@ -93,7 +83,7 @@ class ListedDataset:
 
 
 @dataclass(frozen=True, slots=True)
-class DocumentOutline:
+class DocumentOutline(PageOutline):
     """Everything a crawl needs from a document; kept so that unchanged bytes are not parsed again."""
 
     subject: str | None = None
@@ -114,12 +104,6 @@ class DocumentOutline:
     """Listed catalogs and datasets that the container's document describes itself."""
     by_containers: bool = False
     """Only the container in the document names the datasets; pages have no such container."""
-    next_pages: list[str] = field(default_factory=list)
-    """Further pages of the list, as the document writes them."""
-    last_pages: list[str] = field(default_factory=list)
-    """Pages that the document names as the last one, and that are not this page itself."""
-    total: int | None = None
-    """Number of records in the whole list, if the document states it."""
     members: dict[str, ListedDataset] = field(default_factory=dict)
 
     @property
@@ -127,19 +111,36 @@ class DocumentOutline:
         """Everything that the container lists and that can be requested."""
         return [*self.catalogs, *self.datasets, *self.parts]
 
-    def as_json(self) -> str:
-        return json.dumps(asdict(self), sort_keys=True, ensure_ascii=False)
+    @property
+    def identities(self) -> list[str]:
+        """Return the datasets that the document lists."""
+        return self.datasets
+
+    @property
+    def further(self) -> list[str]:
+        """Return the other records that the document lists."""
+        return [*self.catalogs, *self.parts]
+
+    @property
+    def others(self) -> int:
+        """Return the number of services, which a total may include."""
+        return self.services
+
+    @property
+    def nameless(self) -> int:
+        """Return the number of entries without a URL that can be requested."""
+        return sum(self.unusable.values())
 
     @classmethod
     def shape(cls) -> str:
-        """Return the names of all fields. It is part of the digest, so a new version reads outlines anew."""
+        """Return the names of all fields, with those of members."""
         return " ".join(field.name for kind in (cls, ListedDataset) for field in fields(kind))
 
     @classmethod
-    def from_json(cls, text: str) -> DocumentOutline:
-        plain = json.loads(text)
-        plain["members"] = {url: ListedDataset(**item) for url, item in plain["members"].items()}
-        return cls(**plain)
+    def from_plain(cls, plain: dict[str, Any]) -> DocumentOutline:
+        """Return the outline with these values of fields."""
+        members = {url: ListedDataset(**item) for url, item in plain.pop("members").items()}
+        return cls(**plain, members=members)
 
 
 def outline_of_container(
@@ -186,7 +187,7 @@ def outline_of_container(
     below = _listed(graph, nodes, _CATALOG_PREDICATES)
     datasets_ = [url for url in _listed(graph, nodes, (DCAT.dataset,)) if url not in own]
     parts = set(_parts(graph, nodes)) - own - {*below, *datasets_, str(subject)}
-    next_pages, last_pages, total = _paging(graph)
+    paging = paging_of(graph)
     return DocumentOutline(
         subject=str(subject),
         is_catalog=is_catalog,
@@ -196,15 +197,15 @@ def outline_of_container(
         parts=sorted(filter(_is_requestable, parts)),
         services=len(own),
         unusable=_unusable(graph, nodes, [*below, *datasets_]),
-        states_list=bool(_relations(graph, nodes) - _PARTS_OF_RECORDS) or total is not None,
+        states_list=bool(_relations(graph, nodes) - _PARTS_OF_RECORDS) or paging.total is not None,
         described=[
             one for one in (*below, *datasets_) if (URIRef(one), DCTERMS.title, None) in graph
         ],
         by_containers=bool(datasets_)
         and not any((node, DCAT.dataset, None) in graph for node in nodes),
-        next_pages=next_pages,
-        last_pages=last_pages,
-        total=total,
+        next_pages=paging.next_pages,
+        last_pages=paging.last_pages,
+        total=paging.total,
     )
 
 
@@ -326,35 +327,6 @@ def _type_name(graph: Graph, node: Node) -> str:
         iri for iri in _iris(graph.objects(node, RDF.type)) if not iri.startswith(_GENERIC_TYPES)
     ]
     return names[0].replace("#", "/").rpartition("/")[2] if names else ""
-
-
-def _paging(graph: Graph) -> tuple[list[str], list[str], int | None]:
-    """Return a document's next pages, other pages that it calls the last, and the number of records.
-
-    The last two are Hydra's. A document has one list: totals that contradict each other count as none.
-    """
-    pages = {
-        str(node)
-        for predicate in _NEXT_PAGE
-        for node in graph.objects(None, predicate)
-        if not isinstance(node, BNode) and node != RDF.nil
-    }
-    totals = {
-        int(text)
-        for node in graph.objects(None, _HYDRA.totalItems)
-        if (text := str(node).strip()).isdecimal() and len(text) < 10
-    }
-    lasts = [
-        (str(page), str(last))
-        for name in ("last", "lastPage")
-        for page, last in graph.subject_objects(_HYDRA[name])
-    ]
-    firsts = {
-        str(first) for name in ("first", "firstPage") for first in graph.objects(None, _HYDRA[name])
-    }
-    # If the last page is the first one, this is the only page, whatever its own URL.
-    last_pages = sorted({last for _, last in lasts} - {page for page, _ in lasts} - firsts)
-    return sorted(pages), last_pages, totals.pop() if len(totals) == 1 else None
 
 
 def _relations(graph: Graph, nodes: Iterable[Node]) -> set[Node]:

@@ -12,9 +12,9 @@ from rdflib.term import Node
 
 from ...web.urls import display_url
 from ..rdf.parsing import ADMS, DCAT, HEALTHDCATAP, short
+from ..rdf.reader import DocumentReader, FetchedDocument, UnreadableDocument
 from ..rdf.record_graph import undescribed
 from ..record import ReadOutcome
-from .reader import DocumentReader, FetchedDocument, UnreadableDocument
 
 _LINKED: Mapping[Node, URIRef] = {
     DCAT.accessService: DCAT.DataService,

@@ -6,6 +6,7 @@ import asyncio
 import json
 import logging
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rdflib import (
@@ -94,8 +95,31 @@ ACCEPT = "text/turtle, application/rdf+xml;q=0.8, application/ld+json;q=0.7"
 _READ = "ckanext.freshness.harvesting.rdf.triples:read"
 """The function that reads a document in the sandbox."""
 
-LIMITS = ProcessLimits(seconds=25, cpu_seconds=20, memory=512 * MIB, answer=128 * MIB)
-"""Limits of time and memory for one document."""
+
+@dataclass(frozen=True, slots=True)
+class DocumentLimits:
+    """The limits of one document.
+
+    :ivar process: time and memory of the process that reads it
+    :ivar bytes: the longest document, if that is longer than the site's option says
+    :ivar size: multiplies the most triples and the most text of a usual document (:mod:`.triples`)
+    """
+
+    process: ProcessLimits
+    bytes: int = 0
+    size: int = 1
+
+
+USUAL = DocumentLimits(
+    ProcessLimits(seconds=25, cpu_seconds=20, memory=512 * MIB, answer=128 * MIB)
+)
+"""For documents about single records, and lists of their URLs."""
+LARGE = DocumentLimits(
+    ProcessLimits(seconds=180, cpu_seconds=150, memory=2048 * MIB, answer=512 * MIB),
+    bytes=256 * MIB,
+    size=6,
+)
+"""For documents with a whole catalogue: 10,000 datasets have some 200,000 triples, and may have a million."""
 
 MOST_EXCEEDED = 10
 """After so many documents of a crawl exceeded the limits, further documents are refused unparsed."""
@@ -140,8 +164,9 @@ class RdfParser:
     Use it in one event loop, and close it.
     """
 
-    def __init__(self, limits: ProcessLimits = LIMITS) -> None:
-        self._sandbox = Sandbox(limits)
+    def __init__(self, limits: DocumentLimits = USUAL) -> None:
+        self._sandbox = Sandbox(limits.process)
+        self._size = limits.size
         self._exceeded = 0
 
     def close(self) -> None:
@@ -162,7 +187,7 @@ class RdfParser:
                 "more time or memory than a document may"
             )
         try:
-            answer = await self._sandbox.run(_READ, request(body, content_type, url))
+            answer = await self._sandbox.run(_READ, request(body, content_type, url, self._size))
         except Exceeded as error:
             self._exceeded += 1
             raise DocumentError(f"the {kind} {error}") from error
@@ -173,12 +198,13 @@ class RdfParser:
         return graph_of(answer)
 
 
-def request(body: bytes, content_type: str | None, url: str) -> bytes:
+def request(body: bytes, content_type: str | None, url: str, size: int = 1) -> bytes:
     """Return the argument of :func:`.triples.read`."""
     options = {
         "media_type": media_type(content_type),
         "charset": charset(content_type),
         "base": url,
+        "size": size,
     }
     return json.dumps(options).encode() + b"\n" + body
 

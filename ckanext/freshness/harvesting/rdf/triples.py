@@ -60,12 +60,14 @@ _MEDIA_TYPES = frozenset(
 def read(request: bytes, file: BinaryIO | None = None) -> bytes:
     """Return a document's triples as JSON: the distinct terms, and three indices for each triple.
 
-    :param request: a line of JSON with media type, charset and base IRI, then the document
+    :param request: a line of JSON with media type, charset, base IRI and a size that multiplies the most
+        triples and text, then the document
     :raises Unopened: the document is empty, not RDF, malformed or too large
     """
     header, _, body = request.partition(b"\n")
     options = json.loads(header)
     form = _FORMATS.from_media_type(_kind_of(body, options["media_type"]))
+    size = options.get("size", 1)
     is_xml = form == _FORMATS.RDF_XML
     try:
         body = as_utf8(body, options["charset"], is_xml=is_xml)
@@ -73,12 +75,12 @@ def read(request: bytes, file: BinaryIO | None = None) -> bytes:
             body = plain_xml(body)
         base = _legal_base(options["base"])
         try:
-            terms, indices = _numbered(body, form, base)
+            terms, indices = _numbered(body, form, base, size)
         except SyntaxError:
             mended = with_language_tags(body) if form in _WITH_TAGS else body
             if mended == body:
                 raise
-            terms, indices = _numbered(mended, form, base)
+            terms, indices = _numbered(mended, form, base, size)
     except SyntaxError as error:
         if "LoadDocumentCallback" in error.msg:
             words = "names a remote @context, which is not loaded"
@@ -121,7 +123,7 @@ def _legal_base(url: str) -> str | None:
 
 
 def _numbered(
-    body: bytes, form: pyoxigraph.RdfFormat | None, base: str | None
+    body: bytes, form: pyoxigraph.RdfFormat | None, base: str | None, size: int
 ) -> tuple[list[Term], list[int]]:
     """Return the distinct terms of a document, and its triples as one flat list of their indices.
 
@@ -145,10 +147,10 @@ def _numbered(
                 terms.append(value)
                 text += len(value if isinstance(value, str) else value[0] if value else "")
             indices.append(number)
-        if len(indices) > 3 * MOST_TRIPLES:
-            raise Unopened(f"has more than {MOST_TRIPLES:,} triples")
-        if text > MOST_TEXT:
-            raise Unopened(f"has more than {MOST_TEXT:,} characters")
+        if len(indices) > 3 * MOST_TRIPLES * size:
+            raise Unopened(f"has more than {MOST_TRIPLES * size:,} triples")
+        if text > MOST_TEXT * size:
+            raise Unopened(f"has more than {MOST_TEXT * size:,} characters")
     return terms, indices
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from ckanext.freshness.harvesting.messages import code_of
 from ckanext.freshness.harvesting.rdf import parsing as rdf
-from ckanext.freshness.harvesting.rdf.parsing import DocumentError, RdfParser
+from ckanext.freshness.harvesting.rdf.parsing import DocumentError, DocumentLimits, RdfParser
 from ckanext.freshness.harvesting.strategy import RecordClass
 from ckanext.freshness.sandbox.processes import ProcessLimits
 from ckanext.freshness.tests.harvesting.fdp.crawling import LIMITS, Site
@@ -109,7 +109,7 @@ def test_hostile_documents_are_malformed_and_the_job_goes_on() -> None:
 
 
 def test_the_limits_are_those_that_the_documentation_promises() -> None:
-    assert rdf.LIMITS.seconds <= 30 and rdf.LIMITS.memory <= 512 * MIB
+    assert rdf.USUAL.process.seconds <= 30 and rdf.USUAL.process.memory <= 512 * MIB
 
 
 def errors(limits: ProcessLimits, *bodies: bytes) -> list[str]:
@@ -117,7 +117,7 @@ def errors(limits: ProcessLimits, *bodies: bytes) -> list[str]:
 
     async def run() -> list[str]:
         said = []
-        with contextlib.closing(RdfParser(limits)) as parser:
+        with contextlib.closing(RdfParser(DocumentLimits(limits))) as parser:
             for body in bodies:
                 with pytest.raises(DocumentError) as caught:
                     await parser.parse(body, XML, "http://x/")
@@ -128,13 +128,15 @@ def errors(limits: ProcessLimits, *bodies: bytes) -> list[str]:
 
 
 def test_the_reason_of_a_malformed_document_keeps_its_code() -> None:
-    (error,) = errors(rdf.LIMITS, b"<a/>")
+    (error,) = errors(rdf.USUAL.process, b"<a/>")
     assert code_of(error) == {"code": "malformed", "values": {}}
 
 
 def test_a_document_that_never_ends_is_ended() -> None:
     attributes = " ".join(f'xmlns:n{n}="http://n/{n}"' for n in range(200_000))
-    (error,) = errors(replace(rdf.LIMITS, cpu_seconds=1), RDF.format(attributes, "").encode())
+    (error,) = errors(
+        replace(rdf.USUAL.process, cpu_seconds=1), RDF.format(attributes, "").encode()
+    )
     assert error == "the application/rdf+xml takes more than 1 seconds of processor time"
 
 
@@ -142,6 +144,6 @@ def test_a_source_of_such_documents_is_given_up(monkeypatch: pytest.MonkeyPatch)
     """Otherwise each document would delay the queue of all sources."""
     monkeypatch.setattr(rdf, "MOST_EXCEEDED", 2)
     document = with_dtd("", "x")
-    *first, last = errors(replace(rdf.LIMITS, answer=10), *[document] * 3)
+    *first, last = errors(replace(rdf.USUAL.process, answer=10), *[document] * 3)
     assert all("gives more than 10 bytes" in error for error in first)
     assert "was not parsed: 2 documents of this source have taken more time" in last

@@ -1,0 +1,105 @@
+"""One reading of all pages of a list, however the source links them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from functools import partial
+from typing import Generic
+from urllib.parse import urljoin
+
+from rdflib import Graph
+
+from ..listings import NotWhole, PagedList
+from .reader import DocumentReader, FetchedDocument, Outline, UnreadableDocument
+
+MOST_PAGES = 1000
+"""The most pages of one list. A list may have one more for each current record of the source."""
+MOST_DOUBTFUL = 3
+"""Pages in a row that repeat others, after which no more are read: the server may invent pages without end."""
+
+
+class ListReading(Generic[Outline]):
+    """A reading of a list from its first page to the last.
+
+    When :meth:`pages` has ended, the attributes say whether the list was read whole.
+
+    :ivar misfit: why the pages do not make a whole list, for people; "" if they do
+    :ivar has_end: the server said of each page where it ends
+    :ivar is_paged: the list has several pages
+    """
+
+    def __init__(self, reader: DocumentReader, url: str, most_pages: int) -> None:
+        """
+        :param url: the first page.
+        """
+        self._reader = reader
+        self._url = url
+        self._most = most_pages
+        self.misfit = ""
+        self.has_end = True
+        self.is_paged = False
+
+    async def pages(
+        self, role: str, kind: type[Outline], learn: Callable[[FetchedDocument, Graph], Outline]
+    ) -> AsyncIterator[tuple[FetchedDocument, Outline]]:
+        """Yield the pages with their outlines. A page that cannot be read ends them, as a misfit.
+
+        :param role: see :meth:`.reader.DocumentReader.outline`, as for ``kind``.
+        :param learn: makes the outline of a page and its graph, or raises DocumentError.
+        :raises UnreadableDocument: the first page cannot be read.
+        """
+        waiting, met, listed = [self._url], {self._url}, PagedList()
+        doubtful = 0
+        while waiting and doubtful < MOST_DOUBTFUL:
+            try:
+                page = await self._reader.get(waiting.pop(0))
+                outline = await self._reader.outline(page, role, kind, partial(learn, page))
+            except UnreadableDocument as failure:
+                if not len(listed):
+                    raise
+                self._doubt(failure.message)
+                return
+            self.has_end &= page.has_end
+            try:
+                _add(listed, page, outline)
+                doubtful = 0
+            except NotWhole as error:
+                self._doubt(str(error))
+                doubtful += 1
+            if page.next_url is not None and page.next_url in met:
+                self._doubt("its link to the next page leads to a page that was read before")
+            links = {urljoin(page.base, link) for link in outline.next_pages}
+            following = {*filter(None, [page.next_url]), *links} - met
+            self.is_paged |= bool(following)
+            yield page, outline
+            if len(met) + len(following) > self._most:
+                self._doubt(f"there is another page after {self._most} pages")
+                return
+            waiting += sorted(following)
+            met |= following
+        if not self.misfit:
+            try:
+                listed.end()
+            except NotWhole as error:
+                self._doubt(str(error))
+
+    def _doubt(self, reason: str) -> None:
+        self.misfit = self.misfit or reason
+
+
+def _add(listed: PagedList, page: FetchedDocument, outline: Outline) -> None:
+    """Add a page to a list.
+
+    :raises NotWhole: the page repeats others, or contradicts them.
+    """
+    nameless = [f"{page.url} {number}" for number in range(outline.nameless)]
+    ends = {urljoin(page.base, link) for link in outline.last_pages}
+    listed.add(
+        page.url,
+        [*outline.identities, *nameless],
+        digest=page.digest,
+        further=outline.further,
+        total=outline.total,
+        others=outline.others,
+        ends=sorted({*ends, *filter(None, [page.last_url])} - {page.url, page.base}),
+    )

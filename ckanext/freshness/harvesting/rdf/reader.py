@@ -1,0 +1,379 @@
+"""Requests for the RDF documents of one crawl, and the words for each failure."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import logging
+import re
+from collections import Counter
+from collections.abc import (
+    Awaitable,
+    Callable,
+    Iterable,
+    Iterator,
+)
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeVar
+from urllib.parse import urljoin
+
+from rdflib import Graph
+from requests.utils import parse_header_links
+from sqlalchemy.exc import SQLAlchemyError
+
+from ...web.errors import FailureReason, FetchError
+from ...web.exchange import Answer, Request
+from ...web.urls import display_url, parse_url
+from ..messages import HarvestMessage, MessageCode, about, no_answer
+from ..record import ReadOutcome
+from ..source_client import SourceHosts
+from . import parsing as rdf
+from .paging import PageOutline
+from .parsing import DocumentError, RdfParser
+
+if TYPE_CHECKING:
+    from ...web.client import Client
+    from ..source_memory import SourceMemory
+
+log = logging.getLogger(__name__)
+
+Item = TypeVar("Item")
+Outline = TypeVar("Outline", bound=PageOutline)
+
+GIVE_UP_AFTER = 100
+"""Failed documents in a row after which a host is given up. Because of the pauses between attempts, a
+server that went away would otherwise keep a job busy for days."""
+
+_OUTCOMES = {
+    401: ReadOutcome.FORBIDDEN,
+    403: ReadOutcome.FORBIDDEN,
+    404: ReadOutcome.GONE,
+    410: ReadOutcome.GONE,
+}
+
+_LAST_PART = re.compile("[/#]")
+"""What separates the last part of a URL from the others."""
+
+_UNAVAILABLE = frozenset({408, 429, 502, 503, 504})
+"""Statuses of a host that is unavailable at the moment."""
+
+
+@dataclass(slots=True)
+class FetchedDocument:
+    """A document that answered 200."""
+
+    url: str
+    base: str
+    """The URL that answered, after redirects."""
+    body: bytes
+    content_type: str | None
+    digest: str
+    """Hash of the bytes and of what decides their meaning: media type and charset, and after a redirect the
+    URL that answered, to which URLs in the document may be relative."""
+    parser: RdfParser
+    next_url: str | None = None
+    """URL of the next page (RFC 8288, rel="next")."""
+    last_url: str | None = None
+    """URL of the last page (rel="last"), if there are several."""
+    seconds: float = 0.0
+    """How long the server took."""
+    has_end: bool = True
+    """The server said where the document ends: without that, a part of it looks like the whole."""
+    _graph: Graph | None = None
+    _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Tasks of many records of one page need its graph at the same time."""
+
+    @property
+    def is_html(self) -> bool:
+        """True for HTML, with which user interfaces answer any path that they do not know."""
+        return rdf.media_type(self.content_type) == "text/html"
+
+    async def parsed(self) -> Graph:
+        """Return the document's graph; parse it on the first call.
+
+        :raises UnreadableDocument: it cannot be parsed.
+        """
+        async with self._lock:
+            if self._graph is None:
+                with understood(self.url):
+                    self._graph = await self.parser.parse(self.body, self.content_type, self.base)
+        return self._graph
+
+
+class UnreadableDocument(Exception):
+    """A document that could not be fetched or understood.
+
+    :ivar message: a line for people, with the URL
+    :ivar reason: the same without the URL
+    """
+
+    def __init__(
+        self,
+        url: str,
+        outcome: ReadOutcome,
+        reason: str,
+        *,
+        status: int | None = None,
+        reported: bool = False,
+    ) -> None:
+        """
+        :param reported: another error of this crawl reports the cause already.
+        """
+        self.message = about(display_url(url), reason)
+        super().__init__(self.message)
+        self.url = url
+        self.outcome = outcome
+        self.reason = reason
+        self.status = status
+        self.reported = reported
+
+
+async def for_each(
+    limit: int, work: Callable[[Item], Awaitable[None]], items: Iterable[Item]
+) -> None:
+    """Call a function with each item, a limited number of calls at a time, and wait for all.
+
+    :raises Exception: the first exception of a call; the other calls are cancelled.
+    """
+    waiting = iter(items)
+
+    async def take() -> None:
+        for item in waiting:
+            await work(item)
+
+    tasks = [asyncio.create_task(take()) for _ in range(limit)]
+    try:
+        await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+@contextlib.contextmanager
+def understood(url: str) -> Iterator[None]:
+    """Turn an error in the block into an UnreadableDocument of this URL.
+
+    Whatever a document does to the code that reads it is an error of this document.
+    """
+    try:
+        yield
+    except (UnreadableDocument, SQLAlchemyError):
+        # The memory of documents is in the database: a job without its database is tried again.
+        raise
+    except DocumentError as error:
+        raise UnreadableDocument(url, ReadOutcome.MALFORMED, error.reason) from error
+    except Exception as error:
+        log.exception("The document %s could not be understood", display_url(url))
+        words = (
+            f"it cannot be read: an unexpected {type(error).__name__}, which the log of the gather consumer "
+            "explains"
+        )
+        reason = HarvestMessage(words, MessageCode.UNEXPECTED)
+        raise UnreadableDocument(url, ReadOutcome.MALFORMED, reason) from error
+
+
+class DocumentReader:
+    """A reader of the documents of one source.
+
+    If a whole host fails, ``errors`` has one line for the host and not one for each document.
+
+    :ivar memory: outlines that earlier crawls kept
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        reach: SourceHosts,
+        memory: SourceMemory,
+        parser: RdfParser,
+        *,
+        salt: str,
+        accept: str = rdf.ACCEPT,
+        content_type: str | None = None,
+    ) -> None:
+        """
+        :param salt: part of every hash: what records depend on besides their bytes, such as the language.
+        :param content_type: counts in place of what the server says, if the server is known to be wrong.
+        """
+        self._client = client
+        self.memory = memory
+        self._salt = salt
+        self._parser = parser
+        self.reach = reach
+        self._accept = accept
+        self._content_type = content_type
+        self._in_a_row: Counter[str] = Counter()
+        self._skipped: Counter[str] = Counter()
+        self._deferred: Counter[str] = Counter()
+
+    @property
+    def errors(self) -> list[str]:
+        """One line for people for each host whose documents were not all requested."""
+        given_up = [
+            HarvestMessage(
+                f"{host}: {GIVE_UP_AFTER} documents in a row could not be read; "
+                f"{count} more were not requested",
+                MessageCode.HOST_GIVEN_UP,
+                host=host,
+                failed=GIVE_UP_AFTER,
+                count=count,
+            )
+            for host, count in sorted(self._skipped.items())
+        ]
+        return [
+            *given_up,
+            *(
+                f"{host} asks for a pause longer than a job waits; documents not requested: {count}"
+                for host, count in sorted(self._deferred.items())
+            ),
+        ]
+
+    def may_visit(self, url: str) -> bool:
+        """Return whether a URL's host is the source's own or one that its configuration allows."""
+        try:
+            return parse_url(url).host in self.reach.hosts
+        except FetchError:
+            return False
+
+    async def get(self, url: str) -> FetchedDocument:
+        """Fetch a document.
+
+        :raises UnreadableDocument: no answer, or a status other than 200.
+        """
+        answer = await self.fetch(url)
+        body = answer.body or b""
+        links = _links(answer)
+        try:
+            joined = {relation: urljoin(answer.final_url, link) for relation, link in links.items()}
+        except ValueError as error:
+            reason = "its link to another page is malformed"
+            raise UnreadableDocument(url, ReadOutcome.FAILED, reason) from error
+        content_type = self._content_type or answer.headers.get("Content-Type")
+        document = self.document(url, answer.final_url, content_type, body)
+        document.next_url, document.last_url = joined.get("next"), joined.get("last")
+        if document.last_url == joined.get("first"):
+            document.last_url = None  # this is the only page, whatever its own URL
+        document.seconds = answer.seconds
+        document.has_end = not answer.headers.keys().isdisjoint(
+            ("Content-Length", "Transfer-Encoding")
+        )
+        return document
+
+    def document(
+        self, url: str, base: str, content_type: str | None, body: bytes
+    ) -> FetchedDocument:
+        """Return the document that these bytes make.
+
+        :param base: the URL that answered.
+        """
+        form = rdf.media_type(content_type), rdf.charset(content_type)
+        redirected_to = "" if base == parse_url(url).url else base
+        digest = self.hash(*form, body, redirected_to)
+        return FetchedDocument(url, base, body, content_type, digest, self._parser)
+
+    async def outline(
+        self,
+        document: FetchedDocument,
+        role: str,
+        kind: type[Outline],
+        learn: Callable[[Graph], Outline],
+    ) -> Outline:
+        """Return a document's outline; parse the document only if its bytes have changed.
+
+        :param role: how the document is read ("page", "dataset", ...); one document may have several.
+        :param kind: the class of the outline.
+        :param learn: makes the outline of a graph, or raises DocumentError.
+        :raises UnreadableDocument: the document cannot be understood.
+        """
+        digest = self.hash(role, kind.shape(), document.digest)
+        text = self.memory.recall(document.url, digest)
+        if text is not None:
+            return kind.from_json(text)
+        graph = await document.parsed()
+        with understood(document.url):
+            outline = learn(graph)
+        self.memory.remember(document.url, digest, outline.as_json())
+        return outline
+
+    def hash(self, *parts: str | bytes) -> str:
+        """Return the SHA-256 of the salt and the parts, in hex."""
+        digest = hashlib.sha256(self._salt.encode())
+        for part in parts:
+            digest.update(b"\0")
+            digest.update(part if isinstance(part, bytes) else part.encode())
+        return digest.hexdigest()
+
+    async def fetch(self, url: str, accept: str | None = None) -> Answer:
+        """Fetch any answer with status 200.
+
+        :raises UnreadableDocument: no answer, or a status other than 200.
+        """
+        try:
+            target = parse_url(url)
+        except FetchError as error:
+            raise UnreadableDocument(url, ReadOutcome.FAILED, no_answer(error)) from error
+        if self._in_a_row[target.host] >= GIVE_UP_AFTER:
+            self._skipped[target.host] += 1
+            reason = "was not requested: its host was given up"
+            raise UnreadableDocument(url, ReadOutcome.FAILED, reason, reported=True)
+        request = Request(
+            url,
+            accept=accept or self._accept,
+            headers=self.reach.headers_for(target),
+            host_allowed=self.reach.hosts.__contains__,
+        )
+        try:
+            answer = await self._client.fetch(request)
+        except FetchError as error:
+            if error.reason.theirs:
+                self._in_a_row[target.host] += 1
+            raise self._unanswered(url, error) from error
+        except Exception as error:
+            # One answer that a library cannot read costs its own document.
+            log.exception("The answer of %s could not be read", display_url(url))
+            words = (
+                f"its answer cannot be read: an unexpected {type(error).__name__}, which the log of the gather "
+                "consumer explains"
+            )
+            reason = HarvestMessage(words, MessageCode.UNEXPECTED)
+            raise UnreadableDocument(url, ReadOutcome.FAILED, reason) from error
+        if answer.status in _UNAVAILABLE:
+            self._in_a_row[target.host] += 1
+        else:
+            del self._in_a_row[target.host]
+        if answer.status == 200:
+            return answer
+        outcome = _OUTCOMES.get(answer.status, ReadOutcome.FAILED)
+        words = f"it answers {answer.status}{_tried(answer.attempts)}"
+        reason = HarvestMessage(words, MessageCode.ANSWERED, status=answer.status)
+        raise UnreadableDocument(url, outcome, reason, status=answer.status)
+
+    def _unanswered(self, url: str, error: FetchError) -> UnreadableDocument:
+        more, reported = _tried(error.attempts), False
+        if error.reason is FailureReason.HOST_NOT_ALLOWED:
+            more += ' (to allow it, add it to "allowed_hosts" in the source\'s configuration)'
+        elif error.reason is FailureReason.INSIDE_ADDRESS:
+            more += " (to allow it, add its network to the site's option ckanext.freshness.allowed_networks)"
+        elif error.reason is FailureReason.HOST_DEFERRED:
+            self._deferred[parse_url(error.target or url).host] += 1
+            reported = True
+        reason = no_answer(error, more)
+        return UnreadableDocument(url, ReadOutcome.FAILED, reason, reported=reported)
+
+
+def _links(answer: Answer) -> dict[str, str]:
+    """Return the targets of an answer's Link headers, by relation."""
+    targets: dict[str, str] = {}
+    for header in answer.headers.getall("Link", ()):
+        for link in parse_header_links(header):
+            # Names of parameters are in any case, and a relation may be a URL (RFC 8288, sections 2.1 and 3).
+            relations = next((text for name, text in link.items() if name.lower() == "rel"), "")
+            for relation in relations.lower().split():
+                targets.setdefault(_LAST_PART.split(relation)[-1], link["url"])
+    return targets
+
+
+def _tried(attempts: int) -> str:
+    return f" (tried {attempts} times)" if attempts > 1 else ""
