@@ -275,6 +275,8 @@ def brake_limits(source: SourceConfig, min_records: int) -> BrakeLimits:
         float(option("harvest.max_delete_fraction")) if fraction is None else fraction,
         MAX_DELETIONS if most is None else most,
         min_records,
+        absent_for=timedelta(days=source.absent_for),
+        deletes=source.on_absence == "delete",
     )
 
 

@@ -43,6 +43,7 @@ _KNOWN_EXTRAS = (
     "dataset_url",
     "catalog_url",
     "forbidden_since",
+    "absent_since",
     "subject",
     ORGANIZATION_ID,
     "memory",
@@ -221,7 +222,7 @@ def _as_known(
     """
     recognised = True
     catalog, dataset = extras.get("catalog_url"), extras.get("dataset_url")
-    since = extras.get("forbidden_since")
+    forbidden, absent = extras.get("forbidden_since"), extras.get("absent_since")
     url = dataset or catalog
     if url is None:
         catalog, url = urls_in_guid(guid)
@@ -240,7 +241,8 @@ def _as_known(
         content_hash=extras.get("content_hash") if exists else None,
         object_id=object_id,
         package_id=package_id,
-        forbidden_since=datetime.fromisoformat(since) if since else None,
+        forbidden_since=datetime.fromisoformat(forbidden) if forbidden else None,
+        absent_since=datetime.fromisoformat(absent) if absent else None,
         subject=extras.get("subject"),
         foreign=dataset is None and extras.get("catalog_url") is None,
         recognised=recognised,

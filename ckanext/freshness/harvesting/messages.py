@@ -94,6 +94,8 @@ class MessageCode(enum.Enum):
 
     # Why a record is deleted or kept
     UNLISTED = N_("The source no longer lists it.")
+    ABSENT = N_("The source no longer has it. If it stays away until {date}, it is deleted.")
+    KEPT = N_("The source no longer has it. This portal keeps such datasets.")
     UNLISTED_ANSWERS = N_("The source no longer lists it, but its web address still answers.")
     GONE = N_("The source says that it is gone.")
     WITHDRAWN = N_("The source has refused access to it for more than a day.")

@@ -124,17 +124,23 @@ class ObjectWriter:
         )
 
     def kept(self, absent: AbsentRecord) -> None:
-        known, since = absent.known, absent.forbidden_since
-        if known.object_id and since != known.forbidden_since:
-            value = since.isoformat() if since else None
-            self._current_extras.append((known.object_id, "forbidden_since", value))
+        known = absent.known
+        for key, since, before in (
+            ("forbidden_since", absent.forbidden_since, known.forbidden_since),
+            ("absent_since", absent.absent_since, known.absent_since),
+        ):
+            if known.object_id and since != before:
+                value = since.isoformat() if since else None
+                self._current_extras.append((known.object_id, key, value))
         if known.object_id and absent.listed_as and absent.listed_as != known.subject:
             # The next job must know that this URL means the record, even if it cannot be read then, either.
             self._current_extras.append((known.object_id, "subject", absent.listed_as))
 
     def answered(self, known: KnownRecord) -> None:
         if known.object_id:
-            self._current_extras.append((known.object_id, "forbidden_since", None))
+            self._current_extras += [
+                (known.object_id, key, None) for key in ("forbidden_since", "absent_since")
+            ]
 
     def finish(self) -> None:
         """Write the remaining objects and commit them, then change current objects without a commit."""

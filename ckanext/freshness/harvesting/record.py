@@ -261,6 +261,8 @@ class KnownRecord:
     package_id: str | None = None
     forbidden_since: datetime | None = None
     """When a job first found it listed but answering 401, 403, 404 or 410. None if it last answered."""
+    absent_since: datetime | None = None
+    """When a job first proved it absent. None if no job did, or if the source has listed it again since."""
     subject: str | None = None
     """The URL that the record's own document names, if it differs from ``url``."""
     foreign: bool = False

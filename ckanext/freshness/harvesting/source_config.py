@@ -73,6 +73,10 @@ class SourceConfig:
     max_delete_fraction: float | None = None
     """None means the site's option, as for ``max_deletions``."""
     max_deletions: int | None = None
+    absent_for: float = 0.0
+    """Days for which a record must be absent before it is deleted."""
+    on_absence: str = "delete"
+    """What happens to a record that is absent: ``delete`` or ``keep``."""
     keep_fields: tuple[str, ...] = ()
     default_tags: tuple[str, ...] = ()
     default_groups: tuple[str, ...] = ()
@@ -190,6 +194,8 @@ KEYS: Mapping[str, ReadValue] = {
     "language": _language,
     "max_delete_fraction": _number(0, 1),
     "max_deletions": _number(0, 10_000_000, whole=True),
+    "absent_for": _number(0, 3650),
+    "on_absence": one_of(("delete", "keep")),
     "keep_fields": _texts(
         'a list of fields, such as ["title", "tags", "resources.name"]: keys of the dataset or of its extras, '
         "tags, groups, resources, or resources.<key>",

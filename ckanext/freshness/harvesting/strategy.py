@@ -22,6 +22,9 @@ Any other failure keeps records:
 - A container that was read, but not proved to be read whole, protects every unlisted record in the same way.
 - A record that could not be read is kept. It protects no other record.
 
+A source may ask for patience (``absent_for``): for so many days, each job that can tell must find the record
+absent. It may also keep what is absent (``on_absence``).
+
 In addition, the brake (:class:`HeldDeletions`) holds deletions that look like an accident, and all deletions of
 records that only another harvester has read. They wait until an editor releases exactly these deletions.
 """
@@ -132,6 +135,8 @@ class AbsentRecord:
     """Why it is deleted or kept."""
     forbidden_since: datetime | None = None
     """Keep this for the next job, as :attr:`.record.KnownRecord.forbidden_since`."""
+    absent_since: datetime | None = None
+    """The same, as :attr:`.record.KnownRecord.absent_since`."""
     own_url: ReadOutcome | None = None
     """What the record's own URL answered; None if the crawl did not request it."""
     listed_as: str | None = None
@@ -140,12 +145,15 @@ class AbsentRecord:
 
 @dataclass(frozen=True, slots=True)
 class BrakeLimits:
-    """How many deletions one job may make without an approval."""
+    """How many deletions one job may make without an approval, and how long a record must be absent before."""
 
     max_delete_fraction: float = 0.2
     """The share of the current records, 0 to 1. It counts from ``min_records`` current records on."""
     max_deletions: int = 500
     min_records: int = 10
+    absent_for: timedelta = timedelta()
+    deletes: bool = True
+    """False if absent records are kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +226,11 @@ def deletions(
     current = list(known)
     refusing = _refusing_catalogs(current, seen, containers)
     absent = [
-        replace(decision, own_url=_answer(found), listed_as=_other_url(record, found))
+        replace(
+            _patient(decision, found, limits, released, now),
+            own_url=_answer(found),
+            listed_as=_other_url(record, found),
+        )
         for record in current
         for found in (seen.get(record.url),)
         if (decision := _decide(record, found, containers, refusing, now)) is not None
@@ -315,6 +327,36 @@ def _decide(
         return _decide_refused(known, seen, refusing, now)
     reason = HarvestMessage("kept: listed, but could not be read", MessageCode.NOT_READ)
     return AbsentRecord(known, False, reason, since)
+
+
+def _patient(
+    decision: AbsentRecord,
+    seen: SeenRecord | None,
+    limits: BrakeLimits,
+    released: Collection[str],
+    now: datetime,
+) -> AbsentRecord:
+    """Return a decision that deletes nothing too early, or nothing at all if the source wants that.
+
+    What an editor has released is deleted at once. A job that cannot tell whether the record is absent does not
+    end its absence.
+    """
+    known = decision.known
+    if not decision.delete:
+        return replace(decision, absent_since=None if _is_listed(seen) else known.absent_since)
+    if known.guid in released:
+        return decision
+    since = known.absent_since or now
+    until = since + limits.absent_for
+    if not limits.deletes:
+        words = f"kept: absent since {utc_words(since)}, and this source keeps absent records"
+        reason = HarvestMessage(words, MessageCode.KEPT)
+    elif now < until:
+        words = f"kept: {decision.reason}; to be deleted if it is absent until {utc_words(until)}"
+        reason = HarvestMessage(words, MessageCode.ABSENT, date=f"{until:%Y-%m-%d}")
+    else:
+        return decision
+    return AbsentRecord(known, False, reason, known.forbidden_since, since)
 
 
 def _answer(seen: SeenRecord | None) -> ReadOutcome | None:

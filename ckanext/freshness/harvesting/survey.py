@@ -79,7 +79,7 @@ class SurveyObserver(Protocol):
         """Receive a current record that was not read and is kept."""
 
     def answered(self, known: KnownRecord) -> None:
-        """Receive a current record that was read again after 401 or 403."""
+        """Receive a current record that was read again after it was refused or absent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,7 +256,7 @@ class _Classifier:
             self._unmapped[seen.url] = self._unmapped_before.get(before.object_id or "", {})
         reason = _reason(kind, before, adopted)
         self._report(RecordChange(kind, guid, seen.url, reason, catalog, before, adopted, sighting))
-        if before is not None and before.forbidden_since is not None:
+        if before is not None and (before.forbidden_since or before.absent_since):
             self._observer.answered(before)
 
     def end(self, crawled: CrawlEnd, decided: Deletions) -> Survey:

@@ -38,6 +38,8 @@ GOOD: list[tuple[str, Any, Any]] = [
     ("max_delete_fraction", 1, 1.0),
     ("max_deletions", 0, 0),
     ("max_deletions", 500, 500),
+    ("absent_for", 7, 7.0),
+    ("on_absence", "keep", "keep"),
     ("keep_fields", ["notes", "resources.name"], ("notes", "resources.name")),
     (
         "keep_fields",
@@ -79,6 +81,8 @@ BAD: list[tuple[str, Any, str]] = [
     ("max_delete_fraction", float("nan"), "a number from 0 to 1"),
     ("max_delete_fraction", "0.5", "a number from 0 to 1"),
     ("max_delete_fraction", True, "a number from 0 to 1"),
+    ("absent_for", -1, "a number from 0 to 3650"),
+    ("on_absence", "hide", '"delete" or "keep"'),
     ("max_deletions", -1, "a whole number from 0 to 10000000"),
     ("max_deletions", 0.5, "a whole number from 0 to 10000000"),
     ("max_deletions", "500", "a whole number from 0 to 10000000"),
