@@ -24,6 +24,7 @@ from .ckan_adapter.harvest import (
     source_row,
 )
 from .harvesting import stages
+from .harvesting.dcat.source_type import DCAT_CATALOG
 from .harvesting.fdp.source_type import FAIR_DATA_POINT
 from .harvesting.source_type import SourceType
 from .harvesting.sources import check_config
@@ -93,6 +94,12 @@ class SourceTypePlugin(p.SingletonPlugin):
 
     def import_stage(self, harvest_object: Any) -> bool | str:
         return stages.import_(harvest_object)
+
+
+class DcatCatalogHarvesterPlugin(SourceTypePlugin):
+    """The harvester of catalogues in RDF, source type ``dcat_catalog``."""
+
+    source_type = DCAT_CATALOG
 
 
 class IatiHarvesterPlugin(SourceTypePlugin):

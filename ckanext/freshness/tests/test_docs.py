@@ -28,6 +28,7 @@ from ckanext.freshness.ckan_adapter.core import NAMES
 from ckanext.freshness.cli.site import freshness
 from ckanext.freshness.cli.sources import iati
 from ckanext.freshness.harvesting import source_config
+from ckanext.freshness.harvesting.dcat.source_type import DCAT_CATALOG
 from ckanext.freshness.iati.source_type import OWN_KEYS
 from ckanext.freshness.uninstall import command as uninstall
 from ckanext.harvest.cli import get_commands
@@ -129,7 +130,7 @@ def test_every_key_of_a_source_is_documented() -> None:
 def test_the_defaults_are_those_of_the_code() -> None:
     for key, written in settings().items():
         default = getattr(source_config.SourceConfig(), key)
-        if isinstance(default, (int, float)):
+        if isinstance(default, (int, float, str)):
             assert written == json.dumps(default), key
         else:
             assert not default and written in ("none", "the site's"), key
@@ -144,7 +145,9 @@ def test_the_example_configurations_are_allowed() -> None:
     ]
     assert len(examples) >= 4
     for example in examples:
-        config, warnings = source_config.parse(json.dumps(example), own_keys=OWN_KEYS)
+        config, warnings = source_config.parse(
+            json.dumps(example), own_keys={**OWN_KEYS, **DCAT_CATALOG.own_keys}
+        )
         assert config != source_config.SourceConfig() and not warnings
 
 

@@ -80,7 +80,12 @@ HARVESTERS = ("harvesters.py", "tests/")
 """What may import ckanext-harvest, which sites that do not harvest need not install."""
 
 
-HARVESTING = {"fdp": ("packages",), "rdf": ("fdp", "packages"), "packages": ("fdp", "rdf")}
+HARVESTING = {
+    "fdp": ("dcat", "packages"),
+    "dcat": ("fdp", "packages"),
+    "rdf": ("dcat", "fdp", "packages"),
+    "packages": ("dcat", "fdp", "rdf"),
+}
 """What the parts of ``harvesting/`` may not import. The rest, the core, knows neither RDF nor FDPs."""
 
 PURE = (

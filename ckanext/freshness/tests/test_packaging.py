@@ -24,6 +24,7 @@ PACKAGE = ROOT / "ckanext" / "freshness"
 
 PLUGINS = {
     "freshness": "FreshnessPlugin",
+    "dcat_catalog_harvester": "DcatCatalogHarvesterPlugin",
     "fdp_harvester": "FdpHarvesterPlugin",
     "iati_harvester": "IatiHarvesterPlugin",
 }

@@ -15,6 +15,7 @@ from ckan.tests.helpers import call_action
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.dates import utc_now
 from ckanext.freshness.doctor import iati_sources
+from ckanext.freshness.harvesting.dcat.source_type import DCAT_CATALOG
 from ckanext.freshness.harvesting.fdp.source_type import FAIR_DATA_POINT
 from ckanext.freshness.harvesting.sources import check_config
 from ckanext.freshness.iati.source_type import IATI_REGISTRY
@@ -93,7 +94,7 @@ def test_the_form_of_a_source(browser: Browser, editor: dict[str, Any], fdp: Fdp
     assert form is not None
     assert form.select_one("[name=config]") is not None
     assert form.select_one("[name=source_type][value=fdp]") is not None
-    for source_type in (FAIR_DATA_POINT, IATI_REGISTRY):
+    for source_type in (FAIR_DATA_POINT, DCAT_CATALOG, IATI_REGISTRY):
         (example,) = form.select(f"#help-{source_type.name} pre")
         check_config(source_type, example.text)
 

@@ -1,0 +1,79 @@
+"""The source type ``dcat_catalog``: catalogues that are published as RDF."""
+
+from __future__ import annotations
+
+import contextlib
+from datetime import datetime
+
+from ...aging.messages import N_
+from ...web.event_loop import run
+from ..rdf.source_type import RdfSourceType, mapper_of, rdf_salt
+from ..record import CurrentRecords, Sink
+from ..source_client import SourceHosts, source_client
+from ..source_config import one_of
+from ..source_memory import SourceMemory
+from ..source_type import CrawlEnd, Source
+
+MEDIA_TYPES = {
+    **dict.fromkeys(("turtle", "ttl", "text/turtle"), "text/turtle"),
+    **dict.fromkeys(("xml", "rdf", "pretty-xml", "application/rdf+xml"), "application/rdf+xml"),
+    **dict.fromkeys(("json-ld", "jsonld", "application/ld+json"), "application/ld+json"),
+    **dict.fromkeys(("nt", "ntriples", "application/n-triples"), "application/n-triples"),
+    **dict.fromkeys(("n3", "text/n3"), "text/n3"),
+}
+"""Values of ``rdf_format``, by which ckanext-dcat names formats, with their media types."""
+
+OWN_KEYS = {"rdf_format": one_of(MEDIA_TYPES)}
+
+
+class DcatSourceType(RdfSourceType):
+    """Catalogues of DCAT: one document of RDF, or pages."""
+
+    name = "dcat_catalog"
+    title = N_("DCAT catalogue")
+    description = N_("Harvests the datasets of a catalogue that is published as RDF")
+    adopts = ("dcat_rdf",)
+    own_keys = OWN_KEYS
+    without_keys = frozenset({"harvest_catalogs"})
+
+    def crawl(
+        self,
+        source: Source,
+        known: CurrentRecords,
+        memory: SourceMemory,
+        sink: Sink,
+        now: datetime,
+    ) -> CrawlEnd:
+        """Read the pages of a catalogue, each with its datasets."""
+        return run(lambda: _crawl(source, known, memory, sink))
+
+
+DCAT_CATALOG = DcatSourceType()
+
+
+async def _crawl(
+    source: Source, known: CurrentRecords, memory: SourceMemory, sink: Sink
+) -> CrawlEnd:
+    from ..rdf.parsing import ACCEPT, LARGE, RdfParser
+    from ..rdf.reader import DocumentReader
+    from .crawl import CatalogueCrawl
+
+    config = source.config
+    media_type = MEDIA_TYPES.get(config.own.get("rdf_format", ""))
+    async with source_client(source, max_bytes=LARGE.bytes) as opened:
+        with contextlib.closing(RdfParser(LARGE)) as parser:
+            reader = DocumentReader(
+                opened.client,
+                SourceHosts(source.url, config.allowed_hosts, opened.headers),
+                memory,
+                parser,
+                salt=rdf_salt(config),
+                accept=", ".join(filter(None, [media_type, ACCEPT, "*/*;q=0.1"])),
+                content_type=media_type,
+            )
+            crawl = CatalogueCrawl(
+                reader, source.url, mapper_of(config), known, sink, most=config.max_records
+            )
+            end = await crawl.run()
+        end.requests = opened.requests
+        return end

@@ -1,0 +1,1 @@
+"""Catalogues in RDF."""

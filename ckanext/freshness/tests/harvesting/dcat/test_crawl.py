@@ -1,0 +1,265 @@
+"""Crawls of catalogues in RDF: pages, identities, and what proves that a list was read whole."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator
+
+import pytest
+from rdflib import DCTERMS, RDF, Literal, URIRef
+
+from ckanext.freshness.harvesting.strategy import RecordClass
+from ckanext.freshness.tests.harvesting.dcat.crawling import CatalogueSite
+from ckanext.freshness.tests.harvesting.fdp.crawling import unchanged
+from ckanext.freshness.tests.servers.base import Answer
+from ckanext.freshness.tests.servers.catalogue import DCAT, MEDIA_TYPES, CatalogueServer, Entry
+
+NEW, CHANGED, DELETED = RecordClass.NEW, RecordClass.CHANGED, RecordClass.DELETED
+LINKS = ("paged", "view", "header")
+
+
+@pytest.fixture
+def server() -> Iterator[CatalogueServer]:
+    with CatalogueServer() as running:
+        yield running
+
+
+@pytest.fixture
+def site(server: CatalogueServer) -> CatalogueSite:
+    return CatalogueSite(server)
+
+
+@pytest.mark.parametrize("form", MEDIA_TYPES)
+@pytest.mark.parametrize("link", [None, *LINKS])
+def test_a_catalogue_is_read_changed_and_left(
+    server: CatalogueServer, site: CatalogueSite, link: str | None, form: str
+) -> None:
+    server.form = form
+    if link:
+        server.page_size, server.link = 3, link
+    first = site.job()
+    assert first.errors == [] and first.of(NEW) == server.iris()
+    assert site.packages[server.iri("002")].resources == ["data.csv"]
+    ids = site.ids()
+    assert len(unchanged(site).of(RecordClass.UNCHANGED)) == 7
+    server.entries[1] = dataclasses.replace(server.entries[1], title="Another title")
+    gone = server.entries.pop(4)
+    second = site.job()
+    assert second.errors == []
+    assert second.of(CHANGED) == {server.iri("001")} and second.of(DELETED) == {
+        server.iri(gone.key)
+    }
+    assert site.ids() == {url: id_ for url, id_ in ids.items() if url != server.iri(gone.key)}
+
+
+def test_unchanged_bytes_are_not_parsed(server: CatalogueServer, site: CatalogueSite) -> None:
+    site.job()
+    unchanged(site)
+    assert site.memory.recalled == {server.source_url}
+
+
+Break = Callable[[CatalogueServer, int], None]
+
+
+def _answers(number: int, answer: Callable[[CatalogueServer, Answer], Answer]) -> Break:
+    """Return a fault: a page answers something else."""
+
+    def begin(server: CatalogueServer, page: int) -> None:
+        healthy = server.page
+        server.page = lambda number: (  # type: ignore[method-assign]
+            answer(server, healthy(number)) if number == page else healthy(number)
+        )
+
+    return begin
+
+
+def _with(**changes: object) -> Callable[[CatalogueServer, Answer], Answer]:
+    return lambda server, healthy: dataclasses.replace(healthy, **changes)  # type: ignore[arg-type]
+
+
+def _cut(server: CatalogueServer, healthy: Answer) -> Answer:
+    lines = healthy.body.decode().splitlines(keepends=True)
+    return dataclasses.replace(healthy, body="".join(lines[: len(lines) // 2]).encode())
+
+
+FAULTS: dict[str, Callable[[CatalogueServer, Answer], Answer]] = {
+    "500": _with(status=500, body=b"Error"),
+    "404": _with(status=404, body=b"Gone"),
+    "403": _with(status=403, body=b"No"),
+    "empty": _with(body=b""),
+    "a web page": _with(
+        body=b"<!DOCTYPE html><html>Sorry</html>", headers={"Content-Type": "text/html"}
+    ),
+    "an empty graph": _with(body=b"", headers={"Content-Type": "text/turtle"}),
+    "no datasets": _with(body=b"<http://x/> a <http://www.w3.org/ns/dcat#Catalog> ."),
+    "another subject": _with(body=b"<http://x/> a <http://x/Thing> ."),
+    "cut off": _cut,
+    "the first page": lambda server, healthy: CatalogueServer.page(server, 1),
+    "the page before": lambda server, healthy: CatalogueServer.page(server, 2),
+}
+
+
+@pytest.mark.parametrize("link", LINKS)
+@pytest.mark.parametrize("page", [1, 2, 3, 4])
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_of_a_page_deletes_nothing(
+    server: CatalogueServer, site: CatalogueSite, fault: str, page: int, link: str
+) -> None:
+    if page <= {"the first page": 1, "the page before": 2}.get(fault, 0):
+        pytest.skip("the page is that one")
+    server.page_size, server.link = 2, link
+    site.brake = dataclasses.replace(site.brake, max_delete_fraction=1)
+    site.job()
+    before = dict(site.packages)
+    _answers(page, FAULTS[fault])(server, page)
+    job = site.job()
+    assert job.of(DELETED) == set() and job.brake is None
+    assert site.packages == before
+    assert job.errors, "people are told"
+    del server.page
+    server.entries.pop()
+    assert site.job().of(DELETED) == {server.iri("006")}
+
+
+@pytest.mark.parametrize("total", ["6", "8", "100"])
+def test_a_total_that_does_not_match_deletes_nothing(
+    server: CatalogueServer, site: CatalogueSite, total: str
+) -> None:
+    server.page_size = 3
+    site.job()
+    server.entries.pop()
+    server.total = total if total != "6" else "5"
+    job = site.job()
+    assert job.of(DELETED) == set()
+    assert "and its pages list 6" in " ".join(job.errors)
+
+
+@pytest.mark.parametrize("link", LINKS)
+def test_a_page_that_is_read_while_the_list_shifts(
+    server: CatalogueServer, site: CatalogueSite, link: str
+) -> None:
+    """An edit moves a dataset from an unread page to one that was read before."""
+    server.page_size, server.link = 2, link
+    site.job()
+    shifts = [True]
+
+    def shift(number: int) -> None:
+        if number == 2 and shifts.pop() if shifts else False:
+            server.entries.insert(0, server.entries.pop())
+
+    server.before = shift
+    job = site.job()
+    assert job.of(DELETED) == set() and not shifts
+    assert site.packages.keys() == server.iris()
+
+
+def test_one_document_that_lists_nothing_deletes_nothing(
+    server: CatalogueServer, site: CatalogueSite
+) -> None:
+    site.job()
+    server.entries.clear()
+    job = site.job()
+    assert job.of(DELETED) == set() and len(site.packages) == 7
+    assert "it has no list of records any more" in " ".join(job.errors)
+
+
+def test_max_records_is_no_absence(server: CatalogueServer, site: CatalogueSite) -> None:
+    site.job()
+    site.most = 3
+    job = site.job()
+    assert job.of(DELETED) == set() and len(site.packages) == 7
+    assert "more than max_records (3)" in " ".join(job.errors)
+
+
+def test_a_distribution_that_is_only_named_keeps_its_resource(
+    server: CatalogueServer, site: CatalogueSite
+) -> None:
+    site.job()
+    before = site.packages[server.iri("002")].resources
+    server.entries[2] = dataclasses.replace(server.entries[2], title="Changed", files=())
+    file = URIRef(f"{server.url}/files/002/data.csv")
+    server.extra.add((URIRef(server.iri("002")), DCAT.distribution, file))
+    assert site.job().of(CHANGED) == {server.iri("002")}
+    assert site.packages[server.iri("002")].resources == before
+    server.extra.remove((None, None, None))
+    site.job()
+    assert site.packages[server.iri("002")].resources == []
+
+
+# Identities
+
+
+def test_blank_nodes_keep_their_identity(server: CatalogueServer, site: CatalogueSite) -> None:
+    server.entries = [Entry(f"id-{n}", f"Dataset {n}", is_blank=True) for n in range(4)]
+    assert site.job().of(NEW) == {f"id-{n}" for n in range(4)}
+    unchanged(site)
+    server.entries[0] = dataclasses.replace(server.entries[0], files=("data.csv", "more.csv"))
+    server.entries.reverse()
+    assert site.job().of(CHANGED) == {"id-0"}
+    assert site.packages["id-0"].resources == ["data.csv", "more.csv"]
+
+
+def test_an_identifier_of_several_blank_nodes_is_none(
+    server: CatalogueServer, site: CatalogueSite
+) -> None:
+    server.entries = [Entry(f"id-{n}", f"Dataset {n}", is_blank=True) for n in range(4)]
+    site.job()
+    server.entries.append(dataclasses.replace(server.entries[0], title="Another one"))
+    job = site.job()
+    assert site.packages["id-0"].title == "Dataset 0" and job.of(DELETED) == set()
+    assert "several datasets of the catalogue have this identifier" in " ".join(job.errors)
+
+
+def test_a_dataset_that_is_only_listed_is_kept(
+    server: CatalogueServer, site: CatalogueSite
+) -> None:
+    site.job()
+    gone = server.entries.pop()
+    server.extra.add((URIRef(f"{server.url}/"), DCAT.dataset, URIRef(server.iri(gone.key))))
+    job = site.job()
+    assert job.of(DELETED) == set() and len(site.packages) == 7
+    assert "does not describe it" in " ".join(job.errors)
+
+
+def test_a_dataset_without_identity_may_be_any(
+    server: CatalogueServer, site: CatalogueSite
+) -> None:
+    site.job()
+    server.entries.pop()
+    server.extra.add((URIRef(f"{server.url}/"), DCAT.dataset, Literal("Dataset 6")))
+    job = site.job()
+    assert job.of(DELETED) == set() and len(site.packages) == 7
+    assert "1 record without a URL" in " ".join(job.errors)
+
+
+# Catalogs of a catalog
+
+
+def test_catalogs_of_a_catalog(server: CatalogueServer, site: CatalogueSite) -> None:
+    """One is described in the same document, and one has a document of its own."""
+    inside, outside = URIRef(f"{server.url}/inside"), URIRef(f"{server.url}/outside")
+    root = URIRef(f"{server.url}/")
+    for catalog in (inside, outside):
+        server.extra.add((root, DCAT.catalog, catalog))
+    server.extra.add((inside, RDF.type, DCAT.Catalog))
+    server.extra.add((inside, DCAT.dataset, URIRef(server.iri("inside"))))
+    server.extra.add((URIRef(server.iri("inside")), RDF.type, DCAT.Dataset))
+    server.extra.add((URIRef(server.iri("inside")), DCTERMS.title, Literal("Inside")))
+    with CatalogueServer(2) as other:
+        document = other.page(1)
+        healthy = server.answer
+
+        server.answer = lambda request: (  # type: ignore[method-assign]
+            document if request.path == "/outside" else healthy(request)
+        )
+        job = site.job()
+        assert job.errors == []
+        assert job.of(NEW) == server.iris() | {server.iri("inside")} | other.iris()
+        unchanged(site)
+        document = Answer(503)
+        assert site.job().of(DELETED) == set() and len(site.packages) == 10
+
+
+def test_distributions_are_not_requested(server: CatalogueServer, site: CatalogueSite) -> None:
+    site.job()
+    assert {request.path for request in server.requests} == {"/catalog"}

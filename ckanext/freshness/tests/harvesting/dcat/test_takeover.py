@@ -1,0 +1,95 @@
+"""Sources of ckanext-dcat's harvester that become ours: packages, ids, names and resource ids stay."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+import ckan.plugins as p
+import pytest
+import time_machine
+from ckan.tests.helpers import call_action
+
+from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source, sysadmin
+from ckanext.freshness.tests.servers.catalogue import CatalogueServer, Entry
+
+pytestmark = pytest.mark.usefixtures("clean_site")
+
+
+@pytest.fixture
+def server(clean_site: None) -> Iterator[CatalogueServer]:
+    with p.use_plugin("dcat", "dcat_rdf_harvester"), CatalogueServer(10, page_size=4) as running:
+        running.entries[3] = Entry("id-3", "Known by its identifier", is_blank=True)
+        yield running
+
+
+def found(harvest: Harvest) -> dict[str, tuple[str, str, list[str]]]:
+    """Return id, name and ids of resources of the active datasets, by title."""
+    shown = call_action("package_search", rows=100, include_private=True)["results"]
+    return {
+        one["title"]: (one["id"], one["name"], [r["id"] for r in one["resources"]]) for one in shown
+    }
+
+
+def switch(harvest: Harvest) -> None:
+    shown = call_action("harvest_source_show", id=harvest.source["id"])
+    keys = ("id", "name", "title", "url", "frequency", "owner_org", "config")
+    kept: dict[str, Any] = {key: shown[key] for key in keys if key in shown}
+    call_action("harvest_source_update", {"user": sysadmin()}, **kept, source_type="dcat_catalog")
+
+
+def test_a_source_of_dcat_rdf_becomes_ours(server: CatalogueServer) -> None:
+    harvest = add_source(server.source_url, source_type="dcat_rdf", rdf_format="turtle")
+    assert harvest.run().stats["added"] == 10
+    before = found(harvest)
+    assert len(before) == 10
+
+    switch(harvest)
+    job = harvest.run()
+    assert job.errors == [] and job.stats["added"] == job.stats["deleted"] == 0
+    assert found(harvest) == before
+    job = harvest.run()
+    assert job.errors == [] and job.stats["not modified"] == 10
+
+    server.entries[0] = dataclasses.replace(server.entries[0], files=("data.csv", "more.csv"))
+    gone = server.entries.pop()
+    job = harvest.run()
+    assert job.errors == []
+    assert (job.stats["updated"], job.stats["deleted"]) == (1, 1)
+    after = found(harvest)
+    assert after.keys() == before.keys() - {gone.title}
+    assert after["Dataset 0"][2][0] in before["Dataset 0"][2] + after["Dataset 0"][2]
+    assert set(before["Dataset 0"][2]) < set(after["Dataset 0"][2])
+
+
+def test_the_packages_of_a_deleted_source_are_taken_over(server: CatalogueServer) -> None:
+    harvest = add_source(server.source_url, source_type="dcat_rdf")
+    harvest.run()
+    before = found(harvest)
+    call_action("harvest_source_delete", {"user": sysadmin()}, id=harvest.source["id"])
+    again = add_source(server.source_url, source_type="dcat_catalog")
+    assert again.run().stats["added"] + 0 <= 10
+    assert found(again) == before
+
+
+def test_absences_are_counted_from_job_to_job(server: CatalogueServer) -> None:
+    def waiting() -> int:
+        return len(harvest.current()) - len(server.entries)
+
+    harvest = add_source(server.source_url, source_type="dcat_catalog", absent_for=7)
+    start = datetime.now(timezone.utc)
+    harvest.run()
+    gone = server.entries.pop()
+    for day in (1, 7):
+        with time_machine.travel(start + timedelta(days=day), tick=True):
+            assert harvest.run().stats["deleted"] == 0 and waiting() == 1
+    server.entries.append(gone)
+    with time_machine.travel(start + timedelta(days=9), tick=True):
+        harvest.run()
+    server.entries.pop()
+    for day, is_there in ((10, 1), (16, 1), (18, 0)):
+        with time_machine.travel(start + timedelta(days=day), tick=True):
+            job = harvest.run()
+            assert (job.errors, waiting()) == ([], is_there)
