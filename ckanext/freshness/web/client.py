@@ -42,13 +42,10 @@ from .exchange import (
 )
 from .faults import NameFault, fault_of
 from .hosts import MAX_ROBOTS_BYTES, Host, Hosts, crawl_delay, robots_url, rules_of
-from .second_look import is_chunked
 from .urls import Target, display_url, host_name
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
-_SECOND_LOOKS = frozenset(
-    {FailureReason.MALFORMED, FailureReason.TLS_FAILED, FailureReason.TRUNCATED}
-)
+_SECOND_LOOKS = frozenset({FailureReason.MALFORMED, FailureReason.TLS_FAILED})
 _FOR_GOOD = frozenset({501, 505})
 """Server errors that a retry would not change."""
 
@@ -232,16 +229,12 @@ class Client:
     async def _ask(
         self, pending: RequestAttempts, target: Target, host: Host
     ) -> Answer | Target | float:
-        """Send one request, and have a second look if its answer is malformed or TLS fails.
-
-        Also if chunks end early: perhaps only the empty line behind the last one is missing.
-        """
+        """Send one request, and have a second look if its answer is malformed or TLS fails."""
         try:
             return await self._exchange(pending, target, host)
         except Fault as fault:
             # A proxy reads answers itself before it passes them on.
-            is_odd = fault.is_chunked or fault.reason is not FailureReason.TRUNCATED
-            if self._proxy is not None or fault.reason not in _SECOND_LOOKS or not is_odd:
+            if self._proxy is not None or fault.reason not in _SECOND_LOOKS:
                 raise
             pending.outdated_tls |= fault.reason is FailureReason.TLS_FAILED
             try:
@@ -273,7 +266,6 @@ class Client:
             return await self._judge(pending, target, host, response)
         except Fault as fault:
             fault.answered = response is not None
-            fault.is_chunked = response is not None and is_chunked(response.headers)
             raise
         finally:
             pending.seconds += monotonic() - began

@@ -157,7 +157,6 @@ class Fault(Exception):
     """A failure inside the client, which callers get as a FetchError.
 
     :ivar answered: whether status and headers had arrived
-    :ivar is_chunked: whether these headers announced chunks
     """
 
     def __init__(self, reason: FailureReason, words: str) -> None:
@@ -165,7 +164,6 @@ class Fault(Exception):
         self.reason = reason
         self.words = words
         self.answered = False
-        self.is_chunked = False
 
     @property
     def silence(self) -> FailureReason | None:

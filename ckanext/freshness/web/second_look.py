@@ -18,7 +18,6 @@ the same length several times, ``135, 135``                    that length
 different lengths                                              malformed: nobody knows where it ends
 a length that is no number                                     no length
 chunks and a length                                            chunks
-no empty line behind the last chunk                            complete
 a body behind 204, 304 or in answer to ``HEAD``                no body
 bytes behind the body                                          nothing: the connection is closed
 ============================================================  =============================================

@@ -463,6 +463,12 @@ CHANGES = (
 
 CASES: tuple[Case, ...] = (
     *simple("read", READ.items(), WORKS),
+    # Chromium, curl and wget say so.
+    Case(
+        "cut off: no empty line behind the last chunk",
+        always(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\ne\r\n" + BODY + b"\r\n0\r\n"),
+        BROKEN,
+    ),
     *simple("refused", ((name, sent) for name, (sent, _) in REFUSED.items()), BROKEN),
     *REDIRECTS,
     *STATUSES,
