@@ -24,6 +24,7 @@ from .ckan_adapter.harvest import (
     source_row,
 )
 from .harvesting import stages
+from .harvesting.ckan.source_type import CKAN_PORTAL
 from .harvesting.dcat.source_type import DCAT_CATALOG
 from .harvesting.fdp.source_type import FAIR_DATA_POINT
 from .harvesting.source_type import SourceType
@@ -100,6 +101,12 @@ class DcatCatalogHarvesterPlugin(SourceTypePlugin):
     """The harvester of catalogues in RDF, source type ``dcat_catalog``."""
 
     source_type = DCAT_CATALOG
+
+
+class CkanPortalHarvesterPlugin(SourceTypePlugin):
+    """The harvester of other CKAN portals, source type ``ckan_portal``."""
+
+    source_type = CKAN_PORTAL
 
 
 class IatiHarvesterPlugin(SourceTypePlugin):

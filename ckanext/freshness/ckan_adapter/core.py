@@ -18,7 +18,7 @@ from ckan import authz, model
 from ckan.common import config_declaration
 from ckan.exceptions import CkanConfigurationException
 from ckan.lib.jobs import add_queue_name_prefix, get_all_queues, job_from_id
-from ckan.lib.munge import munge_title_to_name
+from ckan.lib.munge import munge_tag, munge_title_to_name
 from ckan.lib.plugins import (
     DefaultDatasetForm,
     DefaultPermissionLabels,
@@ -41,6 +41,7 @@ __all__ = [
     "connect_to_redis",
     "job_from_id",
     "model",
+    "munge_tag",
     "munge_title_to_name",
     "solr_answers",
 ]

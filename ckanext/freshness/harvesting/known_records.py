@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -56,22 +56,32 @@ _package = model.Package.__table__
 _group = model.Group.__table__
 
 
-def records_of_source(source_id: str, adopts: Sequence[str]) -> CurrentRecords:
+UrlOf = Callable[[str], str | None]
+"""Returns the URL of the record that another harvester calls by a guid; None if the guid does not tell."""
+
+
+def _not_told(guid: str) -> None:
+    return None
+
+
+def records_of_source(
+    source_id: str, adopts: Sequence[str], url_of: UrlOf = _not_told
+) -> CurrentRecords:
     """Return the current records of a source, with those of deleted sources of some types that it may adopt."""
     return CurrentRecords(
-        current_records(source_id).values(),
-        lambda: orphaned_records(adopts, source_id).values(),
+        current_records(source_id, url_of).values(),
+        lambda: orphaned_records(adopts, source_id, url_of).values(),
         resources_of,
     )
 
 
-def current_records(source_id: str) -> dict[str, KnownRecord]:
+def current_records(source_id: str, url_of: UrlOf = _not_told) -> dict[str, KnownRecord]:
     """Return the current records of a source by URL.
 
     They come from the source's harvest objects with ``current = true``. If two of these have the same URL, the
     last imported counts.
     """
-    return _known(_object.c.current.is_(True), _object.c.harvest_source_id == source_id)
+    return _known(url_of, _object.c.current.is_(True), _object.c.harvest_source_id == source_id)
 
 
 def count_current(source_id: str) -> int:
@@ -82,7 +92,9 @@ def count_current(source_id: str) -> int:
     return int(model.Session.execute(statement).scalar_one())
 
 
-def orphaned_records(types: Sequence[str], source_id: str) -> dict[str, KnownRecord]:
+def orphaned_records(
+    types: Sequence[str], source_id: str, url_of: UrlOf = _not_told
+) -> dict[str, KnownRecord]:
     """Return, by URL, the records without a source whose packages are still active.
 
     They are the current records of deleted sources, and those whose harvest objects were all deleted
@@ -117,8 +129,11 @@ def orphaned_records(types: Sequence[str], source_id: str) -> dict[str, KnownRec
         _extra.c.key == ORGANIZATION_ID, _extra.c.value.in_(free)
     )
     own = active.where(_package.c.owner_org.is_not_distinct_from(own_organization))
-    found = _without_objects(source_id, model.Session.execute(sa.select(own_organization)).scalar())
+    found = _without_objects(
+        source_id, model.Session.execute(sa.select(own_organization)).scalar(), url_of
+    )
     return found | _known(
+        url_of,
         is_current,
         _object.c.harvest_source_id.in_(gone),
         sa.or_(
@@ -129,11 +144,13 @@ def orphaned_records(types: Sequence[str], source_id: str) -> dict[str, KnownRec
     )
 
 
-def _without_objects(source_id: str, own_organization: str | None) -> dict[str, KnownRecord]:
+def _without_objects(
+    source_id: str, own_organization: str | None, url_of: UrlOf
+) -> dict[str, KnownRecord]:
     """Return the records of packages that have a guid and no harvest objects; the oldest package counts."""
     found = {}
     for package_id, guid, owner in model.Session.execute(sa.text(WITHOUT_OBJECTS)):
-        known = _as_known(None, guid, package_id, {}, uri=None)
+        known = _as_known(None, guid, package_id, {}, uri=None, url_of=url_of)
         made = organization_id(source_id, known.catalog_url or known.url)
         if owner in (own_organization, made):
             found[known.url] = known
@@ -149,7 +166,7 @@ def _organizations_of(*conditions: Any) -> Any:
     )
 
 
-def _known(*conditions: Any) -> dict[str, KnownRecord]:
+def _known(url_of: UrlOf, *conditions: Any) -> dict[str, KnownRecord]:
     rows = model.Session.execute(
         sa.select(_object.c.id, _object.c.guid, _object.c.package_id, _object.c.state)
         .where(*conditions)
@@ -177,7 +194,12 @@ def _known(*conditions: Any) -> dict[str, KnownRecord]:
                 # Its job was aborted, perhaps before Solr had the package: the record must be imported again.
                 extras[row.id].pop("content_hash", None)
             known = _as_known(
-                row.id, row.guid, row.package_id, extras[row.id], uri=uris.get(row.package_id)
+                row.id,
+                row.guid,
+                row.package_id,
+                extras[row.id],
+                uri=uris.get(row.package_id),
+                url_of=url_of,
             )
             found[known.url] = known
     return found
@@ -215,6 +237,7 @@ def _as_known(
     extras: Mapping[str, str],
     *,
     uri: str | None,
+    url_of: UrlOf,
 ) -> KnownRecord:
     """Make a record of an object's row.
 
@@ -226,7 +249,9 @@ def _as_known(
     url = dataset or catalog
     if url is None:
         catalog, url = urls_in_guid(guid)
-        if url == guid or not is_web_url(url):
+        if (told := url_of(guid)) is not None:
+            url = told
+        elif url == guid or not is_web_url(url):
             # A plain guid may be an identifier that only looks like the record's URL, such as a DOI.
             recognised = uri is not None and is_web_url(uri)
             url = uri if uri and recognised else url

@@ -11,6 +11,7 @@ import contextlib
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
+from functools import partial
 from time import monotonic
 from typing import Any
 
@@ -173,7 +174,11 @@ def preview(source: Any, *, now: datetime, tell: Tell | None = None) -> Preview:
         source_type,
         result.source,
         SourceMemory(source.id, read_only=True),
-        records_of_source(source.id, (source_type.name, *source_type.adopts)),
+        records_of_source(
+            source.id,
+            (source_type.name, *source_type.adopts),
+            partial(source_type.url_of, result.source.url),
+        ),
         _Lists(result),
         now=now,
         unmapped=unmapped_properties(source.id),

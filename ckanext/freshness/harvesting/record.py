@@ -62,6 +62,12 @@ class Record:
     """Properties without a field of their own: prefixed name to an example of a value."""
     name: str | None = None
     """The short name that the source gives the record. If None, CKAN's name is made of the title."""
+    id: str | None = None
+    """The id that the record has at its source, a UUID. Its package here gets it, unless another has it."""
+    owner: str | None = None
+    """The id of the organization that owns the record at its source. If it exists here, it owns the package."""
+    groups: list[dict[str, str]] = field(default_factory=list)
+    """Groups of the record, with ``id`` and ``name``. One with a ``title``, too, is made if it is missing."""
 
     def as_json(self) -> str:
         """Return the record as canonical JSON."""
@@ -82,7 +88,10 @@ class Record:
             data["tags"],
             data.get("warnings", []),
             data.get("unmapped", {}),
-            data.get("name"),
+            name=data.get("name"),
+            id=data.get("id"),
+            owner=data.get("owner"),
+            groups=data.get("groups", []),
         )
 
     def digest(self) -> str:
@@ -94,7 +103,8 @@ class Record:
 
     def _content(self) -> dict[str, Any]:
         content = {"fields": self.fields, "resources": self.resources, "tags": self.tags}
-        return content if self.name is None else {**content, "name": self.name}
+        more = {"name": self.name, "id": self.id, "owner": self.owner, "groups": self.groups}
+        return content | {key: value for key, value in more.items() if value}
 
 
 @dataclass(frozen=True, slots=True)

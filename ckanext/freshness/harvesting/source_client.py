@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Collection, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlsplit
 
 import ckan.plugins.toolkit as tk
@@ -101,3 +102,28 @@ async def source_client(
     limits = replace(limits, max_bytes=max(limits.max_bytes, max_bytes or 0))
     async with Client(settings.web(limits), hosts) as client:
         yield SourceClient(client, hosts, policy.connections, headers)
+
+
+Item = TypeVar("Item")
+
+
+async def for_each(
+    limit: int, work: Callable[[Item], Awaitable[None]], items: Iterable[Item]
+) -> None:
+    """Call a function with each item, a limited number of calls at a time, and wait for all.
+
+    :raises Exception: the first exception of a call; the other calls are cancelled.
+    """
+    waiting = iter(items)
+
+    async def take() -> None:
+        for item in waiting:
+            await work(item)
+
+    tasks = [asyncio.create_task(take()) for _ in range(limit)]
+    try:
+        await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

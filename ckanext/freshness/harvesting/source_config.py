@@ -25,6 +25,7 @@ FOREIGN_KEYS = frozenset(
         # ckanext-harvest, for CKAN portals
         *("remote_orgs", "remote_groups", "default_extras", "override_extras", "clean_tags"),
         *("force_all", "read_only", "user", "api_key", "api_version", "resource_formats"),
+        *("default_group_dicts", "user_agent"),
         *("organizations_filter_include", "organizations_filter_exclude"),
         *("groups_filter_include", "groups_filter_exclude"),
         # ckanext-fairdatapoint
@@ -95,7 +96,8 @@ class SourceConfig:
     """Values of the keys that only sources of this type have."""
 
 
-def _boolean(value: Any) -> bool:
+def boolean(value: Any) -> bool:
+    """Return a value that is true or false."""
     if not isinstance(value, bool):
         raise ValueError("true or false")
     return value
@@ -105,7 +107,7 @@ def _quoted(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
-def _texts(
+def texts(
     words: str = 'a list of texts, such as ["one", "two"]',
     is_legal: Callable[[str], object] = bool,
     *,
@@ -188,36 +190,36 @@ def one_of(values: Collection[str]) -> ReadValue:
 
 
 KEYS: Mapping[str, ReadValue] = {
-    "harvest_catalogs": _boolean,
+    "harvest_catalogs": boolean,
     # ckanext-fairdatapoint's documentation has a single text.
-    "profiles": _texts(may_be_one=True),
+    "profiles": texts(may_be_one=True),
     "language": _language,
     "max_delete_fraction": _number(0, 1),
     "max_deletions": _number(0, 10_000_000, whole=True),
     "absent_for": _number(0, 3650),
     "on_absence": one_of(("delete", "keep")),
-    "keep_fields": _texts(
+    "keep_fields": texts(
         'a list of fields, such as ["title", "tags", "resources.name"]: keys of the dataset or of its extras, '
         "tags, groups, resources, or resources.<key>",
         _FIELD.match,
     ),
-    "default_tags": _texts(
+    "default_tags": texts(
         f"a list of tags of {TAG_CHARACTERS[0]} to {TAG_CHARACTERS[1]} letters, digits, spaces and -_. each, "
         'such as ["health"]',
         is_tag,
     ),
-    "default_groups": _texts(),
+    "default_groups": texts(),
     "default_frequency": _frequency,
-    "notify_contacts": _boolean,
+    "notify_contacts": boolean,
     "timeout": _number(1, 3600),
     "concurrency": _number(1, 64, whole=True),
     "requests_per_second": _number(0.01, 10_000),
     "max_records": _number(1, 10_000_000, whole=True),
-    "allowed_hosts": _texts(
+    "allowed_hosts": texts(
         'a list of host names without scheme or port, such as ["data.example.org"]', _HOST.match
     ),
     "headers": _headers,
-    "keep_copies": _boolean,
+    "keep_copies": boolean,
 }
 """The keys that sources of any type may have."""
 

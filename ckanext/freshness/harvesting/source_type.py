@@ -75,12 +75,6 @@ class SourceType:
     """Types of deleted sources whose packages a source of this type takes over, besides its own."""
     min_records: ClassVar[int] = 10
     """The brake looks at the share of deleted records only if at least so many are current."""
-    organizations: ClassVar[bool] = False
-    """Whether catalogs are organisations.
-
-    If so, each becomes a CKAN organization that owns its datasets, and the brake counts organisations and
-    datasets separately.
-    """
     own_keys: ClassVar[Mapping[str, ReadValue]] = {}
     """Keys of the configuration that only sources of this type have."""
     without_keys: ClassVar[frozenset[str]] = frozenset()
@@ -90,9 +84,24 @@ class SourceType:
     def owned_keys(self) -> frozenset[str]:
         """Return the keys that are removed from a package when its record no longer has them.
 
-        For a type with organizations, the keys of the record's previous harvest are added.
+        The keys of the record's previous harvest are added.
         """
         return frozenset()
+
+    def has_organizations(self, config: SourceConfig) -> bool:
+        """Return whether the catalogs of a source are organisations.
+
+        If so, each becomes a CKAN organization that owns its datasets, and the brake counts organisations and
+        datasets separately. A dataset whose container is the source itself gets the source's organization.
+        """
+        return False
+
+    def url_of(self, source_url: str, guid: str) -> str | None:
+        """Return the URL of the record that another harvester calls by a guid; None if the guid does not tell.
+
+        A source of that harvester's type can be switched to this one, and its records keep their packages.
+        """
+        return None
 
     def check(self, config: SourceConfig) -> None:
         """Check a configuration whose values are legal each by itself.

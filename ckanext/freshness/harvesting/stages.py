@@ -12,6 +12,7 @@ import logging
 import time
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from textwrap import shorten
 from typing import Any, Literal
 
@@ -170,7 +171,11 @@ def _gather(source_type: SourceType, source: Source, job_id: str, now: datetime)
         source_type,
         source,
         memory,
-        known_records.records_of_source(source.id, (source_type.name, *source_type.adopts)),
+        known_records.records_of_source(
+            source.id,
+            (source_type.name, *source_type.adopts),
+            partial(source_type.url_of, source.url),
+        ),
         writer,
         now=now,
         unmapped=known_records.unmapped_properties(source.id),

@@ -181,7 +181,7 @@ def survey(
         limits=limits,
         released=released,
         held=held,
-        catalogs_apart=source_type.organizations,
+        catalogs_apart=source_type.has_organizations(source.config),
     )
     return classifier.end(crawled, decided)
 

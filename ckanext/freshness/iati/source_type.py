@@ -82,7 +82,6 @@ class IatiSourceType(SourceType):
         "Harvests the reporting organisations and the datasets of a registry of IATI's"
     )
     min_records = 1
-    organizations = True
     owned_keys = FIELD_KEYS
     own_keys = OWN_KEYS
     without_keys = frozenset({"harvest_catalogs", "profiles", "language"})
@@ -97,6 +96,10 @@ class IatiSourceType(SourceType):
             raise ConfigError(
                 "a registry makes organizations: only who may create organizations may have such a source"
             ) from error
+
+    def has_organizations(self, config: SourceConfig) -> bool:
+        """Return True: every reporting organisation becomes an organization."""
+        return True
 
     def advice(self, url: str) -> str | None:
         """Return a warning about a registry that is retired."""

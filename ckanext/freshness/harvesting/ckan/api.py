@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
 
@@ -122,11 +123,34 @@ class JsonClient:
             raise UnreadableListing(url, words) from error
 
 
-class CkanApi:
-    """The API of one CKAN.
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A CKAN by its URLs."""
 
-    :ivar site: the site's URL, without user and password, for URLs that are published
-    """
+    url: str
+    public: str
+    """The same without user and password, for URLs that are published."""
+
+    def url_of(self, kind: str, record_id: str) -> str:
+        """Return the URL of a record's page, always the same for an id.
+
+        :param kind: ``dataset`` or ``organization``.
+        """
+        return f"{self.public}/{kind}/{quoted(record_id)}"
+
+
+def site_of(source_url: str) -> Site:
+    """Return the CKAN that a source's URL names: that of the site, or of its API."""
+    parts = urlsplit(source_url)
+    path = parts.path.rstrip("/")
+    for last in _API:
+        path = path.removesuffix(last)
+    place = parts._replace(path=path, query="", fragment="")
+    return Site(place.geturl(), place._replace(netloc=without_user(parts.netloc)).geturl())
+
+
+class CkanApi:
+    """The API of one CKAN."""
 
     def __init__(self, client: JsonClient, source_url: str, max_records: int) -> None:
         """
@@ -135,24 +159,18 @@ class CkanApi:
         """
         self._client = client
         self._max_records = max_records
-        parts = urlsplit(source_url)
-        path = parts.path.rstrip("/")
-        for last in _API:
-            path = path.removesuffix(last)
-        place = parts._replace(path=path, query="", fragment="")
-        self.site = place._replace(netloc=without_user(parts.netloc)).geturl()
-        self._actions = f"{place.geturl()}/api/3/action/"
+        self._site = site_of(source_url)
 
     def url_of(self, kind: str, record_id: str) -> str:
         """Return the URL of a record's page, always the same for an id.
 
         :param kind: ``dataset`` or ``organization``.
         """
-        return f"{self.site}/{kind}/{quoted(record_id)}"
+        return self._site.url_of(kind, record_id)
 
     def action_url(self, action: str) -> str:
         """Return the URL of an action."""
-        return self._actions + action
+        return f"{self._site.url}/api/3/action/{action}"
 
     async def call(self, action: str, query: Mapping[str, Any]) -> Any:
         """Return the result of an action.

@@ -17,7 +17,7 @@ from ..listings import ListFacts, doubt
 from ..messages import HarvestMessage, MessageCode, about
 from ..rdf.list_reading import MOST_PAGES, ListReading
 from ..rdf.mapping import Mapper, mapped
-from ..rdf.reader import FetchedDocument, UnreadableDocument, for_each, understood
+from ..rdf.reader import FetchedDocument, UnreadableDocument, understood
 from ..record import (
     Containers,
     CurrentRecords,
@@ -30,6 +30,7 @@ from ..record import (
     spelling,
     spellings,
 )
+from ..source_client import for_each
 from . import documents
 from .datasets import RecordMemory
 from .documents import DocumentOutline, last_segment

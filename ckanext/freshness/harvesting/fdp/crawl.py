@@ -15,7 +15,7 @@ from rdflib import Graph
 from ...web.urls import display_url
 from ..messages import HarvestMessage, MessageCode
 from ..rdf.parsing import RdfParser
-from ..rdf.reader import FetchedDocument, UnreadableDocument, for_each, understood
+from ..rdf.reader import FetchedDocument, UnreadableDocument, understood
 from ..record import (
     Containers,
     CurrentRecords,
@@ -26,6 +26,7 @@ from ..record import (
     Sink,
     loose_spelling,
 )
+from ..source_client import for_each
 from ..strategy import must_ask
 from . import documents
 from .containers import ContainerCrawl, DatasetListing, Place, list_key

@@ -31,6 +31,35 @@ def plain_name(title: str) -> str | None:
     return name if sum(character.isalnum() for character in name) >= 2 else None
 
 
+def is_taken(package_id: str | None) -> bool:
+    """Return whether a dataset of this site has an id, or had it and was deleted."""
+    return package_id is not None and model.Session.get(model.Package, package_id) is not None
+
+
+def drop_taken_ids(package_id: str, resources: Iterable[dict[str, Any]]) -> None:
+    """Remove the ids from resources that resources of other datasets of this site have or had."""
+    table = model.Resource.__table__
+    stated = [resource["id"] for resource in resources if resource.get("id")]
+    taken = set(
+        model.Session.execute(
+            sa.select(table.c.id).where(table.c.id.in_(stated), table.c.package_id != package_id)
+        ).scalars()
+    )
+    for resource in resources:
+        if resource.get("id") in taken:
+            del resource["id"]
+
+
+def local_group(name_or_id: str, *, organizations: bool = False) -> str | None:
+    """Return the id of an active group of this site; None if there is none.
+
+    :param organizations: look at organizations instead of groups.
+    """
+    group = model.Group.get(name_or_id)
+    fits = group is not None and group.state == "active" and group.is_organization is organizations
+    return str(group.id) if fits else None
+
+
 def own_name(name: str) -> str | None:
     """Return a source's own name for a record if CKAN accepts it, otherwise a legal name made of it."""
     return name if _LEGAL_NAME.fullmatch(name) else plain_name(name)

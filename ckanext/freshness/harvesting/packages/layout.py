@@ -264,7 +264,7 @@ class _Layout:
         """Return a resource for CKAN. Structures that the schema does not declare become JSON texts."""
         where = f"resource {record.get('name') or record.get('uri') or record.get('url') or ''}"
         values = self._legal_values(record, f"{where}: ")
-        resource: dict[str, Any] = {}
+        resource: dict[str, Any] = {"id": record["id"]} if record.get("id") else {}
         names = values.keys() | {
             name
             for name in self.resource_fields

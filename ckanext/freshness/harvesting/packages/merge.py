@@ -4,11 +4,11 @@
 harvester owns the keys that a record can have: if the source no longer gives a key, it is removed.
 Everything else in the package (an editor's maintainer, another extension's extras, groups, privacy) stays.
 
-A distribution's URI is its identity. Without one, it is known by its URL, title and format: several
-distributions may lead to one page, and others have no URL. A distribution that comes back gets the id that its
-resource had. Some time after a resource was removed, CKAN deletes its row, and with it the id. Therefore ids
-are made of the dataset's id and the distribution's identity. Other ids are kept with the harvest object when
-their resource is removed. Pure.
+The id that a resource has at its source is its identity, or else its distribution's URI. Without either, it is
+known by its URL, title and format: several distributions may lead to one page, and others have no URL. A
+distribution that comes back gets the id that its resource had. Some time after a resource was removed, CKAN
+deletes its row, and with it the id. Therefore ids are made of the dataset's id and the distribution's identity.
+Other ids are kept with the harvest object when their resource is removed. Pure.
 """
 
 from __future__ import annotations
@@ -166,7 +166,7 @@ def _resources(
 def _resource(old: Mapping[str, Any], new: dict[str, Any], kept: Collection[str]) -> dict[str, Any]:
     result = dict(old)
     same_bytes = "url" in kept or old.get("url") == new.get("url")
-    for key in (new.keys() | RESOURCE_KEYS) - set(kept):
+    for key in (new.keys() | RESOURCE_KEYS) - {"id"} - set(kept):
         if key in new:
             result[key] = _kept_if_same(old.get(key), new[key])
         elif old.get(key) not in EMPTY and not (same_bytes and key in MEASURED_KEYS):
@@ -211,6 +211,10 @@ def former(now: Sequence[Resource], before: Sequence[Resource]) -> list[Resource
     facts_now, facts_before = [_facts(one) for one in now], [_facts(one) for one in before]
     found: list[Resource | None] = [None] * len(now)
     left = dict(enumerate(before))
+    ids = {one["id"]: index for index, one in left.items() if one.get("id")}
+    for index, one in enumerate(now):
+        if one.get("id") in ids:
+            found[index] = left.pop(ids.pop(one["id"]))
     for way, must_be_single in _WAYS:
         keys_now = [way(*facts) for facts in facts_now]
         keys_before = [way(*facts) for facts in facts_before]

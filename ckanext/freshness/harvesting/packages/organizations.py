@@ -44,9 +44,14 @@ class OrganizationWriter:
         :returns: a warning for each value that CKAN refuses.
         :raises Exception: any error of CKAN's actions, and of other extensions' hooks in them.
         """
-        group = self._group_of(pending)
+        group = self._group_of(pending, record)
         if group is None:
             return self._create(pending, record)
+        if _is_older(group, pending):
+            # It owns the source's datasets, and stays as it is.
+            self._make_current(pending, group.id)
+            model.Session.commit()
+            return []
         return self._update(pending, record, before, group)
 
     def delete(self, pending: PendingObject) -> list[str]:
@@ -73,7 +78,7 @@ class OrganizationWriter:
                     f"the organization {group.name} stays: it owns {others} datasets or harvest "
                     "sources that are not of this source"
                 )
-            is_removed = not others
+            is_removed = not others and not _is_older(group, pending)
         object_states.retire(pending.id, self._source_id, pending.guid, None)
         if (
             group is not None
@@ -87,10 +92,11 @@ class OrganizationWriter:
             model.Session.commit()
         return warnings
 
-    def _group_of(self, pending: PendingObject) -> Any | None:
+    def _group_of(self, pending: PendingObject, record: Record) -> Any | None:
         """Return the organization that a record already has.
 
-        It is the object's own, one to adopt, or one that this source made earlier.
+        It is the object's own, one to adopt, one that this source made earlier, or the site's own with the same
+        id as at the source.
         """
         extras = pending.extras
         made = ckan_actions.organization_id(self._source_id, pending.url)
@@ -101,7 +107,8 @@ class OrganizationWriter:
                 self._source_id, organization_id=group.id, active_only=True
             ):
                 return group
-        return None
+        own = ckan_actions.local_group(record.id, organizations=True) if record.id else None
+        return model.Group.get(own) if own else None
 
     def _create(self, pending: PendingObject, record: Record) -> list[str]:
         organization_id = ckan_actions.organization_id(self._source_id, pending.url)
@@ -167,6 +174,11 @@ class OrganizationWriter:
     def _make_current(self, pending: PendingObject, organization_id: str) -> None:
         object_states.take_organization_over(pending.id, self._source_id, organization_id)
         object_states.make_current(pending.id, self._source_id, pending.guid, None, is_new=False)
+
+
+def _is_older(group: Any, pending: PendingObject) -> bool:
+    """Return whether this site had an organization before the source: its id is that in the source's URL."""
+    return pending.url.endswith(f"/{group.id}")
 
 
 def _columns(record: Record) -> dict[str, str]:

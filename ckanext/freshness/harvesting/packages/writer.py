@@ -64,7 +64,8 @@ class PackageWriter:
             raise ImportFailed(f"no enabled plugin harvests sources of the type {source.type}")
         self._owned_keys = source_type.owned_keys
         self._organizations: OrganizationWriter | None = None
-        if source_type.organizations:
+        self._source_url = source.url
+        if source_type.has_organizations(self._config):
             self._organizations = OrganizationWriter(source.id, self._plain_context)
         self._owners: dict[str, str] = {}
         """Guids of organisations to the ids of their CKAN organizations."""
@@ -72,11 +73,9 @@ class PackageWriter:
         self._sites: dict[str, CatalogSite] = {}
         """By package type."""
         self._records = {item.id: _record(item.content) for item in pending if not item.is_deletion}
-        self._before: dict[str, Record | None] = {}
+        contents = object_states.earlier_contents([item.id for item in pending])
+        self._before = {object_id: _record(text) for object_id, text in contents.items()}
         """The records as they were at the previous harvest, by object id."""
-        if self._organizations is not None:
-            contents = object_states.earlier_contents([item.id for item in pending])
-            self._before = {object_id: _record(text) for object_id, text in contents.items()}
         self._earlier = object_states.earlier_packages(
             source.id,
             {
@@ -103,8 +102,10 @@ class PackageWriter:
             return [*record.warnings, *refused]
         laid = package_dict(record, self._site(pending.package_type))
         laid.package["extras"].append({"key": "guid", "value": pending.guid})
-        if owner := self._owner_of(pending):
+        if owner := self._owner_of(pending, record):
             laid.package["owner_org"] = owner
+        if groups := self._groups_of(record):
+            laid.package["groups"] = [*laid.package.get("groups", []), *groups]
         package = self._package_of(pending)
         if package is None:
             refused = self._create(pending, laid.package, record)
@@ -125,14 +126,16 @@ class PackageWriter:
             )
         return self._sites[package_type]
 
-    def _owner_of(self, pending: PendingObject) -> str | None:
+    def _owner_of(self, pending: PendingObject, record: Record) -> str | None:
         """Return the organization that owns a dataset: the source's, or its organisation's.
 
         :raises ImportFailed: its organisation has not become a CKAN organization.
         """
-        if self._organizations is None:
-            return self._owner_org
+        if record.owner is not None:
+            return ckan_actions.local_group(record.owner, organizations=True) or self._owner_org
         url = pending.extras.get("catalog_url", "")
+        if self._organizations is None or url == self._source_url:
+            return self._owner_org
         guid = guid_of(url, None)
         self._find_owner(guid)
         # If the organisation is on this page, its import has failed.
@@ -157,6 +160,23 @@ class PackageWriter:
         record = _record(item.content) if item else None
         if item and record and not item.is_deletion and self._organizations is not None:
             self._organizations.write(item, record, None)
+
+    def _groups_of(self, record: Record) -> list[dict[str, str]]:
+        """Return the groups of this site that a record belongs to, and make those that it asks for."""
+        found = []
+        for group in record.groups:
+            names = (group["id"], group["name"])
+            group_id = next(filter(None, map(ckan_actions.local_group, names)), None)
+            if group_id is None and "title" in group:
+                with contextlib.suppress(
+                    tk.ValidationError
+                ):  # its name has been taken, or is not legal
+                    group_id = tk.get_action("group_create")(self._plain_context(), dict(group))[
+                        "id"
+                    ]
+            if group_id is not None:
+                found.append({"id": group_id})
+        return found
 
     def _plain_context(self) -> dict[str, Any]:
         return {
@@ -195,7 +215,9 @@ class PackageWriter:
         names = ckan_actions.new_names(plain, pending.url, self._source_id)
         # CKAN indexes before it commits. If the database goes away in between, Solr has a dataset that
         # does not exist. The same id makes the second attempt create that dataset.
-        package["id"] = str(uuid.uuid5(_PACKAGES, pending.id))
+        made = str(uuid.uuid5(_PACKAGES, pending.id))
+        package["id"] = made if ckan_actions.is_taken(record.id) else record.id or made
+        ckan_actions.drop_taken_ids(package["id"], package["resources"])
         package["resources"] = with_resource_ids(package["id"], package["resources"], {})
 
         def begin() -> dict[str, Any]:
@@ -214,11 +236,12 @@ class PackageWriter:
         # ckanext-harvest's own option for fields that no harvest overwrites.
         not_overwritten = tk.aslist(tk.config.get("ckan.harvest.not_overwrite_fields") or [])
         keep = (*self._config.keep_fields, *not_overwritten)
+        ckan_actions.drop_taken_ids(package.id, laid.package["resources"])
         owned = self._owned_keys
         if before := self._before.get(pending.id):
             owned |= before.fields.keys()
         merged = merge(existing, laid, keep, owned=owned)
-        if self._organizations is not None:
+        if self._organizations is not None or record.owner is not None:
             merged["owner_org"] = laid.package["owner_org"]
         if record.name is not None and "name" not in keep:
             merged["name"] = ckan_actions.followed_name(

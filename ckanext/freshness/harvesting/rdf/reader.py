@@ -9,9 +9,7 @@ import logging
 import re
 from collections import Counter
 from collections.abc import (
-    Awaitable,
     Callable,
-    Iterable,
     Iterator,
 )
 from dataclasses import dataclass, field
@@ -38,7 +36,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-Item = TypeVar("Item")
 Outline = TypeVar("Outline", bound=PageOutline)
 
 GIVE_UP_AFTER = 100
@@ -127,28 +124,6 @@ class UnreadableDocument(Exception):
         self.reason = reason
         self.status = status
         self.reported = reported
-
-
-async def for_each(
-    limit: int, work: Callable[[Item], Awaitable[None]], items: Iterable[Item]
-) -> None:
-    """Call a function with each item, a limited number of calls at a time, and wait for all.
-
-    :raises Exception: the first exception of a call; the other calls are cancelled.
-    """
-    waiting = iter(items)
-
-    async def take() -> None:
-        for item in waiting:
-            await work(item)
-
-    tasks = [asyncio.create_task(take()) for _ in range(limit)]
-    try:
-        await asyncio.gather(*tasks)
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 @contextlib.contextmanager

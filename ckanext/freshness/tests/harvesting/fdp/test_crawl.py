@@ -10,7 +10,7 @@ import pytest
 
 from ckanext.freshness.harvesting.fdp.containers import DatasetListing
 from ckanext.freshness.harvesting.fdp.crawl import SLOW
-from ckanext.freshness.harvesting.rdf.reader import for_each
+from ckanext.freshness.harvesting.source_client import for_each
 from ckanext.freshness.harvesting.strategy import RecordClass
 from ckanext.freshness.tests.harvesting.fdp.crawling import (
     Site,

@@ -1,0 +1,396 @@
+"""One crawl of a CKAN portal: the list of all its datasets, then the contents of those that changed.
+
+The list comes from ``package_search``, which answers from Solr, and Solr may lag behind the portal's
+database: an index that is being rebuilt lists a part of the datasets, in good order and with the number that
+fits. Therefore each current record that the list leaves out is asked for by ``package_show``, which knows the
+database. If one of them is still there, the list counts as not read whole.
+
+A portal that refuses ``package_search`` is read by ``package_list`` and ``package_show``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..messages import about
+from ..record import (
+    Containers,
+    CurrentRecords,
+    KnownRecord,
+    NotHarvested,
+    ReadOutcome,
+    Record,
+    SeenRecord,
+    Sighting,
+    Sink,
+    guid_of,
+)
+from ..source_client import for_each
+from ..source_type import CrawlEnd
+from . import mapping
+from .api import REFUSED, CkanApi, UnreadableListing, dictionaries, escaped, id_of, text_of
+
+BATCH = 50
+"""Datasets whose contents are requested at a time. Their ids make a URL of some 2,500 characters."""
+
+FIELDS = "id,metadata_modified,owner_org,dataset_type"
+"""The fields of Solr that the list needs."""
+
+NO_DATASETS = frozenset({"harvest", "showcase"})
+"""Types of packages that are no datasets."""
+
+_OUTCOMES = {
+    401: ReadOutcome.FORBIDDEN,
+    403: ReadOutcome.FORBIDDEN,
+    404: ReadOutcome.GONE,
+    410: ReadOutcome.GONE,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """The datasets of a portal that a source harvests: of some organizations or groups, or of all others."""
+
+    include: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Names by field of Solr, ``organization`` and ``groups``."""
+    exclude: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def fq(self) -> str:
+        """The filter as a query of Solr."""
+        return " ".join(
+            f"{sign}{key}:{_any_of(names)}"
+            for sign, part in (("+", self.include), ("-", self.exclude))
+            for key, names in part.items()
+        )
+
+    def accepts(self, raw: Mapping[str, Any]) -> bool:
+        """Return whether the portal lists a package as a dataset, and the source harvests it."""
+        owner = raw.get("organization")
+        names = {
+            "organization": {owner.get("name")} if isinstance(owner, dict) else set(),
+            "groups": {one.get("name") for one in dictionaries(raw.get("groups"))},
+        }
+        return (
+            raw.get("state", "active") == "active"
+            and raw.get("private") is not True
+            and raw.get("type") not in NO_DATASETS
+            and all(names[key] & set(wanted) for key, wanted in self.include.items())
+            and not any(names[key] & set(refused) for key, refused in self.exclude.items())
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class CrawlOptions:
+    """The options of one crawl."""
+
+    mapping: mapping.MappingOptions
+    salt: str
+    """Part of every hash: what a record's contents depend on besides the portal's."""
+    filter: Filter = field(default_factory=Filter)
+    organizations: bool = False
+    """Organizations of the portal become organizations here."""
+    read_all: bool = False
+    """Read the contents of all datasets, whatever their ``metadata_modified``."""
+    concurrency: int = 8
+
+
+class PortalCrawl:
+    """One crawl of one portal. Run it once."""
+
+    def __init__(
+        self,
+        api: CkanApi,
+        source_url: str,
+        options: CrawlOptions,
+        known: CurrentRecords,
+        sink: Sink,
+    ) -> None:
+        self._api = api
+        self._options = options
+        self._known = known
+        self._sink = sink
+        self._end = CrawlEnd(Containers(root=source_url))
+        self._containers = self._end.containers
+        self._owners: dict[str, str | None] = {}
+        """The id of each listed dataset's organization, by the dataset's id."""
+
+    async def run(self) -> CrawlEnd:
+        """Read the portal; an exception of the sink ends the crawl."""
+        found: dict[str, Mapping[str, Any]] = {}
+        try:
+            await self._read_list(found)
+        except UnreadableListing as error:
+            if error.status in REFUSED and not found:
+                await self._read_without_search()
+                return self._end
+            self._doubt(error.words, is_read=bool(found))
+            self._end.errors.append(error.message)
+        self._note(found)
+        await self._read_organizations()
+        changed = [raw for raw in found.values() if not self._is_unchanged(raw)]
+        whole = [raw for raw in changed if "resources" in raw]
+        for raw in whole:
+            self._take(raw)
+        ids = [str(id_of(raw)) for raw in changed if "resources" not in raw]
+        batches = [ids[start : start + BATCH] for start in range(0, len(ids), BATCH)]
+        await for_each(self._options.concurrency, self._read_batch, batches)
+        await self._ask_for_absent()
+        return self._end
+
+    # The list
+
+    async def _read_list(self, found: dict[str, Mapping[str, Any]]) -> None:
+        async def read() -> int:
+            without_id = 0
+            async for rows in self._api.search(fq=self._options.filter.fq, fl=FIELDS):
+                for raw in rows:
+                    if (dataset_id := id_of(raw)) is None:
+                        without_id += 1
+                    elif (kind := _kind(raw)) in NO_DATASETS:
+                        others = self._end.not_harvested.setdefault(str(kind), NotHarvested())
+                        others.add(self._url(dataset_id))
+                    else:
+                        found[dataset_id] = raw
+            return without_id
+
+        if without_id := await self._api.until_whole("package_search", read):
+            url = self._api.action_url("package_search")
+            raise UnreadableListing(url, f"{without_id} of its records have no id")
+
+    async def _read_without_search(self) -> None:
+        """Read a portal by ``package_list``, which has names only, and ``package_show``."""
+
+        async def read() -> list[Any]:
+            return [name async for rows in self._api.listed("package_list") for name in rows]
+
+        found: dict[str, Mapping[str, Any]] = {}
+        failed: list[str] = []
+
+        async def show(name: Any) -> None:
+            try:
+                raw = await self._show(str(name))
+            except UnreadableListing as error:
+                failed.append(error.message)
+            else:
+                if self._options.filter.accepts(raw):
+                    found[str(id_of(raw))] = raw
+
+        try:
+            names = await self._api.until_whole("package_list", read)
+        except UnreadableListing as error:
+            self._doubt(error.words, is_read=False)
+            self._end.errors.append(error.message)
+            return
+        await for_each(self._options.concurrency, show, names)
+        if failed:
+            # A dataset is known by its id, which a list of names does not tell.
+            self._doubt(
+                f"{len(failed)} of its {len(names)} datasets could not be read", is_read=True
+            )
+            self._end.errors += sorted(failed)[:10]
+        self._note(found)
+        await self._read_organizations()
+        for raw in found.values():
+            self._take(raw)
+        await self._ask_for_absent()
+
+    def _note(self, found: Mapping[str, Mapping[str, Any]]) -> None:
+        """Note what is listed, before the first record is handed on."""
+        self._owners = {one: text_of(raw.get("owner_org")) for one, raw in found.items()}
+        self._containers.listed.update(map(self._url, found))
+        self._known.follow_move(self._containers.listed)
+
+    def _doubt(self, words: str, *, is_read: bool) -> None:
+        """Note that the list was not read, or not proved to be read whole. Nothing unlisted is deleted then."""
+        doubts = self._containers.unproved if is_read else self._containers.unreadable
+        doubts[self._containers.root] = words
+
+    async def _ask_for_absent(self) -> None:
+        """Ask for the current records that the list leaves out, until one of them proves the list wrong."""
+        listed, root = self._containers.listed, self._containers.root
+        if root in self._containers.unproved or root in self._containers.unreadable:
+            return
+        still = {known.url for url in listed if (known := self._known.of(url, listed)) is not None}
+        absent = [
+            known
+            for known in self._known
+            if known.url not in still and known.recognised and not known.is_catalog
+        ]
+
+        async def ask(known: KnownRecord) -> None:
+            if root in self._containers.unproved:
+                return
+            outcome = ReadOutcome.PRESENT
+            try:
+                raw = await self._show(known.url.rpartition("/")[2])
+            except UnreadableListing as error:
+                outcome = _OUTCOMES.get(error.status or 0, ReadOutcome.FAILED)
+                raw, doubt = (
+                    {},
+                    f"its list leaves out {known.url}, which cannot be asked for: {error.words}",
+                )
+            else:
+                doubt = f"its search leaves out {known.url}, which is still there"
+            if outcome is ReadOutcome.FAILED or (raw and self._options.filter.accepts(raw)):
+                self._doubt(doubt, is_read=True)
+                self._end.errors.append(about(root, f"nothing is deleted, because {doubt}"))
+                return
+            self._sink(Sighting(SeenRecord(known.url, outcome)), self._containers)
+
+        await for_each(self._options.concurrency, ask, absent)
+
+    # Records
+
+    def _is_unchanged(self, raw: Mapping[str, Any]) -> bool:
+        """Hand on a dataset that is as it was at the last job, without its contents. Return whether it is."""
+        dataset_id = str(id_of(raw))
+        url = self._url(dataset_id)
+        known, memory = self._known.at(url), self._memory(raw)
+        container = self._container(dataset_id)
+        if (
+            known is None
+            or self._options.read_all
+            or known.content_hash is None
+            or memory is None
+            or known.memory != memory
+            or container is None
+            or known.guid != guid_of(url, container)
+        ):
+            return False
+        seen = SeenRecord(url, ReadOutcome.PRESENT, (container,), content_hash=known.content_hash)
+        self._sink(Sighting(seen, memory=memory), self._containers)
+        return True
+
+    async def _read_batch(self, ids: list[str]) -> None:
+        """Read the contents of some datasets together, and those that this does not give one by one."""
+        try:
+            rows = await self._api.found(f"id:{_any_of(ids)}", len(ids))
+        except UnreadableListing:
+            rows = []
+        found = {id_of(raw): raw for raw in rows if isinstance(raw, dict) and "resources" in raw}
+        for dataset_id in ids:
+            raw = found.get(dataset_id)
+            try:
+                raw = raw or await self._show(dataset_id)
+            except UnreadableListing as error:
+                outcome = _OUTCOMES.get(error.status or 0, ReadOutcome.FAILED)
+                self._fail(self._url(dataset_id), self._container(dataset_id), error.words, outcome)
+            else:
+                self._take(raw)
+
+    async def _show(self, name_or_id: str) -> dict[str, Any]:
+        raw = await self._api.call("package_show", {"id": name_or_id})
+        if not isinstance(raw, dict) or id_of(raw) is None:
+            url = f"{self._api.action_url('package_show')}?id={name_or_id}"
+            raise UnreadableListing(url, "answered with no dataset")
+        return raw
+
+    def _take(self, raw: Mapping[str, Any]) -> None:
+        """Hand on a dataset with its contents."""
+        dataset_id = str(id_of(raw))
+        url, container = self._url(dataset_id), self._container(dataset_id)
+        if container is None:
+            words = "its organization could not be read"
+            self._fail(url, self._containers.root, words, ReadOutcome.FAILED)
+            return
+        try:
+            record = mapping.dataset(raw, self._options.mapping)
+        except ValueError as error:
+            self._fail(url, container, str(error), ReadOutcome.MALFORMED)
+            return
+        self._hand_on(url, container, record, self._memory(raw))
+
+    def _hand_on(
+        self,
+        url: str,
+        container: str,
+        record: Record,
+        memory: str | None,
+        *,
+        is_catalog: bool = False,
+    ) -> None:
+        digest = hashlib.sha256(f"{self._options.salt} {record.digest()}".encode()).hexdigest()
+        seen = SeenRecord(
+            url, ReadOutcome.PRESENT, (container,), content_hash=digest, is_catalog=is_catalog
+        )
+        self._sink(Sighting(seen, record, memory=memory), self._containers)
+
+    def _fail(
+        self,
+        url: str,
+        container: str | None,
+        words: str,
+        outcome: ReadOutcome,
+        *,
+        is_catalog: bool = False,
+    ) -> None:
+        seen = SeenRecord(
+            url, outcome, (container or self._containers.root,), is_catalog=is_catalog
+        )
+        self._sink(Sighting(seen, error=about(url, words)), self._containers)
+
+    def _memory(self, raw: Mapping[str, Any]) -> str | None:
+        """Return by what the next job tells that a dataset is unchanged; None if nothing tells."""
+        modified = text_of(raw.get("metadata_modified"))
+        if modified is None:
+            return None
+        # Solr writes milliseconds, and the API microseconds.
+        second, _, fraction = modified.removesuffix("Z").partition(".")
+        return f"{second}.{fraction[:3].ljust(3, '0')} {self._options.salt[:16]}"
+
+    def _url(self, dataset_id: str) -> str:
+        return self._api.url_of("dataset", dataset_id)
+
+    # Organizations
+
+    def _container(self, dataset_id: str) -> str | None:
+        """Return the container of a dataset: the source, or an organization; None if that could not be read."""
+        owner = self._owners.get(dataset_id)
+        if not self._options.organizations or owner is None:
+            return self._containers.root
+        url = self._api.url_of("organization", owner)
+        return url if url in self._containers.catalogs else None
+
+    async def _read_organizations(self) -> None:
+        """Read the organizations that own the listed datasets, each by itself."""
+        if not self._options.organizations:
+            return
+        owners = sorted({owner for owner in self._owners.values() if owner is not None})
+        urls = {owner: self._api.url_of("organization", owner) for owner in owners}
+        self._containers.listed.update(urls.values())
+        query = dict.fromkeys(
+            [f"include_{part}" for part in ("users", "groups", "tags", "followers", "datasets")],
+            "false",
+        )
+
+        async def read(owner: str) -> None:
+            url, root = urls[owner], self._containers.root
+            try:
+                raw = await self._api.call("organization_show", {"id": owner, **query})
+                if id_of(raw) != owner:
+                    raise ValueError("the portal answers with another organization")
+                record = mapping.organization(raw)
+            except (UnreadableListing, ValueError) as error:
+                is_known = self._known.at(url) is not None
+                words = error.words if isinstance(error, UnreadableListing) else str(error)
+                if is_known:
+                    self._containers.catalogs.add(url)
+                self._fail(url, root, words, ReadOutcome.FAILED, is_catalog=True)
+            else:
+                self._containers.catalogs.add(url)
+                self._hand_on(url, root, record, None, is_catalog=True)
+
+        await for_each(self._options.concurrency, read, owners)
+
+
+def _kind(raw: Mapping[str, Any]) -> str | None:
+    return text_of(raw.get("dataset_type") or raw.get("type"))
+
+
+def _any_of(texts: Iterable[str]) -> str:
+    """Return the part of a query of Solr that stands for any of some values."""
+    return "({})".format(" OR ".join(f'"{escaped(text)}"' for text in texts))

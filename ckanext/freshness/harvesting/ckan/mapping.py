@@ -1,0 +1,171 @@
+"""Datasets and organizations of another CKAN as records.
+
+A package of the API has the portal's own fields beside each other: those of CKAN, those of its schema, and
+extras. All of them become fields of the record, but for those that only mean something on the portal itself.
+Pure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urljoin
+from uuid import UUID
+
+from ...ckan_adapter.core import NAMES, munge_tag
+from ..packages.layout import RESERVED_KEYS, RESERVED_RESOURCE_KEYS
+from ..record import Record
+from .api import dictionaries, id_of, pairs, text_of
+
+MAPPING_VERSION = 1
+"""Raise it if mapping or layout make another package of the same record: every package is written again."""
+
+SITE_KEYS = RESERVED_KEYS | {
+    # CKAN
+    *("display_name", "ckan_url", "download_url", "tracking_summary", "revision_timestamp"),
+    *("license_title", "license_url", "notes_rendered", "ratings_average", "ratings_count"),
+    *("concat_email", "extras_rollup", "title_string", "opennessscore"),
+    # ckanext-harvest
+    *("guid", "harvest", "harvest_object_id", "harvest_source_id", "harvest_source_title"),
+    *("harvest_source_url", "harvest_source_type", "harvest_job_id", "harvest_dataset_url"),
+    # other extensions
+    *("archiver", "qa", "qualityassurance", "showcases", "datastore_active", "relationships"),
+    *("is_favorite", "followers", "rating", "reviews_count", "validation_status"),
+}
+"""Keys of packages and their extras that only mean something on the portal itself."""
+
+SITE_RESOURCE_KEYS = RESERVED_RESOURCE_KEYS | {
+    # CKAN
+    *("resource_group_id", "webstore_last_updated", "webstore_url", "revision_timestamp"),
+    *("cache_url", "cache_filepath", "resource_locator_function", "resource_locator_protocol"),
+    *("on_same_domain", "cache_url_updated", "has_views", "preview"),
+    # ckanext-datastore, xloader, validation, archiver, qa
+    *("datastore_contains_all_records_of_source_file", "datastore_url", "task_created"),
+    *("validation_status", "validation_timestamp", "original_url", "ckan_url"),
+    *("archiver", "qa", "openness_score", "openness_score_reason", "openness_score_failure_count"),
+    *("content_length", "content_type", "verified", "verified_date", "webstore_active"),
+    *("_authentication_token", "ckan_api_calls", "resource_views"),
+}
+"""Keys of resources that only mean something on the portal itself."""
+
+_PLACEHOLDER = re.compile(r"\{(\w+)\}")
+
+
+@dataclass(frozen=True, slots=True)
+class MappingOptions:
+    """The part of a source's configuration that decides what records are made of."""
+
+    site: str = ""
+    """The portal's URL, to which URLs of resources may be relative."""
+    keep_owner: bool = False
+    """The organization of this site with the same id owns the dataset."""
+    groups: str | None = None
+    """``only_local`` or ``create``; None if groups of the portal do not count."""
+    default_extras: Mapping[str, Any] = field(default_factory=dict)
+    override_extras: bool = False
+    clean_tags: bool = False
+    placeholders: Mapping[str, str] = field(default_factory=dict)
+    """Values for default extras, such as ``{harvest_source_url}``."""
+
+
+def dataset(raw: Mapping[str, Any], options: MappingOptions) -> Record:
+    """Return the record of a package.
+
+    :raises ValueError: it has no name. The text is for people.
+    """
+    name = text_of(raw.get("name"))
+    if name is None:
+        raise ValueError("the portal gives the dataset no name")
+    fields: dict[str, Any] = {}
+    for key, value in [*raw.items(), *pairs(raw.get("extras"))]:
+        if not _is_of_site(key, SITE_KEYS) and value not in (None, "", [], {}):
+            fields.setdefault(key, value)
+    fields["title"] = text_of(raw.get("title")) or name
+    if (created := text_of(raw.get("metadata_created"))) is not None:
+        fields.setdefault("issued", created)
+    for key, value in options.default_extras.items():
+        if options.override_extras or key not in fields:
+            fields[key] = _filled(value, {**options.placeholders, "dataset_id": str(id_of(raw))})
+    tags = {tag for one in dictionaries(raw.get("tags")) if (tag := text_of(one.get("name")))}
+    if options.clean_tags:
+        tags = {munge_tag(tag) for tag in tags} - {""}
+    return Record(
+        fields,
+        [_resource(one, options.site) for one in dictionaries(raw.get("resources"))],
+        sorted(tags),
+        name=name,
+        id=uuid_of(raw),
+        owner=text_of(raw.get("owner_org")) if options.keep_owner else None,
+        groups=_groups(raw, options.groups),
+    )
+
+
+def organization(raw: Mapping[str, Any]) -> Record:
+    """Return the record of an organization.
+
+    :raises ValueError: it has no name. The text is for people.
+    """
+    name = text_of(raw.get("name"))
+    if name is None:
+        raise ValueError("the portal gives the organization no name")
+    fields = {
+        "title": text_of(raw.get("title")) or name,
+        "description": text_of(raw.get("description")),
+        "image_url": text_of(raw.get("image_display_url")) or text_of(raw.get("image_url")),
+        **{key: text_of(value) for key, value in pairs(raw.get("extras"))},
+    }
+    stated = {key: value for key, value in fields.items() if value and key not in SITE_KEYS}
+    return Record(stated, name=name, id=uuid_of(raw))
+
+
+def uuid_of(raw: Mapping[str, Any]) -> str | None:
+    """Return the id of a record if it is a UUID, as CKAN makes them.
+
+    With any other id a portal could have its dataset shown at the URL of another dataset of this site.
+    """
+    found = id_of(raw) or ""
+    try:
+        return found if str(UUID(found)) == found else None
+    except ValueError:
+        return None
+
+
+def _is_of_site(key: str, table: frozenset[str]) -> bool:
+    return key in table or key.startswith((NAMES.status, "_"))
+
+
+def _resource(raw: Mapping[str, Any], site: str) -> dict[str, Any]:
+    """Return a resource. An upload of the portal becomes a link to it."""
+    found = {
+        key: value
+        for key, value in raw.items()
+        if not _is_of_site(key, SITE_RESOURCE_KEYS) and value not in (None, "", [], {})
+    }
+    url = text_of(raw.get("url"))
+    if url is not None:
+        found["url"] = urljoin(f"{site}/", url) if url.startswith("/") else url
+    if (modified := text_of(raw.get("last_modified"))) is not None:
+        found.setdefault("modified", modified)
+    if (resource_id := uuid_of(raw)) is not None:
+        found["id"] = resource_id
+    return found
+
+
+def _groups(raw: Mapping[str, Any], wanted: str | None) -> list[dict[str, str]]:
+    if wanted is None:
+        return []
+    keys = ("id", "name", "title") if wanted == "create" else ("id", "name")
+    found = [
+        {key: text_of(one.get(key)) or "" for key in keys}
+        for one in dictionaries(raw.get("groups"))
+        if uuid_of(one) and text_of(one.get("name"))
+    ]
+    return sorted(found, key=lambda group: group["name"])
+
+
+def _filled(value: Any, placeholders: Mapping[str, str]) -> Any:
+    if not isinstance(value, str):
+        return value
+    return _PLACEHOLDER.sub(lambda match: placeholders.get(match[1], match[0]), value)

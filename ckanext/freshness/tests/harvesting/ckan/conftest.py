@@ -1,0 +1,117 @@
+"""A portal, and crawls of it without a site."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Iterator
+from datetime import datetime, timezone
+from typing import Any
+
+import pytest
+
+from ckanext.freshness.harvesting.ckan.api import CkanApi, JsonClient
+from ckanext.freshness.harvesting.ckan.crawl import CrawlOptions, PortalCrawl
+from ckanext.freshness.harvesting.ckan.mapping import MappingOptions
+from ckanext.freshness.harvesting.record import (
+    Containers,
+    CurrentRecords,
+    KnownRecord,
+    ReadOutcome,
+    Sighting,
+    guid_of,
+)
+from ckanext.freshness.harvesting.source_type import CrawlEnd
+from ckanext.freshness.harvesting.strategy import BrakeLimits, deletions
+from ckanext.freshness.tests.servers.ckan_portal import PortalServer
+from ckanext.freshness.web.address_guard import Guard
+from ckanext.freshness.web.client import Client
+from ckanext.freshness.web.exchange import ClientSettings, Limits
+from ckanext.freshness.web.hosts import HostPolicy, Hosts
+
+LIMITS = Limits(connect=2, read=2, total=3, attempts=1, max_bytes=5_000_000)
+NOW = datetime(2026, 6, 1, tzinfo=timezone.utc)
+
+
+@pytest.fixture
+def portal() -> Iterator[PortalServer]:
+    """Twelve datasets."""
+    with PortalServer(12) as server:
+        yield server
+
+
+class Crawled:
+    """One crawl of a portal, and what it means for the records that were current."""
+
+    def __init__(
+        self,
+        portal: PortalServer,
+        before: Crawled | None = None,
+        *,
+        max_records: int = 10_000,
+        known: Iterable[KnownRecord] = (),
+        **options: Any,
+    ) -> None:
+        self.portal = portal
+        self.known = CurrentRecords([*(before.records() if before else ()), *known])
+        self.max_records = max_records
+        self.options = CrawlOptions(
+            options.pop("mapping", MappingOptions(site=portal.url)), "salt", **options
+        )
+        self.sightings: list[Sighting] = []
+        self.end: CrawlEnd = asyncio.run(self._run())
+
+    async def _run(self) -> CrawlEnd:
+        settings = ClientSettings("test", limits=LIMITS, guard=Guard(["127.0.0.0/8"]))
+        async with Client(settings, Hosts(HostPolicy(8, 10_000))) as client:
+            url = self.portal.url
+            api = CkanApi(JsonClient(client, url), url, self.max_records)
+            return await PortalCrawl(api, url, self.options, self.known, self._take).run()
+
+    def _take(self, sighting: Sighting, containers: Containers) -> None:
+        self.sightings.append(sighting)
+
+    def records(self) -> list[KnownRecord]:
+        """Return what the next job knows: all that was read, as a job keeps it."""
+        found = []
+        for one in self.sightings:
+            seen = one.seen
+            if seen.outcome is ReadOutcome.PRESENT and seen.listed_in:
+                container = None if seen.is_catalog else seen.listed_in[0]
+                found.append(
+                    KnownRecord(
+                        seen.url,
+                        guid_of(seen.url, container),
+                        container,
+                        seen.content_hash,
+                        "object",
+                        "package",
+                        memory=one.memory,
+                    )
+                )
+        return found
+
+    def names(self) -> list[str]:
+        """Return the names of the datasets whose contents were read."""
+        return sorted(
+            str(one.contents.name)
+            for one in self.sightings
+            if one.contents and not one.seen.is_catalog
+        )
+
+    def deleted(self) -> list[str]:
+        """Return the URLs of the records that this crawl lets go, brake or not."""
+        listed = self.end.containers.listed
+        seen = {}
+        for one in self.sightings:
+            before = self.known.of(one.seen.url, listed)
+            seen[before.url if before else one.seen.url] = one.seen
+        found = deletions(
+            self.known, seen, self.end.containers, now=NOW, limits=BrakeLimits(1.0, 10_000)
+        )
+        held = found.brake.held if found.brake else ()
+        return sorted(one.known.url for one in (*found.delete, *held) if one.delete)
+
+    @property
+    def errors(self) -> str:
+        """Return all messages."""
+        return "\n".join([*self.end.errors, *(one.error for one in self.sightings if one.error)])

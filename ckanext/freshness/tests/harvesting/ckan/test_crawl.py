@@ -1,0 +1,321 @@
+"""Crawls of portals of all ages, with correct and faulty answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from ckanext.freshness.harvesting.ckan.crawl import Filter
+from ckanext.freshness.harvesting.record import KnownRecord, ReadOutcome
+from ckanext.freshness.tests.harvesting.ckan.conftest import Crawled
+from ckanext.freshness.tests.servers import faults
+from ckanext.freshness.tests.servers.base import Request
+from ckanext.freshness.tests.servers.ckan_portal import PortalServer
+
+NAMES = sorted(f"dataset-{number}" for number in range(12))
+
+
+def any_id(portal: PortalServer, number: int = 5) -> str:
+    return sorted(portal.datasets)[number]
+
+
+# All versions
+
+
+@pytest.mark.parametrize("gives_fields", [True, False], ids=["since 2.9", "before 2.9"])
+@pytest.mark.parametrize("rows_max", [2, 3, 11, 12, 13, 1000])
+def test_pages_of_any_size_give_all(
+    portal: PortalServer, gives_fields: bool, rows_max: int
+) -> None:
+    portal.gives_fields, portal.rows_max = gives_fields, rows_max
+    found = Crawled(portal)
+    assert not found.errors and found.names() == NAMES
+    assert not found.end.containers.unreadable and not found.end.containers.unproved
+    assert len(found.end.containers.listed) == 12
+
+
+@pytest.mark.parametrize("search", [True, False], ids=["search", "no search"])
+def test_an_empty_portal_is_read_whole(search: bool) -> None:
+    with PortalServer() as portal:
+        if not search:
+            portal.forbidden = {"package_search"}
+        found = Crawled(portal)
+    assert not found.errors and not found.sightings and not found.end.containers.unreadable
+
+
+def test_a_portal_without_search_is_read_by_names(portal: PortalServer) -> None:
+    portal.forbidden = {"package_search"}
+    first = Crawled(portal)
+    assert not first.errors and first.names() == NAMES
+    gone = any_id(portal)
+    del portal.datasets[gone]
+    second = Crawled(portal, first)
+    assert second.deleted() == [f"{portal.url}/dataset/{gone}"]
+    hashes = {one.seen.url: one.seen.content_hash for one in first.sightings}
+    assert all(
+        hashes[one.seen.url] == one.seen.content_hash for one in second.sightings if one.contents
+    )
+
+
+def test_types_that_are_no_datasets_are_counted(portal: PortalServer) -> None:
+    portal.add("a-source", type="harvest")
+    for gives_fields in (True, False):
+        portal.gives_fields = gives_fields
+        found = Crawled(portal)
+        assert found.names() == NAMES and found.end.not_harvested["harvest"].count == 1
+
+
+# Unchanged and changed records
+
+
+@pytest.mark.parametrize("gives_fields", [True, False])
+def test_only_changed_contents_are_read(portal: PortalServer, gives_fields: bool) -> None:
+    portal.gives_fields = gives_fields
+    first = Crawled(portal)
+    portal.reset()
+    second = Crawled(portal, first)
+    assert second.names() == [] and len(second.records()) == 12
+    if gives_fields:
+        assert portal.count() == 2  # the list, and its end
+    portal.change(any_id(portal), title="Another title")
+    third = Crawled(portal, second)
+    assert third.names() == [portal.datasets[any_id(portal)]["name"]]
+    assert not third.deleted()
+
+
+def test_all_contents_are_read_if_asked_for(portal: PortalServer) -> None:
+    first = Crawled(portal)
+    second = Crawled(portal, first, read_all=True)
+    assert second.names() == NAMES
+    assert {one.content_hash for one in second.records()} == {
+        one.content_hash for one in first.records()
+    }
+
+
+def test_a_dataset_that_the_page_leaves_out_is_read_by_itself(portal: PortalServer) -> None:
+    portal.faults[lambda request: "fq=id%3A%28" in request.target] = faults.Status(code=500)
+    found = Crawled(portal)
+    assert not found.errors and found.names() == NAMES
+
+
+def test_a_dataset_that_cannot_be_read_protects_itself(portal: PortalServer) -> None:
+    first = Crawled(portal)
+    bad = any_id(portal)
+    portal.change(bad)
+    portal.faults[lambda request: "fq=id%3A%28" in request.target] = faults.Status(code=500)
+    portal.faults[lambda request: "package_show" in request.target] = faults.Status(code=500)
+    second = Crawled(portal, first)
+    (failed,) = [one for one in second.sightings if one.error]
+    assert failed.seen.outcome is ReadOutcome.FAILED and bad in failed.seen.url
+    assert not second.deleted() and not second.end.containers.unproved
+
+
+# Absences
+
+
+@pytest.mark.parametrize("how", ["purged", "deleted", "private"])
+def test_a_dataset_that_is_gone_is_let_go(portal: PortalServer, how: str) -> None:
+    first = Crawled(portal)
+    gone = any_id(portal)
+    if how == "purged":
+        del portal.datasets[gone]
+    elif how == "deleted":
+        portal.datasets[gone]["state"] = "deleted"
+    else:
+        portal.datasets[gone]["private"] = True
+    assert Crawled(portal, first).deleted() == [f"{portal.url}/dataset/{gone}"]
+
+
+def test_an_index_that_lags_behind_lets_nothing_go(portal: PortalServer) -> None:
+    first = Crawled(portal)
+    portal.unindexed = set(sorted(portal.datasets)[4:])
+    second = Crawled(portal, first)
+    assert not second.deleted()
+    assert "is still there" in second.errors
+    portal.unindexed = set(portal.datasets)
+    assert not Crawled(portal, first).deleted()
+
+
+def test_an_absence_that_cannot_be_verified_is_none(portal: PortalServer) -> None:
+    first = Crawled(portal)
+    del portal.datasets[any_id(portal)]
+    portal.faults[lambda request: "package_show" in request.target] = faults.Status(code=500)
+    second = Crawled(portal, first)
+    assert not second.deleted() and "cannot be asked for" in second.errors
+
+
+def test_a_dataset_that_leaves_the_filter_is_let_go(portal: PortalServer) -> None:
+    town = {"organization": ("city",)}
+    first = Crawled(portal, filter=Filter(include=town))
+    assert first.names() == NAMES
+    moved = any_id(portal)
+    owner = portal.organization("state")
+    portal.change(moved, owner_org=owner["id"], organization=owner)
+    second = Crawled(portal, first, filter=Filter(include=town))
+    assert second.deleted() == [f"{portal.url}/dataset/{moved}"]
+
+
+@pytest.mark.parametrize("search", [True, False], ids=["search", "no search"])
+@pytest.mark.parametrize(
+    ("chosen", "names"),
+    [
+        (Filter(include={"organization": ("city", "state")}), {"a", "b"}),
+        (Filter(include={"organization": ("city",), "groups": ("air",)}), {"a"}),
+        (Filter(exclude={"organization": ("city",)}), {"b", "c", "d"}),
+        (Filter(include={"groups": ("air",)}, exclude={"organization": ("land",)}), {"a"}),
+    ],
+)
+def test_filters(search: bool, chosen: Filter, names: set[str]) -> None:
+    air = [{"id": "3f2504e0-4f89-41d3-9a0c-0305e82c3301", "name": "air", "title": "Air"}]
+    with PortalServer() as portal:
+        portal.add("a", owner="city", groups=air)
+        portal.add("b", owner="state")
+        portal.add("c", owner="land", groups=air)
+        portal.add("d", owner=None)
+        portal.forbidden = set() if search else {"package_search"}
+        found = Crawled(portal, filter=chosen)
+    assert not found.errors and set(found.names()) == names
+
+
+# Faults at every place
+
+
+ANSWERS: list[tuple[str, Callable[[], faults.Fault]]] = [
+    ("500", lambda: faults.Status(code=500)),
+    ("503", lambda: faults.Status(code=503)),
+    ("429", lambda: faults.Status(code=429)),
+    ("400", lambda: faults.Status(code=400)),
+    ("403", lambda: faults.Status(code=403)),
+    ("404", lambda: faults.Status(code=404)),
+    ("HTML", faults.html),
+    ("HTML as JSON", lambda: faults.html("application/json")),
+    ("nothing", faults.empty),
+    ("half", lambda: faults.Cut(keep=0.5)),
+    ("broken off", lambda: faults.Truncate(keep=0.5)),
+    ("reset", lambda: faults.Reset()),
+    ("null", lambda: faults.Body(b"null")),
+    ("no success", lambda: faults.Body(b'{"success": false}')),
+    ("null as result", lambda: faults.Body(b'{"success": true, "result": null}')),
+    ("no lists", lambda: faults.Body(b'{"success": true, "result": {"count": 1}}')),
+    (
+        "an empty list",
+        lambda: faults.Body(b'{"success": true, "result": {"count": 0, "results": []}}'),
+    ),
+    (
+        "a short list",
+        lambda: faults.Body(b'{"success": true, "result": {"count": 12, "results": []}}'),
+    ),
+    (
+        "others",
+        lambda: faults.Body(b'{"success": true, "result": {"count": 1, "results": [{"id": "x"}]}}'),
+    ),
+    ("no ids", lambda: faults.Body(b'{"success": true, "result": {"count": 1, "results": [{}]}}')),
+    ("endless", lambda: faults.EndlessBody(chunk=b"[" * 50_000)),
+]
+
+
+@pytest.mark.parametrize(("case", "fault"), ANSWERS, ids=[row[0] for row in ANSWERS])
+@pytest.mark.parametrize("search", [True, False], ids=["search", "no search"])
+@pytest.mark.parametrize("place", range(7))
+def test_a_fault_anywhere_lets_nothing_go(
+    portal: PortalServer, search: bool, place: int, case: str, fault: Callable[[], faults.Fault]
+) -> None:
+    """A fault at any request of a job, and at all that follow: no record that is there is let go."""
+    portal.rows_max = 4
+    portal.forbidden = set() if search else {"package_search"}
+    first = Crawled(portal)
+    portal.change(any_id(portal, 2), title="Another title")
+    for only in (True, False):
+        count = iter(range(10_000))
+        portal.faults = {_from(count, place, only=only): fault()}
+        assert not Crawled(portal, first).deleted(), only
+
+
+def _from(count: Any, place: int, *, only: bool) -> Callable[[Request], bool]:
+    def strikes(request: Request) -> bool:
+        number = next(count)
+        return number == place if only else number >= place
+
+    return strikes
+
+
+@pytest.mark.parametrize(
+    ("lie", "words"),
+    [
+        ({"claimed": 99}, "the number of its records changes"),
+        ({"claimed": 5}, "the number of its records changes"),
+        ({"claimed": 4, "rows_max": 4}, "the number of its records changes"),
+        ({"claimed": -1}, "does not say how many"),
+        ({"rows_max": 1}, "its pages list 1"),
+        ({"rows_max": 0}, "its pages list 0"),
+    ],
+    ids=str,
+)
+def test_a_count_that_does_not_agree_lets_nothing_go(
+    portal: PortalServer, lie: dict[str, Any], words: str
+) -> None:
+    first = Crawled(portal)
+    del portal.datasets[any_id(portal)]
+    for name, value in lie.items():
+        setattr(portal, name, value)
+    second = Crawled(portal, first)
+    assert words in second.errors and not second.deleted()
+
+
+def test_too_many_records(portal: PortalServer) -> None:
+    portal.rows_max = 3
+    found = Crawled(portal, max_records=5)
+    assert "more than max_records (5)" in found.errors and found.end.containers.unproved
+
+
+# Identity
+
+
+def test_ids_in_place_of_guids(portal: PortalServer) -> None:
+    """The records of ckanext-harvest's harvester are known by their ids, and nothing is read of others."""
+    url = f"{portal.url}/dataset/{any_id(portal)}"
+    known = KnownRecord(url, any_id(portal), None, None, "object", "package", foreign=True)
+    found = Crawled(portal, known=[known])
+    assert found.names() == NAMES and not found.deleted()
+
+
+def test_a_portal_that_moves_keeps_its_records(portal: PortalServer) -> None:
+    first = Crawled(portal)
+    elsewhere = [
+        KnownRecord(
+            one.url.replace(portal.url, "https://old.example.org/data"), one.guid, one.catalog_url
+        )
+        for one in first.records()
+    ]
+    second = Crawled(portal, known=elsewhere)
+    assert second.known.moved and not second.deleted()
+
+
+# Organizations
+
+
+def test_organizations_come_before_their_datasets(portal: PortalServer) -> None:
+    portal.organization("without datasets")
+    portal.add("alone", owner=None)
+    found = Crawled(portal, organizations=True)
+    assert not found.errors
+    city = portal.organization("city")
+    (first, *rest) = found.sightings
+    assert first.seen.is_catalog and first.contents and first.contents.name == "city"
+    assert not any(one.seen.is_catalog for one in rest)
+    containers = {one.contents.name: one.seen.listed_in for one in rest if one.contents}
+    assert containers["alone"] == (portal.url,)
+    assert containers["dataset-1"] == (f"{portal.url}/organization/{city['id']}",)
+    assert Crawled(portal, found, organizations=True).names() == []
+
+
+def test_an_organization_that_cannot_be_read_keeps_its_datasets(portal: PortalServer) -> None:
+    first = Crawled(portal, organizations=True)
+    portal.faults[lambda request: "organization_show" in request.target] = faults.Status(code=500)
+    second = Crawled(portal, first, organizations=True)
+    assert not second.deleted() and len(second.records()) == 12
+    # Nothing is known of it: its datasets wait.
+    third = Crawled(portal, organizations=True)
+    assert not third.records() and "its organization could not be read" in third.errors

@@ -1,0 +1,390 @@
+"""Harvests of portals on a real site: ids, options, deletions, and sources of ckanext-harvest's harvester."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import socket
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import ckan.plugins as p
+import ckan.plugins.toolkit as tk
+import pytest
+import requests
+from ckan.tests import factories
+from ckan.tests.helpers import call_action
+
+from ckanext.freshness.ckan_adapter.core import model
+from ckanext.freshness.tests.harvesting.conftest import (
+    Harvest,
+    add_source,
+    clean_queues,
+    clean_site,
+    extras,
+    sysadmin,
+)
+from ckanext.freshness.tests.processes import CkanProcess, until
+from ckanext.freshness.tests.servers import faults
+from ckanext.freshness.tests.servers.base import Request
+from ckanext.freshness.tests.servers.ckan_portal import PortalServer
+from ckanext.harvest import model as harvest_model
+
+__all__ = ["clean_queues", "clean_site"]
+
+pytestmark = pytest.mark.usefixtures("clean_site", "unhurried")
+
+
+@pytest.fixture
+def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Send each request once."""
+    monkeypatch.setitem(tk.config, "ckanext.freshness.retry_delays", "")
+
+
+@pytest.fixture
+def portal() -> Iterator[PortalServer]:
+    """Six datasets."""
+    with PortalServer(6) as server:
+        yield server
+
+
+@pytest.fixture
+def ckan_harvester(clean_site: None) -> Iterator[None]:
+    """Load ckanext-harvest's own harvester of CKANs beside ours."""
+    with p.use_plugin("ckan_harvester"):
+        yield
+
+
+def add_portal(portal: PortalServer, **config: Any) -> Harvest:
+    return add_source(portal.url, source_type="ckan_portal", **config)
+
+
+def datasets(harvest: Harvest) -> dict[str, dict[str, Any]]:
+    """Return the active datasets of a source, by name."""
+    model.Session.expire_all()
+    ids = filter(None, (package_id for _guid, package_id in harvest.current()))
+    shown = [call_action("package_show", id=package_id) for package_id in ids]
+    return {one["name"]: one for one in shown if one["state"] == "active"}
+
+
+def identities(harvest: Harvest) -> set[tuple[str, ...]]:
+    return {
+        (one["id"], name, *(resource["id"] for resource in one["resources"]))
+        for name, one in datasets(harvest).items()
+    }
+
+
+def counts(harvest: Harvest) -> dict[str, int]:
+    job = harvest.run()
+    assert not job.errors
+    return {key: count for key, count in job.stats.items() if count}
+
+
+def switch(harvest: Harvest, source_type: str, config: dict[str, Any]) -> None:
+    shown = call_action("harvest_source_show", id=harvest.source["id"])
+    keys = ("id", "name", "title", "url", "frequency", "owner_org")
+    kept = {key: shown[key] for key in keys if key in shown}
+    call_action(
+        "harvest_source_update",
+        {"user": sysadmin()},
+        **{**kept, "source_type": source_type, "config": json.dumps(config)},
+    )
+
+
+def test_datasets_keep_their_ids_and_become_links(portal: PortalServer) -> None:
+    harvest = add_portal(portal)
+    assert counts(harvest) == {"added": 6}
+    assert identities(harvest) == {
+        (one["id"], one["name"], *(resource["id"] for resource in one["resources"]))
+        for one in portal.datasets.values()
+    }
+    one = datasets(harvest)["dataset-3"]
+    assert one["title"] == "Dataset 3" and one["license_id"] == "cc-by"
+    assert one["author"] == "A. Thor" and [tag["name"] for tag in one["tags"]] == ["water"]
+    assert one["owner_org"] == harvest.source["owner_org"]
+    kept = extras(one)
+    assert kept["reach"] == "town" and "revision_id" not in kept
+    assert kept["harvest_source_id"] == harvest.source["id"]
+    link, upload = one["resources"]
+    assert upload["url"] == f"{portal.url}/upload/dataset-3.csv" and not upload["url_type"]
+    assert upload["modified"] == "2026-02-03T04:05:06.000007" and "revision_id" not in upload
+    assert link["format"] == "CSV"
+
+    assert counts(harvest) == {"not modified": 6}
+    (wanted,) = [key for key, raw in portal.datasets.items() if raw["name"] == "dataset-3"]
+    portal.change(wanted, notes="Other words", extras=[])
+    assert counts(harvest) == {"updated": 1, "not modified": 5}
+    again = datasets(harvest)["dataset-3"]
+    assert again["notes"] == "Other words" and "reach" not in extras(again)
+
+
+def test_a_dataset_goes_and_comes_back_as_it_was(portal: PortalServer) -> None:
+    harvest = add_portal(portal)
+    harvest.run()
+    before = identities(harvest)
+    gone = portal.datasets.pop(sorted(portal.datasets)[0])
+    assert counts(harvest) == {"deleted": 1, "not modified": 5}
+    assert len(identities(harvest)) == 5
+    portal.datasets[gone["id"]] = gone
+    harvest.run()
+    assert identities(harvest) == before
+
+
+def test_a_resource_goes_and_comes_back_as_it_was(portal: PortalServer) -> None:
+    harvest = add_portal(portal)
+    harvest.run()
+    before = identities(harvest)
+    dataset_id = sorted(portal.datasets)[0]
+    both = portal.datasets[dataset_id]["resources"]
+    portal.change(dataset_id, resources=both[1:])
+    harvest.run()
+    assert len(identities(harvest) - before) == 1
+    portal.change(dataset_id, resources=both)
+    harvest.run()
+    assert identities(harvest) == before
+
+
+def test_ids_and_names_that_are_taken_here_stay_with_their_owners(portal: PortalServer) -> None:
+    first, second, third, *_ = sorted(portal.datasets)
+    mine = factories.Dataset(
+        id=first, name="mine", resources=[{"id": portal.datasets[second]["resources"][0]["id"]}]
+    )
+    same_name = factories.Dataset(name=portal.datasets[third]["name"])
+    portal.change(sorted(portal.datasets)[3], id="mine")
+    portal.datasets["mine"] = portal.datasets.pop(sorted(portal.datasets)[3])
+    harvest = add_portal(portal)
+    assert counts(harvest) == {"added": 6}
+    found = {(one["id"], one["name"]) for one in datasets(harvest).values()}
+    assert not {first, "mine"} & {one for one, _ in found} and same_name["name"] not in dict(found)
+    assert call_action("package_show", id="mine")["id"] == mine["id"] == first
+    ids = [resource["id"] for one in datasets(harvest).values() for resource in one["resources"]]
+    assert len(set(ids)) == 12 and mine["resources"][0]["id"] not in ids
+    before = identities(harvest)
+    for dataset_id in list(portal.datasets):
+        portal.change(dataset_id, notes="Other words")
+    assert counts(harvest) == {"updated": 6}
+    assert identities(harvest) == before
+
+
+def test_a_search_index_that_is_being_rebuilt_costs_nothing(portal: PortalServer) -> None:
+    harvest = add_portal(portal)
+    harvest.run()
+    portal.unindexed = {sorted(portal.datasets)[0]}
+    job = harvest.run()
+    assert job.stats["deleted"] == 0 and "is still there" in job.errors[0]
+    assert len(datasets(harvest)) == 6
+
+
+# Options
+
+
+def test_extras_tags_and_groups(portal: PortalServer) -> None:
+    factories.Group(name="maps")
+    known = factories.Group(name="air")
+    groups = [
+        {"id": "3f2504e0-4f89-41d3-9a0c-0305e82c3301", "name": "air", "title": "Air"},
+        {"id": "3f2504e0-4f89-41d3-9a0c-0305e82c3302", "name": "rail", "title": "Rail"},
+    ]
+    (wanted,) = [key for key, raw in portal.datasets.items() if raw["name"] == "dataset-3"]
+    portal.change(wanted, groups=groups, tags=[{"name": "Öl und Gas"}])
+    config = {
+        "default_tags": [{"name": "harvested"}],
+        "default_groups": ["maps"],
+        "default_extras": {"reach": "x", "from": "{harvest_source_url}/{dataset_id}"},
+        "clean_tags": True,
+    }
+    harvest = add_portal(portal, **config, remote_groups="only_local")
+    assert counts(harvest) == {"added": 6}
+    one = datasets(harvest)["dataset-3"]
+    assert {group["name"] for group in one["groups"]} == {"maps", "air"}
+    assert {tag["name"] for tag in one["tags"]} == {"harvested", "ol-und-gas"}
+    assert extras(one)["from"] == f"{portal.url}/{wanted}" and extras(one)["reach"] == "town"
+
+    switch(harvest, "ckan_portal", {**config, "remote_groups": "create", "override_extras": True})
+    assert counts(harvest) == {"updated": 6}
+    one = datasets(harvest)["dataset-3"]
+    assert {group["name"] for group in one["groups"]} == {"maps", "air", "rail"}
+    assert known["id"] in {group["id"] for group in one["groups"]}
+    assert call_action("group_show", id="rail")["title"] == "Rail"
+    assert extras(one)["reach"] == "x"
+
+
+def test_organizations_that_this_site_has(portal: PortalServer) -> None:
+    city = portal.organization("city")
+    factories.Organization(id=city["id"], name="town", title="Our own words")
+    portal.add("of the state", owner="state")
+    harvest = add_portal(portal, remote_orgs="only_local")
+    assert counts(harvest) == {"added": 7}
+    found = datasets(harvest)
+    assert found["dataset-3"]["organization"]["name"] == "town"
+    assert found["of-the-state"]["owner_org"] == harvest.source["owner_org"]
+    assert not model.Group.get("state")
+
+    switch(harvest, "ckan_portal", {"remote_orgs": "create"})
+    harvest.run()
+    found = datasets(harvest)
+    assert found["dataset-3"]["organization"]["title"] == "Our own words"
+    assert found["of-the-state"]["organization"]["name"] == "state"
+    city["title"] = "The portal's words"
+    harvest.run()
+    assert call_action("organization_show", id="town")["title"] == "Our own words"
+
+
+def test_an_organization_of_the_portal_goes_with_its_last_dataset(portal: PortalServer) -> None:
+    portal.add("of-the-state", owner="state")
+    harvest = add_portal(portal, remote_orgs="create", max_delete_fraction=1)
+    assert not harvest.run().errors
+    state = call_action("organization_show", id="state")
+    assert state["title"] == "State" and state["description"] == "What state is"
+    assert datasets(harvest)["of-the-state"]["owner_org"] == state["id"]
+    for dataset_id, raw in list(portal.datasets.items()):
+        if raw["name"] == "of-the-state":
+            del portal.datasets[dataset_id]
+    job = harvest.run()
+    # The brake counts organizations by themselves: one of two is all but one.
+    assert "organisations would be deleted" in job.errors[0]
+    assert call_action("organization_show", id="state")["state"] == "active"
+
+
+def test_filters_and_mistakes_in_the_configuration(portal: PortalServer) -> None:
+    portal.add("of-the-state", owner="state")
+    harvest = add_portal(portal, organizations_filter_include=["state"])
+    assert counts(harvest) == {"added": 1}
+    for config, words in (
+        ({"api_key": "secret"}, '"headers": {"Authorization": {"env": "NAME"}}'),
+        ({"default_extras": {"a": "{harvest_job_id}"}}, "{harvest_job_id} is unknown"),
+        ({"remote_orgs": "all"}, '"only_local" or "create"'),
+        (
+            {"groups_filter_include": ["a"], "groups_filter_exclude": ["b"]},
+            "cannot be used together",
+        ),
+    ):
+        with pytest.raises(tk.ValidationError) as caught:
+            add_portal(portal, **config)
+        assert words in str(caught.value)
+
+
+def test_the_key_of_the_api_comes_from_the_environment(
+    portal: PortalServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PORTAL_KEY", "open sesame")
+    add_portal(portal, headers={"Authorization": {"env": "PORTAL_KEY"}}).run()
+    assert {one.headers["Authorization"] for one in portal.requests} == {"open sesame"}
+
+
+# Sources of ckanext-harvest's harvester
+
+OLD: dict[str, Any] = {
+    "api_version": 2,
+    "read_only": True,
+    "force_all": False,
+    "default_tags": [{"name": "harvested"}],
+    "default_extras": {"from": "{harvest_source_url}"},
+    "remote_orgs": "create",
+}
+
+
+@pytest.mark.usefixtures("ckan_harvester")
+def test_a_source_of_the_type_ckan_becomes_ours(portal: PortalServer) -> None:
+    harvest = add_source(portal.url, source_type="ckan", **OLD)
+    assert counts(harvest) == {"added": 6}
+    before, created = identities(harvest), datasets(harvest)["dataset-3"]["metadata_created"]
+    city = call_action("organization_show", id="city")
+    gone = portal.datasets.pop(sorted(portal.datasets)[0])
+
+    switch(harvest, "ckan_portal", {**OLD, "user": "harvest"})
+    job = harvest.run()
+    (held,) = job.errors
+    assert "would be deleted that only another harvester has read" in held
+    assert identities(harvest) == before
+    one = datasets(harvest)["dataset-3"]
+    assert one["metadata_created"] == created and extras(one)["from"] == portal.url
+    assert one["owner_org"] == city["id"] == portal.organization("city")["id"]
+    assert call_action("package_show", id=gone["id"])["state"] == "active"
+    again = harvest.run()
+    assert again.stats["not modified"] == 6 and again.stats["updated"] == 0
+
+
+@pytest.mark.usefixtures("ckan_harvester")
+def test_packages_of_a_deleted_source_of_the_type_ckan_are_taken_over(
+    portal: PortalServer,
+) -> None:
+    old = add_source(portal.url, source_type="ckan")
+    assert counts(old) == {"added": 6}
+    before = identities(old)
+    call_action("harvest_source_delete", {"user": sysadmin()}, id=old.source["id"])
+    harvest = add_portal(portal)
+    job = harvest.run()
+    assert not job.errors and identities(harvest) == before
+    owners = model.Session.query(harvest_model.HarvestObject.harvest_source_id).filter_by(
+        current=True
+    )
+    assert {one.harvest_source_id for one in owners} == {harvest.source["id"]}
+
+
+def test_a_job_that_is_interrupted_at_any_request_is_finished_by_the_next(
+    portal: PortalServer,
+) -> None:
+    portal.rows_max = 3
+    harvest = add_portal(portal)
+    for place in range(5):
+        portal.faults = {_from(place): faults.Status(code=500)}
+        assert harvest.run().stats["deleted"] == 0
+    portal.faults = {}
+    harvest.run()
+    assert len(identities(harvest)) == 6
+    assert len({name for _, name, *_ in identities(harvest)}) == 6
+
+
+def _from(place: int) -> Callable[[Request], bool]:
+    count = iter(range(1000))
+    return lambda request: next(count) >= place
+
+
+# A real CKAN
+
+
+@pytest.fixture
+def own_url(tmp_path: Path) -> Iterator[str]:
+    """This site, served by another process."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    arguments = ("run", "--host", "127.0.0.1", "--port", str(port), "--disable-reloader")
+    process = CkanProcess(arguments, tmp_path, CKAN_INI=tk.config["__file__"])
+    url = f"http://127.0.0.1:{port}"
+
+    def answers() -> bool:
+        with contextlib.suppress(OSError):
+            return requests.get(f"{url}/api/3/action/status_show", timeout=30).ok
+        return False
+
+    try:
+        until(answers, process, patience=60)
+        yield url
+    finally:
+        process.kill()
+
+
+def test_a_real_ckan(own_url: str) -> None:
+    city = factories.Organization(name="city")
+    made = [
+        factories.Dataset(
+            owner_org=city["id"], resources=[{"url": "https://example.org/a.csv"}], notes="First"
+        )
+        for _ in range(4)
+    ]
+    factories.Dataset(owner_org=city["id"], private=True)
+    factories.Dataset(owner_org=factories.Organization()["id"])
+    harvest = add_source(own_url, source_type="ckan_portal", organizations_filter_include=["city"])
+    assert counts(harvest) == {"added": 4}
+    # All ids and names are taken, by the datasets themselves.
+    copies = {extras(one)["guid"].rpartition("/")[2]: one for one in datasets(harvest).values()}
+    assert copies.keys() == {one["id"] for one in made}
+    assert counts(harvest) == {"not modified": 4}
+    call_action("package_patch", id=made[0]["id"], notes="Second")
+    call_action("package_delete", id=made[1]["id"])
+    call_action("dataset_purge", id=made[2]["id"])
+    assert counts(harvest) == {"deleted": 2, "updated": 1, "not modified": 1}
+    assert {one["notes"] for one in datasets(harvest).values()} == {"First", "Second"}
