@@ -11,6 +11,7 @@ from datetime import date, timedelta
 from email.utils import formatdate
 from typing import Any
 
+from ckanext.freshness.tests.servers.ckan_portal import PortalServer
 from ckanext.freshness.tests.servers.fdp import FdpServer
 from ckanext.freshness.tests.servers.turtle import Literal, agent, contact, period
 
@@ -150,6 +151,17 @@ class FairDataPoint:
 
     def url(self) -> str:
         return self._server.source_url
+
+
+class Portal:
+    """A CKAN with generated datasets."""
+
+    def __init__(self, datasets: int) -> None:
+        self._server = PortalServer(datasets)
+        self._server.start()
+
+    def url(self) -> str:
+        return self._server.url
 
 
 _AUTHORITY = "http://publications.europa.eu/resource/authority"

@@ -16,7 +16,7 @@ from ckanext.freshness.tests.servers.base import Answer, LoopbackServer, Request
 
 ACTION = "/api/3/action/"
 
-_TERM = re.compile(r'([+-]?)(\w+):(?:\["(.*?)" TO \*\]|\((.*?)\))')
+_TERM = re.compile(r'([+-]?)(\w+):(?:\["?(.*?)"? TO \*\]|\((.*?)\))')
 _START = datetime(2026, 1, 1, 12, tzinfo=timezone.utc)
 
 
@@ -151,11 +151,12 @@ class PortalServer(LoopbackServer):
             found = [
                 one
                 for one in found
-                if (one["id"] >= low if low else bool(values & _values(one, key))) != (sign == "-")
+                if (one[key] >= low if low else bool(values & _values(one, key))) != (sign == "-")
             ]
         if query.get("sort") == "id asc":
             found.sort(key=lambda one: one["id"])
-        rows: list[Any] = found[: min(int(query.get("rows", 10)), self.rows_max)]
+        start = int(query.get("start", 0))
+        rows: list[Any] = found[start : start + min(int(query.get("rows", 10)), self.rows_max)]
         if self.gives_fields and "fl" in query:
             rows = [
                 {

@@ -383,8 +383,9 @@ def test_a_real_ckan(own_url: str) -> None:
     copies = {extras(one)["guid"].rpartition("/")[2]: one for one in datasets(harvest).values()}
     assert copies.keys() == {one["id"] for one in made}
     assert counts(harvest) == {"not modified": 4}
-    call_action("package_patch", id=made[0]["id"], notes="Second")
-    call_action("package_delete", id=made[1]["id"])
-    call_action("dataset_purge", id=made[2]["id"])
+    user = {"user": sysadmin()}
+    call_action("package_patch", dict(user), id=made[0]["id"], notes="Second")
+    call_action("package_delete", dict(user), id=made[1]["id"])
+    call_action("dataset_purge", dict(user), id=made[2]["id"])
     assert counts(harvest) == {"deleted": 2, "updated": 1, "not modified": 1}
     assert {one["notes"] for one in datasets(harvest).values()} == {"First", "Second"}
