@@ -227,7 +227,7 @@ class Site:
         ) -> Any:
             return run(lambda: self._crawl(job, known, sink, now))
 
-        source_type: Any = SimpleNamespace(organizations=False, crawl=crawl)
+        source_type: Any = SimpleNamespace(has_organizations=lambda config: False, crawl=crawl)
         source: Any = SimpleNamespace(
             id="source", url=self.url, title="Source", config=self.config, warnings=()
         )
