@@ -44,8 +44,15 @@ from .faults import NameFault, fault_of
 from .hosts import MAX_ROBOTS_BYTES, Host, Hosts, crawl_delay, robots_url, rules_of
 from .urls import Target, display_url, host_name
 
-_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_REDIRECTS = frozenset({300, 301, 302, 303, 307, 308})
 _SECOND_LOOKS = frozenset({FailureReason.MALFORMED, FailureReason.TLS_FAILED})
+_NOT_TAKEN = frozenset(
+    {
+        *(FailureReason.CONNECTION_REFUSED, FailureReason.CONNECT_TIMEOUT),
+        *(FailureReason.CONNECTION_RESET, FailureReason.UNREACHABLE),
+    }
+)
+"""Faults of machines that perhaps take ``https`` only."""
 _FOR_GOOD = frozenset({501, 505})
 """Server errors that a retry would not change."""
 
@@ -138,9 +145,7 @@ class Client:
         :raises FetchError: there is no answer, and no attempt is left
         """
         try:
-            found = await self._hop(pending)
-            while isinstance(found, Target):
-                found = await self._hop(pending)
+            found = await self._hops(pending)
         except Fault as fault:
             # A kept connection may hold the rest of an earlier answer, which is none.
             is_stale = fault.reason is FailureReason.MALFORMED and not fault.answered
@@ -156,6 +161,23 @@ class Client:
             return found
         pending.again(found)
         return None
+
+    async def _hops(self, pending: RequestAttempts) -> Answer | float:
+        """Send a request and follow its redirects; if a machine takes no ``http``, by ``https``."""
+        found: Answer | Target | float = pending.target
+        while isinstance(found, Target):
+            before = pending.target
+            try:
+                found = await self._hop(pending)
+            except Fault as fault:
+                if fault.reason not in _NOT_TAKEN or not pending.over_tls():
+                    raise
+                try:
+                    found = await self._hop(pending)
+                except Fault:
+                    pending.target = before
+                    raise fault from None
+        return found
 
     def begin_last_round(self, name: str) -> None:
         """Allow requests again to a host that was given up for its silence, and look up its name again."""

@@ -22,7 +22,7 @@ from yarl import URL
 from .address_guard import Guard
 from .encodings import Decoder
 from .errors import FailureReason, Fault, FetchError
-from .urls import Target, display_url, join_url, parse_url
+from .urls import DEFAULT_PORTS, Target, display_url, join_url, parse_url
 
 if TYPE_CHECKING:
     from aiohttp import CookieJar
@@ -286,6 +286,9 @@ def storable(text: str | None) -> str | None:
 
 # The attempts of a request
 
+_MOST_VISITS = 3
+"""Requests of one URL with the same cookies within a chain of redirects."""
+
 _METHODS = frozenset({"GET", "HEAD"})
 
 
@@ -352,6 +355,19 @@ class RequestAttempts:
         self.outdated_tls = False
         self._cookies: CookieJar | None = None
 
+    def over_tls(self) -> bool:
+        """Turn from a URL with ``http`` to the same with ``https``, as browsers do. Return whether it was done.
+
+        Only in the first attempt, and only at the usual port. Secrets are only sent where they were meant for.
+        """
+        target = self.target
+        is_plain = target.scheme == "http" and target.port == DEFAULT_PORTS["http"]
+        if self.attempts > 1 or not is_plain or self.request.headers:
+            return False
+        url = "https" + target.url[len("http") :]
+        self.target = replace(target, url=url, scheme="https", port=DEFAULT_PORTS["https"])
+        return True
+
     def once_more(self) -> None:
         """Prepare one last attempt at the present target, without following the redirects again."""
         self.limits = replace(self.limits, attempts=self.attempts)
@@ -385,7 +401,7 @@ class RequestAttempts:
         :param cookies: the values of the ``Set-Cookie`` headers. Some servers redirect to the same URL until
             the cookie comes back. Cookies are forgotten at the end of the attempt.
         :returns: the new target
-        :raises Fault: the location is invalid, has been requested before, or is one redirect too many
+        :raises Fault: the location is invalid, has been requested too often, or is one redirect too many
         """
         try:
             found = join_url(target, location)
@@ -399,7 +415,8 @@ class RequestAttempts:
             # Hosts that are addresses may set cookies, too.
             self._cookies = self._cookies or CookieJar(unsafe=True)
             self._cookies.update_cookies_from_headers(cookies, URL(target.url, encoded=True))
-        if (found.url, self._cookies_for(found)) in self.hops:
+        # Some servers redirect to the same URL once or twice, until a machine behind them is ready.
+        if self.hops.count((found.url, self._cookies_for(found))) >= _MOST_VISITS:
             raise Fault(FailureReason.REDIRECT_LOOP, "redirects in a circle")
         if len(self.hops) > self.limits.redirects:
             words = f"redirects more than {self.limits.redirects} times"

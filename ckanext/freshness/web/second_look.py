@@ -9,6 +9,7 @@ The answer has                                                 It is read as
 ============================================================  =============================================
 empty lines before the status line                             if they were not there
 a status line without a version's number or a reason           its status
+``http`` in small letters                                      ``HTTP``
 a line that begins with a blank                                the rest of the line before (RFC 9112, 5.2)
 a line without a colon                                         nothing
 a name with blanks behind it, or with odd characters           its name
@@ -43,12 +44,14 @@ from .exchange import Limits
 from .faults import BROKE_OFF, NETWORK_FAULTS, NO_ANSWER, TRUNCATED, fault_of
 from .urls import Target
 
-MAX_HEAD_BYTES = 64 * 1024
-"""The most bytes of a status line with all header lines, as in other answers."""
+MAX_HEAD_BYTES = 256 * 1024
+"""The most bytes of a status line with all header lines, as in Chromium."""
 
 _PIECE = 64 * 1024
 _LONGEST_CHUNK_LINE = 4096
-_STATUS_LINE = re.compile(rb"(?:HTTP(?:/[0-9.]{0,8})?|ICY)[ \t]+([1-9][0-9]{2})(?![0-9])")
+_STATUS_LINE = re.compile(
+    rb"(?:HTTP(?:/[0-9.]{0,8})?|ICY)[ \t]+([1-9][0-9]{2})(?![0-9])", re.IGNORECASE
+)
 _CHUNK_SIZE = re.compile(rb"[ \t]*([0-9A-Fa-f]{1,16})[ \t]*(?:;.*)?")
 _LENGTH = re.compile(r"[0-9]{1,18}")
 
@@ -325,6 +328,7 @@ async def _connect(
             connection.setblocking(False)
             await loop.sock_connect(connection, where)
             return await asyncio.open_connection(
+                limit=MAX_HEAD_BYTES,
                 sock=connection,
                 ssl=tls,
                 server_hostname=target.host.rstrip(".") if tls is not None else None,

@@ -27,6 +27,8 @@ DEFAULT_PORTS = {"http": 80, "https": 443}
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*):")
 _REST = re.compile(r"//([^/?#]*)([^#]*)")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_BEFORE_QUERY = re.compile(r"([^?#]*)(.*)", re.DOTALL)
+_SLASHES = re.compile(r"\A((?i:https?:)?)//+")
 _NOT_ALLOWED = re.compile(r"%(?![0-9A-Fa-f]{2})|[^%!$&'()*+,;=:@/?\-._~A-Za-z0-9]+")
 _NAME = re.compile(r"[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*\.?")
 _NUMBER = re.compile(r"0x[0-9a-f]*|[0-9]+")
@@ -132,8 +134,12 @@ def join_url(base: Target, location: str) -> Target:
 
     :raises FetchError: ``INVALID_URL`` or ``SCHEME_REFUSED``
     """
+    # Browsers read backslashes in it as slashes, and more than two slashes before a host as two.
+    beginning = _BEFORE_QUERY.match(location.strip(" \t\r\n\f\v"))
+    assert beginning is not None
+    plain = _SLASHES.sub(r"\1//", beginning[1].replace("\\", "/")) + beginning[2]
     try:
-        joined = urljoin(base.url, location.strip(" \t\r\n\f\v"))
+        joined = urljoin(base.url, plain)
     except ValueError:
         raise _invalid(location, "is malformed") from None
     target = parse_url(joined)

@@ -271,6 +271,13 @@ portuguese diário semanal mensal trimestral semestral anual irregular desconhec
 dutch dagelijks wekelijks maandelijks driemaandelijks halfjaarlijks jaarlijks onregelmatig onbekend
 swedish dagligen veckovis månatligen kvartalsvis halvårs årligen oregelbundet okänd
 norwegian daglig ukentlig månedlig kvartalsvis halvårlig årlig uregelmessig ukjent
+dutch elke-dag 1-x-per-week eens-per-maand per-kwartaal 2x-per-jaar een-keer-per-jaar onregelmatig onbekend
+swedish varje-dag varje-vecka månadsvis varje-kvartal två-gånger-per-år varje-år vid-behov okänd
+norwegian hver-dag hver-uke hver-måned hvert-kvartal to-ganger-i-året hvert-år etter-behov ukjent
+finnish joka-päivä kerran-viikossa joka-kuukausi vuosineljänsittäin puolivuosittain joka-vuosi tarvittaessa muut
+polish dziennie tygodniowo miesięcznie kwartalnie półrocznie rocznie nieregularnie nieznany
+czech denně týdně měsíčně čtvrtletně pololetně ročně nepravidelně neznámý
+greek ημερησίως εβδομαδιαίως μηνιαίως τριμηνιαίως εξαμηνιαίως ετησίως κατά-περίπτωση άγνωστη
 danish dagligt ugentligt månedligt kvartalsvis halvårligt årligt uregelmæssig ubekendt
 finnish päivittäin viikoittain kuukausittain neljännesvuosittain puolivuotinen vuotuinen tarvittaessa tuntematon
 polish codziennie co-tydzień co-miesiąc co-kwartał co-pół-roku co-rok nieregularny nieznany

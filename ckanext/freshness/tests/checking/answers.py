@@ -157,6 +157,26 @@ def far_away(asked: Asked) -> bytes:
     return say(200, BODY) if hops == "x" * 19 else redirect(f"{path}?{hops}x")
 
 
+def to_next(asked: Asked, to: str, status: int = 302) -> bytes:
+    if "?next" in asked.target:
+        return say(200, BODY)
+    return say(status, b"", b"Location: %b\r\n" % to.encode())
+
+
+def choice(asked: Asked) -> bytes:
+    return to_next(asked, f"{asked.target}?next", 300)
+
+
+def with_host(location: str) -> Answer:
+    """Return a server that redirects to a full URL, which is odd."""
+
+    def answer(asked: Asked) -> bytes:
+        host = asked.headers.partition(b"host: ")[2].partition(b"\r\n")[0].decode()
+        return to_next(asked, location.format(f"{host}{asked.target}?next"))
+
+    return answer
+
+
 REDIRECTS = (
     Case("cookies: a redirect to itself", to_itself, WORKS),
     Case("cookies: a bounce over a check", over_a_check, WORKS),
@@ -164,6 +184,17 @@ REDIRECTS = (
     Case("redirect: bytes behind its body", with_bytes_behind, WORKS),
     Case("redirect: nineteen times", far_away, WORKS),
     Case("redirect: in a circle", lambda asked: redirect(asked.target), BROKEN),
+    Case(
+        "redirect: to itself until a machine is ready",
+        lambda asked: say(200, BODY) if asked.number >= 2 else redirect(asked.target),
+        WORKS,
+    ),
+    Case("redirect: with a choice", choice, WORKS),
+    Case(
+        "redirect: backslashes", lambda asked: to_next(asked, f"\\{asked.target[1:]}?next"), WORKS
+    ),
+    Case("redirect: to a host with backslashes", with_host("http:\\\\{}"), WORKS),
+    Case("redirect: to a host with three slashes", with_host("http:///{}"), WORKS),
     Case("redirect: nowhere", always(say(302)), BROKEN),
     *simple(
         "redirect",

@@ -230,7 +230,7 @@ REDIRECTS: Mapping[str, str] = {
     "userinfo": "http://example.org@127.0.0.1:{port}/",
     "without-scheme": "//127.0.0.1:{port}/",
     "backslash": "http://127.0.0.1:{port}\\@example.org/",
-    "no-host": "http:///x",
+    "three-slashes": "http:///127.0.0.1:{port}/",
     "bad-host": "http://a..b/",
     "dead-name": "http://eve:geheim@gone.invalid/?token=geheim",
     "long": "/" + "x" * 20_000,

@@ -34,11 +34,16 @@ class RawServer:
     """
 
     def __init__(
-        self, speak: Speak, tls: ssl.SSLContext | None = None, *, address: str = "127.0.0.1"
+        self,
+        speak: Speak,
+        tls: ssl.SSLContext | None = None,
+        *,
+        address: str = "127.0.0.1",
+        port: int = 0,
     ) -> None:
         self.connections = 0
         self.address = address
-        self.port = 0
+        self.port = port
         self._speak = speak
         self._tls = tls
 
@@ -69,7 +74,7 @@ class RawServer:
         self._loop = asyncio.get_running_loop()
         self._stopping = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
-        server = await asyncio.start_server(self._connected, self.address, 0, ssl=self._tls)
+        server = await asyncio.start_server(self._connected, self.address, self.port, ssl=self._tls)
         self.port = server.sockets[0].getsockname()[1]
         listening.set_result(None)
         await self._stopping.wait()

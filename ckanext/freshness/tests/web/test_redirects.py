@@ -110,7 +110,7 @@ def test_a_loop_over_two_hosts(server: FileServer) -> None:
     server.faults["/b"] = faults.Redirect(to=f"{server.url}/a")
     error = failure(f"{server.url}/a")
     assert error.reason is FailureReason.REDIRECT_LOOP
-    assert len(server.requests) == 2
+    assert len(server.requests) == 6
 
 
 def test_as_many_redirects_as_allowed(server: FileServer) -> None:

@@ -32,7 +32,7 @@ CHUNKS = b"4\r\na,b\n\r\n4\r\n1,2\n\r\n0\r\n\r\n"
 
 
 async def _read(sent: bytes, method: str = "GET") -> tuple[int, dict[str, str], bytes]:
-    stream = asyncio.StreamReader()
+    stream = asyncio.StreamReader(limit=MAX_HEAD_BYTES)
     stream.feed_data(sent)
     stream.feed_eof()
     head = await read_head(stream)
@@ -49,6 +49,8 @@ READ = {
     "as it should be": OK + L + b"\r\n" + BODY,
     "empty lines before it": b"\r\n\n" + OK + L + b"\r\n" + BODY,
     "no reason": b"HTTP/1.1 200\r\n" + L + b"\r\n" + BODY,
+    "small letters": b"http/1.1 200 OK\r\n" + L + b"\r\n" + BODY,
+    "many headers": OK + L + b"X-Policy: " + b"x" * 70_000 + b"\r\n\r\n" + BODY,
     "no version": b"HTTP 200 OK\r\n" + L + b"\r\n" + BODY,
     "a radio's server": b"ICY 200 OK\r\n\r\n" + BODY,
     "only line feeds": b"HTTP/1.0 200 OK\n" + L.replace(b"\r", b"") + b"\n" + BODY,
@@ -119,9 +121,9 @@ REFUSED = {
         OK + CHUNKED + b"\r\n2\r\nabcd\r\n0\r\n\r\n",
         FailureReason.MALFORMED,
     ),
-    "a size without an end": (OK + CHUNKED + b"\r\n" + b"1" * 200_000, FailureReason.MALFORMED),
-    "a head without an end": (OK + b"X-A: b\r\n" * 20_000, FailureReason.MALFORMED),
-    "a line without an end": (OK + b"X-A: " + b"b" * 200_000, FailureReason.MALFORMED),
+    "a size without an end": (OK + CHUNKED + b"\r\n" + b"1" * 300_000, FailureReason.MALFORMED),
+    "a head without an end": (OK + b"X-A: b\r\n" * 40_000, FailureReason.MALFORMED),
+    "a line without an end": (OK + b"X-A: " + b"b" * 300_000, FailureReason.MALFORMED),
 }
 
 

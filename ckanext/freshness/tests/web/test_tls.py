@@ -20,11 +20,12 @@ from ckanext.freshness.tests.servers import gnutls
 from ckanext.freshness.tests.servers.raw import RawServer, saying
 from ckanext.freshness.tests.web.support import SETTINGS, failure, visit
 from ckanext.freshness.web.errors import FailureReason
-from ckanext.freshness.web.exchange import ClientSettings
+from ckanext.freshness.web.exchange import ClientSettings, Request
 
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 OK = saying(ANSWER)
 NOW = datetime.now(timezone.utc)
+REFUSED = FailureReason.CONNECTION_REFUSED
 NAMES = {name: ["127.0.0.1"] for name in ("good.example", "other.example")}
 
 
@@ -40,6 +41,12 @@ def trusting(authority: trustme.CA, tmp_path_factory: pytest.TempPathFactory) ->
     bundle = tmp_path_factory.mktemp("tls") / "ca.pem"
     authority.cert_pem.write_to_path(str(bundle))
     return replace(SETTINGS, ca_bundle=Path(bundle))
+
+
+def may_listen_at(port: int) -> bool:
+    with contextlib.suppress(PermissionError), socket.create_server(("127.0.0.86", port)):
+        return True
+    return False
 
 
 def context(certificate: trustme.LeafCert) -> ssl.SSLContext:
@@ -206,3 +213,19 @@ def test_a_server_without_secure_renegotiation(
         assert (answer.body, answer.outdated_tls) == (b"ok", True)
         error = failure(url, attempts=1)
     assert error.reason is FailureReason.TLS_UNTRUSTED
+
+
+@pytest.mark.skipif(not may_listen_at(443), reason="only root may listen at port 443")
+def test_a_machine_that_takes_no_http_is_asked_by_https(
+    authority: trustme.CA, trusting: ClientSettings
+) -> None:
+    tls = context(authority.issue_cert("good.example"))
+    # Nothing listens at port 80 there.
+    names = {"good.example": ["127.0.0.87"]}
+    with RawServer(OK, tls, address="127.0.0.87", port=443):
+        answer = visit("http://good.example/a?b", settings=trusting, names=names)
+        assert (answer.body, answer.final_url) == (b"ok", "https://good.example/a?b")
+        secret = Request("http://good.example/a", headers={"X-Token": "1"})
+        assert failure(secret, settings=trusting, names=names).reason is REFUSED
+    error = failure("http://good.example/a", settings=trusting, names=names)
+    assert (error.reason, error.target) == (REFUSED, "http://good.example/a")
