@@ -31,6 +31,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, BinaryIO, ClassVar, Protocol
 
 from python_calamine import CalamineError, CalamineWorkbook
@@ -403,11 +404,7 @@ def _sample_records(sample: str, delimiter: str, *, is_whole: bool) -> list[list
     reader = csv.reader(io.StringIO(sample, newline=""), delimiter=delimiter, strict=True)
     records: list[list[str]] = []
     try:
-        for record in reader:
-            if record:
-                records.append(record)
-            if len(records) > _SAMPLE_RECORDS:
-                break
+        records.extend(islice(filter(None, reader), _SAMPLE_RECORDS + 1))
     except csv.Error:
         # The sample ends within quotes.
         return [] if is_whole else records[:_SAMPLE_RECORDS]

@@ -145,8 +145,8 @@ class Hasher:
         self._first = b""
         self._detector: type[Detector] | None = None
         self._is_decided = False
-        """Whether the first bytes have decided about the detector."""
-        self._kept: _Kept[bytes] | None = _Kept(max_size=SMALL)
+        """Whether the first bytes have decided about the detector, and whether the body is kept."""
+        self._kept: _Kept[bytes] | None = None
 
     def restart(self) -> None:
         """Forget the pieces so far."""
@@ -173,12 +173,14 @@ class Hasher:
         """Take the next piece."""
         self._sha256.update(data)
         self._size += len(data)
-        if self._kept is not None:
+        if self._is_decided:
             self._keep(data)
-        if not self._is_decided:
-            self._first += data[: FIRST_BYTES - len(self._first)]
-            if len(self._first) == FIRST_BYTES:
+        else:
+            missing = FIRST_BYTES - len(self._first)
+            self._first += data[:missing]
+            if len(data) >= missing:
                 self._decide()
+                self._keep(data[missing:])
         if self._staged is not None:
             try:
                 self._staged.write(data)
@@ -187,7 +189,9 @@ class Hasher:
                 self._staged = None
 
     def _keep(self, data: bytes) -> None:
-        assert self._kept is not None
+        """Keep a piece, if the body is kept and not too large."""
+        if self._kept is None:
+            return
         if self._size > self._sandbox.limits.max_bytes:
             self._close_kept()
             return
@@ -199,8 +203,9 @@ class Hasher:
     def _decide(self) -> None:
         self._is_decided = True
         self._detector = self._sandbox.detector_of(self._first)
-        if self._detector is None and self._text is None:
-            self._close_kept()
+        if self._detector is not None or self._text is not None:
+            self._kept = _Kept(max_size=SMALL)
+            self._keep(self._first)
 
     def take_staged(self) -> StagedBody | None:
         """Return the staged body if it is whole. The caller closes it."""
