@@ -28,6 +28,8 @@ NIGHTLY = "Call ckan freshness nightly by cron, once a night."
 def nothing(kept_db: None) -> None:
     for table in (CheckRun, DatasetFreshness, Unindexed):
         model.Session.query(table).delete()
+    # Without their rows, datasets of other tests would have no status.
+    model.Session.query(model.Package).update({"state": "deleted"})
     model.Session.commit()
 
 
@@ -140,8 +142,6 @@ def test_statuses_that_nobody_writes(minutes: int, state: str, late: bool) -> No
 
 
 def test_datasets_without_a_status() -> None:
-    # The fixture has deleted the rows of other tests' datasets.
-    model.Session.query(model.Package).update({"state": "deleted"})
     made = factories.Dataset()
     assert findings(doctor.statuses) == []
     model.Session.query(DatasetFreshness).filter_by(package_id=made["id"]).delete()
