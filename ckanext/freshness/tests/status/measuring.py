@@ -10,13 +10,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import ckan.plugins as p
+import ckan.plugins.toolkit as tk
 import pysolr
 import sqlalchemy as sa
 from ckan import model
 
 from ckanext.activity.model import Activity
-
-HARVESTERS = ("iati_harvester", "fdp_harvester")
 
 
 @dataclass
@@ -75,11 +74,13 @@ def measured(monkeypatch: Any) -> Iterator[Measured]:
 def without_freshness() -> Iterator[None]:
     """The site without this extension's plugins."""
     # The harvesters need the plugin freshness, and would say so.
-    p.unload(*HARVESTERS, "freshness")
+    plugins = tk.aslist(tk.config["ckan.plugins"])
+    harvesters = [name for name in plugins if name.endswith("_harvester")]
+    p.unload(*reversed(harvesters), "freshness")
     try:
         yield
     finally:
-        p.load("freshness", *HARVESTERS)
+        p.load("freshness", *harvesters)
 
 
 def activities(package_id: str) -> int:
