@@ -25,6 +25,7 @@ import pyoxigraph
 
 from ...sandbox import Unopened
 from ..messages import HarvestMessage, MessageCode, code_of
+from .data_json import as_json_ld
 
 MOST_TRIPLES = 250_000
 MOST_TEXT = 64 * 1024 * 1024
@@ -73,6 +74,8 @@ def read(request: bytes, file: BinaryIO | None = None) -> bytes:
         body = as_utf8(body, options["charset"], is_xml=is_xml)
         if is_xml:
             body = plain_xml(body)
+        elif form == _FORMATS.JSON_LD:
+            body = as_json_ld(body)
         base = _legal_base(options["base"])
         try:
             terms, indices = _numbered(body, form, base, size)

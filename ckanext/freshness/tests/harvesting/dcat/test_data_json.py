@@ -1,0 +1,104 @@
+"""``data.json`` of DCAT-US, which is read as a catalogue in RDF."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import Any
+
+import pytest
+
+from ckanext.freshness.harvesting.rdf.data_json import as_json_ld
+from ckanext.freshness.harvesting.strategy import RecordClass
+from ckanext.freshness.tests.harvesting.dcat.crawling import CatalogueSite
+from ckanext.freshness.tests.harvesting.fdp.crawling import unchanged
+from ckanext.freshness.tests.servers.base import Answer
+from ckanext.freshness.tests.web.support import FileServer
+
+CONTEXTS = (
+    None,
+    "https://project-open-data.cio.gov/v1.1/schema/catalog.jsonld",
+    "https://raw.githubusercontent.com/DOI-DO/dcat-us/main/context/dcat-us-3.0.jsonld",
+)
+
+
+def dataset(number: int) -> dict[str, Any]:
+    return {
+        "@type": "dcat:Dataset",
+        "identifier": f"https://data.example.gov/id/{number}",
+        "title": f"Dataset {number}",
+        "description": "About roads",
+        "keyword": ["roads", "maps"],
+        "modified": "2026-01-02",
+        "accrualPeriodicity": "R/P1Y",
+        "accessLevel": "public",
+        "bureauCode": ["010:86"],
+        "landingPage": f"https://data.example.gov/{number}",
+        "publisher": {"@type": "org:Organization", "name": "Department of Roads"},
+        "contactPoint": {
+            "@type": "vcard:Contact",
+            "fn": "Ann",
+            "hasEmail": "mailto:ann@example.gov",
+        },
+        "distribution": [
+            {
+                "@type": "dcat:Distribution",
+                "title": "CSV",
+                "downloadURL": f"https://data.example.gov/{number}.csv",
+                "mediaType": "text/csv",
+            },
+            {
+                "title": "API",
+                "accessURL": f"https://data.example.gov/api/{number}",
+                "format": "API",
+            },
+        ],
+    }
+
+
+@pytest.mark.parametrize("context", CONTEXTS)
+def test_a_data_json_is_harvested(context: str | None) -> None:
+    found: dict[str, Any] = {"dataset": [dataset(number) for number in range(5)]}
+    if context is not None:
+        found["@context"] = context
+
+    def publish() -> None:
+        body = json.dumps(found).encode()
+        server.files["/data.json"] = Answer(200, body, {"Content-Type": "application/json"})
+
+    with FileServer() as server:
+        publish()
+        site = CatalogueSite(None, url=f"{server.url}/data.json")
+        job = site.job()
+        assert job.errors == [] and len(job.of(RecordClass.NEW)) == 5
+        package = site.packages["https://data.example.gov/id/3"]
+        fields = package.content["fields"]
+        assert package.resources == ["API", "CSV"] and package.content["tags"] == ["maps", "roads"]
+        assert fields["title"] == "Dataset 3" and fields["url"] == "https://data.example.gov/3"
+        assert fields["frequency"] == "R/P1Y" and fields["modified"] == "2026-01-02"
+        assert fields["publisher"][0]["name"] == "Department of Roads"
+        assert fields["contact"][0]["email"] == "ann@example.gov"
+        assert "bureauCode" in " ".join(package.content["unmapped"])
+        unchanged(site)
+
+        found["dataset"][1]["title"] = "Another title"
+        del found["dataset"][4]
+        publish()
+        job = site.job()
+        assert job.errors == []
+        assert job.of(RecordClass.CHANGED) == {"https://data.example.gov/id/1"}
+        assert job.of(RecordClass.DELETED) == {"https://data.example.gov/id/4"}
+
+        whole = server.files["/data.json"].body
+        server.files["/data.json"] = dataclasses.replace(
+            server.files["/data.json"], body=whole[: len(whole) // 2]
+        )
+        assert site.job().errors and len(site.packages) == 4
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"{", b"[]", b'{"dataset": "x"}', b'{"@context": {"a": "b"}, "dataset": []}', b"[" * 100_000],
+)
+def test_other_documents_stay_as_they_are(body: bytes) -> None:
+    assert as_json_ld(body) == body
