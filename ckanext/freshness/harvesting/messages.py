@@ -92,6 +92,15 @@ class MessageCode(enum.Enum):
         "and are taken over.",
     )
 
+    WAITING = NN_(
+        "{count} dataset is no longer in the source. It is deleted if it stays away for long enough.",
+        "{count} datasets are no longer in the source. They are deleted if they stay away for long enough.",
+    )
+    KEPT_ABSENT = NN_(
+        "{count} dataset is no longer in the source. This portal keeps such datasets.",
+        "{count} datasets are no longer in the source. This portal keeps such datasets.",
+    )
+
     # Why a record is deleted or kept
     UNLISTED = N_("The source no longer lists it.")
     ABSENT = N_("The source no longer has it. If it stays away until {date}, it is deleted.")

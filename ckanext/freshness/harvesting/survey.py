@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from .messages import HarvestMessage, MessageCode
@@ -302,6 +303,7 @@ class _Classifier:
             result.source_warnings.append(
                 f"all records have moved from {before} to {now}: they keep their datasets"
             )
+        result.source_warnings += filter(None, map(partial(_waiting, decided.keep), _WAITING))
         for url, sighting in sorted(self._noted.items()):
             result.warnings += [f"{url}: {warning}" for warning in sighting.warnings]
             result.drafts += sighting.drafts
@@ -335,6 +337,21 @@ class _Classifier:
     def _report_failure(self, url: str, guid: str, error: str) -> None:
         self._result.record_errors += 1
         self._observer.failed(url, guid, error)
+
+
+_WAITING = {
+    MessageCode.ABSENT: (MessageCode.WAITING, "wait until they are deleted"),
+    MessageCode.KEPT: (MessageCode.KEPT_ABSENT, "are kept"),
+}
+"""By why an absent record is kept: what the job's report says of all such records."""
+
+
+def _waiting(keep: Iterable[AbsentRecord], why: MessageCode) -> HarvestMessage | None:
+    """Return how many records are absent and kept for a reason; None if there are none."""
+    count = sum(absent.reason.code is why for absent in keep)
+    code, words = _WAITING[why]
+    text = f"records that the source no longer has, and that {words}: {count}"
+    return HarvestMessage(text, code, count=count) if count else None
 
 
 def _reason(

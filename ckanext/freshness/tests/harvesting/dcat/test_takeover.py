@@ -84,7 +84,10 @@ def test_absences_are_counted_from_job_to_job(server: CatalogueServer) -> None:
     gone = server.entries.pop()
     for day in (1, 7):
         with time_machine.travel(start + timedelta(days=day), tick=True):
-            assert harvest.run().stats["deleted"] == 0 and waiting() == 1
+            job = harvest.run()
+            assert job.stats["deleted"] == 0 and waiting() == 1
+            (told,) = job.warnings[server.source_url]
+            assert told.endswith("no longer has, and that wait until they are deleted: 1")
     server.entries.append(gone)
     with time_machine.travel(start + timedelta(days=9), tick=True):
         harvest.run()
