@@ -143,10 +143,6 @@ class Container(Detector):
         return _Contents(limits).of(file.read(FIRST_BYTES), file)
 
 
-DETECTORS: tuple[type[Detector], ...] = (Container,)
-"""The first one that takes a file hashes it; if none does, it is hashed by its bytes."""
-
-
 def _is_zip(first: bytes) -> bool:
     return first.startswith((b"PK\x03\x04", b"PK\x05\x06"))
 

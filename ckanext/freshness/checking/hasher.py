@@ -20,8 +20,12 @@ from ..copies.store import StagedBody, StoreError
 from ..sandbox import Unopened
 from ..sandbox.processes import ProcessLimits, Sandbox
 from ..web.exchange import Enough
-from .content import DETECTORS, RAW, ContentLimits, Detector, shape_of
+from .content import RAW, Container, ContentLimits, Detector, shape_of
 from .formats import FIRST_BYTES, FileKind, Shape, TableShape, kind
+from .undated import Undated
+
+DETECTORS: tuple[type[Detector], ...] = (Container, Undated)
+"""The first one that takes a file hashes it; if none does, it is hashed by its bytes."""
 
 _SMALL = 16 * 1024
 """A body up to this size is read to its end, so that its connection can be kept."""
@@ -231,7 +235,7 @@ class Hasher:
         """Return the shape of a complete body; empty if it is uncertain."""
         if self._kept is None:
             return []
-        if self._detector is not None:
+        if self._detector not in (None, Undated):
             is_workbook = kind(self._first) in _WORKBOOKS
             return await self._sandbox.shape("workbook", self._kept) if is_workbook else []
         if self._text is None:

@@ -417,8 +417,7 @@ def _checks_of(
     The site's options are read here: the coroutine runs in another thread.
     """
     # Web workers import this module, too, and need neither an HTTP client nor a reader of workbooks.
-    from ..checking.content import DETECTORS
-    from ..checking.hasher import ContentSandbox
+    from ..checking.hasher import DETECTORS, ContentSandbox
     from ..checking.hdx_check import HdxTools, check_resources
     from ..web.client import Client
 

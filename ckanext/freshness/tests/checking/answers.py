@@ -437,6 +437,19 @@ TABLE: dict[str, dict[str, str | float | bool]] = {"Data": {"A1": "id", "A2": 1.
 FILES: dict[str, str | bytes] = {"a.csv": "a,b\n1,2\n", "folder/b.txt": "text"}
 
 
+DUMPED = b"-- Dump completed on 2026-11-%d  1:30:02\n"
+DATED = {
+    "CSV": b"# Exported on 2026-11-%d 01:30:00\n",
+    "TSV": b"Report generated: %d Nov 2026 01:30\n",
+    "JSON": b'{"generated_at": "2026-11-%dT01:30:00Z", "a": "',
+    "GML": b'<w:FeatureCollection xmlns:w="x" timeStamp="2026-11-%dT00:00:00.000Z">',
+    "KML": b'<?xml version="1.0"?><!-- written %d/11/2026 --><kml xmlns="x">',
+    "RSS": b"<rss xmlns:a='a'><lastBuildDate>Fri, %d Nov 2026 01:30:00 +0000</lastBuildDate>",
+    "ICS": b"BEGIN:VEVENT\nDTSTAMP:202611%dT013000Z\n",
+}
+"""Beginnings of files that say on which day they were made."""
+
+
 def rewritten(make: Callable[[int], bytes]) -> Answer:
     return lambda asked: say(200, make(asked.night))
 
@@ -457,6 +470,18 @@ CHANGES = (
     ),
     Case("a change", nightly(BODY, OTHER, OTHER), (FIRST, CHANGED, SAME)),
     Case("a change and back", nightly(BODY, OTHER, BODY), (FIRST, CHANGED, Outcome.REPEAT_HASH)),
+    Case(
+        "a change below a day",
+        nightly(
+            *(DATED["CSV"] % (25 + night) + BODY * (1 if night < 2 else 2) for night in range(3))
+        ),
+        (FIRST, SAME, CHANGED),
+    ),
+    Case(
+        "a day among data",
+        nightly(*(b"day,value\n2026-11-%d,3\n" % (25 + night) for night in range(3))),
+        (FIRST, CHANGED, CHANGED),
+    ),
     Case("a date that moves", moving, WORKS, dated=(0,)),
     *(
         Case(f"local time called GMT: {hours:+}", local_time(hours), WORKS, dated=())
@@ -467,6 +492,19 @@ CHANGES = (
         for name, format_, make in (
             ("gzip", "GZ", lambda night: gzip.compress(BODY, mtime=night + 1)),
             ("tar.gz", "TGZ", lambda night: gzip.compress(tar(FILES, mtime=night), mtime=night)),
+            *(
+                (
+                    f"a day in {name}",
+                    name,
+                    lambda night, text=text: text % (25 + night) + BODY * 500,
+                )
+                for name, text in DATED.items()
+            ),
+            (
+                "a dump",
+                "SQL",
+                lambda night: b"-- MySQL dump 10\n" + BODY * 999 + DUMPED % (25 + night),
+            ),
             ("bzip2", "BZ2", lambda night: bz2.compress(BODY * 9999, night + 1)),
             ("xz", "XZ", lambda night: lzma.compress(BODY, preset=night)),
             ("ZIP", "ZIP", lambda night: archive(FILES, year=2020 + night)),

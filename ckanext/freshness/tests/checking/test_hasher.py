@@ -16,13 +16,12 @@ from pathlib import Path
 import pytest
 
 from ckanext.freshness.checking.content import (
-    DETECTORS,
     MIB,
     ContentLimits,
     Detector,
 )
 from ckanext.freshness.checking.formats import FIRST_BYTES
-from ckanext.freshness.checking.hasher import SMALL, ContentSandbox, HashedBody, Hasher
+from ckanext.freshness.checking.hasher import DETECTORS, SMALL, ContentSandbox, HashedBody, Hasher
 from ckanext.freshness.sandbox.processes import ProcessLimits
 from ckanext.freshness.tests.checking.hostile import Hostile
 from ckanext.freshness.tests.checking.workbooks import Cells, archive, workbook
