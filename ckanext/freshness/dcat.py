@@ -18,7 +18,7 @@ from ckanext.dcat.utils import catalog_uri
 
 from .aging.status import Status
 from .aging.vocabularies import term_lists
-from .ckan_adapter.core import site_names
+from .ckan_adapter.core import REVIEW_KEY, site_names
 
 NAME = "freshness"
 OPTION = "ckanext.dcat.rdf.profiles"
@@ -64,6 +64,9 @@ class FreshnessProfile(RDFProfile):
         extras = {extra["key"]: extra["value"] for extra in dataset_dict.get("extras") or ()}
         if modified := extras.get(site_names().last_modified):
             self.g.set((dataset_ref, DCTERMS.modified, Literal(modified, datatype=XSD.dateTime)))
+        elif extras.get(REVIEW_KEY) or dataset_dict.get(REVIEW_KEY):
+            # The date of the metadata would be that of the confirmation, which is no change.
+            self.g.remove((dataset_ref, DCTERMS.modified, None))
         given = self.g.value(dataset_ref, DCTERMS.accrualPeriodicity)
         # An IRI that the publisher has chosen is at least as exact.
         if not isinstance(given, URIRef) and (

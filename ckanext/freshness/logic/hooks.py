@@ -8,6 +8,7 @@ note.
 
 from __future__ import annotations
 
+import logging
 import re
 import uuid
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -29,9 +30,11 @@ from ..dates import parse_date, utc_now
 from ..harvesting import job_report, object_states, sources
 from ..harvesting.source_config import ConfigError
 from ..harvesting.sources import source_type_named, url_mistake
+from ..iati.cycle import check_dataset
 from ..model import DatasetFreshness
 from ..reporting import links
 from ..reporting.harvests import sentence
+from ..runs import queued_run
 from ..status import assessment, frequencies, refresh
 from ..status.assessment import assess_packages
 from ..status.changes import DatasetEdit, ResourceAction, TransitionCause
@@ -40,10 +43,16 @@ from ..status.indexing import judged_extras
 from ..status.own_fields import as_mapping, claimed, foreign
 from ..web.urls import display_url
 
+log = logging.getLogger(__name__)
+
 _MAX_NAME = 200
 
 _noted: ContextVar[dict[str, DatasetEdit] | None] = ContextVar("freshness_notes", default=None)
 """Edits by the id of the package, or by its name if the caller gave that; None outside resource actions."""
+
+
+_new_links: ContextVar[set[str] | None] = ContextVar("freshness_new_links", default=None)
+"""The ids of the packages in which the present ``package_update`` changes a link."""
 
 
 @contextmanager
@@ -92,9 +101,11 @@ def after_write(context: Mapping[str, Any], data_dict: Mapping[str, Any], action
         edit = notes.get(data_dict["id"]) or notes.get(data_dict.get("name", ""))
         # A call without a user, as in a migration, has no writer.
         writer = context.get("user") or None
-        assessment.update_in_action(
+        has_new_link = assessment.update_in_action(
             data_dict["id"], utc_now(), writer=writer, edit=edit or DatasetEdit(action)
         )
+        if has_new_link and (new_links := _new_links.get()) is not None:
+            new_links.add(data_dict["id"])
 
 
 @database.skip_without_tables
@@ -257,7 +268,14 @@ def package_update(
     if stored.keys().isdisjoint(site_names().extras):
         _assess(package.id)
     data_dict = protected(data_dict, package.type, stored)
-    return links.write(original, context, {**data_dict, "id": package.id})
+    token = _new_links.set(set())
+    try:
+        result = links.write(original, context, {**data_dict, "id": package.id})
+        for package_id in _new_links.get() or ():
+            _check_soon(package_id)
+    finally:
+        _new_links.reset(token)
+    return result
 
 
 def _are_own(
@@ -294,6 +312,14 @@ def resource_action(
     """Call one of CKAN's resource actions, and drop its notes when it succeeds or fails."""
     with noting():
         return original(context, data_dict)
+
+
+def _check_soon(package_id: str) -> None:
+    """Queue a check of the links of a dataset, in which an edit has changed one."""
+    try:
+        queued_run.enqueue_dataset(package_id, model.Package.get(package_id).title, check_dataset)
+    except queued_run.RedisAwayError as error:
+        log.error("Dataset %s is not checked before the next run: %s", package_id, error)
 
 
 def protected(

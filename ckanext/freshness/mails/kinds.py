@@ -184,6 +184,7 @@ def _dataset_row(news: News, facts: MailFacts) -> Row:
         "organization": dataset.organization,
         "state": labels.STATUSES[dataset.status.value],
         "last_modified": _day(dataset.last_modified, facts.now),
+        "confirmed": _day(dataset.confirmed_at, facts.now),
         "frequency": None if days is None else labels.frequency_label(days),
         "url": url("dataset.read", id=dataset.name),
         "update_url": None if dataset.is_harvested else url("dataset.edit", id=dataset.name),

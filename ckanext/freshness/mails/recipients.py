@@ -119,6 +119,7 @@ class DatasetFacts:
     maintainer: str
     named: tuple[str, ...]
     last_modified: datetime | None
+    confirmed_at: datetime | None
     frequency_days: int | None
     is_harvested: bool
     status: Status
@@ -166,7 +167,8 @@ def _datasets(ids: list[str], now: datetime) -> dict[str, DatasetFacts]:
 _DATASETS = f"""
 SELECT p.id, p.name, p.title, p.owner_org, p.maintainer, p.maintainer_email, p.author, p.author_email,
     g.title AS organization, {ORGANIZATION_EXTRA} AS wish,
-    h.is_harvested, h.configs, d.status, d.last_modified, d.frequency_days, d.due, d.overdue, d.delinquent
+    h.is_harvested, h.configs, d.status, d.last_modified, d.confirmed_at, d.frequency_days, d.due, d.overdue,
+    d.delinquent
 FROM package p
 JOIN freshness_dataset d ON d.package_id = p.id
 LEFT JOIN "group" g ON g.id = p.owner_org
@@ -212,6 +214,7 @@ def _facts(
         maintainer=line(row.maintainer or row.author),
         named=tuple(dict.fromkeys(named)),
         last_modified=aware_to_second(row.last_modified),
+        confirmed_at=aware_to_second(row.confirmed_at),
         frequency_days=row.frequency_days,
         is_harvested=row.is_harvested,
         status=Status(row.status) if bounds is None else status_at(bounds, now),

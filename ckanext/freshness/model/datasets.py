@@ -58,7 +58,7 @@ class DatasetFreshness(tk.BaseModel):
         doc="fresh, due, overdue, delinquent or unavailable, when the row was last written",
     )
     last_modified = Column(
-        DateTime, doc="date of the newest change that counts; empty if none is known"
+        DateTime, doc="date of the newest change of the data that counts; empty if none is known"
     )
     evidence = Column(UnicodeText, doc="why last_modified is believed: upload, url, created...")
     frequency_days = Column(
@@ -104,6 +104,9 @@ class DatasetFreshness(tk.BaseModel):
         server_default="",
         doc="prefix of the names of the dataset's extras; usually empty",
     )
+    confirmed_at = Column(
+        DateTime, doc="when an editor last confirmed that the data are accurate; empty if never"
+    )
 
 
 class FreshnessEvidence(tk.BaseModel):
@@ -140,6 +143,13 @@ class ResourceMemory(tk.BaseModel):
     url = Column(UnicodeText, nullable=False, doc="URL of the resource")
     hash = Column(UnicodeText, doc="hash of the resource in CKAN; empty if it has none")
     hash_writer = Column(UnicodeText, doc="name of the user who wrote this hash; empty if unknown")
+    url_changed_at = Column(
+        DateTime,
+        doc=(
+            "when the resource got this URL in place of another: new data, once a check finds a "
+            "file there; otherwise empty"
+        ),
+    )
     first_seen = Column(DateTime, nullable=False, doc="when the resource was first seen")
 
 

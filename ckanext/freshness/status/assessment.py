@@ -31,7 +31,7 @@ from .changes import (
     replaced_resource,
     transitions,
 )
-from .judgement import FreshnessRow, judge, observed, row_of, site_rules
+from .judgement import FreshnessRow, has_new_url, judge, observed, row_of, site_rules
 from .own_fields import foreign
 from .snapshot import DatasetSnapshot, ResourceSnapshot
 
@@ -52,6 +52,8 @@ class AssessedDataset:
     """Its resources, as the database has them; none if this extension is being uninstalled."""
     changes_status: bool
     """Whether it had another status before."""
+    has_new_link: bool
+    """Whether the URL of a resource was changed just now."""
 
     @property
     def changes_extras(self) -> bool:
@@ -60,21 +62,26 @@ class AssessedDataset:
 
 def update_in_action(
     package_id: str, now: datetime, *, writer: str | None, edit: DatasetEdit
-) -> None:
+) -> bool:
     """Assess a package that an action has just written, and write its extras in the same transaction.
 
     The action indexes the package afterwards. So there is one write to Solr, and neither
     ``metadata_modified`` nor the activities change.
+
+    :returns: whether a link was changed, so that only a check can tell whether its data are new
     """
     # Write to the database what other plugins' hooks have changed in the session.
     model.Session.flush()
+    has_new_link = False
     for dataset in assess_packages(
         [package_id], now, cause=TransitionCause.EDIT, writer=writer, edit=edit
     ):
+        has_new_link |= dataset.has_new_link
         if dataset.changes_extras:
             package = model.Session.get(model.Package, package_id)
             write_extras_in_session(package, dataset.stored, dataset.wanted, dataset.keys)
         fields.restore_in_session(dataset.resources, settings.resource_fields())
+    return has_new_link
 
 
 def update_packages(
@@ -145,14 +152,15 @@ def assess_packages(
         judgement = judge(
             dataset,
             [
-                *observed(dataset, now, writer, replaced_resource(own_edit)),
+                *observed(dataset, now, writer),
                 *found_pieces,
             ],
             now,
             rules,
         )
         row = row_of(dataset, judgement, now, rules)
-        changes.add(dataset, judgement.pieces, row, now, writer)
+        replaced = replaced_resource(own_edit)
+        changes.add(dataset, judgement.pieces, row, now, writer, replaced)
         changes.of_data += changes_of_data(dataset, judgement.pieces, found_pieces, now)
         changes.transitions += transitions(
             dataset,
@@ -174,6 +182,10 @@ def assess_packages(
                 keys=keys,
                 resources=dataset.resources,
                 changes_status=dataset.row is not None and dataset.row.status != row.status,
+                has_new_link=any(
+                    has_new_url(resource, dataset, is_replaced=resource.id == replaced)
+                    for resource in dataset.resources
+                ),
             )
         )
     changes.write()
@@ -225,8 +237,12 @@ class TableChanges:
         row: FreshnessRow,
         now: datetime,
         writer: str | None,
+        replaced: str | None,
     ) -> None:
-        """Add the rows of a dataset, except its transitions."""
+        """Add the rows of a dataset, except its transitions.
+
+        :param replaced: the id of the resource that has just got another file or URL, if any
+        """
         values = vars(row)
         if any(getattr(dataset.row, name, None) != value for name, value in values.items()):
             self.datasets.append(values)
@@ -245,7 +261,10 @@ class TableChanges:
         for resource in dataset.resources:
             has_same_url = resource.is_known and resource.url == resource.known_url
             has_same_hash = resource.is_known and resource.hash == (resource.known_hash or "")
-            if not has_same_url or not has_same_hash:
+            is_new = has_new_url(resource, dataset, is_replaced=resource.id == replaced)
+            is_pending = has_same_url and not resource.found_at_url
+            url_changed_at = now if is_new else resource.url_changed_at if is_pending else None
+            if not (has_same_url and has_same_hash and url_changed_at == resource.url_changed_at):
                 self.resources.append(
                     {
                         "resource_id": resource.id,
@@ -253,6 +272,7 @@ class TableChanges:
                         "url": resource.url,
                         "hash": resource.hash or None,
                         "hash_writer": resource.hash_writer if has_same_hash else writer,
+                        "url_changed_at": utc_to_second(url_changed_at),
                         "first_seen": utc_to_second(now),
                     }
                 )
@@ -318,7 +338,7 @@ _RESOURCES = _upsert(
     "freshness_resource",
     "resources",
     ("resource_id",),
-    ("package_id", "url", "hash", "hash_writer"),
+    ("package_id", "url", "hash", "hash_writer", "url_changed_at"),
     ("first_seen",),
 )
 _TRANSITION = (

@@ -15,7 +15,7 @@ from ..aging.evidence import DatedEvidence, Evidence
 from ..aging.status import Status
 from ..checking.data_changes import DataChange
 from ..dates import utc_to_second
-from .judgement import FreshnessRow, Judgement, SiteRules, assess_with, counting
+from .judgement import FreshnessRow, Judgement, SiteRules, assess_with, counting, is_live
 from .snapshot import DatasetSnapshot, ResourceSnapshot
 
 
@@ -85,7 +85,7 @@ def transitions(
     """
     is_anew = dataset.row is not None and dataset.row.judge_anew
     for change in _status_changes(
-        dataset, row, now, TransitionCause.RECOMPUTE if is_anew else cause
+        dataset, row, judgement, now, TransitionCause.RECOMPUTE if is_anew else cause
     ):
         if change["cause"] is not TransitionCause.TIME:
             if edit is not None and not is_anew:
@@ -95,7 +95,11 @@ def transitions(
 
 
 def _status_changes(
-    dataset: DatasetSnapshot, row: FreshnessRow, now: datetime, cause: TransitionCause
+    dataset: DatasetSnapshot,
+    row: FreshnessRow,
+    judgement: Judgement,
+    now: datetime,
+    cause: TransitionCause,
 ) -> Iterator[dict[str, Any]]:
     """Yield the changes of status since a dataset was judged.
 
@@ -104,7 +108,8 @@ def _status_changes(
     """
     before: Any = dataset.row
     status = None if before is None else before.status
-    for passed, at in _passed_boundaries(before, now):
+    # Live data are never late: their status has no boundaries any more.
+    for passed, at in _passed_boundaries(before, now) if row.due or not is_live(dataset) else ():
         yield {
             "package_id": dataset.id,
             "from_status": status,
@@ -121,7 +126,7 @@ def _status_changes(
             "from_status": status,
             "to_status": row.status,
             "changed_at": utc_to_second(now),
-            "evidence": row.evidence,
+            "evidence": None if judgement.newest is None else judgement.newest.evidence.value,
             "cause": cause,
         }
 

@@ -16,7 +16,7 @@ from ..checking.decisions import CheckResult, Outcome
 from ..checking.selection import is_broken
 from ..ckan_adapter.core import model
 from ..dates import utc
-from ..model import DatasetFreshness, FreshnessEvidence
+from ..model import DatasetFreshness, FreshnessEvidence, ResourceMemory
 from . import indexing
 from .assessment import update_packages
 from .changes import TransitionCause
@@ -48,7 +48,7 @@ def write(
     """
     written = result_writer.write(results, run_start)
     found: dict[str, list[DatedEvidence]] = defaultdict(list)
-    concerned, doubted, first = set[str](), set[str](), set[str]()
+    concerned, doubted, first, seen = set[str](), set[str](), set[str](), set[str]()
     lying = [result.resource for result, _ in written if _shows_lies(result)]
     _withdraw_dates(resource.resource_id for resource in lying)
     concerned.update(resource.package_id for resource in lying)
@@ -63,12 +63,23 @@ def write(
             doubted.add(package_id)
         if result.outcome is Outcome.FIRST_HASH:
             first.add(package_id)
+        if result_writer.EFFECTS[result.outcome].found:
+            seen.add(package_id)
     # A doubt that came from another resource with the same URL ends with a resource's own first check.
     if first := first - concerned:
-        concerned.update(_those_of(first, DatasetFreshness.undetermined.is_not(None)))
+        concerned.update(
+            _those_of(first, DatasetFreshness, DatasetFreshness.undetermined.is_not(None))
+        )
     # A fresh dataset is not in doubt. Once it is no longer fresh, an old doubt begins to matter.
     if doubted := doubted - concerned:
-        concerned.update(_those_of(doubted, DatasetFreshness.next_boundary <= utc(now)))
+        concerned.update(
+            _those_of(doubted, DatasetFreshness, DatasetFreshness.next_boundary <= utc(now))
+        )
+    # A new URL is news of the data once a file was found there.
+    if seen := seen - concerned:
+        concerned.update(
+            _those_of(seen, ResourceMemory, ResourceMemory.url_changed_at.is_not(None))
+        )
     changes = (data_changes.of_check(result, row) for result, row in written)
     data_changes.write([change for change in changes if change is not None])
     touched = fields.write_found(written, settings.resource_fields())
@@ -91,9 +102,9 @@ def _withdraw_dates(resource_ids: Iterable[str]) -> None:
         ).delete(synchronize_session=False)
 
 
-def _those_of(package_ids: Collection[str], condition: Any) -> list[str]:
-    """Return those of some datasets of whose stored freshness a condition holds."""
-    ids = DatasetFreshness.package_id
+def _those_of(package_ids: Collection[str], table: Any, condition: Any) -> list[str]:
+    """Return those of some datasets for which a condition on a table of ours holds."""
+    ids = table.package_id
     rows = model.Session.query(ids).filter(ids.in_(sorted(package_ids)), condition)
     return [package_id for (package_id,) in rows]
 

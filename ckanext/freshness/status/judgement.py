@@ -51,7 +51,19 @@ class Judgement:
     pieces: list[DatedEvidence]
     """All evidence that counts."""
     newest: DatedEvidence | None
+    """The evidence that decides: a change of the data, or a later confirmation."""
     assessment: Assessment
+
+    @property
+    def change(self) -> DatedEvidence | None:
+        """The newest evidence of a change of the data."""
+        return newest(piece for piece in self.pieces if piece.evidence is not Evidence.REVIEW)
+
+    @property
+    def confirmed_at(self) -> datetime | None:
+        """When an editor last confirmed the data."""
+        reviews = (piece.when for piece in self.pieces if piece.evidence is Evidence.REVIEW)
+        return max(reviews, default=None)
 
 
 @dataclass(frozen=True)
@@ -73,6 +85,7 @@ class FreshnessRow:
     stated_since: datetime | None
     judge_anew: bool = False
     field_prefix: str = ""
+    confirmed_at: datetime | None = None
 
     def extras(self) -> dict[str, str]:
         """Return the dataset's extras.
@@ -121,14 +134,27 @@ def assess_with(
     now: datetime,
     rules: SiteRules,
 ) -> Assessment:
-    """Return the status that a dataset has with some evidence and some update frequency."""
-    return assess(
+    """Return the status that a dataset has with some evidence and some update frequency.
+
+    If all its links are live interfaces, nobody can see whether its data change: it is never called late.
+    """
+    found = assess(
         None if piece is None else piece.claim,
         days,
         now,
         rules.aging.thresholds,
         has_resources=bool(dataset.resources),
         first_seen=None if piece is None else piece.when,
+    )
+    if found.status is not Status.FRESH and is_live(dataset):
+        return replace(found, status=Status.UNAVAILABLE, boundaries=None)
+    return found
+
+
+def is_live(dataset: DatasetSnapshot) -> bool:
+    """Decide whether all links of a dataset answer differently each time, as live interfaces do."""
+    return bool(dataset.resources) and all(
+        resource.url_type != "upload" and resource.doubt == "api" for resource in dataset.resources
     )
 
 
@@ -137,7 +163,7 @@ def row_of(
 ) -> FreshnessRow:
     """Return the row that a judgement gives a dataset."""
     frequency, assessment = judgement.frequency, judgement.assessment
-    bounds = assessment.boundaries
+    bounds, change = assessment.boundaries, judgement.change
     stated = (dataset.extras.get(STATED_KEY) or "").strip()[:_MAX_STATED] or None
     before = dataset.row
     is_same = before is not None and before.stated_date == stated
@@ -145,8 +171,8 @@ def row_of(
     return FreshnessRow(
         package_id=dataset.id,
         status=assessment.status.value,
-        last_modified=utc_to_second(assessment.last_modified),
-        evidence=None if judgement.newest is None else judgement.newest.evidence.value,
+        last_modified=utc_to_second(None if change is None else change.when),
+        evidence=None if change is None else change.evidence.value,
         frequency_days=frequency.days,
         frequency_from=None
         if frequency.speaker is None or frequency.days is None
@@ -159,6 +185,7 @@ def row_of(
         stated_date=stated,
         stated_since=since if stated else None,
         field_prefix=site_names().prefix,
+        confirmed_at=utc_to_second(judgement.confirmed_at),
     )
 
 
@@ -224,13 +251,12 @@ def counting(pieces: Sequence[DatedEvidence], dataset: DatasetSnapshot) -> list[
 
 
 def observed(
-    dataset: DatasetSnapshot, now: datetime, writer: str | None, replaced: str | None = None
+    dataset: DatasetSnapshot, now: datetime, writer: str | None
 ) -> Iterator[DatedEvidence]:
     """Yield every piece of evidence that a dataset gives now, including pieces that do not count.
 
     :param now: to the second
     :param writer: the user who has just written the dataset, if known
-    :param replaced: the id of the resource that has just got another file or URL, if any
     """
     claims: list[tuple[datetime | None, Evidence]] = [
         (stated_date(dataset.extras.get(REVIEW_KEY)), Evidence.REVIEW),
@@ -247,7 +273,7 @@ def observed(
     for resource in dataset.resources:
         if _is_new(resource, cut):
             yield from _pieces([(resource.created, Evidence.CREATED)], now, resource.id)
-        dates = _of_resource(resource, now, writer, dataset, is_replaced=resource.id == replaced)
+        dates = _of_resource(resource, now, writer, dataset)
         yield from _pieces(dates, now, resource.id)
     if is_harvested(dataset):
         yield from _of_source(dataset, now)
@@ -262,31 +288,30 @@ def _pieces(
 
 
 def _of_resource(
-    resource: ResourceSnapshot,
-    now: datetime,
-    writer: str | None,
-    dataset: DatasetSnapshot,
-    *,
-    is_replaced: bool,
+    resource: ResourceSnapshot, now: datetime, writer: str | None, dataset: DatasetSnapshot
 ) -> Iterator[tuple[datetime | None, Evidence]]:
     # The date of a harvested link is the date that the source states.
     is_own = resource.url_type == "upload" or not dataset.is_harvested
     kind = Evidence.UPLOAD if is_own else Evidence.HARVEST
     yield resource.last_modified, kind
     yield stated_date(resource.extras.get("revision_last_updated")), kind
-    if _has_new_url(resource, dataset, is_replaced=is_replaced):
-        yield now, Evidence.URL
+    # Another URL alone proves nothing: it may be mistyped.
+    if resource.found_at_url:
+        yield resource.url_changed_at, Evidence.URL
     if not dataset.is_harvested and _has_new_hash(resource, writer):
         yield now, Evidence.HASH
 
 
-def _has_new_url(
-    resource: ResourceSnapshot, dataset: DatasetSnapshot, *, is_replaced: bool
+def has_new_url(
+    resource: ResourceSnapshot, dataset: DatasetSnapshot, *, is_replaced: bool = False
 ) -> bool:
-    """Decide whether a resource got another URL, without a newer date that states when its data changed."""
+    """Decide whether a resource got another URL, without a newer date that states when its data changed.
+
+    :param is_replaced: whether an edit has just given it another file or URL
+    """
     differs = resource.is_known and resource.url != resource.known_url
-    # CKAN dates uploads itself, and gives them the URL of their file's name.
-    if resource.url_type == "upload" or not (differs or is_replaced):
+    # CKAN dates uploads itself, and gives them the URL of their file's name. Sources move files without news.
+    if resource.url_type == "upload" or not (differs or is_replaced) or is_harvested(dataset):
         return False
     date = resource.last_modified
     return date is None or any(

@@ -42,6 +42,10 @@ class ResourceSnapshot:
     known_url: str | None
     known_hash: str | None
     hash_writer: str | None
+    url_changed_at: datetime | None
+    """When it got its URL in place of another, until a check has found a file there."""
+    found_at_url: bool
+    """Whether a check has found a file there since, of the kind that the resource promises."""
     host: str | None
     """The host of its URL, as the checker has stored it; None if the checker knows another URL or none."""
     doubt: str | None
@@ -166,6 +170,8 @@ def _resource(row: Any) -> ResourceSnapshot:
         known_url=row.known_url,
         known_hash=row.known_hash,
         hash_writer=row.hash_writer,
+        url_changed_at=aware(row.url_changed_at),
+        found_at_url=is_at_url and bool(row.is_found),
         host=row.host if row.checked_url == url else None,
         doubt=row.undetermined if is_at_url else None,
         fields=(row.last_modified, row.size, row.mimetype, row.hash),
@@ -193,7 +199,8 @@ SELECT coalesce(r.package_id, m.package_id) AS owner, r.id, r.name, r.url, r.url
     r.last_modified = CAST({fields.OURS.format("last_modified")} AS timestamp) AS date_is_ours,
     r.hash = {fields.OURS.format("hash")} AS hash_is_ours, r.extras,
     CAST(nullif(c.wrote, '{{}}') AS text) AS wrote, c.url AS checked_url, c.host, c.undetermined,
-    m.resource_id AS known_id, m.url AS known_url, m.hash AS known_hash, m.hash_writer
+    c.succeeded_at >= m.url_changed_at AND c.failures = 0 AND c.found IS NULL AS is_found,
+    m.resource_id AS known_id, m.url AS known_url, m.hash AS known_hash, m.hash_writer, m.url_changed_at
 FROM (SELECT * FROM resource WHERE package_id = ANY(:ids) AND state = 'active') r
 FULL JOIN (SELECT * FROM freshness_resource WHERE package_id = ANY(:ids)) m ON m.resource_id = r.id
 LEFT JOIN LATERAL (

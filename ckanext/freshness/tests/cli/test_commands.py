@@ -34,10 +34,10 @@ def test_an_editor_confirms_that_the_data_are_up_to_date(act: Act) -> None:
         assert not act("freshness_show", by=reader, id=made["id"])["may_confirm"]
         assert act("freshness_show", by=editor, id=made["name"])["may_confirm"]
         shown = act("freshness_confirm", by=editor, id=made["name"])
-    assert (shown["status"], shown["evidence"]) == ("fresh", "review")
+    assert (shown["status"], shown["evidence"]) == ("fresh", "created")
     assert shown["confirmation"] == {"date": "2026-04-11T12:00:00Z", "author": editor}
     assert shown["transitions"][0]["explanation"] == f"The dataset was changed, by {editor}"
-    assert shown["last_modified"] == "2026-04-11T12:00:00Z"
+    assert shown["last_modified"] == "2026-01-01T12:00:00Z", "a confirmation is no change"
     assert [(one["from"], one["to"], one["at"], one["cause"]) for one in shown["transitions"]] == [
         ("delinquent", "fresh", "2026-04-11T12:00:00Z", "edit"),
         ("overdue", "delinquent", "2026-01-22T12:00:00Z", "time"),
@@ -69,7 +69,7 @@ def test_a_confirmation_is_taken_back_and_the_one_before_counts_again(
     lose()
     with freeze_time(then + timedelta(days=41)):
         shown = act("freshness_confirm", id=made["id"], withdraw="true")
-        assert (shown["status"], shown["evidence"]) == ("delinquent", "review")
+        assert (shown["status"], shown["evidence"]) == ("delinquent", "created")
         assert shown["confirmation"] == {"date": "2026-01-11T12:00:00Z", "author": None}
         assert stored(made["id"])["review_date"] == "2026-01-11T12:00:00Z"
         lose()
@@ -147,7 +147,7 @@ def test_what_is_shown(act: Act) -> None:
         )
     resource = made["resources"][0]["id"]
     with freeze_time(then + timedelta(days=10)):
-        act("resource_patch", id=resource, url="http://x.org/2")
+        act("resource_patch", id=resource, last_modified="2026-01-11T12:00:00")
     with freeze_time(then + timedelta(days=18)):
         shown = act("freshness_show", id=made["id"])
     (problem,) = shown.pop("problems")
@@ -155,7 +155,7 @@ def test_what_is_shown(act: Act) -> None:
     assert shown.pop("transitions")
     assert shown.pop("confirmation")["date"] == "2026-01-01T12:00:00Z"
     (change,) = shown.pop("data_changes")
-    assert (change["resource_id"], change["evidence"]) == (resource, "url")
+    assert (change["resource_id"], change["evidence"]) == (resource, "upload")
     # Other tests cover the results of checks.
     assert shown.pop("links")["total"] == 1
     assert shown == {
@@ -164,7 +164,7 @@ def test_what_is_shown(act: Act) -> None:
         "title": "A title",
         "status": "due",
         "last_modified": "2026-01-11T12:00:00Z",
-        "evidence": "url",
+        "evidence": "upload",
         "frequency": {
             "days": 7,
             "from": "dataset",
@@ -180,15 +180,8 @@ def test_what_is_shown(act: Act) -> None:
             {
                 "resource_id": resource,
                 "resource_name": "One",
-                "evidence": "url",
+                "evidence": "upload",
                 "date": "2026-01-11T12:00:00Z",
-                "claimed": None,
-            },
-            {
-                "resource_id": resource,
-                "resource_name": "One",
-                "evidence": "created",
-                "date": "2026-01-01T12:00:00Z",
                 "claimed": None,
             },
             {

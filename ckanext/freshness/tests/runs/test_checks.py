@@ -138,8 +138,9 @@ def test_what_two_nights_find(host: Host, make: Make) -> None:
     assert second.counts.datasets() == {
         "0: Fresh, Updated nothing": 1,
         "0: Fresh, Updated hash": 1,
-        "1: Due, Updated nothing": 5,
+        "1: Due, Updated nothing": 4,
         "1: Due, Updated nothing,error": 2,
+        "Freshness Unavailable, Updated nothing": 1,
     }
     (change,) = model.Session.query(FreshnessChange)
     assert (change.package_id, change.evidence) == (datasets["/stocks.csv"]["id"], "hash")

@@ -22,6 +22,7 @@ from ckanext.freshness.checking.decisions import (
 )
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.ckan_adapter.packages import rebuild, solr_commit
+from ckanext.freshness.runs import queued_run
 from ckanext.freshness.status import conclusions
 from ckanext.freshness.status.assessment import assess_packages, update_packages
 from ckanext.freshness.status.changes import TransitionCause
@@ -182,6 +183,58 @@ def test_with_another_url_doubts_are_gone(act: Act) -> None:
             last_modified="2026-01-01",
         )
     assert undetermined(act, dataset, LATE + timedelta(days=20)) is None
+
+
+@pytest.mark.parametrize(
+    ("outcome", "found", "is_news"),
+    [
+        (Outcome.FIRST_HASH, None, True),
+        (Outcome.API, None, True),
+        (Outcome.FIRST_HASH, "an HTML page", False),
+        (Outcome.ERROR, None, False),
+        (Outcome.CANNOT_TELL, None, False),
+    ],
+)
+@pytest.mark.parametrize("number", [1, 2])
+def test_another_url_is_news_once_a_file_was_found_there(
+    act: Act, outcome: Outcome, found: str | None, is_news: bool, number: int
+) -> None:
+    """Whether a check has seen the old URL or not: a mistyped URL makes no data fresh."""
+    dataset = new(act, *(f"http://x.org/{one}.csv" for one in range(number)))
+    if number > 1:
+        check(dataset, MADE, Outcome.FIRST_HASH)
+    resource_id = dataset["resources"][0]["id"]
+    with freeze_time(LATE):
+        act("resource_patch", id=resource_id, url="http://x.org/other.csv")
+        shown = act("freshness_show", id=dataset["id"])
+        assert (shown["status"], shown["evidence"]) == ("overdue", "created")
+    assert queued_run.is_checking(dataset["id"]), "it is checked at once"
+    dataset["resources"][0]["url"] = "http://x.org/other.csv"
+    later = LATE + timedelta(hours=1)
+    check_rows.sync(later, settings.aging().dataset_types)
+    failed = outcome is Outcome.ERROR
+    (result,) = findings_of(dataset, later, outcome, counts_as_failure=failed)
+    result = result._replace(memory=result.memory._replace(found=found))
+    conclusions.write([result], "run", later, later)
+    with freeze_time(later):
+        shown = act("freshness_show", id=dataset["id"])
+        assert shown["status"] == ("fresh" if is_news else "overdue")
+        assert shown["evidence"] == ("url" if is_news else "created")
+        changed = [one["evidence"] for one in shown["data_changes"]]
+        assert changed == (["url"] if is_news else [])
+
+
+def test_live_data_are_never_called_late(act: Act) -> None:
+    dataset = new(act, "http://x.org/live", "http://x.org/also")
+    check(dataset, LATE, Outcome.API, Outcome.FIRST_HASH)
+    with freeze_time(LATE):
+        assert act("freshness_show", id=dataset["id"])["status"] == "overdue"
+    check(dataset, LATE, Outcome.API, Outcome.API)
+    with freeze_time(LATE + timedelta(days=400)):
+        shown = act("freshness_show", id=dataset["id"])
+        assert (shown["status"], shown["undetermined"]) == ("unavailable", "api")
+        act("freshness_confirm", id=dataset["id"])
+        assert act("freshness_show", id=dataset["id"])["status"] == "fresh"
 
 
 def test_resources_made_anew_keep_their_doubts_and_fields(act: Act) -> None:

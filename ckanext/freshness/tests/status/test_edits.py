@@ -26,7 +26,6 @@ from ckanext.freshness.tests import datasets
 from ckanext.freshness.tests.clock import freeze_time
 from ckanext.freshness.tests.datasets import Act
 from ckanext.freshness.tests.datasets import one_extra as extra
-from ckanext.freshness.tests.status.measuring import without_freshness
 
 pytestmark = pytest.mark.usefixtures("kept_db")
 
@@ -104,6 +103,7 @@ class Case:
 
     :ivar history: the status, action, change and resource's name of the newest change of status
     :ivar changes: the evidence of the changes of data in the stream
+    :ivar confirmed: when an editor last confirmed the data
     """
 
     edit: Callable[[Act, Dataset], Any]
@@ -111,6 +111,7 @@ class Case:
     made: dict[str, Any] = field(default_factory=dict)
     history: tuple[Any, ...] | None = None
     changes: tuple[str, ...] = ()
+    confirmed: str | None = None
 
 
 MADE = (at(CREATED), "created")
@@ -127,29 +128,12 @@ CASES = {
         MADE,
         history=("delinquent", None, None, None),
     ),
+    # Another URL is no news of the data before a check has found a file there (test_checked.py).
     "another url, resource_patch": Case(
-        lambda act, d: act("resource_patch", id=first(d), url="http://x.org/o"),
-        (at(EDITED), "url"),
-        history=("fresh", "resource_update", "replaced", "http://x.org/o"),
-        changes=("url",),
-    ),
-    "another url, resource_update": Case(
-        lambda act, d: act("resource_update", id=first(d), url="http://x.org/o"),
-        (at(EDITED), "url"),
-        changes=("url",),
+        lambda act, d: act("resource_patch", id=first(d), url="http://x.org/o"), MADE
     ),
     "another url, package_update": Case(
-        lambda act, d: act("package_update", **resource(d, url="http://x.org/o")),
-        (at(EDITED), "url"),
-        history=("fresh", "package_update", None, None),
-        changes=("url",),
-    ),
-    "another url, package_revise": Case(
-        lambda act, d: act(
-            "package_revise", match={"id": d["id"]}, update__resources__0={"url": "http://x.org/o"}
-        ),
-        (at(EDITED), "url"),
-        changes=("url",),
+        lambda act, d: act("package_update", **resource(d, url="http://x.org/o")), MADE
     ),
     "the same url with blanks": Case(
         lambda act, d: act("package_update", **resource(d, url=" http://x.org/1 ")), MADE
@@ -230,9 +214,8 @@ CASES = {
     ),
     "another url, with the date of before": Case(
         lambda act, d: act("package_update", **resource(d, url="http://x.org/o")),
-        (at(EDITED), "url"),
+        (at(STATED), "upload"),
         stated(STATED),
-        changes=("url",),
     ),
     "a date in the past, and a link without one": Case(
         NOTHING, MADE, {"resources": [*stated(STATED)["resources"], {"url": "http://x.org/2"}]}
@@ -259,13 +242,15 @@ CASES = {
     ),
     "a review": Case(
         lambda act, d: act("package_patch", id=d["id"], **extra("review_date", "2026-01-05")),
-        ("2026-01-05T00:00:00Z", "review"),
+        MADE,
+        confirmed="2026-01-05T00:00:00Z",
     ),
     "a review, with a zone": Case(
         lambda act, d: act(
             "package_patch", id=d["id"], **extra("review_date", "2026-01-05T00:00:00+01:00")
         ),
-        ("2026-01-04T23:00:00Z", "review"),
+        MADE,
+        confirmed="2026-01-04T23:00:00Z",
     ),
     "a review that is no date": Case(
         lambda act, d: act("package_patch", id=d["id"], **extra("review_date", "last week")), MADE
@@ -303,6 +288,9 @@ def test_an_edit(act: Act, name: str) -> None:
         # An edit of something else shows nothing anew.
         left = act("package_patch", id=dataset["id"], notes="Edited again")
         assert known(shown(act, dataset)) == case.known
+        (row,) = act("freshness_report", table="datasets", q=dataset["name"])["rows"]
+        assert (row["last_modified"], row["evidence"]) == case.known
+        assert row["confirmed_at"] == case.confirmed
     if case.history is not None:
         newest = history(dataset)
         assert edit_of(newest) == case.history
@@ -440,19 +428,6 @@ def test_resources_that_are_made_anew_inherit_what_is_known(act: Act) -> None:
         sent["hash"] = MD5["other"]
         found = act("package_update", **{**dataset, "resources": [dict(sent)]})
     assert known(found) == (at(EDITED + timedelta(days=1)), "hash")
-
-
-@pytest.mark.parametrize("is_known", [True, False])
-def test_a_link_that_was_never_seen_is_replaced(act: Act, is_known: bool) -> None:
-    with freeze_time(CREATED):
-        dataset = new(act)
-        with without_freshness():
-            link = act("resource_create", package_id=dataset["id"], url="http://x.org/2")
-    if not is_known:
-        forget(dataset["id"])
-    with freeze_time(EDITED):
-        act("resource_patch", id=link["id"], url="http://x.org/3")
-        assert known(shown(act, dataset)) == (at(EDITED), "url")
 
 
 def forget(package_id: str) -> None:

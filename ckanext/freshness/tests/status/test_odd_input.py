@@ -260,4 +260,5 @@ def test_the_plugin_removed_and_installed_again(act: Act) -> None:
         assert "freshness" not in stored(made["id"])
     found = ours(act("package_patch", id=made["id"], title="Other"))
     assert (found["freshness"], found["freshness_frequency"]) == ("fresh", "30")
-    assert found["freshness_evidence"] == "url", "what changed meanwhile is noticed"
+    noticed = "SELECT url_changed_at IS NOT NULL FROM freshness_resource WHERE resource_id = :id"
+    assert model.Session.execute(sa.text(noticed), {"id": resource_id}).scalar()

@@ -169,6 +169,7 @@ def upgrade() -> None:
         sa.Column("stated_since", sa.DateTime),
         sa.Column("judge_anew", sa.Boolean, server_default="false", nullable=False),
         sa.Column("field_prefix", sa.UnicodeText, server_default="", nullable=False),
+        sa.Column("confirmed_at", sa.DateTime),
         sa.PrimaryKeyConstraint("package_id"),
     )
     op.create_index(
@@ -305,6 +306,7 @@ def upgrade() -> None:
         sa.Column("url", sa.UnicodeText, nullable=False),
         sa.Column("hash", sa.UnicodeText),
         sa.Column("hash_writer", sa.UnicodeText),
+        sa.Column("url_changed_at", sa.DateTime),
         sa.Column("first_seen", sa.DateTime, nullable=False),
         sa.PrimaryKeyConstraint("resource_id"),
     )
