@@ -323,6 +323,8 @@ class Checks:
 
     rules: SelectionRules
     """Which resources are checked, and when."""
+    site: str
+    """The beginning of the URLs of files on the portal itself."""
     confirm_after: float
     """Seconds until a changed file is downloaded again."""
     limits: Limits
@@ -361,13 +363,13 @@ def checks() -> Checks:
         failures=HOST_FAILURES,
     )
     rules = SelectionRules(
-        internal_hosts=hosts(words("check.internal_hosts")) | _own_hosts(),
         adhoc_hosts=adhoc_hosts(),
         intervals=intervals(words("check_intervals")),
         **broken_rule()._asdict(),
     )
     return Checks(
         rules=rules,
+        site=site_root(),
         confirm_after=float(option("check.confirm_after")),
         limits=_limits(CHECK),
         policy=policy,
@@ -424,8 +426,21 @@ def _limits(purpose: str) -> Limits:
     )
 
 
-def _own_hosts() -> frozenset[str]:
+def site_url() -> str:
+    """Return the beginning of the site's URLs, without a slash at the end."""
+    # url_for works only within requests, and adds the visitor's language.
+    root = (tk.config.get("ckan.root_path") or "").replace("/{{LANG}}", "").rstrip("/")
+    site = str(tk.config.get("ckan.site_url") or "").rstrip("/")
+    return f"{site}{root}"
+
+
+def site_root() -> str:
+    """Return what all URLs of the site begin with, in small letters: protocol, host, port and path.
+
+    :raises OptionError: ``ckan.site_url`` has no host
+    """
     try:
-        return frozenset({parse_url(tk.config.get("ckan.site_url") or "").host})
+        parse_url(site_url())
     except FetchError as error:
         raise OptionError(f"ckan.site_url: {error}") from error
+    return f"{site_url().lower()}/"

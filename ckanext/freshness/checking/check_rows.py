@@ -24,7 +24,7 @@ from ..ckan_adapter.database import lock_checks, lock_checks_shared
 from ..ckan_adapter.packages import packages_with_true_extras
 from ..dates import aware, shifted, utc
 from ..model import ResourceCheck
-from ..model.runs import IS_CHECKED_BY_CYCLES
+from ..model.runs import IS_CHECKED_BY_CYCLES, IS_HERE
 from ..settings import ARCHIVED_KEYS, Aging, Checks
 from ..web.urls import host_of
 from .decisions import KnownContent, ResourceToCheck
@@ -166,6 +166,7 @@ def stream(
         "requestable": list(REQUESTABLE_KEYS),
         "ids": list(package_ids or ()),
         "host": host,
+        "site": checks.site,
     }
     which = ""
     if package_ids is not None:
@@ -361,7 +362,7 @@ _IS_TOUCHED = f"""CASE WHEN r.last_modified > coalesce(c.seen_modified, '-infini
 _CANDIDATE = {
     "resource_id": "c.resource_id",
     "package_id": "c.package_id",
-    "url_type": "r.url_type",
+    "is_internal": IS_HERE,
     "host": "c.host",
     "assessed": "d.package_id IS NOT NULL",
     "frequency_days": "d.frequency_days",

@@ -42,7 +42,7 @@ class SelectionReason(Enum):
     """The reason why a run checks a resource, or does not."""
 
     INTERNAL = "internal"
-    """An upload, or a URL on a host of the site: its metadata change with the file."""
+    """An upload, or a URL below the site's own: its metadata change with the file."""
     AD_HOC = "ad hoc"
     """On a host that makes files on request: it cannot be determined whether they changed."""
     ARCHIVED = "archived"
@@ -130,7 +130,6 @@ class Intervals:
 class SelectionRules:
     """The site's options and the caller's wishes for a selection.
 
-    :ivar internal_hosts: hosts of the site, normalised
     :ivar adhoc_hosts: hosts that make files on request, normalised
     :ivar intervals: between two checks of a resource
     :ivar broken_after_failures: failures in a row after which a URL may be broken
@@ -142,7 +141,6 @@ class SelectionRules:
     :ivar at_once: ignore all intervals
     """
 
-    internal_hosts: Collection[str] = frozenset()
     adhoc_hosts: Collection[str] = frozenset()
     intervals: Intervals = field(default_factory=Intervals)
     broken_after_failures: int = 3
@@ -180,6 +178,7 @@ class Candidate(NamedTuple):
 
     A NamedTuple, since a run makes one for each resource of the catalogue (``./dev bench check``).
 
+    :ivar is_internal: whether the file is on the portal itself
     :ivar host: of the URL, normalised
     :ivar assessed: whether the dataset's freshness is known
     :ivar frequency_days: the dataset's update frequency; None if it has none
@@ -202,7 +201,7 @@ class Candidate(NamedTuple):
 
     resource_id: str
     package_id: str
-    url_type: str | None
+    is_internal: bool
     host: str
     assessed: bool
     frequency_days: int | None
@@ -371,14 +370,13 @@ def _next_interval(candidate: Candidate, now: datetime, rules: SelectionRules) -
 
 def left_out(candidate: Candidate, rules: SelectionRules) -> SelectionReason | None:
     """Return why a resource is never checked, or not by this run."""
-    host = candidate.host
-    if candidate.url_type == "upload" or host in rules.internal_hosts:
+    if candidate.is_internal:
         return SelectionReason.INTERNAL
     if candidate.archived:
         return SelectionReason.ARCHIVED
     if candidate.requestable:
         return SelectionReason.REQUESTABLE
-    if host in rules.adhoc_hosts:
+    if candidate.host in rules.adhoc_hosts:
         return SelectionReason.AD_HOC
     return None
 

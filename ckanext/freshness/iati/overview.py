@@ -11,11 +11,11 @@ import ckan.plugins.toolkit as tk
 import sqlalchemy as sa
 from prometheus_client.core import GaugeMetricFamily
 
+from .. import settings
 from ..aging.messages import N_
 from ..ckan_adapter.core import model
 from ..copies.store import StoreError
 from ..reporting import labels, runs, visibility
-from ..reporting.links import site_url
 from ..reporting.tables import Context, Row, with_texts
 from ..settings import OptionError
 from . import index, publication
@@ -126,7 +126,7 @@ def _overview(source: Any, context: Context, now: datetime, *, is_only: bool) ->
     if any(not file.is_public for file in files.values()):
         files = {}
         trouble = tk._("The files are being made anew. Please try again later.")
-    folder = f"{site_url()}/iati" + ("" if is_only else f"/{source.name}")
+    folder = f"{settings.site_url()}/iati" + ("" if is_only else f"/{source.name}")
     return SourceOverview(
         name=source.name,
         title=source.title,

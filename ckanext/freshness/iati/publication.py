@@ -17,6 +17,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from .. import settings
 from ..ckan_adapter import harvest
 from ..ckan_adapter.core import model
 from ..ckan_adapter.packages import ORGANIZATION_EXTRAS
@@ -176,7 +177,7 @@ class _Contents:
 
     def read(self, source_id: str) -> Iterator[dict[str, Any]]:
         """Read the entries of public datasets in the order of the code points of their names."""
-        site, taken = links.site_url(), set[str]()
+        site, taken = settings.site_url(), set[str]()
         values = {"source": source_id}
         for row in model.Session.execute(
             sa.text(_DATASETS), values, execution_options={"yield_per": datasets.PAGE}

@@ -24,6 +24,11 @@ find the first few. CASE hides the second condition from its estimates.
 """
 
 
+IS_HERE = "(r.url_type IS NOT DISTINCT FROM 'upload' OR starts_with(lower(r.url), :site))"
+"""SQL: whether the file of the resource ``r`` is on this portal, so that there is no link to check. ``:site``
+is the result of :func:`..settings.site_root`."""
+
+
 class ResourceCheck(tk.BaseModel):
     """The results of the checks of one resource's URL. A row is reset when the URL changes.
 

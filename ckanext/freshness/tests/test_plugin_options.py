@@ -254,7 +254,6 @@ def test_the_defaults_for_harvests() -> None:
 def test_the_defaults_for_checks() -> None:
     checks = settings.checks()
     assert checks.rules == SelectionRules(
-        internal_hosts=frozenset({"test.ckan.net"}),
         adhoc_hosts=frozenset({"proxy.hxlstandard.org", "ourairports.com"}),
     )
     assert (checks.broken_after_failures, checks.broken_after) == (3, timedelta(days=1))
@@ -280,7 +279,6 @@ def test_a_source_may_set_its_own_limits_of_deletions() -> None:
 def test_a_sites_rules() -> None:
     given = {
         "ckan.site_url": "https://Data.Example.org:8443/portal",
-        "ckanext.freshness.check.internal_hosts": ["files.example.org.", "b\u00fccher.example"],
         "ckanext.freshness.check.host_limits": ["fast.example.org=8,50.5"],
         "ckanext.freshness.check.robots": True,
         "ckanext.freshness.check_intervals": ["7:0.5", "365:2", "14"],
@@ -292,11 +290,7 @@ def test_a_sites_rules() -> None:
             stack.enter_context(changed_config(key, value))
         checks = settings.checks()
         harvest = settings.harvest_policy(SourceConfig()), settings.harvest_limits(SourceConfig())
-    assert checks.rules.internal_hosts == {
-        "data.example.org",
-        "files.example.org",
-        "xn--bcher-kva.example",
-    }
+    assert checks.site == "https://data.example.org:8443/portal/"
     assert checks.policy == HostPolicy(3, 4.0, robots=True, failures=10)
     # What a host has of its own takes nothing else from it.
     assert checks.policies == {"fast.example.org": HostPolicy(8, 50.5, robots=True, failures=10)}

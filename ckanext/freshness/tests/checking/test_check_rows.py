@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from itertools import product
 from typing import Any
 
+import ckan.plugins.toolkit as tk
 import pytest
 
 from ckanext.freshness import settings
@@ -103,6 +104,28 @@ def test_the_name_of_an_uploaded_file_is_no_host() -> None:
     assert known("host")["host"] == ""
 
 
+@pytest.mark.parametrize(
+    ("url", "is_internal"),
+    [
+        ("https://Data.example.org:8443/portal/dataset/a/resource/r/download/a.csv", True),
+        # Other programs answer at other ports and paths of the portal's host.
+        ("https://data.example.org/portal/dataset/a.csv", False),
+        ("https://data.example.org:8443/files/a.csv", False),
+        ("https://data.example.org:8443/portal2/a.csv", False),
+        ("https://data.example.org:8443.evil.example/portal/a.csv", False),
+    ],
+)
+def test_only_what_is_below_the_sites_url_is_on_the_portal(
+    url: str, is_internal: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(tk.config, "ckan.site_url", "https://data.example.org:8443")
+    monkeypatch.setitem(tk.config, "ckan.root_path", "/portal/{{LANG}}")
+    package()
+    resource(url=url)
+    check_rows.sync(NOW, TYPES)
+    assert [row.is_internal for row in rows()] == [is_internal]
+
+
 def test_another_url_is_another_thing() -> None:
     one_resource()
     write(finding(Outcome.API, changed_at=NOW), finding(Outcome.ERROR, counts_as_failure=True))
@@ -183,7 +206,7 @@ def test_rows_have_what_the_rules_need() -> None:
         Candidate(
             resource_id="r",
             package_id="p",
-            url_type=None,
+            is_internal=False,
             host="files.example.org",
             assessed=True,
             frequency_days=7,

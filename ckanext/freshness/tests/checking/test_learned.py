@@ -200,8 +200,8 @@ def test_each_is_chosen_once_within_the_budget_and_what_is_left_out_never(
     )
     by_id = {row.resource_id: row for row in rows}
     for row in (by_id[one.resource_id] for one in found):
-        assert row.url_type != "upload" and not (row.archived or row.requestable)
-        assert row.host not in {*rules.internal_hosts, *rules.adhoc_hosts}
+        assert not (row.is_internal or row.archived or row.requestable)
+        assert row.host not in rules.adhoc_hosts
 
 
 def test_of_equals_the_first_is_chosen() -> None:

@@ -30,7 +30,7 @@ SECOND = timedelta(seconds=1)
 HOUR = timedelta(hours=1)
 DAY = timedelta(days=1)
 LONG_AGO = NOW - 400 * DAY
-RULES = SelectionRules(internal_hosts={"data.example.org"}, adhoc_hosts={"proxy.example.org"})
+RULES = SelectionRules(adhoc_hosts={"proxy.example.org"})
 
 
 def hashed(at: datetime, **more: Any) -> dict[str, Any]:
@@ -91,14 +91,11 @@ def test_the_datasets_status_decides(facts: dict[str, Any], expected: SelectionR
 @pytest.mark.parametrize(
     ("facts", "expected"),
     [
-        ({"url_type": "upload"}, SelectionReason.INTERNAL),
-        ({"url_type": "datastore"}, SelectionReason.CHECK_DUE),
-        ({"host": "data.example.org"}, SelectionReason.INTERNAL),
-        ({"host": "sub.data.example.org"}, SelectionReason.CHECK_DUE),
+        ({"is_internal": True}, SelectionReason.INTERNAL),
         ({"host": "proxy.example.org"}, SelectionReason.AD_HOC),
         ({"archived": True}, SelectionReason.ARCHIVED),
         ({"requestable": True}, SelectionReason.REQUESTABLE),
-        ({"archived": True, "url_type": "upload"}, SelectionReason.INTERNAL),
+        ({"archived": True, "is_internal": True}, SelectionReason.INTERNAL),
         ({"archived": True, "host": "proxy.example.org"}, SelectionReason.ARCHIVED),
     ],
 )
@@ -284,7 +281,7 @@ def test_the_rotation_picks_the_oldest() -> None:
         "never": FRESH,
         "due": hashed(NOW - 60 * DAY),
         "due too": {},
-        "upload": {"url_type": "upload"},
+        "upload": {"is_internal": True},
     }
     candidates = {name: NEW._replace(resource_id=name, **one) for name, one in facts.items()}
     for candidate in candidates.values():
@@ -324,8 +321,8 @@ ROWS = st.builds(
     Candidate,
     resource_id=st.uuids().map(str),
     package_id=st.just("p"),
-    url_type=st.sampled_from([None, "", "upload", "datastore"]),
-    host=st.sampled_from(["", "files.example.org", "data.example.org", "proxy.example.org"]),
+    is_internal=st.booleans(),
+    host=st.sampled_from(["", "files.example.org", "proxy.example.org"]),
     assessed=st.booleans(),
     frequency_days=st.none() | st.integers(-2, 800),
     due=st.none() | st.integers(-9000, 9000).map(lambda hours: NOW + hours * HOUR),
@@ -345,7 +342,6 @@ ROWS = st.builds(
 )
 ALL_RULES = st.builds(
     SelectionRules,
-    internal_hosts=st.just(RULES.internal_hosts),
     adhoc_hosts=st.just(RULES.adhoc_hosts),
     rotation=st.sampled_from([timedelta(0), 30 * DAY]),
     everything=st.booleans(),
@@ -427,7 +423,7 @@ def test_within_its_time_the_rotation_comes_to_each_whatever_cannot_be_read() ->
         # Nothing but the confirmation is missing.
         (hashed(NOW, unconfirmed=True), NOW),
         # Never.
-        ({"url_type": "upload"}, None),
+        ({"is_internal": True}, None),
         ({"host": "proxy.example.org"}, None),
         ({"archived": True}, None),
     ],
