@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -19,14 +19,14 @@ from markupsafe import Markup
 
 from . import settings
 from .aging import frequency
-from .checking.decisions import Outcome
 from .ckan_adapter import database, harvest
 from .ckan_adapter.core import declared_fields, edits_some_organization, site_names
 from .ckan_adapter.database import TablesMissingError
-from .dates import aware, utc_now
+from .dates import EARLIEST, aware, parse_date, utc_now
 from .harvesting.messages import with_code
 from .harvesting.sources import source_type_named
 from .reporting import harvests, labels, links, metadata
+from .runs import queued_run
 from .status import frequencies
 from .status.own_fields import ours_among
 
@@ -320,19 +320,37 @@ def freshness_duration(start: datetime, end: datetime | None) -> str:
 
 
 def freshness_resource_link(resource: dict[str, Any]) -> dict[str, Any] | None:
-    """Return what the checks of a resource's link found, if its last check failed or it is broken.
+    """Return what the checks of a resource's link found, if the link is broken or failing.
+
+    Return it to editors also while the link was not checked, and for an hour after a check: they see what
+    became of a link that they have just changed.
 
     :param resource: as ``package_show`` returns it
-    :returns: the same as for a link of ``freshness_show``, with the ``harvest_source`` of its dataset; or None
+    :returns: the same as for a link of ``freshness_show``, with the ``harvest_source`` of its dataset, whether
+        the user ``may_edit`` it, and whether a check is queued or running (``is_checking``); or None
     """
-    facts = resource.get(links.KEY) or {}
-    if not facts.get("broken_since") and facts.get("outcome") != Outcome.ERROR.value:
-        return None
-    link = links.of_resource(resource["id"])
-    if link is None or link["state"] not in ("broken", "failing"):
-        return None
     package_id = resource["package_id"]
-    return {**link, "harvest_source": harvests.of_packages([package_id]).get(package_id)}
+    link = None if database.missing_tables() else links.of_resource(resource["id"])
+    if link is None:
+        return None
+    may_edit = tk.h.check_access("package_update", {"id": package_id})
+    is_new = link["state"] == "waiting" or utc_now() - _NEWS < (
+        parse_date(link["tried_at"]) or EARLIEST
+    )
+    if link["state"] not in ("broken", "failing") and not (
+        may_edit and is_new and link["state"] not in ("internal", "excluded")
+    ):
+        return None
+    return {
+        **link,
+        "harvest_source": harvests.of_packages([package_id]).get(package_id),
+        "may_edit": may_edit,
+        "is_checking": may_edit and queued_run.is_checking(package_id),
+    }
+
+
+_NEWS = timedelta(hours=1)
+"""How long editors see the result of a check on the page of its resource."""
 
 
 def freshness_number(value: int, unit: str = "") -> str:

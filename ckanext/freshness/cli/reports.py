@@ -68,9 +68,14 @@ def _tables(
     return found
 
 
+def _percent(share: float | None) -> str:
+    """Return a share as text; empty if it is of unknown freshness, of which there is none."""
+    return "" if share is None else f"{share:>6} %"
+
+
 def _lines(found: dict[str, Any]) -> list[str]:
     lines = [
-        f"{row['status']:<12} {row['datasets']:>8} {row['percent']:>6} %"
+        f"{row['status']:<12} {row['datasets']:>8} {_percent(row['percent'])}".rstrip()
         for row in found["statuses"]
     ]
     statuses = {row["status"]: row["datasets"] for row in found["statuses"]}

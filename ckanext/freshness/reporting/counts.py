@@ -122,11 +122,16 @@ def fresh_share(found: StatusCounts) -> str:
 
 
 def status_rows(request: TableRequest) -> list[Row]:
-    """Return a row for each status."""
+    """Return a row for each status. Shares are of datasets with known freshness."""
     every = count(request.context, request.organization).every
-    total = every.total or 1
     return [
-        {"status": status, "datasets": number, "percent": round(100 * number / total, 1)}
+        {
+            "status": status,
+            "datasets": number,
+            "percent": round(100 * number / every.known, 1)
+            if every.known and status != Status.UNAVAILABLE.value
+            else None,
+        }
         for status, number in every.statuses.items()
     ]
 
@@ -229,7 +234,7 @@ def prune(now: datetime, keep: timedelta) -> int:
 
 # Hosts. HDX publishes the table "Where files are hosted", too.
 
-OTHERS, TOTAL = LABELS["host"]
+(OTHERS,) = LABELS["host"]
 
 
 def host_rows(request: TableRequest) -> list[Row]:
@@ -270,7 +275,7 @@ def parse_groups(entries: Iterable[str]) -> dict[str, tuple[str, ...]]:
 
 
 def grouped(counted: Mapping[str, int], groups: Mapping[str, Sequence[str]]) -> dict[str, int]:
-    """Return the numbers of each group, of other hosts, and the total.
+    """Return the numbers of each group and of other hosts.
 
     Without groups, each host has a number; the host with most resources is the first.
 
@@ -284,7 +289,7 @@ def grouped(counted: Mapping[str, int], groups: Mapping[str, Sequence[str]]) -> 
     else:
         most = sorted(counted.items(), key=lambda one: (not one[0], -one[1], one[0]))
         numbers = {host or OTHERS: number for host, number in most}
-    return {**numbers, TOTAL: sum(counted.values())}
+    return numbers
 
 
 def _is_among(host: str, hosts: Sequence[str]) -> bool:

@@ -49,7 +49,8 @@ def overview(asked: TableRequest) -> dict[str, Any]:
         ``misfits``: each a number of links or datasets, and whether there are more; ``lists``: the first rows
         of some tables by their names, without empty ones; ``organizations``: those with the smallest share of
         fresh datasets first; ``sources``: harvest sources, beginning with those that need attention, none for
-        visitors; ``attention``: the sources that the reader may edit and that hold deletions or had errors;
+        visitors; ``held`` and ``failing``: those that hold deletions, and those whose last job had errors;
+        ``attention``: the sources that the reader may edit and that hold deletions or had errors;
         ``tasks``: the editor's worklist without rows, None for readers who edit no datasets, and for sysadmins;
         ``hosts``: numbers of public files by the site's own groups of hosts; ``run``: the newest check of all
         links with its ``state``, None before the first
@@ -72,20 +73,22 @@ def overview(asked: TableRequest) -> dict[str, Any]:
         "need_update": sum(found.every.statuses[status] for status in counts.NEED_UPDATE),
         "trend": trend(days, asked.now.date(), found.every if is_visitor else None),
         "chart": stacked(days),
-        "checked": report_tables.CHECKED.count(asked, MOST_CHECKED),
+        "checked": report_tables.LINKS.count(asked, MOST_CHECKED),
         "broken": report_tables.BROKEN.count(asked),
         "newly_broken": report_tables.NEWLY_BROKEN.count(asked),
         "misfits": report_tables.FREQUENCIES.count(asked),
         "lists": {name: page for name, page in pages.items() if page.rows},
         "organizations": tables.page(() if organization else ranking(found), 1, LISTED),
         "sources": tables.page(sources, 1, LISTED),
+        "held": [row for row in sources if row["held"]],
+        "failing": [row for row in sources if row["errors"]],
         "attention": [
             row
             for row in sources
             if (row["held"] or row["errors"]) and (is_sysadmin or row["owner_org"] in edited)
         ],
         "tasks": worklist.worklist(within, limit=0) if within and edited else None,
-        "hosts": counts.host_rows(asked)[:-1] if has_groups else [],
+        "hosts": counts.host_rows(asked) if has_groups else [],
         "run": runs.last_check(asked.now),
     }
 
@@ -110,21 +113,21 @@ def ranking(found: counts.CurrentCounts) -> list[Row]:
 
 def trend(
     days: Sequence[tuple[date, StatusCounts]], today: date, present: StatusCounts | None
-) -> tuple[int, int] | None:
+) -> tuple[int, int, int] | None:
     """Compare the present share of fresh datasets with that of a month ago.
 
     :param days: in order
     :param present: the present counts of public datasets; None to take those of the newest day
-    :returns: the difference in percentage points and the share at that time, in percent; None if no day about
-        a month ago has datasets of known freshness, or the present none
+    :returns: the difference in percentage points, the share at that time and the present share, in percent;
+        None if no day about a month ago has datasets of known freshness, or the present none
     """
     least, greatest = MONTH_AGO
     earlier = [one for day, one in days if least <= today - day <= greatest and one.known]
     newest = [one for day, one in days if today - day <= RECENT] if present is None else [present]
     if not earlier or not newest or not newest[-1].known:
         return None
-    before = round(earlier[-1].fresh_percent)
-    return round(newest[-1].fresh_percent) - before, before
+    before, now = round(earlier[-1].fresh_percent), round(newest[-1].fresh_percent)
+    return now - before, before, now
 
 
 # The chart of shares, as inline SVG. The numbers are in a table, too.

@@ -191,6 +191,10 @@ def _title(content: str | None) -> str | None:
     return None
 
 
+FILTERS = ("held", "errors")
+"""Sources that hold deletions, and those whose last job had errors."""
+
+
 def sources(request: TableRequest) -> Iterator[Row]:
     """Yield harvest sources with their last job: those that hold deletions first, then by errors."""
     if not p.plugin_loaded("harvest"):
@@ -209,6 +213,8 @@ def sources(request: TableRequest) -> Iterator[Row]:
         }
         for row in rows
     ]
+    if request.status:
+        listed = [row for row in listed if row[request.status]]
     yield from sorted(listed, key=lambda row: (not row["held"], -(row["errors"] or 0)))
 
 

@@ -61,7 +61,7 @@ LINKS = {
     "unchecked": State("unknown", "ban", N_("Couldn't be checked")),
     "waiting": State("unknown", "hourglass", N_("Not checked yet")),
     "excluded": State("unknown", "circle-minus", N_("Not checked")),
-    "internal": State("ok", "house", N_("On this portal")),
+    "internal": State("unknown", "house", N_("On this portal")),
 }
 """The states of a resource's link."""
 
@@ -109,7 +109,7 @@ LABELS: Mapping[str, Mapping[str, str]] = {
     },
     "evidence": {
         Evidence.UPLOAD.value: N_("A file was uploaded, or dated by hand"),
-        Evidence.URL.value: N_("The resource's URL was changed"),
+        Evidence.URL.value: N_("The resource got another link, which works"),
         Evidence.CREATED.value: N_("The resource was added"),
         Evidence.HARVEST.value: N_("Modification date from the harvest source"),
         Evidence.HTTP_HEADER.value: N_("Last-Modified header of the server"),
@@ -173,7 +173,7 @@ LABELS: Mapping[str, Mapping[str, str]] = {
         SelectionReason.CHECK_BOUND.label: N_("not checked for the longest time allowed"),
         SelectionReason.CHECK_ROTATION.label: N_("in the rotation of all links"),
     },
-    "host": {"Others": N_("Others"), "Total": N_("Total")},
+    "host": {"Others": N_("Others")},
 }
 """Words by the kind of value and by the value as it is stored, marked for translation."""
 

@@ -23,7 +23,7 @@ from ..checking.selection import SelectionReason, SelectionRules
 from ..ckan_adapter import database
 from ..ckan_adapter.core import model
 from ..dates import utc, utc_text
-from ..model.runs import LAST_CYCLE_CHECK
+from ..model.runs import IS_HERE, LAST_CYCLE_CHECK
 from ..web.urls import display_url, host_of
 from . import labels
 from .labels import counted, label
@@ -62,7 +62,8 @@ def of_dataset(package_id: str, now: datetime, *, every: bool = False) -> dict[s
             if (reason := selection.choose(candidate, moment, checks.rules)) in _NEVER:
                 never = reason.value
             coming = selection.next_check(candidate, moment, checks.rules)
-            next_check = utc_text(coming)
+            # What is known of the candidate may be of an earlier URL. A new one is checked at once.
+            next_check = utc_text(moment if coming and row.tried_at is None else coming)
         resources.append({**_link(row, checks, never), "next_check": next_check})
     return {"total": rows[0].total if rows else 0, "resources": resources}
 
@@ -180,18 +181,18 @@ def state_of(outcome: str | None, failures: int, *, is_broken: bool, never: str 
     if outcome is None:
         return "waiting"
     # An error that does not count is one of ours.
-    return "unchecked" if outcome in _UNCHECKED else "works"
+    return "unchecked" if outcome in UNCHECKED else "works"
 
 
-_UNCHECKED = frozenset({Outcome.CANNOT_TELL.value, Outcome.ERROR.value})
+UNCHECKED = frozenset({Outcome.CANNOT_TELL.value, Outcome.ERROR.value})
 
 
 def _never_checked(row: Any, rules: SelectionRules) -> str | None:
     """Return the reason why no run ever checks this URL, whatever its dataset; None if there is none."""
-    host = host_of(row.url or "")
-    if row.url_type == "upload" or host in rules.internal_hosts:
+    if row.is_here:
         return SelectionReason.INTERNAL.value
-    return SelectionReason.AD_HOC.value if host in rules.adhoc_hosts else None
+    is_ad_hoc = host_of(row.url or "") in rules.adhoc_hosts
+    return SelectionReason.AD_HOC.value if is_ad_hoc else None
 
 
 _CHECK = """SELECT false, k.tried_at, k.failures, k.failing_since, k.failed_at, k.succeeded_at,
@@ -199,16 +200,19 @@ _CHECK = """SELECT false, k.tried_at, k.failures, k.failing_since, k.failed_at, 
     FROM freshness_check k WHERE k.package_id = r.package_id AND k.url = r.url"""
 
 # CKAN gives a resource that was written without its id a new one. Its URL is the same. Looking for its own row
-# first keeps the time from growing with the square of the number of resources. Update cycles check some files.
+# first keeps the time from growing with the square of the number of resources. Another resource that is still
+# there keeps its history for itself. Update cycles check some files.
 _LINKS = f"""
-SELECT r.id, r.package_id, r.name, r.url, r.url_type, r.format, r.mimetype, c.*,
+SELECT r.id, r.package_id, r.name, r.url, {IS_HERE} AS is_here, r.format, r.mimetype, c.*,
     o.key, o.zip_key, o.verified_at, o.size AS copy_size, count(*) OVER () AS total
 FROM resource r
 LEFT JOIN LATERAL ({LAST_CYCLE_CHECK}
     UNION ALL
     ({_CHECK} AND k.resource_id = r.id)
     UNION ALL
-    ({_CHECK} ORDER BY k.resource_id LIMIT 1)
+    ({_CHECK} AND NOT EXISTS (
+        SELECT FROM resource o WHERE o.id = k.resource_id AND o.state = 'active'
+    ) ORDER BY k.resource_id LIMIT 1)
     LIMIT 1
 ) c ON true
 LEFT JOIN freshness_copy o ON o.resource_id = r.id AND o.key IS NOT NULL
@@ -220,7 +224,8 @@ LIMIT :most"""
 def _rows(which: str, ids: Sequence[str | None], most: int | None = None) -> list[Any]:
     """Return the active resources that meet a condition on ``:ids``, with their checks and copies."""
     statement = sa.text(_LINKS.format(which=which))
-    return list(model.Session.execute(statement, {"ids": list(ids), "most": most}))
+    values = {"ids": list(ids), "most": most, "site": settings.site_root()}
+    return list(model.Session.execute(statement, values))
 
 
 # Copies: their URLs, which are never stored, their date and their size.
@@ -238,22 +243,14 @@ def _copy(row: Any) -> dict[str, Any]:
 def copy_url(package_id: str, resource_id: str, site: str | None = None) -> str:
     """Return the URL of a copy.
 
-    :param site: the result of :func:`site_url`, to compute it only once for many copies
+    :param site: the result of :func:`..settings.site_url`, to compute it only once for many copies
     """
-    return f"{site or site_url()}/dataset/{package_id}/resource/{resource_id}/copy"
+    return f"{site or settings.site_url()}/dataset/{package_id}/resource/{resource_id}/copy"
 
 
 def copy_zip_url(package_id: str, resource_id: str, site: str | None = None) -> str:
     """Return the URL of the ZIP of a copy, with the parameters of :func:`copy_url`."""
     return f"{copy_url(package_id, resource_id, site)}.zip"
-
-
-def site_url() -> str:
-    """Return the beginning of the site's URLs, without a slash at the end."""
-    # url_for works only within requests, and adds the visitor's language.
-    root = (tk.config.get("ckan.root_path") or "").replace("/{{LANG}}", "").rstrip("/")
-    site = str(tk.config.get("ckan.site_url") or "").rstrip("/")
-    return f"{site}{root}"
 
 
 # Why a link has its state, and why it was checked.

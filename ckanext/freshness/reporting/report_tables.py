@@ -21,7 +21,7 @@ from ..dates import aware, parse_date, utc, utc_text
 from ..model import CheckRun
 from ..model.datasets import IS_SUGGESTED
 from ..model.runs import CHECKED_LINKS, DECLARED
-from . import changes, counts, harvests, visibility
+from . import changes, counts, harvests, links, runs, visibility
 from .tables import (
     BATCH,
     DATASET,
@@ -52,7 +52,9 @@ _STATUSES = (
 STATUSES = Table(
     name="statuses",
     title=N_("Datasets by freshness"),
-    meaning=N_("The number of datasets with each status, and their share of all datasets."),
+    meaning=N_(
+        "The number of datasets with each status. Shares are of datasets with known freshness."
+    ),
     empty=N_("There are no datasets."),
     columns=(
         Column("status", N_("Status"), "status"),
@@ -72,8 +74,8 @@ def _statuses(request: TableRequest) -> dict[str, Any]:
 
 _of_datasets = partial(
     DatasetTable,
-    select="""p.private, f.status, f.last_modified, f.evidence, f.frequency_days, f.due, f.overdue,
-        f.delinquent, f.undetermined""",
+    select="""p.private, f.status, f.last_modified, f.evidence, f.confirmed_at, f.frequency_days, f.due,
+        f.overdue, f.delinquent, f.undetermined""",
     source="FROM package p LEFT JOIN freshness_dataset f ON f.package_id = p.id",
     tab="datasets",
 )
@@ -88,6 +90,7 @@ DATASETS = _of_datasets(
         Column("status", N_("Status"), "status"),
         Column("last_modified", N_("Last changed"), "moment"),
         Column("evidence", N_("How we know"), "evidence"),
+        Column("confirmed_at", N_("Last confirmed"), "moment"),
         _FREQUENCY,
         Column("due", N_("Due"), "moment"),
         *(Column("overdue"), Column("delinquent"), Column("undetermined")),
@@ -95,6 +98,7 @@ DATASETS = _of_datasets(
     where="CAST(:statuses AS text[]) IS NULL OR f.status = ANY(:statuses)",
     order="title",
     values=_statuses,
+    filters=(*counts.STATUSES, counts.NEEDS_UPDATE),
     is_counted_whole=True,
 )
 
@@ -110,7 +114,8 @@ DUE = _of_datasets(
         ORGANIZATION,
         Column("due", N_("Due"), "moment"),
         _FREQUENCY,
-        *(Column("last_modified"), Column("evidence"), Column("overdue"), Column("delinquent")),
+        *(Column("last_modified"), Column("evidence"), Column("confirmed_at")),
+        *(Column("overdue"), Column("delinquent")),
     ),
     where="f.due BETWEEN :now AND :until",
     order="due",
@@ -239,21 +244,57 @@ NEWLY_BROKEN = replace(
     where="n.failing_since >= :since",
     values=lambda request: {**_of_broken(request), "since": utc(request.now - LATELY)},
 )
-_UNDETERMINED = "CASE WHEN c.host = ANY(:adhoc) THEN 'adhoc' ELSE c.undetermined END"
+_OUTCOME = "c.attempts -> 0 ->> 'outcome'"
 UNCLEAR = _of_links(
     name="unclear",
     title=N_("Couldn't be checked"),
-    meaning=N_("Links we couldn't check, or whose changes we can't detect."),
+    meaning=N_("Links whose last check could not tell whether they work."),
     empty=N_("Every link could be checked."),
     columns=(
         *_LINK,
-        Column("undetermined", N_("Reason"), "undetermined"),
+        Column("words", N_("Reason"), "problem"),
         _LAST_CHECK,
-        *(Column("status"), Column("words")),
+        Column("status"),
     ),
-    select=f"{_OF_LINK}, {_UNDETERMINED} AS undetermined",
-    where="c.undetermined IS NOT NULL OR c.host = ANY(:adhoc)",
+    select=_OF_LINK,
+    where=f"c.failures = 0 AND {_OUTCOME} = ANY(:unclear)",
+    values=lambda request: {"unclear": sorted(links.UNCHECKED)},
+)
+UNDETECTABLE = _of_links(
+    name="undetectable",
+    title=N_("Changes can't be detected"),
+    meaning=N_("Links that work, but whose changes we can't detect."),
+    empty=N_("Changes of every link can be detected."),
+    columns=(*_LINK, Column("undetermined", N_("Reason"), "undetermined"), _LAST_CHECK),
+    select=f"""{_OF_LINK},
+        CASE WHEN c.host = ANY(:adhoc) THEN 'adhoc' ELSE c.undetermined END AS undetermined""",
+    where="c.undetermined = 'api' OR c.host = ANY(:adhoc)",
     values=lambda request: {"adhoc": sorted(settings.adhoc_hosts())},
+)
+
+
+def _of_run(request: TableRequest) -> dict[str, Any]:
+    found = runs.OUTCOMES.get(request.status or "", ())
+    since = None if request.run is None or request.since is None else utc(request.since)
+    return {"found": [outcome.value for outcome in found], "begun": since}
+
+
+LINKS = _of_links(
+    name="links",
+    title=N_("Checked links"),
+    meaning=N_("All links that were checked, or those that the chosen run was the last to check."),
+    empty=N_("No link was checked."),
+    columns=(
+        *_LINK,
+        Column("outcome", N_("Result"), "outcome"),
+        _LAST_CHECK,
+        *(Column("status"), Column("words"), Column("failures")),
+    ),
+    select=f"{_OF_LINK}, c.failures",
+    where=f"""c.tried_at IS NOT NULL AND (CAST(:begun AS timestamp) IS NULL OR c.checked_at = :begun)
+        AND (:found = CAST(ARRAY[] AS text[]) OR {_OUTCOME} = ANY(:found))""",
+    values=_of_run,
+    filters=tuple(runs.OUTCOMES),
 )
 MISMATCHES = _of_links(
     name="mismatches",
@@ -271,9 +312,6 @@ MISMATCHES = _of_links(
     # PostgreSQL expects few formats to be equal, and would then read all resources. CASE hides them from it.
     where=f"c.found IS NOT NULL AND CASE WHEN c.promised = {DECLARED} THEN true END",
 )
-CHECKED = replace(MISMATCHES, where="c.tried_at IS NOT NULL")
-"""Resources whose link was checked at least once."""
-
 # Organizations, sources, hosts, days and runs.
 
 ORGANIZATIONS = Table(
@@ -305,13 +343,15 @@ SOURCES = Table(
         Column("type", N_("Type"), "source_type"),
         Column("active"),
         Column("datasets", N_("Datasets"), "number"),
-        Column("status", N_("Last job"), "job"),
+        Column("state", N_("Last job"), "job"),
         Column("created"),
         Column("finished", N_("Finished"), "moment"),
         Column("errors", N_("Errors"), "number"),
+        Column("held", N_("Deletions on hold"), "number"),
     ),
     rows=harvests.sources,
     tab="sources",
+    filters=harvests.FILTERS,
 )
 HOSTS = Table(
     name="hosts",
@@ -385,13 +425,13 @@ TABLES: dict[str, Table] = {
     table.name: table
     for table in (
         *(STATUSES, HISTORY, DUE, CHANGES, changes.DATA, BROKEN, MISMATCHES, UNCLEAR),
-        *(FREQUENCIES, ORGANIZATIONS, SOURCES, HOSTS, RUNS, DATASETS),
+        *(UNDETECTABLE, LINKS, FREQUENCIES, ORGANIZATIONS, SOURCES, HOSTS, RUNS, DATASETS),
     )
 }
 """In the order of the dashboard."""
 
 SIBLINGS: tuple[tuple[DatasetTable, ...], ...] = (
-    (BROKEN, UNCLEAR, MISMATCHES),
+    (BROKEN, UNCLEAR, UNDETECTABLE, MISMATCHES, LINKS),
     (CHANGES, changes.DATA),
 )
 """Tables whose pages link to one another."""
@@ -433,7 +473,7 @@ def request_for(
         organization=_organization(context, table, data.get("organization")),
         since=since,
         run=run,
-        status=_one_of("status", data.get("status"), (*counts.STATUSES, counts.NEEDS_UPDATE)),
+        status=_one_of("status", data.get("status"), table.filters),
         search=str(data.get("q") or "").strip()[:_LONGEST] or None,
         sort=sort,
     )

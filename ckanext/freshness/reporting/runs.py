@@ -222,7 +222,8 @@ OUTCOMES: Mapping[str, tuple[Outcome, ...]] = {
 }
 """The outcomes of checks, in groups that pages show."""
 
-_GROUPS = {outcome.value: group for group, outcomes in OUTCOMES.items() for outcome in outcomes}
+GROUPS = {outcome.value: group for group, outcomes in OUTCOMES.items() for outcome in outcomes}
+"""The group of each outcome."""
 
 
 def outcomes(labels: Mapping[str, int]) -> Counter[str]:
@@ -233,7 +234,7 @@ def outcomes(labels: Mapping[str, int]) -> Counter[str]:
     found: Counter[str] = Counter()
     for label, number in labels.items():
         # The outcome is the last part of a label. Labels of resources on the site begin with a prefix.
-        group = _GROUPS.get(label.rpartition(",")[2])
+        group = GROUPS.get(label.rpartition(",")[2])
         if group is not None:
             found[group] += number
     return found

@@ -70,7 +70,7 @@ class TableRequest:
     :ivar dataset: the id of a dataset, to list only what belongs to it; only a :class:`DatasetTable` does so
     :ivar since: the earliest change to list, aware; None for a day before ``now``
     :ivar run: the id of a run whose changes are listed in addition
-    :ivar status: a status, to list only datasets that have it now
+    :ivar status: one of the table's filters, to list only these rows
     :ivar search: a text, to list only rows that contain it
     :ivar sort: the key of a column, after a minus for descending order; None for the table's own order
     :ivar offset: the number of rows to skip
@@ -117,6 +117,7 @@ class Table:
     :ivar empty: the sentence shown if there are no rows, marked for translation
     :ivar rows: returns all rows of a request in the table's own order
     :ivar tab: the tab of its page
+    :ivar filters: what ``status`` may name, to list only a part of its rows
     :ivar is_for_sysadmins: its numbers include private datasets
     :ivar is_of_organizations: it can be restricted to an organization
     """
@@ -128,6 +129,7 @@ class Table:
     columns: tuple[Column, ...]
     rows: Callable[[TableRequest], Iterable[Row]] = lambda request: ()
     tab: str = "overview"
+    filters: tuple[str, ...] = ()
     is_for_sysadmins: bool = False
     is_of_organizations: bool = True
 

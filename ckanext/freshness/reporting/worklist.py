@@ -231,7 +231,7 @@ WHERE true""",
         key="r.id",
     ),
     "update": Group(
-        """f.status, f.last_modified, f.frequency_days, f.due,
+        """f.status, f.last_modified, f.confirmed_at, f.frequency_days, f.due,
     (SELECT count(*) FROM resource WHERE package_id = p.id AND state = 'active') AS resources,
     (SELECT min(id) FROM resource WHERE package_id = p.id AND state = 'active') AS resource_id""",
         """FROM freshness_dataset f JOIN own p ON p.id = f.package_id
@@ -246,7 +246,7 @@ WHERE {IS_SUGGESTED}""",
         "s.factor DESC, s.package_id DESC",
     ),
     "frequency": Group(
-        f"f.last_modified, {_OF_SUGGESTION}",
+        f"f.last_modified, f.confirmed_at, {_OF_SUGGESTION}",
         """FROM freshness_dataset f JOIN own p ON p.id = f.package_id
 LEFT JOIN freshness_suggestion s ON s.package_id = p.id AND s.declared_days IS NULL
 WHERE f.frequency_days IS NULL""",

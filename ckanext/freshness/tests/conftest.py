@@ -184,16 +184,18 @@ def _delete_rows(tables: set[str]) -> None:
 def kept_db(request: pytest.FixtureRequest, usual_site: Any, with_plugins: Any) -> None:
     """A database that is emptied once for a module; its tests give what they create different names.
 
-    If the module has a function ``make_world``, it is called then.
+    If the module has a function ``make_world``, it is called then. Modules with the same function share what
+    it makes.
     """
     from ckan import model
 
-    if usual_site.emptied_for != request.module.__name__:
+    make_world = getattr(request.module, "make_world", None)
+    owner = make_world or request.module.__name__
+    if usual_site.emptied_for != owner:
         request.getfixturevalue("clean_db")
         request.getfixturevalue("clean_index")
-        make_world = getattr(request.module, "make_world", None)
         usual_site.world = make_world() if make_world else None
-        usual_site.emptied_for = request.module.__name__
+        usual_site.emptied_for = owner
     model.Session.remove()
 
 

@@ -34,8 +34,8 @@ class UsualSite:
         """The configuration as loading the plugins left it."""
         self._plugins: dict[str, Any] = {}
         self._app: Any = None
-        self.emptied_for: str | None = None
-        """The module for whose tests the database was emptied, once for all of them."""
+        self.emptied_for: object = None
+        """The module, or the ``make_world`` of several, for whose tests the database was emptied once."""
         self.sysadmin: str | None = None
         """The sysadmin of these tests; None if no test has asked for one."""
         self.world: Any = None

@@ -68,12 +68,15 @@ def timeline(shown: dict[str, Any], now: datetime) -> dict[str, Any] | None:
         last) and whether it is ``current``; ``today``: the place of now on the line, in percent; None if the
         status has no boundaries
     """
-    if not shown["boundaries"] or not shown["last_modified"]:
+    if not shown["boundaries"]:
         return None
     edges = [isoparse(shown["boundaries"][name]) for name in ("due", "overdue", "delinquent")]
     begins, ends = [None, *edges], [*edges, None]
     index = sum(now >= edge for edge in edges)
-    begin = begins[index] or isoparse(shown["last_modified"])
+    since = max(
+        filter(None, (shown["last_modified"], (shown.get("confirmation") or {}).get("date")))
+    )
+    begin = begins[index] or isoparse(since)
     # The last zone has no end: let it seem as long as the one before it.
     length = (ends[index] or edges[2] + (edges[2] - edges[1])) - begin
     part = (now - begin) / length if length > timedelta(0) else 0.0
@@ -106,7 +109,7 @@ def confirm(id: str) -> ResponseReturnValue:
         words = (
             tk._("The confirmation was undone.")
             if withdraw
-            else tk._("Thank you. The dataset counts as updated today.")
+            else tk._("Thank you. You confirmed that the data are still accurate.")
         )
         tk.h.flash_success(words)
     return redirect_to("freshness_dataset.read", id=id)

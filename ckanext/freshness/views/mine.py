@@ -40,7 +40,7 @@ worklist = Blueprint("freshness_worklist", __name__)
 worklist.before_request(require_csrf_token)
 
 _FIELDS = (
-    *("group", "name", "title", "status", "due", "last_modified", "frequency_days"),
+    *("group", "name", "title", "status", "due", "last_modified", "confirmed_at", "frequency_days"),
     *("resource_id", "resource", "failing_since", "failures", "words"),
     *("declared_days", "suggested_days", "days", "factor", "changes", "basis"),
 )
@@ -54,7 +54,7 @@ _POLLS = 40
 """Requests for the result of a check, one every three seconds."""
 
 _DONE = {
-    "confirm": N_("{title} counts as updated today."),
+    "confirm": N_("You confirmed that {title} is still accurate."),
     "unconfirm": N_("The confirmation of {title} was undone."),
     "frequency": N_("The update frequency of {title} is now: {frequency}."),
     "same": N_("{title} has this update frequency already."),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hmac
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import wraps
@@ -214,9 +215,21 @@ def run_servers(id: str) -> ResponseReturnValue:
 
 def _run_page(template: str, id: str) -> str:
     run = _run(id)
-    shown = run_pages.page(run["id"], utc_now())
+    shown = {**run_pages.page(run["id"], utc_now()), "listed": _listed(run["id"])}
     hosts = {"columns": metrics.HOST_COLUMNS, "rows": metrics.hosts(run)}
     return render(template, {"run": run, "shown": shown, "hosts": hosts})
+
+
+def _listed(run_id: str) -> Counter[str]:
+    """Return the numbers of rows to which a run's figures can lead: links by outcome, and status changes."""
+    links, changes = (
+        (table, report_tables.request_for(user_context(), table, {"since": run_id}, utc_now()))
+        for table in (report_tables.LINKS, report_tables.CHANGES)
+    )
+    found = Counter({"changes": changes[0].count(changes[1], None)[0]})
+    for outcome, number in links[0].counts(links[1], "outcome").items():
+        found[run_pages.GROUPS.get(outcome, "")] += number
+    return found
 
 
 @report_pages.route(f"/freshness/run/<id>.<any({_ENDINGS}):ending>")

@@ -86,7 +86,7 @@ def test_a_frequency_is_changed_with_3_clicks(hand: Hand) -> None:
 def test_confirm_and_undo(hand: Hand) -> None:
     hand.click("link", "My datasets")
     hand.click("button", "Confirm still accurate")
-    hand.tab.get_by_text("Clinics counts as updated today.").wait_for()
+    hand.tab.get_by_text("You confirmed that Clinics is still accurate.").wait_for()
     hand.click("button", "Undo")
     hand.tab.get_by_role("button", name="Confirm still accurate").wait_for()
 

@@ -143,10 +143,12 @@ def test_editors_confirm(app: Any, read: Read, world: dict[str, Any]) -> None:
     assert "Confirm still accurate" in words(read(path, editor))
     answer = app.post(path, headers={"Authorization": editor["token"]})
     page = BeautifulSoup(answer.body, "html.parser")
-    assert "Thank you. The dataset counts as updated today." in words(page)
+    assert "Thank you. You confirmed that the data are still accurate." in words(page)
     assert words(page.select_one("#freshness-status")) == "Up to date"
     evidence = words(page.select_one("#freshness-evidence summary"))
-    assert evidence == "How we know An editor confirmed that the data are accurate"
+    assert evidence == "How we know The resource was added"
+    explanation = words(page.select_one("#freshness-explanation"))
+    assert "Last changed 2 weeks ago. Last confirmed" in explanation
     (newest, *_) = page.select("#freshness-history li")
     assert f"Up to date The dataset was changed, by {editor['name']}" in words(newest)
     assert f"{editor['name']} confirmed" in words(page.select_one("#freshness-confirmation"))

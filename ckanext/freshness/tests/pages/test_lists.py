@@ -128,7 +128,7 @@ LISTS = {
     "broken?sort=title": ["abc", "bridges", "wells"],
     "broken?q=2.example": ["bridges"],
     "broken?organization=roads": ["abc", "bridges"],
-    "unclear?sort=-tried_at": ["abc", "bridges", "wells"],
+    "links?sort=-tried_at": ["abc", "bridges", "wells"],
     "mismatches": ["wells", "bridges", "abc"],
     "changes": ["wells", "bridges", "abc"],
     "changes?sort=title": ["abc", "bridges", "wells"],
@@ -157,36 +157,6 @@ def test_lists_and_their_files(get: Get, read: Any, path: str) -> None:
 
 
 SEES = {"nobody": 3, "stranger": 3, "editor": 4, "root": 4}
-
-
-@pytest.mark.parametrize("who", SEES)
-def test_totals_are_of_what_one_may_see(read: Any, get: Get, who: str) -> None:
-    for name in ("datasets", "broken", "unclear", "mismatches", "changes"):
-        page = read(name, who)
-        assert len(listed(page)) == SEES[who]
-        assert f"1 to {SEES[who]} of {SEES[who]}" in words(page)
-        assert len(names(get(f"{name}.csv", who))) == SEES[who]
-    links = [words(chip) for chip in read("broken", who).select(".fr-filters a")]
-    count = SEES[who]
-    assert links == [
-        f"Broken links {count}",
-        f"Couldn't be checked {count}",
-        f"Wrong formats {count}",
-    ]
-
-
-def test_statuses_are_chips(read: Any) -> None:
-    chips = [words(chip) for chip in read("datasets", "root").select(".fr-filters a")]
-    assert chips == [
-        *("All 4", "Need an update 2", "Up to date 1", "Due 1", "Overdue 1"),
-        "Freshness unknown 1",
-    ]
-    # The chips stay while one is chosen; the search and the organization stay, too.
-    page = read("datasets?status=due&q=a&organization=relief", "root")
-    (chosen,) = page.select(".fr-filters a[aria-current]")
-    assert words(chosen) == "Due 1"
-    (every,) = [chip["href"] for chip in page.select(".fr-filters a") if "All" in words(chip)]
-    assert set(str(every).partition("?")[2].split("&")) == {"organization=relief", "q=a"}
 
 
 def test_pages(read: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -218,9 +188,9 @@ ACTIONS = {
     ("broken", "nobody"): {},
     ("broken", "stranger"): {},
     ("broken", "editor"): {"camps": LINK_ACTIONS, "wells": LINK_ACTIONS},
-    ("unclear", "nobody"): {},
+    ("links", "nobody"): {},
     # A further check of an interface (abc) tells nothing new.
-    ("unclear", "root"): {name: ["Check again"] for name in ("bridges", "camps", "wells")},
+    ("links", "root"): {},
     ("datasets", "nobody"): {},
     ("datasets", "editor"): {"camps": ["Confirm"]},
     ("datasets", "root"): {
@@ -242,7 +212,7 @@ def test_actions_are_for_editors(read: Any, name: str, who: str) -> None:
 
 
 REFUSED = {
-    "datasets?sort=notes": "must be one of due, evidence, frequency_days, last_modified",
+    "datasets?sort=notes": "must be one of confirmed_at, due, evidence, frequency_days",
     "datasets?status=old": "must be one of fresh, due, overdue",
     "changes?since=soon": "soon is neither a date such as 2026-01-31 nor",
     "datasets?page=0": "must be a number of 1 or more, not 0",

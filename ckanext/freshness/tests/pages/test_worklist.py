@@ -201,7 +201,7 @@ def test_confirm_and_undo(post: Post, get: Any, *, htmx: bool) -> None:
     path = f"confirm/{made['id']}"
     before = facts(name)
     page = post(path, "editor", htmx=htmx)
-    assert f"{name} counts as updated today." in words(page)
+    assert f"You confirmed that {name} is still accurate." in words(page)
     assert name not in tasks(get("/freshness/mine", "editor"))["update"]
     assert facts(name)["status"] == "fresh"
     undone = post(path, "editor", htmx=htmx, **fields(page))

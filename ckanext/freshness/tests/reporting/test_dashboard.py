@@ -25,11 +25,11 @@ def counts(fresh: int, due: int, unknown: int = 0) -> StatusCounts:
 
 
 TRENDS: dict[
-    str, tuple[dict[int, tuple[int, ...]], StatusCounts | None, tuple[int, int] | None]
+    str, tuple[dict[int, tuple[int, ...]], StatusCounts | None, tuple[int, int, int] | None]
 ] = {
-    "the present counts": ({40: (1, 1), 0: (1, 1)}, counts(3, 1), (25, 50)),
-    "the newest day": ({40: (1, 1), 1: (1, 3)}, None, (-25, 50)),
-    "the last day that is old enough": ({44: (1, 9), 30: (1, 1)}, counts(1, 1), (0, 50)),
+    "the present counts": ({40: (1, 1), 0: (1, 1)}, counts(3, 1), (25, 50, 75)),
+    "the newest day": ({40: (1, 1), 1: (1, 3)}, None, (-25, 50, 25)),
+    "the last day that is old enough": ({44: (1, 9), 30: (1, 1)}, counts(1, 1), (0, 50, 50)),
     "a month is not over": ({29: (1, 1), 0: (1, 1)}, counts(1, 0), None),
     "a day that is too long ago": ({46: (1, 1)}, counts(1, 0), None),
     "an old newest day": ({40: (1, 1), 3: (1, 0)}, None, None),

@@ -1,0 +1,271 @@
+"""What figures, marks and dates say is the same, and true, on all pages, in all files and in the API."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from bs4 import BeautifulSoup
+from ckan.cli.cli import ckan
+from ckan.tests.helpers import call_action
+
+from ckanext.freshness.ckan_adapter.core import model, site_names
+from ckanext.freshness.reporting import runs
+from ckanext.freshness.tests.pages import reports
+from ckanext.freshness.tests.pages.reports import (
+    PLAIN,
+    WORKS,
+    World,
+    add_run,
+    judge,
+    make,
+    rows_of,
+    text_of,
+    visited,
+)
+
+BEGUN = PLAIN - timedelta(hours=3)
+"""When the run of the links below began."""
+
+
+def checked(outcome: str, **more: Any) -> dict[str, Any]:
+    """What a check has left of a link."""
+    attempt = {"outcome": outcome, "status": more.pop("status", 200), **more.pop("attempt", {})}
+    return {**WORKS, "checked_at": BEGUN, "attempts": [attempt], **more}
+
+
+LINKS: dict[str, tuple[dict[str, Any], dict[str, Any] | None, str]] = {
+    "works": ({}, checked("same hash"), "works"),
+    "changed": ({}, checked("hash"), "works"),
+    "live": ({}, checked("api", undetermined="api"), "works"),
+    "failing": ({}, checked("error", status=404, failures=1, failing_since=BEGUN), "failing"),
+    "broken": (
+        {},
+        checked(
+            "error",
+            status=404,
+            failures=5,
+            failing_since=BEGUN - timedelta(days=9),
+            failed_at=BEGUN,
+        ),
+        "broken",
+    ),
+    "blocked": ({}, checked("cannot tell", status=403, undetermined="blocked"), "unchecked"),
+    "refused by us": (
+        {},
+        checked("error", status=None, attempt={"reason": "address not allowed"}),
+        "unchecked",
+    ),
+    "too large": ({}, checked("error", attempt={"reason": "too large"}), "unchecked"),
+    "never checked": ({}, None, "waiting"),
+    "made on request": ({"url": "https://proxy.hxlstandard.org/data.csv"}, None, "excluded"),
+    "an upload": ({"url": "data.csv", "url_type": "upload"}, None, "internal"),
+    "on this portal": ({"url": "http://test.ckan.net/dataset/a/data.csv"}, None, "internal"),
+    "other port": ({"url": "http://test.ckan.net:8080/data.csv"}, None, "waiting"),
+}
+"""Links by name: the resource, what is known of its check, and its state."""
+GREEN = {"works", "changed", "live"}
+"""Those in which a check has found a file."""
+
+
+def make_world() -> World:
+    """Make the usual site, a dataset with each kind of link, and the run that checked them."""
+    world = reports.make_world()
+    links = [
+        {"name": name, "url": f"http://links.example.org/{number}.csv", **resource}
+        for number, (name, (resource, _, _)) in enumerate(LINKS.items())
+    ]
+    organization = world.datasets["wells"]["owner_org"]
+    gauges = make("gauges", 9, owner_org=organization, resources=links)
+    judge()
+    for resource in gauges["resources"]:
+        known = LINKS[resource["name"]][1]
+        if known is not None:
+            visited({**gauges, "resources": [resource]}, **known)
+    outcomes = [known["attempts"][0]["outcome"] for _, known, _ in LINKS.values() if known]
+    add_run(
+        id="night",
+        started_at=BEGUN,
+        ended_at=BEGUN + timedelta(minutes=5),
+        resources={f"nothing,{outcome}": outcomes.count(outcome) for outcome in outcomes},
+        checked=len(outcomes),
+    )
+    reports.changed(gauges, timedelta(hours=2), run_id="night")
+    model.Session.remove()
+    return world
+
+
+@pytest.fixture
+def get(app: Any, world: World) -> Any:
+    """A function that requests a page or a file as a user of the world."""
+
+    def get(path: str, role: str = "nobody") -> Any:
+        user = world.people[role]
+        headers = {"Authorization": user["token"]} if user else {}
+        return app.get(path, headers=headers, status=200)
+
+    return get
+
+
+def page_of(answer: Any) -> BeautifulSoup:
+    return BeautifulSoup(answer.body, "html.parser")
+
+
+# Green only where a check has succeeded.
+
+
+def test_a_mark_is_green_only_where_a_check_has_succeeded(get: Any) -> None:
+    page = page_of(get("/dataset/gauges/freshness"))
+    marks = {text_of(row.select_one("h3")): row["data-state"] for row in page.select(".fr-row")}
+    green = {name.removesuffix(" (CSV)") for name, state in marks.items() if state == "ok"}
+    assert green == GREEN
+    assert len(marks) == len(LINKS)
+    shown = json.loads(get("/dataset/gauges/freshness.json").body)["links"]["resources"]
+    files = rows_of(get("/dataset/gauges/freshness.csv"))
+    for rows in (shown, files, call_action("freshness_show", id="gauges")["links"]["resources"]):
+        assert {row["name"]: row["state"] for row in rows} == {
+            name: state for name, (_, _, state) in LINKS.items()
+        }
+
+
+@pytest.mark.parametrize(
+    ("table", "expected"),
+    [
+        ("unclear", {"blocked", "refused by us", "too large"}),
+        ("undetectable", {"live"}),
+        ("broken", {"broken"}),
+        ("links", {name for name, (_, known, _) in LINKS.items() if known}),
+    ],
+)
+def test_each_link_is_in_the_list_of_its_kind(get: Any, table: str, expected: set[str]) -> None:
+    rows = rows_of(get(f"/freshness/{table}.csv?q=gauges"))
+    assert {row["resource"] for row in rows} == expected
+
+
+# Each figure leads to the rows that it counts.
+
+
+def figures(page: BeautifulSoup) -> Iterator[tuple[str, str, str]]:
+    """Yield the address, the number and the words of each figure of a page that leads somewhere."""
+    for one in page.select("a.fr-card"):
+        number = text_of(one.select_one("b"))
+        if number.isdigit():
+            yield str(one["href"]), number, text_of(one)
+    for one in page.select(".fr-legend li"):
+        yield str(one.select("a")[0]["href"]), text_of(one.select_one("b")), text_of(one)
+    for one in page.select(".fr-rank li"):
+        if (link := one.select_one(".fr-main a")) and "/freshness/links" in str(link["href"]):
+            yield str(link["href"]), text_of(one.select_one(".fr-side b")), text_of(one)
+    for one in page.select(".fr-filters a"):
+        yield str(one["href"]), text_of(one.select_one("b")), text_of(one)
+    for one in page.select("a[href*='status=unavailable']"):
+        if words := [word for word in text_of(one).split() if word.isdigit()]:
+            yield str(one["href"]), words[0], text_of(one)
+    for one in page.select("[aria-labelledby=run-changes] .fr-more a"):
+        heading = text_of(page.select_one("#run-changes"))
+        yield str(one["href"]), heading.split()[0], heading
+
+
+PAGES = (
+    "/freshness",
+    "/freshness/organization/relief",
+    "/freshness/datasets",
+    "/freshness/broken",
+    "/freshness/changes",
+    "/freshness/run/night",
+)
+
+
+@pytest.mark.parametrize("role", ["nobody", "editor", "sysadmin"])
+@pytest.mark.parametrize("path", PAGES)
+def test_each_figure_leads_to_the_rows_that_it_counts(get: Any, path: str, role: str) -> None:
+    if "/run/" in path and role != "sysadmin":
+        pytest.skip("runs are for sysadmins")
+    found = list(figures(page_of(get(path, role))))
+    assert len(found) > (1 if path == "/freshness/changes" else 3)
+    for address, number, words in found:
+        where, _, query = address.partition("?")
+        rows = rows_of(get(f"{where}.csv?{query}", role))
+        if "status=held" in query:
+            assert sum(int(row["held"]) for row in rows) == int(number), words
+        else:
+            assert str(len(rows)) == number, (words, address)
+
+
+def test_a_run_whose_links_were_checked_again_leads_nowhere(get: Any) -> None:
+    page = page_of(get("/freshness/run/first", "sysadmin"))
+    assert page.select("[aria-labelledby=run-found] li")
+    assert not page.select("[aria-labelledby=run-found] a")
+
+
+def test_each_outcome_of_a_check_has_a_group() -> None:
+    assert {known["attempts"][0]["outcome"] for _, known, _ in LINKS.values() if known} <= set(
+        runs.GROUPS
+    )
+
+
+# One share of fresh datasets.
+
+
+@pytest.mark.parametrize("role", ["nobody", "sysadmin"])
+def test_there_is_one_share_of_fresh_datasets(get: Any, cli: Any, role: str) -> None:
+    statuses = rows_of(get("/freshness/statuses.csv", role))
+    numbers = {row["status"]: int(row["datasets"]) for row in statuses}
+    known = sum(numbers.values()) - numbers["unavailable"]
+    share = round(100 * numbers["fresh"] / known, 1)
+    assert {row["status"]: row["percent"] for row in statuses} == {
+        status: "" if status == "unavailable" else str(round(100 * number / known, 1))
+        for status, number in numbers.items()
+    }
+    assert sum(float(row["percent"] or 0) for row in statuses) == pytest.approx(100, abs=0.2)
+    answer = text_of(page_of(get("/freshness", role)).select_one(".fr-answer"))
+    assert answer.startswith(f"{round(share)}% of {known} datasets with known freshness")
+    page = text_of(page_of(get("/freshness/statuses", role)).select_one("table"))
+    assert f"Up to date Datasets: {numbers['fresh']} Percent: {round(share)}%" in page
+    shown = json.loads(get("/api/3/action/freshness_report", role).body)["result"]
+    assert shown["fresh_percent"] == share
+    if role == "sysadmin":
+        told = cli.invoke(ckan, ["freshness", "report"]).output
+        assert f"({share} percent)" in told
+        assert f"{numbers['fresh']:>8} {share:>6} %" in told
+
+
+def test_a_sum_is_no_row(get: Any) -> None:
+    for ending in ("csv", "json"):
+        assert "Total" not in get(f"/freshness/hosts.{ending}").get_data(as_text=True)
+
+
+# Two dates: when the data changed, and when somebody confirmed them.
+
+
+def test_a_confirmation_is_no_change(get: Any, world: World) -> None:
+    before = {row["name"]: row for row in rows_of(get("/freshness/datasets.csv", "sysadmin"))}
+    root = {"user": world.people["sysadmin"]["name"]}
+    call_action("freshness_confirm", root, id="camps")
+    try:
+        shown = call_action("freshness_show", id="camps")
+        rows = {row["name"]: row for row in rows_of(get("/freshness/datasets.csv", "sysadmin"))}
+        old, new = before["camps"], rows["camps"]
+        for key in ("last_modified", "evidence"):
+            assert new[key] == old[key] == shown[key]
+            extras = {
+                one["key"]: one["value"]
+                for one in call_action("package_show", id="camps")["extras"]
+            }
+            assert extras[f"freshness_{key}"] == old[key]
+        assert (old["status"], new["status"], old["confirmed_at"]) == ("delinquent", "fresh", "")
+        assert new["confirmed_at"] == shown["confirmation"]["date"] > old["last_modified"]
+        words = text_of(
+            page_of(get("/dataset/camps/freshness")).select_one("#freshness-explanation")
+        )
+        assert "Last changed 4 weeks ago . Last confirmed" in words
+        order = call_action(
+            "package_search", sort=f"{site_names().last_modified_date} desc", include_private=True
+        )["results"]
+        dated = [one["name"] for one in order if one["name"] in reports.AGES]
+        assert dated[-1] == "camps", "the oldest data"
+    finally:
+        call_action("freshness_confirm", root, id="camps", withdraw=True)
