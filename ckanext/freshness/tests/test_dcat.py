@@ -10,7 +10,7 @@ import ckan.plugins as p
 import ckan.plugins.toolkit as tk
 import pytest
 from ckan.tests import factories
-from rdflib import Graph, Literal, URIRef
+from rdflib import DCAT, Graph, Literal, URIRef
 from rdflib.namespace import DCTERMS, RDF
 
 from ckanext.freshness import dcat
@@ -97,9 +97,8 @@ def statement(dataset: dict[str, Any], predicate: URIRef) -> Any:
         {"ignore_auth": True}, {"id": dataset["id"], "format": "ttl"}
     )
     graph = Graph().parse(data=text, format="turtle")
-    found = list(graph.objects(None, predicate))
-    assert len(found) <= 1
-    return found[0] if found else None
+    (about,) = graph.subjects(RDF.type, DCAT.Dataset)
+    return graph.value(about, predicate, any=False)
 
 
 def test_all_our_words_are_the_authoritys() -> None:

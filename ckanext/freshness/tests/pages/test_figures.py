@@ -56,7 +56,7 @@ LINKS: dict[str, tuple[dict[str, Any], dict[str, Any] | None, str]] = {
     "blocked": ({}, checked("cannot tell", status=403, undetermined="blocked"), "unchecked"),
     "refused by us": (
         {},
-        checked("error", status=None, attempt={"reason": "address not allowed"}),
+        checked("error", status=None, attempt={"reason": "inside address"}),
         "unchecked",
     ),
     "too large": ({}, checked("error", attempt={"reason": "too large"}), "unchecked"),
@@ -174,7 +174,8 @@ PAGES = (
     "/freshness/organization/relief",
     "/freshness/datasets",
     "/freshness/broken",
-    "/freshness/changes",
+    "/freshness/changes?since=2020-01-01",
+    "/freshness/links?since=night&status=failed",
     "/freshness/run/night",
 )
 
@@ -185,7 +186,7 @@ def test_each_figure_leads_to_the_rows_that_it_counts(get: Any, path: str, role:
     if "/run/" in path and role != "sysadmin":
         pytest.skip("runs are for sysadmins")
     found = list(figures(page_of(get(path, role))))
-    assert len(found) > (1 if path == "/freshness/changes" else 3)
+    assert len(found) > (1 if "/changes" in path else 3)
     for address, number, words in found:
         where, _, query = address.partition("?")
         rows = rows_of(get(f"{where}.csv?{query}", role))
@@ -262,6 +263,8 @@ def test_a_confirmation_is_no_change(get: Any, world: World) -> None:
             page_of(get("/dataset/camps/freshness")).select_one("#freshness-explanation")
         )
         assert "Last changed 4 weeks ago . Last confirmed" in words
+        listed = page_of(get("/freshness/datasets", "sysadmin")).select_one("table")
+        assert text_of(listed).count("Last confirmed") == 1
         order = call_action(
             "package_search", sort=f"{site_names().last_modified_date} desc", include_private=True
         )["results"]

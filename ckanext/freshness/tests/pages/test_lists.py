@@ -212,7 +212,7 @@ def test_actions_are_for_editors(read: Any, name: str, who: str) -> None:
 
 
 REFUSED = {
-    "datasets?sort=notes": "must be one of confirmed_at, due, evidence, frequency_days",
+    "datasets?sort=notes": "must be one of due, evidence, frequency_days, last_modified",
     "datasets?status=old": "must be one of fresh, due, overdue",
     "changes?since=soon": "soon is neither a date such as 2026-01-31 nor",
     "datasets?page=0": "must be a number of 1 or more, not 0",
