@@ -14,6 +14,7 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import unquote
 
 from ..messages import about
 from ..record import (
@@ -209,6 +210,12 @@ class PortalCrawl:
         doubts = self._containers.unproved if is_read else self._containers.unreadable
         doubts[self._containers.root] = words
 
+    def _distrust(self, words: str) -> None:
+        """Note that package_show contradicts the list, or cannot confirm it, and tell people."""
+        self._doubt(words, is_read=True)
+        words = f"nothing is deleted, because {words}"
+        self._end.errors.append(about(self._containers.root, words))
+
     async def _ask_for_absent(self) -> None:
         """Ask for the current records that the list leaves out, until one of them proves the list wrong."""
         listed, root = self._containers.listed, self._containers.root
@@ -224,23 +231,30 @@ class PortalCrawl:
         async def ask(known: KnownRecord) -> None:
             if root in self._containers.unproved:
                 return
-            outcome = ReadOutcome.PRESENT
+            outcome, doubt = ReadOutcome.PRESENT, ""
             try:
-                raw = await self._show(known.url.rpartition("/")[2])
+                raw = await self._show(unquote(known.url.rpartition("/")[2]))
             except UnreadableListing as error:
                 outcome = _OUTCOMES.get(error.status or 0, ReadOutcome.FAILED)
-                raw, doubt = (
-                    {},
-                    f"its list leaves out {known.url}, which cannot be asked for: {error.words}",
-                )
+                if outcome is ReadOutcome.FAILED:
+                    doubt = (
+                        f"its list leaves out {known.url}, which cannot be asked for: {error.words}"
+                    )
             else:
-                doubt = f"its search leaves out {known.url}, which is still there"
-            if outcome is ReadOutcome.FAILED or (raw and self._options.filter.accepts(raw)):
-                self._doubt(doubt, is_read=True)
-                self._end.errors.append(about(root, f"nothing is deleted, because {doubt}"))
-                return
-            self._sink(Sighting(SeenRecord(known.url, outcome)), self._containers)
+                if self._options.filter.accepts(raw):
+                    doubt = f"its search leaves out {known.url}, which is still there"
+            if doubt:
+                self._distrust(doubt)
+            else:
+                self._sink(Sighting(SeenRecord(known.url, outcome)), self._containers)
 
+        if absent and (listed_id := next(iter(self._owners), None)) is not None:
+            # A portal that answers so for every dataset says nothing of the absent ones.
+            try:
+                await self._show(listed_id)
+            except UnreadableListing as error:
+                words = "its package_show does not give a dataset that it lists"
+                self._distrust(f"{words}: {error.words}")
         await for_each(self._options.concurrency, ask, absent)
 
     # Records

@@ -163,20 +163,18 @@ class PackageWriter:
 
     def _groups_of(self, record: Record) -> list[dict[str, str]]:
         """Return the groups of this site that a record belongs to, and make those that it asks for."""
-        found = []
+        context, default = self._plain_context, set(self._config.default_groups)
+        found: dict[str, dict[str, str]] = {}
         for group in record.groups:
             names = (group["id"], group["name"])
             group_id = next(filter(None, map(ckan_actions.local_group, names)), None)
             if group_id is None and "title" in group:
-                with contextlib.suppress(
-                    tk.ValidationError
-                ):  # its name has been taken, or is not legal
-                    group_id = tk.get_action("group_create")(self._plain_context(), dict(group))[
-                        "id"
-                    ]
-            if group_id is not None:
-                found.append({"id": group_id})
-        return found
+                # CKAN refuses a name that is taken, or not legal.
+                with contextlib.suppress(tk.ValidationError):
+                    group_id = tk.get_action("group_create")(context(), dict(group))["id"]
+            if group_id is not None and not default & {group_id, group["name"]}:
+                found[group_id] = {"id": group_id}
+        return list(found.values())
 
     def _plain_context(self) -> dict[str, Any]:
         return {

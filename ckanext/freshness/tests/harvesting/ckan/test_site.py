@@ -190,7 +190,7 @@ def test_extras_tags_and_groups(portal: PortalServer) -> None:
     portal.change(wanted, groups=groups, tags=[{"name": "Öl und Gas"}])
     config = {
         "default_tags": [{"name": "harvested"}],
-        "default_groups": ["maps"],
+        "default_groups": ["maps", "air"],
         "default_extras": {"reach": "x", "from": "{harvest_source_url}/{dataset_id}"},
         "clean_tags": True,
     }
