@@ -3,7 +3,7 @@ and gives, as plain data.
 
 Pure: no network, database or clock. After each step of a check, one of these functions decides the next one:
 
-1. :func:`conditions`: the validators to send, if we have any. :func:`refuses_conditions`: whether the server
+1. :func:`conditions`: the validators to send, if we have any. :func:`distrusts`: whether the server
    must be asked again without them.
 2. :func:`after_headers`: the headers have arrived. The check ends, or the body is hashed.
 3. :func:`after_body`: the body has arrived and was compared with the promised format. The check ends, or a
@@ -21,30 +21,19 @@ dates that a server makes for each answer.
 
 from __future__ import annotations
 
-import re
-from datetime import datetime, timedelta
+from datetime import datetime
 from enum import Enum
 from http import HTTPStatus
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..dates import stated_date
 from ..web.errors import FailureReason
-from ..web.exchange import Answer, can_be_sent, parse_http_date
+from .answer_headers import AnswerHeaders, believed, status_in_words
 from .formats import Shape
-from .meanings import NOT_THERE, Meaning, failure_means, has_wall_header, status_means
+from .meanings import NOT_THERE, Meaning, failure_means, status_means
 from .selection import SelectionReason
 
 if TYPE_CHECKING:
     from ..copies.store import StagedBody
-
-MADE_ON_THE_FLY = timedelta(minutes=1)
-"""A Last-Modified this close to the answer's Date, or to its receipt, was made for the answer."""
-
-BEHIND_GMT = frozenset({*range(0, 25, 2), 5, 7, 19})
-"""Half hours by which local time is behind GMT: some servers call local time GMT. The odd ones are those of
-Newfoundland in summer and in winter, and of the Marquesas. Zones before GMT give dates in the future."""
-
-_HALF_HOUR = timedelta(minutes=30)
 
 EARLIER_HASHES = 20
 """Number of earlier hashes stored for a resource, the newest first."""
@@ -239,27 +228,6 @@ class CheckResult(NamedTuple):
     staged: StagedBody | None = None
 
 
-class AnswerHeaders(NamedTuple):
-    """The headers of an answer. Dates are aware, and None if absent or not understood."""
-
-    status: int
-    etag: str | None = None
-    last_modified_text: str | None = None
-    last_modified: datetime | None = None
-    date: datetime | None = None
-    """The server's time of the answer."""
-    wall: bool = False
-    """Whether a bot wall answered. Its status can be any."""
-    busy: bool = False
-    """Whether the server names the moment when to ask again."""
-    empty: bool = False
-    """Content-Length is 0."""
-    age: timedelta = timedelta(0)
-    """How long a cache has kept the answer."""
-    partial: bool = False
-    """Whether the body is a part of the file, for which nobody has asked."""
-
-
 class Decision(NamedTuple):
     """The conclusions from a step of a check."""
 
@@ -415,29 +383,6 @@ def has_file(headers: AnswerHeaders) -> bool:
     )
 
 
-def believed(headers: AnswerHeaders, now: datetime) -> datetime | None:
-    """Return the Last-Modified of an answer; None if it was made for the answer, or lies in the future.
-
-    :param now: receipt of the answer: some servers send no Date, or a wrong one
-    """
-    modified = headers.last_modified
-    if modified is None or modified >= now - MADE_ON_THE_FLY:
-        return None
-    date = now if headers.date is None else headers.date
-    # Some caches keep the answer's Date, others replace it.
-    ages = [at - modified - kept for at in (now, date) for kept in (timedelta(0), headers.age)]
-    return None if any(_is_made_on_the_fly(age) for age in ages) else modified
-
-
-def _is_made_on_the_fly(age: timedelta) -> bool:
-    """Decide whether a date was made for an answer, in GMT or in the local time of a zone behind it.
-
-    :param age: from the date to the answer
-    """
-    halves = round(age / _HALF_HOUR)
-    return halves in BEHIND_GMT and abs(age - halves * _HALF_HOUR) <= MADE_ON_THE_FLY
-
-
 def after_body(
     memory: KnownContent,
     headers: AnswerHeaders,
@@ -587,66 +532,6 @@ def _detector(digest: str) -> str:
     return digest.partition(":")[0]
 
 
-# Headers and statuses
-
-_LONGEST_VALIDATOR = 1024
-"""Longest validator that is stored; an ETag has some forty characters."""
-
-
-def read_headers(answer: Answer) -> AnswerHeaders:
-    """Return the headers of an answer that decide."""
-    headers, modified, date, age = answer.headers, None, None, timedelta(0)
-    text = headers.get("Last-Modified")
-    # A 304 counts whatever its dates, and parsing them is half of the work on its headers.
-    if text is not None and answer.status != 304:
-        modified = stated_date(parse_http_date(text))
-        # These two are only compared with Last-Modified.
-        date = parse_http_date(headers.get("Date", ""))
-        age = _age(", ".join(headers.getall("Age", ())))
-    return AnswerHeaders(
-        answer.status,
-        storable_validator(headers.get("ETag")),
-        storable_validator(text),
-        modified,
-        date,
-        has_wall_header(headers),
-        "Retry-After" in headers,
-        answer.status != 304 and headers.get("Content-Length") == "0",
-        age,
-        answer.status == HTTPStatus.PARTIAL_CONTENT and not _is_whole(headers.get("Content-Range")),
-    )
-
-
-_RANGE = re.compile(r"\s*bytes\s+0-(\d{1,18})/(\d{1,18})\s*")
-
-
-def _is_whole(content_range: str | None) -> bool:
-    """Decide whether a Content-Range (RFC 9110, section 14.4) is the whole file; so it is without one."""
-    found = _RANGE.fullmatch(content_range or "bytes 0-0/1")
-    return found is not None and int(found[1]) + 1 == int(found[2])
-
-
-_SECONDS = re.compile(r"(?<![\d.])\d{1,9}")
-
-
-def _age(text: str) -> timedelta:
-    """Return the longest time in Age headers, of which each cache may send one (RFC 9111, section 5.1)."""
-    return timedelta(seconds=max((int(one) for one in _SECONDS.findall(text)), default=0))
-
-
-def storable_validator(value: str | None) -> str | None:
-    """Return a validator if it can be stored and sent back."""
-    if not value or len(value) > _LONGEST_VALIDATOR or not can_be_sent(value):
-        return None
-    return value
-
-
-def mimetype_of(answer: Answer) -> str | None:
-    """Return the media type in Content-Type, without parameters; None if there is no usable one."""
-    text = answer.headers.get("Content-Type", "").partition(";")[0].strip().lower()
-    return text if text.count("/") == 1 and len(text) <= 127 and can_be_sent(text) else None
-
-
 def outcome_in_words(step: Decision, headers: AnswerHeaders) -> str | None:
     """Return why an answer was of no use, in words for people; None if it was."""
     if step.outcome is Outcome.ERROR:
@@ -656,11 +541,3 @@ def outcome_in_words(step: Decision, headers: AnswerHeaders) -> str | None:
         answered = "a bot wall answered" if headers.wall else "answered"
         return f"{answered} {status_in_words(headers.status)}: the link may still work in a browser"
     return None
-
-
-def status_in_words(status: int) -> str:
-    """Return a status with its name: ``404 (Not Found)``."""
-    try:
-        return f"{status} ({HTTPStatus(status).phrase})"
-    except ValueError:
-        return str(status)

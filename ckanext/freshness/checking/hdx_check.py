@@ -18,18 +18,15 @@ from ..web.errors import FetchError
 from ..web.exchange import Answer, Body, Request, RequestAttempts, Sink
 from ..web.urls import Target, display_url
 from . import decisions
+from .answer_headers import AnswerHeaders, mimetype_of, read_headers, status_in_words
 from .decisions import (
-    AnswerHeaders,
     Attempt,
     CheckResult,
     Decision,
     NextRequest,
     Outcome,
     ResourceToCheck,
-    mimetype_of,
     outcome_in_words,
-    read_headers,
-    status_in_words,
 )
 from .engine import NextStep, check_all
 from .formats import FormatMismatch, Shape, is_tabular, kind_of_text, promise, verdict

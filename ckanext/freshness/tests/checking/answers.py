@@ -271,6 +271,8 @@ CONDITIONS = (
             "403": say(403),
             "400": say(400),
             "412": say(412),
+            "416": say(416),
+            "gzip of nothing": say(200, b"", b"Content-Encoding: gzip\r\n"),
             "an empty 200": say(200),
             "200 without a chunk": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
             "200 without a length": b"HTTP/1.1 200 OK\r\n\r\n",

@@ -5,13 +5,12 @@ from __future__ import annotations
 import pytest
 from multidict import CIMultiDict, CIMultiDictProxy
 
+from ckanext.freshness.checking.answer_headers import AnswerHeaders, read_headers
 from ckanext.freshness.checking.decisions import (
     Agreement,
-    AnswerHeaders,
     KnownContent,
     agreement,
     hides_changes,
-    read_headers,
 )
 from ckanext.freshness.web.exchange import Answer
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ckanext.freshness.checking.answer_headers import AnswerHeaders, believed
 from ckanext.freshness.checking.decisions import (
     EARLIER_HASHES,
-    AnswerHeaders,
     Decision,
     KnownContent,
     NextRequest,
@@ -20,7 +20,6 @@ from ckanext.freshness.checking.decisions import (
     after_failure,
     after_hash,
     after_headers,
-    believed,
     conditions,
     distrusts,
     without_confirmation,

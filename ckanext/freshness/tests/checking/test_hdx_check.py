@@ -446,67 +446,6 @@ def test_the_date_of_what_is_too_large_counts_when_it_moves(server: FileServer) 
     assert changes == [MODIFIED_AT, datetime(2026, 11, 20, 10, tzinfo=timezone.utc)]
 
 
-# Conditional requests, and what is wrong with their answers
-
-NEW = b"a,b\n3,4\n"
-
-
-def conditional(request: Any) -> bool:
-    return "If-None-Match" in request.headers
-
-
-@pytest.mark.parametrize(
-    ("headers", "requests"),
-    [
-        (b"", 1),
-        (b'ETag: "v9"\r\nLast-Modified: Fri, 20 Nov 2026 10:00:00 GMT\r\n', 3),
-        (f"ETag: W/{ETAG}\r\n".encode(), 1),
-    ],
-    ids=["nothing", "another file", "the same file"],
-)
-def test_a_304_that_names_another_file_is_not_believed(
-    server: FileServer, seen: KnownContent, headers: bytes, requests: int
-) -> None:
-    server.faults[conditional] = faults.Raw(b"HTTP/1.1 304 Not Modified\r\n" + headers + b"\r\n")
-    server.files["/file.csv"] = csv(NEW, '"v9"', "Fri, 20 Nov 2026 10:00:00 GMT")
-    finding = one(server, seen)
-    assert finding.outcome is (Outcome.CHANGED if requests == 3 else Outcome.NOT_MODIFIED)
-    assert len(server.requests) == requests
-
-
-@pytest.mark.parametrize(
-    "sent",
-    [
-        b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n",
-        b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n",
-        b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n",
-        b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
-        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-        b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n",
-        b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 0\r\n\r\n",
-        b"",
-    ],
-    ids=["404", "502", "403", "no length", "no chunks", "no body", "no gzip", "nothing at all"],
-)
-def test_who_answers_conditions_oddly_is_asked_without(
-    server: FileServer, seen: KnownContent, sent: bytes
-) -> None:
-    server.faults[conditional] = faults.Raw(sent)
-    finding = one(server, seen, format="CSV")
-    assert finding.outcome is Outcome.SAME_HASH
-    assert not conditional(server.requests[-1])
-
-
-@pytest.mark.parametrize("status", [400, 412, 416, 500, 501])
-def test_who_refuses_conditions_is_asked_without(
-    server: FileServer, seen: KnownContent, status: int
-) -> None:
-    server.faults[lambda request: "If-None-Match" in request.headers] = faults.Status(status)
-    finding = one(server, seen)
-    assert finding.outcome is Outcome.SAME_HASH
-    assert "If-None-Match" not in server.requests[-1].headers
-
-
 def test_a_compressed_transfer_is_hashed_by_what_it_carries(server: FileServer) -> None:
     plain = one(server).memory.hash
     packed = Answer(200, gzip.compress(BODY), {"Content-Encoding": "gzip"})
@@ -532,13 +471,6 @@ def test_all_links_of_a_busy_host_work(server: FileServer) -> None:
     found = run_check([visit(f"{server.url}/{n}") for n in range(4)])
     assert {one.outcome for one in found} == {Outcome.CANNOT_TELL}
     assert not any(one.counts_as_failure for one in found)
-
-
-def test_a_redirect_to_what_is_never_asked_for_is_no_failure(server: FileServer) -> None:
-    server.faults["/file.csv"] = faults.Redirect("ftp://127.0.0.1/")
-    finding = one(server)
-    assert (finding.outcome, finding.attempt.reason) == (Outcome.CANNOT_TELL, "scheme refused")
-    assert not finding.counts_as_failure and len(server.requests) == 1
 
 
 def test_a_redirect_is_followed_to_another_host(server: FileServer) -> None:

@@ -26,10 +26,10 @@ STATUSES = {
 }
 
 
-@pytest.mark.parametrize("status", range(100, 1000))
-def test_every_status_means_something(status: int) -> None:
-    expected = next((meaning for meaning, ones in STATUSES.items() if status in ones), FAILED)
-    assert status_means(status) is expected
+def test_every_status_means_something() -> None:
+    for status in range(100, 1000):
+        expected = next((meaning for meaning, ones in STATUSES.items() if status in ones), FAILED)
+        assert status_means(status) is expected, status
 
 
 @pytest.mark.parametrize(
