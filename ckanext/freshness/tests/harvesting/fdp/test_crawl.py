@@ -21,8 +21,6 @@ from ckanext.freshness.tests.harvesting.fdp.crawling import (
 from ckanext.freshness.tests.servers import faults
 from ckanext.freshness.tests.servers.base import Answer
 from ckanext.freshness.tests.servers.fdp import FdpServer
-from ckanext.freshness.tests.servers.fdp_model import Kind as Level
-from ckanext.freshness.tests.servers.fdp_model import Record, numbered
 from ckanext.freshness.tests.servers.turtle import agent
 
 # Requests
@@ -124,17 +122,6 @@ def test_order_and_noise_are_no_change(fdp: FdpServer, pages: bool) -> None:
     assert unchanged(site).containers.unreadable == {}
 
 
-def test_a_change_of_a_distribution_alone_is_seen(fdp: FdpServer) -> None:
-    dataset = fdp.add_dataset(fdp.add_catalog(), distributions=2)
-    site = Site(fdp)
-    site.job()
-    distribution = dataset.listing(Level.DISTRIBUTION)[0]
-    assert isinstance(distribution, Record)
-    fdp.change(distribution, title="Renamed")
-    assert site.job().of(RecordClass.CHANGED) == urls(fdp, dataset)
-    assert site.packages[fdp.iri_of(dataset)].resources == ["File 2", "Renamed"]
-
-
 def test_contents_do_not_depend_on_which_records_of_a_page_changed(fdp: FdpServer) -> None:
     """A distribution that describes the publisher of others describes it for its own record only."""
     catalog = fdp.add_catalog()
@@ -151,38 +138,7 @@ def test_contents_do_not_depend_on_which_records_of_a_page_changed(fdp: FdpServe
     assert {url for url, agents in told.items() if agents[0].get("name")} <= urls(fdp, talkative)
 
 
-def test_ten_thousand_triples_in_one_record(fdp: FdpServer) -> None:
-    fdp.layout.pages = False
-    big = fdp.add_dataset(fdp.add_catalog(), relation=numbered(10_000), distributions=1)
-    site = Site(fdp)
-    site.limits = type(site.limits)(attempts=1)
-    assert site.job().of(RecordClass.NEW) == urls(fdp, big)
-    unchanged(site)
-
-
 # Catalogs as records
-
-
-def test_catalogs_as_records(fdp: FdpServer) -> None:
-    first, second = fdp.add_catalog(title="First"), fdp.add_catalog(title="Second")
-    dataset = fdp.add_dataset(first, title="Dataset")
-    site = Site(fdp, **catalogs_too)
-    assert site.job().of(RecordClass.NEW) == urls(fdp, first, second, dataset)
-    assert site.packages[fdp.iri_of(first)].guid == f"catalog={fdp.iri_of(first)}"
-    unchanged(site)
-    fdp.change(second, title="Second, changed")
-    assert site.job().of(RecordClass.CHANGED) == urls(fdp, second)
-    # Though a container cannot be read, no readable catalog is requested again.
-    fdp.faults[second.path] = faults.Status(500)
-    fdp.reset()
-    job = site.job()
-    assert len(job.errors) == 1
-    assert fdp.count(first.path) == 2  # the catalog and its page
-    assert set(site.packages) == urls(fdp, first, second, dataset)
-    fdp.faults.clear()
-    gone = fdp.iri_of(second)
-    fdp.remove_catalog(second)
-    assert site.job().of(RecordClass.DELETED) == {gone}
 
 
 # Parts

@@ -60,54 +60,6 @@ def test_a_record_in_two_catalogs_is_one_dataset(fdp: FdpServer, pages: bool) ->
     assert site.job().of(RecordClass.MOVED) == urls(fdp, *shared)
 
 
-@with_and_without_pages
-@pytest.mark.parametrize("listing_follows", [True, False])
-def test_moves(fdp: FdpServer, pages: bool, listing_follows: bool) -> None:
-    fdp.layout.pages = pages
-    first, second = fdp.add_catalog(), fdp.add_catalog()
-    moving, _ = fdp.add_dataset(first), fdp.add_dataset(first)
-    site = Site(fdp)
-    site.job()
-    ids = site.ids()
-    fdp.move(moving, second, listing_follows=listing_follows)
-    job = site.job()
-    assert job.errors == []
-    assert job.of(RecordClass.MOVED) == urls(fdp, moving)
-    guid = f"catalog={fdp.iri_of(second)};dataset={fdp.iri_of(moving)}"
-    assert site.packages[fdp.iri_of(moving)].guid == guid
-    assert site.ids() == ids
-    unchanged(site)
-
-
-def test_a_move_out_of_a_catalog_that_fails(fdp: FdpServer) -> None:
-    first, second = fdp.add_catalog(), fdp.add_catalog()
-    moving, staying = fdp.add_dataset(first), fdp.add_dataset(first)
-    site = Site(fdp)
-    site.job()
-    fdp.move(moving, second, listing_follows=True)
-    fdp.faults[first.path] = faults.Status(500)
-    job = site.job()
-    assert len(job.errors) == 1
-    assert job.kinds == {fdp.iri_of(moving): RecordClass.MOVED}
-    assert set(site.packages) == urls(fdp, moving, staying)
-
-
-def test_a_move_into_a_catalog_that_fails(fdp: FdpServer) -> None:
-    """No readable container lists the record, but its own URL answers."""
-    first, second = fdp.add_catalog(), fdp.add_catalog()
-    moving, _ = fdp.add_dataset(first), fdp.add_dataset(first)
-    site = Site(fdp)
-    site.job()
-    fdp.move(moving, second, listing_follows=True)
-    fdp.faults[second.path] = faults.Status(500)
-    job = site.job()
-    assert len(job.errors) == 1
-    assert job.of(RecordClass.DELETED) == set()
-    assert fdp.iri_of(moving) in site.packages
-    fdp.faults.clear()
-    assert site.job().of(RecordClass.MOVED) == urls(fdp, moving)
-
-
 def test_a_record_that_answers_with_another_one_does_not_become_it(fdp: FdpServer) -> None:
     fdp.layout.pages = False
     catalog = fdp.add_catalog()

@@ -10,9 +10,8 @@ from rdflib.term import Node
 
 from ckanext.freshness.harvesting.rdf.mapping import map_dataset
 from ckanext.freshness.harvesting.record import Record as Contents
-from ckanext.freshness.harvesting.strategy import WITHDRAWN_AFTER, RecordClass
+from ckanext.freshness.harvesting.strategy import RecordClass
 from ckanext.freshness.tests.harvesting.fdp.crawling import (
-    DAY,
     NOW,
     Site,
     unchanged,
@@ -60,68 +59,6 @@ def test_drafts_are_nobodys_fault(fdp: FdpServer, pages: bool, status: int) -> N
     assert site.packages[fdp.iri_of(half)].resources == ["File 1", "File 2"]
 
 
-def test_a_catalog_that_is_withdrawn_keeps_its_records_and_is_told(fdp: FdpServer) -> None:
-    first, second = fdp.add_catalog(), fdp.add_catalog()
-    fdp.add_dataset(first)
-    fdp.add_dataset(second)
-    site = Site(fdp)
-    site.job()
-    fdp.withdraw(second)
-    job = site.job()
-    assert job.errors == [f"{fdp.url_of(second)}: it answers 403"]
-    assert job.of(RecordClass.DELETED) == set()
-
-
-def test_a_withdrawn_catalog_above_the_one_that_is_missing_is_told(fdp: FdpServer) -> None:
-    outer = fdp.add_catalog()
-    inner = fdp.add_catalog(parent=outer)
-    fdp.add_dataset(inner)
-    fdp.add_dataset(fdp.add_catalog())
-    site = Site(fdp)
-    site.job()
-    fdp.withdraw(outer)
-    job = site.job()
-    assert job.errors == [f"{fdp.url_of(outer)}: it answers 403"]
-    assert job.of(RecordClass.DELETED) == set()
-
-
-@with_and_without_pages
-@pytest.mark.parametrize("status", [404, 410])
-def test_what_is_listed_and_gone_is_deleted_after_a_day(
-    fdp: FdpServer, pages: bool, status: int
-) -> None:
-    """A proxy may answer 404 for a moment, while the list comes from a cache."""
-    fdp.layout.pages = pages
-    catalog = fdp.add_catalog()
-    gone, _, kept = [fdp.add_dataset(catalog) for _ in range(3)]
-    site = Site(fdp)
-    site.job()
-    fdp.vanish(gone, status)
-    fdp.change(kept, title="changed")
-    job = site.job()
-    assert job.errors == [f"{fdp.iri_of(gone)}: it answers {status}"]
-    assert job.of(RecordClass.DELETED) == set()
-    assert job.of(RecordClass.CHANGED) == urls(fdp, kept)
-    job = site.job(NOW + DAY)
-    assert job.errors == []
-    assert job.of(RecordClass.DELETED) == urls(fdp, gone)
-
-
-@with_and_without_pages
-def test_what_is_listed_no_more_is_deleted(fdp: FdpServer, pages: bool) -> None:
-    fdp.layout.pages = pages
-    catalog = fdp.add_catalog()
-    unlisted, removed, *_ = [fdp.add_dataset(catalog) for _ in range(4)]
-    site = Site(fdp)
-    site.job()
-    gone = urls(fdp, unlisted, removed)
-    fdp.unlist(unlisted, catalog)
-    fdp.remove(removed)
-    job = site.job()
-    assert job.errors == []
-    assert job.of(RecordClass.DELETED) == gone
-
-
 @with_and_without_pages
 @pytest.mark.parametrize("vanish", [True, False])
 def test_a_server_that_lists_only_other_urls_loses_nothing(
@@ -146,51 +83,6 @@ def test_a_server_that_lists_only_other_urls_loses_nothing(
     if vanish:
         assert job.brake is not None
         assert len(job.brake.held) == 9
-
-
-WITHDRAWALS = [
-    # how many of 5 are withdrawn, statuses of the jobs by hours, in which job they are deleted
-    ("first sight", 1, {0: 403}, None),
-    ("again too soon", 1, {0: 403, 23: 403}, None),
-    ("a day later", 1, {0: 403, 23: 403, 24: 403}, 24),
-    ("a day later, another status", 1, {0: 401, 24: 403}, 24),
-    ("answered in between", 1, {0: 403, 12: 200, 24: 403}, None),
-    ("failed in between", 1, {0: 403, 12: 500, 24: 403}, 24),
-    ("more than half", 3, {0: 403, 48: 403}, None),
-]
-
-
-@with_and_without_pages
-@pytest.mark.parametrize(
-    ("count", "jobs", "deleted_in"),
-    [row[1:] for row in WITHDRAWALS],
-    ids=[row[0] for row in WITHDRAWALS],
-)
-def test_withdrawals(
-    fdp: FdpServer, pages: bool, count: int, jobs: dict[int, int], deleted_in: int | None
-) -> None:
-    assert WITHDRAWN_AFTER == DAY
-    fdp.layout.pages = pages
-    catalog = fdp.add_catalog()
-    datasets = [fdp.add_dataset(catalog, distributions=0) for _ in range(5)]
-    site = Site(fdp)
-    site.job()
-    withdrawn = datasets[:count]
-    for hours, status in jobs.items():
-        for dataset in withdrawn:
-            if status in (401, 403):
-                fdp.withdraw(dataset, status)
-            else:
-                fdp.publish(dataset)
-                page = f"{catalog.path}/page/dataset"
-                failing = (dataset.path, page) if status == 500 else ()
-                fdp.faults = dict.fromkeys(failing, faults.Status(500))
-        job = site.job(NOW + timedelta(hours=hours))
-        fdp.faults = {}
-        assert job.of(RecordClass.DELETED) == (
-            urls(fdp, *withdrawn) if hours == deleted_in else set()
-        )
-    assert len(site.packages) == 5 - (count if deleted_in is not None else 0)
 
 
 @with_and_without_pages

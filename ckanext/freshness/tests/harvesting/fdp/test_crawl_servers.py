@@ -159,14 +159,6 @@ def test_layouts(fdp: FdpServer, layout: Layout) -> None:
     assert len(site.job().of(RecordClass.DELETED)) == 1
 
 
-def test_a_catalog_as_source(fdp: FdpServer) -> None:
-    catalog, _ = fdp.add_catalog(), fdp.add_dataset(fdp.add_catalog())
-    dataset = fdp.add_dataset(catalog)
-    site = Site(fdp, url=fdp.url_of(catalog))
-    assert site.job().of(RecordClass.NEW) == urls(fdp, dataset)
-    unchanged(site)
-
-
 def test_a_user_interface_for_every_unknown_path(fdp: FdpServer) -> None:
     fdp.layout.pages = False
     healthy = fdp.answer
@@ -238,15 +230,3 @@ def test_distributions_elsewhere_are_left_alone(fdp: FdpServer) -> None:
         assert job.errors == []
         assert site.packages[fdp.iri_of(dataset)].resources == ["File 1"]
         unchanged(site)
-
-
-def test_secret_headers_go_to_the_source_alone(fdp: FdpServer) -> None:
-    with FdpServer() as other:
-        catalog = fdp.add_catalog()
-        fdp.list_also(f"{other.url}/dataset/1", catalog, Level.DATASET)
-        Site(fdp, headers={"Authorization": "Bearer s3cret"}).job()
-        assert {request.headers.get("Authorization") for request in fdp.requests} == {
-            "Bearer s3cret"
-        }
-        assert other.requests
-        assert {request.headers.get("Authorization") for request in other.requests} == {None}

@@ -196,15 +196,6 @@ def test_root(world: World, row: Row) -> None:
     world.recover()
 
 
-@pytest.mark.parametrize("label", ["application/octet-stream", "text/plain", "text/html", None])
-def test_turtle_under_another_label(world: World, label: str | None) -> None:
-    for path in ("/", world.first.path, f"{world.first.path}/page/dataset?page=1&size=2"):
-        world.server.faults[path] = faults.ContentType(label)
-    job = world.site.job()
-    assert job.errors == []
-    assert job.of(RecordClass.UNCHANGED) == set(world.site.packages)
-
-
 @table(*REFUSED, *GONE)
 def test_root_of_a_new_source(fdp: FdpServer, row: Row) -> None:
     """A draft is no error, unless it is the source itself."""
@@ -251,18 +242,8 @@ def test_later_page_that_looks_like_no_endpoint(world: World, row: Row) -> None:
     world.recover()
 
 
-@table(*ROWS, HTML)
+@table(*ROWS, HTML, *REFUSED)
 def test_dataset_read_by_itself(world: World, row: Row) -> None:
-    world.server.layout.pages = False
-    failing = world.datasets[4]
-    job = world.play(failing.path, row)
-    one_error(job, world.server.url_of(failing), row, of_record=True)
-    world.check(job, failing)
-    world.recover()
-
-
-@table(*REFUSED)
-def test_dataset_refused(world: World, row: Row) -> None:
     world.server.layout.pages = False
     failing = world.datasets[4]
     job = world.play(failing.path, row)
@@ -328,17 +309,6 @@ def test_many_malformed_pages_cost_no_more_requests_than_their_records(world: Wo
     assert len(job.errors) == 1
     asked = {request.target for request in world.server.requests}
     assert {one.label for one in world.datasets if one.path in asked} == {"F0", "F1"}
-
-
-def test_page_that_is_malformed_for_itself(world: World) -> None:
-    """All its records are well-formed by themselves, so the page has the error."""
-    where = f"{world.first.path}/page/dataset?page=2&size=2"
-    world.server.faults[where] = faults.Cut(0.8)
-    job = world.site.job()
-    assert job.errors == []
-    (warning,) = job.survey.source_warnings
-    assert warning.startswith(f"{world.server.url}{where}: the text/turtle is malformed")
-    assert job.of(RecordClass.UNCHANGED) == set(world.site.packages)
 
 
 @pytest.mark.parametrize("place", ["catalog", "dataset"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
 from urllib.parse import urlsplit
@@ -53,19 +52,6 @@ def test_pages_after_one_that_repeats_records_are_read(fdp: FdpServer, paging: P
     assert re.search("lists only records of earlier pages|repeats an earlier page", error)
 
 
-def test_a_catalog_of_drafts_proves_what_it_lists(fdp: FdpServer) -> None:
-    """A new catalog with its first draft is usual on a FAIR Data Point."""
-    fdp.layout.pages = False
-    catalog, new = fdp.add_catalog(), fdp.add_catalog()
-    unlisted, _, _ = [fdp.add_dataset(catalog) for _ in range(3)]
-    fdp.add_dataset(new, draft=True)
-    site = Site(fdp)
-    site.job()
-    fdp.unlist(unlisted, catalog)
-    job = site.job()
-    assert (job.errors, job.of(RecordClass.DELETED)) == ([], urls(fdp, unlisted))
-
-
 @pytest.mark.parametrize("how", ["redirect", "to another catalog", "its document", "another root"])
 def test_a_catalog_as_source_that_answers_with_another_container(fdp: FdpServer, how: str) -> None:
     fdp.layout.pages = False
@@ -92,24 +78,6 @@ def test_a_catalog_as_source_that_answers_with_another_container(fdp: FdpServer,
     fdp.faults.clear()
     unchanged(site)
     assert set(site.packages) == urls(fdp, *datasets[:2])
-
-
-def test_a_root_that_answers_with_another_root(fdp: FdpServer) -> None:
-    """None of the known records is listed any more: they are held."""
-    fdp.layout.pages = False
-    catalog, other = fdp.add_catalog(), fdp.add_catalog()
-    datasets = [fdp.add_dataset(one) for one in (catalog, catalog, other, other)]
-    fdp.unlist(other, fdp.root)
-    site = Site(fdp)
-    site.job()
-    answer = fdp.answer(Request("GET", "/", {}, "", 0.0))
-    text = answer.body.replace(f"<{fdp.url}>".encode(), b"<http://other.example/>")
-    text = text.replace(fdp.iri_of(catalog).encode(), fdp.iri_of(other).encode())
-    fdp.faults["/"] = faults.Body(text)
-    job = site.job()
-    assert job.of(RecordClass.DELETED) == set()
-    assert job.brake is not None
-    assert urls(fdp, *datasets[:2]) <= set(site.packages)
 
 
 @pytest.mark.parametrize("is_container", [True, False])
@@ -173,30 +141,6 @@ def test_a_catalog_that_only_its_parent_describes(fdp: FdpServer) -> None:
     fdp.files |= {"/": turtle(fdp, root), "/catalog/outer": turtle(fdp, f"{outer}\n{inner}")}
     job = Site(fdp).job()
     assert job.errors == [f"{fdp.url}/catalog/inner: it answers 404; {ONLY_ABOVE}"]
-
-
-@pytest.mark.parametrize("named", [{}, {"@id": "http://graph.example/"}])
-def test_a_catalog_in_a_graph_of_json_ld(fdp: FdpServer, named: dict[str, str]) -> None:
-    fdp.layout.pages = False
-    catalog = fdp.add_catalog()
-    datasets = [fdp.add_dataset(catalog) for _ in range(3)]
-    site = Site(fdp)
-    site.job()
-    unlisted = urls(fdp, datasets[0])
-    document = {
-        "@context": {"dcat": "http://www.w3.org/ns/dcat#"},
-        **named,
-        "@graph": [
-            {
-                "@id": fdp.iri_of(catalog),
-                "@type": "dcat:Catalog",
-                "dcat:dataset": [{"@id": fdp.iri_of(one)} for one in datasets[1:]],
-            }
-        ],
-    }
-    fdp.files[catalog.path] = Answer.text(json.dumps(document), "application/ld+json")
-    job = site.job()
-    assert (job.errors, job.of(RecordClass.DELETED)) == ([], unlisted)
 
 
 def test_a_document_that_describes_the_whole_catalogue(fdp: FdpServer) -> None:

@@ -26,9 +26,6 @@ def guid(fdp: FdpServer, catalog: Record, record: Record) -> str:
     return f"catalog={fdp.url_of(catalog)};dataset={fdp.url_of(record)}"
 
 
-# Pages
-
-
 # Documents of other records
 
 
@@ -102,3 +99,33 @@ def test_documents_with_another_name(
         del before[guid(fdp, catalog, beside)]
     site.job()
     assert identities(site) == before
+
+
+def test_two_listed_urls_with_one_record(fdp: FdpServer) -> None:
+    """The dataset keeps the URL that had it first, whichever URL answers."""
+    fdp.layout.pages = False
+    catalog = fdp.add_catalog()
+    record = fdp.add_dataset(catalog, "one", title="The same", distributions=0)
+    name, twin = f"{PURL}one", f"/other{record.path}"
+    same = Answer(200, renamed(fdp, record, name), {"Content-Type": "text/turtle"})
+    fdp.files[record.path] = same
+    site = Site(fdp)
+    assert len(site.job().of(RecordClass.NEW)) == 1
+    before = identities(site)
+
+    fdp.files[twin] = same
+    fdp.list_also(fdp.url + twin, catalog, Level.DATASET)
+    for late, spoiled in ((None, False), (faults.Delay(0.3), False), (faults.Status(503), True)):
+        fdp.faults = {record.path: late} if late else {}
+        job = site.job()
+        assert f"{fdp.url}{twin}: it describes {name}, as another listed URL does" in job.errors
+        assert len(job.errors) == 1 + spoiled
+        assert job.of(RecordClass.NEW) == set()
+        assert identities(site) == before
+
+    # No other container lists it.
+    fdp.faults = {}
+    fdp.unlist(record, catalog)
+    job = site.job()
+    assert (job.errors, job.of(RecordClass.DELETED)) == ([], set())
+    assert list(identities(site).values()) == list(before.values())

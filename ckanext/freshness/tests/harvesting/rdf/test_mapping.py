@@ -59,25 +59,19 @@ def mapped(properties: str, more: str = "", language: str | None = None) -> Reco
     [
         # texts
         ('dct:title " A\\n title "', "title", "A title"),
-        ('rdfs:label "Label"', "title", "Label"),
         ('dct:title "" ; rdfs:label "Label"', "title", "Label"),
         ("dct:title <https://example.org/t>", "title", "https://example.org/t"),
         ('dct:title "B" , "A"', "title", "A"),
         ('dct:description "a\\u0000b\\u0007c\\nd"', "notes", "abc\nd"),
         ('dct:description [ rdfs:label "in a node" ]', "notes", "in a node"),
         ("dcat:landingPage <https://example.org/p>", "url", "https://example.org/p"),
-        ('dcat:landingPage "https://example.org/p"', "url", "https://example.org/p"),
         # versions
         ('dcat:version "2" ; owl:versionInfo "1"', "version", "2"),
-        ('owl:versionInfo "1" ; adms:version "0"', "version", "1"),
-        ('adms:version "0"', "version", "0"),
         ('dct:hasVersion "1.0"', "version", "1.0"),
         ("dct:hasVersion <https://example.org/v2>", "has_version", ["https://example.org/v2"]),
         # identifiers
-        ('dct:identifier "doi:1"', "identifier", "doi:1"),
         ('adms:identifier [ skos:notation "x2" ] , "x1"', "alternate_identifier", ["x1", "x2"]),
         # dates
-        ('dct:issued "2024"^^xsd:gYear', "issued", "2024"),
         ('dct:issued "2024-05"^^xsd:gYearMonth', "issued", "2024-05"),
         ('dct:issued "2024-05-06"^^xsd:date , "2023-05-06"^^xsd:date', "issued", "2023-05-06"),
         ('dct:modified "2024-05-06"^^xsd:date , "2023-05-06"^^xsd:date', "modified", "2024-05-06"),
@@ -92,10 +86,6 @@ def mapped(properties: str, more: str = "", language: str | None = None) -> Reco
             "frequency",
             f"{EU}/frequency/MONTHLY",
         ),
-        (f'dct:accrualPeriodicity "{MDR}/frequency/DAILY"', "frequency", f"{EU}/frequency/DAILY"),
-        (f"dct:language <{MDR}/language/ENG>", "language", [f"{EU}/language/ENG"]),
-        (f"dcat:theme <{MDR}/data-theme/HEAL>", "theme", [f"{EU}/data-theme/HEAL"]),
-        (f"dct:license <{MDR}/licence/CC_BY>", "license", f"{EU}/licence/CC_BY"),
         (
             f"dct:publisher <{MDR}/corporate-body/COM>",
             "publisher",
@@ -116,8 +106,6 @@ def mapped(properties: str, more: str = "", language: str | None = None) -> Reco
                 }
             ],
         ),
-        ("health:publishernote 'N'", "publisher_note", ["N"]),
-        ("health:publishertype :t", "publisher_type", ["https://fdp.example.org/t"]),
         (
             "health:retentionperiod [ dcat:endDate '2030' ]",
             "retention_period",
@@ -144,21 +132,14 @@ def mapped(properties: str, more: str = "", language: str | None = None) -> Reco
             "language",
             ["https://example.org/en", "nl"],
         ),
-        ("dcat:inSeries :s", "in_series", ["https://fdp.example.org/s"]),
-        ("foaf:page :p", "documentation", ["https://fdp.example.org/p"]),
-        ("dct:isReferencedBy :p", "is_referenced_by", ["https://fdp.example.org/p"]),
-        ('dct:source "a register"', "source", ["a register"]),
         ('dct:conformsTo [ dct:title "ISO 8601" ]', "conforms_to", ["ISO 8601"]),
-        ("dct:type :t", "dcat_type", "https://fdp.example.org/t"),
         # statements
         ('dct:provenance [ rdfs:label "Measured" ]', "provenance", "Measured"),
-        ('dct:accessRights [ rdfs:label "Ask first" ]', "access_rights", "Ask first"),
         (
             "dct:accessRights <https://example.org/PUBLIC>",
             "access_rights",
             "https://example.org/PUBLIC",
         ),
-        ('dct:license "CC BY 4.0"', "license", "CC BY 4.0"),
         # periods
         (
             "dct:temporal [ schema:startDate '2020' ; schema:endDate '2021' ]",
@@ -181,7 +162,6 @@ def mapped(properties: str, more: str = "", language: str | None = None) -> Reco
             [{"start": "2020"}, {"start": "2022"}],
         ),
         # places
-        ('dct:spatial "Utrecht"', "spatial_coverage", [{"text": "Utrecht"}]),
         (
             "dct:spatial [ skos:prefLabel 'Utrecht' ; dcat:centroid 'POINT(5.12 52.09)' ]",
             "spatial_coverage",
@@ -194,7 +174,6 @@ def mapped(properties: str, more: str = "", language: str | None = None) -> Reco
         ),
         # agents
         ('dct:publisher "An institute"', "publisher", [{"name": "An institute"}]),
-        ("dct:publisher :i", "publisher", [{"uri": "https://fdp.example.org/i"}]),
         (
             "dct:creator [ foaf:name 'B' ] , [ foaf:name 'A' ; dct:identifier 'ror:1' ]",
             "creator",
@@ -215,7 +194,6 @@ def mapped(properties: str, more: str = "", language: str | None = None) -> Reco
         ),
         # contacts
         ("dcat:contactPoint <mailto:a@b.nl>", "contact", [{"email": "a@b.nl"}]),
-        ("dcat:contactPoint 'a@b.nl'", "contact", [{"email": "a@b.nl"}]),
         (
             "dcat:contactPoint [ vcard:hasFN [ vcard:hasValue 'Desk' ] ;"
             " vcard:hasEmail [ vcard:hasValue <mailto:a@b.nl> ] ; vcard:hasUID :u ]",
@@ -223,16 +201,10 @@ def mapped(properties: str, more: str = "", language: str | None = None) -> Reco
             [{"name": "Desk", "email": "a@b.nl", "identifier": "https://fdp.example.org/u"}],
         ),
         # numbers and booleans
-        ("health:numberOfRecords '1234'^^xsd:integer", "number_of_records", 1234),
         ("health:numberOfRecords 12.0", "number_of_records", 12),
         ("health:numberOfUniqueIndividuals 2e3", "number_of_unique_individuals", 2000),
         ("health:minTypicalAge 0", "min_typical_age", 0),
-        ("health:trustedDataHolder true", "trusted_data_holder", True),
         ("health:trustedDataHolder 'False'", "trusted_data_holder", False),
-        ("health:populationCoverage 'Adults'@en", "population_coverage", ["Adults"]),
-        ("health:hasCodeValues :c", "code_values", ["https://fdp.example.org/c"]),
-        ("dpv:hasLegalBasis :l", "legal_basis", ["https://fdp.example.org/l"]),
-        ("health:hdab [ foaf:name 'Body' ]", "hdab", [{"name": "Body"}]),
         (
             "health:retentionPeriod [ dcat:endDate '2030-01-01'^^xsd:date ]",
             "retention_period",
@@ -253,14 +225,10 @@ def test_one_field(properties: str, key: str, value: Any) -> None:
     ("properties", "key", "words"),
     [
         ("dct:modified 'May 2024'", "modified", '"May 2024" is not a date'),
-        ("dct:modified '2024-02-30'", "modified", '"2024-02-30" is not a date'),
         ("health:minTypicalAge 'about 18'", "min_typical_age", "is not a whole number"),
-        ("health:minTypicalAge -1", "min_typical_age", "is not a whole number"),
         ("health:minTypicalAge 0.5", "min_typical_age", "is not a whole number"),
         ("health:numberOfRecords '1e999999999'", "number_of_records", "is not a whole number"),
-        ("health:numberOfRecords 'NaN'", "number_of_records", "is not a whole number"),
         ("dct:temporal 'the war'", "temporal_coverage", '"the war" says nothing'),
-        ("dct:temporal :year2020", "temporal_coverage", "says nothing that could be used"),
         ("health:trustedDataHolder 'maybe'", "trusted_data_holder", "neither true nor false"),
     ],
 )
@@ -321,7 +289,6 @@ def test_a_warning_about_a_nested_value_names_the_whole_way(properties: str, war
             {"dct:available": "soon", "dct:available/dct:startDate": "2020"},
         ),
         ("dct:available [ a dct:PeriodOfTime ]", {"dct:available": "a description"}),
-        ("dct:available []", {"dct:available": "a description"}),
         ("dct:temporal [ a dct:PeriodOfTime ]", {"dct:temporal": "a description"}),
         ("dct:temporal [ dct:relation <> ]", {"dct:temporal/dct:relation": str(SUBJECT)}),
     ],
@@ -423,7 +390,6 @@ def test_profiles_of_other_servers_are_content(path: str) -> None:
     ("titles", "language", "title"),
     [
         ("'plain' , 'english'@en , 'nederlands'@nl", None, "plain"),
-        ("'english'@en , 'nederlands'@nl", None, "english"),
         ("'deutsch'@de , 'nederlands'@nl", None, "deutsch"),
         ("'plain' , 'english'@en , 'nederlands'@nl", "nl", "nederlands"),
         ("'plain' , 'english'@en , 'nederlands'@nl", "NL", "nederlands"),
@@ -499,10 +465,6 @@ def resource(properties: str, more: str = "") -> tuple[dict[str, Any], list[str]
             " spdx:checksumValue 'abc' ]",
             {"hash": "abc", "hash_algorithm": "http://spdx.org/rdf/terms#checksumAlgorithm_sha256"},
         ),
-        ("dct:rights [ rdfs:label 'Mine' ]", {"rights": "Mine"}),
-        ("adms:status :completed", {"status": "https://fdp.example.org/completed"}),
-        ("dcatap:availability :stable", {"availability": "https://fdp.example.org/stable"}),
-        ("foaf:page :manual", {"documentation": ["https://fdp.example.org/manual"]}),
         (
             "dct:conformsTo <https://fdp.example.org/profile/1> , :std",
             {"conforms_to": ["https://fdp.example.org/std"]},
@@ -518,21 +480,6 @@ def resource(properties: str, more: str = "") -> tuple[dict[str, Any], list[str]
                     }
                 ]
             },
-        ),
-        (
-            "dcat:accessService [ dcatap:hvdCategory :c ; adms:identifier [ skos:notation 'x' ] ]",
-            {
-                "access_services": [
-                    {
-                        "hvd_category": ["https://fdp.example.org/c"],
-                        "alternate_identifier": ["x"],
-                    }
-                ]
-            },
-        ),
-        (
-            "health:retentionperiod [ dcat:endDate '2030' ]",
-            {"retention_period": [{"end": "2030"}]},
         ),
         ("dct:format [ rdfs:label 'CSV' ]", {"format": "CSV", "mimetype": "text/csv"}),
         (

@@ -7,8 +7,6 @@ from pathlib import Path
 
 from rdflib import Graph, URIRef
 
-from ckanext.freshness.harvesting.packages.layout import CatalogSite, package_dict
-from ckanext.freshness.harvesting.packages.licenses import license_index
 from ckanext.freshness.harvesting.rdf.mapping import map_dataset
 from ckanext.freshness.harvesting.record import Record
 
@@ -54,16 +52,6 @@ def test_all_datasets_are_mapped_without_a_warning() -> None:
     assert len({record.digest() for record in records}) == 14
 
 
-def test_a_page_of_all_datasets_gives_each_the_same_record_as_its_own_document() -> None:
-    page = Graph().parse(data=document(f"{CATALOG}/page/dataset?page=0&size=50"), format="turtle")
-    for distribution in RECORDING["distributions"]:
-        page.parse(data=document(distribution), format="turtle")
-    for dataset in RECORDING["datasets"]:
-        if (URIRef(dataset), None, None) in page:
-            record = map_dataset(page, URIRef(dataset))
-            assert record.as_json() == mapped(dataset).as_json()
-
-
 def test_what_the_server_changes_by_itself_changes_no_hash() -> None:
     text = document(COHORT_A)
     changed = (
@@ -75,64 +63,3 @@ def test_what_the_server_changes_by_itself_changes_no_hash() -> None:
     before = map_dataset(Graph().parse(data=text, format="turtle"), URIRef(COHORT_A))
     after = map_dataset(Graph().parse(data=changed, format="turtle"), URIRef(COHORT_A))
     assert after.digest() == before.digest()
-
-
-def test_the_package_of_a_rich_dataset_on_a_site_without_a_schema() -> None:
-    register = [
-        {"id": "notspecified", "title": "License not specified", "url": ""},
-        {
-            "id": "cc-by",
-            "title": "Creative Commons Attribution",
-            "url": "http://www.opendefinition.org/licenses/cc-by",
-        },
-    ]
-    laid = package_dict(mapped(COHORT_A), CatalogSite(licenses=license_index(register)))
-    package = laid.package
-    extras = {extra["key"]: extra["value"] for extra in package.pop("extras")}
-    resources = package.pop("resources")
-    assert package == {
-        "type": "dataset",
-        "title": "Cohort A",
-        "notes": "Rich dataset",
-        "url": "https://example.org/cohort-a",
-        "version": "1.2",
-        "license_id": "cc-by",
-        "author": "Example Institute",
-        "author_email": "info@example.org",
-        "maintainer": "Help desk",
-        "maintainer_email": "help@example.org",
-        "tags": [{"name": "CNS Brain"}, {"name": "genomics"}],
-    }
-    assert list(extras) == sorted(extras)
-    assert extras == {
-        "access_rights": (
-            "http://publications.europa.eu/resource/authority/access-right/RESTRICTED"
-        ),
-        "contact": (
-            '[{"email": "help@example.org", "name": "Help desk", '
-            '"uri": "https://example.org/help#cp", "url": "https://example.org/help"}]'
-        ),
-        "frequency": "http://publications.europa.eu/resource/authority/frequency/MONTHLY",
-        "health_theme": '["http://www.wikidata.org/entity/Q8277"]',
-        "identifier": "cohort-a",
-        "issued": "2024-01-02T00:00:00Z",
-        "language": f'["{ENGLISH}"]',
-        "min_typical_age": "18",
-        "modified": "2024-05-06T07:08:09Z",
-        "number_of_records": "1234",
-        "publisher": '[{"email": "info@example.org", "name": "Example Institute"}]',
-        "spatial_coverage": (
-            '[{"uri": "http://publications.europa.eu/resource/authority/country/NLD"}]'
-        ),
-        "temporal_coverage": '[{"end": "2023-12-31", "start": "2020-01-01"}]',
-        "theme": f'["{HEALTH}"]',
-        "uri": COHORT_A,
-    }
-    assert resources[0]["access_services"] == (
-        '[{"endpoint_url": ["https://example.org/api"], "title": "svc"}]'
-    )
-    assert resources[1]["size"] == 2048
-    assert laid.warnings == [
-        'tags: "CNS/Brain" becomes "CNS Brain"',
-        'tags: "x" has fewer than two letters or digits; left out',
-    ]

@@ -9,7 +9,6 @@ import pytest
 from rdflib import BNode, Graph
 from rdflib.compare import isomorphic
 
-from ckanext.freshness.harvesting.rdf.parsing import DocumentError
 from ckanext.freshness.tests.harvesting.fdp.parsed import parse
 from ckanext.freshness.tests.servers.negotiation import FORMATS, converted
 
@@ -99,9 +98,3 @@ def test_blank_nodes_of_two_documents_stay_apart() -> None:
     second = parse(b"_:b <p> 2 .", "text/turtle", BASE)
     first += second
     assert len(set(first.subjects())) == 2
-
-
-@pytest.mark.parametrize("body", [b"<s> <p> ", b"<s> <p> 1 . <s>", b"no turtle", b"\xff\xfe<s>"])
-def test_malformed_is_said_in_words(body: bytes) -> None:
-    with pytest.raises(DocumentError, match="malformed"):
-        parse(body, "text/turtle", BASE)
