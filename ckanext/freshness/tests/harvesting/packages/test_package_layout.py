@@ -88,18 +88,6 @@ def test_every_package_has_a_title(fields: dict[str, Any], title: str) -> None:
     assert laid(fields).package["title"] == title
 
 
-def test_settings_of_the_source_fill_in() -> None:
-    site = CatalogSite(
-        package_type="catalog",
-        default_tags=("health", "A"),
-        default_groups=("g1", "g2"),
-    )
-    package = laid(tags=["b1", "Health"], site=site).package
-    assert package["type"] == "catalog"
-    assert package["tags"] == [{"name": "b1"}, {"name": "Health"}]
-    assert package["groups"] == [{"name": "g1"}, {"name": "g2"}]
-
-
 # Tags
 
 HEALTH = ("Self-rated health", "poverty", "social exclusion")
@@ -108,21 +96,17 @@ HEALTH = ("Self-rated health", "poverty", "social exclusion")
 @pytest.mark.parametrize(
     ("text", "name"),
     [
-        ("genomics", "genomics"),
         ("CNS/Brain", "CNS Brain"),
         ("a, b; c", "a b c"),
         ("Épidémiologie", "Épidémiologie"),
         ("E\u0301pide\u0301miologie", "Épidémiologie"),
         # Characters that CKAN refuses cut no word in two.
         ("\u0939\u093f\u0928\u094d\u0926\u0940", "\u0939\u0928\u0926"),
-        ("日本語", "日本語"),
         ("C++ & C#", "C C"),
-        ("with-hyphen_and.dot", "with-hyphen_and.dot"),
         ("two\nlines\ttab", "two lines tab"),
         ("x" * 150, "x" * 100),
         ("a" * 99 + " b", "a" * 99),
         ("x", None),
-        ("++", None),
         ("", None),
         ("\x00a\x07b", "ab"),
     ],
@@ -134,11 +118,9 @@ def test_tags(text: str, name: str | None) -> None:
 @pytest.mark.parametrize(
     ("text", "keywords"),
     [
-        ("genomics", ["genomics"]),
         ("Self-rated health, poverty, social exclusion", [*HEALTH]),
         ("Self-rated health; poverty;social exclusion;", [*HEALTH]),
         ("Self-rated health\n poverty\r\nsocial exclusion\n", [*HEALTH]),
-        ("Self-rated health | poverty|social exclusion", [*HEALTH]),
         ("Self-rated health\tpoverty,\u00a0social exclusion, ", [*HEALTH]),
         ("\u2022 Self-rated health \u2022 poverty, \u2022 social exclusion", [*HEALTH]),
         ("1,2-dichloroethane", ["1,2-dichloroethane"]),
@@ -146,7 +128,6 @@ def test_tags(text: str, name: str | None) -> None:
         ("tobacco (smoked, chewed), alcohol", ["tobacco (smoked, chewed)", "alcohol"]),
         ("tobacco (smoked, alcohol", ["tobacco (smoked", "alcohol"]),
         ("R&amp;D; trade", ["R&D", "trade"]),
-        ("R&D", ["R&D"]),
         (
             "\u6c34\u8d28\u3001\u7a7a\u6c14\uff0c\u571f\u58e4",
             ["\u6c34\u8d28", "\u7a7a\u6c14", "\u571f\u58e4"],
@@ -180,12 +161,6 @@ def test_long_texts_are_shortened_between_characters() -> None:
     assert result.warnings == ["provenance: 40000 bytes, and Solr takes 32766; shortened"]
 
 
-def test_what_fits_exactly_is_left_alone() -> None:
-    result = laid({"provenance": "x" * 32_766})
-    assert len(extras(result.package)["provenance"]) == 32_766
-    assert result.warnings == []
-
-
 def test_long_structures_are_left_out() -> None:
     result = laid({"theme": ["https://example.org/" + "x" * 10_000] * 4})
     assert "theme" not in extras(result.package)
@@ -208,12 +183,6 @@ def test_a_place_loses_its_geometry_first() -> None:
     assert result.warnings == [
         "spatial_coverage.geom: 40000 bytes are more than Solr takes; left out"
     ]
-
-
-def test_the_description_may_be_long() -> None:
-    result = laid({"notes": "x" * 100_000})
-    assert len(result.package["notes"]) == 100_000
-    assert result.warnings == []
 
 
 def test_addresses_are_never_cut() -> None:
@@ -374,11 +343,8 @@ def test_links_that_could_run_a_program(url: str, kept: bool) -> None:
             {"access_url": "https://a.nl/x", "url": "https://a.nl/x"},
         ),
         ({}, {"url": ""}),
-        ({"url": " https://a.nl "}, {"url": "https://a.nl"}),
-        ({"size": 5, "name": ""}, {"size": 5, "url": ""}),
         ({"size": "5"}, {"size": 5, "url": ""}),
         ({"language": ["a", "b"]}, {"language": '["a", "b"]', "url": ""}),
-        ({"format": " a\n b "}, {"format": "a b", "url": ""}),
         ({"id": "mine", "package_id": "mine", "state": "x", "position": 5}, {"url": ""}),
         ({"name": "N", "name_translated": {"en": "N"}}, {"name": "N", "url": ""}),
     ],
@@ -406,36 +372,7 @@ def test_a_resource_with_too_much() -> None:
 
 # Licences
 
-CC_BY_URL = "https://creativecommons.org/licenses/by/4.0/"
 SITE = CatalogSite(licenses={"cc-by": "cc-by", "cc-zero": "cc-zero"})
-
-
-def test_a_known_licence() -> None:
-    package = laid({"license": CC_BY_URL}, site=SITE).package
-    assert package["license_id"] == "cc-by"
-    assert extras(package) == {}
-
-
-def test_an_unknown_licence_is_kept_as_it_is() -> None:
-    package = laid({"license": "https://example.org/mine"}, site=SITE).package
-    assert "license_id" not in package
-    assert extras(package) == {"license": "https://example.org/mine"}
-
-
-@pytest.mark.parametrize(
-    ("licenses", "license_id"),
-    [
-        ([CC_BY_URL, "http://creativecommons.org/licenses/by/3.0/nl/"], "cc-by"),
-        ([CC_BY_URL, "https://creativecommons.org/publicdomain/zero/1.0/"], None),
-        ([CC_BY_URL, None], None),
-        ([], None),
-    ],
-)
-def test_a_dataset_has_the_licence_that_all_its_resources_agree_on(
-    licenses: list[str | None], license_id: str | None
-) -> None:
-    package = laid(resources=[{"license": url} for url in licenses], site=SITE).package
-    assert package.get("license_id") == license_id
 
 
 CC_BY_3, CC_BY_4 = (f"http://creativecommons.org/licenses/by/{one}/" for one in ("3.0", "4.0"))

@@ -18,8 +18,7 @@ from ckanext.freshness.harvesting.rdf.graph_values import LISTS, MappingRow, Nes
 from ckanext.freshness.harvesting.rdf.mapping_tables import OWNED_KEYS
 from ckanext.freshness.harvesting.record import Record
 
-from ..rdf.test_mapping_recording import COHORT_A, RECORDING, mapped
-from .test_schema_fields import RICH
+from ..rdf.test_mapping_recording import RECORDING, mapped
 
 SCHEMAS = {
     "core": None,
@@ -99,59 +98,11 @@ def found(name: str) -> dict[str, Any]:
     return package
 
 
-@pytest.fixture()
-def rich() -> Record:
-    """A real dataset with every field added that it lacks."""
-    record = mapped(COHORT_A)
-    record.fields = {**RICH, **record.fields}
-    return record
-
-
 def value_of(package: dict[str, Any], key: str) -> Any:
     """Return a field's value, wherever the site's schema puts it, with JSON texts parsed."""
     extras = {extra["key"]: extra["value"] for extra in package.get("extras", [])}
     value = package.get(key, extras.get(key))
     return json.loads(value) if isinstance(value, str) and value[:1] in "[{" else value
-
-
-def test_a_rich_record_is_saved_and_found_and_updated(site: CatalogSite, rich: Record) -> None:
-    package = create(rich, site, "cohort-a")
-    assert package["title"] == "Cohort A"
-    assert package["license_id"] == "cc-by"
-    assert [tag["name"] for tag in package["tags"]] == ["CNS Brain", "genomics"]
-    assert value_of(package, "theme") == rich.fields["theme"]
-    assert value_of(package, "publisher") == rich.fields["publisher"]
-    assert value_of(package, "temporal_coverage") == rich.fields["temporal_coverage"]
-    assert value_of(package, "spatial_coverage") == rich.fields["spatial_coverage"]
-    assert str(value_of(package, "min_typical_age")) == "18"
-    assert value_of(package, "in_series") == rich.fields["in_series"]
-    api, csv = package["resources"]
-    assert (csv["format"], csv["mimetype"], csv["size"]) == ("CSV", "text/csv", 2048)
-    assert (csv["uri"], csv["download_url"]) == (rich.resources[1]["uri"], csv["url"])
-    assert value_of(api, "access_services")[0]["title"] == "svc"
-    assert found("cohort-a")["id"] == package["id"]
-
-    # The same record again needs no update.
-    merged = merge(package, package_dict(rich, site), owned=OWNED_KEYS)
-    assert same_package(package, merged)
-    assert merged == package
-
-    # An update keeps values that are not the source's.
-    write("package_patch", {"id": package["id"], "author": "An editor"})
-    rich.fields["title"] = "Cohort B"
-    del rich.fields["version"], rich.fields["frequency"]
-    rich.resources.pop(0)
-    rich.resources[0].pop("description")
-    merged = merge(shown(package["id"]), package_dict(rich, site), owned=OWNED_KEYS)
-    write("package_update", merged)
-    after = shown(package["id"])
-    assert (after["title"], after["author"]) == ("Cohort B", "An editor")
-    assert not after.get("version")
-    assert not value_of(after, "frequency")
-    assert [r["id"] for r in after["resources"]] == [csv["id"]]
-    assert not after["resources"][0]["description"]
-    assert after["metadata_modified"] > package["metadata_modified"]
-    assert same_package(after, merge(after, package_dict(rich, site), owned=OWNED_KEYS))
 
 
 def test_whatever_a_source_says_is_saved_and_found(site: CatalogSite) -> None:

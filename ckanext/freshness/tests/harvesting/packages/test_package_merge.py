@@ -215,38 +215,6 @@ def test_the_arguments_are_left_alone() -> None:
     assert (existing, new) == (EXISTING, NEW)
 
 
-def test_nothing_to_update() -> None:
-    """A package as CKAN shows it, with numbers as texts and additional keys, counts as equal."""
-    shown = {
-        **EXISTING,
-        "version": "1",
-        "min_typical_age": "18",
-        "extras": [{"key": "theme", "value": '["b"]'}, {"key": "harvest_object_id", "value": "o"}],
-        "resources": [{**EXISTING["resources"][0], "description": ""}],
-        "tags": EXISTING["tags"][:1],
-        "groups": [],
-    }
-    new = {
-        "title": "Old title",
-        "notes": "Old notes",
-        "version": "1",
-        "license_id": "cc-by",
-        "min_typical_age": 18,
-        "extras": [{"key": "theme", "value": '["b"]'}],
-        "tags": [{"name": "kept"}],
-        "resources": [
-            {
-                "uri": "https://fdp/d/1",
-                "url": "https://a.nl/1.csv",
-                "name": "One",
-                "language": '["nl"]',
-            }
-        ],
-    }
-    assert merge(shown, new) == shown
-    assert merge(shown, {**new, "title": "Other"}) != shown
-
-
 def test_merging_twice_changes_nothing_more() -> None:
     once = merged()
     assert same_package(once, merge(once, NEW))

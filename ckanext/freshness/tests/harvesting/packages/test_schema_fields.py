@@ -72,74 +72,6 @@ def test_declared_keys_land_in_the_schemas_own_fields(name: str) -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [
-        ("alternate_identifier", ["a-1", "a-2"]),
-        ("theme", ["t-1"]),
-        ("issued", "2024-01-02T00:00:00Z"),
-        ("min_typical_age", 18),
-        ("trusted_data_holder", True),
-        # The schema has no url here.
-        ("contact", [{"uri": "c", "name": "C", "email": "c@d.nl"}]),
-        ("publisher", [{"name": "P"}, {"name": "Q"}]),
-        ("temporal_coverage", [{"start": "2020", "end": "2021-12-31"}]),
-        ("spatial_coverage", [{"text": "Utrecht", "geom": '{"type": "Point"}'}]),
-        ("qualified_attribution", [{"agent": [{"name": "A"}], "role": "r"}]),
-    ],
-)
-def test_values_in_the_health_schema(key: str, value: Any) -> None:
-    assert laid(RICH, shipped("health_dcat_ap.yaml")).package[key] == value
-
-
-def test_resources_in_the_health_schema() -> None:
-    completed = "http://publications.europa.eu/resource/authority/distribution-status/COMPLETED"
-    result = laid(
-        {},
-        shipped("health_dcat_ap.yaml"),
-        resources=[
-            {
-                "name": "N",
-                "url": "https://a.nl",
-                "size": 5,
-                "status": completed,
-                "language": ["nl"],
-                "retention_period": [{"end": "2030"}],
-                "access_services": [
-                    {
-                        "title": "S",
-                        "endpoint_url": ["https://a.nl/api"],
-                        "publisher": [{"name": "P"}],
-                        "theme": ["t"],
-                    }
-                ],
-                "not_declared": [{"a": "b"}],
-            }
-        ],
-    )
-    assert result.package["resources"] == [
-        {
-            "name": "N",
-            "url": "https://a.nl",
-            "size": 5,
-            "status": completed,
-            "language": ["nl"],
-            "retention_period": [{"end": "2030"}],
-            "access_services": [
-                {
-                    "title": "S",
-                    "endpoint_url": ["https://a.nl/api"],
-                    "publisher": [{"name": "P"}],
-                }
-            ],
-            "not_declared": '[{"a": "b"}]',
-        }
-    ]
-    assert result.warnings == [
-        "resource N: access_services.theme: the schema's field has no room for it; left out"
-    ]
-
-
 def test_a_choice_that_the_schema_does_not_offer() -> None:
     """CKAN would refuse the whole dataset for it."""
     result = laid(
@@ -178,12 +110,6 @@ MULTILINGUAL = {
 def test_translations(key: str, value: Any) -> None:
     package = laid(MULTILINGUAL, shipped("health_dcat_ap_multilingual.yaml")).package
     assert package[key] == value
-
-
-def test_translations_of_a_record_in_one_language() -> None:
-    package = laid({}, shipped("health_dcat_ap_multilingual.yaml"), tags=["a1"]).package
-    assert package["title_translated"] == {"en": "T", "nl": "T"}
-    assert package["tags_translated"] == {"en": ["a1"]}
 
 
 def _expanded(preset: str, validators: str, **more: Any) -> list[dict[str, Any]]:
@@ -227,27 +153,21 @@ KINDS: dict[str, list[dict[str, Any]]] = {
         ("text", "t", "t", False),
         ("text", ["t"], "t", False),
         ("text", ["t", "u"], '["t", "u"]', False),
-        ("text", 5, "5", False),
         ("text", [{"b": 1, "a": 2}], '[{"a": 2, "b": 1}]', False),
         ("list", ["t", ""], ["t"], False),
-        ("list", "t", ["t"], False),
         ("list", [{"a": "b"}], ['{"a": "b"}'], False),
         ("choice", "a", "a", False),
         ("choice", ["b"], "b", False),
         ("choice", "c", None, True),
         ("choices", ["a", "b"], ["a", "b"], False),
         ("choices", ["a", "c"], ["a"], True),
-        ("choices", "c", None, True),
         ("date", "2024-05-06", "2024-05-06", False),
         ("date", "2024-05-06T07:08:09+02:00", "2024-05-06T05:08:09", False),
         ("date", "2024", None, True),
-        ("dcat_date", "2024", "2024", False),
         ("dcat_date", "soon", None, True),
         ("integer", 5, 5, False),
-        ("integer", "5", 5, False),
         ("integer", "five", None, True),
         ("numbers", ["1.5", "x"], ["1.5"], True),
-        ("boolean", True, True, False),
         ("boolean", "False", False, False),
         ("boolean", "maybe", None, True),
         ("object", {"a": 1}, {"a": 1}, False),
@@ -256,13 +176,10 @@ KINDS: dict[str, list[dict[str, Any]]] = {
         ("tags", ["genes", "CNS/Brain"], "CNS Brain, genes", True),
         ("tags", ["genes", "brain"], "brain, genes", False),
         ("series", ["https://a.nl/1"], None, True),
-        ("email", "a@b.nl", "a@b.nl", False),
         ("email", "a at b", None, True),
-        ("url", "https://a.nl/x", "https://a.nl/x", False),
         ("url", "urn:x", None, True),
         ("fluent", "t", {"en": "t"}, False),
         ("nested", [{"name": "n", "other": "o"}, {"other": "o"}], [{"name": "n"}], True),
-        ("nested", "n", [{"name": "n"}], False),
         ("nested", ["n"], [{"name": "n"}], False),
     ],
 )
@@ -315,16 +232,6 @@ def test_a_required_description_that_the_source_lacks() -> None:
         result = laid({"notes": ""}, shipped(name))
         assert result.package["notes"] == "T"
         assert result.warnings[0].startswith("notes: the site's schema requires them")
-
-
-def test_limits_hold_in_the_schemas_fields() -> None:
-    result = laid(
-        {"theme": ["é" * 6_000], "spatial_coverage": [{"text": "U", "geom": "x" * 40_000}]},
-        shipped("dcat_ap_full.yaml"),
-    )
-    assert "theme" not in result.package
-    assert result.package["spatial_coverage"] == [{"text": "U"}]
-    assert len(result.warnings) == 2
 
 
 def test_long_translations_are_shortened() -> None:
