@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from ckan.tests.helpers import call_action
 from ckanext.activity.model import Activity
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.harvesting.messages import with_code
+from ckanext.freshness.harvesting.preview import Preview, preview
 from ckanext.freshness.harvesting.rdf import parsing
 from ckanext.freshness.harvesting.rdf.parsing import RdfParser
 from ckanext.freshness.tests.harvesting.fdp.parsed import InProcessParser
@@ -179,17 +181,30 @@ class Harvest:
         assert len(by_url) == len(found), "a record has more than one object in this job"
         return by_url
 
+    def preview(self, now: datetime | None = None) -> Preview:
+        """Return what the next job would do."""
+        source = harvest_model.HarvestSource.get(self.source["id"])
+        return preview(source, now=now or datetime.now(timezone.utc))
+
+    def hold(self) -> Any:
+        """Return the held deletions, or None."""
+        return call_action("freshness_harvest_hold_show", id=self.source["id"])
+
+    def release(self) -> None:
+        """Approve the held deletions."""
+        ids = {"id": self.source["id"], "list_id": self.hold()["list_id"]}
+        call_action("freshness_harvest_release", {"user": sysadmin()}, **ids)
+
+    def switch(self, **fields: Any) -> None:
+        """Change the source as its form does."""
+        shown = call_action("harvest_source_show", id=self.source["id"])
+        keys = ("id", "name", "title", "url", "source_type", "frequency", "owner_org", "config")
+        kept = {key: shown[key] for key in keys if key in shown}
+        call_action("harvest_source_update", {"user": sysadmin()}, **{**kept, **fields})
+
     def configure(self, **config: Any) -> None:
         """Replace the source's configuration."""
-        shown = call_action("harvest_source_show", id=self.source["id"])
-        shown = {
-            key: shown[key]
-            for key in ("id", "name", "title", "url", "source_type", "frequency", "owner_org")
-            if key in shown
-        }
-        call_action(
-            "harvest_source_update", {"user": sysadmin()}, **shown, config=json.dumps(config)
-        )
+        self.switch(config=json.dumps(config))
 
 
 def extras(package: dict[str, Any]) -> dict[str, str]:

@@ -112,19 +112,6 @@ def test_switching_catalogs_on_and_off_touches_nothing_else(fdp: FdpServer) -> N
     assert harvest.datasets() == datasets
 
 
-@pytest.mark.usefixtures("clean_site")
-def test_a_source_that_is_one_catalog(fdp: FdpServer) -> None:
-    catalog, other = fdp.add_catalog(title="Ours"), fdp.add_catalog(title="Not ours")
-    dataset = fdp.add_dataset(catalog, title="In ours")
-    fdp.add_dataset(other, title="Not in ours")
-    harvest = add_source(fdp.url_of(catalog), harvest_catalogs=True)
-    job = harvest.run()
-    assert job.errors == []
-    assert set(harvest.datasets()) == {fdp.iri_of(dataset)}
-    assert set(catalogs(harvest)) == {fdp.iri_of(catalog)}
-    assert harvest.run().stats["not modified"] == 2
-
-
 @pytest.fixture
 def catalog_schema(
     ckan_config: Any, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest

@@ -133,22 +133,3 @@ def test_release_asks_first(run: Any, fdp: FdpServer, harvest: Harvest) -> None:
     assert not released(harvest)
     assert run("release", name, "--yes").exit_code == 0
     assert harvest.run().stats["deleted"] == 3
-
-
-def test_release_without_asking(run: Any, fdp: FdpServer, harvest: Harvest) -> None:
-    empty(fdp, harvest)
-    assert run("release", harvest.source["name"], "--yes").exit_code == 0
-    assert released(harvest)
-
-
-def test_doctor(run: Any, monkeypatch: pytest.MonkeyPatch, harvest: Harvest) -> None:
-    """The queues of the tests have no consumers."""
-    result = run("doctor")
-    assert result.exit_code == 1
-    assert "PROBLEM: No consumer of the harvest queues is running" in result.output
-    assert ": ckan harvester gather-consumer and ckan harvester fetch-consumer" in result.output
-    result = run("doctor", "--json")
-    assert result.exit_code == 1
-    told = json.loads(without_log(result.output))
-    assert told["ok"] is False
-    assert {"severity", "what", "advice"} == set(told["findings"][0])

@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Any
 
-import ckan.plugins as p
 import pytest
-import sqlalchemy as sa
 from ckan.tests import factories
 
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.tests.harvesting.conftest import Harvest, Job, add_source, sysadmin
-from ckanext.freshness.tests.harvesting.test_takeover import switch
-from ckanext.freshness.tests.servers.base import Answer
-from ckanext.freshness.tests.servers.fdp import FdpServer, as_single_catalogue
+from ckanext.freshness.tests.servers.fdp import FdpServer
 from ckanext.freshness.tests.servers.fdp_model import Kind, Record
-from ckanext.freshness.tests.servers.replay import FDP_EDITED, ReplayServer
 from ckanext.harvest import model as harvest_model
 
 pytestmark = pytest.mark.usefixtures("clean_site")
@@ -91,66 +85,3 @@ def test_a_resource_that_goes_and_comes_back(fdp: FdpServer, app: Any) -> None:
     assert after.pop("More") not in before.values()
     assert after == {"File 1": before["File 1"], "File 2, too": before["File 2"]}
     assert harvest.run().stats["not modified"] == 1
-
-
-@pytest.fixture
-def dcat(clean_site: None) -> Iterator[None]:
-    with p.use_plugin("dcat", "dcat_rdf_harvester"):
-        yield
-
-
-def test_resources_of_another_harvester(fdp: FdpServer, dcat: None) -> None:
-    """They stay while their distributions cannot be read, and keep their ids."""
-    dataset = fdp.add_dataset(fdp.add_catalog(), distributions=2)
-    catalogue = as_single_catalogue(fdp)
-    fdp.files["/catalogue.ttl"] = Answer(200, catalogue, {"Content-Type": "text/turtle"})
-    harvest = add_source(
-        f"{fdp.url}/catalogue.ttl", source_type="dcat_rdf", rdf_format="text/turtle"
-    )
-    assert harvest.run().stats["added"] == 1
-    (package,) = harvest.datasets().values()
-    before = {one["name"]: one["id"] for one in package["resources"]}
-    failing = child(dataset, 0)
-    fdp.withdraw(failing)
-    switch(harvest, source_type="fdp", url=fdp.source_url)
-    job = harvest.run()
-    assert (job.errors, len(job.warnings)) == ([], 1)
-    assert ids(harvest, fdp, dataset) == before
-    a_day_passes()
-    harvest.run()
-    assert ids(harvest, fdp, dataset) == {"File 2": before["File 2"]}
-    fdp.add_distribution(dataset, title="More")
-    harvest.run()
-    forget_history()
-    fdp.publish(failing)
-    harvest.run()
-    after = ids(harvest, fdp, dataset)
-    del after["More"]
-    assert after == before
-
-
-def forget_history() -> None:
-    """Clear a source's history as ckanext-harvest does: only current objects stay."""
-    model.Session.execute(
-        sa.text(
-            "DELETE FROM harvest_object_extra WHERE harvest_object_id IN "
-            "(SELECT id FROM harvest_object WHERE NOT current)"
-        )
-    )
-    model.Session.commit()
-
-
-def test_a_server_whose_containers_have_merged() -> None:
-    with ReplayServer(FDP_EDITED) as server:
-        harvest = add_source(server.url)
-        job = harvest.run()
-        assert quiet(job)
-        assert job.stats["added"] == 12
-        found = harvest.datasets()
-        assert set(found) == set(server.urls("datasets"))
-        (without,) = server.urls("without_distributions")
-        for url, dataset in found.items():
-            part = dataset["title"].partition(", ")[2]
-            names = [] if url == without else [f"CSV of {part}", f"JSON of {part}"]
-            assert [one["name"] for one in dataset["resources"]] == names
-        assert harvest.run().stats["not modified"] == 12

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Any
 
@@ -40,22 +39,6 @@ def with_extra(dataset: dict[str, Any], key: str, value: str) -> list[dict[str, 
 
 
 # Identity
-
-
-def test_an_object_imported_twice_makes_one_dataset(fdp: FdpServer) -> None:
-    fdp.add_dataset(fdp.add_catalog())
-    harvest = add_source(fdp.source_url)
-    job_id = harvest.start()
-    harvest.gather()
-    harvest.fetch()
-    before = written()
-    ((object_id,),) = model.Session.query(harvest_model.HarvestObject.id)
-    queue.get_fetch_publisher().send({"harvest_object_id": object_id})
-    harvest.fetch()
-    job = harvest.finish(job_id)
-    assert job.stats == {"added": 1, "updated": 0, "not modified": 0, "errored": 0, "deleted": 0}
-    assert written() == before
-    assert len(before) == 1
 
 
 def test_an_import_that_died_before_solr_had_the_dataset_is_completed(fdp: FdpServer) -> None:
@@ -447,19 +430,6 @@ def test_a_hook_that_fails_while_a_dataset_is_indexed(
     assert harvest.run().errors == []
     found = call_action("package_search", q=f'title:"{title}"')["results"]
     assert [package["title"] for package in found] == [title]
-
-
-def test_what_could_not_be_used_is_said_on_the_object(fdp: FdpServer) -> None:
-    record = fdp.add_dataset(fdp.add_catalog(), keyword=["x", "fine"], provenance="é" * 20_000)
-    harvest = add_source(fdp.source_url)
-    job = harvest.run()
-    assert job.errors == []
-    (one,) = harvest.objects(job).values()
-    assert json.loads(one.extras["warnings"]) == [
-        "provenance: 40000 bytes, and Solr takes 32766; shortened",
-        'tags: "x" has fewer than two letters or digits; left out',
-    ]
-    assert len(extras(harvest.dataset(record, fdp))["provenance"]) == 32_766 // 2
 
 
 def test_an_object_without_a_record_says_so(fdp: FdpServer) -> None:

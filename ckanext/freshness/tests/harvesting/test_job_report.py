@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from datetime import datetime, timezone
 from typing import Any
 
 import pytest
@@ -13,8 +12,7 @@ from ckan.tests.helpers import call_action
 
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.cli.sources import preview_lines
-from ckanext.freshness.harvesting.preview import preview
-from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source
+from ckanext.freshness.tests.harvesting.conftest import add_source
 from ckanext.freshness.tests.servers.fdp import FdpServer
 from ckanext.freshness.tests.servers.fdp_model import Kind, State
 from ckanext.freshness.tests.servers.replay import FDP_RICH, ReplayServer
@@ -38,11 +36,6 @@ def rich() -> Iterator[ReplayServer]:
         yield server
 
 
-def look(harvest: Harvest) -> Any:
-    source = harvest_model.HarvestSource.get(harvest.source["id"])
-    return preview(source, now=datetime.now(timezone.utc))
-
-
 def test_what_of_a_source_has_no_field_is_told_by_preview_and_job(
     rich: ReplayServer, app: Any
 ) -> None:
@@ -50,7 +43,7 @@ def test_what_of_a_source_has_no_field_is_told_by_preview_and_job(
     expected = [
         {"name": name, "records": 1, "example": example} for name, example in UNMAPPED.items()
     ]
-    before = look(harvest)
+    before = harvest.preview()
     assert before.as_dict()["unmapped"] == expected
     assert 'No field for dct:valid: 1 record, for example "2030-01-01"' in preview_lines(before)
 
@@ -70,7 +63,7 @@ def test_what_of_a_source_has_no_field_is_told_by_preview_and_job(
     second = harvest.run()
     assert second.stats["added"] == second.stats["updated"] == 0
     assert call_action("harvest_job_report", id=second.id)["unmapped"] == expected
-    assert look(harvest).as_dict()["unmapped"] == expected
+    assert harvest.preview().as_dict()["unmapped"] == expected
 
     admin = {"Authorization": factories.SysadminWithToken()["token"]}
     page = app.get(f"/harvest/{harvest.source['name']}/job/{first.id}", headers=admin).body

@@ -192,22 +192,6 @@ def test_a_job_that_was_aborted_is_not_begun_again(fdp: FdpServer, harvest: Harv
     complete(harvest, harvest.run(), fdp)
 
 
-def test_taken_from_the_fetch_queue(fdp: FdpServer, harvest: Harvest, consumer: Any) -> None:
-    """The consumer is killed with the message, before it writes anything."""
-    job_id = harvest.start()
-    harvest.gather()
-    model.Session.remove()
-    with engine().begin() as connection:
-        connection.execute(sa.text("SELECT 1 FROM harvest_object FOR UPDATE"))
-        process = consumer("fetch")
-        until(waits_for_a_lock)
-        kill(process)
-    assert f"ckan harvester job-abort {job_id}" in stuck(doctor.harvest_jobs, job_id)
-    send_again("fetch")
-    harvest.fetch()
-    complete(harvest, harvest.finish(job_id), fdp)
-
-
 def test_import_in_the_middle_of_a_page(fdp: FdpServer, harvest: Harvest, consumer: Any) -> None:
     """The first record is a dataset already; the second is being written."""
     job_id = harvest.start()

@@ -267,24 +267,6 @@ def each_has_its_own(before: dict[str, str], one: Harvest, other: Harvest) -> No
     assert active() == sorted(TITLES * 2)
 
 
-def test_two_new_sources_adopt_each_package_once(fdp: FdpServer, harvest: Harvest) -> None:
-    """Both sources were gathered before either had the packages."""
-    before = ids(harvest)
-    end(harvest)
-    one, other = two_new_sources(fdp)
-    jobs = {id(source): source.start() for source in (one, other)}
-    one.gather()  # the queue's, of both
-    one.fetch()
-    for source in (one, other):
-        assert source.finish(jobs[id(source)]).errors == []
-    assert set(ids(one).values()) == set(before.values())
-    each_has_its_own(before, one, other)
-    for source in (one, other):
-        assert source.run().stats["not modified"] == 3
-    each_has_its_own(before, one, other)
-    assert harvest.current() == []
-
-
 def test_two_consumers_adopt_a_package_once(fdp: FdpServer, harvest: Harvest) -> None:
     """They run at the same time: neither has the package when both look."""
     before = ids(harvest)

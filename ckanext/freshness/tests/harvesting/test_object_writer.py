@@ -10,7 +10,7 @@ from ckan.tests.helpers import call_action
 
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.harvesting.known_records import current_records
-from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source, extras, sysadmin
+from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source, sysadmin
 from ckanext.freshness.tests.servers.fdp import FdpServer
 from ckanext.harvest import model as harvest_model
 
@@ -26,21 +26,6 @@ CURRENT = """
 def current(harvest: Harvest) -> list[tuple[str, str]]:
     rows = model.Session.execute(sa.text(CURRENT), {"source": harvest.source["id"]})
     return sorted((guid, package_id) for guid, package_id in rows)
-
-
-def test_guids_have_the_form_that_is_agreed_upon(fdp: FdpServer) -> None:
-    catalog = fdp.add_catalog(id="e3faf7ad-050c-475f-8ce4-da7e2faa5cd0")
-    dataset = fdp.add_dataset(catalog, id="d7129d28-b72a-437f-8db0-4f0258dd3c25")
-    harvest = add_source(fdp.source_url)
-    harvest.run()
-    ((guid, package_id),) = current(harvest)
-    assert guid == (
-        f"catalog={fdp.url}/catalog/e3faf7ad-050c-475f-8ce4-da7e2faa5cd0;"
-        f"dataset={fdp.url}/dataset/d7129d28-b72a-437f-8db0-4f0258dd3c25"
-    )
-    package = call_action("package_show", id=package_id)
-    assert extras(package)["guid"] == guid
-    assert extras(package)["uri"] == fdp.iri_of(dataset)
 
 
 def test_one_object_for_each_record_says_what_became_of_it(fdp: FdpServer) -> None:
@@ -119,33 +104,6 @@ def test_nobody_adopts_what_belongs_to_another_organization(fdp: FdpServer) -> N
     ((_, own_id),) = other.current()
     assert own_id != package_id
     assert call_action("package_show", id=package_id)["owner_org"] == old.source["owner_org"]
-
-
-def test_a_source_made_again_adopts_its_datasets(fdp: FdpServer) -> None:
-    catalog = fdp.add_catalog()
-    for title in ("One", "Two"):
-        fdp.add_dataset(catalog, title=title)
-    old = add_source(fdp.source_url)
-    old.run()
-    before = {url: (one["id"], one["name"]) for url, one in old.datasets().items()}
-    call_action("harvest_source_delete", {"user": sysadmin()}, id=old.source["id"])
-
-    # ckanext-harvest does not update URL and config of a deleted source.
-    again = add_source(fdp.source_url, notify_contacts=False)
-    job = again.run()
-    assert job.errors == []
-    for url, one in again.objects(job).items():
-        assert (one.extras["status"], one.extras["adopted"]) == ("new", before[url][0])
-        assert one.current
-    assert {url: (one["id"], one["name"]) for url, one in again.datasets().items()} == before
-    assert current(old) == []
-    assert again.run().stats["not modified"] == 2
-    call_action("harvest_source_clear", {"user": sysadmin()}, id=old.source["id"])
-    states = dict(model.Session.query(model.Package.id, model.Package.state))
-    assert {states.get(package_id) for package_id, _ in before.values()} == {"active"}, (
-        "clearing the old source takes the datasets away that the new one has taken over"
-    )
-    assert again.run().stats["not modified"] == 2
 
 
 def rows() -> dict[str, int]:

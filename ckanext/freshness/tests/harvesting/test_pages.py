@@ -16,7 +16,6 @@ from ckan.tests import factories
 from ckan.tests.helpers import call_action
 
 from ckanext.freshness.ckan_adapter.core import job_from_id, model
-from ckanext.freshness.ckan_adapter.database import locked
 from ckanext.freshness.harvesting import holds, preview
 from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source
 from ckanext.freshness.tests.harvesting.harvested_site import (
@@ -232,24 +231,6 @@ def test_a_colleague_has_approved_the_list_meanwhile(editor: Browser, world: Har
         assert "list has changed" not in words(page)
     finally:
         editor.post(path(world.ocean, "held/undo"), list_id=shown)
-    assert hold(world.ocean)["released_at"] is None
-
-
-def test_nothing_is_undone_while_a_job_reads_the_source(
-    editor: Browser, world: HarvestedSite
-) -> None:
-    shown = hold(world.ocean)
-    editor.post(path(world.ocean, "held"), list_id=shown["list_id"])
-    job = world.ocean.start()
-    try:
-        with locked(holds.gather_lock(job)):
-            page = editor.post(path(world.ocean, "held/undo"), list_id=shown["list_id"])
-        assert "It is too late to undo this" in words(page)
-        assert hold(world.ocean)["released_at"] is not None
-    finally:
-        harvest_model.HarvestJob.get(job).delete()
-        model.Session.commit()
-        editor.post(path(world.ocean, "held/undo"), list_id=shown["list_id"])
     assert hold(world.ocean)["released_at"] is None
 
 

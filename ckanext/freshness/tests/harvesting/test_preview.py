@@ -40,11 +40,6 @@ def one_attempt(clean_site: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(tk.config, "ckanext.freshness.retry_delays", "")
 
 
-def look(harvest: Harvest, now: datetime | None = None) -> Preview:
-    source = harvest_model.HarvestSource.get(harvest.source["id"])
-    return preview(source, now=now or datetime.now(timezone.utc))
-
-
 def tables() -> dict[str, list[str]]:
     """Return all rows that a job could change."""
     model.Session.rollback()
@@ -140,7 +135,7 @@ def test_the_job_does_what_the_preview_said(
     happens(fdp)
 
     before = tables()
-    said = look(harvest)
+    said = harvest.preview()
     assert tables() == before
     counts = said.as_dict()["counts"] | {
         "errors": len(said.survey.container_errors),
@@ -209,7 +204,7 @@ def test_records_have_titles_and_changes_are_told(fdp: FdpServer) -> None:
 def test_a_first_harvest(fdp: FdpServer) -> None:
     filled(fdp)
     harvest = add_source(fdp.source_url)
-    said = look(harvest)
+    said = harvest.preview()
     assert said.survey.current == 0
     assert {one.url for one in said.changes[RecordClass.NEW]} == {
         fdp.iri_of(one) for one in fdp.datasets
@@ -225,7 +220,7 @@ def test_released_deletions_are_announced_as_deletions(fdp: FdpServer) -> None:
     harvest.run()
     hold = call_action("freshness_harvest_hold_show", id=harvest.source["id"])
     call_action("freshness_harvest_release", id=harvest.source["id"], list_id=hold["list_id"])
-    said = look(harvest)
+    said = harvest.preview()
     assert said.survey.brake is None
     assert len(said.changes[RecordClass.DELETED]) == 4
     agree(harvest, said)
@@ -240,15 +235,9 @@ def test_time_counts(fdp: FdpServer) -> None:
     withdrawn(fdp)
     harvest.run()
     now = datetime.now(timezone.utc)
-    assert not look(harvest, now).changes[RecordClass.DELETED]
-    later = look(harvest, now + timedelta(hours=25))
+    assert not harvest.preview(now).changes[RecordClass.DELETED]
+    later = harvest.preview(now + timedelta(hours=25))
     assert [one.url for one in later.changes[RecordClass.DELETED]] == [fdp.iri_of(fdp.datasets[0])]
-
-
-def test_what_another_harvester_left_in_the_configuration_is_told(fdp: FdpServer) -> None:
-    filled(fdp)
-    harvest = add_source(fdp.source_url, rdf_format="turtle")
-    assert ['"rdf_format"' in warning for warning in look(harvest).as_dict()["warnings"]] == [True]
 
 
 def test_only_sources_of_ours(fdp: FdpServer) -> None:
@@ -262,7 +251,7 @@ def test_only_sources_of_ours(fdp: FdpServer) -> None:
 
 def test_it_is_plain_data_with_lists_of_limited_length(fdp: FdpServer) -> None:
     filled(fdp)
-    plain = json.loads(json.dumps(look(add_source(fdp.source_url)).as_dict(limit=3)))
+    plain = json.loads(json.dumps(add_source(fdp.source_url).preview().as_dict(limit=3)))
     assert plain["counts"]["new"] == 4
     assert len(plain["new"]) == 3
     assert plain["source"]["url"] == fdp.source_url

@@ -20,14 +20,13 @@ import pytest
 from ckan.common import config
 from rdflib import DCTERMS, RDF, BNode, Graph, Literal, URIRef
 
-from ckanext.freshness.harvesting.packages.layout import CatalogSite, package_dict
 from ckanext.freshness.harvesting.rdf import dcat_profiles
 from ckanext.freshness.harvesting.rdf.mapping import map_dataset, mapped
 from ckanext.freshness.harvesting.rdf.parsing import DCAT, LOCN, DocumentError
 from ckanext.freshness.harvesting.record import Record
 
 from .rdf.test_mapping import RICH, SUBJECT, graph_of
-from .rdf.test_mapping_recording import COHORT_A, RECORDING, merged
+from .rdf.test_mapping_recording import COHORT_A, merged
 
 HEALTH = ["euro_health_dcat_ap"]
 
@@ -75,22 +74,6 @@ def test_what_is_not_the_sources_is_left_out() -> None:
 def test_a_home_page_that_the_source_gives_stays() -> None:
     graph = graph_of("<> a dcat:Dataset ; dct:title 'T' ; foaf:homepage <https://example.org/> .")
     assert parsed(graph).fields["homepage"] == "https://example.org/"
-
-
-def test_the_package_has_its_licence() -> None:
-    record = parsed(merged(COHORT_A), COHORT_A)
-    package = package_dict(record, CatalogSite(licenses={"cc-by": "cc-by"})).package
-    assert package["license_id"] == "cc-by"
-
-
-def test_only_the_dataset_that_was_asked_for() -> None:
-    catalog = RECORDING["catalogs"][0]
-    page = Graph().parse(
-        data=RECORDING["responses"][f"{catalog}/page/dataset?page=0&size=50"]["body"],
-        format="turtle",
-    )
-    assert len(page) > 200
-    assert parsed(page, COHORT_A).fields["title"] == "Cohort A"
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -169,13 +152,6 @@ def test_a_site_without_ckanext_dcat(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_record_that_is_not_there() -> None:
     with pytest.raises(DocumentError, match="not described"):
         parsed(Graph())
-
-
-def test_a_mapper_with_everything_given() -> None:
-    read = partial(dcat_profiles.map_with_profiles, profiles=HEALTH, language="nl")
-    assert read(merged(COHORT_A), URIRef(COHORT_A)).as_json() == (
-        parsed(merged(COHORT_A), COHORT_A).as_json()
-    )
 
 
 WKT = URIRef("http://www.opengis.net/ont/geosparql#wktLiteral")

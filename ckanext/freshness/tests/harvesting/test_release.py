@@ -24,7 +24,6 @@ from ckanext.freshness.tests.processes import until
 from ckanext.freshness.tests.servers.base import Request
 from ckanext.freshness.tests.servers.faults import Status
 from ckanext.freshness.tests.servers.fdp import FdpServer
-from ckanext.freshness.tests.servers.fdp_model import Kind
 
 pytestmark = pytest.mark.usefixtures("clean_site")
 
@@ -269,25 +268,6 @@ def test_a_release_outlives_jobs_beside_what_is_held_anew(
     (left,) = held(harvest)["held"]
     assert left["url"] == fdp.iri_of(other[0])
     assert decisions(harvest).held == {left["guid"]}
-
-
-def test_what_a_catalog_lists_again_is_no_longer_held(
-    fdp: FdpServer, harvest: Harvest, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Even if neither the records nor their distributions can be read."""
-    monkeypatch.setitem(tk.config, "ckanext.freshness.retry_delays", "")
-    fdp.layout.pages = False
-    gone = fdp.datasets
-    empty(fdp)
-    harvest.run()
-    back = [fdp.add_dataset(fdp.catalogs[0], path=one.path) for one in gone]
-    fdp.faults[back[0].path] = Status(503)
-    fdp.withdraw(back[1])
-    for one in fdp.records(Kind.DISTRIBUTION):
-        fdp.vanish(one)
-    job = harvest.run()
-    assert job.stats["deleted"] == 0
-    assert held(harvest) is None
 
 
 def brake(records: Iterable[tuple[str, str]], *, delete: bool = True) -> HeldDeletions:

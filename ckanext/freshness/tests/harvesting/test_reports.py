@@ -17,7 +17,7 @@ from ckanext.freshness.tests.harvesting.conftest import (
     extras,
     sysadmin,
 )
-from ckanext.freshness.tests.harvesting.test_takeover import clear_history, switch
+from ckanext.freshness.tests.harvesting.test_takeover import clear_history
 from ckanext.freshness.tests.servers.fdp import FdpServer
 from ckanext.freshness.tests.servers.fdp_model import Kind as Level
 from ckanext.harvest import model as harvest_model
@@ -39,16 +39,6 @@ def counts(job: Job) -> dict[str, int]:
     """Return the counts that are not 0."""
     assert job.errors == []
     return {key: count for key, count in job.stats.items() if count}
-
-
-def test_titles_that_differ_in_their_last_letter(fdp: FdpServer) -> None:
-    """ckan/ckanext-dcat 54, GSA/datagov-wptheme 731"""
-    catalog = fdp.add_catalog()
-    for number in range(3):
-        fdp.add_dataset(catalog, title=f"{'long ' * 40}{number}", distributions=0)
-    harvest = add_source(fdp.source_url)
-    assert counts(harvest.run()) == {"added": 3}
-    assert len({one["name"] for one in harvest.datasets().values()}) == 3
 
 
 def test_a_distribution_of_two_datasets(fdp: FdpServer) -> None:
@@ -137,11 +127,11 @@ def test_a_source_whose_url_is_edited(fdp: FdpServer) -> None:
         fdp.add_dataset(second, title=f"Second {number}", distributions=0)
     harvest.run()
     before = {url: one["id"] for url, one in harvest.datasets().items()}
-    switch(harvest, url=fdp.url_of(second))
+    harvest.switch(url=fdp.url_of(second))
     job = harvest.run()
     assert re.search("12 deletions are held", "".join(job.errors))
     assert (job.stats["deleted"], job.stats["not modified"]) == (0, 6)
-    switch(harvest, url=fdp.source_url)
+    harvest.switch(url=fdp.source_url)
     assert counts(harvest.run()) == {"not modified": 18}
     assert {url: one["id"] for url, one in harvest.datasets().items()} == before
 

@@ -10,7 +10,6 @@ import pytest
 
 from ckanext.freshness.tests.harvesting.conftest import (
     SCHEMAS,
-    Harvest,
     add_source,
     extras,
     indexed,
@@ -190,18 +189,3 @@ def test_the_same_keys_land_where_the_site_has_them(
     assert theme == [THEMES[0]]
     assert [r["id"] for r in after["resources"]] == [r["id"] for r in dataset["resources"]]
     assert harvest.run().stats["not modified"] == 1
-
-
-@pytest.mark.parametrize("schema", ["dcat"], indirect=True)
-def test_fields_of_a_schema_are_protected_like_others(
-    schema: str, fdp: FdpServer, cohort: Record
-) -> None:
-    harvest: Harvest = add_source(fdp.source_url, keep_fields=["contact", "resources.language"])
-    harvest.run()
-    fdp.change(cohort, contact=contact("Another desk", "other@example.org"), provenance="By mail.")
-    (answers, _) = fdp.records(Kind.DISTRIBUTION)
-    fdp.change(answers, language=f"{EU}/language/NLD")
-    harvest.run()
-    dataset = harvest.dataset(cohort, fdp)
-    assert (dataset["contact"], dataset["provenance"]) == (CONTACT, "By mail.")
-    assert dataset["resources"][0]["language"] == [ENGLISH]

@@ -27,17 +27,12 @@ TOKEN = {"Authorization": {"env": "FDP_TOKEN"}}
 
 GOOD: list[tuple[str, Any, Any]] = [
     ("harvest_catalogs", True, True),
-    ("harvest_catalogs", False, False),
     ("profiles", ["euro_dcat_ap_3"], ("euro_dcat_ap_3",)),
     ("profiles", "fairdatapoint_dcat_ap", ("fairdatapoint_dcat_ap",)),
-    ("profiles", [], ()),
     ("language", "en", "en"),
     ("language", "pt-BR", "pt-br"),
-    ("max_delete_fraction", 0, 0.0),
     ("max_delete_fraction", 0.25, 0.25),
-    ("max_delete_fraction", 1, 1.0),
     ("max_deletions", 0, 0),
-    ("max_deletions", 500, 500),
     ("absent_for", 7, 7.0),
     ("on_absence", "keep", "keep"),
     ("keep_fields", ["notes", "resources.name"], ("notes", "resources.name")),
@@ -47,16 +42,13 @@ GOOD: list[tuple[str, Any, Any]] = [
         ("tags", "resources", "Data source", "hash:a"),
     ),
     ("default_tags", [" health ", "Épidémiologie"], ("health", "Épidémiologie")),
-    ("default_tags", ["ab", "a b-c_d.e 1", "x" * 100], ("ab", "a b-c_d.e 1", "x" * 100)),
     ("default_tags", [{"name": "health"}], ("health",)),
     ("default_groups", ["cohorts"], ("cohorts",)),
     ("default_groups", [{"name": "cohorts"}, {"id": "7f3a"}], ("cohorts", "7f3a")),
     ("default_frequency", "P1M", "P1M"),
     ("default_frequency", 30, "30"),
-    ("default_frequency", -1, "-1"),
     ("notify_contacts", True, True),
     ("keep_copies", True, True),
-    ("timeout", 1, 1.0),
     ("timeout", 0.5e3, 500.0),
     ("concurrency", 64, 64),
     ("concurrency", 4.0, 4),
@@ -70,24 +62,14 @@ GOOD: list[tuple[str, Any, Any]] = [
 
 BAD: list[tuple[str, Any, str]] = [
     ("harvest_catalogs", "yes", "true or false"),
-    ("harvest_catalogs", 1, "true or false"),
-    ("profiles", " ", "a list of texts"),
     ("profiles", [3], "a list of texts"),
-    ("language", "", "a language tag"),
     ("language", "english please", "a language tag"),
-    ("language", ["en"], "a language tag"),
     ("max_delete_fraction", 1.5, "a number from 0 to 1"),
-    ("max_delete_fraction", -0.1, "a number from 0 to 1"),
     ("max_delete_fraction", float("nan"), "a number from 0 to 1"),
-    ("max_delete_fraction", "0.5", "a number from 0 to 1"),
-    ("max_delete_fraction", True, "a number from 0 to 1"),
     ("absent_for", -1, "a number from 0 to 3650"),
     ("on_absence", "hide", '"delete" or "keep"'),
     ("max_deletions", -1, "a whole number from 0 to 10000000"),
-    ("max_deletions", 0.5, "a whole number from 0 to 10000000"),
-    ("max_deletions", "500", "a whole number from 0 to 10000000"),
     ("keep_fields", {"notes": True}, "a list of fields"),
-    ("keep_fields", ["notes", " "], "a list of fields"),
     (
         "keep_fields",
         ["title", "extras.title"],
@@ -95,21 +77,9 @@ BAD: list[tuple[str, Any, str]] = [
     ),
     (
         "keep_fields",
-        ["tags.name"],
-        '"tags.name" is none',
-    ),
-    (
-        "keep_fields",
-        ["resources."],
-        '"resources." is none',
-    ),
-    (
-        "keep_fields",
         ["resources.a.b"],
         '"resources.a.b" is none',
     ),
-    ("keep_fields", [".title"], "tags, groups, resources, or resources.<key>"),
-    ("keep_fields", ["a\nb"], '"a\\nb" is none'),
     ("default_tags", "health", "a list of tags"),
     ("default_tags", [{"title": "health"}], "a list of tags"),
     (
@@ -117,34 +87,22 @@ BAD: list[tuple[str, Any, str]] = [
         ["health", "a"],
         "a list of tags of 2 to 100 letters, digits, spaces and -_. each",
     ),
-    ("default_tags", ["health", "x" * 101], "a list of tags of 2 to 100"),
     ("default_tags", ["health", "été/air"], '"été/air" is none'),
-    ("default_tags", ["health, water"], '"health, water" is none'),
-    ("default_tags", ["two\nlines"], '"two\\nlines" is none'),
     ("default_groups", "cohorts", "a list of texts"),
     ("default_groups", [{"title": "Cohorts"}], "a list of texts"),
     ("default_frequency", "", "an update frequency"),
-    ("default_frequency", True, "an update frequency"),
-    ("default_frequency", 1.5, "an update frequency"),
     ("notify_contacts", "false", "true or false"),
     ("keep_copies", "yes", "true or false"),
     ("timeout", 0, "a number from 1 to 3600"),
-    ("timeout", 1e9, "a number from 1 to 3600"),
-    ("concurrency", 0, "a whole number from 1 to 64"),
     ("concurrency", 2.5, "a whole number from 1 to 64"),
     ("requests_per_second", 0, "a number from 0.01 to 10000"),
     ("max_records", float("inf"), "a whole number from 1 to 10000000"),
     ("allowed_hosts", ["https://data.example.org"], "a list of host names"),
-    ("allowed_hosts", ["data.example.org:8080"], "a list of host names"),
     ("allowed_hosts", ["data.example.org/path"], "a list of host names"),
     ("headers", {"Authorization": "Bearer s3cret"}, "never the value itself"),
-    ("headers", {"Authorization": {"env": "A", "file": "b"}}, "never the value itself"),
     ("headers", {"Authorization": {"value": "s3cret"}}, "never the value itself"),
-    ("headers", {"Authorization": {"env": ""}}, "never the value itself"),
-    ("headers", {"Bad Name": {"env": "A"}}, "an object of header names"),
     ("headers", [], "an object of header names"),
     ("headers", {"Host": {"env": "A"}}, "Host is set by the harvester itself"),
-    ("headers", {"content-length": {"file": "a"}}, "set by the harvester itself"),
 ]
 
 
@@ -221,20 +179,6 @@ def test_all_mistakes_are_named_at_once() -> None:
     assert high == '"concurrency" must be a whole number from 1 to 64'
     assert unknown.startswith('Unknown keys "lang", "colour". Allowed keys: harvest_catalogs, ')
     assert str(raised.value) == f"{low}; {high}; {unknown}"
-
-
-def test_a_configuration_of_ckanext_fairdatapoint() -> None:
-    config, warnings = parse(
-        '{"profile": "fairdatapoint_dcat_ap", "harvest_catalogs": true, "request_timeout": 30, '
-        '"template_package_id": "template", "resolve_labels": false}'
-    )
-    assert config == SourceConfig(harvest_catalogs=True)
-    assert [warning.split()[0] for warning in warnings] == [
-        '"profile"',
-        '"request_timeout"',
-        '"template_package_id"',
-        '"resolve_labels"',
-    ]
 
 
 @pytest.mark.parametrize("key", sorted(FOREIGN_KEYS))

@@ -153,40 +153,6 @@ def test_a_source_at_the_retired_registry_of_iati(
     assert "https://bulk-data.iatistandard.org" in found.advice
 
 
-def test_a_form_without_its_token_is_refused(browser: Browser) -> None:
-    browser.get("/harvest/new")
-    status, _ = browser.post("/harvest/new", {"url": "https://example.org", "name": "x"})
-    assert status == 400
-    assert call_action("harvest_source_list") == []
-
-
-@pytest.mark.parametrize(
-    ("config", "words"),
-    [
-        ('{"default_groups": ["nobody"]}', '"default_groups": there is no group called nobody'),
-        ('{"profiles": ["nope"]}', "profiles: unknown: nope; known: "),
-        ('{"headers": {"X": "s3cret"}}', '"headers" must be an object of header names'),
-        ("no json", "The configuration is not valid JSON"),
-        ('{"default_tags": ["water/air"]}', '"water/air" is none'),
-        ('{"keep_fields": ["extras.title"]}', '"extras.title" is none'),
-    ],
-)
-def test_what_the_api_says_of_a_bad_configuration(config: str, words: str) -> None:
-    organization = factories.Organization()
-    with pytest.raises(tk.ValidationError) as answer:
-        call_action(
-            "harvest_source_create",
-            name="bad",
-            url="https://example.org",
-            source_type="fdp",
-            owner_org=organization["id"],
-            config=config,
-        )
-    (message,) = answer.value.error_dict["config"]
-    assert words in message
-    assert not message.startswith("Error parsing"), "ckanext-harvest's words"
-
-
 def test_all_mistakes_in_a_source_are_reported_at_once() -> None:
     organization = factories.Organization()
     config = {

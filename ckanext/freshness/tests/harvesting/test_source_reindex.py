@@ -60,11 +60,3 @@ def test_what_ckanext_harvest_does_by_itself(fdp: FdpServer) -> None:
     assert not is_whole(harvest, config)
     call_action("harvest_source_reindex", {"user": sysadmin()}, **arguments)
     assert is_whole(harvest, config)
-
-
-def test_the_source_shows_its_newest_job(fdp: FdpServer) -> None:
-    fdp.add_dataset(fdp.add_catalog())
-    harvest = add_source(fdp.source_url)
-    job = harvest.run()
-    status = call_action("harvest_source_show", id=harvest.source["id"])["status"]
-    assert (status["last_job"]["id"], status["total_datasets"]) == (job.id, 1)

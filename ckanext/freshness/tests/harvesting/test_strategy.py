@@ -5,8 +5,6 @@ from __future__ import annotations
 from datetime import datetime, timedelta, timezone
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from ckanext.freshness.harvesting.record import (
     Containers,
@@ -158,34 +156,6 @@ def test_the_resource_of_a_distribution_that_cannot_be_read(
     before = None if hours is None else NOW - hours * HOUR
     fate = fate_of_distribution(listed=listed, outcome=outcome, since=before, now=NOW)
     assert fate == ResourceFate(stays, None if since is None else NOW - since * HOUR)
-
-
-OUTCOMES = st.sampled_from([None, *ReadOutcome])
-"""None: the distribution was read."""
-
-
-@given(st.lists(st.tuples(st.integers(0, 30), OUTCOMES), max_size=8))
-def test_a_listed_distribution_goes_only_after_two_refusals_a_day_apart(
-    jobs: list[tuple[int, ReadOutcome | None]],
-) -> None:
-    now = NOW
-    since: datetime | None = None
-    refusals: list[datetime] = []
-    for hours, outcome in jobs:
-        now += hours * HOUR
-        if outcome in (None, ReadOutcome.PRESENT):
-            since, refusals = None, []
-            continue
-        fate = fate_of_distribution(listed=True, outcome=outcome, since=since, now=now)
-        since = fate.since
-        if outcome in (ReadOutcome.FORBIDDEN, ReadOutcome.GONE):
-            refusals.append(now)
-        assert fate.stays is (
-            outcome not in (ReadOutcome.FORBIDDEN, ReadOutcome.GONE)
-            or now - refusals[0] < 24 * HOUR
-        )
-        if not fate.stays:
-            break
 
 
 OTHERS = [known(name) for name in "opqrstu"]
@@ -495,14 +465,6 @@ def test_what_is_listed_again_is_no_longer_held(as_what: str, outcome: ReadOutco
     assert (deleted(decided), decided.brake) == (set(), None)
 
 
-def test_what_was_released_does_not_stretch_the_brake() -> None:
-    records = [known(number) for number in range(20)]
-    released = [one.guid for one in records[:11]]
-    outcome = decide(records, present(19), released=released)
-    assert len(outcome.delete) == 11
-    assert outcome.brake is not None
-
-
 def test_nothing_listed_holds_beside_an_unreadable_catalog() -> None:
     records = [known(number) for number in range(6)]
     gone = [seen(number, ReadOutcome.GONE) for number in range(6)]
@@ -530,96 +492,3 @@ def test_who_is_asked_for_himself() -> None:
     catalog = KnownRecord(B, guid_of(B, None))
     assert not must_ask(catalog, set(), broken)
     assert not must_ask(known(1, A), set(), Containers(ROOT, {A}, {ROOT: "answers 503"}))
-
-
-Listing = dict[int, tuple[str, str]]
-"""A dataset's number to its catalog and its content."""
-
-NAMES = st.integers(0, 11)
-LISTINGS = st.dictionaries(NAMES, st.tuples(st.sampled_from([A, B]), st.sampled_from("xyz")))
-UNREADABLE = st.sets(st.sampled_from([ROOT, A, B, f"{A}/page/dataset?page=1"]))
-
-
-def apply(
-    before: Listing, now: Listing, unreadable: set[str], earlier: Deletions | None = None
-) -> tuple[dict[str, KnownRecord], Deletions]:
-    """Return the current records after a job that read all containers but the unreadable ones."""
-    containers = Containers(ROOT, {A, B}, dict.fromkeys(sorted(unreadable), "answers 503"))
-    current = {
-        dataset(name): KnownRecord(dataset(name), guid_of(dataset(name), catalog), catalog, content)
-        for name, (catalog, content) in before.items()
-    }
-    found = {}
-    if ROOT not in unreadable:
-        found = {
-            dataset(name): SeenRecord(
-                dataset(name),
-                ReadOutcome.PRESENT,
-                (catalog,),
-                part_of=catalog,
-                content_hash=content,
-            )
-            for name, (catalog, content) in now.items()
-            if catalog not in unreadable
-        }
-    listed = set(found)
-    for record in current.values():
-        if must_ask(record, listed, containers):
-            alive = record.url in {dataset(name) for name in now}
-            found[record.url] = SeenRecord(
-                record.url, ReadOutcome.PRESENT if alive else ReadOutcome.GONE
-            )
-    brake = earlier.brake if earlier else None
-    decided = deletions(
-        current.values(),
-        found,
-        containers,
-        now=NOW,
-        limits=BrakeLimits(max_delete_fraction=1),
-        held=[absent.known.guid for absent in brake.held] if brake else (),
-    )
-    after = dict(current)
-    for url in listed:
-        catalog = catalog_of(found[url], current.get(url), containers)
-        after[url] = KnownRecord(url, guid_of(url, catalog), catalog, found[url].content_hash)
-    for verdict in decided.delete:
-        del after[verdict.known.url]
-    return after, decided
-
-
-def listing(current: dict[str, KnownRecord]) -> Listing:
-    """Return the listing that would leave these records."""
-    return {
-        int(url.rpartition("/")[2]): (record.catalog_url or "", record.content_hash or "")
-        for url, record in current.items()
-    }
-
-
-@given(LISTINGS, LISTINGS, UNREADABLE)
-def test_nothing_goes_that_was_not_seen_to_be_gone(
-    before: Listing, now: Listing, unreadable: set[str]
-) -> None:
-    after, _decided = apply(before, now, unreadable)
-    for name in before:
-        if name in now:
-            assert dataset(name) in after
-        elif dataset(name) not in after:
-            assert ROOT not in unreadable
-            assert before[name][0] not in unreadable
-
-
-@given(LISTINGS, LISTINGS)
-def test_all_read_gives_exactly_the_new_listing(before: Listing, now: Listing) -> None:
-    after, decided = apply(before, now, set())
-    if decided.brake is None:
-        assert listing(after) == now
-    else:
-        held = {absent.known.url for absent in decided.brake.held}
-        assert len(set(before) - set(now)) == len(held) >= len(before) - 1
-
-
-@given(LISTINGS, LISTINGS, UNREADABLE)
-def test_twice_is_the_same_as_once(before: Listing, now: Listing, unreadable: set[str]) -> None:
-    once, decided = apply(before, now, unreadable)
-    twice, _ = apply(listing(once), now, unreadable, decided)
-    assert twice == once

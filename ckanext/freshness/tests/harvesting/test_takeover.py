@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime, timezone
 from typing import Any
 
 import ckan.plugins as p
@@ -13,7 +12,6 @@ from ckan.tests import factories
 from ckan.tests.helpers import call_action
 
 from ckanext.freshness.ckan_adapter.core import model
-from ckanext.freshness.harvesting.preview import Preview, preview
 from ckanext.freshness.harvesting.strategy import RecordClass
 from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source, sysadmin
 from ckanext.freshness.tests.servers import faults
@@ -21,7 +19,6 @@ from ckanext.freshness.tests.servers.base import Answer
 from ckanext.freshness.tests.servers.fdp import FdpServer, as_single_catalogue
 from ckanext.freshness.tests.servers.fdp_model import Kind as Level
 from ckanext.freshness.tests.servers.fdp_model import Record
-from ckanext.freshness.tests.servers.replay import FDP_TYPES, ReplayServer
 from ckanext.harvest import model as harvest_model
 
 pytestmark = pytest.mark.usefixtures("clean_site")
@@ -32,29 +29,6 @@ def dcat(clean_site: None) -> Iterator[None]:
     """Load ckanext-dcat's harvester beside ours."""
     with p.use_plugin("dcat", "dcat_rdf_harvester"):
         yield
-
-
-def look(harvest: Harvest) -> Preview:
-    source = harvest_model.HarvestSource.get(harvest.source["id"])
-    return preview(source, now=datetime.now(timezone.utc))
-
-
-def switch(harvest: Harvest, **fields: Any) -> None:
-    """Change a source as its form does."""
-    shown = call_action("harvest_source_show", id=harvest.source["id"])
-    keys = ("id", "name", "title", "url", "source_type", "frequency", "owner_org", "config")
-    kept = {key: shown[key] for key in keys if key in shown}
-    call_action("harvest_source_update", {"user": sysadmin()}, **{**kept, **fields})
-
-
-def release(harvest: Harvest) -> None:
-    hold = call_action("freshness_harvest_hold_show", id=harvest.source["id"])
-    call_action(
-        "freshness_harvest_release",
-        {"user": sysadmin()},
-        id=harvest.source["id"],
-        list_id=hold["list_id"],
-    )
 
 
 def identities(harvest: Harvest) -> dict[str, tuple[str, str]]:
@@ -85,15 +59,15 @@ def test_a_source_of_dcat_rdf_becomes_ours(
         f"{fdp.url}/catalogue.ttl", source_type="dcat_rdf", rdf_format="text/turtle"
     )
     assert harvest.run().stats["added"] == 5
-    before = identities(harvest)
+    before, resources = identities(harvest), resource_ids(harvest)
     doi = before.pop("")
 
     kept, edited, gone, _ = fdp.datasets
     fdp.change(edited, title="Edited")
     fdp.remove(gone)
-    switch(harvest, source_type="fdp", url=fdp.source_url)
+    harvest.switch(source_type="fdp", url=fdp.source_url)
 
-    said = look(harvest)
+    said = harvest.preview()
     assert said.changes[RecordClass.DELETED] == []
     assert [one.url for one in said.held] == [fdp.iri_of(gone)]
     assert {one.url for one in said.changes[RecordClass.MOVED]} == {
@@ -116,7 +90,7 @@ def test_a_source_of_dcat_rdf_becomes_ours(
 
     # However often the source is harvested: an editor decides.
     assert harvest.run().stats["deleted"] == 0
-    release(harvest)
+    harvest.release()
     job = harvest.run()
     assert job.errors == []
     assert job.stats == {"added": 0, "updated": 0, "not modified": 3, "errored": 0, "deleted": 1}
@@ -125,6 +99,7 @@ def test_a_source_of_dcat_rdf_becomes_ours(
     assert after.pop("") == doi
     assert after == {url: before[url] for url in map(fdp.iri_of, fdp.datasets)}
     assert harvest.datasets()[fdp.iri_of(edited)]["title"] == "Edited"
+    assert resource_ids(harvest) < resources
     packages = call_action("package_search", rows=100)
     assert packages["count"] == 4
     assert len(harvest.current()) == 4
@@ -163,7 +138,7 @@ def test_the_guids_that_other_harvesters_write(fdp: FdpServer) -> None:
         names = {"catalog": catalog, "dataset": url}
         written_by_another(ids[url], guid.format(**names), uri.format(**names))
 
-    said = look(harvest)
+    said = harvest.preview()
     found = {one.url: kind for kind, entries in said.changes.items() for one in entries}
     assert [found[fdp.iri_of(record)] for _, record in rows] == [row[2] for row in GUIDS]
     assert said.changes[RecordClass.DELETED] == []
@@ -171,7 +146,7 @@ def test_the_guids_that_other_harvesters_write(fdp: FdpServer) -> None:
     packages = [ids[fdp.iri_of(record)] for _, record in rows]
     for _, record in rows:
         fdp.remove(record)
-    said = look(harvest)
+    said = harvest.preview()
     assert said.changes[RecordClass.DELETED] == []
     held = {one.package_id for one in said.held}
     kept = {one.package_id for one in said.kept}
@@ -200,30 +175,12 @@ def written_by_another(package_id: str, guid: str, uri: str) -> None:
     call_action("package_update", {"user": sysadmin()}, **{**package, "extras": kept})
 
 
-def test_a_server_with_types_of_its_own_is_taken_over(clean_site: None) -> None:
-    """The datasets of GDI's harvester, below biobanks and series, keep their packages. None is deleted."""
-    with ReplayServer(FDP_TYPES) as server:
-        harvest = add_source(f"{server.url}/")
-        harvest.run()
-        before = identities(harvest)
-        assert len(before) > 20
-        for url, (package_id, _) in before.items():
-            # It puts the catalog that it came through into the guid, and knows no other.
-            written_by_another(package_id, f"catalog={server.url}/;dataset={url}", url)
-
-        said = look(harvest)
-        assert (said.changes[RecordClass.DELETED], said.held) == ([], [])
-        assert {one.url for one in said.changes[RecordClass.MOVED]} == before.keys()
-        job = harvest.run()
-        assert (job.stats["deleted"], job.stats["added"]) == (0, 0)
-        assert identities(harvest) == before
-
-
 # A source that is created again
 
 
-@pytest.mark.parametrize("config", [{}, {"language": "en"}], ids=["plain", "with a config"])
-@pytest.mark.parametrize("form", [False, True], ids=["by the API", "by the form"])
+@pytest.mark.parametrize(
+    ("config", "form"), [({}, False), ({"language": "en"}, True)], ids=["by the API", "by the form"]
+)
 def test_a_source_that_is_made_again_has_its_datasets(
     fdp: FdpServer, config: dict[str, Any], form: bool
 ) -> None:
@@ -238,7 +195,7 @@ def test_a_source_that_is_made_again_has_its_datasets(
     again = make_again(first, form=form)
     assert again.source["name"] == first.source["name"]
     assert again.source["id"] != first.source["id"]
-    said = look(again)
+    said = again.preview()
     assert len(said.changes[RecordClass.NEW]) == 4
     assert {one.package_id for one in said.changes[RecordClass.NEW]} == {
         one for one, _ in before.values()
@@ -250,6 +207,10 @@ def test_a_source_that_is_made_again_has_its_datasets(
     assert call_action("package_search", rows=0)["count"] == 4
     assert first.current() == []
     assert len(again.current()) == 4
+    # Clearing the old source takes no dataset from the new one.
+    call_action("harvest_source_clear", {"user": sysadmin()}, id=first.source["id"])
+    assert again.run().stats["not modified"] == 4
+    assert identities(again) == before
 
 
 @pytest.mark.usefixtures("impatient_checks")
@@ -279,18 +240,6 @@ def test_a_source_that_is_made_again_keeps_what_it_cannot_read(fdp: FdpServer, s
 
 def resource_ids(harvest: Harvest) -> set[str]:
     return {one["id"] for dataset in harvest.datasets().values() for one in dataset["resources"]}
-
-
-def test_twice_again(fdp: FdpServer) -> None:
-    filled(fdp, datasets=1)
-    harvest = add_source(fdp.source_url, language="en")
-    harvest.run()
-    before = identities(harvest)
-    for _ in range(2):
-        call_action("harvest_source_delete", {"user": sysadmin()}, id=harvest.source["id"])
-        harvest = make_again(harvest)
-        harvest.run()
-    assert identities(harvest) == before
 
 
 def test_the_old_source_keeps_its_history(fdp: FdpServer) -> None:
@@ -352,7 +301,7 @@ def test_a_source_whose_history_was_cleared_has_its_datasets(fdp: FdpServer) -> 
         clear_history(harvest)
         assert harvest.current() == []
         fdp.change(edited, title="Edited")
-        said = look(harvest)
+        said = harvest.preview()
         assert {one.package_id for one in said.changes[RecordClass.NEW]} == packages
         assert harvest.run().errors == []
         assert (identities(harvest), resource_ids(harvest)) == before

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime, timedelta, timezone
+from datetime import timedelta
 from typing import Any
 
 import ckan.plugins.toolkit as tk
@@ -20,15 +20,12 @@ from ckanext.freshness.ckan_adapter.packages import write_extras
 from ckanext.freshness.dates import utc_now
 from ckanext.freshness.doctor import harvest_jobs
 from ckanext.freshness.harvesting.job_report import nothing_found
-from ckanext.freshness.harvesting.preview import Preview, preview
 from ckanext.freshness.harvesting.strategy import RecordClass
 from ckanext.freshness.tests.clock import freeze_time
 from ckanext.freshness.tests.harvesting.conftest import Harvest, Job, add_source, sysadmin
 from ckanext.freshness.tests.harvesting.harvested_site import preview as make_preview
 from ckanext.freshness.tests.servers.faults import Status
 from ckanext.freshness.tests.servers.fdp import FdpServer
-from ckanext.freshness.tests.servers.replay import FDP_TYPES, ReplayServer
-from ckanext.harvest import model as harvest_model
 
 pytestmark = pytest.mark.usefixtures("clean_redis")
 
@@ -37,11 +34,6 @@ pytestmark = pytest.mark.usefixtures("clean_redis")
 def one_attempt(clean_site: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Do not retry a busy server."""
     monkeypatch.setitem(tk.config, "ckanext.freshness.retry_delays", "")
-
-
-def look(harvest: Harvest) -> Preview:
-    source = harvest_model.HarvestSource.get(harvest.source["id"])
-    return preview(source, now=datetime.now(timezone.utc))
 
 
 @pytest.fixture
@@ -107,36 +99,10 @@ def test_a_new_source_without_anything(
     # This is no fault any more when the source has been harvested.
     fdp.add_dataset(fdp.catalogs[0] if fdp.catalogs else fdp.add_catalog())
     assert harvest.run().errors == []
-    assert nothing_found(look(harvest).survey) is None
-
-
-def test_a_new_source_with_drafts_only(fdp: FdpServer) -> None:
-    fdp.withdraw(fdp.add_dataset(fdp.add_catalog()))
-    harvest = add_source(fdp.source_url)
-    job = harvest.run()
-    assert job.errors, "nothing says why nothing was harvested"
+    assert nothing_found(harvest.preview().survey) is None
 
 
 # What is listed and not harvested
-
-
-def test_records_of_other_types_are_named(read: Callable[[str], str], cli: Any) -> None:
-    with ReplayServer(FDP_TYPES) as server:
-        harvest = add_source(f"{server.url}/")
-        said = look(harvest).as_dict()
-        make_preview(harvest)
-        result = cli.invoke(ckan, ["freshness", "preview", harvest.source["name"]])
-        job = harvest.run()
-    report = call_action("harvest_job_report", id=job.id)
-    counts = {one["kind"]: one["count"] for one in report["not_harvested"]}
-    assert {"Biobank": 1, "PatientRegistry": 1, "Study": 1}.items() <= counts.items()
-    assert report["not_harvested"] == said["not_harvested"]
-    (biobank,) = (one for one in report["not_harvested"] if one["kind"] == "Biobank")
-    assert biobank["examples"][0] in result.output
-    for page in (page_of(job.id, harvest), f"/harvest/{harvest.source['name']}/preview"):
-        text = read(page)
-        assert "Listed by the source, but not harvested" in text
-        assert f"Records of the type Biobank {biobank['examples'][0]}" in text
 
 
 # Records that another source has harvested
@@ -159,7 +125,7 @@ def test_records_that_are_here_already(
     fdp: FdpServer, twice: tuple[Harvest, Harvest], read: Callable[[str], str], cli: Any
 ) -> None:
     one, other = twice
-    said = look(other).as_dict()
+    said = other.preview().as_dict()
     make_preview(other)
     result = cli.invoke(ckan, ["freshness", "preview", other.source["name"]])
     first, second = other.run(), other.run()
@@ -190,7 +156,7 @@ def test_urls_that_are_spelled_otherwise(twice: tuple[Harvest, Harvest], respell
     ids = model.Session.execute(sa.text("SELECT id FROM package WHERE type = 'dataset'")).scalars()
     write_extras({package_id: {} for package_id in ids}, ["uri"])
     model.Session.commit()
-    (warning,) = look(twice[1]).as_dict()["source_warnings"]
+    (warning,) = twice[1].preview().as_dict()["source_warnings"]
     assert warning["message_code"]["values"]["count"] == 2
 
 
@@ -203,7 +169,7 @@ def test_records_of_another_harvester(twice: tuple[Harvest, Harvest]) -> None:
         {"id": one.source["id"]},
     )
     model.Session.commit()
-    (warning,) = look(other).as_dict()["source_warnings"]
+    (warning,) = other.preview().as_dict()["source_warnings"]
     assert warning["message_code"]["values"] == {"count": 2, "source": "A source"}
 
 
@@ -211,7 +177,7 @@ def test_datasets_that_an_editor_has_deleted_are_not_here(twice: tuple[Harvest, 
     one, other = twice
     for package in one.datasets().values():
         call_action("package_delete", {"user": sysadmin()}, id=package["id"])
-    assert look(other).source_warnings == []
+    assert other.preview().source_warnings == []
 
 
 # Records that would be deleted
@@ -233,7 +199,7 @@ def test_each_deletion_says_whether_its_url_still_answers(
     fdp.faults[fails.path] = Status(500)
     fdp.remove(gone)
 
-    said = look(harvest)
+    said = harvest.preview()
     deleted = {entry.title: entry.own_url for entry in said.changes[RecordClass.DELETED]}
     assert deleted == {
         "Answers": "present",

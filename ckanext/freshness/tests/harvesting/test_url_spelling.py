@@ -13,10 +13,8 @@ from ckanext.freshness.harvesting.record import (
 )
 from ckanext.freshness.harvesting.strategy import must_ask
 from ckanext.freshness.tests.harvesting.conftest import add_source
-from ckanext.freshness.tests.servers import faults
 from ckanext.freshness.tests.servers.fdp import FdpServer
 from ckanext.freshness.tests.servers.fdp_model import Kind
-from ckanext.freshness.tests.servers.fdp_render import Layout
 
 URL = "https://fdp.example/dataset/%C3%A4"
 
@@ -61,57 +59,6 @@ def test_a_catalog_that_could_not_be_read_shields_its_records_in_any_spelling(ca
     containers = Containers("https://fdp.example", {catalog}, {catalog: "answers 503"})
     assert not must_ask(KnownRecord(URL, "guid", "https://fdp.example/c"), set(), containers)
     assert must_ask(KnownRecord(URL, "guid", "https://fdp.example/d"), set(), containers)
-
-
-@pytest.mark.usefixtures("clean_site")
-def test_a_server_that_respells_its_urls(fdp: FdpServer) -> None:
-    fdp.layout = Layout(pages=False)
-    catalog = fdp.add_catalog()
-    slash = fdp.add_dataset(catalog)
-    escaped = fdp.add_dataset(catalog, path="/dataset/%C3%A4")
-    broken = fdp.add_dataset(catalog)
-    gone = fdp.add_dataset(catalog)
-    harvest = add_source(fdp.source_url)
-    assert harvest.run().stats["added"] == 4
-    names = {url: one["name"] for url, one in harvest.datasets().items()}
-    before = [names[fdp.iri_of(one)] for one in (slash, escaped, broken)]
-
-    for record in (slash, broken):
-        fdp.respell(record, record.path + "/")
-    fdp.respell(escaped, "/dataset/%c3%a4")
-    fdp.remove(gone)
-    fdp.faults[broken.path] = faults.Body(b"<> no Turtle")
-    job = harvest.run()
-    assert job.stats == {"added": 0, "updated": 2, "not modified": 0, "errored": 1, "deleted": 1}
-    (error,) = job.errors
-    assert fdp.iri_of(broken) in error
-    assert len(harvest.current()) == 3
-    fdp.faults.clear()
-
-    job = harvest.run()
-    assert job.stats == {"added": 0, "updated": 1, "not modified": 2, "errored": 0, "deleted": 0}
-    names = {url: one["name"] for url, one in harvest.datasets().items()}
-    assert [names[fdp.iri_of(one)] for one in (slash, escaped, broken)] == before
-    assert len(names) == len(harvest.current()) == 3
-
-
-@pytest.mark.usefixtures("clean_site")
-def test_a_record_under_another_url_that_calls_itself_as_before(fdp: FdpServer) -> None:
-    """This happens when a server moves behind redirects and its documents keep their persistent names."""
-    fdp.layout = Layout(pages=False)
-    catalog = fdp.add_catalog()
-    record = fdp.add_dataset(catalog, path="/dataset/1")
-    harvest = add_source(fdp.source_url)
-    harvest.run()
-    (before,) = harvest.datasets().values()
-    document = fdp.renderer.document(record)
-    fdp.respell(record, "/v2/dataset/1")
-    fdp.faults[record.path] = faults.Body(document.encode())
-    job = harvest.run()
-    assert job.errors == []
-    assert job.stats == {"added": 0, "updated": 1, "not modified": 0, "errored": 0, "deleted": 0}
-    (after,) = harvest.datasets().values()
-    assert (after["id"], after["name"]) == (before["id"], before["name"])
 
 
 def test_a_source_that_moves_keeps_ids_of_datasets_and_resources(fdp: FdpServer) -> None:

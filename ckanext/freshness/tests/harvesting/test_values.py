@@ -8,34 +8,8 @@ import pytest
 
 from ckanext.freshness.harvesting.legal_values import leave_out
 from ckanext.freshness.tests.harvesting.conftest import STRICT, add_source
-from ckanext.freshness.tests.harvesting.packages.test_package_layout import UNREADABLE_URLS
 from ckanext.freshness.tests.servers.fdp import FdpServer
 from ckanext.freshness.tests.servers.turtle import Literal, Raw
-
-
-@pytest.mark.usefixtures("clean_site")
-def test_urls_that_ckan_cannot_read(fdp: FdpServer) -> None:
-    dataset = fdp.add_dataset(fdp.add_catalog(), distributions=0)
-    for number, url in enumerate(UNREADABLE_URLS):
-        fdp.add_distribution(dataset, title=f"Bad {number}", download_url=Literal(url))
-    fdp.add_distribution(dataset, title="Good", download_url="http://o.example/x")
-    harvest = add_source(fdp.source_url)
-    job = harvest.run()
-    assert (job.errors, job.stats["added"]) == ([], 1)
-    found = harvest.dataset(dataset, fdp)["resources"]
-    assert [resource["url"] for resource in found if resource["name"] == "Good"] == [
-        "http://o.example/x"
-    ]
-    assert {resource["url"] for resource in found if resource["name"] != "Good"} == {""}
-    warnings = [text for texts in job.warnings.values() for text in texts]
-    for number, url in enumerate(UNREADABLE_URLS):
-        words = f'"{url}" is no URL that CKAN can read; left out'
-        assert f"resource Bad {number}: url: {words}" in warnings
-    fdp.change(dataset, title="Changed")
-    assert harvest.run().stats["updated"] == 1
-    after = harvest.dataset(dataset, fdp)
-    assert after["title"] == "Changed"
-    assert after["resources"] == found
 
 
 @pytest.mark.parametrize("schema", [STRICT], indirect=True)
