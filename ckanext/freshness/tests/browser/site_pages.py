@@ -38,6 +38,8 @@ SITE_PAGES = (
     SitePage("frequencies", "/freshness/frequencies"),
     SitePage("broken", "/freshness/broken"),
     SitePage("unclear", "/freshness/unclear"),
+    SitePage("undetectable", "/freshness/undetectable"),
+    SitePage("links", "/freshness/links"),
     SitePage("mismatches", "/freshness/mismatches"),
     SitePage("organizations", "/freshness/organizations"),
     SitePage("sources", "/freshness/sources"),

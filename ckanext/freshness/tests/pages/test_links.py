@@ -453,10 +453,6 @@ def test_the_state_of_a_link(
     assert links.state_of(outcome, failures, is_broken=is_broken, never=never) == state
 
 
-def test_what_is_ours_is_grey() -> None:
-    assert labels.LINKS["unchecked"].colour == "unknown"
-
-
 def buttons(page: BeautifulSoup, name: str) -> list[Any]:
     return page.select(f"form[method=post][action='{page_of(name)}/check']")
 
