@@ -155,7 +155,11 @@ class CatalogueCrawl:
         facts.is_lost = not has_list and not unidentified and self._had_records(url)
         elsewhere = {one for one in below if not self._reader.may_visit(one)}
         for one in elsewhere:
-            self._skip("dcat:Catalog on another host", one)
+            if any(record.catalog_url == one for record in self._known):
+                words = 'its host may not be requested any more: add it to "allowed_hosts"'
+                self._mark(self._containers.unreadable, one, words)
+            else:
+                self._skip("dcat:Catalog on another host", one)
         if unidentified:
             self._skip("dcat:Dataset without URL and identifier", url, unidentified)
         return misfit or reading.misfit, below - elsewhere

@@ -25,6 +25,7 @@ class CatalogueSite(Site):
     def __init__(self, server: Any, *, most: int = 100_000, **options: Any) -> None:
         super().__init__(server, **options)
         self.most = most
+        self.allowed_hosts: list[str] = []
 
     async def _crawl(self, job: Job, known: CurrentRecords, sink: Sink, now: datetime) -> CrawlEnd:
         def keep(sighting: Sighting, containers: Containers) -> None:
@@ -36,7 +37,7 @@ class CatalogueSite(Site):
         async with Client(settings, hosts) as client:
             with contextlib.closing(self.make_parser()) as parser:
                 memory: Any = self.memory
-                reach = SourceHosts(self.url)
+                reach = SourceHosts(self.url, self.allowed_hosts)
                 reader = DocumentReader(client, reach, memory, parser, salt="")
                 crawl = CatalogueCrawl(reader, self.url, map_dataset, known, keep, most=self.most)
                 end = await crawl.run()

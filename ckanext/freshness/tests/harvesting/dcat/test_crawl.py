@@ -260,6 +260,21 @@ def test_catalogs_of_a_catalog(server: CatalogueServer, site: CatalogueSite) -> 
         assert site.job().of(DELETED) == set() and len(site.packages) == 10
 
 
+def test_a_catalog_whose_host_is_not_allowed_any_more(
+    server: CatalogueServer, site: CatalogueSite
+) -> None:
+    with CatalogueServer(2) as other:
+        outside = other.source_url.replace("127.0.0.1", "localhost")
+        server.extra.add((URIRef(f"{server.url}/"), DCAT.catalog, URIRef(outside)))
+        assert site.job().survey.not_harvested.keys() == {"dcat:Catalog on another host"}
+        site.allowed_hosts = ["localhost"]
+        assert site.job().of(NEW) == other.iris()
+        site.allowed_hosts = []
+        job = site.job()
+        assert job.of(DELETED) == set() and len(site.packages) == 9
+        assert "allowed_hosts" in " ".join(job.errors)
+
+
 def test_distributions_are_not_requested(server: CatalogueServer, site: CatalogueSite) -> None:
     site.job()
     assert {request.path for request in server.requests} == {"/catalog"}
