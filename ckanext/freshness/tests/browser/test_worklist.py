@@ -114,7 +114,7 @@ def test_each_task_by_keyboard_alone(hand: Hand) -> None:
     tab = hand.tab
     tab.goto("/freshness/mine")
     for words, after in (
-        ("Confirm still accurate", "Clinics counts"),
+        ("Confirm still accurate", "You confirmed that Clinics"),
         ("Set the frequency", "The update"),
     ):
         reach(tab, words)
