@@ -158,14 +158,16 @@ def serving_one_by_one(tls: ssl.SSLContext) -> Iterator[str]:
     """Serve as old servers do, which say why a handshake fails. asyncio's server closes without a word."""
 
     def serve() -> None:
-        while True:
-            connection, _ = listening.accept()
-            with (
-                contextlib.suppress(OSError),
-                tls.wrap_socket(connection, server_side=True) as peer,
-            ):
-                peer.recv(4096)
-                peer.sendall(ANSWER)
+        # Until the socket is closed.
+        with contextlib.suppress(OSError):
+            while True:
+                connection, _ = listening.accept()
+                with (
+                    contextlib.suppress(OSError),
+                    tls.wrap_socket(connection, server_side=True) as peer,
+                ):
+                    peer.recv(4096)
+                    peer.sendall(ANSWER)
 
     with socket.create_server(("127.0.0.1", 0)) as listening:
         threading.Thread(target=serve, daemon=True).start()
