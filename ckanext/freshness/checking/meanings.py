@@ -195,7 +195,7 @@ WALL_PAGES: tuple[Wall, ...] = (
     Wall(
         "Kasada",
         re.compile(rb"window\.KPSDK"),
-        "https://docs.kasada.io/",
+        "https://github.com/wappalyzer/wappalyzer/issues/7857",
     ),
     Wall(
         "Radware",
@@ -225,7 +225,7 @@ WALL_PAGES: tuple[Wall, ...] = (
     Wall(
         "Imunify360",
         re.compile(rb"imunify360"),
-        "https://docs.imunify360.com/",
+        "https://docs.imunify360.com/webshield/",
     ),
     Wall(
         "SiteGround",
@@ -246,18 +246,6 @@ WALL_PAGES: tuple[Wall, ...] = (
         "testcookie",
         re.compile(rb"slowAES\.decrypt"),
         "https://github.com/kyprizel/testcookie-nginx-module",
-    ),
-    Wall(
-        "Queue-it",
-        re.compile(rb"static\.queue-it\.net|queueclient"),
-        "https://github.com/queueit",
-    ),
-    Wall(
-        "a captcha",
-        re.compile(
-            rb"challenges\.cloudflare\.com/turnstile|hcaptcha\.com/1/api\.js|google\.com/recaptcha/"
-        ),
-        "https://developers.cloudflare.com/turnstile/",
     ),
     Wall(
         "Google Drive",
