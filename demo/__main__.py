@@ -271,8 +271,8 @@ def summary(
 
 _WHAT_TO_SEE = f"""
 The site is at   {{base}}
-Log in as        {ADMIN} (sysadmin), {EDITOR} or {ORG_ADMIN} (of {own.TITLE}
-                 and {own.TITLE_WITH_COPIES}); the password of each is {{password}}
+Log in as        {ADMIN} (sysadmin), {EDITOR} or {ORG_ADMIN} (of {own.TITLE},
+                 {own.TITLE_WITH_COPIES} and Coastal Region); the password of each is {{password}}
 
 What to look at
     {{base}}/freshness    the dashboard. The months before the first start are made up

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import datetime
 import hashlib
+import io
 import json
 import random
+import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -101,8 +103,14 @@ def regional_catalogue(server: FdpServer, count: int, today: datetime.date) -> N
     """Fill a server with the first of a region's datasets; of fewer than all, the last is malformed."""
     server.change(server.root, title="Coastal Region", description="A fictional region.")
     catalog = server.add_catalog("open-data", title="Open data of the Coastal Region")
-    for number, title in enumerate(REGIONAL[:count]):
+    for number, title in enumerate(REGIONAL):
         slug = title.lower().replace(" ", "-")
+        # The files stay where they are, whatever the catalog lists.
+        server.files[f"/files/{slug}.csv"] = Answer(
+            200, _file(slug, "csv"), {"Content-Type": "text/csv"}
+        )
+        if number >= count:
+            continue
         age = 7 * number + 2
         record = server.add_dataset(
             catalog,
@@ -169,7 +177,7 @@ def _distribution(
 ) -> dict[str, Any]:
     slug = row["slug"]
     media_type = _MEDIA_TYPES[format]
-    body = _file(slug, media_type)
+    body = _file(slug, format)
     modified = _days_before(today, row["modified_days_ago"])
     if format == "api":
         path = f"/api/{slug}"
@@ -198,13 +206,35 @@ def _distribution(
     }
 
 
-def _file(slug: str, media_type: str) -> bytes:
-    """A small table, the same for a slug at every start; as JSON where that is promised."""
+def _file(slug: str, format: str) -> bytes:
+    """A small table in one of the formats, the same for a slug at every start."""
     numbers = random.Random(slug)
-    rows = [(f"D{number:02d}", numbers.randrange(10_000)) for number in range(1, 25)]
-    if "json" in media_type:
-        return json.dumps({"dataset": slug, "rows": dict(rows)}, indent=1).encode()
-    return "".join(f"{district},{value}\n" for district, value in rows).encode()
+    rows = {f"D{number:02d}": numbers.randrange(10_000) for number in range(1, 25)}
+    table = "".join(f"{district},{value}\n" for district, value in rows.items())
+    if format == "geojson":
+        features = [
+            {
+                "type": "Feature",
+                "geometry": {"type": "Point", "coordinates": [place, place]},
+                "properties": {"district": district, "value": value},
+            }
+            for place, (district, value) in enumerate(rows.items())
+        ]
+        return json.dumps({"type": "FeatureCollection", "features": features}).encode()
+    if format in ("json", "api"):
+        return json.dumps({"dataset": slug, "rows": rows}, indent=1).encode()
+    if format == "xml":
+        lines = "".join(f'<row district="{name}" value="{value}"/>' for name, value in rows.items())
+        return f'<?xml version="1.0"?>\n<table>{lines}</table>\n'.encode()
+    if format == "zip":
+        packed = io.BytesIO()
+        with zipfile.ZipFile(packed, "w") as archive:
+            # ZipInfo's own date, so that the bytes are the same at every start.
+            archive.writestr(zipfile.ZipInfo(f"{slug}.csv"), table)
+        return packed.getvalue()
+    if format == "pdf":
+        return f"%PDF-1.4\n% {slug}\n%%EOF\n".encode()
+    return table.encode()
 
 
 def _translated(text: str | Mapping[str, str]) -> Value:

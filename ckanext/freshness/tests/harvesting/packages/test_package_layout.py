@@ -345,7 +345,10 @@ def test_links_that_could_run_a_program(url: str, kept: bool) -> None:
         ({}, {"url": ""}),
         ({"size": "5"}, {"size": 5, "url": ""}),
         ({"language": ["a", "b"]}, {"language": '["a", "b"]', "url": ""}),
-        ({"id": "mine", "package_id": "mine", "state": "x", "position": 5}, {"id": "mine", "url": ""}),
+        (
+            {"id": "mine", "package_id": "mine", "state": "x", "position": 5},
+            {"id": "mine", "url": ""},
+        ),
         ({"name": "N", "name_translated": {"en": "N"}}, {"name": "N", "url": ""}),
     ],
 )
