@@ -30,7 +30,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import ClassVar
 
-from .record import Containers, CurrentRecords, NotHarvested, Sink
+import ckan.plugins.toolkit as tk
+from flask import has_request_context
+
+from .record import Containers, CurrentRecords, NotHarvested, Record, Sink
 from .source_config import ReadValue, SourceConfig
 from .source_memory import SourceMemory
 
@@ -142,3 +145,19 @@ def salt_of(config: SourceConfig, *more: object) -> str:
     """
     settings = (*more, config.default_tags, config.default_groups, config.keep_fields)
     return hashlib.sha256(repr(settings).encode()).hexdigest()
+
+
+def content_hash(salt: str, record: Record) -> str:
+    """Return the hash by which the next job tells that a record is unchanged."""
+    return hashlib.sha256(f"{salt} {record.digest()}".encode()).hexdigest()
+
+
+def editor_may(action: str) -> bool:
+    """Return whether the editor who saves a source may call an action of CKAN; True outside of requests."""
+    if not has_request_context():
+        return True
+    try:
+        tk.check_access(action, {"user": tk.current_user.name})
+    except tk.NotAuthorized:
+        return False
+    return True

@@ -6,15 +6,11 @@ FAIR Data Point's catalogs: a dataset's guid names its organisation's URL. The s
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from urllib.parse import urlsplit
-
-import ckan.plugins.toolkit as tk
-from flask import has_request_context
 
 from ..aging.messages import N_
 from ..harvesting.ckan.api import JsonClient, UnreadableListing
@@ -23,7 +19,7 @@ from ..harvesting.record import Containers, CurrentRecords, ReadOutcome, SeenRec
 from ..harvesting.source_client import source_client
 from ..harvesting.source_config import ConfigError, SourceConfig, one_of
 from ..harvesting.source_memory import SourceMemory
-from ..harvesting.source_type import CrawlEnd, Source, SourceType, salt_of
+from ..harvesting.source_type import CrawlEnd, Source, SourceType, content_hash, editor_may, salt_of
 from ..web.event_loop import run
 from .records import FIELD_KEYS, RegistryEntry
 from .registries import INDEX_NAMES, CkanRegistry, IndexFiles, Registry
@@ -88,14 +84,10 @@ class IatiSourceType(SourceType):
 
     def check(self, config: SourceConfig) -> None:
         """Check that the editor may create organizations."""
-        if not has_request_context():
-            return
-        try:
-            tk.check_access("organization_create", {"user": tk.current_user.name})
-        except tk.NotAuthorized as error:
+        if not editor_may("organization_create"):
             raise ConfigError(
                 "a registry makes organizations: only who may create organizations may have such a source"
-            ) from error
+            )
 
     def has_organizations(self, config: SourceConfig) -> bool:
         """Return True: every reporting organisation becomes an organization."""
@@ -201,7 +193,7 @@ class RegistryCrawl:
             seen = SeenRecord(url, ReadOutcome.MALFORMED, (container,), is_catalog=is_catalog)
             sighting = Sighting(seen, error=f"{url}: {entry.error}")
         else:
-            digest = hashlib.sha256(f"{self._salt} {record.digest()}".encode()).hexdigest()
+            digest = content_hash(self._salt, record)
             seen = SeenRecord(
                 url, ReadOutcome.PRESENT, (container,), content_hash=digest, is_catalog=is_catalog
             )

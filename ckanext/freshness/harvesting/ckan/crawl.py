@@ -10,7 +10,6 @@ A portal that refuses ``package_search`` is read by ``package_list`` and ``packa
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -30,7 +29,7 @@ from ..record import (
     guid_of,
 )
 from ..source_client import for_each
-from ..source_type import CrawlEnd
+from ..source_type import CrawlEnd, content_hash
 from . import mapping
 from .api import REFUSED, CkanApi, UnreadableListing, dictionaries, escaped, id_of, text_of
 
@@ -327,7 +326,7 @@ class PortalCrawl:
         *,
         is_catalog: bool = False,
     ) -> None:
-        digest = hashlib.sha256(f"{self._options.salt} {record.digest()}".encode()).hexdigest()
+        digest = content_hash(self._options.salt, record)
         seen = SeenRecord(
             url, ReadOutcome.PRESENT, (container,), content_hash=digest, is_catalog=is_catalog
         )

@@ -12,16 +12,13 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-import ckan.plugins.toolkit as tk
-from flask import has_request_context
-
 from ...aging.messages import N_
 from ...web.event_loop import run
 from ..record import CurrentRecords, Sink
 from ..source_client import source_client
 from ..source_config import ConfigError, ReadValue, SourceConfig, boolean, one_of, texts
 from ..source_memory import SourceMemory
-from ..source_type import CrawlEnd, Source, SourceType, salt_of
+from ..source_type import CrawlEnd, Source, SourceType, editor_may, salt_of
 from .api import CkanApi, JsonClient, site_of
 
 _NAME = re.compile(r"[\w-]{1,200}")
@@ -97,10 +94,8 @@ class CkanPortalType(SourceType):
         needs = [("remote_orgs", "organization_create")] if config.own.get("remote_orgs") else []
         if config.own.get("remote_groups") == "create":
             needs.append(("remote_groups", "group_create"))
-        for key, action in needs if has_request_context() else ():
-            try:
-                tk.check_access(action, {"user": tk.current_user.name})
-            except tk.NotAuthorized:
+        for key, action in needs:
+            if not editor_may(action):
                 what = action.removesuffix("_create")
                 mistakes.append(f'"{key}": only users who may create {what}s may set it')
         if mistakes:
@@ -169,7 +164,7 @@ async def _crawl(source: Source, known: CurrentRecords, sink: Sink) -> CrawlEnd:
             options,
             salt_of(config, MAPPING_VERSION, options),
             Filter(**filters),
-            organizations=own.get("remote_orgs") == "create",
+            organizations=CKAN_PORTAL.has_organizations(config),
             read_all=own.get("force_all", False),
             concurrency=opened.concurrency,
         )
