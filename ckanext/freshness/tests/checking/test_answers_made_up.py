@@ -240,12 +240,11 @@ def nights(
 HEALTH = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large]
 
 
+SERVERS = {"knows_conditions": st.booleans(), "is_encrypted": st.booleans()}
+
+
 @settings(suppress_health_check=HEALTH)
-@given(
-    answers=st.lists(saved(), min_size=1, max_size=6),
-    knows_conditions=st.booleans(),
-    is_encrypted=st.booleans(),
-)
+@given(answers=st.lists(saved(), min_size=1, max_size=6), **SERVERS)
 def test_what_a_browser_would_save_works(
     watch: None,
     server: Server,
@@ -262,11 +261,7 @@ def test_what_a_browser_would_save_works(
 
 
 @settings(suppress_health_check=HEALTH)
-@given(
-    answers=st.lists(others(), min_size=1, max_size=6),
-    knows_conditions=st.booleans(),
-    is_encrypted=st.booleans(),
-)
+@given(answers=st.lists(others(), min_size=1, max_size=6), **SERVERS)
 def test_what_holds_for_any_answer(
     watch: None,
     server: Server,
