@@ -2,7 +2,7 @@
 
 ::
 
-    ./dev run pip install atheris
+    pip --python .dev/2.12-py3.11/venv/bin/python install atheris
     ./dev run python -m ckanext.freshness.tests.fuzz reader /tmp/reader -max_total_time=3600
 
 The folder keeps the inputs that reach new code. All other arguments are libFuzzer's. An input that raises an

@@ -223,7 +223,7 @@ def test_a_recorded_fair_data_point(recorded: ReplayServer) -> None:
         there(url, recorded.url, "{base}"): call_action("package_show", id=package["id"])
         for url, package in found.items()
     }
-    for package in packages.values():
+    for package in found.values():
         assert package["organization"]["id"] == harvest.source["owner_org"]
         assert extras(package)["harvest_source_id"] == harvest.source["id"]
     told = {url: said(package, recorded.url) for url, package in packages.items()}
