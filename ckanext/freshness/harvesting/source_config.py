@@ -9,6 +9,7 @@ the only host that receives the value, whoever names it.
 
 from __future__ import annotations
 
+import difflib
 import json
 import os
 import re
@@ -243,7 +244,11 @@ def parse(
     try:
         plain = json.loads(text)
     except ValueError as error:
-        raise ConfigError(f"The configuration is not valid JSON: {error}") from error
+        where = getattr(error, "lineno", 1), getattr(error, "colno", 1)
+        raise ConfigError(
+            "The configuration is not valid JSON: there is a mistake in line {} near character {}. Look there "
+            "for a missing or surplus comma, bracket or quotation mark".format(*where)
+        ) from error
     except RecursionError as error:
         raise ConfigError("The configuration is nested too deeply to be read") from error
     if not isinstance(plain, dict):
@@ -258,10 +263,13 @@ def parse(
             except ValueError as error:
                 mistakes.append(f'"{key}" must be {error}')
     foreign = [key for key in plain if key not in keys and key in FOREIGN_KEYS]
-    unknown = [_quoted(key) for key in plain if key not in keys and key not in FOREIGN_KEYS]
-    if unknown:
-        noun = "key" if len(unknown) == 1 else "keys"
-        mistakes.append(f"Unknown {noun} {', '.join(unknown)}. Allowed keys: {', '.join(keys)}")
+    for key in plain:
+        if key not in keys and key not in FOREIGN_KEYS:
+            nearest = difflib.get_close_matches(key, keys, 1)
+            advice = (
+                f'Did you mean "{nearest[0]}"?' if nearest else f"Allowed keys: {', '.join(keys)}"
+            )
+            mistakes.append(f"Unknown key {_quoted(key)}. {advice}")
     own = {key: values.pop(key) for key in own_keys if key in values}
     config = SourceConfig(**values, own=own)
     if mistakes:

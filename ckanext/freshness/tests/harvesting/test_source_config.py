@@ -155,14 +155,18 @@ def test_no_configuration_is_all_defaults(text: str | None) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("{", "The configuration is not valid JSON: "),
+        (
+            "{",
+            "The configuration is not valid JSON: there is a mistake in line 1 near character 2.",
+        ),
+        (
+            '{"language": "en",\n}',
+            "The configuration is not valid JSON: there is a mistake in line 2 near character 1. Look",
+        ),
         ("language: en", "The configuration is not valid JSON: "),
         ("[]", "The configuration must be a JSON object"),
         ('"en"', "The configuration must be a JSON object"),
-        (
-            '{"langauge": "en"}',
-            'Unknown key "langauge". Allowed keys: harvest_catalogs, profiles, ',
-        ),
+        ('{"langauge": "en"}', 'Unknown key "langauge". Did you mean "language"?'),
     ],
 )
 def test_what_is_no_configuration(text: str, words: str) -> None:
@@ -174,11 +178,12 @@ def test_what_is_no_configuration(text: str, words: str) -> None:
 def test_all_mistakes_are_named_at_once() -> None:
     with pytest.raises(ConfigError) as raised:
         parse('{"lang": "en", "timeout": 0, "colour": 1, "language": "nl", "concurrency": 65}')
-    low, high, unknown = raised.value.mistakes
+    low, high, near, unknown = raised.value.mistakes
     assert low == '"timeout" must be a number from 1 to 3600'
     assert high == '"concurrency" must be a whole number from 1 to 64'
-    assert unknown.startswith('Unknown keys "lang", "colour". Allowed keys: harvest_catalogs, ')
-    assert str(raised.value) == f"{low}; {high}; {unknown}"
+    assert near == 'Unknown key "lang". Did you mean "language"?'
+    assert unknown.startswith('Unknown key "colour". Allowed keys: harvest_catalogs, ')
+    assert str(raised.value) == f"{low}; {high}; {near}; {unknown}"
 
 
 @pytest.mark.parametrize("key", sorted(FOREIGN_KEYS))
