@@ -360,14 +360,21 @@ def held_deletions(now: datetime) -> Iterator[SiteFinding]:
     rows = (
         model.Session.query(HarvestHold, _package.name)
         .join(model.Package, _package.id == HarvestHold.source_id)
-        .filter(HarvestHold.released_at.is_(None), _package.state == "active")
+        .filter(_package.state == "active")
     )
     for hold, name in rows:
-        yield _note(
-            f"{counted(len(hold.held), 'deletion', 'deletions')} of the source {name} held since "
-            f"{utc_words(hold.held_at)}: {hold.reason}",
-            f"Review them on the source's page. If they are right: ckan freshness release {name}",
-        )
+        deletions = f"{counted(len(hold.held), 'deletion', 'deletions')} of the source {name}"
+        if hold.released_at:
+            yield _note(
+                f"{deletions} approved by {hold.released_by} at {utc_words(hold.released_at)}: the next job "
+                "makes them",
+                "Start the job on the source's page, or take the approval back there.",
+            )
+        else:
+            yield _note(
+                f"{deletions} held since {utc_words(hold.held_at)}: {hold.reason}",
+                f"Review them on the source's page. If they are right: ckan freshness release {name}",
+            )
 
 
 def iati_sources(now: datetime) -> Iterator[SiteFinding]:

@@ -26,6 +26,7 @@ from .dates import EARLIEST, aware, parse_date, utc_now
 from .harvesting.messages import with_code
 from .harvesting.sources import source_type_named
 from .reporting import harvests, labels, links, metadata
+from .reporting.tables import Row, TableRequest
 from .runs import queued_run
 from .status import frequencies
 from .status.own_fields import ours_among
@@ -42,6 +43,7 @@ __all__ = [
     "freshness_harvest_error",
     "freshness_harvest_hold",
     "freshness_harvest_jobs",
+    "freshness_harvest_records",
     "freshness_harvests",
     "freshness_is_editor",
     "freshness_is_followed",
@@ -252,19 +254,22 @@ def freshness_harvest_jobs(
         return []
 
 
-def freshness_harvest_attention() -> list[tuple[Any, harvests.HarvestJob]]:
-    """Return the sources whose last job needs attention, with that job, as far as the user may edit them."""
-    if not getattr(tk.current_user, "is_authenticated", False):
+def freshness_harvest_records(job_id: str, most: int) -> dict[str, list[Row]]:
+    """Return the first datasets that a job wrote, as of :func:`.harvests.records`."""
+    return harvests.records(job_id, most)
+
+
+def freshness_harvest_attention() -> list[Row]:
+    """Return those of :func:`.harvests.in_trouble` that the user may edit."""
+    user = tk.current_user
+    if user.is_anonymous or database.missing_tables():
         return []
-    try:
-        database.refuse_missing_tables()
-        found = harvests.troubled_sources()
-    except TablesMissingError:
-        return []
+    context = {"user": user.name, "auth_user_obj": user}
+    rows = harvests.sources(TableRequest(context, utc_now()))
     may = tk.h.check_access
-    return [
-        (source, job) for source, job in found if may("harvest_source_update", {"id": source["id"]})
-    ]
+    return harvests.in_trouble(
+        row for row in rows if may("harvest_source_update", {"id": row["id"]})
+    )
 
 
 def freshness_harvest_error(
@@ -387,6 +392,7 @@ _SENTENCES: Mapping[str, Callable[[Any], str]] = {
     "deletion": _deletion_reason,
     "every": lambda seen: labels.every(seen["days"], at_least=seen["at_least"]),
     "frequency": labels.frequency_label,
+    "job counts": lambda counts: ", ".join(harvests.job_counts(counts)),
     "not harvested": harvests.kind,
     "observed": labels.observed,
     "problem": labels.link_problem,

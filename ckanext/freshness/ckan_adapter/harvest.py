@@ -93,6 +93,10 @@ ORDER BY p.metadata_created DESC, p.id"""
 
 PACKAGES_OF_SOURCE = "SELECT package_id FROM harvest_object WHERE harvest_source_id = :owner"
 """SQL: the packages of the source ``:owner``."""
+TITLES_OF_SOURCE = (
+    f"SELECT name, title FROM package WHERE id IN ({PACKAGES_OF_SOURCE}) ORDER BY title, name"
+)
+"""SQL: name and title of the packages of the source ``:owner``."""
 IS_HARVESTED = "EXISTS (SELECT FROM harvest_object o WHERE o.package_id = d.package_id)"
 """SQL: whether the dataset ``d`` is harvested."""
 IS_OF_SOURCES = """EXISTS (
@@ -100,28 +104,35 @@ IS_OF_SOURCES = """EXISTS (
     WHERE o.package_id = p.id AND o.current AND o.harvest_source_id = ANY(:sources)
 )"""
 """SQL: whether the package ``p`` is a current record of the sources ``:sources``."""
-LAST_JOBS = """
+_GATHER_ERRORS = """(
+    SELECT count(*) FROM harvest_gather_error e
+    WHERE e.harvest_job_id = j.id AND e.message NOT LIKE '%"code": "deletions held"%')"""
+"""SQL: the number of the errors of the job ``j``. That deletions are on hold is none."""
+LAST_JOBS = f"""
 SELECT s.id, p.name, coalesce(nullif(p.title, ''), p.name) AS title, p.owner_org, s.type, s.active,
-    j.status, j.created, j.gather_started, j.finished,
-    (SELECT count(*) FROM harvest_gather_error e WHERE e.harvest_job_id = j.id) AS gather_errors,
+    j.status, j.created, j.gather_started, j.finished, {_GATHER_ERRORS} AS gather_errors,
     (SELECT count(*) FROM harvest_object o WHERE o.harvest_job_id = j.id AND o.state = 'ERROR') AS errored,
     EXISTS (SELECT FROM harvest_object o WHERE o.harvest_job_id = j.id) AS objects,
-    (SELECT count(*) FROM freshness_harvest_hold h, jsonb_array_elements(h.held) one
-        WHERE h.source_id = s.id AND h.released_at IS NULL AND one ->> 'released' IS NULL)
-    AS held
+    (SELECT count(*) FROM jsonb_array_elements(h.held) one
+        WHERE h.released_at IS NULL AND one ->> 'released' IS NULL) AS held,
+    CASE WHEN h.released_at IS NULL THEN 0 ELSE jsonb_array_length(h.held) END AS approved,
+    (SELECT min(created) FROM harvest_job k WHERE k.source_id = s.id AND k.created > coalesce((
+        SELECT max(created) FROM harvest_job ok WHERE ok.source_id = s.id AND ok.status = 'Finished'
+        AND EXISTS (SELECT FROM harvest_object o WHERE o.harvest_job_id = ok.id)), '-infinity'))
+    AS failing_since
 FROM harvest_source s JOIN package p ON p.id = s.id AND p.state = 'active'
 LEFT JOIN LATERAL (
     SELECT * FROM harvest_job WHERE source_id = s.id ORDER BY created DESC LIMIT 1
 ) j ON true
-WHERE {visible} AND (CAST(:organization AS text) IS NULL OR p.owner_org = :organization)
+LEFT JOIN freshness_harvest_hold h ON h.source_id = s.id
+WHERE {{visible}} AND (CAST(:organization AS text) IS NULL OR p.owner_org = :organization)
 ORDER BY s.id"""
-"""SQL: the sources that a user may see, of ``:organization`` if it is given, with their last jobs and the
-numbers of their errors and held deletions."""
+"""SQL: the sources that a user may see, of ``:organization`` if it is given, with their last jobs, the numbers
+of their errors and of held and approved deletions, and since when jobs have read nothing."""
 
 
-NEWEST_JOBS = """
-SELECT j.*, c.*, jsonb_array_length(h.held) AS held,
-    (SELECT count(*) FROM harvest_gather_error e WHERE e.harvest_job_id = j.id) AS gather_errors
+NEWEST_JOBS = f"""
+SELECT j.*, c.*, jsonb_array_length(h.held) AS held, {_GATHER_ERRORS} AS gather_errors
 FROM unnest(CAST(:sources AS text[])) AS source(id)
 CROSS JOIN LATERAL (
     SELECT id, source_id, status, created, gather_started, gather_finished, finished
@@ -172,11 +183,14 @@ LEFT JOIN LATERAL (
     ))
 ) p ON true"""
 """SQL: the first ``:most`` errors of records of each of ``:jobs``, with the record's URL and its dataset."""
-ACTIVE_SOURCES = """
-SELECT s.id, p.name, p.title FROM harvest_source s JOIN package p ON p.id = s.id
-WHERE s.active AND p.state = 'active' AND s.type = ANY(:types)
-ORDER BY p.title, p.name"""
-"""SQL: the active sources of ``:types``, by title."""
+WRITTEN_RECORDS = """
+SELECT * FROM (
+    SELECT o.report_status AS result, o.guid, p.name, p.state, coalesce(nullif(p.title, ''), p.name) AS title,
+        row_number() OVER (PARTITION BY o.report_status ORDER BY p.title, p.name) AS number
+    FROM harvest_object o JOIN package p ON p.id = o.package_id
+    WHERE o.harvest_job_id = :job AND o.report_status IN ('added', 'updated', 'deleted')
+) r WHERE number <= :most ORDER BY result, number"""
+"""SQL: the first ``:most`` packages that ``:job`` created, changed and deleted, by title."""
 SOURCES_OF_TYPE = "SELECT id FROM harvest_source WHERE type = :type"
 """SQL: the ids of the sources of ``:type``, active or not."""
 ACTIVE_SOURCES_OF_TYPE = f"{SOURCES_OF_TYPE} AND active"

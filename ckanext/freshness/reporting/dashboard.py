@@ -50,7 +50,7 @@ def overview(asked: TableRequest) -> dict[str, Any]:
         of some tables by their names, without empty ones; ``organizations``: those with the smallest share of
         fresh datasets first; ``sources``: harvest sources, beginning with those that need attention, none for
         visitors; ``held`` and ``failing``: those that hold deletions, and those whose last job had errors;
-        ``attention``: the sources that the reader may edit and that hold deletions or had errors;
+        ``attention``: those of :func:`.harvests.in_trouble` that the reader may edit;
         ``tasks``: the editor's worklist without rows, None for readers who edit no datasets, and for sysadmins;
         ``hosts``: numbers of public files by the site's own groups of hosts; ``run``: the newest check of all
         links with its ``state``, None before the first
@@ -82,11 +82,9 @@ def overview(asked: TableRequest) -> dict[str, Any]:
         "sources": tables.page(sources, 1, LISTED),
         "held": [row for row in sources if row["held"]],
         "failing": [row for row in sources if row["errors"]],
-        "attention": [
-            row
-            for row in sources
-            if (row["held"] or row["errors"]) and (is_sysadmin or row["owner_org"] in edited)
-        ],
+        "attention": harvests.in_trouble(
+            row for row in sources if is_sysadmin or row["owner_org"] in edited
+        ),
         "tasks": worklist.worklist(within, limit=0) if within and edited else None,
         "hosts": counts.host_rows(asked) if has_groups else [],
         "run": runs.last_check(asked.now),

@@ -26,7 +26,6 @@ from ..harvesting.holds import gather_lock
 from ..harvesting.messages import MessageCode, code_of, from_column
 from ..harvesting.progress import BEGINNING, CRON, STILL, is_importing
 from ..harvesting.record import Record
-from ..harvesting.sources import our_names
 from . import visibility
 from .labels import JOBS, REASONS, State, counted
 from .tables import Context, Row, TableRequest, with_texts
@@ -98,7 +97,7 @@ def jobs(
     """
     values = {"sources": list(sources), "most": most, "job": job_id}
     rows = list(model.Session.execute(sa.text(harvest.NEWEST_JOBS), values).mappings())
-    named = [row["id"] for row in rows if row["gather_errors"] or row["errored"]]
+    named = [row["id"] for row in rows if row["gather_errors"] or row["errored"] or row["held"]]
     of_sources, of_records = _errors(named, errors)
     return [
         HarvestJob(
@@ -115,14 +114,6 @@ def jobs(
         )
         for row in rows
     ]
-
-
-def troubled_sources() -> list[tuple[Mapping[str, Any], HarvestJob]]:
-    """Return our sources whose last job failed, had errors or holds deletions, with that job."""
-    rows = model.Session.execute(sa.text(harvest.ACTIVE_SOURCES), {"types": our_names()}).mappings()
-    sources = {row["id"]: row for row in rows}
-    last = jobs(sources, 1, errors=1)
-    return [(sources[job.source_id], job) for job in last if job.is_troubled]
 
 
 def state(row: Mapping[str, Any]) -> str:
@@ -215,7 +206,19 @@ def sources(request: TableRequest) -> Iterator[Row]:
     ]
     if request.status:
         listed = [row for row in listed if row[request.status]]
-    yield from sorted(listed, key=lambda row: (not row["held"], -(row["errors"] or 0)))
+    yield from sorted(
+        listed, key=lambda row: (not (row["held"] or row["approved"]), -(row["errors"] or 0))
+    )
+
+
+def in_trouble(rows: Iterable[Row]) -> list[Row]:
+    """Return the sources that hold deletions, will make approved ones or had errors, with their last ``job``.
+
+    :param rows: of :func:`sources`
+    """
+    found = [row for row in rows if row["held"] or row["approved"] or row["errors"]]
+    last = {job.source_id: job for job in jobs([row["id"] for row in found], 1, errors=1)}
+    return [{**row, "job": last[row["id"]]} for row in found]
 
 
 def _state(row: Mapping[str, Any]) -> str | None:
@@ -231,6 +234,25 @@ def _harvested(context: Context) -> dict[str, int]:
     statement = sa.text(harvest.DATASETS_OF_SOURCES.format(visible=visible))
     types = sorted(settings.aging().dataset_types)
     return dict(map(tuple, model.Session.execute(statement, {**values, "types": types})))
+
+
+def datasets_of(source_id: str) -> list[Row]:
+    """Return name and title of all datasets that "clear" deletes, by title."""
+    statement = sa.text(harvest.TITLES_OF_SOURCE)
+    return list(map(dict, model.Session.execute(statement, {"owner": source_id}).mappings()))
+
+
+def records(job_id: str, most: int) -> dict[str, list[Row]]:
+    """Return the first datasets that a job wrote, by title, by what became of them.
+
+    :param most: how many of each kind
+    :returns: rows with ``name``, ``title``, ``state`` and ``guid``, by a key of :attr:`HarvestJob.counts`
+    """
+    found: dict[str, list[Row]] = {}
+    values = {"job": job_id, "most": most}
+    for row in model.Session.execute(sa.text(harvest.WRITTEN_RECORDS), values).mappings():
+        found.setdefault(row["result"], []).append(dict(row))
+    return found
 
 
 def of_packages(package_ids: Iterable[str]) -> dict[str, dict[str, str]]:
@@ -400,6 +422,7 @@ def job_counts(counts: Mapping[str, int]) -> list[str]:
         "deleted": NN_("{count} deleted", "{count} deleted"),
         "not modified": NN_("{count} unchanged", "{count} unchanged"),
         "errored": NN_("{count} with an error", "{count} with errors"),
+        "held": NN_("{count} on hold", "{count} on hold"),
     }
     return [counted(forms[key], counts[key]) for key in forms if counts.get(key)]
 

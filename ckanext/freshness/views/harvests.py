@@ -11,7 +11,7 @@ from flask.typing import ResponseReturnValue
 from ..copies.store import StoreError
 from ..dates import utc_now
 from ..iati import overview, publication
-from ..reporting import tables
+from ..reporting import harvests, tables
 from ..settings import OptionError
 from .report import reader, with_error_pages
 from .responses import (
@@ -102,15 +102,31 @@ def release(source: str) -> ResponseReturnValue:
 @harvest.route("/harvest/<source>/held/undo", methods=["POST"])
 def take_back(source: str) -> ResponseReturnValue:
     """Take the release of the list back that the form showed."""
-    return _decide("freshness_harvest_take_back", source)
+    return _decide(
+        "freshness_harvest_take_back", source, tk._("These deletions are on hold again.")
+    )
 
 
-def _decide(action: str, source: str) -> ResponseReturnValue:
+def _decide(action: str, source: str, done: str = "") -> ResponseReturnValue:
     try:
         _call(action, id=source, list_id=tk.request.form.get("list_id", ""))
+        if done:
+            tk.h.flash_success(done)
     except tk.ValidationError as error:
         tk.h.flash_error(error_text(error))
     return redirect_to("freshness_harvest.held", source=source)
+
+
+@harvest.route("/harvest/<source>/clear", methods=["GET", "POST"])
+def clear(source: str) -> ResponseReturnValue:
+    """Ask whether all datasets and jobs of a source are to go, with their titles; then delete them."""
+    shown = _source(source)
+    if tk.request.method == "GET":
+        values = {"harvest_source": shown, "datasets": harvests.datasets_of(shown["id"])}
+        return render("freshness/harvest/clear.html", values)
+    _call("harvest_source_clear", id=shown["id"])
+    tk.h.flash_success(tk._("All datasets and jobs of this source were deleted."))
+    return redirect_to("harvester.admin", id=shown["name"])
 
 
 def _source(name: str) -> dict[str, Any]:

@@ -16,7 +16,9 @@ from ckan.tests import factories
 from ckan.tests.helpers import call_action
 
 from ckanext.freshness.ckan_adapter.core import job_from_id, model
+from ckanext.freshness.doctor import held_deletions
 from ckanext.freshness.harvesting import holds, preview
+from ckanext.freshness.reporting import harvests
 from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source
 from ckanext.freshness.tests.harvesting.harvested_site import (
     ALL,
@@ -25,6 +27,7 @@ from ckanext.freshness.tests.harvesting.harvested_site import (
     make_harvested_site,
     work,
 )
+from ckanext.freshness.tests.servers.fdp import FdpServer
 from ckanext.harvest import model as harvest_model
 
 make_world = make_harvested_site
@@ -173,6 +176,48 @@ def test_sources_of_other_harvesters(app: Any, world: HarvestedSite) -> None:
             call_action("freshness_harvest_preview", id=source["id"])
 
 
+def test_a_new_source_leads_to_a_preview_and_a_harvest(app: Any, idle: Harvest) -> None:
+    sysadmin = Browser(app, factories.SysadminWithToken())
+    for url in (f"/harvest/{idle.source['name']}", admin(idle)):
+        (note,) = sysadmin.get(url).select(".fr-note")
+        assert "This source has not been harvested yet" in words(note), url
+        assert texts(note, "button") == ["Preview", "Harvest now"], url
+    assert not Browser(app, None).get(f"/harvest/{idle.source['name']}").select(".fr-note")
+
+
+def test_clearing_names_what_goes_and_asks_first(app: Any, world: HarvestedSite) -> None:
+    with FdpServer() as fdp:
+        catalog = fdp.add_catalog()
+        for title in ("Salt <1>", "Foam"):
+            fdp.add_dataset(catalog, title=title)
+        source = add_source(fdp.source_url)
+        source.run()
+    sysadmin = Browser(app, factories.SysadminWithToken())
+    (link,) = (one for one in sysadmin.get(admin(source)).select("a") if one.text == "Clear…")
+    asked = sysadmin.get(str(link["href"]))
+    assert "Delete 2 datasets and all jobs of A source?" in words(asked)
+    assert texts(asked, ".fr-two a") == ["Foam", "Salt <1>"]
+    (keep,) = (one for one in asked.select(".fr-dialog a") if one.text == "Keep them")
+    assert keep["href"] == admin(source)
+    Browser(app, world.stranger).post(path(source, "clear"), status=403)
+    assert len(harvests.datasets_of(source.source["id"])) == 2
+    done = sysadmin.post(path(source, "clear"))
+    assert "All datasets and jobs of this source were deleted." in words(done)
+    assert harvests.datasets_of(source.source["id"]) == []
+    assert "This source has not been harvested yet" in words(done)
+
+
+def test_a_job_names_the_datasets_that_it_wrote(editor: Browser, world: HarvestedSite) -> None:
+    page = editor.get(path(world.ocean, f"job/{world.jobs[1].id}"))
+    assert texts(page, "#added a") == ["Wave heights"]
+    assert texts(page, "#updated a") == ["Tides of the north"]
+    failed = editor.get(path(world.away, "job"))
+    (job,) = hrefs(failed, ".fr-row--job a.fr-badge")
+    page = editor.get(job)
+    assert "http://127.0.0.1:9/" in words(page)
+    assert "The next job tries again. If the source has another address now" in words(page)
+
+
 # Held deletions
 
 
@@ -209,6 +254,31 @@ def test_approving_asks_first_and_can_be_undone(editor: Browser, world: Harveste
     assert "We stopped that." in words(again)
     assert hold(world.ocean)["released_at"] is None
     assert len(holds.decisions(holds.hold_of(world.ocean.source["id"])).held) == HELD
+
+
+def test_an_approval_stays_in_sight_until_a_job_has_used_it(
+    app: Any, editor: Browser, world: HarvestedSite
+) -> None:
+    shown = hold(world.ocean)["list_id"]
+    editor.post(path(world.ocean, "held"), list_id=shown)
+    try:
+        for url in ("/freshness", "/harvest/", f"/harvest/{world.ocean.source['name']}"):
+            page = editor.get(url)
+            assert f"The next job deletes {HELD} datasets" in words(page), url
+            assert f"Approved by {world.editor['fullname']}" in words(page), url
+            assert "harvested by hand: nothing is deleted until somebody starts a job" in words(
+                page
+            )
+            (undo,) = page.select("form[action$='/held/undo']")
+            assert undo.select_one(f"[name=list_id][value='{shown}']"), url
+            assert page.select("form[action*='/harvest/refresh/']"), url
+        assert "Approved by" not in words(Browser(app, world.stranger).get("/freshness"))
+        (finding,) = held_deletions(NOW)
+        assert f"approved by {world.editor['name']}" in finding.text
+        assert "the next job" in finding.text
+    finally:
+        undone = editor.post(path(world.ocean, "held/undo"), list_id=shown)
+    assert "These deletions are on hold again." in words(undone)
 
 
 def test_a_list_that_nobody_has_seen_is_not_approved(editor: Browser, world: HarvestedSite) -> None:
@@ -346,7 +416,7 @@ def test_a_preview_under_way(app: Any, idle: Harvest) -> None:
     assert [one["href"] for one in page.select("a") if one.get_text() == "Refresh"] == [here]
     # The page does not reload while somebody reads it (WCAG 2.2.1).
     assert page.select_one("meta[http-equiv=refresh]") is None
-    assert page.select(".module-content form") == []
+    assert page.select("#freshness-preview form") == []
 
     job = job_from_id(f"freshness-preview-{idle.source['id']}")
     job.set_status("started")

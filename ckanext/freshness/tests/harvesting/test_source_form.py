@@ -104,12 +104,19 @@ def test_the_form_of_a_source(browser: Browser, editor: dict[str, Any], fdp: Fdp
     (error,) = page.select(".error-explanation li")
     assert "is a file: URL; only http and https are requested" in error.text
 
+    status, page = browser.submit(
+        "/harvest/new", "#source-new", **{**filled_in, "url": ""}, config=""
+    )
+    (error,) = page.select(".error-explanation li")
+    assert error.text == "URL: Missing value"
+
     bad = '{"max_delete_fraction": 50, "langauge": "en"}'
     status, page = browser.submit("/harvest/new", "#source-new", **filled_in, config=bad)
     assert status == 200
     first, second = (error.text for error in page.select(".error-explanation li"))
     assert '"max_delete_fraction" must be a number from 0 to 1' in first
-    assert 'Unknown key "langauge"' in second
+    assert second == 'Unknown key "langauge". Did you mean "language"?'
+    assert "See the mistakes above." in page.text
     config = page.select_one("[name=config]")
     assert config is not None and config.text.strip() == bad, "what was typed is still there"
     assert call_action("harvest_source_list") == []
