@@ -10,6 +10,7 @@ import enum
 import json
 import re
 import string
+from collections import Counter
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -296,6 +297,12 @@ class KnownRecord:
         return self.guid == guid_of(self.url, None)
 
 
+MOVED_FRACTION = 0.8
+"""The share of the records of a source that has moved which are found at the new place."""
+MOST_PREFIXES = 10
+"""How many prefixes are tried: those that most records suggest."""
+
+
 class CurrentRecords:
     """The current records of a source, found by any spelling of their URLs.
 
@@ -365,21 +372,36 @@ class CurrentRecords:
     def follow_move(self, listed: Collection[str]) -> None:
         """Recognise that the source has moved all its records to another host or path.
 
-        This is so if it lists none of its at least two records any more, and lists all of them under URLs that
-        differ by the same prefix only.
+        This is so if it lists none of its at least two records any more, and lists nearly all of them under URLs
+        that differ by the same prefix only. Some may have been deleted since.
         """
         spelled = {loose_spelling(url) for url in listed}
         if len(self) < 2 or any(loose_spelling(record.url) in spelled for record in self):
             return
-        first = next(iter(self)).url
-        for pair in sorted({pair for url in listed if (pair := _prefixes(first, url))}):
+        by_end = {_last_segment(record.url): record.url for record in self}
+        pairs = Counter(
+            pair
+            for url in listed
+            if (pair := _prefixes(by_end.get(_last_segment(url), ""), url)) is not None
+        )
+        for pair in sorted(pairs, key=lambda pair: (-pairs[pair], len(pair[0])))[:MOST_PREFIXES]:
             before, now = pair
-            if all(
+            found = sum(
                 record.url.startswith(f"{before}/") and now + record.url[len(before) :] in listed
                 for record in self
-            ):
+            )
+            if found > 1 and found >= MOVED_FRACTION * len(self):
                 self.moved = pair
                 return
+
+    def may_have_moved_to(self, listed: Iterable[str]) -> bool:
+        """Return whether some of the first listed URLs may be those of records that have moved."""
+        ends = {_last_segment(record.url) for record in self}
+        return any(_last_segment(url) in ends and self.of(url, ()) is None for url in listed)
+
+
+def _last_segment(url: str) -> str:
+    return url.rstrip("/").rpartition("/")[2]
 
 
 def _prefixes(before: str, now: str) -> tuple[str, str] | None:

@@ -171,6 +171,8 @@ class CatalogueCrawl:
 
     async def _take_page(self, url: str, page: FetchedDocument, outline: CatalogueOutline) -> bool:
         """Hand on the datasets of a page that no earlier page had; return whether there was room for all."""
+        if not self._taken and self._known.may_have_moved_to(outline.records):
+            await self._look_for_move()
         new = [identity for identity in outline.records if identity not in self._taken]
         room = self._most - len(self._taken)
         self._containers.listed.update(new[:room])
@@ -187,6 +189,18 @@ class CatalogueCrawl:
                 if identity not in self._taken:
                     self._unread.setdefault(identity, (url, words))
         return len(new) <= room
+
+    async def _look_for_move(self) -> None:
+        """Read the whole catalogue before the first of its datasets counts as new."""
+        ahead = CatalogueCrawl(
+            self._reader,
+            self._containers.root,
+            self._mapper,
+            CurrentRecords([]),
+            lambda sighting, containers: None,
+            most=self._most,
+        )
+        self._known.follow_move((await ahead.run()).containers.listed)
 
     async def _sighting(
         self, url: str, page: FetchedDocument, identity: str, digest: str

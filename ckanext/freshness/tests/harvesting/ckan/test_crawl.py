@@ -293,15 +293,17 @@ def test_ids_in_place_of_guids(portal: PortalServer) -> None:
 
 
 def test_a_portal_that_moves_keeps_its_records(portal: PortalServer) -> None:
+    """It has deleted one since."""
     first = Crawled(portal)
+    gone = any_id(portal)
+    del portal.datasets[gone]
+    before = "https://old.example.org/data"
     elsewhere = [
-        KnownRecord(
-            one.url.replace(portal.url, "https://old.example.org/data"), one.guid, one.catalog_url
-        )
+        KnownRecord(one.url.replace(portal.url, before), one.guid, one.catalog_url)
         for one in first.records()
     ]
     second = Crawled(portal, known=elsewhere)
-    assert second.known.moved and not second.deleted()
+    assert second.known.moved and second.deleted() == [f"{before}/dataset/{gone}"]
 
 
 # Organizations

@@ -278,3 +278,43 @@ def test_a_catalog_whose_host_is_not_allowed_any_more(
 def test_distributions_are_not_requested(server: CatalogueServer, site: CatalogueSite) -> None:
     site.job()
     assert {request.path for request in server.requests} == {"/catalog"}
+
+
+# Moves
+
+
+@pytest.mark.parametrize("link", [None, *LINKS])
+@pytest.mark.parametrize("iris", ["all changed", "all the same"])
+def test_a_catalogue_that_moves_keeps_its_datasets(
+    server: CatalogueServer, site: CatalogueSite, iris: str, link: str | None
+) -> None:
+    """It has lost a dataset and got one since."""
+    site.job()
+    before = {package.title: package.id for package in site.packages.values()}
+    with CatalogueServer(8) as elsewhere:
+        elsewhere.entries.pop(2)
+        elsewhere.page_size, elsewhere.link = (2 if link else None), link or ""
+        if iris == "all the same":
+            elsewhere.iri = server.iri  # type: ignore[method-assign]
+        site.url = elsewhere.source_url
+        job = site.job()
+        assert job.errors == [] and job.brake is None
+        assert job.of(NEW) == {elsewhere.iri("007")}
+        after = {package.title: package.id for package in site.packages.values()}
+        assert after.keys() - before.keys() == {"Dataset 7"}
+        assert before.keys() - after.keys() == {"Dataset 2"}
+        assert all(after[title] == before[title] for title in after.keys() & before.keys())
+        unchanged(site)
+
+
+def test_another_catalogue_at_the_url_is_no_move(
+    server: CatalogueServer, site: CatalogueSite
+) -> None:
+    """Two of its keys are the same by chance."""
+    site.job()
+    with CatalogueServer(2) as other:
+        other.entries += [Entry(f"x{number}", f"Other {number}") for number in range(5)]
+        site.url = other.source_url
+        job = site.job()
+        assert job.of(DELETED) == set() and job.brake
+        assert job.of(NEW) == other.iris()
