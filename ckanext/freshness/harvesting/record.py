@@ -372,8 +372,8 @@ class CurrentRecords:
     def follow_move(self, listed: Collection[str]) -> None:
         """Recognise that the source has moved all its records to another host or path.
 
-        This is so if it lists none of its at least two records any more, and lists nearly all of them under URLs
-        that differ by the same prefix only. Some may have been deleted since.
+        This is so if it lists none of its at least two records any more, and nearly all of them under URLs that
+        differ by the same prefix only. Some may have been deleted since.
         """
         spelled = {loose_spelling(url) for url in listed}
         if len(self) < 2 or any(loose_spelling(record.url) in spelled for record in self):

@@ -49,11 +49,13 @@ class Crawled:
         *,
         max_records: int = 10_000,
         known: Iterable[KnownRecord] = (),
+        limits: Limits = LIMITS,
         **options: Any,
     ) -> None:
         self.portal = portal
         self.known = CurrentRecords([*(before.records() if before else ()), *known])
         self.max_records = max_records
+        self.limits = limits
         self.options = CrawlOptions(
             options.pop("mapping", MappingOptions(site=portal.url)), "salt", **options
         )
@@ -61,7 +63,7 @@ class Crawled:
         self.end: CrawlEnd = asyncio.run(self._run())
 
     async def _run(self) -> CrawlEnd:
-        settings = ClientSettings("test", limits=LIMITS, guard=Guard(["127.0.0.0/8"]))
+        settings = ClientSettings("test", limits=self.limits, guard=Guard(["127.0.0.0/8"]))
         async with Client(settings, Hosts(HostPolicy(8, 10_000))) as client:
             url = self.portal.url
             api = CkanApi(JsonClient(client, url), url, self.max_records)

@@ -10,7 +10,9 @@ import pytest
 
 from ckanext.freshness.harvesting.ckan.crawl import Filter
 from ckanext.freshness.harvesting.record import KnownRecord, ReadOutcome
-from ckanext.freshness.tests.harvesting.ckan.conftest import Crawled
+from ckanext.freshness.tests.harvesting.ckan.conftest import LIMITS, Crawled
+from ckanext.freshness.tests.harvesting.fdp.crawling import HURRIED
+from ckanext.freshness.tests.harvesting.fdp.test_faults import GONE, REFUSED, ROWS
 from ckanext.freshness.tests.servers import faults
 from ckanext.freshness.tests.servers.base import Request
 from ckanext.freshness.tests.servers.ckan_portal import PortalServer
@@ -129,6 +131,20 @@ def test_a_dataset_that_is_gone_is_let_go(portal: PortalServer, how: str) -> Non
     assert Crawled(portal, first).deleted() == [f"{portal.url}/dataset/{gone}"]
 
 
+def test_a_dataset_that_becomes_private_meanwhile_waits_for_the_next_job(
+    portal: PortalServer,
+) -> None:
+    first = Crawled(portal)
+    hidden = any_id(portal)
+    portal.change(hidden)
+    portal.faults[lambda request: "package_search" in request.target] = faults.Meanwhile(
+        act=lambda: portal.datasets[hidden].update(private=True), times=1
+    )
+    second = Crawled(portal, first)
+    assert not second.deleted() and "answered 403" in second.errors
+    assert Crawled(portal, first).deleted() == [f"{portal.url}/dataset/{hidden}"]
+
+
 def test_an_index_that_lags_behind_lets_nothing_go(portal: PortalServer) -> None:
     first = Crawled(portal)
     portal.unindexed = set(sorted(portal.datasets)[4:])
@@ -195,53 +211,44 @@ def test_filters(search: bool, chosen: Filter, names: set[str]) -> None:
 # Faults at every place
 
 
-ANSWERS: list[tuple[str, Callable[[], faults.Fault]]] = [
-    ("500", lambda: faults.Status(code=500)),
-    ("503", lambda: faults.Status(code=503)),
-    ("400", lambda: faults.Status(code=400)),
-    ("403", lambda: faults.Status(code=403)),
-    ("404", lambda: faults.Status(code=404)),
-    ("HTML", faults.html),
-    ("HTML as JSON", lambda: faults.html("application/json")),
-    ("nothing", faults.empty),
-    ("half", lambda: faults.Cut(keep=0.5)),
-    ("broken off", lambda: faults.Truncate(keep=0.5)),
-    ("reset", lambda: faults.Reset()),
-    ("null", lambda: faults.Body(b"null")),
-    ("no success", lambda: faults.Body(b'{"success": false}')),
-    ("null as result", lambda: faults.Body(b'{"success": true, "result": null}')),
-    ("no lists", lambda: faults.Body(b'{"success": true, "result": {"count": 1}}')),
-    (
-        "an empty list",
-        lambda: faults.Body(b'{"success": true, "result": {"count": 0, "results": []}}'),
-    ),
-    (
-        "a short list",
-        lambda: faults.Body(b'{"success": true, "result": {"count": 12, "results": []}}'),
-    ),
-    (
-        "others",
-        lambda: faults.Body(b'{"success": true, "result": {"count": 1, "results": [{"id": "x"}]}}'),
-    ),
-    ("no ids", lambda: faults.Body(b'{"success": true, "result": {"count": 1, "results": [{}]}}')),
-    ("endless", lambda: faults.EndlessBody(chunk=b"[" * 50_000)),
-]
+def _result(result: bytes) -> Callable[[], faults.Fault]:
+    return lambda: faults.Body(b'{"success": true, "result": %s}' % result)
 
 
-@pytest.mark.parametrize(("case", "fault"), ANSWERS, ids=[row[0] for row in ANSWERS])
+ANSWERS: dict[str, Callable[[], faults.Fault]] = {
+    **{row.name: row.fault for row in (*ROWS, *REFUSED, *GONE)},
+    "400": lambda: faults.Status(code=400),
+    "HTML": faults.html,
+    "a login page": lambda: faults.Redirect("/login"),
+    "null": lambda: faults.Body(b"null"),
+    "no success": lambda: faults.Body(b'{"success": false}'),
+    "another charset": lambda: faults.Body('{"success": "\xf6"}'.encode("latin-1")),
+    "null as result": _result(b"null"),
+    "no lists": _result(b'{"count": 1}'),
+    "an empty list": _result(b'{"count": 0, "results": []}'),
+    "a short list": _result(b'{"count": 12, "results": []}'),
+    "others": _result(b'{"count": 1, "results": [{"id": "x"}]}'),
+    "twice the same": _result(b'{"count": 2, "results": [{"id": "x"}, {"id": "x"}]}'),
+    "no ids": _result(b'{"count": 1, "results": [{}]}'),
+    "endless JSON": lambda: faults.EndlessBody(chunk=b"[" * 50_000),
+}
+SLOW = {row.name for row in ROWS if row.slow}
+
+
+@pytest.mark.parametrize("fault", ANSWERS)
 @pytest.mark.parametrize("search", [True, False], ids=["search", "no search"])
-def test_a_fault_anywhere_lets_nothing_go(
-    portal: PortalServer, search: bool, case: str, fault: Callable[[], faults.Fault]
-) -> None:
+def test_a_fault_anywhere_lets_nothing_go(portal: PortalServer, search: bool, fault: str) -> None:
     """A fault at any request of a job, and at all that follow: no record that is there is let go."""
     portal.rows_max = 4
     portal.forbidden = set() if search else {"package_search"}
     first = Crawled(portal)
     portal.change(any_id(portal, 2), title="Another title")
+    limits = HURRIED if fault in SLOW else LIMITS
     for place, only in itertools.product(range(6), (True, False)):
         count = iter(range(10_000))
-        portal.faults = {_from(count, place, only=only): fault()}
-        assert not Crawled(portal, first).deleted(), (place, only)
+        portal.faults = {"/login": faults.html()}
+        portal.faults[_from(count, place, only=only)] = ANSWERS[fault]()
+        assert not Crawled(portal, first, limits=limits).deleted(), (place, only)
 
 
 def _from(count: Any, place: int, *, only: bool) -> Callable[[Request], bool]:

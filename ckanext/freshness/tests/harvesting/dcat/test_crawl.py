@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -10,7 +11,9 @@ from rdflib import DCTERMS, RDF, Literal, URIRef
 
 from ckanext.freshness.harvesting.strategy import RecordClass
 from ckanext.freshness.tests.harvesting.dcat.crawling import CatalogueSite
-from ckanext.freshness.tests.harvesting.fdp.crawling import unchanged
+from ckanext.freshness.tests.harvesting.fdp.crawling import HURRIED, LIMITS, unchanged
+from ckanext.freshness.tests.harvesting.fdp.test_faults import GONE, REFUSED, ROWS
+from ckanext.freshness.tests.servers import faults
 from ckanext.freshness.tests.servers.base import Answer
 from ckanext.freshness.tests.servers.catalogue import DCAT, MEDIA_TYPES, CatalogueServer, Entry
 
@@ -58,67 +61,44 @@ def test_unchanged_bytes_are_not_parsed(server: CatalogueServer, site: Catalogue
     assert site.memory.recalled == {server.source_url}
 
 
-Break = Callable[[CatalogueServer, int], None]
-
-
-def _answers(number: int, answer: Callable[[CatalogueServer, Answer], Answer]) -> Break:
-    """Return a fault: a page answers something else."""
-
-    def begin(server: CatalogueServer, page: int) -> None:
-        healthy = server.page
-        server.page = lambda number: (  # type: ignore[method-assign]
-            answer(server, healthy(number)) if number == page else healthy(number)
-        )
-
-    return begin
-
-
-def _with(**changes: object) -> Callable[[CatalogueServer, Answer], Answer]:
-    return lambda server, healthy: dataclasses.replace(healthy, **changes)  # type: ignore[arg-type]
-
-
-def _cut(server: CatalogueServer, healthy: Answer) -> Answer:
-    lines = healthy.body.decode().splitlines(keepends=True)
-    return dataclasses.replace(healthy, body="".join(lines[: len(lines) // 2]).encode())
-
-
-FAULTS: dict[str, Callable[[CatalogueServer, Answer], Answer]] = {
-    "500": _with(status=500, body=b"Error"),
-    "404": _with(status=404, body=b"Gone"),
-    "403": _with(status=403, body=b"No"),
-    "empty": _with(body=b""),
-    "a web page": _with(
-        body=b"<!DOCTYPE html><html>Sorry</html>", headers={"Content-Type": "text/html"}
-    ),
-    "an empty graph": _with(body=b"", headers={"Content-Type": "text/turtle"}),
-    "no datasets": _with(body=b"<http://x/> a <http://www.w3.org/ns/dcat#Catalog> ."),
-    "another subject": _with(body=b"<http://x/> a <http://x/Thing> ."),
-    "cut off": _cut,
-    "the first page": lambda server, healthy: CatalogueServer.page(server, 1),
-    "the page before": lambda server, healthy: CatalogueServer.page(server, 2),
+CATALOG_ONLY = b"<http://x/> a <http://www.w3.org/ns/dcat#Catalog> ."
+PAGES = (1, 2, 3, 4)
+FAULTS: dict[str, Callable[[], faults.Fault]] = {
+    **{row.name: row.fault for row in (*ROWS, *REFUSED, *GONE)},
+    "HTML": faults.html,
+    "a login page": lambda: faults.Redirect("/login"),
+    "no datasets": lambda: faults.Body(CATALOG_ONLY),
+    "the first page": lambda: faults.Another(target="/catalog"),
+    "the second page": lambda: faults.Another(target="/catalog?page=2"),
+    "another charset": lambda: faults.Body("<http://x/\xf6> a <".encode("utf-16")),
 }
+SAME = {("the first page", 1), ("the second page", 2)}
 
 
-@pytest.mark.parametrize("link", LINKS)
-@pytest.mark.parametrize("page", [1, 2, 3, 4])
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_of_a_page_deletes_nothing(
-    server: CatalogueServer, site: CatalogueSite, fault: str, page: int, link: str
+    server: CatalogueServer, site: CatalogueSite, fault: str
 ) -> None:
-    if page <= {"the first page": 1, "the page before": 2}.get(fault, 0):
-        pytest.skip("the page is that one")
-    server.page_size, server.link = 2, link
+    """Each fault at each page, however the pages are linked."""
+    server.page_size = 2
     site.brake = dataclasses.replace(site.brake, max_delete_fraction=1)
     site.job()
-    before = dict(site.packages)
-    _answers(page, FAULTS[fault])(server, page)
-    job = site.job()
-    assert job.of(DELETED) == set() and job.brake is None
-    assert site.packages == before
-    assert job.errors, "people are told"
-    del server.page
-    server.entries.pop()
-    assert site.job().of(DELETED) == {server.iri("006")}
+    entries = list(server.entries)
+    is_slow = fault in [row.name for row in ROWS if row.slow]
+    for page, link in itertools.product((3,) if is_slow else PAGES, LINKS):
+        case, place = site.copy(), server.page_url(page).removeprefix(server.url)
+        case.limits = HURRIED if is_slow else LIMITS
+        server.link, server.entries = link, list(entries)
+        server.faults["/login"] = faults.html()
+        server.faults[lambda request, place=place: request.target == place] = FAULTS[fault]()
+        job = case.job()
+        assert job.of(DELETED) == set() and job.brake is None, (page, link)
+        assert case.packages == site.packages, (page, link)
+        assert job.errors or (fault, page) in SAME, "people are told"
+        server.faults.clear()
+        server.entries.pop()
+        case.limits = LIMITS
+        assert case.job().of(DELETED) == {server.iri("006")}, (page, link)
 
 
 @pytest.mark.parametrize("total", ["6", "8", "100"])

@@ -34,6 +34,7 @@ class Row:
 
 MOMENTS = Reset.Moment
 GZIP = b"\x1f\x8b\x08\x00"
+COMPRESSED = {"Content-Encoding": "gzip", "Content-Type": "text/turtle"}
 OTHER_HOST = "http://127.0.0.77:9/elsewhere"
 
 ROWS = [
@@ -59,6 +60,7 @@ ROWS = [
     Row("endless", faults.EndlessBody, "is larger than 256 KiB"),
     Row("large, length unsaid", lambda: faults.BigBody(size=2**20), "is larger than 256 KiB"),
     Row("gzip bomb", lambda: faults.GzipBomb(size=2**24), "is larger than 256 KiB"),
+    Row("broken gzip", lambda: faults.Status(200, GZIP + b"x", COMPRESSED), "ended before"),
     Row("malformed headers", faults.malformed_headers, "did not answer in HTTP"),
     Row("huge headers", faults.huge_headers, "sent headers longer than"),
     Row("no Turtle", lambda: faults.Body(b"<http://a> nobody:said <b> ."), "has not been declared"),
