@@ -12,9 +12,9 @@ from rdflib import DCTERMS, RDF, Literal, URIRef
 from ckanext.freshness.harvesting.strategy import RecordClass
 from ckanext.freshness.tests.harvesting.dcat.crawling import CatalogueSite
 from ckanext.freshness.tests.harvesting.fdp.crawling import HURRIED, LIMITS, unchanged
-from ckanext.freshness.tests.harvesting.fdp.test_faults import GONE, REFUSED, ROWS
+from ckanext.freshness.tests.harvesting.fdp.test_faults import GONE, HTML, REFUSED, ROWS
 from ckanext.freshness.tests.servers import faults
-from ckanext.freshness.tests.servers.base import Answer
+from ckanext.freshness.tests.servers.base import Answer, Request
 from ckanext.freshness.tests.servers.catalogue import DCAT, MEDIA_TYPES, CatalogueServer, Entry
 
 NEW, CHANGED, DELETED = RecordClass.NEW, RecordClass.CHANGED, RecordClass.DELETED
@@ -64,15 +64,19 @@ def test_unchanged_bytes_are_not_parsed(server: CatalogueServer, site: Catalogue
 CATALOG_ONLY = b"<http://x/> a <http://www.w3.org/ns/dcat#Catalog> ."
 PAGES = (1, 2, 3, 4)
 FAULTS: dict[str, Callable[[], faults.Fault]] = {
-    **{row.name: row.fault for row in (*ROWS, *REFUSED, *GONE)},
-    "HTML": faults.html,
+    **{row.name: row.fault for row in (*ROWS, HTML, *REFUSED, *GONE)},
     "a login page": lambda: faults.Redirect("/login"),
     "no datasets": lambda: faults.Body(CATALOG_ONLY),
     "the first page": lambda: faults.Another(target="/catalog"),
     "the second page": lambda: faults.Another(target="/catalog?page=2"),
     "another charset": lambda: faults.Body("<http://x/\xf6> a <".encode("utf-16")),
 }
-SAME = {("the first page", 1), ("the second page", 2)}
+INSTEAD = {"the first page": 1, "the second page": 2}
+"""Pages that come in place of a later one."""
+
+
+def _asks_for(target: str) -> Callable[[Request], bool]:
+    return lambda request: request.target == target
 
 
 @pytest.mark.parametrize("fault", FAULTS)
@@ -85,16 +89,17 @@ def test_a_fault_of_a_page_deletes_nothing(
     site.job()
     entries = list(server.entries)
     is_slow = fault in [row.name for row in ROWS if row.slow]
-    for page, link in itertools.product((3,) if is_slow else PAGES, LINKS):
+    pages = [3] if is_slow else [page for page in PAGES if page > INSTEAD.get(fault, 0)]
+    for page, link in itertools.product(pages, LINKS):
         case, place = site.copy(), server.page_url(page).removeprefix(server.url)
         case.limits = HURRIED if is_slow else LIMITS
         server.link, server.entries = link, list(entries)
         server.faults["/login"] = faults.html()
-        server.faults[lambda request, place=place: request.target == place] = FAULTS[fault]()
+        server.faults[_asks_for(place)] = FAULTS[fault]()
         job = case.job()
         assert job.of(DELETED) == set() and job.brake is None, (page, link)
         assert case.packages == site.packages, (page, link)
-        assert job.errors or (fault, page) in SAME, "people are told"
+        assert job.errors, "people are told"
         server.faults.clear()
         server.entries.pop()
         case.limits = LIMITS
