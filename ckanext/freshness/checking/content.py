@@ -20,7 +20,6 @@ import encodings.cp437  # zipfile and codecs would import these while a file is 
 import encodings.utf_8_sig
 import encodings.utf_16
 import encodings.utf_32  # noqa: F401
-import gzip
 import hashlib
 import io
 import json
@@ -147,8 +146,27 @@ def _is_zip(first: bytes) -> bool:
     return first.startswith((b"PK\x03\x04", b"PK\x05\x06"))
 
 
+def _gunzip(file: _Readable) -> _Stream:
+    """Open a file of gzip. Python's own reader reads zeros behind a member one by one."""
+    return _Stream(_members(file))
+
+
+def _members(file: _Readable) -> Iterator[bytes]:
+    data = file.read(_PIECE)
+    while data:
+        stream = zlib.decompressobj(wbits=31)
+        while not stream.eof:
+            if not data:
+                raise EOFError("the end is missing")
+            yield stream.decompress(data, _PIECE)
+            data = stream.unconsumed_tail or (b"" if stream.eof else file.read(_PIECE))
+        data = (stream.unused_data or file.read(_PIECE)).lstrip(b"\0")
+        while not data and (piece := file.read(_PIECE)):
+            data = piece.lstrip(b"\0")
+
+
 _COMPRESSED: Mapping[bytes, Callable[[Any], Any]] = {
-    b"\x1f\x8b\x08": gzip.open,
+    b"\x1f\x8b\x08": _gunzip,
     b"BZh": bz2.open,
     b"\xfd7zXZ\0": lzma.open,
 }
@@ -369,7 +387,7 @@ def _of_csv(file: BinaryIO) -> Iterator[TableShape]:
         sample = text.read(_SAMPLE)
         delimiter, header = _header(sample, is_whole=len(sample) < _SAMPLE)
         text.seek(0)
-        records = sum(1 for record in csv.reader(text, delimiter=delimiter, strict=True) if record)
+        records = sum(map(bool, csv.reader(text, delimiter=delimiter, strict=True)))
     yield TableShape(None, records - 1, header)
 
 

@@ -256,6 +256,8 @@ _ENCODINGS: tuple[tuple[bytes, str], ...] = (
     (b"\0<", "utf-16-be"),
 )
 _NOT_IN_TEXT = bytes({*range(32)} - {*b"\t\n\v\f\r\x1b"})
+_SHOWS_BINARY = 1024
+"""Characters of which a binary file has some that no text has."""
 _PAGE = re.compile(r"<(?:!doctype\s*html|html|head|body)[\s>]", re.IGNORECASE)
 _FRAGMENT = re.compile(
     r"<(?:title|meta|script|noscript|style|center|div|form|iframe|font|pre|h[1-6]|p|br|b)[\s/>]",
@@ -507,12 +509,11 @@ def _kind_of_text(text: str) -> FileKind:
     # Not in _MAGIC, because a PDF may begin with other characters.
     if text.startswith("%PDF-"):
         return FileKind.PDF
-    # Last, because this reads all of the text.
     if not text or _is_binary(text):
         return FileKind.UNKNOWN
     if text[0] in "{[" or _JSON_VALUE.match(text) or _WRAPPED_JSON.match(text):
         return FileKind.JSON_LIKE
-    if _is_table(text):
+    if is_table(text):
         return FileKind.TABLE
     return FileKind.JSON_LIKE if text[0] == '"' else FileKind.TEXT
 
@@ -540,7 +541,7 @@ def _kind_of_markup(text: str) -> FileKind:
 
 def _is_binary(text: str) -> bool:
     # A regular expression takes five times as long.
-    coded = text.encode("utf-8", "surrogatepass")
+    coded = text[:_SHOWS_BINARY].encode("utf-8", "surrogatepass")
     return len(coded.translate(None, _NOT_IN_TEXT)) < len(coded)
 
 
@@ -550,7 +551,7 @@ def _is_element(text: str) -> bool:
     return tag is not None and text.rstrip().endswith(f"</{tag[1]}>")
 
 
-def _is_table(text: str) -> bool:
+def is_table(text: str) -> bool:
     """Return whether the first two lines have equally many separators, at least one."""
     lines = _LINE_END.split(text, maxsplit=2)
     if len(lines) < 2:

@@ -13,8 +13,9 @@ import re
 from typing import BinaryIO
 
 from .content import ContentLimits, Detector
+from .formats import is_table
 
-WINDOW = 2048
+WINDOW = 1024
 
 _DATE = (
     rb"(?:\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|20\d{6}|\d{1,2}[-/. ](?:\d{1,2}|[A-Z][a-z]{2,8})[-/., ]{1,2}\d{4}"
@@ -40,7 +41,7 @@ _SIGNS = (
         b"dump completed",
         b"printed",
     ),
-    *(b"lastbuilddate", b"dtstamp", b"timestamp", b"<!--", b"\n#", b"\n--"),
+    *(b"lastbuilddate", b"stamp", b"<!--", b"\n#", b"\n--"),
 )
 """Small letters, one of which is in each file with a mark: searching for them takes a hundredth of the time."""
 _MARKED_AT_THE_END = (b"-- MySQL dump", b"-- MariaDB dump")
@@ -53,11 +54,13 @@ class Undated(Detector):
 
     @classmethod
     def takes(cls, first: bytes) -> bool:
-        small = b"\n" + first[:WINDOW].lower()
+        head = first[:WINDOW]
+        if is_table(head.decode("latin-1")):
+            # Dates in the rows are data.
+            head = head.partition(b"\n")[0]
+        small = b"\n" + head.lower()
         has_sign = any(sign in small for sign in _SIGNS)
-        return first.startswith(_MARKED_AT_THE_END) or (
-            has_sign and _MARK.search(first[:WINDOW]) is not None
-        )
+        return first.startswith(_MARKED_AT_THE_END) or (has_sign and _MARK.search(head) is not None)
 
     @classmethod
     def digest(cls, file: BinaryIO, limits: ContentLimits) -> str:

@@ -45,7 +45,7 @@ class SourceHosts:
         self._headers = headers or {}
         self._origin: tuple[str, str, int] | None = None
         for host in allowed_hosts:
-            with contextlib.suppress(FetchError):
+            with contextlib.suppress(ValueError):
                 self.hosts.add(normal_host(host))
         with contextlib.suppress(FetchError):
             source = parse_url(source_url)

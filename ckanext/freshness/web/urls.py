@@ -9,9 +9,11 @@ are requested. User and password become an ``Authorization`` header; no URL of t
 
 from __future__ import annotations
 
+import contextlib
 import re
 from base64 import b64encode
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address
 from urllib.parse import quote_from_bytes, unquote, unquote_to_bytes, urljoin
 
@@ -114,14 +116,16 @@ def parse_url(given: str) -> Target:
     userinfo, _, hostport = authority.rpartition("@")
     if not path.startswith("/"):
         path = "/" + path
-    host, port = _host_and_port(hostport, DEFAULT_PORTS[scheme], given)
-    shown_host = f"[{host}]" if ":" in host else host
-    shown_port = "" if port == DEFAULT_PORTS[scheme] else f":{port}"
     try:
+        host, port = _host_and_port(hostport, DEFAULT_PORTS[scheme])
+        shown_host = f"[{host}]" if ":" in host else host
+        shown_port = "" if port == DEFAULT_PORTS[scheme] else f":{port}"
         url = f"{scheme}://{shown_host}{shown_port}{_NOT_ALLOWED.sub(_escape, path)}"
         authorization = _basic(userinfo) if userinfo else None
     except UnicodeEncodeError:
         raise _invalid(given, "has characters in it that are none") from None
+    except ValueError as error:
+        raise _invalid(given, str(error)) from None
     if len(url) > MAX_URL_BYTES:
         raise _invalid(given, f"is longer than {MAX_URL_BYTES} bytes")
     return Target(url, scheme, host, port, authorization)
@@ -158,56 +162,57 @@ def _basic(userinfo: str) -> str:
     return "Basic " + b64encode(unquote_to_bytes(user) + b":" + unquote_to_bytes(password)).decode()
 
 
-def _host_and_port(text: str, default: int, given: str) -> tuple[str, int]:
+def _host_and_port(text: str, default: int) -> tuple[str, int]:
+    """Return the normalised host and the port of a URL.
+
+    :raises ValueError: one of them is none; the message says so in the end of a sentence
+    """
     if text.startswith("["):
         literal, bracket, tail = text[1:].partition("]")
         if not bracket or (tail and not tail.startswith(":")):
-            raise _invalid(given, "has a malformed IPv6 address as its host")
+            raise ValueError("has a malformed IPv6 address as its host")
         name, digits = f"[{literal}]", tail[1:]
     else:
         name, _, digits = text.partition(":")
-    host = normal_host(name, given)
+    host = normal_host(name)
     if not digits:
         return host, default
     if not (digits.isascii() and digits.isdigit() and len(digits) <= 9):
-        raise _invalid(given, "has a port that is no number")
+        raise ValueError("has a port that is no number")
     port = int(digits)
     if not 1 <= port <= 65535:
-        raise _invalid(given, "has a port outside of 1 to 65535")
+        raise ValueError("has a port outside of 1 to 65535")
     return host, port
 
 
-def _ipv6(literal: str, given: str) -> str:
+def _ipv6(literal: str) -> str:
     # A zone ("%eth0") is valid only on the machine where the URL was written.
     if "%" not in literal:
-        try:
+        with contextlib.suppress(ValueError):
             return str(IPv6Address(literal))
-        except ValueError:
-            pass
-    raise _invalid(given, "has a malformed IPv6 address as its host")
+    raise ValueError("has a malformed IPv6 address as its host")
 
 
-def normal_host(name: str, given: str | None = None) -> str:
+@lru_cache(maxsize=1024)
+def normal_host(name: str) -> str:
     """Normalise a host: a name, an IPv4 address in any form, or an IPv6 address in brackets.
 
-    :param given: the URL with this host, for the message
-    :raises FetchError: ``INVALID_URL``
+    :raises ValueError: it is none; the message says so in the end of a sentence
     """
-    given = name if given is None else given
     if not name:
-        raise _invalid(given, "has no host")
+        raise ValueError("has no host")
     if name.startswith("[") and name.endswith("]"):
-        return _ipv6(name[1:-1], given)
+        return _ipv6(name[1:-1])
     try:
         host = unquote(name, errors="strict").lower()
         if not host.isascii():
             host = idna.encode(host, uts46=True).decode("ascii").lower()
     except UnicodeError:
-        raise _invalid(given, "has a host name that cannot exist") from None
+        raise ValueError("has a host name that cannot exist") from None
     if len(host) > 254 or not _NAME.fullmatch(host):
-        raise _invalid(given, "has a host name that cannot exist")
+        raise ValueError("has a host name that cannot exist")
     if _NUMBER.fullmatch(host.rstrip(".").rpartition(".")[2]):
-        return _ipv4(host.rstrip("."), given)
+        return _ipv4(host.rstrip("."))
     return host
 
 
@@ -218,11 +223,11 @@ def host_name(name: str) -> str:
     """
     try:
         return normal_host(name).rstrip(".")
-    except FetchError:
+    except ValueError:
         raise ValueError(f"{name!a} is not the name of a host") from None
 
 
-def _ipv4(host: str, given: str) -> str:
+def _ipv4(host: str) -> str:
     """Return ``127.0.0.1`` for ``2130706433``, ``0x7f.1`` and ``0177.0.0.1``, as inet_aton reads them."""
     parts = host.split(".")
     if len(parts) <= 4 and all(map(_NUMBER.fullmatch, parts)):
@@ -233,7 +238,7 @@ def _ipv4(host: str, given: str) -> str:
         else:
             if all(n < 256 for n in first) and last < 256 ** (4 - len(first)):
                 return str(IPv4Address(sum(n << 8 * (3 - i) for i, n in enumerate(first)) + last))
-    raise _invalid(given, "has a malformed IPv4 address as its host")
+    raise ValueError("has a malformed IPv4 address as its host")
 
 
 def _number(part: str) -> int:

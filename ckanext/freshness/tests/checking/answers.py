@@ -484,6 +484,11 @@ CHANGES = (
         nightly(*(b"day,value\n2026-11-%d,3\n" % (25 + night) for night in range(3))),
         (FIRST, CHANGED, CHANGED),
     ),
+    Case(
+        "a day of an export among data",
+        nightly(*(b"id,export\nexport,2026-11-%d\n" % (25 + night) for night in range(3))),
+        (FIRST, CHANGED, CHANGED),
+    ),
     Case("a date that moves", moving, WORKS, dated=(0,)),
     *(
         Case(f"local time called GMT: {hours:+}", local_time(hours), WORKS, dated=())
