@@ -43,7 +43,7 @@ def command(yes: bool, drop_tables: bool) -> None:
 
 def _take_out(yes: bool) -> None:
     from .cli import progress_of
-    from .doctor import counted
+    from .doctor.findings import counted
     from .status import own_fields
 
     found = own_fields.find_written()

@@ -12,7 +12,8 @@ import click
 from ..aging.messages import NN_
 from ..ckan_adapter.database import DatabaseLostError, require_tables
 from ..dates import utc_now
-from ..doctor import Severity, examine
+from ..doctor import examine
+from ..doctor.findings import Severity
 from ..iati.cycle import KIND
 from ..mails import digests
 from ..mails.digests import MailReport, NotifyState

@@ -221,7 +221,7 @@ class Site:
     def _what_it_waits_for(self, job_id: str) -> str:
         states = ", ".join(f"{count} {state}" for state, count in self._states(job_id).items())
         later = datetime.now(timezone.utc) + timedelta(minutes=30)
-        checks = doctor.harvest_jobs(later)
+        checks = doctor.harvests.harvest_jobs(later)
         said = "; ".join(one.text for one in checks) or "nothing"
         model.Session.remove()
         return f"its records are {states or 'none'}; the doctor says: {said}"

@@ -15,7 +15,8 @@ from ckan.tests.helpers import changed_config
 from ckanext.freshness import doctor
 from ckanext.freshness.checking.run_records import CHECKING
 from ckanext.freshness.ckan_adapter.database import locked_if_free
-from ckanext.freshness.doctor import Severity, SiteFinding, examine
+from ckanext.freshness.doctor import examine
+from ckanext.freshness.doctor.findings import Severity, SiteFinding
 from ckanext.freshness.model import CheckRun, DatasetFreshness, Unindexed
 
 pytestmark = pytest.mark.usefixtures("kept_db")
@@ -47,14 +48,14 @@ def add_run(hours: float, **more: Any) -> None:
 
 
 def test_nobody_ever_checked() -> None:
-    (one,) = findings(doctor.nightly_run)
+    (one,) = findings(doctor.site.nightly_run)
     assert (one.severity, one.advice) == (Severity.NOTE, NIGHTLY)
 
 
 @pytest.mark.parametrize(("hours", "late"), [(1, False), (36, False), (36.01, True)])
 def test_nobody_checks_any_more(hours: float, late: bool) -> None:
     add_run(hours)
-    found = findings(doctor.nightly_run)
+    found = findings(doctor.site.nightly_run)
     assert len(found) == late
     if late:
         assert (found[0].severity, found[0].advice) == (Severity.PROBLEM, NIGHTLY)
@@ -65,13 +66,13 @@ def test_a_check_of_one_dataset_is_no_nightly_one() -> None:
     add_run(1, options={"package_ids": ["a"], "host": None, "everything": False})
     add_run(2, options={"package_ids": None, "host": "a.org", "everything": False})
     add_run(3, kind="iati", options={"source": "a"})
-    (one,) = findings(doctor.nightly_run)
+    (one,) = findings(doctor.site.nightly_run)
     assert one.severity is Severity.NOTE
 
 
 def test_a_check_that_ended_early() -> None:
     add_run(1, error="Solr went away")
-    (one,) = findings(doctor.nightly_run)
+    (one,) = findings(doctor.site.nightly_run)
     assert one.severity is Severity.PROBLEM
     assert "ended early: Solr went away" in one.text
 
@@ -79,21 +80,21 @@ def test_a_check_that_ended_early() -> None:
 def test_a_run_that_was_killed() -> None:
     add_run(1, ended_at=None)
     with locked_if_free(CHECKING):
-        assert findings(doctor.nightly_run) == []
-    (one,) = findings(doctor.nightly_run)
+        assert findings(doctor.site.nightly_run) == []
+    (one,) = findings(doctor.site.nightly_run)
     assert "has not ended, and no process works on it" in one.text
     assert "ckan freshness nightly" in one.advice
     add_run(0.5)
-    assert findings(doctor.nightly_run) == []
+    assert findings(doctor.site.nightly_run) == []
 
 
 def test_a_run_that_has_just_begun_is_not_stuck() -> None:
     add_run(0.1, ended_at=None)
-    assert findings(doctor.nightly_run) == []
+    assert findings(doctor.site.nightly_run) == []
 
 
 def failed_parts() -> list[SiteFinding]:
-    return [one for one in findings(doctor.nightly_run) if "A part of" in one.text]
+    return [one for one in findings(doctor.site.nightly_run) if "A part of" in one.text]
 
 
 def test_parts_of_the_night_that_were_not_done() -> None:
@@ -134,7 +135,7 @@ def test_statuses_that_nobody_writes(minutes: int, state: str, late: bool) -> No
     values = {"status": "fresh", "next_boundary": boundary}
     model.Session.merge(DatasetFreshness(package_id=made["id"], **values))
     model.Session.commit()
-    found = [one for one in findings(doctor.statuses) if "out of date" in one.text]
+    found = [one for one in findings(doctor.site.statuses) if "out of date" in one.text]
     assert len(found) == late
     if late:
         assert "statuses of 1 dataset are out of date" in found[0].text
@@ -143,14 +144,14 @@ def test_statuses_that_nobody_writes(minutes: int, state: str, late: bool) -> No
 
 def test_datasets_without_a_status() -> None:
     made = factories.Dataset()
-    assert findings(doctor.statuses) == []
+    assert findings(doctor.site.statuses) == []
     model.Session.query(DatasetFreshness).filter_by(package_id=made["id"]).delete()
-    (found,) = findings(doctor.statuses)
+    (found,) = findings(doctor.site.statuses)
     assert found.text.startswith("1 dataset has no freshness status in searches and lists")
     assert found.advice == "ckan freshness refresh"
     for key, value in (("type", "showcase"), ("type", "dataset"), ("state", "deleted")):
         model.Session.query(model.Package).filter_by(id=made["id"]).update({key: value})
-        assert len(findings(doctor.statuses)) == (value == "dataset"), value
+        assert len(findings(doctor.site.statuses)) == (value == "dataset"), value
     model.Session.commit()
 
 
@@ -159,19 +160,19 @@ def test_documents_that_nobody_sends(minutes: int, late: bool) -> None:
     since = (NOW - timedelta(minutes=minutes)).replace(tzinfo=None)
     model.Session.add(Unindexed(package_id="p", since=since))
     model.Session.commit()
-    found = findings(doctor.statuses)
+    found = findings(doctor.site.statuses)
     assert len(found) == late
     if late:
         assert "documents of 1 dataset in Solr are older" in found[0].text
 
 
 def test_an_option_that_is_misspelt() -> None:
-    assert findings(doctor.site_options) == []
+    assert findings(doctor.site.site_options) == []
     with (
         changed_config("ckanext.freshness.allowed_network", "10.0.0.0/8"),
         changed_config("ckanext.freshness.zzz", "1"),
     ):
-        near, far = findings(doctor.site_options)
+        near, far = findings(doctor.site.site_options)
     assert near.severity is far.severity is Severity.WARNING
     assert "There is no option ckanext.freshness.allowed_network," in near.text
     assert near.advice.startswith("Did you mean ckanext.freshness.allowed_networks? ")

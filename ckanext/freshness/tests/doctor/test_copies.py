@@ -16,7 +16,7 @@ from ckanext.freshness import doctor
 from ckanext.freshness.checking import run_records
 from ckanext.freshness.ckan_adapter.database import locked
 from ckanext.freshness.copies.store import Store
-from ckanext.freshness.doctor import Severity, SiteFinding
+from ckanext.freshness.doctor.findings import Severity, SiteFinding
 from ckanext.freshness.model import CheckRun, Copy
 from ckanext.harvest import model as harvest_model
 
@@ -54,9 +54,9 @@ def mails_on(ckan_config: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_mails_that_cannot_be_sent(
     mails_on: None, key: str, value: Any, what: str, advice: str
 ) -> None:
-    assert findings(doctor.mails) == []
+    assert findings(doctor.site.mails) == []
     with changed_config(key, value):
-        (one,) = findings(doctor.mails)
+        (one,) = findings(doctor.site.mails)
         assert one.severity is Severity.PROBLEM
         assert what in one.text and one.advice.startswith(advice)
 
@@ -65,10 +65,10 @@ def test_mails_that_nobody_gets(mails_on: None) -> None:
     with changed_config("ckanext.freshness.notify.operators", []):
         model.Session.query(model.User).update({"sysadmin": False})
         model.Session.commit()
-        (one,) = findings(doctor.mails)
+        (one,) = findings(doctor.site.mails)
         assert "no sysadmin has an address" in one.text
         factories.Sysadmin(email="root@example.org")
-        assert findings(doctor.mails) == []
+        assert findings(doctor.site.mails) == []
 
 
 def test_nothing_is_said_of_mails_that_are_off(mails_on: None) -> None:
@@ -76,7 +76,7 @@ def test_nothing_is_said_of_mails_that_are_off(mails_on: None) -> None:
         changed_config("ckanext.freshness.notify.enabled", False),
         changed_config("smtp.server", ""),
     ):
-        assert findings(doctor.mails) == []
+        assert findings(doctor.site.mails) == []
 
 
 # The store
@@ -91,7 +91,7 @@ def copies_of_all(ckan_config: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_store_that_cannot_be_written(copies_of_all: None, tmp_path: Path, where: str) -> None:
     (tmp_path / "taken").write_text("a file")
     with changed_config(LOCATION, str(tmp_path / where)):
-        (one,) = findings(doctor.stored_copies)
+        (one,) = findings(doctor.site.stored_copies)
     assert one.severity is Severity.PROBLEM
     assert one.text.startswith("No copies can be kept: ") and str(tmp_path / where) in one.text
     assert LOCATION in one.advice
@@ -99,26 +99,26 @@ def test_a_store_that_cannot_be_written(copies_of_all: None, tmp_path: Path, whe
 
 def test_a_store_that_takes_nothing(copies_of_all: None, tmp_path: Path) -> None:
     with changed_config(LOCATION, str(tmp_path)):
-        assert findings(doctor.stored_copies) == []
+        assert findings(doctor.site.stored_copies) == []
         # The byte that was written is gone.
         assert not [one for one in tmp_path.rglob("*") if one.is_file()]
         (tmp_path / ".staging").rmdir()
         (tmp_path / ".staging").write_text("no folder")
-        (one,) = findings(doctor.stored_copies)
+        (one,) = findings(doctor.site.stored_copies)
     assert "cannot take anything more" in one.text
 
 
 def test_nothing_is_said_of_a_store_that_nobody_needs(tmp_path: Path) -> None:
     (tmp_path / "taken").write_text("a file")
     with changed_config(LOCATION, str(tmp_path / "taken")):
-        assert findings(doctor.stored_copies) == []
+        assert findings(doctor.site.stored_copies) == []
 
 
 @pytest.mark.parametrize("where", ["nonsense://bucket/copies", "dropbox://copies"])
 def test_a_location_that_nobody_understands(copies_of_all: None, where: str) -> None:
     """An unknown protocol, and one whose library is not installed."""
     with changed_config(LOCATION, where):
-        (one,) = findings(doctor.stored_copies)
+        (one,) = findings(doctor.site.stored_copies)
     assert "a URL of fsspec whose library is installed" in one.advice
 
 
@@ -128,7 +128,7 @@ def shelved(tmp_path: Path) -> Iterator[Path]:
     folder = tmp_path / "copies"
     with changed_config(LOCATION, str(folder)):
         place = Store(str(folder))
-        for number in range(doctor.SAMPLE + 1):
+        for number in range(doctor.site.SAMPLE + 1):
             key = f"resources.d/{number}"
             place.write_bytes(key, b"a")
             model.Session.add(
@@ -151,14 +151,14 @@ def shelved(tmp_path: Path) -> Iterator[Path]:
 
 
 def test_copies_that_are_not_where_they_were(shelved: Path) -> None:
-    assert findings(doctor.stored_copies) == []
+    assert findings(doctor.site.stored_copies) == []
     (shelved / "resources.d" / "0").unlink()
-    assert findings(doctor.stored_copies) == []
+    assert findings(doctor.site.stored_copies) == []
     (shelved / "resources.d" / "7").unlink()
-    (one,) = findings(doctor.stored_copies)
+    (one,) = findings(doctor.site.stored_copies)
     assert one.text == f"1 of the 20 newest copies missing from {shelved}"
     shelved.rename(shelved.with_name("away"))
-    (one,) = findings(doctor.stored_copies)
+    (one,) = findings(doctor.site.stored_copies)
     assert (one.severity, one.text) == (
         Severity.PROBLEM,
         f"20 of the 20 newest copies missing from {shelved}",
@@ -170,15 +170,15 @@ def test_copies_that_have_expired_are_not_looked_for(shelved: Path) -> None:
     shelved.rename(shelved.with_name("away"))
     model.Session.query(Copy).update({"key": None})
     model.Session.commit()
-    assert findings(doctor.stored_copies) == []
+    assert findings(doctor.site.stored_copies) == []
 
 
 def test_copies_whose_store_cannot_be_opened(shelved: Path) -> None:
     """Though none are to be kept any more."""
-    assert findings(doctor.stored_copies) == []
+    assert findings(doctor.site.stored_copies) == []
     shelved.rename(shelved.with_name("away"))
     shelved.write_text("a file")
-    (one,) = findings(doctor.stored_copies)
+    (one,) = findings(doctor.site.stored_copies)
     assert one.text.startswith("No copies can be kept: ")
 
 
@@ -213,7 +213,7 @@ def add_cycle(source: str, hours: float, *, harvest: bool = True, **more: Any) -
 def test_no_cycle_yet(source: str) -> None:
     add_cycle("another", 1)
     add_cycle(source, 2, harvest=False)
-    (one,) = findings(doctor.iati_sources)
+    (one,) = findings(doctor.harvests.iati_sources)
     assert (one.severity, one.text) == (
         Severity.NOTE,
         "No update cycle of the IATI source iati-source has run yet",
@@ -224,7 +224,7 @@ def test_no_cycle_yet(source: str) -> None:
 @pytest.mark.parametrize(("hours", "late"), [(1, False), (48, False), (48.1, True)])
 def test_cycles_that_do_not_come(source: str, hours: float, late: bool) -> None:
     add_cycle(source, hours)
-    found = findings(doctor.iati_sources)
+    found = findings(doctor.harvests.iati_sources)
     assert len(found) == late
     if late:
         assert found[0].severity is Severity.PROBLEM
@@ -234,11 +234,11 @@ def test_cycles_that_do_not_come(source: str, hours: float, late: bool) -> None:
 
 def test_a_cycle_that_failed(source: str) -> None:
     add_cycle(source, 3, error="long ago")
-    assert "long ago" in findings(doctor.iati_sources)[0].text
+    assert "long ago" in findings(doctor.harvests.iati_sources)[0].text
     add_cycle(source, 2)
-    assert findings(doctor.iati_sources) == []
+    assert findings(doctor.harvests.iati_sources) == []
     add_cycle(source, 1, error="the registry is away")
-    (one,) = findings(doctor.iati_sources)
+    (one,) = findings(doctor.harvests.iati_sources)
     assert "iati-source of 2026-03-03 11:00 UTC failed: the registry is away" in one.text
     assert one.advice.endswith("ckan iati update iati-source")
 
@@ -246,8 +246,8 @@ def test_a_cycle_that_failed(source: str) -> None:
 def test_a_cycle_that_was_killed(source: str) -> None:
     add_cycle(source, 1, ended_at=None)
     with locked(run_records.cycle_lock(source)):
-        assert findings(doctor.iati_sources) == []
-    (one,) = findings(doctor.iati_sources)
+        assert findings(doctor.harvests.iati_sources) == []
+    (one,) = findings(doctor.harvests.iati_sources)
     assert "was killed: it has not ended" in one.text
     assert one.advice.endswith("ckan iati update iati-source")
 
@@ -255,4 +255,4 @@ def test_a_cycle_that_was_killed(source: str) -> None:
 def test_the_store_is_needed_for_cycles(source: str, tmp_path: Path) -> None:
     (tmp_path / "taken").write_text("a file")
     with changed_config(LOCATION, str(tmp_path / "taken")):
-        assert len(findings(doctor.stored_copies)) == 1
+        assert len(findings(doctor.site.stored_copies)) == 1

@@ -20,7 +20,8 @@ from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.ckan_adapter.database import is_held, locked
 from ckanext.freshness.ckan_adapter.harvest import harvest_queue_connection, harvest_routing_keys
 from ckanext.freshness.dates import utc
-from ckanext.freshness.doctor import Severity, SiteFinding, examine
+from ckanext.freshness.doctor import examine
+from ckanext.freshness.doctor.findings import Severity, SiteFinding
 from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source
 from ckanext.freshness.tests.servers.fdp import FdpServer
 from ckanext.harvest import model as harvest_model
@@ -92,7 +93,7 @@ def test_consumers_that_are_not_there(
     wait_on: Callable[..., None], alive: tuple[str, ...], words: str
 ) -> None:
     wait_on(*alive)
-    (one,) = problems(doctor.consumers)
+    (one,) = problems(doctor.harvests.consumers)
     assert words in one.text
     assert all(command in one.advice for command in CONSUMERS)
 
@@ -103,7 +104,7 @@ def test_queues_whose_kind_is_not_set(
     """ckanext-harvest has a default for its connections, and none when it sends messages again."""
     monkeypatch.delitem(tk.config, "ckan.harvest.mq.type")
     wait_on("gather", "fetch")
-    (one,) = problems(doctor.consumers)
+    (one,) = problems(doctor.harvests.consumers)
     assert "never sends a message again" in one.text
     assert "ckan.harvest.mq.type = redis" in one.advice
 
@@ -113,7 +114,7 @@ def test_documents_that_solr_lost_or_should_not_have(fdp: FdpServer) -> None:
     for number in range(6):
         fdp.add_dataset(catalog, title=f"Dataset {number}")
     add_source(fdp.source_url).run()
-    assert problems(doctor.documents) == []
+    assert problems(doctor.site.documents) == []
     packages = model.Session.query(model.Package).order_by(model.Package.name)
     *lost, gone = packages.filter_by(type="dataset")
     for each in lost:
@@ -123,7 +124,7 @@ def test_documents_that_solr_lost_or_should_not_have(fdp: FdpServer) -> None:
     statement = sa.text("UPDATE package SET state = 'deleted' WHERE id = :id")
     model.Session.execute(statement, {"id": gone.id})
     model.Session.commit()
-    first, second = problems(doctor.documents)
+    first, second = problems(doctor.site.documents)
     assert "5 active datasets have no document in Solr" in first.text
     assert first.text.endswith("for example dataset-0, dataset-1, dataset-2")
     assert "of 1 dataset that is not active" in second.text
@@ -135,11 +136,11 @@ def test_a_queue_that_nobody_serves(wait_on: Callable[..., None], stage: str) ->
     """The other consumer is idle, and is not mistaken for the missing one."""
     wait_on("fetch" if stage == "gather" else "gather")
     put(stage, "some-id")
-    (one,) = problems(doctor.consumers)
+    (one,) = problems(doctor.harvests.consumers)
     assert one.text == f"1 message waits in the {stage} queue, and no consumer takes any"
     assert f"ckan harvester {stage}-consumer" in one.advice
     take(stage, "another-id", timedelta(seconds=10))
-    assert problems(doctor.consumers) == []
+    assert problems(doctor.harvests.consumers) == []
 
 
 def put(stage: str, id: str) -> None:
@@ -166,9 +167,9 @@ def test_a_gather_whose_consumer_was_killed(harvest: Harvest) -> None:
     take("gather", job, timedelta(seconds=90))
     with locked(f"gather {job}"):
         assert is_held(f"gather {job}")
-        assert problems(doctor.harvest_jobs) == []
+        assert problems(doctor.harvests.harvest_jobs) == []
     assert not is_held(f"gather {job}")
-    (one,) = problems(doctor.harvest_jobs)
+    (one,) = problems(doctor.harvests.harvest_jobs)
     assert f"Job {job} of the source {harvest.source['name']}" in one.text
     assert "was killed" in one.text
     assert one.advice.startswith("ckan harvester run requeues it within two hours; ")
@@ -180,25 +181,25 @@ def test_a_gather_of_another_harvester_is_judged_by_its_time(harvest: Harvest) -
     connection().delete(harvest_routing_keys()["gather"])
     change(harvest_model.HarvestSource, harvest.source["id"], type="ckan")
     take("gather", job, timedelta(minutes=119))
-    assert problems(doctor.harvest_jobs) == []
-    assert len(problems(doctor.harvest_jobs, timedelta(minutes=2))) == 1
+    assert problems(doctor.harvests.harvest_jobs) == []
+    assert len(problems(doctor.harvests.harvest_jobs, timedelta(minutes=2))) == 1
 
 
 def test_a_job_that_waits_is_not_stuck(harvest: Harvest) -> None:
     harvest.start()
-    assert problems(doctor.harvest_jobs, timedelta(hours=1)) == []
+    assert problems(doctor.harvests.harvest_jobs, timedelta(hours=1)) == []
 
 
 def test_a_job_that_no_queue_knows(harvest: Harvest) -> None:
     job = harvest.start()
     connection().delete(harvest_routing_keys()["gather"])
-    assert problems(doctor.harvest_jobs) == []
-    (one,) = problems(doctor.harvest_jobs, timedelta(minutes=10))
+    assert problems(doctor.harvests.harvest_jobs) == []
+    (one,) = problems(doctor.harvests.harvest_jobs, timedelta(minutes=10))
     assert "Redis was emptied" in one.text
     assert one.advice.startswith("ckan harvester run requeues it ")
     assert f"ckan harvester job-abort {job}" in one.advice
     call_action("harvest_jobs_run")
-    assert problems(doctor.harvest_jobs, timedelta(minutes=10)) == []
+    assert problems(doctor.harvests.harvest_jobs, timedelta(minutes=10)) == []
 
 
 def test_a_lost_job_of_another_harvester_is_left_to_it(harvest: Harvest) -> None:
@@ -206,7 +207,7 @@ def test_a_lost_job_of_another_harvester_is_left_to_it(harvest: Harvest) -> None
     connection().delete(harvest_routing_keys()["gather"])
     change(harvest_model.HarvestSource, harvest.source["id"], type="ckan")
     call_action("harvest_jobs_run")
-    (one,) = problems(doctor.harvest_jobs, timedelta(minutes=10))
+    (one,) = problems(doctor.harvests.harvest_jobs, timedelta(minutes=10))
     assert one.advice.startswith(f"ckan harvester job-abort {job}")
 
 
@@ -218,7 +219,7 @@ def test_records_that_are_not_imported(
     fdp: FdpServer, state: str, minutes: int, stuck: bool
 ) -> None:
     job = gathered(fdp, state)
-    found = problems(doctor.harvest_jobs, timedelta(minutes=minutes))
+    found = problems(doctor.harvests.harvest_jobs, timedelta(minutes=minutes))
     assert len(found) == stuck
     if stuck:
         assert job in found[0].text
@@ -233,7 +234,7 @@ def test_waiting_for_others_is_not_stuck_but_a_killed_import_is(fdp: FdpServer) 
     later = now() + timedelta(minutes=10)
     (lead, _) = model.Session.query(harvest_model.HarvestObject).filter_by(harvest_job_id=waiting)
     change(harvest_model.HarvestObject, lead.id, state="COMPLETE", import_finished=utc(later))
-    (one,) = problems(doctor.harvest_jobs, timedelta(minutes=11))
+    (one,) = problems(doctor.harvests.harvest_jobs, timedelta(minutes=11))
     assert killed in one.text
 
 
@@ -257,8 +258,8 @@ def test_nobody_marks_jobs_as_finished(fdp: FdpServer) -> None:
     job = harvest.start()
     harvest.gather()
     harvest.fetch()
-    assert problems(doctor.harvest_jobs, timedelta(minutes=10)) == []
-    (one,) = problems(doctor.harvest_jobs, timedelta(minutes=30))
+    assert problems(doctor.harvests.harvest_jobs, timedelta(minutes=10)) == []
+    (one,) = problems(doctor.harvests.harvest_jobs, timedelta(minutes=30))
     assert job in one.text
     assert "ckan harvester run" in one.advice
 
@@ -270,17 +271,17 @@ def test_nobody_begins_the_jobs_that_are_due(harvest: Harvest) -> None:
         frequency="DAILY",
         next_run=utc(now()),
     )
-    assert problems(doctor.harvest_jobs, timedelta(minutes=10)) == []
-    (one,) = problems(doctor.harvest_jobs, timedelta(minutes=30))
+    assert problems(doctor.harvests.harvest_jobs, timedelta(minutes=10)) == []
+    (one,) = problems(doctor.harvests.harvest_jobs, timedelta(minutes=30))
     assert one.text.startswith("1 harvest source is overdue")
     change(harvest_model.HarvestSource, harvest.source["id"], frequency="MANUAL")
-    assert problems(doctor.harvest_jobs, timedelta(minutes=30)) == []
+    assert problems(doctor.harvests.harvest_jobs, timedelta(minutes=30)) == []
 
 
 def test_a_job_that_was_never_sent(harvest: Harvest) -> None:
     job = call_action("harvest_job_create", source_id=harvest.source["id"], run=False)["id"]
-    assert problems(doctor.harvest_jobs) == []
-    (one,) = problems(doctor.harvest_jobs, timedelta(hours=1))
+    assert problems(doctor.harvests.harvest_jobs) == []
+    (one,) = problems(doctor.harvests.harvest_jobs, timedelta(hours=1))
     assert job in one.text and "ckan harvester run" in one.advice
 
 
@@ -290,13 +291,13 @@ def test_held_deletions_are_told_but_are_no_problem(fdp: FdpServer) -> None:
     harvest.run()
     fdp.remove(fdp.datasets[0])
     harvest.run()
-    (one,) = findings(doctor.held_deletions)
+    (one,) = findings(doctor.harvests.held_deletions)
     assert one.severity is Severity.NOTE
     assert f"1 deletion of the source {harvest.source['name']} held since" in one.text
     assert f"ckan freshness release {harvest.source['name']}" in one.advice
     list_id = call_action("freshness_harvest_hold_show", id=harvest.source["id"])["list_id"]
     call_action("freshness_harvest_release", id=harvest.source["id"], list_id=list_id)
-    (one,) = findings(doctor.held_deletions)
+    (one,) = findings(doctor.harvests.held_deletions)
     assert f"1 deletion of the source {harvest.source['name']} approved by" in one.text
 
 
@@ -315,29 +316,29 @@ def test_the_order_of_plugins(
     monkeypatch: pytest.MonkeyPatch, plugins: str, severity: Severity | None, words: str
 ) -> None:
     monkeypatch.setitem(tk.config, "ckan.plugins", plugins.split())
-    found = findings(doctor.plugins)
+    found = findings(doctor.site.plugins)
     assert [one.severity for one in found] == ([severity] if severity else [])
     assert all(words in one.advice for one in found)
 
 
 @pytest.mark.parametrize("plugin", ["freshness", "harvest"])
 def test_tables_that_are_missing_or_old(plugin: str) -> None:
-    assert findings(doctor.tables) == []
+    assert findings(doctor.site.tables) == []
     # Without a commit: the checks look into the same transaction.
     model.Session.execute(sa.text(f"UPDATE {plugin}_alembic_version SET version_num = 'older'"))
-    (one,) = problems(doctor.tables)
+    (one,) = problems(doctor.site.tables)
     assert one.advice == f"ckan db upgrade -p {plugin}"
     model.Session.rollback()
 
 
 def test_sources_that_no_plugin_harvests(harvest: Harvest) -> None:
-    assert findings(doctor.source_types) == []
+    assert findings(doctor.harvests.source_types) == []
     change(harvest_model.HarvestSource, harvest.source["id"], type="waf")
-    (one,) = problems(doctor.source_types)
+    (one,) = problems(doctor.harvests.source_types)
     assert "type waf" in one.text
     assert "A source" in one.text
     change(harvest_model.HarvestSource, harvest.source["id"], active=False)
-    assert findings(doctor.source_types) == []
+    assert findings(doctor.harvests.source_types) == []
 
 
 @pytest.mark.parametrize(
@@ -348,18 +349,18 @@ def test_sources_that_no_plugin_harvests(harvest: Harvest) -> None:
     ],
 )
 def test_options(monkeypatch: pytest.MonkeyPatch, key: str, value: Any, words: str) -> None:
-    assert findings(doctor.site_options) == []
+    assert findings(doctor.site.site_options) == []
     monkeypatch.setitem(tk.config, key, value)
-    (one,) = findings(doctor.site_options)
+    (one,) = findings(doctor.site.site_options)
     assert one.severity is Severity.NOTE
     assert words in one.text
     assert "secret" not in one.text + one.advice
 
 
 def test_background_jobs_that_nobody_does() -> None:
-    assert [one.severity for one in findings(doctor.workers)] == [Severity.NOTE]
+    assert [one.severity for one in findings(doctor.site.workers)] == [Severity.NOTE]
     tk.enqueue_job(print, ["done"], queue="bulk")
-    (one,) = problems(doctor.workers)
+    (one,) = problems(doctor.site.workers)
     assert "1 background job waits in the queue bulk" in one.text
     assert "ckan jobs worker bulk" in one.advice
 

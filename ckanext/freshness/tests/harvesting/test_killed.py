@@ -124,7 +124,7 @@ def test_gather(fdp: FdpServer, harvest: Harvest, consumer: Any) -> None:
     until(lambda: not is_held(f"gather {job_id}"))
     fault.release()
 
-    assert f"ckan harvester job-abort {job_id}" in stuck(doctor.harvest_jobs, job_id)
+    assert f"ckan harvester job-abort {job_id}" in stuck(doctor.harvests.harvest_jobs, job_id)
     send_again("gather")
     harvest.gather()
     harvest.fetch()
@@ -212,7 +212,7 @@ def test_import_in_the_middle_of_a_page(fdp: FdpServer, harvest: Harvest, consum
         kill(process)
         transaction.rollback()
     assert len(harvest.current()) == 1
-    assert f"ckan harvester job-abort {job_id}" in stuck(doctor.harvest_jobs, job_id)
+    assert f"ckan harvester job-abort {job_id}" in stuck(doctor.harvests.harvest_jobs, job_id)
     send_again("fetch")
     harvest.fetch()
     complete(harvest, harvest.finish(job_id), fdp)

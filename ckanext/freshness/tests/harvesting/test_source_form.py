@@ -14,7 +14,7 @@ from ckan.tests.helpers import call_action
 
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.dates import utc_now
-from ckanext.freshness.doctor import iati_sources
+from ckanext.freshness.doctor.harvests import iati_sources
 from ckanext.freshness.harvesting.dcat.source_type import DCAT_CATALOG
 from ckanext.freshness.harvesting.fdp.source_type import FAIR_DATA_POINT
 from ckanext.freshness.harvesting.sources import check_config

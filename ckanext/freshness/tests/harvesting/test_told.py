@@ -18,7 +18,7 @@ from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.ckan_adapter.database import locked
 from ckanext.freshness.ckan_adapter.packages import write_extras
 from ckanext.freshness.dates import utc_now
-from ckanext.freshness.doctor import harvest_jobs
+from ckanext.freshness.doctor.harvests import harvest_jobs
 from ckanext.freshness.harvesting.job_report import nothing_found
 from ckanext.freshness.harvesting.strategy import RecordClass
 from ckanext.freshness.tests.clock import freeze_time

@@ -15,7 +15,8 @@ from ckan.tests import factories, helpers
 
 from ckanext.freshness.ckan_adapter.core import IS_2_12, NAMES
 from ckanext.freshness.ckan_adapter.packages import write_extras
-from ckanext.freshness.doctor import Severity, fields_of_the_site
+from ckanext.freshness.doctor.findings import Severity
+from ckanext.freshness.doctor.site import fields_of_the_site
 from ckanext.freshness.status.refresh import refresh, without_status
 from ckanext.freshness.tests.datasets import stored
 from ckanext.freshness.tests.status.measuring import activities

@@ -1,0 +1,300 @@
+"""Checks of any site: its plugins, options, workers, runs, statuses, copies and mails."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+
+import ckan.plugins as p
+import ckan.plugins.toolkit as tk
+import sqlalchemy as sa
+
+from .. import settings
+from ..checking import run_records
+from ..ckan_adapter.core import (
+    background_workers,
+    declared_options,
+    model,
+    site_names,
+    waiting_background_jobs,
+)
+from ..ckan_adapter.database import has_newest_migration, is_held
+from ..ckan_adapter.mailer import mailer_problem
+from ..copies.store import StoreError
+from ..dates import utc, utc_words
+from ..iati.cycle import sources
+from ..mails import recipients
+from ..model import CheckRun, DatasetFreshness, Unindexed
+from ..reporting import runs
+from ..runs import copies, night
+from ..status import indexing, own_fields, refresh
+from ..web.exchange import Limits
+from .findings import KEEP_RUNNING, SiteFinding, counted, note, problem, warning
+
+# Plugins, tables and options
+
+_SHOWN_BY_TEMPLATES = {
+    "harvest": "the pages of harvest sources show neither previews nor held deletions",
+    "scheming_datasets": "the forms of datasets do not ask for the update frequency",
+}
+"""What is missing, by plugin, if the plugin stands before ``freshness`` in ckan.plugins."""
+
+
+def plugins(now: datetime) -> Iterator[SiteFinding]:
+    """Report a missing or wrongly ordered plugin."""
+    enabled = tk.aslist(tk.config["ckan.plugins"])
+    if "harvest" not in enabled:
+        yield note(
+            "The plugin harvest is not enabled, so this site harvests nothing",
+            "To harvest, add it to ckan.plugins, after freshness.",
+        )
+    before = enabled[: enabled.index("freshness")]
+    for name, effect in _SHOWN_BY_TEMPLATES.items():
+        if name in before:
+            yield problem(
+                f"ckan.plugins has freshness after {name}, so {effect}",
+                f"Move freshness before {name} in ckan.plugins, then restart CKAN.",
+            )
+
+
+def tables(now: datetime) -> Iterator[SiteFinding]:
+    """Report plugins whose tables are not those that the code expects."""
+    for plugin in incomplete_plugins():
+        yield problem(
+            f"The tables of the plugin {plugin} are missing or old", f"ckan db upgrade -p {plugin}"
+        )
+
+
+def site_options(now: datetime) -> Iterator[SiteFinding]:
+    """Report misspelt options of this extension, and options that remove a protection from requests."""
+    known = declared_options(settings.PREFIX)
+    names = [key.removeprefix(settings.PREFIX) for key in known]
+    for key in sorted({key for key in tk.config if key.startswith(settings.PREFIX)} - {*known}):
+        nearest = difflib.get_close_matches(key.removeprefix(settings.PREFIX), names, 1)
+        suggestion = f"Did you mean {settings.PREFIX}{nearest[0]}? " if nearest else ""
+        yield warning(
+            f"There is no option {key}, so it has no effect",
+            f"{suggestion}Correct the name in the site's ini file, or remove the line.",
+        )
+    web = settings.web(Limits())
+    if web.proxy:
+        yield note(
+            "Requests go through ckan.download_proxy. CKAN refuses addresses inside your network by its "
+            "own name lookup, but the proxy looks the name up again",
+            "Configure the proxy to refuse addresses inside your network, too.",
+        )
+    if web.insecure_hosts:
+        yield note(
+            "Certificates of these hosts are not verified (ckanext.freshness.insecure_hosts): "
+            + ", ".join(sorted(web.insecure_hosts))
+        )
+
+
+def incomplete_plugins() -> list[str]:
+    """Return the enabled plugins whose tables are not those that the code expects."""
+    return [
+        plugin
+        for plugin in ("freshness", "harvest")
+        if p.plugin_loaded(plugin) and not has_newest_migration(plugin)
+    ]
+
+
+# Workers, runs and statuses
+
+
+def workers(now: datetime) -> Iterator[SiteFinding]:
+    """Report queues of background jobs without a worker."""
+    running = background_workers()
+    for queue, count in sorted(waiting_background_jobs().items()):
+        if count and not running.get(queue):
+            waiting = counted(
+                count,
+                f"background job waits in the queue {queue}",
+                f"background jobs wait in the queue {queue}",
+            )
+            yield problem(
+                f"{waiting}, and no worker serves it",
+                f"{KEEP_RUNNING}ckan jobs worker {queue}",
+            )
+    if not any(running.values()):
+        yield note(
+            "No background worker is running: previews and checks that editors start on pages wait for one",
+            f"{KEEP_RUNNING}ckan jobs worker",
+        )
+
+
+_NIGHT = timedelta(hours=36)
+"""Age of the last nightly run at which the next one is overdue: a night and half a day."""
+_SELECTING = timedelta(minutes=10)
+"""A starting run may take this long to select resources before it holds its first lock."""
+
+
+def nightly_run(now: datetime) -> Iterator[SiteFinding]:
+    """Report a missing or killed nightly run, and its failed parts."""
+    by_cron = "Call ckan freshness nightly by cron, once a night."
+    newest = runs.full_checks().first()
+    if newest is None:
+        yield note("The URLs of this site's resources have never been checked", by_cron)
+    else:
+        begun = utc_words(newest.started_at)
+        if utc(now) - newest.started_at > _NIGHT:
+            yield problem(
+                f"The last check began on {begun}; no URL has been checked since", by_cron
+            )
+        if newest.error:
+            yield problem(f"The check of {begun} ended early: {newest.error}", _RESUME)
+        works = is_held(run_records.CHECKING) or is_held(night.LOCK)
+        if newest.ended_at is None and not works and utc(now) - newest.started_at > _SELECTING:
+            yield problem(
+                f"The check of {begun} has not ended, and no process works on it: it was killed, or no "
+                "worker takes its background jobs",
+                _RESUME,
+            )
+    failed = model.Session.query(CheckRun).filter(CheckRun.kind == night.KIND)
+    if newest is not None:
+        # A night begins with its check, so earlier rows belong to earlier nights.
+        failed = failed.filter(CheckRun.ended_at >= newest.started_at)
+    last = {row.options.get("part"): row for row in failed.order_by(CheckRun.started_at)}
+    for row in last.values():
+        yield problem(
+            f"A part of the nightly run of {utc_words(row.started_at)} failed: {row.error}",
+            "Correct the reported cause, then: ckan freshness nightly",
+        )
+
+
+_RESUME = "The next run continues where it stopped: ckan freshness nightly"
+
+_LATE = timedelta(minutes=15)
+"""Age of a passed boundary or an unsent document at which refresh is late: cron runs it every ten minutes."""
+_REFRESH = "ckan freshness refresh"
+
+
+def statuses(now: datetime) -> Iterator[SiteFinding]:
+    """Report statuses and documents that refresh should have written by now, and datasets without a status."""
+    dataset, package = DatasetFreshness, model.Package
+    late = (
+        model.Session.query(sa.func.count(), sa.func.min(dataset.next_boundary))
+        .join(package, package.id == dataset.package_id)
+        .filter(dataset.next_boundary < utc(now) - _LATE, package.state != "deleted")
+        .one()
+    )
+    if late[0]:
+        yield problem(
+            f"The stored statuses of {counted(late[0], 'dataset', 'datasets')} are out of date, the first "
+            f"since {utc_words(late[1])}: searches and lists show old statuses",
+            "Call ckan freshness refresh by cron, every ten minutes.",
+        )
+    unsent = (
+        model.Session.query(sa.func.count(), sa.func.min(Unindexed.since))
+        .filter(Unindexed.since < utc(now) - _LATE)
+        .one()
+    )
+    if unsent[0]:
+        yield problem(
+            f"The documents of {counted(unsent[0], 'dataset', 'datasets')} in Solr are older than the stored "
+            f"statuses, the first since {utc_words(unsent[1])}",
+            "This indexes them, and names those that Solr refuses: ckan freshness refresh",
+        )
+    # Datasets with fields of the site's own wait for its choice, not for a refresh.
+    count = len(refresh.without_status() - {field.package_id for field in own_fields.find()})
+    if count:
+        yield problem(
+            f"{counted(count, 'dataset has', 'datasets have')} no freshness status in searches and lists: "
+            "created or edited while the plugin freshness was not enabled",
+            _REFRESH,
+        )
+
+
+def documents(now: datetime) -> Iterator[SiteFinding]:
+    """Report datasets that Solr has lost, and documents of datasets that are gone."""
+    ids = indexing.differences()
+    package = model.Package
+    rows = model.Session.query(package.name).filter(package.id.in_(ids), package.state == "active")
+    lost = sorted(name for (name,) in rows)
+    if lost:
+        yield problem(
+            f"{counted(len(lost), 'active dataset has', 'active datasets have')} no document in Solr, so that "
+            f"searches do not find them, for example {', '.join(lost[:3])}",
+            _REFRESH,
+        )
+    if gone := len(ids) - len(lost):
+        yield problem(
+            f"Solr has the documents of {counted(gone, 'dataset that is', 'datasets that are')} not active any "
+            "more",
+            _REFRESH,
+        )
+
+
+def fields_of_the_site(now: datetime) -> Iterator[SiteFinding]:
+    """Report fields of the site's own under names that this extension uses."""
+    if found := own_fields.find():
+        yield problem(
+            f"{own_fields.in_words(found)}. These datasets have no status", own_fields.CHOICE
+        )
+    for package_type, names in own_fields.declared().items():
+        words = (
+            f"The schema of the type {package_type} declares {', '.join(names)}, so this extension leaves "
+            f"{'this field' if len(names) == 1 else 'these fields'} to the site"
+        )
+        if site_names().status in names:
+            words += ". Searches and reports show no status of these datasets"
+        yield (warning if site_names().status in names else note)(
+            words,
+            "If it is to write all of its own fields, set ckanext.freshness.field_prefix, then: "
+            "ckan freshness refresh --all",
+        )
+
+
+SAMPLE = 20
+"""Copies to look up. An unmounted place has none of them, and each one costs a request to a remote store."""
+
+
+def stored_copies(now: datetime) -> Iterator[SiteFinding]:
+    """Report a store that cannot be used, and newest copies that are not at the place that their rows name."""
+    newest = copies.newest(SAMPLE)
+    harvests = p.plugin_loaded("harvest")
+    # Without the tables of harvests, it is not known which sources keep copies.
+    is_known = not harvests or has_newest_migration("harvest")
+    try:
+        if is_known and (copies.is_wanted() or (harvests and sources())):
+            copies.store().try_out()
+        if not newest:
+            return
+        place = copies.store()
+        gone = [key for key in newest if place.size(key) is None]
+    except (settings.OptionError, StoreError) as error:
+        yield problem(
+            f"No copies can be kept: {error}",
+            "Correct this cause (free disk space, let CKAN's user write there, mount the disk), or name "
+            "another place in ckanext.freshness.copies.location: the path of a directory, or a URL of fsspec "
+            "whose library is installed (pip install 'ckanext-freshness[s3]' for s3://).",
+        )
+        return
+    # A run may have moved some of them meanwhile.
+    if count := len(copies.owners(gone)):
+        yield problem(
+            f"{count} of the {counted(len(newest), 'newest copy', 'newest copies')} missing from "
+            f"{place.location}",
+            "Check that the disk or share is mounted, and that ckanext.freshness.copies.location still names "
+            "the same place. Lost copies are downloaded again by the next checks, those of IATI by ckan iati "
+            "update.",
+        )
+
+
+def mails(now: datetime) -> Iterator[SiteFinding]:
+    """Report mails that are switched on but cannot be sent, or have no recipient."""
+    if not settings.flag("notify.enabled"):
+        return
+    if missing := mailer_problem():
+        yield problem(
+            f"Mails are on but cannot be sent: {missing}",
+            "Set it in the site's ini file, or switch mails off: ckanext.freshness.notify.enabled = false",
+        )
+    if not recipients.operators():
+        yield problem(
+            "Mails are on but no sysadmin has an address, so no mail reports failed checks and delinquent "
+            "datasets",
+            "Set ckanext.freshness.notify.operators to the addresses of the site's operators, or give a "
+            "sysadmin an address.",
+        )
