@@ -232,7 +232,7 @@ def messages() -> list[str]:
     """Every text of the package's code, with a line break where it has a value."""
     found = []
     for path in PACKAGE.rglob("*.py"):
-        if "tests" in path.parts:
+        if "tests" in path.relative_to(PACKAGE).parts:
             continue
         for node in ast.walk(ast.parse(text_of(path))):
             if isinstance(node, ast.JoinedStr):

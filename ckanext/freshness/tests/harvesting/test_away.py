@@ -12,7 +12,6 @@ from urllib.parse import urlsplit
 import ckan.plugins.toolkit as tk
 import pytest
 import sqlalchemy as sa
-from ckan.lib.search import SearchIndexError
 from ckan.lib.search import common as search
 from ckan.lib.search.common import make_connection
 from ckan.tests.helpers import call_action, changed_config
@@ -112,11 +111,9 @@ def assert_each_is_there_once(harvest: Harvest, titles: list[str]) -> dict[str, 
 
 
 SOLR = [
-    pytest.param(True, lambda solr: solr.away(), True, id="first, refuses"),
     pytest.param(True, lambda solr: solr.leave_at(b"Dataset 3"), True, id="first, cut in a page"),
     pytest.param(True, lambda solr: solr.leave_at(b"<commit"), False, id="first, at the commit"),
     pytest.param(False, lambda solr: solr.away(), True, id="update, refuses"),
-    pytest.param(False, lambda solr: solr.leave_at(b"Dataset 3"), True, id="update, cut in a page"),
 ]
 
 
@@ -208,22 +205,6 @@ def test_solr_is_away_during_a_deletion(
     assert found.keys() < known.keys()
 
 
-def test_solr_is_away_at_the_end_of_a_job(harvest: Harvest, solr: TcpProxy) -> None:
-    job_id = harvest.start()
-    harvest.gather()
-    harvest.fetch()
-    solr.away()
-    with pytest.raises(SearchIndexError):
-        cron()
-    solr.open()
-    cron()
-    assert call_action("harvest_job_show", id=job_id)["status"] == "Finished"
-    assert_each_is_there_once(harvest, TITLES)
-    job = harvest.run()
-    assert job.errors == []
-    assert job.stats["not modified"] == len(TITLES)
-
-
 # Redis
 
 
@@ -231,15 +212,6 @@ def test_solr_is_away_at_the_end_of_a_job(harvest: Harvest, solr: TcpProxy) -> N
 def redis() -> Iterator[TcpProxy]:
     with before("ckan.redis.url") as (proxy, url), changed_config("ckan.redis.url", url):
         yield proxy
-
-
-def test_redis_is_away_while_a_consumer_waits(harvest: Harvest, redis: TcpProxy) -> None:
-    redis.leave_at(b"BLPOP")
-    with pytest.raises(RedisAway):
-        gather_consumer()
-    redis.open()
-    assert harvest.run().errors == []
-    assert_each_is_there_once(harvest, TITLES)
 
 
 def test_redis_is_away_when_a_gather_publishes(harvest: Harvest, redis: TcpProxy) -> None:
@@ -279,19 +251,6 @@ def test_redis_is_away_when_a_job_is_made(harvest: Harvest, redis: TcpProxy) -> 
     cron()
     assert queue.get_connection().llen(queue.get_gather_routing_key()) == 1
     assert recover(harvest, job.id).errors == []
-    assert_each_is_there_once(harvest, TITLES)
-
-
-def test_redis_is_away_at_the_end_of_a_job(harvest: Harvest, redis: TcpProxy) -> None:
-    job_id = harvest.start()
-    harvest.gather()
-    harvest.fetch()
-    redis.away()
-    with pytest.raises(RedisAway):
-        cron()
-    assert call_action("harvest_job_show", id=job_id)["status"] == "Finished"
-    redis.open()
-    cron()
     assert_each_is_there_once(harvest, TITLES)
 
 

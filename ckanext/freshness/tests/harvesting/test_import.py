@@ -79,20 +79,6 @@ def test_messages_that_come_again_after_their_job_has_ended(fdp: FdpServer) -> N
     assert (harvest.datasets(), harvest.current(), written()) == before
 
 
-def test_a_message_of_an_object_whose_job_was_aborted(fdp: FdpServer) -> None:
-    """The object was not imported. The state that ckanext-harvest gave it stays."""
-    fdp.add_dataset(fdp.add_catalog())
-    harvest = add_source(fdp.source_url)
-    job_id = harvest.start()
-    harvest.gather()
-    model.Session.query(harvest_model.HarvestJob).update({"status": "Finished"})
-    model.Session.commit()
-    harvest.fetch()
-    model.Session.expire_all()
-    (one,) = model.Session.query(harvest_model.HarvestObject).filter_by(harvest_job_id=job_id)
-    assert (one.state, one.report_status) == ("ERROR", "errored")
-
-
 TITLES = {
     "plain": ("Rainfall in Kenya", "rainfall-in-kenya"),
     "accents": ("Enquête de santé", "enquete-de-sante"),
@@ -316,31 +302,6 @@ def test_what_an_admin_deleted_stays_deleted_and_what_was_purged_is_made_anew(
     assert job.errors == []
     assert (job.stats["deleted"], job.stats["not modified"]) == (1, 3)
     assert len(harvest.current()) == 3
-
-
-def test_two_sources_over_one_server_keep_to_their_own(
-    fdp: FdpServer, three: tuple[Record, ...]
-) -> None:
-    (catalog,), (*_, goes) = fdp.catalogs, three
-    first, second = add_source(fdp.source_url), add_source(fdp.source_url, language="en")
-    first.run()
-    second.run()
-    ids = [{one["id"] for one in source.datasets().values()} for source in (first, second)]
-    assert len(ids[0] | ids[1]) == 6
-
-    fdp.unlist(goes, catalog)
-    assert first.run().stats["deleted"] == 1
-    assert {one["id"] for one in second.datasets().values()} == ids[1]
-    fdp.list_also(goes, catalog)
-    first.run()
-
-    call_action("harvest_source_delete", {"user": sysadmin()}, id=first.source["id"])
-    assert second.run().stats["not modified"] == 3
-    assert {one["id"] for one in second.datasets().values()} == ids[1]
-    call_action("harvest_source_clear", {"user": sysadmin()}, id=first.source["id"])
-    assert second.run().stats["not modified"] == 3
-    assert {one["id"] for one in second.datasets().values()} == ids[1]
-    assert len(second.current()) == 3
 
 
 def test_a_dataset_that_another_source_has_too_goes_with_the_last_of_them(

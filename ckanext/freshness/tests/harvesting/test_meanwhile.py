@@ -235,20 +235,6 @@ def test_packages_that_go_while_they_are_being_adopted(fdp: FdpServer, harvest: 
     assert active() == sorted(TITLES)
 
 
-def test_packages_that_went_before_are_not_adopted(fdp: FdpServer, harvest: Harvest) -> None:
-    """An editor deleted the package after its source: the new source creates its own."""
-    before = ids(harvest)
-    end(harvest)
-    call_action("package_delete", {"user": sysadmin()}, id=before["Two"])
-    again = add_source(fdp.source_url, language="en")
-    assert again.run().errors == []
-    after = ids(again)
-    assert (after["One"], after["Three"]) == (before["One"], before["Three"])
-    assert after["Two"] != before["Two"]
-    assert stored(before["Two"])["state"] == "deleted"
-    assert again.run().stats["not modified"] == 3
-
-
 # Another source has the package
 
 
@@ -288,15 +274,3 @@ def test_two_consumers_adopt_a_package_once(fdp: FdpServer, harvest: Harvest) ->
     for source in (one, other):
         assert source.finish(jobs[id(source)]).errors == []
     each_has_its_own(before, one, other)
-
-
-def test_nothing_is_taken_from_a_living_source(fdp: FdpServer, harvest: Harvest) -> None:
-    before = ids(harvest)
-    end(add_source(fdp.source_url, language="de"))
-    other = add_source(fdp.source_url, language="en")
-    job = other.run()
-    assert job.errors == []
-    assert not any("adopted" in one.extras for one in other.objects(job).values())
-    assert ids(harvest) == before
-    assert len(harvest.current()) == 3
-    each_has_its_own(before, harvest, other)

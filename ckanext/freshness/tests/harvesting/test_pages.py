@@ -16,7 +16,7 @@ from ckan.tests import factories
 from ckan.tests.helpers import call_action
 
 from ckanext.freshness.ckan_adapter.core import job_from_id, model
-from ckanext.freshness.doctor import held_deletions
+from ckanext.freshness.doctor.harvests import held_deletions
 from ckanext.freshness.harvesting import holds, preview
 from ckanext.freshness.reporting import harvests
 from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source
@@ -289,18 +289,6 @@ def test_a_list_that_nobody_has_seen_is_not_approved(editor: Browser, world: Har
         editor.post(path(world.ocean, "held/undo"), list_id=stale),
     ):
         assert "list has changed since you looked at it" in words(page)
-    assert hold(world.ocean)["released_at"] is None
-
-
-def test_a_colleague_has_approved_the_list_meanwhile(editor: Browser, world: HarvestedSite) -> None:
-    shown = hold(world.ocean)["list_id"]
-    editor.post(path(world.ocean, "held"), list_id=shown)
-    try:
-        page = editor.get(path(world.ocean, f"held/delete?list_id={shown}"))
-        assert "Approved by" in words(page)
-        assert "list has changed" not in words(page)
-    finally:
-        editor.post(path(world.ocean, "held/undo"), list_id=shown)
     assert hold(world.ocean)["released_at"] is None
 
 

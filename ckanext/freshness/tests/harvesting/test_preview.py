@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
 
@@ -15,7 +14,6 @@ from ckan.tests.helpers import call_action
 from ckanext.freshness.harvesting.object_writer import STATUS
 from ckanext.freshness.harvesting.preview import Preview, preview
 from ckanext.freshness.harvesting.record_changes import FieldChange
-from ckanext.freshness.harvesting.sources import ForeignSource
 from ckanext.freshness.harvesting.strategy import RecordClass
 from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source
 from ckanext.freshness.tests.servers.faults import Status
@@ -238,20 +236,3 @@ def test_time_counts(fdp: FdpServer) -> None:
     assert not harvest.preview(now).changes[RecordClass.DELETED]
     later = harvest.preview(now + timedelta(hours=25))
     assert [one.url for one in later.changes[RecordClass.DELETED]] == [fdp.iri_of(fdp.datasets[0])]
-
-
-def test_only_sources_of_ours(fdp: FdpServer) -> None:
-    harvest = add_source(fdp.source_url)
-    source = harvest_model.HarvestSource.get(harvest.source["id"])
-    source.type = "ckan"
-    with pytest.raises(ForeignSource, match="type ckan"):
-        preview(source, now=datetime.now(timezone.utc))
-    model.Session.rollback()
-
-
-def test_it_is_plain_data_with_lists_of_limited_length(fdp: FdpServer) -> None:
-    filled(fdp)
-    plain = json.loads(json.dumps(add_source(fdp.source_url).preview().as_dict(limit=3)))
-    assert plain["counts"]["new"] == 4
-    assert len(plain["new"]) == 3
-    assert plain["source"]["url"] == fdp.source_url

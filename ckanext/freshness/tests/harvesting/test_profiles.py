@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from functools import partial
 from pathlib import Path
-from random import Random
 from resource import (
     RLIMIT_AS,
     RLIMIT_CPU,
@@ -14,7 +13,6 @@ from resource import (
     getrusage,
     setrlimit,
 )
-from typing import Any
 
 import pytest
 from ckan.common import config
@@ -25,7 +23,7 @@ from ckanext.freshness.harvesting.rdf.mapping import map_dataset, mapped
 from ckanext.freshness.harvesting.rdf.parsing import DCAT, LOCN, DocumentError
 from ckanext.freshness.harvesting.record import Record
 
-from .rdf.test_mapping import RICH, SUBJECT, graph_of
+from .rdf.test_mapping import SUBJECT, graph_of
 from .rdf.test_mapping_recording import COHORT_A, merged
 
 HEALTH = ["euro_health_dcat_ap"]
@@ -41,27 +39,6 @@ def site_url(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(config, "ckan.site_url", "https://catalogue.example.com")
 
 
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [
-        ("title", "Cohort A"),
-        ("notes", "Rich dataset"),
-        ("version", "1.2"),
-        ("identifier", "cohort-a"),
-        ("theme", ["http://publications.europa.eu/resource/authority/data-theme/HEAL"]),
-        ("license", "http://creativecommons.org/licenses/by/4.0/"),
-        ("number_of_records", 1234),
-        ("min_typical_age", 18),
-        ("contact_name", "Help desk"),
-        ("publisher_email", "info@example.org"),
-        ("temporal_start", "2020-01-01"),
-        ("uri", COHORT_A),
-    ],
-)
-def test_fields_of_a_real_dataset(key: str, value: Any) -> None:
-    assert parsed(merged(COHORT_A), COHORT_A).fields[key] == value
-
-
 def test_what_is_not_the_sources_is_left_out() -> None:
     record = parsed(merged(COHORT_A), COHORT_A)
     assert not {"homepage", "license_id", "conforms_to"} & set(record.fields)
@@ -74,20 +51,6 @@ def test_what_is_not_the_sources_is_left_out() -> None:
 def test_a_home_page_that_the_source_gives_stays() -> None:
     graph = graph_of("<> a dcat:Dataset ; dct:title 'T' ; foaf:homepage <https://example.org/> .")
     assert parsed(graph).fields["homepage"] == "https://example.org/"
-
-
-@pytest.mark.parametrize("seed", range(10))
-def test_the_order_of_triples_and_the_names_of_blank_nodes_change_nothing(seed: int) -> None:
-    random = Random(seed)
-    triples = sorted(graph_of(RICH), key=str)
-    expected = parsed(graph_of(RICH))
-    blank = sorted({node for triple in triples for node in triple if isinstance(node, BNode)})
-    labels = random.sample([BNode(f"n{n}") for n in range(99)], len(blank))
-    names: dict[Any, Any] = dict(zip(blank, labels, strict=True))
-    graph = Graph()
-    for triple in random.sample(triples, len(triples)):
-        graph.add(tuple(names.get(node, node) for node in triple))
-    assert parsed(graph).as_json() == expected.as_json()
 
 
 BLANK = """

@@ -164,24 +164,3 @@ def test_deleted_records_that_come_back_at_other_urls(fdp: FdpServer) -> None:
         assert ((after["id"], after["name"]) == before[case]) is same, case
     assert len(ids(harvest)) == len(harvest.current()) == len(RETURNS) + len(others)
     assert harvest.run().stats["not modified"] == len(RETURNS) + len(others)
-
-
-def test_a_spelling_that_comes_back_beside_the_present_one(fdp: FdpServer) -> None:
-    """The package has continued under the other spelling, and stays with it at every harvest."""
-    fdp.layout.pages = False
-    catalog = fdp.add_catalog()
-    first = fdp.add_dataset(catalog, path="/dataset/one", title="One", distributions=0)
-    harvest = add_source(fdp.source_url)
-    harvest.run()
-    before = ids(harvest)
-    fdp.unlist(first, catalog)
-    second = fdp.add_dataset(catalog, path="/dataset/one/", title="One, too", distributions=0)
-    assert harvest.run().stats["updated"] == 1
-    assert ids(harvest) == before
-
-    fdp.list_also(first, catalog)
-    assert harvest.run().stats["added"] == 1
-    found = harvest.datasets()
-    assert {fdp.iri_of(one) for one in (first, second)} == set(found)
-    assert [found[fdp.iri_of(second)]["id"]] == before
-    assert harvest.run().stats["not modified"] == 2

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta, timezone
-from itertools import product
 from typing import Any
 
 import ckan.plugins.toolkit as tk
@@ -108,17 +107,6 @@ def test_an_emptied_source_is_held_and_told_until_it_is_released(
     assert harvest.datasets() == {}
     assert harvest.current() == []
     assert held(harvest) is None
-
-
-def test_a_release_that_was_taken_back_deletes_nothing(fdp: FdpServer, harvest: Harvest) -> None:
-    empty(fdp)
-    harvest.run()
-    release(harvest, held(harvest)["list_id"])
-    shown = take_back(harvest)
-    assert (shown["released_at"], shown["released_by"]) == (None, None)
-    assert harvest.run().stats["deleted"] == 0
-    assert held(harvest)["count"] == 4
-    assert len(harvest.datasets()) == 4
 
 
 def test_a_job_that_has_read_a_release_applies_it(fdp: FdpServer, harvest: Harvest) -> None:
@@ -337,9 +325,3 @@ def test_only_who_may_change_the_source() -> None:
         for user in (stranger["name"], ""):
             with pytest.raises(tk.NotAuthorized):
                 may(user, action)
-
-
-def test_a_dataset_is_no_source() -> None:
-    for action, id in product(ACTIONS, (factories.Dataset()["id"], "no-such-thing")):
-        with pytest.raises(tk.ObjectNotFound):
-            call_action(action, id=id, list_id="x")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 import pytest
 from ckan.tests import factories
@@ -15,11 +14,9 @@ from ckanext.freshness.tests.harvesting.conftest import (
     Job,
     add_source,
     extras,
-    sysadmin,
 )
 from ckanext.freshness.tests.harvesting.test_takeover import clear_history
 from ckanext.freshness.tests.servers.fdp import FdpServer
-from ckanext.freshness.tests.servers.fdp_model import Kind as Level
 from ckanext.harvest import model as harvest_model
 
 pytestmark = pytest.mark.usefixtures("clean_site")
@@ -39,40 +36,6 @@ def counts(job: Job) -> dict[str, int]:
     """Return the counts that are not 0."""
     assert job.errors == []
     return {key: count for key, count in job.stats.items() if count}
-
-
-def test_a_distribution_of_two_datasets(fdp: FdpServer) -> None:
-    """opendatateam/udata 3904"""
-    fdp.layout.is_part_of = False
-    catalog = fdp.add_catalog()
-    one, other = (fdp.add_dataset(catalog, distributions=number) for number in (1, 0))
-    (distribution,) = one.listing(Level.DISTRIBUTION)
-    fdp.list_also(distribution, other)
-    harvest = add_source(fdp.source_url)
-    assert counts(harvest.run()) == {"added": 2}
-    resources = [one for each in harvest.datasets().values() for one in each["resources"]]
-    assert len({one["id"] for one in resources}) == len(resources) == 2
-    assert counts(harvest.run()) == {"not modified": 2}
-
-
-def test_a_deleted_dataset_has_collaborators_and_followers(
-    fdp: FdpServer, monkeypatch: pytest.MonkeyPatch, ckan_config: Any
-) -> None:
-    """ckan/ckanext-harvest 569"""
-    monkeypatch.setitem(ckan_config, "ckan.auth.allow_dataset_collaborators", True)
-    harvest = filled(fdp)
-    gone, user = fdp.datasets[0], factories.User()
-    dataset_id = harvest.dataset(gone, fdp)["id"]
-    call_action("follow_dataset", {"user": user["name"]}, id=dataset_id)
-    call_action(
-        "package_collaborator_create",
-        {"user": sysadmin(), "ignore_auth": True},
-        id=dataset_id,
-        user_id=user["id"],
-        capacity="editor",
-    )
-    fdp.remove(gone)
-    assert counts(harvest.run()) == {"deleted": 1, "not modified": 11}
 
 
 def test_current_objects_that_others_have_mixed_up(fdp: FdpServer) -> None:

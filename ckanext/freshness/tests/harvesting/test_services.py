@@ -10,7 +10,7 @@ import pytest
 
 from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source, extras
 from ckanext.freshness.tests.servers.base import Answer
-from ckanext.freshness.tests.servers.faults import Body, Status, html
+from ckanext.freshness.tests.servers.faults import Status, html
 from ckanext.freshness.tests.servers.fdp import FdpServer
 from ckanext.freshness.tests.servers.replay import FDP_RICH, ReplayServer, load_recording
 
@@ -109,21 +109,3 @@ def test_samples_and_analytics_with_documents_of_their_own(
     told = extras(harvest.dataset(dataset, fdp))
     (read,) = json.loads(told["sample_distributions"])
     assert read["name"] == "Another sample"
-
-
-def test_the_document_of_a_service_may_be_in_another_encoding() -> None:
-    recording = load_recording(FDP_RICH)
-    with ReplayServer(recording) as server:
-        _, url = server.urls("services")
-        path = url.removeprefix(server.url)
-        body = f"""<{url}> a <http://www.w3.org/ns/dcat#DataService> ;
-            <http://purl.org/dc/terms/title> "Größe"@de_DE ."""
-        content_type = "text/turtle; charset=windows-1252"
-        server.faults[path] = Body(body.encode("windows-1252"), content_type)
-        harvest = add_source(server.url)
-        harvest.run()
-        (service,) = services(harvest)
-        assert service["title"] == "Größe"
-        server.faults[path] = Status(404)
-        assert harvest.run().stats["updated"] == 0
-        assert services(harvest) == [service]

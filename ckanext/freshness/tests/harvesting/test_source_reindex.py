@@ -9,10 +9,8 @@ import pytest
 from ckan.cli.cli import ckan
 from ckan.tests.helpers import call_action
 
-from ckanext.freshness.ckan_adapter.core import IS_2_12
-from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source, extras, sysadmin
+from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source, extras
 from ckanext.freshness.tests.servers.fdp import FdpServer
-from ckanext.harvest.logic.action import update
 
 pytestmark = pytest.mark.usefixtures("clean_site")
 
@@ -47,16 +45,3 @@ def test_a_source_stays_whole_after_its_jobs(fdp: FdpServer, cli: Any) -> None:
     assert result.exit_code == 0, result.output
     assert is_whole(harvest, config)
     assert harvest.run().stats["not modified"] == 1
-
-
-@pytest.mark.skipif(not IS_2_12, reason="CKAN 2.11 does not have that way of indexing")
-def test_what_ckanext_harvest_does_by_itself(fdp: FdpServer) -> None:
-    """If this fails, ckanext-harvest has been fixed, and our action can be removed."""
-    config = {"language": "en"}
-    harvest = add_source(fdp.source_url, **config)
-    arguments = {"id": harvest.source["id"]}
-    assert is_whole(harvest, config)
-    update.harvest_source_reindex({"user": sysadmin()}, arguments)
-    assert not is_whole(harvest, config)
-    call_action("harvest_source_reindex", {"user": sysadmin()}, **arguments)
-    assert is_whole(harvest, config)

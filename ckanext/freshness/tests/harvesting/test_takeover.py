@@ -242,17 +242,6 @@ def resource_ids(harvest: Harvest) -> set[str]:
     return {one["id"] for dataset in harvest.datasets().values() for one in dataset["resources"]}
 
 
-def test_the_old_source_keeps_its_history(fdp: FdpServer) -> None:
-    filled(fdp, datasets=1)
-    first = add_source(fdp.source_url, language="en")
-    first.run()
-    call_action("harvest_source_delete", {"user": sysadmin()}, id=first.source["id"])
-    make_again(first)
-    old = harvest_model.HarvestSource.get(first.source["id"])
-    assert (old.url, old.active) == (fdp.source_url, False)
-    assert call_action("harvest_source_show", id=first.source["id"])["status"]["job_count"] == 1
-
-
 def test_a_living_source_keeps_its_url_and_name(fdp: FdpServer) -> None:
     first = add_source(fdp.source_url, language="en")
     with pytest.raises(tk.ValidationError) as refused:

@@ -22,7 +22,7 @@ from ckanext.freshness.doctor.harvests import harvest_jobs
 from ckanext.freshness.harvesting.job_report import nothing_found
 from ckanext.freshness.harvesting.strategy import RecordClass
 from ckanext.freshness.tests.clock import freeze_time
-from ckanext.freshness.tests.harvesting.conftest import Harvest, Job, add_source, sysadmin
+from ckanext.freshness.tests.harvesting.conftest import Harvest, Job, add_source
 from ckanext.freshness.tests.harvesting.harvested_site import preview as make_preview
 from ckanext.freshness.tests.servers.faults import Status
 from ckanext.freshness.tests.servers.fdp import FdpServer
@@ -102,9 +102,6 @@ def test_a_new_source_without_anything(
     assert nothing_found(harvest.preview().survey) is None
 
 
-# What is listed and not harvested
-
-
 # Records that another source has harvested
 
 
@@ -158,26 +155,6 @@ def test_urls_that_are_spelled_otherwise(twice: tuple[Harvest, Harvest], respell
     model.Session.commit()
     (warning,) = twice[1].preview().as_dict()["source_warnings"]
     assert warning["message_code"]["values"]["count"] == 2
-
-
-def test_records_of_another_harvester(twice: tuple[Harvest, Harvest]) -> None:
-    """It leaves none of our extras, but its datasets state their URLs."""
-    one, other = twice
-    model.Session.execute(sa.text("DELETE FROM harvest_object_extra"))
-    model.Session.execute(
-        sa.text("UPDATE harvest_source SET type = 'dcat_rdf' WHERE id = :id"),
-        {"id": one.source["id"]},
-    )
-    model.Session.commit()
-    (warning,) = other.preview().as_dict()["source_warnings"]
-    assert warning["message_code"]["values"] == {"count": 2, "source": "A source"}
-
-
-def test_datasets_that_an_editor_has_deleted_are_not_here(twice: tuple[Harvest, Harvest]) -> None:
-    one, other = twice
-    for package in one.datasets().values():
-        call_action("package_delete", {"user": sysadmin()}, id=package["id"])
-    assert other.preview().source_warnings == []
 
 
 # Records that would be deleted

@@ -22,7 +22,6 @@ from ckanext.freshness.tests.servers.fdp_model import Kind, Record
 from ckanext.freshness.tests.servers.replay import (
     FDP_LOST_TYPE,
     FDP_TYPES,
-    FDP_VERSION_2,
     ReplayServer,
 )
 
@@ -55,17 +54,6 @@ def test_every_type_between_catalog_and_dataset_is_followed() -> None:
         unchanged(site)
 
 
-def test_a_record_of_any_type_as_source() -> None:
-    with ReplayServer(FDP_TYPES) as server:
-        site = Site(server, url=server.url + BIOBANK)  # type: ignore[arg-type]
-        job = site.job()
-        assert job.errors == []
-        assert len(job.of(RecordClass.NEW)) == 3
-        assert {p.guid.partition(";")[0] for p in site.packages.values()} == {
-            f"catalog={server.url}{BIOBANK}"
-        }
-
-
 @pytest.mark.parametrize("container", [BIOBANK, STUDY])
 @pytest.mark.parametrize("status", [403, 404, 500])
 def test_a_failing_record_between_catalog_and_dataset_deletes_nothing(
@@ -81,33 +69,6 @@ def test_a_failing_record_between_catalog_and_dataset_deletes_nothing(
             assert job.of(RecordClass.DELETED) == set()
         assert len(site.packages) == 37
         assert any(container in error for error in job.container_errors)
-
-
-def test_a_failing_dataset_protects_its_series() -> None:
-    with ReplayServer(FDP_TYPES) as server:
-        owners = [
-            url
-            for url, answer in server._answers.items()
-            if url.startswith("/dataset/") and b"inSeries <" in answer.body
-        ]
-        site = Site(server, url=f"{server.url}/")  # type: ignore[arg-type]
-        site.job()
-        assert server.url + SERIES in site.packages
-        server.pages = False
-        for url in {url.partition("/page")[0] for url in owners}:
-            server.faults[url] = faults.Status(503)
-        job = site.job()
-        assert job.of(RecordClass.DELETED) == set()
-        assert server.url + SERIES in site.packages
-
-
-def test_the_root_of_version_2() -> None:
-    """It is an LDP container itself, and lists its catalogs by another predicate."""
-    with ReplayServer(FDP_VERSION_2) as server:
-        site = Site(server, url=f"{server.url}/")  # type: ignore[arg-type]
-        job = site.job()
-        assert len(job.of(RecordClass.NEW)) == 8
-        assert job.survey.drafts > 0
 
 
 def test_a_catalog_that_lost_its_type(fdp: FdpServer) -> None:
@@ -322,27 +283,6 @@ def test_a_catalog_that_is_listed_as_a_dataset(fdp: FdpServer) -> None:
 # Identity
 
 
-def test_a_source_that_moves_with_all_its_records(fdp: FdpServer) -> None:
-    """The records keep their datasets; one that is new besides is new."""
-    catalog_ = fdp.add_catalog()
-    datasets = [fdp.add_dataset(catalog_) for _ in range(4)]
-    site = Site(fdp)
-    site.job()
-    before = {package.id for package in site.packages.values()}
-    for record in [catalog_, *datasets]:
-        fdp.respell(record, f"/moved{record.path}")
-    new = fdp.add_dataset(catalog_)
-    job = site.job()
-    assert job.of(RecordClass.MOVED) == urls(fdp, *datasets)
-    assert job.of(RecordClass.NEW) == urls(fdp, new)
-    assert job.of(RecordClass.DELETED) == set()
-    assert job.brake is None
-    assert {site.packages[url].id for url in urls(fdp, *datasets)} == before
-    (warning,) = job.survey.source_warnings
-    assert f"have moved from {fdp.url} to {fdp.url}/moved" in warning
-    unchanged(site)
-
-
 def test_a_record_that_moves_while_it_cannot_be_read(fdp: FdpServer) -> None:
     """It is still known under its new URL in the next job."""
     fdp.layout.pages = False
@@ -397,6 +337,3 @@ def test_drafts_that_a_token_makes_readable_are_not_harvested(fdp: FdpServer) ->
     job = site.job()
     assert f"{draft.path}/meta: it answers 500" in "".join(job.errors)
     assert job.of(RecordClass.NEW) == job.of(RecordClass.DELETED) == set()
-
-
-# Pages

@@ -21,7 +21,6 @@ from ckanext.freshness.tests.harvesting.fdp.crawling import (
 from ckanext.freshness.tests.servers import faults
 from ckanext.freshness.tests.servers.base import Answer
 from ckanext.freshness.tests.servers.fdp import FdpServer
-from ckanext.freshness.tests.servers.turtle import agent
 
 # Requests
 
@@ -80,14 +79,6 @@ def test_bytes_as_last_time_are_not_parsed(fdp: FdpServer) -> None:
     assert job.of(RecordClass.DELETED) == urls(fdp, *fdp.datasets[2:])
 
 
-def test_an_outline_of_another_version_is_learnt_again(fdp: FdpServer) -> None:
-    fdp.add_dataset(fdp.add_catalog())
-    site = Site(fdp)
-    site.job()
-    site.memory.rows = {url: ("0" * 64, '{"old": 1}') for url in site.memory.rows}
-    unchanged(site)
-
-
 def test_equal_bytes_at_another_url_have_another_meaning(fdp: FdpServer) -> None:
     """URLs in the documents are relative, and the server moves everything to another path."""
     prefixes = "PREFIX dcat: <http://www.w3.org/ns/dcat#> PREFIX dct: <http://purl.org/dc/terms/>"
@@ -120,25 +111,6 @@ def test_order_and_noise_are_no_change(fdp: FdpServer, pages: bool) -> None:
     site = Site(fdp, **catalogs_too)
     site.job()
     assert unchanged(site).containers.unreadable == {}
-
-
-def test_contents_do_not_depend_on_which_records_of_a_page_changed(fdp: FdpServer) -> None:
-    """A distribution that describes the publisher of others describes it for its own record only."""
-    catalog = fdp.add_catalog()
-    publisher = "http://example.org/publisher"
-    talkative = fdp.add_dataset(
-        catalog, "a", distributions=[{"title": "x", "publisher": agent("Talkative", iri=publisher)}]
-    )
-    others = [fdp.add_dataset(catalog, f"b{n}", publisher=publisher) for n in range(4)]
-    site = Site(fdp)
-    site.job()
-    fdp.change(others[2], description="changed")
-    assert site.job().of(RecordClass.CHANGED) == urls(fdp, others[2])
-    told = {url: package.content["fields"]["publisher"] for url, package in site.packages.items()}
-    assert {url for url, agents in told.items() if agents[0].get("name")} <= urls(fdp, talkative)
-
-
-# Catalogs as records
 
 
 # Parts

@@ -18,7 +18,6 @@ from ckanext.freshness.tests.servers.base import Answer, Request
 from ckanext.freshness.tests.servers.fdp import FdpServer
 from ckanext.freshness.tests.servers.fdp_model import Kind as Level
 from ckanext.freshness.tests.servers.fdp_render import OLD_FDP_O, R3D, Layout
-from ckanext.freshness.tests.servers.redirect import RedirectServer
 
 # URLs
 
@@ -96,37 +95,6 @@ def test_documents_that_spell_a_listed_url_otherwise(
     assert job.errors == []
     assert job.of(RecordClass.CHANGED) == urls(fdp, datasets[0])
     assert "changed" in site.titles()
-
-
-@pytest.mark.parametrize("slash", [False, True])
-def test_persistent_urls(fdp: FdpServer, slash: bool) -> None:
-    with RedirectServer() as purl, FdpServer(persistent_url=purl.url) as server:
-        purl.to = server.url
-        server.layout.root_slash = slash
-        catalog = server.add_catalog()
-        datasets = [server.add_dataset(catalog) for _ in range(3)]
-        for start in (purl.url, server.url, f"{server.url}/"):
-            site = Site(server, url=start)
-            job = site.job()
-            assert job.errors == []
-            assert job.of(RecordClass.NEW) == urls(server, *datasets)
-            assert len(site.packages[server.iri_of(datasets[0])].resources) == 2
-            unchanged(site)
-
-
-def test_pages_that_spell_a_listed_url_otherwise(fdp: FdpServer) -> None:
-    catalog = fdp.add_catalog()
-    listed = f"{fdp.url}/dataset/1/"
-    dataset = fdp.add_dataset(catalog, "1")
-    fdp.unlist(dataset, catalog)
-    fdp.files[f"{catalog.path}/page/dataset"] = Answer.text(
-        fdp.renderer.page([dataset]), "text/turtle"
-    )
-    fdp.files["/dataset/1/"] = Answer.text(fdp.renderer.document(dataset), "text/turtle")
-    fdp.list_also(listed, catalog, Level.DATASET)
-    site = Site(fdp)
-    assert site.job().of(RecordClass.NEW) == {listed}
-    unchanged(site)
 
 
 @pytest.mark.parametrize(

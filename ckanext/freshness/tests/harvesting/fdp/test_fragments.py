@@ -6,9 +6,7 @@ import pytest
 
 from ckanext.freshness.harvesting.fdp.documents import outline_of_container, outline_of_dataset
 from ckanext.freshness.harvesting.rdf.parsing import DocumentError
-from ckanext.freshness.harvesting.strategy import RecordClass
 from ckanext.freshness.tests.harvesting.conftest import add_source, extras
-from ckanext.freshness.tests.harvesting.fdp.crawling import Site, unchanged
 from ckanext.freshness.tests.harvesting.fdp.parsed import parse
 from ckanext.freshness.tests.servers.base import Answer
 from ckanext.freshness.tests.servers.fdp import FdpServer
@@ -40,17 +38,6 @@ def one_document(fdp: FdpServer, *datasets: str) -> None:
     catalog = "".join(f"<> dcat:dataset <#{name}> .\n" for name in datasets)
     described = "".join(dataset(f"#{name}", "csv", "json") for name in datasets)
     serve(fdp, "/c", f"<> a dcat:Catalog .\n{catalog}{described}")
-
-
-def test_distributions_of_one_document(fdp: FdpServer) -> None:
-    one_document(fdp, "a", "b")
-    site = Site(fdp, url=f"{fdp.url}/c")
-    assert site.job().errors == []
-    assert {one.title: one.resources for one in site.packages.values()} == {
-        "#a": ["csv", "json"],
-        "#b": ["csv", "json"],
-    }
-    unchanged(site)
 
 
 @pytest.mark.usefixtures("clean_site")
@@ -110,14 +97,3 @@ def test_a_document_without_the_requested_fragment(described: list[str]) -> None
     assert found.members[f"{URL}#b"].subject == f"{URL}#b"
     with pytest.raises(DocumentError, match="it describes"):
         outline_of_dataset(graph, f"{URL}#c", final_url=URL)
-
-
-def test_resources_stay_apart(fdp: FdpServer) -> None:
-    serve(fdp, "/c", "<> a dcat:Catalog ; dcat:dataset </d> .")
-    serve(fdp, "/d", dataset("#d", "csv", "json", "xml"))
-    site = Site(fdp, url=f"{fdp.url}/c")
-    site.job()
-    serve(fdp, "/d", dataset("#d", "json", "xml"))
-    job = site.job()
-    assert job.of(RecordClass.CHANGED) == {f"{fdp.url}/d"}
-    assert site.packages[f"{fdp.url}/d"].resources == ["json", "xml"]

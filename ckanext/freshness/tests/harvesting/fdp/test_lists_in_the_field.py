@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from urllib.parse import urlsplit
 
@@ -15,41 +14,6 @@ from ckanext.freshness.tests.servers import faults
 from ckanext.freshness.tests.servers.base import Answer, Request
 from ckanext.freshness.tests.servers.fdp import FdpServer
 from ckanext.freshness.tests.servers.fdp_model import Kind
-from ckanext.freshness.tests.servers.fdp_paging import Paging
-from ckanext.freshness.tests.servers.fdp_render import Layout
-
-
-@pytest.mark.parametrize("paging", Paging)
-def test_a_list_of_one_page_is_proved(fdp: FdpServer, paging: Paging) -> None:
-    """Its links call its only page ``?page=1``, as the first and as the last one."""
-    fdp.layout = Layout(pages=False, containers=False, paging=paging, page_size=9)
-    catalog = fdp.add_catalog()
-    one, _, _ = [fdp.add_dataset(catalog) for _ in range(3)]
-    site = Site(fdp)
-    unlisted = urls(fdp, one)
-    site.job()
-    fdp.unlist(one, catalog)
-    job = site.job()
-    assert (job.errors, job.of(RecordClass.DELETED)) == ([], unlisted)
-
-
-@pytest.mark.parametrize("paging", Paging)
-def test_pages_after_one_that_repeats_records_are_read(fdp: FdpServer, paging: Paging) -> None:
-    """Nothing that is not listed is deleted."""
-    fdp.layout = Layout(pages=False, containers=False, paging=paging, page_size=1)
-    catalog = fdp.add_catalog()
-    first, *_, last = [fdp.add_dataset(catalog) for _ in range(3)]
-    site = Site(fdp)
-    site.job()
-    catalog.children[Kind.DATASET].insert(1, first)
-    fdp.version += 1
-    fdp.unlist(last, catalog)
-    new = fdp.add_dataset(catalog)
-    job = site.job()
-    assert job.of(RecordClass.NEW) == urls(fdp, new)
-    assert job.of(RecordClass.DELETED) == set()
-    (error,) = job.container_errors
-    assert re.search("lists only records of earlier pages|repeats an earlier page", error)
 
 
 @pytest.mark.parametrize("how", ["redirect", "to another catalog", "its document", "another root"])

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from ckanext.freshness.harvesting.strategy import RecordClass
-from ckanext.freshness.tests.harvesting.fdp.crawling import IMPATIENT, Site, unchanged
+from ckanext.freshness.tests.harvesting.fdp.crawling import Site, unchanged
 from ckanext.freshness.tests.servers import faults
 from ckanext.freshness.tests.servers.base import Answer
 from ckanext.freshness.tests.servers.faults import Fault, Raw
@@ -326,28 +326,3 @@ def test_a_list_in_another_form(fdp: FdpServer, name: str) -> None:
         job = site.job()
         assert bool(job.errors) is not is_read
         assert (site.packages, job.brake) == (before, None)
-
-
-# Answers of a record
-
-RECORDS: dict[str, Callable[[], Fault]] = {
-    "gbif/ipt 1816: listed and not described": lambda: faults.Body(
-        f"{PREFIXES} <> dct:title 'a' .".encode(), "text/turtle"
-    ),
-    "opendatateam/udata 3571: a page for people": lambda: faults.Redirect("/page", code=303),
-    "FAIRDataTeam/FAIRDataPoint 854: a time-out": lambda: faults.Hang(),
-    "IQSS/dataverse 8005: an old entry of the list": lambda: faults.Status(500),
-}
-
-
-@pytest.mark.parametrize("name", RECORDS)
-def test_a_record_that_is_not_read(fdp: FdpServer, site: Site, name: str) -> None:
-    fdp.files["/page"] = Answer.text("<html>", "text/html")
-    fdp.faults["/1"] = RECORDS[name]()
-    site.limits = IMPATIENT
-    before = dict(site.packages)
-    job = site.job()
-    (error,) = job.errors
-    assert error.startswith(f"{fdp.url}/1: ")
-    assert len(job.of(RecordClass.UNCHANGED)) == len(NAMES) - 1
-    assert site.packages == before

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from typing import Any
 
@@ -12,40 +11,16 @@ from ckan.tests.helpers import call_action
 
 from ckanext.freshness.harvesting.packages.layout import CatalogSite, package_dict
 from ckanext.freshness.harvesting.packages.licenses import license_index
-from ckanext.freshness.harvesting.packages.merge import merge, same_package
+from ckanext.freshness.harvesting.packages.merge import merge
 from ckanext.freshness.harvesting.rdf import mapping_tables
 from ckanext.freshness.harvesting.rdf.graph_values import LISTS, MappingRow, Nested
 from ckanext.freshness.harvesting.rdf.mapping_tables import OWNED_KEYS
 from ckanext.freshness.harvesting.record import Record
 
-from ..rdf.test_mapping_recording import RECORDING, mapped
-
 SCHEMAS = {
     "core": None,
     "dcat": "ckanext.dcat.schemas:dcat_ap_full.yaml",
-    "health": "ckanext.dcat.schemas:health_dcat_ap.yaml",
 }
-LONG = Record(
-    fields={
-        "title": "Ünïcode \x00 and \U0001f600",
-        "notes": "x" * 100_000,
-        "url": "https://example.org/" + "x" * 40_000,
-        "version": "1" * 200,
-        "provenance": "é" * 40_000,
-        "theme": ["t" * 1_000] * 50,
-        "spatial_coverage": [{"text": "Utrecht", "geom": "x" * 50_000}],
-        "issued": "2024",
-        "min_typical_age": 0,
-        "trusted_data_holder": False,
-        "contact": [{"name": "N" * 20_000, "email": "no address"}, {"email": "a@b.nl"}],
-    },
-    tags=["CNS/Brain", "cns brain", "Épidémiologie", "x", "y" * 200],
-    resources=[
-        {"name": "R" * 40_000, "url": "https://a.nl/" + "x" * 40_000, "size": 2**70, "uri": "r1"},
-        {"format": "f" * 40_000, "status": "no such status", "url": "https://a.nl/ x", "uri": "r2"},
-        {"description": "d" * 40_000, "language": ["nl"] * 9_000, "uri": "r3"},
-    ],
-)
 
 
 @pytest.fixture(params=SCHEMAS)
@@ -96,28 +71,6 @@ def found(name: str) -> dict[str, Any]:
     answer = call_action("package_search", fq=f"name:{name}", include_private=True)
     package: dict[str, Any] = answer["results"][0]
     return package
-
-
-def value_of(package: dict[str, Any], key: str) -> Any:
-    """Return a field's value, wherever the site's schema puts it, with JSON texts parsed."""
-    extras = {extra["key"]: extra["value"] for extra in package.get("extras", [])}
-    value = package.get(key, extras.get(key))
-    return json.loads(value) if isinstance(value, str) and value[:1] in "[{" else value
-
-
-def test_whatever_a_source_says_is_saved_and_found(site: CatalogSite) -> None:
-    package = create(LONG, site, "long")
-    assert package["title"] == "Ünïcode and \U0001f600"
-    assert [tag["name"] for tag in package["tags"]] == ["CNS Brain", "y" * 100, "Épidémiologie"]
-    assert value_of(package, "spatial_coverage") == [{"text": "Utrecht"}]
-    assert len(package["resources"]) == 3
-    assert found("long")["id"] == package["id"]
-    assert same_package(package, merge(package, package_dict(LONG, site), owned=OWNED_KEYS))
-
-    # The same is true for plain datasets of a real server.
-    for number, url in enumerate(RECORDING["datasets"][1:3]):
-        package = create(mapped(url), site, f"dataset-{number}")
-        assert value_of(package, "uri") == url
 
 
 ODD = ('[{"a": [' * 500, "http://[::1/x", "\u202e\ufffe\ud800 %s {{ x }} <script>")

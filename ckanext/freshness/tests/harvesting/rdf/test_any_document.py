@@ -13,12 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from rdflib import Graph
 
-from ckanext.freshness.harvesting.rdf import parsing as rdf
 from ckanext.freshness.harvesting.rdf.parsing import DocumentError, RdfParser
-from ckanext.freshness.harvesting.strategy import RecordClass
-from ckanext.freshness.tests.harvesting.fdp.crawling import Site
-from ckanext.freshness.tests.servers.faults import Body
-from ckanext.freshness.tests.servers.fdp import FdpServer
 from ckanext.freshness.tests.servers.negotiation import FORMATS, converted
 
 TURTLE, NT, NQ = "text/turtle", "application/n-triples", "application/n-quads"
@@ -114,35 +109,6 @@ def test_an_odd_document_harms_no_other(name: str, read: Read) -> None:
         answer = read(body, kind, URL)
         assert is_foreseen(answer)
     assert time.process_time() - before < 3, "the parser's caller is busy"
-    assert len(read(GOOD, TURTLE, URL)) == 1
-
-
-def test_records_in_other_encodings_are_harvested_as_all_others() -> None:
-    """Twelve of them once made the job refuse the others."""
-    with FdpServer() as server:
-        server.layout.pages = False
-        catalog = server.add_catalog()
-        datasets = [server.add_dataset(catalog, title=f"Größe {n}") for n in range(20)]
-        for n, dataset in enumerate(datasets[:12]):
-            encoding = ("windows-1252", "iso-8859-2", "utf-16", "koi8-r")[n % 4]
-            text = converted(server.renderer.document(dataset), XML).decode()
-            text = text.replace('encoding="utf-8"', f'encoding="{encoding}"')
-            text = text.replace("Größe", "Größe" if n % 4 != 3 else "Размер")
-            server.faults[dataset.path] = Body(text.encode(encoding), XML)
-        job = Site(server, make_parser=RdfParser).job()
-        assert job.record_errors == {}
-        assert job.of(RecordClass.NEW) == {server.url_of(dataset) for dataset in datasets}
-
-
-def test_crashes_count_neither_as_time_nor_as_memory(
-    read: Read, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(rdf, "MOST_EXCEEDED", 2)
-    terms = {f"t{n}": f"t{n + 1}:x" for n in range(20_000)} | {"http://p/": "t0"}
-    crash = json.dumps({"@context": terms, "@id": "http://x/", "http://p/": "v"}).encode()
-    for _ in range(3):
-        answer = read(crash, JSON_LD, URL)
-        assert isinstance(answer, str) and "ends the process that opens it (status -" in answer
     assert len(read(GOOD, TURTLE, URL)) == 1
 
 

@@ -10,7 +10,6 @@ from dataclasses import replace
 
 import pytest
 
-from ckanext.freshness.harvesting.messages import code_of
 from ckanext.freshness.harvesting.rdf import parsing as rdf
 from ckanext.freshness.harvesting.rdf.parsing import DocumentError, DocumentLimits, RdfParser
 from ckanext.freshness.harvesting.strategy import RecordClass
@@ -125,11 +124,6 @@ def errors(limits: ProcessLimits, *bodies: bytes) -> list[str]:
         return said
 
     return asyncio.run(run())
-
-
-def test_the_reason_of_a_malformed_document_keeps_its_code() -> None:
-    (error,) = errors(rdf.USUAL.process, b"<a/>")
-    assert code_of(error) == {"code": "malformed", "values": {}}
 
 
 def test_a_document_that_never_ends_is_ended() -> None:

@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import json
 import logging
-from collections.abc import Callable
 
 import pytest
 from rdflib import XSD, Graph, URIRef
@@ -15,7 +14,6 @@ from ckanext.freshness.harvesting.fdp import documents
 from ckanext.freshness.harvesting.rdf import record_graph
 from ckanext.freshness.harvesting.rdf.mapping import map_dataset, mapped
 from ckanext.freshness.harvesting.rdf.parsing import RdfParser
-from ckanext.freshness.tests.harvesting.fdp.parsed import parse
 
 URL = "http://fdp.example.org/dataset/1"
 DCAT = "http://www.w3.org/ns/dcat#"
@@ -63,22 +61,4 @@ def test_a_document_is_read_without_a_word(
     own = record_graph.record_graph(graph, URIRef(URL), [])
     assert mapped(map_dataset, own, URIRef(URL)).fields["title"] == "t"
     assert list(outline.members) == [URL]
-    assert told(caplog) == []
-
-
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda graph: documents.outline_of_container(graph, "http://x/a b", is_root=False),
-        documents.outline_of_page,
-        lambda graph: record_graph.undescribed(["http://x/a b"], [graph]),
-    ],
-)
-def test_odd_urls_of_records(
-    call: Callable[[Graph], object], caplog: pytest.LogCaptureFixture
-) -> None:
-    body = f"<http://x/a b> a <{DCAT}Catalog>, <{DCAT}Dataset> ; <{DCT}title> 't' ."
-    graph = parse(body.encode(), "text/turtle", URL)
-    caplog.set_level(logging.WARNING)
-    call(graph)
     assert told(caplog) == []
