@@ -7,7 +7,6 @@ from contextlib import nullcontext
 from datetime import timedelta
 from typing import Any
 
-import ckan.plugins as p
 import ckan.plugins.toolkit as tk
 import pytest
 from bs4 import BeautifulSoup
@@ -246,14 +245,6 @@ def test_those_who_may_not_search_see_nothing(
     ):
         page = read(f"/freshness{path}", status=403)
         assert "wells" not in page.get_text(), path
-
-
-def test_a_site_without_harvests(read: Read, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    loaded = p.plugin_loaded
-    monkeypatch.setattr(p, "plugin_loaded", lambda name: name != "harvest" and loaded(name))
-    page = read("/freshness", world.people["sysadmin"])
-    assert "Harvest sources" not in headings(page)
-    assert not page.select("#freshness-attention")
 
 
 # Sites with next to nothing.

@@ -169,15 +169,6 @@ def test_a_read_only_database_shows_new_changes_later(world: World) -> None:
     assert names(stream(cursor=cursor)) == ["highways"]
 
 
-def test_a_quiet_organization_moves_its_cursor_on(world: World) -> None:
-    assert stream(organization="roads") == {"changes": [], "cursor": None, "more": False}
-    data_changed(world["wells"])
-    answer = stream(organization="roads")
-    assert names(answer) == [] and answer["cursor"] is not None
-    data_changed(world["highways"])
-    assert names(stream(organization="roads", cursor=answer["cursor"])) == ["highways"]
-
-
 def test_changes_are_as_visible_as_their_datasets(world: World, app: Any, cli: Any) -> None:
     for name in ("wells", "clinics", "highways", "deleted", "draft"):
         data_changed(world[name])

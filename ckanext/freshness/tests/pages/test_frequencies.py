@@ -177,21 +177,6 @@ def undo(page: BeautifulSoup) -> dict[str, str]:
     return {name: value for name, value in fields.items() if name != "_csrf_token"}
 
 
-def test_one_click_accepts_a_frequency_and_another_undoes_it(
-    app: Any, read: Read, world: World
-) -> None:
-    id = another("accepted")
-    page = send(app, world, f"frequency/{id}", **ACCEPT)
-    assert "The update frequency of About accepted is now: Every three months." in text_of(page)
-    assert "accepted" not in titles(page, "section:has(> #tasks-misfit) h3 a")
-    assert frequency("accepted") == "90"
-    history = text_of(read("/dataset/accepted/freshness").select_one("#freshness-history"))
-    assert "changed from Every month to Every three months, by editor" in history
-    page = send(app, world, f"frequency/{id}", **undo(page))
-    assert "is as before" in text_of(page) and frequency("accepted") == "30"
-    assert "accepted" in titles(page, "section:has(> #tasks-misfit) h3 a")
-
-
 def test_an_editor_keeps_a_frequency(app: Any, read: Read, world: World) -> None:
     id = another("kept")
     path = "/dataset/kept/freshness"
@@ -213,22 +198,6 @@ def test_an_editor_keeps_a_frequency(app: Any, read: Read, world: World) -> None
     changes.store_frequencies(NOW + 2 * DAY)
     model.Session.remove()
     assert "kept" in titles(read("/freshness/frequencies"), ".fr-title")
-
-
-def test_others_cannot_change_a_frequency(app: Any, world: World) -> None:
-    id = another("guarded")
-    for path, form in ((f"frequency/{id}", ACCEPT), (f"keep/{id}", {})):
-        send(app, world, path, None, **form, status="403")
-        for who in ("member", "stranger"):
-            page = send(app, world, path, who, **form)
-            assert "This dataset was deleted, or you may not change it." in text_of(page)
-    assert frequency("guarded") == "30"
-    # A forged organization gives no rights, and another's dataset stays as it is.
-    send(app, world, f"frequency/{id}", "stranger", **ACCEPT, organization="relief", status="403")
-    highways = call_action("package_show", id="highways")["id"]
-    page = send(app, world, f"frequency/{highways}", **ACCEPT)
-    assert "This dataset was deleted, or you may not change it." in text_of(page)
-    assert frequency("highways") == "30" and frequency("guarded") == "30"
 
 
 def test_an_older_report_deletes_nothing_of_a_newer_one(world: World) -> None:

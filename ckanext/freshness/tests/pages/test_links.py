@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import re
 from collections.abc import Iterator
@@ -262,19 +260,6 @@ def test_no_secret_is_shown(read: Read, world: dict[str, Any]) -> None:
     assert "***@x.example.org" in shown["pieces"][0]["resource_name"]
 
 
-def test_of_another_url_nothing_is_known(read: Read, world: dict[str, Any]) -> None:
-    dataset = make("moved", [{}])
-    (link,) = dataset["resources"]
-    check_rows.sync(NOW, {"dataset"})
-    write(link, [WORKED])
-    user = {"user": factories.Sysadmin()["name"]}
-    # CKAN gives a resource that was written without its id a new one. The results for its URL stay.
-    for url, state in ((link["url"], "Link works."), ("https://x.example.org", "Not checked yet.")):
-        call_action("package_patch", user, id="moved", resources=[{"url": url}])
-        (card,) = cards(read(page_of("moved"))).values()
-        assert card.startswith(state)
-
-
 def test_what_else_people_should_know_of_a_link_that_works(
     read: Read, world: dict[str, Any]
 ) -> None:
@@ -294,31 +279,6 @@ def test_what_else_people_should_know_of_a_link_that_works(
     write(link, [BLOCKED])
     (card,) = cards(read(page_of("outdated"))).values()
     assert note not in card and lie not in card
-
-
-@pytest.mark.parametrize(
-    ("reason", "said"),
-    [
-        ("inside address", "The link leads into a private network"),
-        ("scheme refused", "Only links that begin with http:// or https:// can be checked."),
-        ("too large", "The file is too large to be checked."),
-        ("no route", "This portal's connection failed."),
-        ("certificate not trusted", "The server does not send the certificate between its own"),
-        ("unfinished", "The download takes too long for a check."),
-    ],
-)
-def test_what_cannot_be_checked_is_grey(
-    read: Read, world: dict[str, Any], reason: str, said: str
-) -> None:
-    name = reason.replace(" ", "-")
-    (link,) = make(name, [{}])["resources"]
-    check_rows.sync(NOW, {"dataset"})
-    write(link, [(Outcome.CANNOT_TELL, {"reason": reason, "words": "x"})])
-    page = read(page_of(name))
-    (card,) = cards(page).values()
-    assert card.startswith(f"Couldn't be checked. {said}")
-    (row,) = page.select(f"#freshness-link-{link['id']}")
-    assert row["data-state"] == "unknown"
 
 
 def test_a_file_of_a_registry_shows_the_attempts_of_its_cycle(
@@ -520,20 +480,3 @@ def test_when_the_next_check_comes(read: Read, world: dict[str, Any]) -> None:
     assert shown["next_check"] == soon
     card = cards(read(page_of("files")))["Bulletin (CSV)"]
     assert re.search(r"Next check: .+ or later", card)
-
-
-def test_files(app: Any, world: dict[str, Any]) -> None:
-    """CSV has the resources, JSON everything."""
-    rows = list(csv.DictReader(io.StringIO(app.get(f"{page_of('files')}.csv").body)))
-    assert {row["name"]: row["strip"] for row in rows}["Registry"] == "wuuuu"
-    assert {row["name"]: row["state"] for row in rows} == {
-        "Stocks": "works",
-        "Prices": "works",
-        "Wells": "broken",
-        "Bulletin": "failing",
-        "Registry": "unchecked",
-        "<b>Index</b>": "failing",
-        "Survey": "waiting",
-    }
-    shown = json.loads(app.get(f"{page_of('files')}.json").body)
-    assert shown["id"] == world["files"]["id"]

@@ -266,6 +266,7 @@ def test_refused(post: Post) -> None:
     forms = {
         f"confirm/{made['id']}": {},
         f"frequency/{made['id']}": {"frequency": "30"},
+        f"keep/{made['id']}": {},
         f"check/{made['id']}": {},
     }
     text = "This dataset was deleted, or you may not change it."
