@@ -45,19 +45,12 @@ CALLED_BY_OTHERS = (
 line of an import call them."""
 
 EACH_FUNCTION = (
-    *("ckan_adapter.harvest", "ckan_adapter.database", "ckan_adapter.packages"),
-    *("harvesting.source_memory", "harvesting.job_report", "harvesting.fdp.crawl"),
-    *("harvesting.fdp.source_type", "harvesting.holds"),
-    *("harvesting.known_records", "harvesting.object_states"),
-    *(
-        "harvesting.object_writer",
-        "harvesting.packages.writer",
-        "harvesting.packages.ckan_actions",
-    ),
-    *("harvesting.source_client", "harvesting.sources", "harvesting.stages", "harvesting.survey"),
+    *("ckan_adapter.database", "harvesting.source_memory", "harvesting.fdp.crawl"),
+    *("harvesting.holds", "harvesting.object_states", "harvesting.object_writer"),
+    *("harvesting.packages.writer", "harvesting.stages", "harvesting.survey"),
 )
-"""Modules that use the network, the database or the queues, or call what does. Of every other module, one
-function stands for all: only their callers decide what an error means."""
+"""Modules that decide what an error means, hold locks, or write what others wait for. Of every other module,
+one function stands for all: only their callers decide."""
 
 ROUNDS = 10
 """After so many errors, a job in which nothing fails shows what they have left undone."""
