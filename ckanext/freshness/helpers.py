@@ -25,6 +25,7 @@ from .ckan_adapter.database import TablesMissingError
 from .dates import EARLIEST, aware, parse_date, utc_now
 from .harvesting.messages import with_code
 from .harvesting.sources import source_type_named
+from .mails.recipients import NO, WISH_KEY
 from .reporting import harvests, labels, links, metadata
 from .reporting.tables import Row, TableRequest
 from .runs import queued_run
@@ -51,6 +52,7 @@ __all__ = [
     "freshness_metadata",
     "freshness_next_harvest",
     "freshness_number",
+    "freshness_organization_settings",
     "freshness_percent",
     "freshness_resource_link",
     "freshness_sorting",
@@ -207,6 +209,37 @@ def freshness_custom_fields(data: dict[str, Any]) -> list[dict[str, Any]]:
     shown = tk.g.get("freshness_frequency_key")
     hidden = [shown] if shown else []
     return frequencies.custom_fields(data, hidden)
+
+
+def freshness_organization_settings(data: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the selects for an organization's settings, and take their extras out of its custom fields."""
+    extras = data.get("extras") or []
+    given = {extra.get("key"): str(extra.get("value") or "") for extra in extras}
+    days = [{"value": str(one["days"]), "text": one["label"]} for one in freshness_frequencies()]
+    frequency_given = given.get(frequencies.DEFAULT_KEY, "")
+    if frequency_given not in ("", *(one["value"] for one in days)):
+        days.append({"value": frequency_given, "text": frequency_given})
+    found = [
+        {
+            "key": frequencies.DEFAULT_KEY,
+            "label": tk._("Update frequency of datasets that state none"),
+            "options": [{"value": "", "text": tk._("Not known")}, *days],
+            "selected": frequency_given,
+        },
+        {
+            "key": WISH_KEY,
+            "label": tk._("Mails about its datasets"),
+            "options": [
+                {"value": "true", "text": tk._("Yes, if this portal sends mails")},
+                {"value": "false", "text": tk._("No")},
+            ],
+            "selected": "false" if given.get(WISH_KEY, "").lower() in NO else "true",
+        },
+    ]
+    data["extras"] = [
+        extra for extra in extras if extra.get("key") not in {one["key"] for one in found}
+    ]
+    return found
 
 
 @tk.chained_helper

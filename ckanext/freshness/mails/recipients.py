@@ -96,7 +96,7 @@ _CONSENT_KEY = "notify_contacts"
 """A key of a harvest source's config. ``true`` permits mails to the contacts in its datasets."""
 _AT_ONCE = 1000
 """Datasets whose packages are in memory at a time."""
-_NO = frozenset({"false", "no", "off", "0", "n", "f"})
+NO = frozenset({"false", "no", "off", "0", "n", "f"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +204,7 @@ def _facts(
     now: datetime,
 ) -> DatasetFacts:
     named = (*addresses(row.maintainer_email), *addresses(row.author_email))
-    is_wanted = (row.wish or "").strip().lower() not in _NO
+    is_wanted = (row.wish or "").strip().lower() not in NO
     bounds = boundaries(row)
     return DatasetFacts(
         id=row.id,

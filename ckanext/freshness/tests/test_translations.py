@@ -8,12 +8,16 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import ckan as ckan_package
 import pytest
 from babel.messages.catalog import Catalog, Message
 from babel.messages.mofile import read_mo
 from babel.messages.pofile import read_po
 
+import ckanext.harvest as harvest_package
 from ckanext.freshness.aging import frequency
+from ckanext.freshness.reporting.harvest_words import HARVEST_WORDS
+from ckanext.harvest.model import UPDATE_FREQUENCIES
 
 ROOT = Path(__file__).parents[3]
 I18N = ROOT / "ckanext" / "freshness" / "i18n"
@@ -67,6 +71,39 @@ def test_the_tables_of_words_are_in_the_template() -> None:
         *frequency.EXPLANATIONS.values(),
     }
     assert not tables - texts(catalogue(TEMPLATE)).keys()
+
+
+SHOWN = (
+    *(
+        "source/search.html",
+        "source/new.html",
+        "source/edit.html",
+        "source/base.html",
+        "source/read_base.html",
+    ),
+    *("source/about.html", "snippets/source_item.html", "snippets/add_source_button.html"),
+    *("snippets/search_result_text.html", "snippets/package_list_empty.html"),
+)
+"""The templates of ckanext-harvest of which our sources' pages still show texts."""
+
+
+def test_the_texts_of_ckanext_harvest_are_ours_or_those_of_ckan() -> None:
+    ckan = read_mo(
+        (Path(str(ckan_package.__file__)).parent / "i18n/de/LC_MESSAGES/ckan.mo").open("rb")
+    )
+    known = {plain(message.id) for message in ckan if message.id} | {*HARVEST_WORDS}
+    known |= {one for text in known if isinstance(text, tuple) for one in text}
+    folder = Path(str(harvest_package.__file__)).parent
+    marked = {
+        text[1:-1]
+        for name in SHOWN
+        for text in re.findall(
+            r"""_\(('[^'\n]*'|"[^"\n]*")\)""", (folder / "templates" / name).read_text()
+        )
+    }
+    marked |= {frequency.title() for frequency in UPDATE_FREQUENCIES}
+    assert len(marked) > 20
+    assert marked - known == set()
 
 
 NUMBER = re.compile(r"\{count\}|%\(count\)s")

@@ -105,7 +105,7 @@ CARDS: dict[str, dict[str, tuple[str, str, str | None]]] = {
         "Broken links": ("2", "of 3 checked", "bad"),
         "Deletions on hold": ("3", "from 1 source", "bad"),
         "Sources with errors": ("1", "in their last job", "warn"),
-        "Last night's run": ("Finished", "490 links checked in 30 minutes", None),
+        "Last run": ("Finished", "490 links checked in 30 minutes", None),
     },
 }
 CARDS["stranger"] = CARDS["nobody"]
@@ -200,7 +200,7 @@ def test_last_night(read: Read, world: World, case: str) -> None:
         model.Session.commit()
         with locked(run_records.lock("first")) if case == "running" else nullcontext():
             page = read("/freshness", world.people["sysadmin"])
-        shown = cards(page)["Last night's run"]
+        shown = cards(page)["Last run"]
         assert (shown[0], shown[2]) == (word, colour)
         assert ("Links are being checked now." in text_of(page)) is (case == "running")
     finally:

@@ -197,3 +197,35 @@ def test_a_schema_with_a_field_for_it(scheming: None, edit: Any) -> None:
     form = edit("data")
     assert form.options == {}
     assert {"data_update_frequency", "frequency"} & form.fields.keys()
+
+
+def test_the_settings_of_an_organization(app: Any) -> None:
+    admin = factories.SysadminWithToken()
+    headers = {"Authorization": admin["token"]}
+    extras = [{"key": "freshness_notify", "value": "no"}, {"key": "theme", "value": "water"}]
+    organization = factories.Organization(extras=extras)
+    at = f"/organization/edit/{organization['name']}"
+    page = BeautifulSoup(app.get(at, headers=headers).body, "html.parser")
+    chosen = {
+        str(one["id"]): str((one.select("option[selected]") or one.select("option"))[0]["value"])
+        for one in page.select("select[id^=field-]")
+    }
+    assert chosen["field-freshness_notify"] == "false"
+    assert chosen["field-default_frequency"] == ""
+    keys = [str(one["value"]) for one in page.select("input[name^=extras__][name$=__key]")]
+    assert sorted(filter(None, keys)) == ["default_frequency", "freshness_notify", "theme"]
+    fields = {
+        str(one["name"]): str(one.get("value", "")) for one in page.select("form input[name]")
+    }
+    sent = {
+        **{name: value for name, value in fields.items() if name.startswith("extras__")},
+        **{"extras__1000__value": "30", "extras__1001__value": "true"},
+        **{"name": organization["name"], "title": "Water", "save": ""},
+    }
+    app.post(at, data=sent, headers=headers)
+    saved = call_action("organization_show", id=organization["id"])
+    assert {one["key"]: one["value"] for one in saved["extras"]} == {
+        "default_frequency": "30",
+        "freshness_notify": "true",
+        "theme": "water",
+    }

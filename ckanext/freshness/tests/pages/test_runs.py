@@ -148,7 +148,7 @@ def test_the_list_says_how_each_run_ended(world: Any, read: Read) -> None:
         "Nightly run Finished in 1 hour",
     ]
     chips = words(page, ".fr-filters")
-    assert chips == "All 10 Nightly runs 4 IATI 2 Checks on request 2 Failed or unfinished 4"
+    assert chips == "All 10 Checks of links 4 IATI 2 Checks on request 2 Failed or unfinished 4"
     found = read("/freshness/runs?only=asked", world["sysadmin"])
     assert [words(line, ".fr-main a") for line in found.select(".fr-list > li")] == [
         "Check of files.example.org",
