@@ -40,7 +40,6 @@ ReadValue = Callable[[Any], Any]
 
 _NO_KEYS: Mapping[str, ReadValue] = {}
 
-_LANGUAGE = re.compile(r"^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*$")
 _HEADER_NAME = re.compile(r"^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")
 _SET_BY_THE_CLIENT = frozenset(
     {
@@ -69,9 +68,6 @@ class ConfigError(ValueError):
 class SourceConfig:
     """A source's checked configuration, with defaults."""
 
-    harvest_catalogs: bool = False
-    profiles: tuple[str, ...] = ()
-    language: str | None = None
     max_delete_fraction: float | None = None
     """None means the site's option, as for ``max_deletions``."""
     max_deletions: int | None = None
@@ -152,12 +148,6 @@ def _number(low: float, high: float, *, whole: bool = False) -> Callable[[Any], 
     return read
 
 
-def _language(value: Any) -> str:
-    if not isinstance(value, str) or not _LANGUAGE.match(value):
-        raise ValueError('a language tag, such as "en" or "pt-BR"')
-    return value.lower()
-
-
 def _frequency(value: Any) -> str:
     if isinstance(value, bool) or not isinstance(value, (str, int)) or not str(value).strip():
         raise ValueError('an update frequency, such as "30", "P1M" or "monthly"')
@@ -191,10 +181,6 @@ def one_of(values: Collection[str]) -> ReadValue:
 
 
 KEYS: Mapping[str, ReadValue] = {
-    "harvest_catalogs": boolean,
-    # ckanext-fairdatapoint's documentation has a single text.
-    "profiles": texts(may_be_one=True),
-    "language": _language,
     "max_delete_fraction": _number(0, 1),
     "max_deletions": _number(0, 10_000_000, whole=True),
     "absent_for": _number(0, 3650),
@@ -229,13 +215,11 @@ def parse(
     text: str | None,
     *,
     own_keys: Mapping[str, ReadValue] = _NO_KEYS,
-    without: Collection[str] = (),
 ) -> tuple[SourceConfig, list[str]]:
     """Read a source's configuration.
 
     :param text: JSON text; empty or None means all defaults.
     :param own_keys: keys that only sources of this type have.
-    :param without: keys that sources of this type do not have.
     :returns: the configuration, and warnings about keys of other harvesters, which have no effect.
     :raises ConfigError: names every mistake: text that is no JSON object, unknown keys, wrong values.
     """
@@ -253,7 +237,7 @@ def parse(
         raise ConfigError("The configuration is nested too deeply to be read") from error
     if not isinstance(plain, dict):
         raise ConfigError('The configuration must be a JSON object, such as {"language": "en"}')
-    keys = {key: KEYS[key] for key in KEYS if key not in without} | dict(own_keys)
+    keys = {**own_keys, **KEYS}
     values: dict[str, Any] = {}
     mistakes: list[str] = []
     for key, value in plain.items():

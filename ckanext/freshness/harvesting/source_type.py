@@ -80,8 +80,6 @@ class SourceType:
     """The brake looks at the share of deleted records only if at least so many are current."""
     own_keys: ClassVar[Mapping[str, ReadValue]] = {}
     """Keys of the configuration that only sources of this type have."""
-    without_keys: ClassVar[frozenset[str]] = frozenset()
-    """Keys of :data:`.source_config.KEYS` that mean nothing for sources of this type."""
 
     @property
     def owned_keys(self) -> frozenset[str]:

@@ -48,9 +48,7 @@ def source_of(source: Any) -> Source:
     :raises ConfigError: its configuration cannot be used.
     """
     source_type = source_type_named(source.type) or SourceType()
-    config, warnings = parse(
-        source.config, own_keys=source_type.own_keys, without=source_type.without_keys
-    )
+    config, warnings = parse(source.config, own_keys=source_type.own_keys)
     title = source.title or source.url
     return Source(source.id, source.url, source.type, title, config, tuple(warnings))
 
@@ -62,9 +60,7 @@ def check_config(source_type: SourceType, text: str) -> None:
     """
     mistakes: list[str] = []
     try:
-        config, warnings = parse(
-            text, own_keys=source_type.own_keys, without=source_type.without_keys
-        )
+        config, warnings = parse(text, own_keys=source_type.own_keys)
     except ConfigError as error:
         if error.rest is None:
             raise

@@ -206,6 +206,8 @@ class _Classifier:
         self._source = source
         self._observer = observer
         self._tell = tell
+        self._has_catalogs = False
+        """Catalogs become records, too, and come before their datasets."""
         self._result = Survey(current=len(self._known))
         self._refused: dict[str, tuple[str, str]] = {}
         """Guid and error of current records that answer 401, 403, 404 or 410. The error is reported only
@@ -221,9 +223,10 @@ class _Classifier:
     def take(self, sighting: Sighting, containers: Containers) -> None:
         """Classify and report a record that the crawl met."""
         self._take(sighting, containers)
+        self._has_catalogs |= sighting.seen.is_catalog
         if self._tell is not None and sighting.seen.listed_in:
             listed = len(containers.listed)
-            if not self._source.config.harvest_catalogs:
+            if not self._has_catalogs:
                 listed -= len(containers.catalogs)
             # Some sources list records while they are read: then nobody knows how many there will be.
             self._tell(len(self.seen), listed if listed >= len(self.seen) else None)

@@ -80,7 +80,6 @@ class IatiSourceType(SourceType):
     min_records = 1
     owned_keys = FIELD_KEYS
     own_keys = OWN_KEYS
-    without_keys = frozenset({"harvest_catalogs", "profiles", "language"})
 
     def check(self, config: SourceConfig) -> None:
         """Check that the editor may create organizations."""

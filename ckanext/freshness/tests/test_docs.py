@@ -29,6 +29,7 @@ from ckanext.freshness.cli.site import freshness
 from ckanext.freshness.cli.sources import iati
 from ckanext.freshness.harvesting import source_config
 from ckanext.freshness.harvesting.dcat.source_type import DCAT_CATALOG
+from ckanext.freshness.harvesting.fdp.source_type import FAIR_DATA_POINT
 from ckanext.freshness.iati.source_type import OWN_KEYS
 from ckanext.freshness.uninstall import command as uninstall
 from ckanext.harvest.cli import get_commands
@@ -124,12 +125,14 @@ def settings() -> dict[str, str]:
 
 
 def test_every_key_of_a_source_is_documented() -> None:
-    assert list(settings()) == list(source_config.KEYS)
+    assert list(settings()) == [*FAIR_DATA_POINT.own_keys, *source_config.KEYS]
 
 
 def test_the_defaults_are_those_of_the_code() -> None:
     for key, written in settings().items():
-        default = getattr(source_config.SourceConfig(), key)
+        default = getattr(source_config.SourceConfig(), key, None)
+        if key == "harvest_catalogs":
+            default = False
         if isinstance(default, (int, float, str)):
             assert written == json.dumps(default), key
         else:

@@ -81,7 +81,6 @@ class CkanPortalType(SourceType):
     )
     adopts = ("ckan",)
     own_keys = OWN_KEYS
-    without_keys = frozenset({"harvest_catalogs", "profiles", "language"})
 
     def check(self, config: SourceConfig) -> None:
         """Check the filters, and that the editor may create what the source creates."""

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from ...aging.messages import N_
 from ...web.event_loop import run
-from ..rdf.source_type import RdfSourceType, mapper_of, rdf_salt
+from ..rdf.source_type import RDF_KEYS, RdfSourceType, mapper_of, rdf_salt
 from ..record import CurrentRecords, Sink
 from ..source_client import SourceHosts, source_client
 from ..source_config import one_of
@@ -23,7 +23,7 @@ MEDIA_TYPES = {
 }
 """Values of ``rdf_format``, by which ckanext-dcat names formats, with their media types."""
 
-OWN_KEYS = {"rdf_format": one_of(MEDIA_TYPES)}
+OWN_KEYS = {**RDF_KEYS, "rdf_format": one_of(MEDIA_TYPES)}
 
 
 class DcatSourceType(RdfSourceType):
@@ -34,7 +34,6 @@ class DcatSourceType(RdfSourceType):
     description = N_("Harvests the datasets of a catalogue that is published as RDF")
     adopts = ("dcat_rdf",)
     own_keys = OWN_KEYS
-    without_keys = frozenset({"harvest_catalogs"})
 
     def crawl(
         self,

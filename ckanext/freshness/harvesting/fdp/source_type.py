@@ -8,11 +8,14 @@ from functools import partial
 
 from ...aging.messages import N_
 from ...web.event_loop import run
-from ..rdf.source_type import RdfSourceType, mapper_of, rdf_salt
+from ..rdf.source_type import RDF_KEYS, RdfSourceType, language_of, mapper_of, rdf_salt
 from ..record import CurrentRecords, Sink
 from ..source_client import source_client
+from ..source_config import boolean
 from ..source_memory import SourceMemory
 from ..source_type import CrawlEnd, Source
+
+OWN_KEYS = {"harvest_catalogs": boolean, **RDF_KEYS}
 
 
 class FdpSourceType(RdfSourceType):
@@ -21,6 +24,7 @@ class FdpSourceType(RdfSourceType):
     name = "fdp"
     title = "FAIR Data Point"
     description = N_("Harvests the datasets of a FAIR Data Point, or of one catalog of it")
+    own_keys = OWN_KEYS
     adopts = ("fair_data_point_harvester", "dcat_rdf")
 
     def crawl(
@@ -52,7 +56,9 @@ async def _crawl(
             mapper=mapper_of(config),
             now=now,
             catalog_mapper=(
-                partial(map_catalog, language=config.language) if config.harvest_catalogs else None
+                partial(map_catalog, language=language_of(config))
+                if config.own.get("harvest_catalogs")
+                else None
             ),
             salt=rdf_salt(config),
             max_records=config.max_records,

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from ..source_config import ConfigError, SourceConfig
+from ..source_config import ConfigError, SourceConfig, texts
 from ..source_type import SourceType, salt_of
 
 if TYPE_CHECKING:
@@ -13,6 +14,22 @@ if TYPE_CHECKING:
 
 MAPPING_VERSION = 3
 """Raise it when mapping or layout make another package of the same record: all are then read again."""
+
+
+_LANGUAGE = re.compile(r"^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*$")
+
+
+def _language(value: Any) -> str:
+    if not isinstance(value, str) or not _LANGUAGE.match(value):
+        raise ValueError('a language tag, such as "en" or "pt-BR"')
+    return value.lower()
+
+
+RDF_KEYS = {
+    # ckanext-fairdatapoint's documentation has a single text.
+    "profiles": texts(may_be_one=True),
+    "language": _language,
+}
 
 
 class RdfSourceType(SourceType):
@@ -27,14 +44,26 @@ class RdfSourceType(SourceType):
 
     def check(self, config: SourceConfig) -> None:
         """Check that the profiles are installed."""
-        if not config.profiles:
+        if not (profiles := profiles_of(config)):
             return
         from . import dcat_profiles
 
         try:
-            dcat_profiles.check(config.profiles)
+            dcat_profiles.check(profiles)
         except ValueError as error:
             raise ConfigError(str(error)) from error
+
+
+def language_of(config: SourceConfig) -> str | None:
+    """Return the language whose texts a source prefers."""
+    language: str | None = config.own.get("language")
+    return language
+
+
+def profiles_of(config: SourceConfig) -> tuple[str, ...]:
+    """Return the profiles of ckanext-dcat that map a source's datasets; none for our own mapping."""
+    profiles: tuple[str, ...] = config.own.get("profiles", ())
+    return profiles
 
 
 def mapper_of(config: SourceConfig) -> Mapper:
@@ -42,13 +71,12 @@ def mapper_of(config: SourceConfig) -> Mapper:
     from . import dcat_profiles
     from .mapping import map_dataset
 
-    if config.profiles:
-        return partial(
-            dcat_profiles.map_with_profiles, profiles=config.profiles, language=config.language
-        )
-    return partial(map_dataset, language=config.language)
+    language = language_of(config)
+    if profiles := profiles_of(config):
+        return partial(dcat_profiles.map_with_profiles, profiles=profiles, language=language)
+    return partial(map_dataset, language=language)
 
 
 def rdf_salt(config: SourceConfig) -> str:
     """Return a hash of the settings on which packages of RDF depend."""
-    return salt_of(config, MAPPING_VERSION, config.language, config.profiles)
+    return salt_of(config, MAPPING_VERSION, language_of(config), profiles_of(config))

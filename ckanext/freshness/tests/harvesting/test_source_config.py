@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from ckan.plugins import toolkit as tk
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
+from ckanext.freshness.harvesting.fdp.source_type import FAIR_DATA_POINT
 from ckanext.freshness.harvesting.legal_values import is_tag
 from ckanext.freshness.harvesting.source_config import (
     FOREIGN_KEYS,
@@ -19,9 +21,12 @@ from ckanext.freshness.harvesting.source_config import (
     ConfigError,
     SourceConfig,
     check_allowed,
-    parse,
     read_headers,
 )
+from ckanext.freshness.harvesting.source_config import parse as parse_any
+
+OWN_KEYS = FAIR_DATA_POINT.own_keys
+parse = partial(parse_any, own_keys=OWN_KEYS)
 
 TOKEN = {"Authorization": {"env": "FDP_TOKEN"}}
 
@@ -107,13 +112,13 @@ BAD: list[tuple[str, Any, str]] = [
 
 
 def test_every_key_has_good_and_bad_values_here() -> None:
-    assert {key for key, _, _ in GOOD} == {key for key, _, _ in BAD} == set(KEYS)
+    assert {key for key, _, _ in GOOD} == {key for key, _, _ in BAD} == {*KEYS, *OWN_KEYS}
 
 
 @pytest.mark.parametrize(("key", "value", "read"), GOOD)
 def test_good_values(key: str, value: Any, read: Any) -> None:
     config, warnings = parse(json.dumps({key: value}))
-    assert getattr(config, key) == read
+    assert (config.own[key] if key in OWN_KEYS else getattr(config, key)) == read
     assert warnings == []
 
 
@@ -142,9 +147,10 @@ def test_tags_are_legal_by_the_rules_of_ckan(tag: str) -> None:
     assert is_tag(tag) == legal
 
 
-@pytest.mark.parametrize("key", KEYS)
+@pytest.mark.parametrize("key", [*OWN_KEYS, *KEYS])
 def test_null_is_the_default(key: str) -> None:
-    assert parse(json.dumps({key: None})) == (SourceConfig(), [])
+    config, warnings = parse(json.dumps({key: None}))
+    assert (config, warnings) == (SourceConfig(), [])
 
 
 @pytest.mark.parametrize("text", [None, "", "  \n", "{}"])
@@ -189,7 +195,7 @@ def test_all_mistakes_are_named_at_once() -> None:
 @pytest.mark.parametrize("key", sorted(FOREIGN_KEYS))
 def test_keys_of_other_harvesters_are_accepted_with_a_warning(key: str) -> None:
     config, (warning,) = parse(json.dumps({key: "whatever", "language": "nl"}))
-    assert config == SourceConfig(language="nl")
+    assert config == SourceConfig(own={"language": "nl"})
     assert warning == f'"{key}" belongs to another harvester and has no effect here'
 
 
@@ -197,7 +203,7 @@ def test_keys_of_other_harvesters_are_accepted_with_a_warning(key: str) -> None:
     st.one_of(
         st.text(),
         st.dictionaries(
-            st.sampled_from([*KEYS, *FOREIGN_KEYS, "else"]),
+            st.sampled_from([*KEYS, *OWN_KEYS, *FOREIGN_KEYS, "else"]),
             st.recursive(
                 st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
                 lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
@@ -212,7 +218,14 @@ def test_any_text_is_a_configuration_or_a_message(text: str) -> None:
     except ConfigError as error:
         assert str(error)
     else:
-        hash((config.keep_fields, config.default_tags, config.profiles, config.allowed_hosts))
+        hash(
+            (
+                config.keep_fields,
+                config.default_tags,
+                config.own.get("profiles"),
+                config.allowed_hosts,
+            )
+        )
         assert config.max_delete_fraction is None or 0 <= config.max_delete_fraction <= 1
 
 
