@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,9 @@ from ckanext.freshness.tests.harvesting.conftest import Harvest, Job, add_source
 from ckanext.freshness.tests.harvesting.stumbling import StumblingPlugin
 from ckanext.freshness.tests.harvesting.throwing import throwing
 from ckanext.freshness.tests.processes import CkanProcess, until
+from ckanext.freshness.tests.servers.base import LoopbackServer
+from ckanext.freshness.tests.servers.catalogue import CatalogueServer
+from ckanext.freshness.tests.servers.ckan_portal import ACTION, PortalServer
 from ckanext.freshness.tests.servers.faults import Hold
 from ckanext.freshness.tests.servers.fdp import FdpServer
 from ckanext.harvest import model as harvest_model
@@ -35,13 +39,47 @@ PATIENCE = 30.0
 """Seconds after which something that is awaited does not come any more."""
 
 
+TITLES = ["Dataset 0", "Dataset 1", "Dataset 2"]
+
+
 @pytest.fixture
 def harvest(fdp: FdpServer) -> Harvest:
     """A source with three datasets, not yet harvested."""
     catalog = fdp.add_catalog()
-    for number in range(3):
-        fdp.add_dataset(catalog, title=f"Dataset {number}")
+    for title in TITLES:
+        fdp.add_dataset(catalog, title=title)
     return add_source(fdp.source_url)
+
+
+@dataclass(frozen=True)
+class Published:
+    """The same three datasets in a source of any type, not yet harvested.
+
+    :ivar place: the path of its list
+    :ivar record_url: the URL of one of its records
+    """
+
+    harvest: Harvest
+    server: LoopbackServer
+    place: str
+    record_url: str
+
+
+@pytest.fixture(params=["fdp", "dcat_catalog", "ckan_portal"])
+def published(request: pytest.FixtureRequest, clean_site: None) -> Iterator[Published]:
+    if request.param == "fdp":
+        fdp: FdpServer = request.getfixturevalue("fdp")
+        harvest = request.getfixturevalue("harvest")
+        yield Published(harvest, fdp, fdp.catalogs[0].path, fdp.iri_of(fdp.datasets[0]))
+    elif request.param == "dcat_catalog":
+        with CatalogueServer(3, page_size=2) as catalogue:
+            harvest = add_source(catalogue.source_url, source_type=request.param)
+            yield Published(harvest, catalogue, "/catalog", catalogue.iri("000"))
+    else:
+        with PortalServer(3) as portal:
+            harvest = add_source(portal.url, source_type=request.param)
+            record_url = f"{portal.url}/dataset/{min(portal.datasets)}"
+            yield Published(harvest, portal, f"{ACTION}package_search", record_url)
 
 
 @pytest.fixture
@@ -95,14 +133,14 @@ def send_again(stage: str) -> None:
     assert not list(connection.scan_iter(f"{harvest_routing_keys()[stage]}:*"))
 
 
-def complete(harvest: Harvest, job: Job, fdp: FdpServer) -> None:
+def complete(harvest: Harvest, job: Job) -> None:
     """Check that every dataset exists, and exists once."""
     assert job.errors == []
     assert job.stats["added"] == 3
-    assert set(harvest.datasets()) == {fdp.iri_of(one) for one in fdp.datasets}
-    assert call_action("package_search", rows=0)["count"] == 3
+    found = call_action("package_search", rows=10)
+    assert sorted(one["title"] for one in found["results"]) == TITLES
     packages = model.Session.query(model.Package).filter_by(type="dataset", state="active")
-    assert packages.count() == 3
+    assert packages.count() == found["count"] == 3
     assert len({guid for guid, _ in harvest.current()}) == len(harvest.current()) == 3
 
 
@@ -114,11 +152,12 @@ def stuck(check: Callable[[datetime], Any], job_id: str) -> str:
     return one.advice
 
 
-def test_gather(fdp: FdpServer, harvest: Harvest, consumer: Any) -> None:
-    fault = fdp.faults[fdp.catalogs[0].path] = Hold()
+def test_gather(published: Published, consumer: Any) -> None:
+    harvest, server = published.harvest, published.server
+    fault = server.faults[published.place] = Hold()
     job_id = harvest.start()
     process = consumer("gather")
-    fdp.wait_for(fdp.catalogs[0].path, timeout=PATIENCE)
+    server.wait_for(published.place, timeout=PATIENCE)
     assert is_held(f"gather {job_id}")
     kill(process)
     until(lambda: not is_held(f"gather {job_id}"))
@@ -128,7 +167,7 @@ def test_gather(fdp: FdpServer, harvest: Harvest, consumer: Any) -> None:
     send_again("gather")
     harvest.gather()
     harvest.fetch()
-    complete(harvest, harvest.finish(job_id), fdp)
+    complete(harvest, harvest.finish(job_id))
 
 
 def test_gather_that_has_written_a_part(
@@ -189,11 +228,12 @@ def test_a_job_that_was_aborted_is_not_begun_again(fdp: FdpServer, harvest: Harv
     send_again("gather")
     harvest.gather()
     assert fdp.requests == []
-    complete(harvest, harvest.run(), fdp)
+    complete(harvest, harvest.run())
 
 
-def test_import_in_the_middle_of_a_page(fdp: FdpServer, harvest: Harvest, consumer: Any) -> None:
+def test_import_in_the_middle_of_a_page(published: Published, consumer: Any) -> None:
     """The first record is a dataset already; the second is being written."""
+    harvest = published.harvest
     job_id = harvest.start()
     harvest.gather()
     model.Session.remove()
@@ -215,21 +255,25 @@ def test_import_in_the_middle_of_a_page(fdp: FdpServer, harvest: Harvest, consum
     assert f"ckan harvester job-abort {job_id}" in stuck(doctor.harvests.harvest_jobs, job_id)
     send_again("fetch")
     harvest.fetch()
-    complete(harvest, harvest.finish(job_id), fdp)
+    complete(harvest, harvest.finish(job_id))
+    if isinstance(published.server, PortalServer):
+        # The first attempt has not taken the ids from the second.
+        assert {package_id for _, package_id in harvest.current()} == {*published.server.datasets}
 
 
 @pytest.mark.parametrize(
     "consumers_first", [True, False], ids=["killed, emptied", "emptied, killed"]
 )
 def test_redis_is_emptied_while_a_consumer_is_killed(
-    fdp: FdpServer, harvest: Harvest, consumer: Any, consumers_first: bool
+    published: Published, consumer: Any, consumers_first: bool
 ) -> None:
     """No message names the page any more, and its first object does not wait."""
+    harvest = published.harvest
     job_id = harvest.start()
     harvest.gather()
     model.Session.remove()
     connection: Any = harvest_queue_connection()
-    with locked(f"record {harvest.source['id']} {fdp.iri_of(fdp.datasets[0])}"):
+    with locked(f"record {harvest.source['id']} {published.record_url}"):
         process = consumer("fetch")
         until(waits_for_a_lock)
         if not consumers_first:
@@ -238,7 +282,7 @@ def test_redis_is_emptied_while_a_consumer_is_killed(
     connection.flushdb()
     call_action("harvest_jobs_run")
     harvest.fetch()
-    complete(harvest, harvest.finish(job_id), fdp)
+    complete(harvest, harvest.finish(job_id))
 
 
 def test_a_job_that_is_aborted_before_solr_has_its_datasets(
@@ -311,20 +355,17 @@ def test_a_gather_sent_again_while_the_first_goes_on(fdp: FdpServer, harvest: Ha
         thread.join(PATIENCE)
     assert fdp.count(f"{fdp.catalogs[0].path}") == fdp.count(f"{fdp.catalogs[0].path}/page") + 1
     harvest.fetch()
-    complete(harvest, harvest.finish(job_id), fdp)
+    complete(harvest, harvest.finish(job_id))
 
 
 def test_a_page_that_two_consumers_have_is_imported_once(
-    fdp: FdpServer, stumbling: StumblingPlugin
+    stumbling: StumblingPlugin, published: Published
 ) -> None:
     """The queue sends a page again while it is being imported.
 
     The consumer that waited does not retry failed records: the next job does.
     """
-    catalog = fdp.add_catalog()
-    for number in range(3):
-        fdp.add_dataset(catalog, title=f"Dataset {number}")
-    harvest = add_source(fdp.source_url)
+    harvest = published.harvest
     job_id = harvest.start()
     harvest.gather()
     connection: Any = harvest_queue_connection()
@@ -334,7 +375,7 @@ def test_a_page_that_two_consumers_have_is_imported_once(
     follower = harvest_order(job_id)[1].replace("-", " ").capitalize()
     stumbling.writes[follower] = 1
     model.Session.remove()
-    with locked(f"record {harvest.source['id']} {fdp.iri_of(fdp.datasets[0])}"):
+    with locked(f"record {harvest.source['id']} {published.record_url}"):
         consumers = [in_a_thread(harvest.fetch) for _ in range(2)]
         until(lambda: not connection.llen(key) and waits_for_a_lock(2))
     for thread in consumers:
@@ -363,7 +404,7 @@ def test_the_rest_of_a_page_that_takes_too_long_gets_messages_of_its_own(
         assert len(harvest.current()) == imported
         call_action("harvest_jobs_run")
         model.Session.remove()
-    complete(harvest, harvest.finish(job_id), fdp)
+    complete(harvest, harvest.finish(job_id))
 
 
 def test_a_page_whose_first_record_kills_its_consumers(fdp: FdpServer, harvest: Harvest) -> None:
