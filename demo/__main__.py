@@ -287,7 +287,7 @@ What to look at
     {{base}}/dataset/market-surveys/freshness    how often data really change
     {{base}}/iati    the IATI registry, with its ZIPs and index files
     {{base}}/harvest    a source whose deletions are on hold, and one that has gone
-    {{base}}/harvest/{{source.name}}    log in, press Admin, then Reharvest
+    {{base}}/harvest/{{source.name}}    log in, press Admin, then Harvest now
     {{base}}/organization/{ORGANIZATION}
     {{source.url}}    what was harvested
 
