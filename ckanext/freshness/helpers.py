@@ -26,7 +26,7 @@ from .dates import EARLIEST, aware, parse_date, utc_now
 from .harvesting.messages import with_code
 from .harvesting.sources import source_type_named
 from .mails.recipients import NO, WISH_KEY
-from .reporting import harvests, labels, links, metadata
+from .reporting import harvests, labels, link_history, links, metadata
 from .reporting.tables import Row, TableRequest
 from .runs import queued_run
 from .status import frequencies
@@ -421,7 +421,9 @@ def _deletion_reason(record: dict[str, Any]) -> str:
 _SENTENCES: Mapping[str, Callable[[Any], str]] = {
     "changed field": harvests.change,
     "changes": labels.changes,
-    "checks": labels.strip_label,
+    "answer": link_history.answer,
+    "checks": link_history.summary,
+    "tick": link_history.tick,
     "deletion": _deletion_reason,
     "every": lambda seen: labels.every(seen["days"], at_least=seen["at_least"]),
     "frequency": labels.frequency_label,

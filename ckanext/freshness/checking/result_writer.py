@@ -22,9 +22,8 @@ from .decisions import CheckResult, Outcome
 ATTEMPTS = 5
 """Number of checks stored in a resource's history."""
 
-STRIP = 30
-"""Number of checks whose result is stored as one character each, oldest first: ``w`` (worked), ``f``
-(failed) or ``u`` (could not be made)."""
+HISTORY = 90
+"""Number of checks of which the result, the end, the answer, the time and the size are stored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +178,12 @@ _ATTEMPT = f"""
             'outdated_tls', f.outdated_tls, 'why', f.why, 'every_days', f.every_days
         ))"""
 
+_HISTORY_ENTRY = """concat(
+        CASE WHEN f.failed THEN 'f' WHEN f.found THEN 'w' ELSE 'u' END, '|',
+        CAST(extract(epoch FROM f.at) AS bigint), '|', coalesce(f.reason, CAST(f.status AS text)), '|',
+        CAST(f.seconds * 1000 AS bigint), '|', f.received)"""
+"""A check as an element of the history. Moments have no zone, so that they count as UTC."""
+
 _NEW_CONTENT = ", ".join(
     f"'{outcome.value}'" for outcome in (Outcome.FIRST_HASH, Outcome.REPEAT_HASH, Outcome.CHANGED)
 )
@@ -222,7 +227,7 @@ UPDATE freshness_check c SET
     change_seen_at = CASE WHEN f.change_seen THEN :run_start ELSE c.change_seen_at END,
     hides_changes = coalesce(f.hides_changes, c.hides_changes),
     attempts = jsonb_path_query_array({_ATTEMPT} || c.attempts, '$[0 to {ATTEMPTS - 1}]'),
-    strip = right(c.strip || CASE WHEN f.failed THEN 'f' WHEN f.found THEN 'w' ELSE 'u' END, {STRIP})
+    history = (ARRAY[{_HISTORY_ENTRY}] || c.history)[1:{HISTORY}]
 FROM jsonb_to_recordset(CAST(:rows AS jsonb)) AS f ({_COLUMNS})
 JOIN resource r ON r.id = f.resource_id AND r.url = f.url AND r.state = 'active'
 JOIN freshness_check before ON before.resource_id = f.resource_id

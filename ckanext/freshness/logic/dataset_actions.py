@@ -19,7 +19,7 @@ from ..ckan_adapter.packages import lock_packages
 from ..dates import EARLIEST, exact_text, stated_date, utc, utc_now, utc_text
 from ..iati.cycle import check_dataset
 from ..model import FreshnessEvidence, FreshnessTransition, ResourceCheck
-from ..reporting import changes, labels, links, visibility
+from ..reporting import changes, labels, link_history, links, visibility
 from ..reporting.tables import TableRequest
 from ..runs import queued_run
 from ..status import frequencies, indexing, judgement, snapshot
@@ -74,8 +74,9 @@ def freshness_show(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[s
         HTTP), ``words`` (what went wrong), ``final_url`` (after redirects) and ``why`` (why a run chose it, in
         words); ``promised`` and ``found`` (if the file is of another kind than its format), ``failures`` in a
         row, ``failing_since``, ``succeeded_at`` (the last check that found the file), ``changed_at`` (the last
-        change of its content), ``next_check`` (when a run checks it again at the earliest), ``strip`` (the last
-        30 checks, the oldest first: ``w`` worked, ``f`` failed, ``u`` could not be made), of the last good copy
+        change of its content), ``next_check`` (when a run checks it again at the earliest), ``checks`` (the
+        last 30, as of ``freshness_resource_history``), ``uptime`` (percent of the checks in the last 90 days
+        that worked), of the last good copy
         ``cached_url``, ``cached_zip_url``, ``cached_at`` (when the link last had it) and ``cached_size``;
         ``may_confirm`` and ``may_check``: whether the user may confirm the data, and have the links checked
     :raises ObjectNotFound: there is no such dataset, or its package type is not judged
@@ -405,8 +406,9 @@ def freshness_resource_history(
         ``words`` (what went wrong), ``received`` (bytes), ``seconds``, ``final_url`` (after redirects),
         ``etag`` and ``last_modified`` (as received), ``modified`` (a Last-Modified that counts), ``why`` (why
         the run chose it) and ``every_days`` (how often its file was expected to change, if that is the reason);
-        ``strip``: the last 30 checks, the oldest first, one character each (``w``: the link worked, ``f``: it
-        failed, ``u``: the check could not be made); ``evidence``: the dates that count for this resource
+        ``checks``: the last 90 checks, the newest first, each with ``at``, ``result`` (``worked``, ``failed``,
+        ``not made``), ``status``, ``reason``, ``milliseconds`` (until the last byte that was read) and
+        ``bytes``; ``evidence``: the dates that count for this resource
         (``evidence``, ``date``, ``claimed``)
     :raises ObjectNotFound: there is no such resource
     """
@@ -429,7 +431,7 @@ def freshness_resource_history(
         **{name: getattr(known, name, None) for name in _TEXTS},
         **{name: utc_text(getattr(known, name, None)) for name in _MOMENTS},
         "attempts": known.attempts if known is not None else [],
-        "strip": known.strip if known is not None else "",
+        "checks": link_history.read(known.history) if known is not None else [],
         "evidence": _evidence(resource_id),
     }
 

@@ -142,11 +142,14 @@ class ResourceCheck(tk.BaseModel):
     attempts = Column(
         JSONB, nullable=False, server_default="[]", doc="the last five checks, newest first"
     )
-    strip = Column(
-        UnicodeText,
+    history: Column[list[str]] = Column(
+        ARRAY(UnicodeText),
         nullable=False,
-        server_default="",
-        doc="the last 30 checks, oldest first: w worked, f failed, u could not be made",
+        server_default="{}",
+        doc=(
+            "the last 90 checks, newest first: w (worked), f (failed) or u (could not be made), the end in "
+            "seconds since 1970, the reason or the HTTP status, milliseconds and bytes, with | between them"
+        ),
     )
     seen_changes = Column(
         DOUBLE_PRECISION,
@@ -306,7 +309,7 @@ LAST_CYCLE_CHECK = """
         i.failures, i.failing_since,
         CAST(i.attempts -> 0 ->> 'datetime' AS timestamptz) AT TIME ZONE 'UTC' AS failed_at,
         i.verified_on_server AS succeeded_at,
-        i.content_modified AS changed_at, NULL AS undetermined, i.attempts, '' AS strip,
+        i.content_modified AS changed_at, NULL AS undetermined, i.attempts, CAST(ARRAY[] AS text[]) AS history,
         NULL AS promised, NULL AS found, CAST(NULL AS boolean) AS dates_lie
     FROM freshness_iati i WHERE i.resource_id = r.id AND i.attempts <> '[]'"""
 """SQL: the last checks of the resource ``r`` by cycles, in columns like those of ``freshness_check``."""

@@ -329,16 +329,7 @@ def link_problem(check: Mapping[str, Any]) -> str:
     return str(tk._(text)).format(answer=answer)
 
 
-def strip_label(strip: str) -> str:
-    """Return the numbers of a strip of checks: "30 checks: 20 worked, 10 failed"."""
-    total = counted(NN_("{count} check", "{count} checks"), len(strip))
-    counts = [
-        (tk._("{count} worked"), strip.count("w")),
-        (tk._("{count} failed"), strip.count("f")),
-        (tk._("{count} could not be made"), strip.count("u")),
-    ]
-    parts = [words.format(count=count) for words, count in counts if count]
-    return str(tk._("{total}: {parts}")).format(total=total, parts=", ".join(parts))
+CHECKS = NN_("{count} check", "{count} checks")
 
 
 def chosen(sums: Mapping[str, Any]) -> list[tuple[str, int]]:

@@ -14,6 +14,7 @@ from typing import Any
 
 import ckan.plugins.toolkit as tk
 import sqlalchemy as sa
+from dateutil.parser import isoparse
 
 from .. import settings
 from ..aging.messages import NN_
@@ -22,20 +23,22 @@ from ..checking.decisions import Outcome
 from ..checking.selection import SelectionReason, SelectionRules
 from ..ckan_adapter import database
 from ..ckan_adapter.core import model
-from ..dates import utc, utc_text
+from ..dates import utc, utc_now, utc_text
 from ..model.runs import IS_HERE, LAST_CYCLE_CHECK
 from ..web.urls import display_url, host_of
-from . import labels
+from . import labels, link_history
 from .labels import counted, label
 
 COPY_KEYS = ("cached_url", "cached_zip_url", "cached_at", "cached_size")
 MOST = 100
 """Resources to show, since some datasets have thousands."""
+TICKS = 30
+"""Checks to show of each of them."""
 
 FIELDS = (
     *("id", "name", "url", "format", "state", "explanation", "tried_at", "outcome", "status"),
     *("words", "final_url", "why", "promised", "found", "failures", "failing_since"),
-    *("succeeded_at", "changed_at", "next_check", "strip", *COPY_KEYS),
+    *("succeeded_at", "changed_at", "next_check", "uptime", *COPY_KEYS),
 )
 """Keys of a link, as :func:`of_dataset` returns it."""
 
@@ -64,18 +67,20 @@ def of_dataset(package_id: str, now: datetime, *, every: bool = False) -> dict[s
             coming = selection.next_check(candidate, moment, checks.rules)
             # What is known of the candidate may be of an earlier URL. A new one is checked at once.
             next_check = utc_text(moment if coming and row.tried_at is None else coming)
-        resources.append({**_link(row, checks, never), "next_check": next_check})
+        resources.append({**_link(row, checks, never, now), "next_check": next_check})
     return {"total": rows[0].total if rows else 0, "resources": resources}
 
 
 def of_resource(resource_id: str) -> dict[str, Any] | None:
-    """Return the result for a resource's URL, without its next check; None if it is no active resource."""
-    checks = settings.checks()
-    found = [
-        _link(row, checks, _never_checked(row, checks.rules))
-        for row in _rows("r.id = ANY(:ids)", [resource_id])
-    ]
-    return next(iter(found), None)
+    """Return the result for a resource's URL with all stored checks; None if it is no active resource.
+
+    The next check is missing.
+    """
+    checks, now = settings.checks(), utc_now()
+    for row in _rows("r.id = ANY(:ids)", [resource_id]):
+        link = _link(row, checks, _never_checked(row, checks.rules), now)
+        return {**link, "checks": _checks(row)}
+    return None
 
 
 def is_broken(row: Any, rule: settings.BrokenRule | settings.Checks) -> bool:
@@ -106,7 +111,7 @@ def mismatch(row: Any, format_: str | None, mimetype: str | None) -> dict[str, s
     return {"promised": row.promised, "found": row.found}
 
 
-def _link(row: Any, checks: settings.Checks, never: str | None) -> dict[str, Any]:
+def _link(row: Any, checks: settings.Checks, never: str | None, now: datetime) -> dict[str, Any]:
     attempts = _attempts(row)
     newest = attempts[0] if attempts else {}
     is_broken_now = row.failures is not None and is_broken(row, checks)
@@ -132,7 +137,8 @@ def _link(row: Any, checks: settings.Checks, never: str | None) -> dict[str, Any
         "failing_since": utc_text(row.failing_since),
         "succeeded_at": utc_text(row.succeeded_at),
         "changed_at": utc_text(row.changed_at),
-        "strip": _strip(attempts) if row.by_cycle else row.strip or "",
+        "checks": _checks(row)[:TICKS],
+        "uptime": link_history.uptime(_checks(row), now),
         **_copy(row),
     }
 
@@ -158,9 +164,21 @@ def _cycle_attempt(attempt: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _strip(attempts: list[dict[str, Any]]) -> str:
-    """Return attempts of update cycles, the newest first, as a strip."""
-    return "".join("f" if one["outcome"] == "error" else "w" for one in reversed(attempts))
+def _checks(row: Any) -> list[link_history.Check]:
+    """Return all stored checks of a link, the newest first. Cycles store neither their time nor their size."""
+    if not row.by_cycle:
+        return link_history.read(row.history)
+    return [
+        {
+            "at": utc_text(isoparse(attempt["datetime"])),
+            "result": "failed" if attempt["error_details"] else "worked",
+            "status": attempt["http_status"],
+            "reason": (attempt["error_details"] or {}).get("error_type"),
+            "milliseconds": None,
+            "bytes": None,
+        }
+        for attempt in row.attempts
+    ]
 
 
 def state_of(outcome: str | None, failures: int, *, is_broken: bool, never: str | None) -> str:
@@ -196,7 +214,7 @@ def _never_checked(row: Any, rules: SelectionRules) -> str | None:
 
 
 _CHECK = """SELECT false, k.tried_at, k.failures, k.failing_since, k.failed_at, k.succeeded_at,
-        k.changed_at, k.undetermined, k.attempts, k.strip, k.promised, k.found, k.dates_lie
+        k.changed_at, k.undetermined, k.attempts, k.history, k.promised, k.found, k.dates_lie
     FROM freshness_check k WHERE k.package_id = r.package_id AND k.url = r.url"""
 
 # CKAN gives a resource that was written without its id a new one. Its URL is the same. Looking for its own row

@@ -14,7 +14,7 @@ from .. import settings
 from ..ckan_adapter.core import model, same_user
 from ..dates import aware, utc_now
 from ..model.datasets import IS_SUGGESTED
-from . import harvests, links
+from . import harvests, link_history, links
 from .report_tables import broken_links
 from .tables import MOST_COUNTED, Context, Row, with_texts
 
@@ -164,6 +164,7 @@ def _row(row: Mapping[str, Any]) -> Row:
     if "attempts" in shown:
         last = links.last_failure(shown.pop("attempts"))
         shown |= {key: last.get(key) for key in ("outcome", "status", "reason", "words")}
+        shown["checks"] = link_history.read(shown.pop("history"))[: links.TICKS]
     if shown.get("changed_at"):
         shown["beats"] = beats(sorted(map(aware, shown.pop("changed_at"))), utc_now())
     if shown.get("copied_at"):
@@ -223,7 +224,7 @@ WITH own AS (
 GROUPS = {
     "broken": Group(
         """r.id AS resource_id, coalesce(r.name, '') AS resource, r.format, c.failures, c.failing_since,
-    c.tried_at, c.attempts, c.strip, k.stored_at AS copied_at, k.size AS copied""",
+    c.tried_at, c.attempts, c.history, k.stored_at AS copied_at, k.size AS copied""",
         f"""FROM {broken_links("own")}
 LEFT JOIN freshness_copy k ON k.resource_id = r.id AND k.key IS NOT NULL
 WHERE true""",

@@ -12,7 +12,7 @@ from flask.typing import ResponseReturnValue
 
 from ..aging.messages import N_
 from ..dates import aware, utc_now
-from ..reporting import harvests, links
+from ..reporting import harvests, link_history, links
 from ..reporting.dashboard import KNOWN
 from ..runs import copies as kept_copies
 from ..runs import queued_run
@@ -97,6 +97,37 @@ def file(id: str, ending: str) -> ResponseReturnValue:
     return file_of(every["resources"], links.FIELDS, f"freshness-{shown['name']}", ending)
 
 
+@dataset.route("/dataset/<id>/resource/<resource_id>/checks", methods=["GET"])
+def link(id: str, resource_id: str) -> ResponseReturnValue:
+    """Show all stored checks of a link."""
+    package, resource = _resource(id, resource_id)
+    return render(
+        "freshness/link.html",
+        {
+            "pkg_dict": package,
+            "pkg": package,
+            "dataset_type": package["type"],
+            "res": resource,
+            "link": _link(resource["id"]),
+        },
+    )
+
+
+@dataset.route("/dataset/<id>/resource/<resource_id>/checks.<any(csv,json):ending>")
+def link_file(id: str, resource_id: str, ending: str) -> ResponseReturnValue:
+    """Download all stored checks of a link."""
+    _package, resource = _resource(id, resource_id)
+    checks = _link(resource["id"])["checks"]
+    return file_of(checks, link_history.FIELDS, f"checks-{resource['id']}", ending)
+
+
+def _link(resource_id: str) -> dict[str, Any]:
+    found = links.of_resource(resource_id)
+    if found is None:
+        abort(404, tk._("Resource not found"))
+    return found
+
+
 @dataset.route("/dataset/<id>/freshness", methods=["POST"])
 def confirm(id: str) -> ResponseReturnValue:
     """Confirm that a dataset's data are up to date, or withdraw the last confirmation."""
@@ -175,16 +206,22 @@ def copy_zip(id: str, resource_id: str) -> ResponseReturnValue:
     return download(row.zip_key, row.zip_size, name, "application/zip", etag, aware(row.stored_at))
 
 
-def _copy(package: str, resource_id: str) -> Any:
-    """Return the row of a resource's copy, or end the request with 404 if the user may not see the resource."""
+def _resource(package: str, resource_id: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return a dataset and its resource, or end the request with 404 if the user may not see them."""
     try:
         resource = tk.get_action("resource_show")({}, {"id": resource_id})
-        shown = tk.get_action("package_show")({}, {"id": package})
+        shown = tk.get_action("package_show")({"for_view": True}, {"id": package})
     except (tk.ObjectNotFound, tk.NotAuthorized):
         # As on CKAN's own pages, the response does not reveal whether the resource exists.
         abort(404, tk._("Resource not found"))
     if resource["package_id"] != shown["id"]:
         abort(404, tk._("Resource not found"))
+    return shown, resource
+
+
+def _copy(package: str, resource_id: str) -> Any:
+    """Return the row of a resource's copy, or end the request with 404 if there is none."""
+    _shown, resource = _resource(package, resource_id)
     row = kept_copies.of_resource(resource["id"])
     if row is None:
         abort(404, tk._("No copy of this resource is kept"))

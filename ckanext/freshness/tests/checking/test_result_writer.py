@@ -6,9 +6,6 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from hypothesis import given
-from hypothesis import settings as sized
-from hypothesis import strategies as st
 
 from ckanext.freshness.checking import check_rows, result_writer
 from ckanext.freshness.checking.decisions import Attempt, CheckResult, KnownContent, Outcome
@@ -136,21 +133,16 @@ LETTERS = [
 """Outcomes, whether they count as failures, and their characters."""
 
 
-def test_the_strip_has_a_character_for_each_of_the_last_30_checks() -> None:
+@pytest.mark.parametrize(("outcome", "failed", "letter"), LETTERS)
+def test_the_history_has_the_last_90_checks(outcome: Outcome, failed: bool, letter: str) -> None:
     one_resource()
-
-    @sized(max_examples=30, deadline=None)
-    @given(
-        st.text("wfu", max_size=29) | st.text("wfu", min_size=30, max_size=30),
-        st.sampled_from(LETTERS),
-    )
-    def written(strip: str, check: tuple[Outcome, bool, str]) -> None:
-        sql("UPDATE freshness_check SET strip = :strip", strip=strip)
-        outcome, failed, letter = check
-        write(finding(outcome, counts_as_failure=failed))
-        assert known("strip") == {"strip": (strip + letter)[-30:]}
-
-    written()
+    for told, answer in (({"status": 404}, "404"), ({"status": 200, "reason": "format"}, "format")):
+        sql("UPDATE freshness_check SET history = array_fill(CAST('w|0|||' AS text), ARRAY[90])")
+        attempt = Attempt(NOW, "GET", outcome, received=5, seconds=0.1239, **told)
+        write(finding(outcome, attempt=attempt, counts_as_failure=failed))
+        newest, *rest = known("history")["history"]
+        assert newest == f"{letter}|{int(NOW.timestamp())}|{answer}|124|5"
+        assert rest == ["w|0|||"] * 89
 
 
 def test_an_attempt_is_kept_with_all_that_it_was() -> None:

@@ -601,7 +601,6 @@ def fail(made: dict[str, Any], *, times: int, days: float) -> None:
             first_seen=at,
             tried_at=at,
             failures=times,
-            strip="f" * times,
             failing_since=at - timedelta(days=days),
             failed_at=at,
             attempts=[{"words": "404", "status": 404, "outcome": "error"}],

@@ -145,7 +145,6 @@ def break_link(package_id: str, position: int, day: float) -> None:
             tabular=False,
             tried_at=at,
             failures=3,
-            strip="fff",
             failing_since=at - timedelta(days=2),
             failed_at=at,
             attempts=[{"words": f"404{EVIL}", "status": 404, "outcome": "error"}],

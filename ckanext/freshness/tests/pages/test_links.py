@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import re
 from collections.abc import Iterator
@@ -159,8 +161,9 @@ def cards(page: BeautifulSoup) -> dict[str, str]:
 
 
 def strip_of(page: BeautifulSoup, resource: dict[str, Any]) -> str:
-    (strip,) = page.select(f"#freshness-link-{resource['id']} [role=img]")
-    assert strip["title"] == strip["aria-label"]
+    (strip,) = page.select(f"#freshness-link-{resource['id']} a.fr-strip")
+    assert str(strip["href"]).endswith(f"/resource/{resource['id']}/checks")
+    assert all(tick["title"] for tick in strip.select("i"))
     return str(strip["aria-label"])
 
 
@@ -245,6 +248,34 @@ def test_a_broken_link_is_marked_on_ckans_own_pages(read: Read, world: dict[str,
     assert str(edit["href"]).endswith("/edit#field-resource-url")
     # The dataset's page then shows this link.
     assert note.select(f"input[name=resource][value='{world['wells']['id']}']")
+
+
+def test_the_page_of_a_link_has_all_its_checks(app: Any, read: Read, world: dict[str, Any]) -> None:
+    (link,) = make("timed", [{"name": "Timed"}], owner_org="relief", private=True)["resources"]
+    check_rows.sync(NOW - 60 * DAY, {"dataset"})
+    write(link, [(Outcome.SAME_HASH, {"status": 200, "seconds": 1.5, "received": 2_000_000}), GONE])
+    path = f"/dataset/timed/resource/{link['id']}/checks"
+    page = read(path, world["editor"])
+    rows = [[text(cell) for cell in row.select("td")] for row in page.select("tbody tr")]
+    assert [row[1] for row in rows] == [
+        "Answer: The file is gone (404 Not Found).",
+        "Answer: The link worked.",
+    ]
+    assert rows[1][2:] == ["Response time: 1,500 ms", "Size: 2 MB"]
+    assert "50% of the checks" in text(page.select_one("dl.fr-facts"))
+    (strip,) = read(page_of("timed"), world["editor"]).select("a.fr-strip")
+    assert strip["href"] == path
+    moments = [utc_text(at).replace("T", " ")[:16] for at in (NOW - DAY, NOW)]
+    assert [tick["title"] for tick in strip.select("i")] == [
+        f"{moments[0]} UTC: worked, 1500 ms",
+        f"{moments[1]} UTC: failed, 404",
+    ]
+    headers = {"Authorization": world["editor"]["token"]}
+    listed = list(csv.DictReader(io.StringIO(app.get(f"{path}.csv", headers=headers).body)))
+    assert [one["result"] for one in listed] == ["failed", "worked"]
+    # Whoever may not see the dataset learns nothing, and a resource belongs to one dataset.
+    read(path, status=404)
+    read(f"/dataset/files/resource/{link['id']}/checks", world["editor"], status=404)
 
 
 def test_no_secret_is_shown(read: Read, world: dict[str, Any]) -> None:

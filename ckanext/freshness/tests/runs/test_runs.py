@@ -208,7 +208,7 @@ def test_the_history_of_a_resource(act: Act) -> None:
         "promised": None,
         "found": None,
         "attempts": [ATTEMPT],
-        "strip": "",
+        "checks": [],
     }
 
 
