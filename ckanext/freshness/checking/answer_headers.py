@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from datetime import datetime, timedelta
+from html import unescape
 from http import HTTPStatus
 from typing import NamedTuple
 
@@ -101,6 +102,23 @@ def mimetype_of(answer: Answer) -> str | None:
     """Return the media type in Content-Type, without parameters; None if there is no usable one."""
     text = answer.headers.get("Content-Type", "").partition(";")[0].strip().lower()
     return text if text.count("/") == 1 and len(text) <= 127 and can_be_sent(text) else None
+
+
+_REFRESH = re.compile(r"\s*\d[\d.]*\s*[;,]\s*(?:url\s*=\s*)?[\"']?([^\"']+)", re.IGNORECASE)
+_META_REFRESH = re.compile(
+    rb"<meta\s[^>]{0,200}?http-equiv=[\"']?refresh[\"']?\s[^>]{0,200}?content=(?:\"([^\">]+)|'([^'>]+))",
+    re.IGNORECASE,
+)
+
+
+def refresh_of(answer: Answer, page: bytes) -> str | None:
+    """Return the URL to which an answer sends browsers by a Refresh header or by its page; None if to none."""
+    in_page = _META_REFRESH.search(page)
+    given = answer.headers.get("Refresh") or ""
+    if in_page is not None:
+        given = unescape((in_page[1] or in_page[2]).decode("utf-8", "replace"))
+    found = _REFRESH.match(given)
+    return found[1].strip() if found is not None else None
 
 
 def status_in_words(status: int) -> str:

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from ..copies.store import StagedBody
 from ..web.errors import FetchError
 from ..web.exchange import Answer, Body, Request, RequestAttempts, Sink
-from ..web.urls import Target, display_url
+from ..web.urls import Target, display_url, join_url, parse_url
 from . import decisions
-from .answer_headers import AnswerHeaders, mimetype_of, read_headers, status_in_words
+from .answer_headers import AnswerHeaders, mimetype_of, read_headers, refresh_of, status_in_words
 from .decisions import (
     Attempt,
     CheckResult,
@@ -83,6 +83,8 @@ class HdxCheck:
         self._resources = [resource]
         self._host = host
         self._target = target
+        self._url = None if target is None else target.url
+        self._is_refreshed = False
         self._request: RequestAttempts | None = None
         self._conditional = False
         self._headers: AnswerHeaders | None = None
@@ -179,6 +181,8 @@ class HdxCheck:
             (resource, judge(resource, step, answer, hashed))
             for resource, step in zip(self._resources, self._steps, strict=True)
         ]
+        if any(judged.reason == "format" for _, judged in found) and self._follows_refresh(answer):
+            return self._ask_without_conditions()
         shape = await self._shape(found)
         unconfirmed = []
         for resource, judged in found:
@@ -262,6 +266,19 @@ class HdxCheck:
         return decisions.without_confirmation(
             resource.memory, self._first_headers, self._first_hash, step.modified
         )
+
+    def _follows_refresh(self, answer: Answer) -> bool:
+        """Turn to the URL to which a page in place of data sends browsers, once."""
+        body = self._hasher or self._beginning
+        to = None if body is None or self._is_refreshed else refresh_of(answer, body.first)
+        if to is None:
+            return False
+        try:
+            self._target = join_url(parse_url(answer.final_url), to)
+        except FetchError:
+            return False
+        self._is_refreshed = True
+        return True
 
     def _ask_without_conditions(self) -> NextStep:
         self._conditional = False
@@ -377,9 +394,7 @@ class HdxCheck:
 
     def _redirected_to(self, url: str | None) -> str | None:
         """Return the URL that answered, without secrets; None if it is the resource's URL."""
-        if url is None or self._request is None:
-            return None
-        return display_url(url) if url != self._request.start.url else None
+        return display_url(url) if url is not None and url != self._url else None
 
 
 class _Judged(NamedTuple):

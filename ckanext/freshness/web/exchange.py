@@ -35,7 +35,7 @@ class Limits:
     """The limits of a request, in seconds and bytes.
 
     :ivar connect: seconds until the connection is made, TLS included
-    :ivar read: seconds without a single byte
+    :ivar read: seconds without a single byte; twice as many in the last of several attempts
     :ivar total: seconds of one attempt from its first to its last byte, redirects included. Time in our
         own queues and for name lookups does not count.
     :ivar max_bytes: the size of a body, as received and as decompressed
@@ -346,6 +346,9 @@ class RequestAttempts:
         self.attempts += 1
         self.pause = pause
         self.target = self.start
+        if self.attempts == self.limits.attempts:
+            # Browsers wait longer, too: some files are made when they are asked for.
+            self.limits = replace(self.limits, read=2 * self.limits.read)
         self._begin_attempt()
 
     def _begin_attempt(self) -> None:

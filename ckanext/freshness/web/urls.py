@@ -31,6 +31,7 @@ _REST = re.compile(r"//([^/?#]*)([^#]*)")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _BEFORE_QUERY = re.compile(r"([^?#]*)(.*)", re.DOTALL)
 _SLASHES = re.compile(r"\A((?i:https?:)?)//+")
+_ODD_SLASHES = re.compile(r"\A((?i:https?):)[/\\]*")
 _NOT_ALLOWED = re.compile(r"%(?![0-9A-Fa-f]{2})|[^%!$&'()*+,;=:@/?\-._~A-Za-z0-9]+")
 _NAME = re.compile(r"[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*\.?")
 _NUMBER = re.compile(r"0x[0-9a-f]*|[0-9]+")
@@ -277,9 +278,11 @@ def _invalid(given: str, why: str) -> FetchError:
 def parse_link(url: str) -> Target:
     """Parse the URL of a resource as CKAN shows it: where it has no scheme, ``http://`` stands before it.
 
+    As in browsers, any number of slashes and backslashes may stand behind the scheme.
+
     :raises FetchError: see :func:`parse_url`
     """
-    link = url.strip()
+    link = _ODD_SLASHES.sub(r"\1//", url.strip())
     return parse_url(link if not link or _SCHEME.match(link) else f"http://{link.lstrip('/')}")
 
 

@@ -126,6 +126,16 @@ def redirect(to: str, headers: bytes = b"", body: bytes = b"") -> bytes:
     return say(302, body, b"Location: %b\r\n%b" % (to.encode(), headers))
 
 
+META = b"<html><meta http-equiv='refresh' content=\"%b\"></html>"
+
+
+def refreshed(page: bytes, later: bytes = BODY) -> Answer:
+    """Return a server whose page sends browsers to its file, which is another from the second night on."""
+    return lambda asked: (
+        say(200, later if asked.night else BODY) if "?next" in asked.target else page
+    )
+
+
 COOKIE = b"Set-Cookie: seen=1; Path=/\r\n"
 
 
@@ -195,6 +205,30 @@ REDIRECTS = (
     ),
     Case("redirect: to a host with backslashes", with_host("http:\\\\{}"), WORKS),
     Case("redirect: to a host with three slashes", with_host("http:///{}"), WORKS),
+    *(
+        Case(f"refresh: {name}", refreshed(sent), WORKS)
+        for name, sent in {
+            "a page": say(200, META % b"0; url=?next"),
+            "a quoted URL": say(200, META % b"5;URL='?next'"),
+            "without a name": say(200, META % b"0;?next"),
+            "a header": say(200, PAGE, b"Refresh: 0; url=?next\r\n"),
+            "escaped": say(200, META % b"0;url=?a=b&amp;c=?next"),
+        }.items()
+    ),
+    Case(
+        "refresh: with a change",
+        refreshed(say(200, META % b"0;?next"), OTHER),
+        (FIRST, CHANGED, SAME),
+    ),
+    *simple(
+        "refresh",
+        (
+            ("to itself", say(200, META % b"0;?next")),
+            ("without a URL", say(200, META % b"30")),
+            ("to no URL", say(200, META % b"0;url=http://[")),
+        ),
+        BROKEN,
+    ),
     Case("redirect: nowhere", always(say(302)), BROKEN),
     *simple(
         "redirect",

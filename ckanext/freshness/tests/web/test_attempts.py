@@ -49,6 +49,14 @@ def test_the_last_attempt_is_the_answer(server: FileServer, status: int) -> None
     assert server.count("/x") == 3
 
 
+def test_the_last_attempt_waits_longer_for_a_file_that_is_made_when_asked_for(
+    server: FileServer,
+) -> None:
+    server.faults["/x"] = faults.Delay(seconds=1.5)
+    answer = visit(f"{server.url}/x", read=1, attempts=2)
+    assert (answer.status, answer.attempts) == (200, 2)
+
+
 def test_the_choice_is_not_asked_before_the_last_attempt(server: FileServer) -> None:
     server.faults["/x"] = faults.Status(code=503)
     seen = []

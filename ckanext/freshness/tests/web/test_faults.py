@@ -45,14 +45,14 @@ SERVED: list[tuple[faults.Fault, dict[str, float], FailureReason, str, int]] = [
         faults.Hang(),
         IMPATIENT,
         FailureReason.READ_TIMEOUT,
-        "did not answer within 0.1 s (read timeout), tried 2 times",
+        "did not answer within 0.2 s (read timeout), tried 2 times",
         2,
     ),
     (
         faults.Hang(keep=0.5),
         IMPATIENT,
         FailureReason.READ_TIMEOUT,
-        "sent nothing more for 0.1 s (read timeout), tried 2 times",
+        "sent nothing more for 0.2 s (read timeout), tried 2 times",
         2,
     ),
     (

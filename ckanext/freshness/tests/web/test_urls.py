@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from yarl import URL
 
 from ckanext.freshness.web.errors import FailureReason, FetchError
-from ckanext.freshness.web.urls import display_url, join_url, parse_url
+from ckanext.freshness.web.urls import display_url, join_url, parse_link, parse_url
 
 NORMAL = [
     ("http://example.org/", "http://example.org/"),
@@ -71,6 +71,21 @@ NORMAL = [
 @pytest.mark.parametrize(("given_url", "normal"), NORMAL)
 def test_normal_form(given_url: str, normal: str) -> None:
     assert parse_url(given_url).url == normal
+
+
+@pytest.mark.parametrize(
+    ("link", "url"),
+    [
+        ("www.example.org/x.csv", "http://www.example.org/x.csv"),
+        ("//example.org/x", "http://example.org/x"),
+        ("https:/example.org/x", "https://example.org/x"),
+        ("https:example.org/x", "https://example.org/x"),
+        ("http:\\\\example.org/x", "http://example.org/x"),
+        ("HTTP:////example.org/x", "http://example.org/x"),
+    ],
+)
+def test_a_link_is_read_as_ckan_and_browsers_read_it(link: str, url: str) -> None:
+    assert parse_link(link).url == url
 
 
 REFUSED = [
