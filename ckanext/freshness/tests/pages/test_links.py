@@ -244,6 +244,14 @@ def test_a_broken_link_is_marked_on_ckans_own_pages(read: Read, world: dict[str,
     assert f"Download copy from {copied}" in text(note) and "Edit link" not in text(note)
     note = read(path, world["editor"]).select_one("#freshness-broken")
     assert note is not None and "Check again" in text(note)
+    # The form where it is mended says what is wrong, too.
+    form = read(f"{path}/edit", world["editor"])
+    told = text(form.select_one("form#resource-edit #freshness-broken"))
+    assert told.startswith("Broken link The file is gone (404 Not Found).")
+    assert f"It last worked on {copied}." in told
+    # Beside the dataset's status stands a second mark.
+    badges = [text(one) for one in page.select("a.fr-badge[href='/dataset/files/freshness']")]
+    assert badges[1:] == ["Broken link"]
     (edit,) = note.select("a:-soup-contains('Edit link')")
     assert str(edit["href"]).endswith("/edit#field-resource-url")
     # The dataset's page then shows this link.
