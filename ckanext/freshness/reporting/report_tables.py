@@ -21,7 +21,7 @@ from ..dates import aware, parse_date, utc, utc_text
 from ..model import CheckRun
 from ..model.datasets import IS_SUGGESTED
 from ..model.runs import CHECKED_LINKS, DECLARED
-from . import changes, counts, harvests, links, runs, visibility
+from . import changes, counts, harvests, labels, links, runs, visibility
 from .tables import (
     BATCH,
     DATASET,
@@ -72,10 +72,18 @@ def _statuses(request: TableRequest) -> dict[str, Any]:
     return {"statuses": list(counts.NEED_UPDATE if needs_update else (request.status,))}
 
 
+def _with_label(row: Row) -> Row:
+    status = row["status"]
+    return {**row, "status_label": status and tk._(labels.STATUSES[status].label)}
+
+
+_LATE = (Column("due", N_("Due"), "due"), Column("days_late"))
 _of_datasets = partial(
     DatasetTable,
     select="""p.private, f.status, f.last_modified, f.evidence, f.confirmed_at, f.frequency_days, f.due,
-        f.overdue, f.delinquent, f.undetermined""",
+        f.overdue, f.delinquent, f.undetermined,
+        CASE WHEN f.due < :moment THEN extract(day FROM :moment - f.due)::int END AS days_late""",
+    complete=_with_label,
     source="FROM package p LEFT JOIN freshness_dataset f ON f.package_id = p.id",
     tab="datasets",
 )
@@ -88,15 +96,17 @@ DATASETS = _of_datasets(
         *DATASET,
         ORGANIZATION,
         Column("status", N_("Status"), "status"),
+        Column("status_label"),
         Column("last_modified", N_("Last changed"), "changed"),
         Column("evidence", N_("How we know"), "evidence"),
         Column("confirmed_at"),
         _FREQUENCY,
-        Column("due", N_("Due"), "moment"),
+        *_LATE,
         *(Column("overdue"), Column("delinquent"), Column("undetermined")),
     ),
     where="CAST(:statuses AS text[]) IS NULL OR f.status = ANY(:statuses)",
-    order="title",
+    # The one that has been late for longest first.
+    order="due",
     values=_statuses,
     filters=(*counts.STATUSES, counts.NEEDS_UPDATE),
     is_counted_whole=True,
@@ -112,7 +122,7 @@ DUE = _of_datasets(
     columns=(
         *DATASET,
         ORGANIZATION,
-        Column("due", N_("Due"), "moment"),
+        *_LATE,
         _FREQUENCY,
         *(Column("last_modified"), Column("evidence"), Column("confirmed_at")),
         *(Column("overdue"), Column("delinquent")),
@@ -121,6 +131,7 @@ DUE = _of_datasets(
     order="due",
     values=lambda request: {"now": utc(request.now), "until": utc(request.now + SOON)},
 )
+_TENTHS = ("days", "lowest_days", "highest_days", "factor")
 FREQUENCIES = DatasetTable(
     name="frequencies",
     title=N_("Declared frequency does not fit"),
@@ -139,8 +150,8 @@ FREQUENCIES = DatasetTable(
         *(Column("lowest_days"), Column("highest_days"), Column("at_least")),
         *(Column("changes"), Column("basis")),
     ),
-    select="""s.declared_days, s.suggested_days, s.days, s.lowest_days, s.highest_days, s.at_least, s.changes,
-        s.basis, CAST(round(CAST(s.factor AS numeric), 1) AS float) AS factor""",
+    select=f"""s.declared_days, s.suggested_days, s.at_least, s.changes, s.basis,
+        {", ".join(f"CAST(round(CAST(s.{key} AS numeric), 1) AS float) AS {key}" for key in _TENTHS)}""",
     source="""FROM freshness_suggestion s JOIN package p ON p.id = s.package_id
         JOIN freshness_dataset f ON f.package_id = p.id""",
     where=IS_SUGGESTED,
@@ -153,7 +164,7 @@ FREQUENCIES = DatasetTable(
 
 CHANGES = DatasetTable(
     name="changes",
-    title=N_("Latest changes"),
+    title=N_("Status changes"),
     meaning=N_("Datasets whose freshness has changed since yesterday or the chosen date."),
     empty=N_("No status has changed."),
     columns=(

@@ -19,7 +19,7 @@ import sqlalchemy as sa
 from .. import settings
 from ..aging.messages import N_
 from ..ckan_adapter.core import model
-from ..dates import utc_text
+from ..dates import utc, utc_text
 from ..web.urls import display_url
 from . import visibility
 
@@ -56,7 +56,10 @@ class Column:
     sort: str = ""
 
 
-DATASET = (Column("name"), Column("title", N_("Dataset"), "dataset"))
+DATASET = (
+    *(Column("name"), Column("title", N_("Dataset"), "dataset"), Column("dataset_url")),
+    *(Column("organization_title"), Column("maintainer_email")),
+)
 ORGANIZATION = Column("organization", N_("Organization"), "organization", "organization_title")
 RESOURCE = (Column("resource_id"), Column("resource", N_("Resource"), "resource"), Column("url"))
 
@@ -226,10 +229,12 @@ class DatasetTable(Table):
                     "offset": request.offset,
                 },
             )
+        site = settings.site_url()
         with model.Session.get_bind().connect() as connection:
             streamed = connection.execution_options(stream_results=True, max_row_buffer=BATCH)
             for row in streamed.execute(sa.text(f"SELECT * {rows} {order}"), values).mappings():
-                yield self.complete(_shown(row))
+                shown = {**_shown(row), "dataset_url": f"{site}/dataset/{row['name']}"}
+                yield self.complete(shown)
 
     def page(self, request: TableRequest, number: int, size: int) -> TablePage:
         """Return a page as :meth:`Table.page` does, without counting more rows than it must."""
@@ -259,6 +264,9 @@ class DatasetTable(Table):
         visible, values = visibility.condition(request.context)
         values = {
             "types": sorted(settings.aging().dataset_types),
+            "moment": utc(request.now),
+            "edited": sorted(visibility.edited_organizations(request.context)),
+            "is_everything_edited": visibility.sees_all(request.context),
             **self.values(request),
             **values,
         }
@@ -300,7 +308,9 @@ class DatasetTable(Table):
 
 
 _OF_PACKAGE = """p.id AS package_id, p.name, coalesce(nullif(p.title, ''), p.name) AS title, p.type,
-    p.owner_org, g.name AS organization, coalesce(nullif(g.title, ''), g.name) AS organization_title"""
+    p.owner_org, g.name AS organization, coalesce(nullif(g.title, ''), g.name) AS organization_title,
+    CASE WHEN :is_everything_edited OR p.owner_org = ANY(:edited)
+        THEN nullif(p.maintainer_email, '') END AS maintainer_email"""
 _IN_LETTERS = ("dataset", "organization", "resource")
 """Kinds of columns that are sorted without regard to capital letters."""
 
@@ -359,7 +369,7 @@ def as_json(rows: Iterable[Row], fields: Sequence[str]) -> Iterator[str]:
 def _cell(value: Any) -> Any:
     if isinstance(value, str) and value.startswith(_FORMULA):
         return f"'{value}"
-    if isinstance(value, dict | list):
+    if isinstance(value, bool | dict | list):
         return json.dumps(value, ensure_ascii=False)
     return value
 

@@ -81,6 +81,21 @@ def _search(context: Mapping[str, Any]) -> list[str]:
             return found
 
 
+def edited_organizations(context: Mapping[str, Any]) -> frozenset[str]:
+    """Return the ids of the organizations whose datasets the user may change, asked once for a page."""
+    if not context.get("user"):
+        return frozenset()
+    known: dict[str, frozenset[str]] = (
+        g.setdefault("freshness_edited", {}) if has_request_context() else {}
+    )
+    user = str(context["user"])
+    if user not in known:
+        permission = {"permission": "update_dataset"}
+        found = tk.get_action("organization_list_for_user")(same_user(context), permission)
+        known[user] = frozenset(organization["id"] for organization in found)
+    return known[user]
+
+
 def organization(context: Mapping[str, Any], given: str) -> dict[str, Any]:
     """Return the ``id``, ``name`` and ``title`` of an organization.
 

@@ -14,7 +14,6 @@ from flask import Blueprint, Response
 from flask.typing import ResponseReturnValue
 from prometheus_client import CONTENT_TYPE_LATEST
 
-from ..ckan_adapter.core import same_user
 from ..ckan_adapter.database import TablesMissingError
 from ..ckan_adapter.packages import SEARCH_FAULTS
 from ..dates import utc_now
@@ -139,7 +138,7 @@ def table(name: str) -> ResponseReturnValue:
             else [],
             "siblings": _siblings(found, request),
             "statuses": _statuses(request) if found is report_tables.DATASETS else {},
-            "edits": _edited_organizations(request.context),
+            "edits": visibility.edited_organizations(request.context),
             "sources": harvests.of_packages(
                 row["package_id"] for row in page.rows if "package_id" in row
             ),
@@ -161,15 +160,6 @@ def _statuses(request: TableRequest) -> dict[str, int]:
         counts.NEEDS_UPDATE: sum(numbers.get(status, 0) for status in counts.NEED_UPDATE),
         **{status: numbers.get(status, 0) for status in counts.STATUSES},
     }
-
-
-def _edited_organizations(context: Mapping[str, Any]) -> frozenset[str]:
-    """Return the ids of the organizations whose datasets the user may change."""
-    if not context.get("user"):
-        return frozenset()
-    permission = {"permission": "update_dataset"}
-    found = tk.get_action("organization_list_for_user")(same_user(context), permission)
-    return frozenset(organization["id"] for organization in found)
 
 
 @report_pages.route(f"/freshness/<any({_NAMES}):name>.<any({_ENDINGS}):ending>")

@@ -167,6 +167,9 @@ def file_of(rows: Iterable[Row], fields: Sequence[str], name: str, ending: str) 
     first = next(pieces, "")
 
     def whole() -> Iterator[str]:
+        if ending == "csv" and "bom" in tk.request.args:
+            # Without it, spreadsheets take UTF-8 for another encoding. CKAN's DataStore has the same argument.
+            yield "\ufeff"
         yield first
         yield from pieces
 

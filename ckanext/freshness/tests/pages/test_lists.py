@@ -110,7 +110,8 @@ def listed(page: BeautifulSoup) -> list[str]:
 # Whatever a page lists, its files list. Nobody but its editor and sysadmins sees the private dataset.
 
 LISTS = {
-    "datasets": ["abc", "bridges", "wells"],
+    # The one that has been late for longest first.
+    "datasets": ["bridges", "wells", "abc"],
     "datasets?sort=-title": ["wells", "bridges", "abc"],
     "datasets?sort=organization&q=e": ["bridges", "wells"],
     "datasets?sort=status": ["bridges", "abc", "wells"],
@@ -151,9 +152,37 @@ def test_lists_and_their_files(get: Get, read: Any, path: str) -> None:
         assert f"1 to {len(wanted)} of {len(wanted)}" in words(page)
         file = str(page.select(".fr-menu a")[0]["href"]).replace("+", "%20")
         assert file.partition("?")[0] == f"/freshness/{name}.csv"
-        assert set(file.partition("?")[2].split("&")) == set(query.split("&"))
+        assert set(file.partition("?")[2].split("&")) == {
+            *filter(None, query.split("&")),
+            "bom=true",
+        }
     else:
         assert "Nothing matches your search." in words(page)
+
+
+def test_files_for_spreadsheets(get: Get) -> None:
+    bridges = model.Package.get("bridges")
+    bridges.maintainer_email = "keeper@example.org"
+    model.Session.commit()
+    for who, address in (("nobody", ""), ("editor", ""), ("root", "keeper@example.org")):
+        answer = get("datasets.csv?q=bridges&bom=true", who)
+        text = answer.get_data(as_text=True)
+        assert text.startswith("\ufeffname,title,dataset_url,organization_title")
+        (row,) = csv.DictReader(io.StringIO(text.removeprefix("\ufeff")))
+        assert row["maintainer_email"] == address, who
+        assert row["dataset_url"].endswith("/dataset/bridges")
+        assert (row["organization_title"], row["status_label"]) == ("Autobahnen", "Overdue")
+        assert row["days_late"].isdecimal()
+    assert not get("datasets.csv").get_data(as_text=True).startswith("\ufeff")
+
+
+def test_how_late_and_since_when(read: Any) -> None:
+    (row,) = read("datasets?q=bridges").select("tbody tr")
+    assert " late" in words(row)
+    (since,) = read("changes?since=2026-01-31").select("input[name=since]")
+    assert (since["type"], since["value"]) == ("date", "2026-01-31")
+    (run,) = read("changes?since=first", "root").select("input[name=since]")
+    assert run["type"] == "hidden"
 
 
 SEES = {"nobody": 3, "stranger": 3, "editor": 4, "root": 4}
