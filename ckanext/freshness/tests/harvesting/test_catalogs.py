@@ -110,3 +110,36 @@ def test_switching_catalogs_on_and_off_touches_nothing_else(fdp: FdpServer) -> N
     (again,) = catalogs(harvest).values()
     assert (again["id"], again["name"]) == (package["id"], package["name"])
     assert harvest.datasets() == datasets
+
+
+@pytest.fixture
+def catalog_schema(
+    ckan_config: Any, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    """Give the site a schema for catalogs."""
+    plugins = ckan_config["ckan.plugins"]
+    names = plugins if isinstance(plugins, list) else plugins.split()
+    # CKAN 2.11 sends subfields to Solr as they are, and Solr takes them for nested documents.
+    more = ["scheming_datasets", "scheming_nerf_index"]
+    monkeypatch.setitem(ckan_config, "ckan.plugins", " ".join([*names, *more]))
+    schema = "ckanext.freshness.tests.harvesting:catalog_schema.json"
+    monkeypatch.setitem(ckan_config, "scheming.dataset_schemas", schema)
+    request.getfixturevalue("clean_site")
+
+
+def test_a_site_with_a_schema_for_catalogs(catalog_schema: None, app: Any, fdp: FdpServer) -> None:
+    catalog = fdp.add_catalog(
+        title="Rare diseases",
+        theme_taxonomy=["https://example.org/a", "https://example.org/b"],
+        publisher=agent("Institute", "info@example.org"),
+    )
+    fdp.add_dataset(catalog)
+    harvest = add_source(fdp.source_url, harvest_catalogs=True)
+    job = harvest.run()
+    assert (job.errors, job.stats["added"]) == ([], 2)
+    (package,) = catalogs(harvest).values()
+    assert package["theme_taxonomy"] == ["https://example.org/a", "https://example.org/b"]
+    assert package["publisher"] == [{"name": "Institute", "email": "info@example.org"}]
+    assert "Rare diseases" in app.get(f"/catalog/{package['name']}").body
+    assert call_action("package_search")["count"] == 2, "what is listed is such a site's affair"
+    assert harvest.run().stats["not modified"] == 2

@@ -10,8 +10,6 @@ from ckan.tests.helpers import call_action
 from ckanext.freshness.tests.harvesting.conftest import (
     Harvest,
     add_source,
-    extras,
-    stored,
     sysadmin,
 )
 from ckanext.freshness.tests.servers.base import Answer
@@ -19,34 +17,6 @@ from ckanext.freshness.tests.servers.fdp import FdpServer
 from ckanext.freshness.tests.servers.fdp_model import Kind, Record
 
 pytestmark = pytest.mark.usefixtures("clean_site")
-
-
-def test_a_record_that_comes_back_in_another_catalog(fdp: FdpServer) -> None:
-    """It was deleted in between. Its guid has changed, its URL has not."""
-    first, second = fdp.add_catalog(), fdp.add_catalog()
-    record = fdp.add_dataset(first, title="Goes")
-    for catalog in (first, second):
-        fdp.add_dataset(catalog, title="Stays")
-    harvest = add_source(fdp.source_url)
-    harvest.run()
-    url = fdp.iri_of(record)
-    before = harvest.datasets()[url]
-    fdp.unlist(record, first)
-    assert harvest.run().stats["deleted"] == 1
-    assert harvest.run().stats["not modified"] == 2  # a job in which it is nowhere
-    assert stored(before["id"])["state"] == "deleted"
-
-    fdp.move(record, second, listing_follows=True)
-    fdp.change(record, title="Comes back")
-    job = harvest.run()
-    assert job.errors == []
-    after = harvest.datasets()[url]
-    assert (after["id"], after["name"]) == (before["id"], before["name"])
-    assert (after["state"], after["title"]) == ("active", "Comes back")
-    assert extras(after)["guid"] == f"catalog={fdp.iri_of(second)};dataset={url}"
-    assert call_action("package_search", rows=0)["count"] == 3
-    assert len(harvest.current()) == 3
-    assert harvest.run().stats["not modified"] == 3
 
 
 def test_three_sources_over_one_server_have_names_of_their_own(fdp: FdpServer) -> None:

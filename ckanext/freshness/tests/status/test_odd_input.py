@@ -14,10 +14,10 @@ from ckan import model
 from ckan.tests import factories
 
 from ckanext.freshness.aging.evidence import Evidence, observe
-from ckanext.freshness.status.assessment import assess_packages, update_packages
+from ckanext.freshness.status.assessment import update_packages
 from ckanext.freshness.status.changes import TransitionCause
 from ckanext.freshness.tests.datasets import stored
-from ckanext.freshness.tests.status.measuring import measured, without_freshness
+from ckanext.freshness.tests.status.measuring import without_freshness
 
 pytestmark = pytest.mark.usefixtures("kept_db")
 
@@ -138,27 +138,6 @@ def test_what_are_no_extras_is_the_business_of_the_validators(act: Act) -> None:
         plain = [outcome(act, one) for one in odd]
     assert [outcome(act, one) for one in odd] == plain
     assert "saved" not in plain[:1]
-
-
-def test_five_thousand_resources(act: Act, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = new(act, {"frequency": "7"})
-    model.Session.execute(
-        sa.text(
-            "INSERT INTO resource (id, package_id, url, position, state, created, extras, format,"
-            " description, hash, url_type) SELECT :id || n, :id, 'http://x.org/' || n, n, 'active',"
-            " '2020-01-01', '{}', '', '', '', '' FROM generate_series(1, 4999) n"
-        ),
-        {"id": made["id"]},
-    )
-    with measured(monkeypatch) as found:
-        assess_packages([made["id"]], NOW, cause=TransitionCause.RECOMPUTE)
-    assert len(found.statements) <= 5
-    known = "SELECT count(*) FROM freshness_resource WHERE package_id = :id"
-    assert model.Session.execute(sa.text(known), {"id": made["id"]}).scalar() == 5000
-    with measured(monkeypatch) as again:
-        assess_packages([made["id"]], NOW, cause=TransitionCause.RECOMPUTE)
-    assert len(again.statements) == 4, "nothing is written where nothing changed"
-    model.Session.rollback()
 
 
 def test_what_a_visit_finds_is_evidence_too(act: Act) -> None:

@@ -42,24 +42,6 @@ def test_containers_that_list_themselves_and_each_other(fdp: FdpServer, pages: b
     unchanged(site)
 
 
-@with_and_without_pages
-def test_a_record_in_two_catalogs_is_one_dataset(fdp: FdpServer, pages: bool) -> None:
-    fdp.layout.pages = pages
-    first, second = fdp.add_catalog("1"), fdp.add_catalog("2")
-    shared = [fdp.add_dataset(second, f"{n}") for n in range(20)]
-    for dataset in shared:
-        fdp.list_also(dataset, first)
-    site = Site(fdp)
-    job = site.job()
-    assert len(job.of(RecordClass.NEW)) == len(job.sightings) == 20
-    for dataset in shared:
-        guid = f"catalog={fdp.iri_of(second)};dataset={fdp.iri_of(dataset)}"
-        assert site.packages[fdp.iri_of(dataset)].guid == guid
-    unchanged(site)
-    fdp.layout.is_part_of = False  # then the first listing in sorted order decides
-    assert site.job().of(RecordClass.MOVED) == urls(fdp, *shared)
-
-
 def test_a_record_that_answers_with_another_one_does_not_become_it(fdp: FdpServer) -> None:
     fdp.layout.pages = False
     catalog = fdp.add_catalog()

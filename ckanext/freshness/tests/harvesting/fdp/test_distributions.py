@@ -58,22 +58,6 @@ def test_no_dataset_of_a_real_server_gets_the_files_of_another(
         assert site.job().of(RecordClass.UNCHANGED) == set(before) == set(site.packages)
 
 
-@with_and_without_pages
-def test_a_series_is_a_dataset_that_says_so(pages: bool) -> None:
-    with ReplayServer(FDP_RICH, pages=pages) as server:
-        site = Site(server, url=server.url)  # type: ignore[arg-type]
-        job = site.job()
-        (series,) = server.urls("series")
-        assert job.of(RecordClass.NEW) == {series, *server.urls("datasets")}
-        fields = {url: one.content["fields"] for url, one in site.packages.items()}
-        assert fields[series]["title"] == "Yearly census"
-        types = {url: one.get("dcat_type") for url, one in fields.items()}
-        assert [url for url, kind in types.items() if kind == f"{DCAT}DatasetSeries"] == [series]
-        members = [url for url, one in fields.items() if "in_series" in one]
-        assert len(members) == 2
-        assert all(fields[url]["in_series"] == [series] for url in members)
-
-
 def child(dataset: Record, number: int) -> Record:
     found = dataset.listing(Level.DISTRIBUTION)[number]
     assert isinstance(found, Record)
