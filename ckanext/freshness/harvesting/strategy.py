@@ -32,6 +32,7 @@ records that only another harvester has read. They wait until an editor releases
 from __future__ import annotations
 
 import enum
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -45,6 +46,10 @@ WITHDRAWN_AFTER = timedelta(hours=24)
 
 The same applies to a listed distribution.
 """
+
+
+MIN_CATALOG = 10
+"""How many datasets a catalog has at least that the brake looks at by itself."""
 
 
 class RecordClass(enum.Enum):
@@ -246,6 +251,7 @@ def deletions(
         if (alarm := _alarm(name, catalogs, current, seen, delete, released, limits))
     ]
     doomed = [decision for decision in delete if decision.known.guid not in released]
+    alarms += _emptied_catalogs(current, [decision.known for decision in doomed])
     foreign = [decision for decision in doomed if decision.known.foreign]
     still_held = [decision for decision in doomed if decision.known.guid in held]
     # Held or released by an earlier job, and this one cannot tell whether they are gone. They stay on
@@ -425,6 +431,18 @@ def _refusing_catalogs(
             catalog = catalog_of(found, None, containers)
             total[catalog] = total.get(catalog, 0) + 1
     return {catalog for catalog, count in forbidden.items() if count * 2 > total[catalog]}
+
+
+def _emptied_catalogs(current: Iterable[KnownRecord], doomed: Iterable[KnownRecord]) -> list[str]:
+    """Return, for people, which of several catalogs would lose all their datasets, or all but one."""
+    total = Counter(record.catalog_url for record in current if not record.is_catalog)
+    going = Counter(record.catalog_url for record in doomed if not record.is_catalog)
+    return [
+        f"{count} of {total[catalog]} datasets of {catalog} would be deleted, and no job empties a catalog of "
+        f"{MIN_CATALOG} datasets or more without an approval"
+        for catalog, count in going.items()
+        if len(total) > 1 and total[catalog] >= MIN_CATALOG and total[catalog] - count <= 1
+    ]
 
 
 def _alarm(

@@ -492,3 +492,21 @@ def test_who_is_asked_for_himself() -> None:
     catalog = KnownRecord(B, guid_of(B, None))
     assert not must_ask(catalog, set(), broken)
     assert not must_ask(known(1, A), set(), Containers(ROOT, {A}, {ROOT: "answers 503"}))
+
+
+@pytest.mark.parametrize(
+    ("count", "left", "is_held"), [(10, 0, True), (10, 1, True), (10, 2, False), (9, 0, False)]
+)
+def test_no_job_empties_a_catalog(count: int, left: int, is_held: bool) -> None:
+    """Ten of a hundred records are few, but all of their catalog's."""
+    others = [known(f"b{number}", B) for number in range(90)]
+    mine = [known(f"a{number}") for number in range(count)]
+    found = present(*(f"b{number}" for number in range(90)), catalog=B)
+    found += present(*(f"a{number}" for number in range(left)))
+    outcome = decide([*mine, *others], found)
+    assert (outcome.brake is not None) is is_held
+    assert len(outcome.delete) == (0 if is_held else count - left)
+    if outcome.brake:
+        assert f"{count - left} of {count} datasets of {A}" in outcome.brake.reason
+        guids = [one.guid for one in mine]
+        assert len(decide([*mine, *others], found, released=guids).delete) == count - left
