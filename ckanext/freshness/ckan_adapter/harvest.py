@@ -191,6 +191,19 @@ SELECT * FROM (
     WHERE o.harvest_job_id = :job AND o.report_status IN ('added', 'updated', 'deleted')
 ) r WHERE number <= :most ORDER BY result, number"""
 """SQL: the first ``:most`` packages that ``:job`` created, changed and deleted, by title."""
+STATES_OF_SOURCES = """
+WITH job AS (
+    SELECT j.source_id, j.created,
+        EXISTS (SELECT FROM harvest_gather_error e WHERE e.harvest_job_id = j.id)
+        AND NOT EXISTS (SELECT FROM harvest_object o WHERE o.harvest_job_id = j.id) AS failed
+    FROM harvest_job j JOIN harvest_source s ON s.id = j.source_id AND s.active WHERE j.status = 'Finished'
+), success AS (SELECT source_id, max(created) AS at FROM job WHERE NOT failed GROUP BY 1)
+SELECT p.id, p.name, coalesce(nullif(p.title, ''), p.name) AS title, p.owner_org,
+    min(job.created) FILTER (WHERE job.created > coalesce(success.at, '-infinity')) AS failing_since
+FROM job JOIN package p ON p.id = job.source_id AND p.state = 'active'
+LEFT JOIN success ON success.source_id = job.source_id GROUP BY p.id"""
+"""SQL: the active sources that have finished a job, with the first failed job since the last one that did not
+fail; empty if the last job did not fail."""
 SOURCES_OF_TYPE = "SELECT id FROM harvest_source WHERE type = :type"
 """SQL: the ids of the sources of ``:type``, active or not."""
 ACTIVE_SOURCES_OF_TYPE = f"{SOURCES_OF_TYPE} AND active"

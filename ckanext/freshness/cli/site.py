@@ -130,6 +130,7 @@ def refresh(everything: bool) -> None:
     except OwnFieldsError as error:
         raise click.ClickException(str(error)) from error
     click.echo(refresh_summary(done.datasets, done.changed, done.statuses))
+    _tell_at_once()
     for forms, count in ((_HEALED, done.healed), (_REAPED, done.reaped)):
         if count:
             click.echo(counted(forms, count))
@@ -140,6 +141,17 @@ def refresh(everything: bool) -> None:
         click.echo(failure.in_words(), err=True)
     if done.failures:
         raise click.exceptions.Exit(1)
+
+
+def _tell_at_once() -> None:
+    """Send the mails that wait for no night. A fault is no fault of the refresh."""
+    try:
+        report = digests.notify_at_once(utc_now)
+    except digests.NotifyError as error:
+        click.echo(str(error), err=True)
+        return
+    for mail in report.mails if report is not None else ():
+        click.echo(digests.mail_line(mail), err=mail.failure is not None)
 
 
 @click.command()

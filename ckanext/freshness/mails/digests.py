@@ -26,7 +26,8 @@ from ..ckan_adapter.mailer import Letter, MailFailure, MailSendError, page_conte
 from ..dates import utc
 from ..reporting.labels import counted
 from . import recipients
-from .kinds import COOLDOWN, KINDS, MailFacts, News, Receivers, Row, url
+from .kinds import AT_ONCE, COOLDOWN, KINDS, NAMES_ONCE, MailFacts, Receivers, Row, url
+from .news import News
 from .recipients import Person, line
 
 LOCK = "notify"
@@ -37,6 +38,7 @@ MOST_ROWS = 100
 _MOST_DOUBTFUL = 3
 """Mails without a clear answer of the mail server, after which the others are left to the next notify."""
 _LONGEST_HEADER_URL = 70
+_LONGEST_SUBJECT = 70
 
 Key = tuple[str, str]
 """A kind, and what a piece of news is about."""
@@ -111,6 +113,22 @@ class _Plan:
     gone: set[Key] = field(default_factory=set)
 
 
+def notify_at_once(clock: Callable[[], datetime]) -> MailReport | None:
+    """Send the mails that wait for no night; None if there is nothing to do, or another notify does it.
+
+    :raises NotifyError: CKAN cannot send mails
+    """
+    kinds = [kind for kind, rule in KINDS.items() if rule.every == AT_ONCE]
+    if not (settings.flag("notify.enabled") and _has_begun()):
+        return None
+    with locked_if_free(LOCK) as is_locked:
+        if not is_locked:
+            return None
+        if problem := mailer.mailer_problem():
+            raise NotifyError(problem)
+        return _sent(clock, kinds)
+
+
 def notify_all(clock: Callable[[], datetime], *, dry_run: bool = False) -> MailReport:
     """Send a mail to everybody for whom there is news.
 
@@ -134,7 +152,7 @@ def notify_all(clock: Callable[[], datetime], *, dry_run: bool = False) -> MailR
         # If mails are switched on again, they begin anew.
         _execute("DELETE FROM freshness_mail WHERE address = ''")
         if is_on:
-            old = (key for key in _current(clock()) if not KINDS[key[0]].tells_old)
+            old = (key for key in _current(clock(), KINDS) if not KINDS[key[0]].tells_old)
             _enter(dict.fromkeys([_BEGUN, *old], ()), clock())
         model.Session.commit()
         return MailReport(_not_begun(is_on))
@@ -154,8 +172,8 @@ def _planned(now: datetime) -> MailReport:
     return report
 
 
-def _sent(clock: Callable[[], datetime]) -> MailReport:
-    plan = _plan(clock())
+def _sent(clock: Callable[[], datetime], kinds: Collection[str] = KINDS) -> MailReport:
+    plan = _plan(clock(), kinds)
     _enter(plan.entries, clock())
     _forget(plan.gone)
     model.Session.commit()
@@ -180,27 +198,38 @@ def _sent(clock: Callable[[], datetime]) -> MailReport:
 # The plan
 
 
-def _current(now: datetime) -> dict[Key, News]:
-    """Return all news that lasts."""
-    return {(kind, one.about): one for kind, rule in KINDS.items() for one in rule.news(now)}
+def _current(now: datetime, kinds: Collection[str]) -> dict[Key, News]:
+    """Return all news of some kinds that lasts."""
+    return {(kind, one.about): one for kind in kinds for one in KINDS[kind].news(now)}
 
 
-def _plan(now: datetime) -> _Plan:
-    current = _current(now)
-    rows = _execute("SELECT kind, about, address, sent_at FROM freshness_mail").all()
-    known = {(row.kind, row.about) for row in rows} - {_BEGUN}
+def _plan(now: datetime, kinds: Collection[str] = KINDS) -> _Plan:
+    current = _current(now, kinds)
+    statement = "SELECT kind, about, address, sent_at FROM freshness_mail WHERE kind = ANY(:kinds)"
+    rows = _execute(statement, kinds=list(kinds)).all()
+    known = {(row.kind, row.about) for row in rows}
     waiting = [((row.kind, row.about), row.address) for row in rows if row.sent_at is None]
     open_keys = (current.keys() - known) | {key for key, _ in waiting if key in current}
     ids = (current[key].package_id for key in open_keys)
     datasets = recipients.datasets((id for id in ids if id is not None), now)
     operators = recipients.operators()
-    concerned = {
-        key: operators
-        if KINDS[key[0]].receivers is Receivers.OPERATORS
-        else datasets[current[key].package_id or ""].keepers
-        for key in open_keys
-        if current[key].package_id is None or current[key].package_id in datasets
+    owners = {
+        str(current[key].details.get("owner_org")) for key in open_keys if current[key].source_id
     }
+    editors = recipients.editors_of(owners)
+    concerned: dict[Key, tuple[str, ...]] = {}
+    for key in open_keys:
+        one, receivers = current[key], KINDS[key[0]].receivers
+        dataset = datasets.get(one.package_id or "")
+        if one.source_id is not None:
+            found = (*editors.get(str(one.details["owner_org"]), ()), *operators)
+            concerned[key] = tuple(dict.fromkeys(found))
+        elif receivers is Receivers.OPERATORS:
+            if one.package_id is None or dataset is not None:
+                concerned[key] = operators
+        elif dataset is not None:
+            is_followed = receivers is Receivers.FOLLOWERS
+            concerned[key] = dataset.followers if is_followed else dataset.keepers
     emails = {address for found in concerned.values() for address in found}
     emails |= {address for dataset in datasets.values() for address in dataset.keepers}
     people = recipients.people(emails)
@@ -221,9 +250,10 @@ def _plan(now: datetime) -> _Plan:
 
 def waits(kind: str, person: Person, now: datetime) -> bool:
     """Decide whether a person has had any mail too recently, or one of this kind."""
-    last = person.told.get(kind)
-    return any(now - at < COOLDOWN for at in person.told.values()) or (
-        last is not None and now - last < KINDS[kind].every
+    every, last = KINDS[kind].every, person.told.get(kind)
+    digests = (at for name, at in person.told.items() if name in KINDS and KINDS[name].every)
+    return bool(every) and (
+        any(now - at < COOLDOWN for at in digests) or (last is not None and now - last < every)
     )
 
 
@@ -332,15 +362,20 @@ def _send(address: str, keys: list[Key], plan: _Plan, *, has_tasks: bool) -> Sen
 def _sections(keys: list[Key], plan: _Plan) -> dict[str, list[Row]]:
     """Return the rows of a mail by kind, in the order of the table of kinds."""
     found: dict[str, list[Row]] = {}
+    named: set[str | None] = set()
     for kind, rule in KINDS.items():
-        rows = [rule.row(plan.news[key], plan.facts) for key in keys if key[0] == kind]
-        if rows:
-            found[kind] = sorted(rows, key=lambda row: str(row["line"]))
+        every = [plan.news[key] for key in keys if key[0] == kind]
+        if kind in NAMES_ONCE:
+            every = [one for one in every if one.package_id not in named]
+            named |= {one.package_id for one in every}
+        if every:
+            rows = (rule.row(one, plan.facts) for one in every)
+            found[kind] = sorted(rows, key=lambda row: row.line)
     return found
 
 
 def _lines(sections: Mapping[str, list[Row]]) -> dict[str, list[str]]:
-    return {kind: [row["line"] for row in rows] for kind, rows in sections.items()}
+    return {kind: [row.line for row in rows] for kind, rows in sections.items()}
 
 
 def _letter(
@@ -366,12 +401,14 @@ def _letter(
         "site_url": tk.config.get("ckan.site_url"),
         "stop_url": stop_url,
         "sections": shown,
-        "is_for_operators": any(KINDS[kind].receivers is Receivers.OPERATORS for kind in sections),
+        "reasons": dict.fromkeys(KINDS[kind].receivers.value for kind in sections),
     }
-    subjects = "; ".join(section["subject"] for section in shown)
+    first = f"{line(site_title, 25)}: {shown[0]['subject']}"
+    longer = tk._("{subject}, and more").format(subject=first)
+    subject = longer if len(shown) > 1 and len(longer) <= _LONGEST_SUBJECT else first
     return Letter(
         address=address,
-        subject=line(f"{site_title}: {subjects}"),
+        subject=line(subject, _LONGEST_SUBJECT),
         # Sections and rows end with any number of blank lines.
         text=re.sub(r"\n{3,}", "\n\n", tk.render("freshness/mails/digest.txt", values)),
         html=tk.render("freshness/mails/digest.html", values),
@@ -386,7 +423,8 @@ def _letter(
 def _section(kind: str, rows: list[Row]) -> dict[str, Any]:
     subject = counted(KINDS[kind].subject, len(rows))
     return {
-        "template": f"freshness/mails/sections/{kind}",
+        "intro": KINDS[kind].intro,
+        "otherwise": KINDS[kind].otherwise,
         "subject": subject,
         "heading": subject[:1].upper() + subject[1:],
         "rows": rows[:MOST_ROWS],

@@ -1,54 +1,52 @@
-"""The kinds of mails, as a table: who receives a kind, how often, what is news and how it is shown.
-
-The templates of a kind are ``freshness/mails/sections/<kind>.txt`` and ``.html``.
-"""
+"""The kinds of mails, as a table: who receives a kind, how often, what is news, how it is shown, and what
+happens if its readers do nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import Enum
 from functools import partial
-from typing import Any
 
 import ckan.plugins.toolkit as tk
-import sqlalchemy as sa
 
-from .. import settings
 from ..aging.messages import N_, NN_
-from ..checking.check_rows import REQUESTABLE_KEYS
-from ..ckan_adapter import harvest
-from ..ckan_adapter.core import model
-from ..ckan_adapter.packages import packages_with_true_extras
-from ..dates import utc, utc_words
-from ..reporting import labels, links, report_tables
-from ..reporting.tables import TableRequest
-from ..reporting.visibility import SITE
-from . import recipients, run_problems
-from .recipients import DatasetFacts, Person, addresses, line
+from ..dates import utc_words
+from ..reporting import harvests, labels, links
+from ..reporting.changes import change_label
+from ..reporting.labels import State
+from . import news, recipients
+from .news import News
+from .recipients import DatasetFacts, Person, line
 from .run_problems import ProblemKind, RunProblem
 
 COOLDOWN = timedelta(hours=20)
 """The shortest time between two mails to one person. Nightly runs may begin a few hours early."""
+AT_ONCE = timedelta(0)
+"""Kinds of which each refresh sends mails, every ten minutes, even if their recipient had a mail today."""
 _DAY = COOLDOWN
 _WEEK = timedelta(days=6) + COOLDOWN
 
-Row = dict[str, Any]
-
 
 @dataclass(frozen=True, slots=True)
-class News:
-    """A fact that people are told of once, as long as it lasts. If it returns, it is news again.
+class Row:
+    """A row of a section of a mail.
 
-    :ivar about: its identity among the news of its kind
-    :ivar package_id: the dataset whose facts decide about its recipients, if any
-    :ivar details: values for its row in a mail
+    :ivar line: the row in a dry run
+    :ivar title: its first words, a link to ``url`` if there is one
+    :ivar note: behind the title, in brackets
+    :ivar facts: further lines
+    :ivar actions: labels and URLs of what the reader can do
     """
 
-    about: str
-    package_id: str | None = None
-    details: Mapping[str, Any] = field(default_factory=dict)
+    line: str
+    title: str
+    url: str = ""
+    note: str = ""
+    state: State | None = None
+    facts: tuple[str, ...] = ()
+    actions: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,204 +63,213 @@ class MailFacts:
 
 
 class Receivers(Enum):
-    """The people to whom a kind is sent."""
+    """The people to whom a kind is sent. The value says why they get it."""
 
-    KEEPERS = "keepers"
-    """The maintainers of a dataset, who may see it."""
-    OPERATORS = "operators"
+    KEEPERS = N_("you look after these data: as maintainer, author or member of their organization")
+    """The maintainers of a dataset, who may see it; the editors of a harvest source."""
+    OPERATORS = N_("you are an administrator of this portal")
     """The sysadmins, or the operators that the site's options name."""
-
-
-# What is news. Each function yields all that lasts at a moment.
-
-
-def _crossed(statuses: tuple[str, ...], now: datetime) -> Iterator[News]:
-    """Yield the datasets that have crossed the date of the first of some statuses, and are beyond it.
-
-    A dataset's first status is no news, since it may be years old. Neither is a change of the site's
-    thresholds, which could affect thousands of datasets.
-    """
-    crossed = _CROSSED.format(date=statuses[0])
-    for row in _rows(crossed, statuses=list(statuses), now=utc(now)):
-        yield News(str(row.id), row.package_id)
-
-
-_CROSSED = """
-SELECT t.id, t.package_id FROM (
-    SELECT DISTINCT ON (package_id) id, package_id, from_status, cause FROM freshness_transition
-    WHERE to_status = ANY(:statuses) AND coalesce(from_status, '') <> ALL(:statuses)
-    ORDER BY package_id, id DESC
-) t JOIN freshness_dataset d ON d.package_id = t.package_id AND d.{date} <= :now
-WHERE t.from_status IS NOT NULL AND t.cause <> 'recompute'"""
-
-
-def _broken_links(now: datetime) -> Iterator[News]:
-    for row in report_tables.BROKEN.read(TableRequest(SITE, now)):
-        yield News(row["resource_id"], row["package_id"], dict(row))
-
-
-def _misfits(now: datetime) -> Iterator[News]:
-    """Yield the datasets whose declared update frequency does not fit the observed changes."""
-    for row in report_tables.FREQUENCIES.read(TableRequest(SITE, now)):
-        yield News(row["package_id"], row["package_id"], dict(row))
-
-
-def _without_address(now: datetime) -> Iterator[News]:
-    """Yield datasets whose maintainer has no valid address, and organizations none of whose admins has one.
-
-    The maintainers of harvested datasets are left out, since only the source can correct them.
-    """
-    for row in _rows(_MAINTAINERS.format(harvest=harvest.source_configs_sql())):
-        person = line(f"{row.maintainer or ''} {row.maintainer_email or ''}")
-        # Mails about a dataset that names no maintainer go to its author, or to its organization.
-        others = not person and (row.owner_org or addresses(row.author_email))
-        if not others and not addresses(row.maintainer_email):
-            yield News(f"dataset:{row.id}", details={**row._mapping, "person": person})
-    organizations = list(_rows(_ORGANIZATIONS))
-    admins = recipients.admins_of({row.id for row in organizations})
-    for row in organizations:
-        if not admins.get(row.id):
-            yield News(f"organization:{row.id}", details={**row._mapping, "is_organization": True})
-
-
-def _without_resources(now: datetime) -> Iterator[News]:
-    """Yield datasets without resources, other than those of the last day and those available on request."""
-    for row in _rows(
-        _EMPTY.format(requestable=packages_with_true_extras("requestable")),
-        requestable=list(REQUESTABLE_KEYS),
-        before=utc(now - timedelta(days=1)),
-    ):
-        yield News(row.id, details=dict(row._mapping))
-
-
-_PACKAGE = """p.id, p.name, coalesce(nullif(p.title, ''), p.name) AS title,
-    coalesce(nullif(g.title, ''), g.name) AS organization"""
-
-# Addresses of the usual form are valid. Only the others need to be parsed.
-_MAINTAINERS = f"""
-SELECT {_PACKAGE}, p.owner_org, p.maintainer, p.maintainer_email, p.author_email
-FROM package p LEFT JOIN "group" g ON g.id = p.owner_org
-LEFT JOIN LATERAL ({{harvest}}) h ON true
-WHERE p.state = 'active' AND p.type = ANY(:types)
-    AND coalesce(p.maintainer_email, '') !~* '^[a-z0-9._+-]{{{{1,64}}}}@[a-z0-9]+(\\.[a-z0-9]+)+$'
-    AND (p.owner_org IS NULL OR coalesce(p.maintainer, '') <> '' OR coalesce(p.maintainer_email, '') <> '')
-    AND NOT h.is_harvested"""
-
-_ORGANIZATIONS = """
-SELECT g.id, g.name, coalesce(nullif(g.title, ''), g.name) AS title FROM "group" g
-WHERE g.is_organization AND g.state = 'active' AND EXISTS (
-    SELECT FROM package p WHERE p.owner_org = g.id AND p.state = 'active' AND p.type = ANY(:types)
-)"""
-
-_EMPTY = f"""
-SELECT {_PACKAGE} FROM package p LEFT JOIN "group" g ON g.id = p.owner_org
-WHERE p.state = 'active' AND p.type = ANY(:types) AND p.metadata_created < :before
-    AND NOT EXISTS (SELECT FROM resource r WHERE r.package_id = p.id AND r.state = 'active')
-    AND p.id NOT IN (SELECT package_id FROM ({{requestable}}) q WHERE requestable)"""
-
-
-def _problems_of_runs(kinds: frozenset[ProblemKind], now: datetime) -> Iterator[News]:
-    for problem in run_problems.newest_problems(now):
-        if problem.kind in kinds:
-            yield News(problem.key, details={"problem": problem})
-
-
-def _rows(statement: str, **values: Any) -> Any:
-    types = {"types": sorted(settings.aging().dataset_types)}
-    return model.Session.execute(sa.text(statement), {**types, **values})
+    FOLLOWERS = N_("you follow these datasets, their organization or a group")
+    """The users who follow a dataset, and may see it."""
 
 
 # How news is shown: a row for the templates, with a line for the command
 
 
-def _dataset_row(news: News, facts: MailFacts) -> Row:
-    dataset = facts.datasets[news.package_id or ""]
+def _dataset_row(one: News, facts: MailFacts, *more: str) -> Row:
+    dataset = facts.datasets[one.package_id or ""]
     days = dataset.frequency_days
-    return {
-        "line": f"{dataset.title} ({dataset.name})",
-        "title": dataset.title,
-        "organization": dataset.organization,
-        "state": labels.STATUSES[dataset.status.value],
-        "last_modified": _day(dataset.last_modified, facts.now),
-        "confirmed": _day(dataset.confirmed_at, facts.now),
-        "frequency": None if days is None else labels.frequency_label(days),
-        "url": url("dataset.read", id=dataset.name),
-        "update_url": None if dataset.is_harvested else url("dataset.edit", id=dataset.name),
-        "confirm_url": url("freshness_dataset.read", id=dataset.name),
-        "contact": dataset.maintainer,
-        "addresses": list(dataset.named),
-        "asked": [one for one in dataset.keepers if facts.people[one].wants("overdue")],
+    given = {
+        N_("Last changed:"): _day(dataset.last_modified, facts.now),
+        N_("Last confirmed:"): _day(dataset.confirmed_at, facts.now),
+        N_("Update frequency:"): None if days is None else labels.frequency_label(days),
     }
+    return Row(
+        line=f"{dataset.title} ({dataset.name})",
+        title=dataset.title,
+        url=url("dataset.read", id=dataset.name),
+        note=dataset.organization,
+        state=labels.STATUSES[dataset.status.value],
+        facts=(*(f"{tk._(name)} {value}" for name, value in given.items() if value), *more),
+    )
 
 
-def _link_row(news: News, facts: MailFacts) -> Row:
-    dataset = facts.datasets[news.package_id or ""]
-    link = news.details
-    ids = {"id": dataset.name, "resource_id": news.about}
+def _overdue_row(one: News, facts: MailFacts) -> Row:
+    dataset = facts.datasets[one.package_id or ""]
+    confirm = (tk._("Confirm still accurate"), url("freshness_dataset.read", id=dataset.name))
+    if dataset.is_harvested:
+        words = tk._("This dataset is harvested: new data must come from its source.")
+        return replace(_dataset_row(one, facts, words), actions=(confirm,))
+    update = (tk._("Update the data"), url("dataset.edit", id=dataset.name))
+    return replace(_dataset_row(one, facts), actions=(update, confirm))
+
+
+def _copy_row(one: News, facts: MailFacts) -> Row:
+    dataset = facts.datasets[one.package_id or ""]
+    asked = [mail for mail in dataset.keepers if facts.people[mail].wants("overdue")]
+    words = tk._("Nobody was told: no maintainer has a valid address and wants these mails.")
+    if asked:
+        words = f"{tk._('Told:')} {', '.join(asked)}"
+    return _dataset_row(one, facts, words)
+
+
+def _contact_row(one: News, facts: MailFacts) -> Row:
+    dataset = facts.datasets[one.package_id or ""]
+    contact = ", ".join(filter(None, (dataset.maintainer, *dataset.named)))
+    return _dataset_row(one, facts, *([f"{tk._('Contact:')} {contact}"] if contact else []))
+
+
+def _followed_row(one: News, facts: MailFacts) -> Row:
+    if "evidence" not in one.details:
+        return _dataset_row(one, facts)
+    return _dataset_row(one, facts, f"{tk._('The data changed:')} {_changed(one)}")
+
+
+def _lost_row(one: News, facts: MailFacts) -> Row:
+    row = _dataset_row(one, facts, f"{tk._('The file changed:')} {_changed(one)}")
+    return replace(row, state=None, line=f"{row.line}: {_changed(one)}")
+
+
+def _changed(one: News) -> str:
+    resource = line(one.details["resource"])
+    return line(
+        f"{resource}: {change_label(one.details)}" if resource else change_label(one.details)
+    )
+
+
+def _link_row(one: News, facts: MailFacts) -> Row:
+    dataset = facts.datasets[one.package_id or ""]
+    link = one.details
+    ids = {"id": dataset.name, "resource_id": one.about}
     title = line(link["resource"]) or tk._("Unnamed resource")
-    return {
-        "line": f"{title}, {dataset.title} ({dataset.name})",
-        "title": title,
-        "dataset": dataset.title,
-        "organization": dataset.organization,
-        "reason": line(
-            links.explanation("broken", [link], link["failures"], link["failing_since"]), 500
+    words = links.explanation("broken", [link], link["failures"], link["failing_since"])
+    edit = (tk._("Edit link"), url("dataset_resource.edit", **ids))
+    at_source = tk._("This dataset is harvested: correct the link at its source.")
+    return Row(
+        line=f"{title}, {dataset.title} ({dataset.name})",
+        title=title,
+        url=url("dataset_resource.read", **ids),
+        state=labels.LINKS["broken"],
+        facts=(_of_dataset(dataset), line(words, 500), *([at_source] * dataset.is_harvested)),
+        actions=() if dataset.is_harvested else (edit,),
+    )
+
+
+def _of_dataset(dataset: DatasetFacts) -> str:
+    organization = f" ({dataset.organization})" if dataset.organization else ""
+    return f"{tk._('Dataset:')} {dataset.title}{organization}"
+
+
+def _misfit_row(one: News, facts: MailFacts) -> Row:
+    dataset, seen = facts.datasets[one.package_id or ""], one.details
+    suggested = labels.frequency_label(seen["suggested_days"])
+    page = url("freshness_dataset.read", id=dataset.name)
+    return Row(
+        line=f"{dataset.title} ({dataset.name})",
+        title=dataset.title,
+        url=page,
+        note=dataset.organization,
+        facts=(
+            f"{tk._('Update frequency:')} {labels.frequency_label(seen['declared_days'])}",
+            labels.observed(seen),
+            tk._('"{frequency}" fits better.').format(frequency=suggested),
         ),
-        "state": labels.LINKS["broken"],
-        "url": url("dataset_resource.read", **ids),
-        "edit_url": None if dataset.is_harvested else url("dataset_resource.edit", **ids),
-    }
+        actions=((tk._("Change it"), page),),
+    )
 
 
-def _misfit_row(news: News, facts: MailFacts) -> Row:
-    dataset, seen = facts.datasets[news.package_id or ""], news.details
-    return {
-        "line": f"{dataset.title} ({dataset.name})",
-        "title": dataset.title,
-        "organization": dataset.organization,
-        "declared": labels.frequency_label(seen["declared_days"]),
-        "suggested": labels.frequency_label(seen["suggested_days"]),
-        "observed": labels.observed(seen),
-        "url": url("freshness_dataset.read", id=dataset.name),
-    }
+def _fault_row(one: News, facts: MailFacts) -> Row:
+    is_organization = "is_organization" in one.details
+    title, name = line(one.details["title"]), one.details["name"]
+    words = ""
+    if is_organization:
+        words = tk._("Organization: no admin has a valid address")
+    elif "person" in one.details:
+        person = one.details["person"]
+        words = tk._("Dataset without a maintainer or an organization")
+        if person:
+            words = f"{tk._('Maintainer without a valid address:')} {person}"
+    return Row(
+        line=f"{title} ({name})",
+        title=title,
+        url=url("organization.read" if is_organization else "dataset.read", id=name),
+        note=line(one.details.get("organization")),
+        facts=(words,) if words else (),
+    )
 
 
-def _fault_row(news: News, facts: MailFacts) -> Row:
-    is_organization = "is_organization" in news.details
-    title, name = line(news.details["title"]), news.details["name"]
-    return {
-        "line": f"{title} ({name})",
-        "title": title,
-        "organization": line(news.details.get("organization")),
-        "is_organization": is_organization,
-        "person": news.details.get("person"),
-        "url": url("organization.read" if is_organization else "dataset.read", id=name),
-    }
+def _held_row(one: News, facts: MailFacts) -> Row:
+    found = one.details
+    forms = NN_("{count} deletion waits for approval", "{count} deletions wait for approval")
+    count = labels.counted(forms, found["count"])
+    page = url("freshness_harvest.held", source=found["name"])
+    return Row(
+        line=f"{line(found['title'])}: {count}",
+        title=line(found["title"]),
+        url=page,
+        facts=(f"{count}.", line(found["reason"], 500)),
+        actions=((tk._("See the deletions and decide"), page),),
+    )
 
 
-def _problem_row(news: News, facts: MailFacts) -> Row:
-    problem: RunProblem = news.details["problem"]
+def _source_row(one: News, facts: MailFacts) -> Row:
+    found = one.details
+    since = tk._("Its jobs have failed since {at}.").format(
+        at=_day(found["failing_since"], facts.now)
+    )
+    reasons = [error.text for job in harvests.jobs([found["id"]], 1) for error in job.source_errors]
+    return Row(
+        line=line(found["title"]),
+        title=line(found["title"]),
+        url=url("harvester.admin", id=found["name"]),
+        facts=(since, *(line(words, 500) for words in reasons[:1])),
+    )
+
+
+def _back_row(one: News, facts: MailFacts) -> Row:
+    if one.source_id is not None:
+        title = line(one.details["title"])
+        words = tk._("This harvest source can be read again.")
+        page = url("harvester.admin", id=one.details["name"])
+        return Row(line=title, title=title, url=page, facts=(words,))
+    dataset = facts.datasets[one.package_id or ""]
+    title = line(one.details["resource"]) or tk._("Unnamed resource")
+    return Row(
+        line=f"{title}, {dataset.title} ({dataset.name})",
+        title=title,
+        url=url("dataset_resource.read", id=dataset.name, resource_id=one.about),
+        state=labels.LINKS["works"],
+        facts=(_of_dataset(dataset),),
+    )
+
+
+def _problem_row(one: News, facts: MailFacts) -> Row:
+    problem: RunProblem = one.details["problem"]
     now, before = problem.datasets or 0, problem.before or 0
-    words = tk._(_PROBLEMS.get(problem.kind) or FAILED.get(problem.run_kind, FAILED["check"]))
-    sentence = words.format(
+    words = _PROBLEMS.get(problem.kind) or FAILED.get(problem.run_kind, FAILED["check"])
+    if problem.kind is ProblemKind.MISSING and problem.until is not None:
+        words = _MISSED
+    sentence = tk._(words).format(
         at=utc_words(problem.at),
+        until=problem.until and utc_words(problem.until),
         error=line(problem.error, 500),
         datasets=now,
         before=before,
         fewer=before - now,
         share=labels.percent(before - now, before, labels.reader()[0]),
     )
-    return {"line": sentence}
+    return Row(line=sentence, title=sentence)
 
 
 _FALLEN = N_(
     "The check that ended on {at} saw {datasets} datasets; the one before saw {before}. That is {fewer} "
     "fewer ({share})."
 )
+_MISSED = N_("No nightly check ran between {at} and {until}.")
 _PROBLEMS = {
     ProblemKind.KILLED: N_("The check of {at} did not end: it was killed, or its machine was"),
     ProblemKind.FALLEN: _FALLEN,
-    ProblemKind.MISSING: N_("No check was begun in time: one was missing on {at}"),
+    ProblemKind.MISSING: N_("No nightly check has run since {at}."),
 }
 FAILED = {
     "check": N_("The check that ended on {at} failed: {error}"),
@@ -296,6 +303,8 @@ class KindRule:
     :ivar row: returns the row of a piece of news; called in the context of a page
     :ivar name: the words of the page where people choose their mails
     :ivar subject: forms for the subject, the section's heading, and lines of the command
+    :ivar intro: the first sentence of the section
+    :ivar otherwise: what happens if the reader does nothing
     :ivar tasks: the group of the worklist with the tasks of this kind, if there is one
     :ivar tells_old: whether news from before mails were switched on is told, too
     """
@@ -306,103 +315,191 @@ class KindRule:
     row: Callable[[News, MailFacts], Row]
     name: str
     subject: tuple[str, str]
+    intro: str
+    otherwise: str
     tasks: str | None = None
     tells_old: bool = False
 
 
-_OVERDUE = partial(_crossed, ("overdue", "delinquent"))
+_OVERDUE = partial(news.crossed, ("overdue", "delinquent"))
 _FALLS = frozenset({ProblemKind.FALLEN})
 
 KINDS: Mapping[str, KindRule] = {
+    "held": KindRule(
+        Receivers.KEEPERS,
+        AT_ONCE,
+        news.held_deletions,
+        _held_row,
+        N_("Deletions that wait for approval (at once)"),
+        NN_(
+            "{count} source waits for approval of deletions",
+            "{count} sources wait for approval of deletions",
+        ),
+        N_(
+            "A harvest would delete unusually many datasets. Nothing is deleted before somebody approves:"
+        ),
+        N_("If you do nothing, the datasets stay as they are."),
+    ),
+    "source": KindRule(
+        Receivers.KEEPERS,
+        _DAY,
+        news.failed_sources,
+        _source_row,
+        N_("Harvest sources that fail (once a week, while they fail)"),
+        NN_("{count} harvest source fails", "{count} harvest sources fail"),
+        N_("These harvest sources could not be read:"),
+        N_(
+            "If you do nothing, their datasets stay as they are, and get no updates. The next jobs try again."
+        ),
+    ),
     "overdue": KindRule(
         Receivers.KEEPERS,
         _DAY,
         _OVERDUE,
-        _dataset_row,
+        _overdue_row,
         N_("Datasets that need an update"),
         NN_("{count} dataset needs an update", "{count} datasets need an update"),
+        N_("Upload new data, or confirm that the data are still accurate:"),
+        N_("If you do nothing, visitors see that the data are out of date."),
         tasks="update",
     ),
     "broken": KindRule(
         Receivers.KEEPERS,
         _WEEK,
-        _broken_links,
+        news.broken_links,
         _link_row,
         N_("Broken links (once a week)"),
         NN_("{count} broken link", "{count} broken links"),
+        N_("These links failed in several checks, spread over more than a day:"),
+        N_("If you do nothing, visitors see that the links are broken."),
         tasks="broken",
+    ),
+    "lost": KindRule(
+        Receivers.KEEPERS,
+        _DAY,
+        news.lost_contents,
+        _lost_row,
+        N_("Files that lost a column or more than half of their rows"),
+        NN_("{count} file lost rows or columns", "{count} files lost rows or columns"),
+        N_("Check whether this was intended:"),
+        N_("If you do nothing, the files stay as they are."),
     ),
     "misfit": KindRule(
         Receivers.KEEPERS,
         _WEEK,
-        _misfits,
+        news.misfits,
         _misfit_row,
         N_("Update frequencies that do not fit the data (once a week)"),
         NN_("{count} update frequency to check", "{count} update frequencies to check"),
+        N_(
+            "The data of these datasets change more often or more rarely than their update frequency says:"
+        ),
+        N_("If you do nothing, the datasets are judged by their present update frequency."),
         tasks="misfit",
         tells_old=True,
+    ),
+    "back": KindRule(
+        Receivers.KEEPERS,
+        _DAY,
+        news.working_again,
+        _back_row,
+        N_("Links and harvest sources that work again"),
+        NN_("{count} link or source works again", "{count} links or sources work again"),
+        N_("You were told that these had failed:"),
+        N_("There is nothing to do."),
     ),
     "delinquent": KindRule(
         Receivers.OPERATORS,
         _DAY,
-        partial(_crossed, ("delinquent",)),
-        _dataset_row,
+        partial(news.crossed, ("delinquent",)),
+        _contact_row,
         N_("Datasets that are long overdue"),
         NN_(
             "{count} dataset whose provider should be contacted",
             "{count} datasets whose providers should be contacted",
         ),
+        N_(
+            "The data of these datasets have not been updated for so long that somebody should ask their "
+            "providers in person:"
+        ),
+        N_("If you do nothing, visitors see that the data are long out of date."),
     ),
     "copy": KindRule(
         Receivers.OPERATORS,
         _DAY,
         _OVERDUE,
-        _dataset_row,
+        _copy_row,
         N_("Copies of the mails about datasets that need an update"),
         NN_("{count} dataset became overdue", "{count} datasets became overdue"),
+        N_("For your information:"),
+        N_("There is nothing to do, unless nobody was told of a dataset."),
     ),
     "no_address": KindRule(
         Receivers.OPERATORS,
         _WEEK,
-        _without_address,
+        news.without_address,
         _fault_row,
         N_("Maintainers and organizations without a valid address (once a week)"),
         NN_(
             "{count} maintainer or organization without a valid address",
             "{count} maintainers or organizations without a valid address",
         ),
+        N_("Correct the maintainer, or give an admin of the organization an address:"),
+        N_(
+            "If you do nothing, mails about their data do not reach the people who look after them."
+        ),
         tells_old=True,
     ),
     "no_resources": KindRule(
         Receivers.OPERATORS,
         _WEEK,
-        _without_resources,
+        news.without_resources,
         _fault_row,
         N_("Datasets without resources (once a week)"),
         NN_("{count} dataset without resources", "{count} datasets without resources"),
+        N_("These datasets have no resources, so there is nothing to download:"),
+        N_("If you do nothing, they stay listed."),
         tells_old=True,
     ),
     "fallen": KindRule(
         Receivers.OPERATORS,
         _DAY,
-        partial(_problems_of_runs, _FALLS),
+        partial(news.problems_of_runs, _FALLS),
         _problem_row,
         N_("Falls in the number of datasets"),
         NN_("the number of datasets has fallen", "the number of datasets has fallen"),
+        N_("If nobody deleted them on purpose, find out what happened:"),
+        N_("If you do nothing, the next check compares with the new number."),
     ),
     "run": KindRule(
         Receivers.OPERATORS,
         _DAY,
-        partial(_problems_of_runs, frozenset(ProblemKind) - _FALLS),
+        partial(news.problems_of_runs, frozenset(ProblemKind) - _FALLS),
         _problem_row,
         N_("Problems of the nightly run"),
-        NN_(
-            "something is wrong with the checks of freshness",
-            "something is wrong with the checks of freshness",
+        NN_("something is wrong with the nightly run", "something is wrong with the nightly run"),
+        N_("Look at the output of ckan freshness doctor and ckan freshness runs:"),
+        N_(
+            "If you do nothing, the next night tries again. Statuses may be out of date until then."
         ),
+    ),
+    "followed": KindRule(
+        Receivers.FOLLOWERS,
+        _DAY,
+        news.followed,
+        _followed_row,
+        N_("Datasets that you follow: their data changed or became overdue"),
+        NN_(
+            "{count} dataset that you follow has news", "{count} datasets that you follow have news"
+        ),
+        N_("Their data changed, or became overdue:"),
+        N_("There is nothing to do."),
     ),
 }
 """In the order of the sections of a mail. The names are stored, and stand in the API."""
+
+NAMES_ONCE = ("overdue", "delinquent", "copy", "followed")
+"""Kinds about the same fact: a mail names a dataset in the first of these sections only."""
 
 
 def offered(address: str) -> list[str]:

@@ -110,6 +110,8 @@ class DatasetFacts:
     :ivar status: its present status
     :ivar keepers: the addresses of the people who look after it and may see it; none if its organization
         wants no mails
+    :ivar followers: the addresses of the users who follow it, its organization or a group of it, and may see
+        it; none if its organization wants no mails
     """
 
     id: str
@@ -124,6 +126,7 @@ class DatasetFacts:
     is_harvested: bool
     status: Status
     keepers: tuple[str, ...]
+    followers: tuple[str, ...]
 
 
 def operators() -> tuple[str, ...]:
@@ -158,8 +161,12 @@ def _datasets(ids: list[str], now: datetime) -> dict[str, DatasetFacts]:
     held = hold_packages([row.id for row in rows])
     admins = admins_of({row.owner_org for row in rows if row.owner_org})
     steps = {row.id: _steps(row, admins.get(row.owner_org, ())) for row in rows}
-    users = _users({address for each in steps.values() for step in each for address in step})
-    facts = {row.id: _facts(row, steps[row.id], users, now) for row in rows}
+    following = _grouped(_FOLLOWING, ids)
+    groups = [step for each in steps.values() for step in each] + [*following.values()]
+    users = _users({address for group in groups for address in group})
+    facts = {
+        row.id: _facts(row, steps[row.id], following.get(row.id, ()), users, now) for row in rows
+    }
     del held
     return facts
 
@@ -200,6 +207,7 @@ def _permits(config: str | None) -> bool:
 def _facts(
     row: Any,
     steps: Iterable[tuple[str, ...]],
+    followers: tuple[str, ...],
     users: Mapping[str, Sequence[Any]],
     now: datetime,
 ) -> DatasetFacts:
@@ -218,24 +226,23 @@ def _facts(
         frequency_days=row.frequency_days,
         is_harvested=row.is_harvested,
         status=Status(row.status) if bounds is None else status_at(bounds, now),
-        keepers=_keepers(row.id, steps, users) if is_wanted else (),
+        keepers=next(filter(None, (_seeing(row.id, step, users) for step in steps)), ())
+        if is_wanted
+        else (),
+        followers=_seeing(row.id, followers, users) if is_wanted else (),
     )
 
 
-def _keepers(
-    package_id: str, steps: Iterable[tuple[str, ...]], users: Mapping[str, Sequence[Any]]
+def _seeing(
+    package_id: str, group: Iterable[str], users: Mapping[str, Sequence[Any]]
 ) -> tuple[str, ...]:
-    """Return the addresses of the first group with somebody to whom CKAN would show a dataset."""
-    is_public = _may_see(package_id, None)
-    for step in steps:
-        seeing = dict.fromkeys(
-            address
-            for address in step
-            if is_public or any(_may_see(package_id, user) for user in users.get(address, ()))
-        )
-        if seeing:
-            return tuple(seeing)
-    return ()
+    """Return the addresses of a group to whose owners CKAN would show a dataset."""
+    return tuple(
+        address
+        for address in dict.fromkeys(group)
+        if _may_see(package_id, None)
+        or any(_may_see(package_id, user) for user in users.get(address, ()))
+    )
 
 
 def _may_see(package_id: str, user: Any | None) -> bool:
@@ -259,20 +266,41 @@ def _users(emails: set[str]) -> dict[str, list[Any]]:
     return found
 
 
-def admins_of(organization_ids: set[str]) -> dict[str, tuple[str, ...]]:
+def admins_of(organization_ids: Collection[str]) -> dict[str, tuple[str, ...]]:
     """Return the addresses of the admins of organizations, by the organization's id."""
-    rows = model.Session.execute(sa.text(_ADMINS), {"ids": sorted(organization_ids)})
+    return _grouped(_MEMBERS.format(capacities="'admin'"), organization_ids)
+
+
+def editors_of(organization_ids: Collection[str]) -> dict[str, tuple[str, ...]]:
+    """Return the addresses of those who may edit the harvest sources of organizations, by its id."""
+    return _grouped(_MEMBERS.format(capacities="'admin', 'editor'"), organization_ids)
+
+
+def _grouped(statement: str, ids: Collection[str]) -> dict[str, tuple[str, ...]]:
+    """Return addresses by the id of what they belong to."""
     found: dict[str, dict[str, None]] = defaultdict(dict)
-    for row in rows:
-        found[row.group_id].update(dict.fromkeys(addresses(row.email)))
-    return {group_id: tuple(emails) for group_id, emails in found.items()}
+    for id, email in model.Session.execute(sa.text(statement), {"ids": sorted(ids)}):
+        found[id].update(dict.fromkeys(addresses(email)))
+    return {id: tuple(emails) for id, emails in found.items()}
 
 
-_ADMINS = """
+_MEMBERS = """
 SELECT m.group_id, u.email FROM member m JOIN "user" u ON u.id = m.table_id
-WHERE m.group_id = ANY(:ids) AND m.table_name = 'user' AND m.state = 'active' AND m.capacity = 'admin'
-    AND u.state = 'active' AND u.email IS NOT NULL
+WHERE m.group_id = ANY(:ids) AND m.table_name = 'user' AND m.state = 'active'
+    AND m.capacity IN ({capacities}) AND u.state = 'active' AND u.email IS NOT NULL
 ORDER BY m.group_id, u.name"""
+
+FOLLOWERS = """
+SELECT object_id AS package_id, follower_id FROM user_following_dataset
+UNION SELECT q.id, g.follower_id FROM user_following_group g JOIN package q ON q.owner_org = g.object_id
+UNION SELECT m.table_id, g.follower_id FROM user_following_group g
+    JOIN member m ON m.group_id = g.object_id AND m.table_name = 'package' AND m.state = 'active'"""
+"""SQL: the users who follow a dataset, its organization or one of its groups."""
+
+_FOLLOWING = f"""
+SELECT f.package_id, u.email FROM ({FOLLOWERS}) f
+JOIN "user" u ON u.id = f.follower_id AND u.state = 'active' AND u.email IS NOT NULL
+WHERE f.package_id = ANY(:ids) ORDER BY f.package_id, u.name"""
 
 
 def editors(emails: Iterable[str]) -> set[str]:

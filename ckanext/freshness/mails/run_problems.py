@@ -50,7 +50,8 @@ class FinishedRun:
 class RunProblem:
     """A problem of a run.
 
-    :ivar at: when it began
+    :ivar at: when it began; of a missing run, when the run before it began
+    :ivar until: when the next run began; None if there is none yet, and for other problems
     :ivar datasets: the number of datasets that the run covered
     :ivar before: the number of datasets that the previous run covered
     """
@@ -62,6 +63,7 @@ class RunProblem:
     datasets: int | None = None
     before: int | None = None
     run_kind: str = "check"
+    until: datetime | None = None
 
     @property
     def key(self) -> str:
@@ -112,10 +114,10 @@ def _killed(whole: list[FinishedRun], now: datetime) -> Iterator[RunProblem]:
 
 
 def _missing(whole: list[FinishedRun], now: datetime) -> Iterator[RunProblem]:
-    following = [run.started_at for run in whole[1:]] + [now]
-    for run, after in zip(whole, following, strict=False):
-        if after - run.started_at > SILENCE + LATE:
-            yield RunProblem(ProblemKind.MISSING, run.id, run.started_at + SILENCE + LATE)
+    following = [*(run.started_at for run in whole[1:]), None]
+    for run, until in zip(whole, following, strict=False):
+        if (until or now) - run.started_at > SILENCE + LATE:
+            yield RunProblem(ProblemKind.MISSING, run.id, run.started_at, until=until)
 
 
 def _counts(whole: list[FinishedRun]) -> Iterator[RunProblem]:

@@ -115,7 +115,7 @@ def test_what_the_mail_says(make: Make, notify: Notify, host: MailHost) -> None:
     assert re.fullmatch(r"<http://test\.ckan\.net/freshness/mails/[0-9]+\.[\w-]{16}>", stop)
     for subtype in ("plain", "html"):
         words = mail.part(subtype)
-        assert "These datasets need an update:" in words
+        assert "Upload new data, or confirm that the data are still accurate:" in words
         assert "The Weather Office" in words and "every week" in words.lower()
         for name in ("rain", "snow"):
             assert f"http://test.ckan.net/dataset/edit/{name}" in words
@@ -168,7 +168,7 @@ def test_odd_names_and_contacts(make: Make, notify: Notify, host: MailHost) -> N
     (mail,) = host.mails
     assert mail.to == (BOB,)
     assert mail.message["Bcc"] is None
-    assert "\n* Rain Bcc: victim@example.org <b onclick=x>&amp;</b>\n" in mail.part("plain")
+    assert "\n* Rain Bcc: victim@example.org <b onclick=x>&amp;</b>: Overdue\n" in mail.part("plain")
     assert "&lt;b onclick=x&gt;&amp;amp;&lt;/b&gt;" in mail.part("html")
     assert "<b " not in mail.part("html")
     assert "x" * 199 + "…" in mail.part("plain")

@@ -225,7 +225,7 @@ def test_broken_links_go_to_the_people_who_may_see_them(world: World) -> None:
 def test_operators_get_the_faults_of_the_site_in_one_mail(world: World) -> None:
     mail = world["broken"].to(ROOT)
     assert mail.message["Subject"] == (
-        "Données: 2 maintainers or organizations without a valid address; 1 dataset without resources"
+        "Données: 2 maintainers or organizations without a valid address"
     )
     for words in both(mail):
         assert "Maintainer without a valid address: Ann Łee carl at example.org" in words
@@ -257,7 +257,7 @@ def test_one_mail_a_day_and_broken_links_once_a_week(world: World) -> None:
     overdue = world["overdue"]
     assert overdue.addresses == [ADMIN, ANN, QUIET, ROOT]
     for words in both(overdue.to(ANN)):
-        assert "need an update" in words and "Broken link" not in words
+        assert "needs an update" in words and "Broken link" not in words
     # The second broken link waits for the end of the week, and is mended before.
     assert world["next day"].mails == []
     assert world["next day"].report.waiting == 1

@@ -44,8 +44,8 @@ def night(
         ([night(26), night(2)], []),
         # Nightly runs may be a little late, by an hour when the clocks change.
         ([night(27.1), night(2)], []),
-        ([night(50), night(2)], [RunProblem(ProblemKind.MISSING, "50", at(24))]),
-        ([night(30)], [RunProblem(ProblemKind.MISSING, "30", at(4))]),
+        ([night(50), night(2)], [RunProblem(ProblemKind.MISSING, "50", at(50), until=at(2))]),
+        ([night(30)], [RunProblem(ProblemKind.MISSING, "30", at(30))]),
         (
             [night(26), night(2, error="no luck")],
             [RunProblem(ProblemKind.FAILED, "2", at(1), "no luck")],
@@ -82,7 +82,7 @@ def night(
         ([night(26), night(3, 1, is_whole=False), night(2)], []),
         (
             [night(28), night(2, 1, is_whole=False)],
-            [RunProblem(ProblemKind.MISSING, "28", at(2))],
+            [RunProblem(ProblemKind.MISSING, "28", at(28))],
         ),
     ],
 )

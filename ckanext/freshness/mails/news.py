@@ -1,0 +1,247 @@
+"""What people are told of: facts that last, read from the tables.
+
+Each function yields all that lasts at a moment.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+import ckan.plugins as p
+import sqlalchemy as sa
+
+from .. import settings
+from ..checking.check_rows import REQUESTABLE_KEYS
+from ..ckan_adapter import harvest
+from ..ckan_adapter.core import model
+from ..ckan_adapter.packages import packages_with_true_extras
+from ..dates import aware, utc
+from ..harvesting import holds
+from ..model import HarvestHold
+from ..model.runs import CHECKED_LINKS
+from ..reporting import report_tables
+from ..reporting.tables import TableRequest
+from ..reporting.visibility import SITE
+from . import recipients, run_problems
+from .recipients import addresses, line
+from .run_problems import ProblemKind
+
+RECENT = timedelta(days=7)
+"""How long a change of data, or a link that works again, can be told of."""
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """A fact that people are told of once, as long as it lasts. If it returns, it is news again.
+
+    :ivar about: its identity among the news of its kind
+    :ivar package_id: the dataset whose facts decide about its recipients, if any
+    :ivar source_id: the harvest source whose editors are its recipients, if any
+    :ivar details: values for its row in a mail
+    """
+
+    about: str
+    package_id: str | None = None
+    source_id: str | None = None
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+
+def crossed(statuses: tuple[str, ...], now: datetime) -> Iterator[News]:
+    """Yield the datasets that have crossed the date of the first of some statuses, and are beyond it.
+
+    A dataset's first status is no news, since it may be years old. Neither is a change of the site's
+    thresholds, which could affect thousands of datasets.
+    """
+    crossed = _CROSSED.format(date=statuses[0])
+    for row in _rows(crossed, statuses=list(statuses), now=utc(now)):
+        yield News(str(row.id), row.package_id)
+
+
+_CROSSED = """
+SELECT t.id, t.package_id FROM (
+    SELECT DISTINCT ON (package_id) id, package_id, from_status, cause FROM freshness_transition
+    WHERE to_status = ANY(:statuses) AND coalesce(from_status, '') <> ALL(:statuses)
+    ORDER BY package_id, id DESC
+) t JOIN freshness_dataset d ON d.package_id = t.package_id AND d.{date} <= :now
+WHERE t.from_status IS NOT NULL AND t.cause <> 'recompute'"""
+
+
+def broken_links(now: datetime) -> Iterator[News]:
+    """Yield the links that are broken."""
+    for row in report_tables.BROKEN.read(TableRequest(SITE, now)):
+        yield News(row["resource_id"], row["package_id"], details=dict(row))
+
+
+def misfits(now: datetime) -> Iterator[News]:
+    """Yield the datasets whose declared update frequency does not fit the observed changes."""
+    for row in report_tables.FREQUENCIES.read(TableRequest(SITE, now)):
+        yield News(row["package_id"], row["package_id"], details=dict(row))
+
+
+def without_address(now: datetime) -> Iterator[News]:
+    """Yield datasets whose maintainer has no valid address, and organizations none of whose admins has one.
+
+    The maintainers of harvested datasets are left out, since only the source can correct them.
+    """
+    for row in _rows(_MAINTAINERS.format(harvest=harvest.source_configs_sql())):
+        person = line(f"{row.maintainer or ''} {row.maintainer_email or ''}")
+        # Mails about a dataset that names no maintainer go to its author, or to its organization.
+        others = not person and (row.owner_org or addresses(row.author_email))
+        if not others and not addresses(row.maintainer_email):
+            yield News(f"dataset:{row.id}", details={**row._mapping, "person": person})
+    organizations = list(_rows(_ORGANIZATIONS))
+    admins = recipients.admins_of({row.id for row in organizations})
+    for row in organizations:
+        if not admins.get(row.id):
+            yield News(f"organization:{row.id}", details={**row._mapping, "is_organization": True})
+
+
+def without_resources(now: datetime) -> Iterator[News]:
+    """Yield datasets without resources, other than those of the last day and those available on request."""
+    for row in _rows(
+        _EMPTY.format(requestable=packages_with_true_extras("requestable")),
+        requestable=list(REQUESTABLE_KEYS),
+        before=utc(now - timedelta(days=1)),
+    ):
+        yield News(row.id, details=dict(row._mapping))
+
+
+_PACKAGE = """p.id, p.name, coalesce(nullif(p.title, ''), p.name) AS title,
+    coalesce(nullif(g.title, ''), g.name) AS organization"""
+
+# Addresses of the usual form are valid. Only the others need to be parsed.
+_MAINTAINERS = f"""
+SELECT {_PACKAGE}, p.owner_org, p.maintainer, p.maintainer_email, p.author_email
+FROM package p LEFT JOIN "group" g ON g.id = p.owner_org
+LEFT JOIN LATERAL ({{harvest}}) h ON true
+WHERE p.state = 'active' AND p.type = ANY(:types)
+    AND coalesce(p.maintainer_email, '') !~* '^[a-z0-9._+-]{{{{1,64}}}}@[a-z0-9]+(\\.[a-z0-9]+)+$'
+    AND (p.owner_org IS NULL OR coalesce(p.maintainer, '') <> '' OR coalesce(p.maintainer_email, '') <> '')
+    AND NOT h.is_harvested"""
+
+_ORGANIZATIONS = """
+SELECT g.id, g.name, coalesce(nullif(g.title, ''), g.name) AS title FROM "group" g
+WHERE g.is_organization AND g.state = 'active' AND EXISTS (
+    SELECT FROM package p WHERE p.owner_org = g.id AND p.state = 'active' AND p.type = ANY(:types)
+)"""
+
+_EMPTY = f"""
+SELECT {_PACKAGE} FROM package p LEFT JOIN "group" g ON g.id = p.owner_org
+WHERE p.state = 'active' AND p.type = ANY(:types) AND p.metadata_created < :before
+    AND NOT EXISTS (SELECT FROM resource r WHERE r.package_id = p.id AND r.state = 'active')
+    AND p.id NOT IN (SELECT package_id FROM ({{requestable}}) q WHERE requestable)"""
+
+
+def problems_of_runs(kinds: frozenset[ProblemKind], now: datetime) -> Iterator[News]:
+    """Yield the problems of runs of some kinds."""
+    for problem in run_problems.newest_problems(now):
+        if problem.kind in kinds:
+            yield News(problem.key, details={"problem": problem})
+
+
+# Changes of data
+
+
+def _changes(condition: str, now: datetime) -> Iterator[News]:
+    """Yield the newest recent change of each active dataset that meets a condition."""
+    statement = _CHANGES.format(condition=condition)
+    for row in _rows(statement, since=utc(now - RECENT)):
+        yield News(row.id, row.package_id, details=dict(row._mapping))
+
+
+def data_changes(now: datetime) -> Iterator[News]:
+    """Yield the newest recent change of each dataset."""
+    return _changes("true", now)
+
+
+def lost_contents(now: datetime) -> Iterator[News]:
+    """Yield files that have lost more than half of their rows, a column or a sheet."""
+    return _changes(_HAS_LOST, now)
+
+
+def followed(now: datetime) -> Iterator[News]:
+    """Yield datasets with followers whose data have changed, or that became overdue."""
+    yield from _changes(_IS_FOLLOWED, now)
+    late = list(crossed(("overdue", "delinquent"), now))
+    statement = f"SELECT p.id FROM package p WHERE p.id = ANY(:ids) AND {_IS_FOLLOWED}"
+    ids = {row.id for row in _rows(statement, ids=[one.package_id for one in late])}
+    yield from (one for one in late if one.package_id in ids)
+
+
+_CHANGES = """
+SELECT DISTINCT ON (c.package_id) c.id, c.package_id, c.resource_id, c.seen_at, c.evidence, c.summary,
+    coalesce(nullif(r.name, ''), r.url) AS resource
+FROM freshness_change c JOIN package p ON p.id = c.package_id AND p.state = 'active' AND p.type = ANY(:types)
+LEFT JOIN resource r ON r.id = c.resource_id
+WHERE c.seen_at > :since AND c.evidence <> 'created' AND {condition}
+ORDER BY c.package_id, c.seen_at DESC, c.id"""
+
+_HAS_LOST = """(jsonb_array_length(coalesce(c.summary -> 'removed', '[]')) > 0 OR EXISTS (
+    SELECT FROM jsonb_array_elements(coalesce(c.summary -> 'tables', '[]')) t
+    WHERE 2 * CAST(t -> 'rows' ->> 1 AS bigint) < CAST(t -> 'rows' ->> 0 AS bigint)
+        OR jsonb_array_length(coalesce(t -> 'removed', '[]')) > 0))"""
+
+_IS_FOLLOWED = f"p.id IN (SELECT package_id FROM ({recipients.FOLLOWERS}) f)"
+
+
+# Harvest sources
+
+
+def held_deletions(now: datetime) -> Iterator[News]:
+    """Yield sources whose deletions are held. Another list of records is other news."""
+    for hold in model.Session.query(HarvestHold).order_by(HarvestHold.source_id):
+        guids = sorted(holds.decisions(hold).held)
+        if guids and (source := _source(hold.source_id)) is not None:
+            digest = hashlib.sha256("\n".join(guids).encode()).hexdigest()[:16]
+            details = {**source, "count": len(guids), "reason": hold.reason}
+            yield News(f"{hold.source_id}:{digest}", source_id=hold.source_id, details=details)
+
+
+def failed_sources(now: datetime) -> Iterator[News]:
+    """Yield sources whose last job failed. They are news again each week."""
+    for row in _jobs_of_sources():
+        if row.failing_since is not None:
+            weeks = (utc(now) - row.failing_since) // RECENT
+            about = f"{row.id}:{row.failing_since.isoformat()}:{weeks}"
+            details = {**row._mapping, "failing_since": aware(row.failing_since)}
+            yield News(about, source_id=row.id, details=details)
+
+
+def working_again(now: datetime) -> Iterator[News]:
+    """Yield links and sources of whose failure people were told, and that work again."""
+    for row in _rows(_LINKS_AGAIN, recent=utc(now - RECENT)):
+        yield News(row.about, row.package_id, details=dict(row._mapping))
+    told = {row.id for row in _rows(_SOURCES_TOLD, recent=utc(now - RECENT))}
+    for row in _jobs_of_sources() if told else ():
+        if row.id in told and row.failing_since is None:
+            yield News(f"source:{row.id}", source_id=row.id, details=dict(row._mapping))
+
+
+def _jobs_of_sources() -> Any:
+    return _rows(harvest.STATES_OF_SOURCES) if p.plugin_loaded("harvest") else ()
+
+
+def _source(source_id: str) -> dict[str, Any] | None:
+    statement = "SELECT name, title, owner_org FROM package WHERE id = :id AND state = 'active'"
+    row = model.Session.execute(sa.text(statement), {"id": source_id}).first()
+    return None if row is None else dict(row._mapping)
+
+
+_TOLD = """(m.kind = '{failed}' AND m.address <> '' AND m.sent_at IS NOT NULL
+    OR m.kind = 'back' AND coalesce(m.sent_at > :recent, true))"""
+_LINKS_AGAIN = f"""
+SELECT DISTINCT m.about, c.package_id, coalesce(nullif(r.name, ''), r.url) AS resource
+FROM freshness_mail m JOIN ({CHECKED_LINKS}) ON c.resource_id = m.about
+WHERE c.failing_since IS NULL AND right(c.strip, 1) = 'w' AND {_TOLD.format(failed="broken")}"""
+_SOURCES_TOLD = f"""
+SELECT DISTINCT split_part(m.about, ':', CASE m.kind WHEN 'back' THEN 2 ELSE 1 END) AS id
+FROM freshness_mail m WHERE {_TOLD.format(failed="source")}"""
+
+
+def _rows(statement: str, **values: Any) -> Any:
+    types = {"types": sorted(settings.aging().dataset_types)}
+    return model.Session.execute(sa.text(statement), {**types, **values})

@@ -1,0 +1,193 @@
+"""Mails about held deletions, failed sources, lost rows, links that work again, and to followers."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+from ckan import model
+from ckan.tests import factories, helpers
+
+from ckanext.freshness.mails import digests, recipients
+from ckanext.freshness.mails.digests import MailReport, NotifyState
+from ckanext.freshness.model import FreshnessChange, HarvestHold
+from ckanext.freshness.tests.mails.conftest import OVERDUE, ROOT, Make, Notify, age, later
+from ckanext.freshness.tests.mails.test_delivery import fail
+from ckanext.freshness.tests.servers.smtp import MailHost
+from ckanext.harvest.model import HarvestGatherError, HarvestJob
+from ckanext.harvest.tests import factories as harvest_factories
+
+ANN, EDITOR, READER = "ann@example.org", "editor@example.org", "reader@example.org"
+
+
+@pytest.fixture
+def source(make: Make) -> dict[str, Any]:
+    """A harvest source of an organization with an editor and a member."""
+    users = [
+        {"name": factories.User(email=EDITOR)["name"], "capacity": "editor"},
+        {"name": factories.User(email="member@example.org")["name"], "capacity": "member"},
+    ]
+    organization = factories.Organization(users=users)
+    return dict(
+        harvest_factories.HarvestSource(
+            owner_org=organization["id"], source_type="fdp", title="Harbour"
+        )
+    )
+
+
+def job(source: dict[str, Any], days: float, *, fails: bool) -> None:
+    at = later(days).replace(tzinfo=None)
+    found = HarvestJob(source=model.Session.get(_source(), source["id"]))
+    found.created, found.gather_started, found.gather_finished, found.finished = (at,) * 4
+    found.status = "Finished"
+    found.save()
+    if fails:
+        HarvestGatherError(message="No answer", job=found).save()
+    model.Session.commit()
+
+
+def _source() -> Any:
+    from ckanext.harvest.model import HarvestSource
+
+    return HarvestSource
+
+
+def change(made: dict[str, Any], rows: tuple[int, int], removed: tuple[str, ...] = ()) -> None:
+    at = later().replace(tzinfo=None)
+    table = {"name": None, "rows": list(rows), "removed": list(removed)}
+    model.Session.add(
+        FreshnessChange(
+            id=f"{made['id']}{rows}{removed}",
+            package_id=made["id"],
+            resource_id=made["resources"][0]["id"],
+            seen_at=at,
+            changed_before=at,
+            evidence="hash",
+            summary={"tables": [table]},
+        )
+    )
+    model.Session.commit()
+
+
+def test_a_held_deletion_is_told_at_once_and_once(
+    source: dict[str, Any], notify: Notify, host: MailHost
+) -> None:
+    for address in (EDITOR, ROOT):
+        recipients.number_of(address)
+        model.Session.execute(
+            sa.text("UPDATE freshness_mail_person SET told_at = :at WHERE address = :address"),
+            {"at": f'{{"overdue": "{later(-0.1).isoformat()}"}}', "address": address},
+        )
+    hold = HarvestHold(
+        source_id=source["id"],
+        job_id="job",
+        held_at=later().replace(tzinfo=None),
+        reason="The source lists no record.",
+        held=[{"guid": "a"}, {"guid": "b"}],
+    )
+    model.Session.add(hold)
+    model.Session.commit()
+    digests.notify_at_once(later)
+    assert sorted(mail.to for mail in host.mails) == [(EDITOR,), (ROOT,)]
+    for subtype in ("plain", "html"):
+        words = host.to(EDITOR)[0].part(subtype)
+        assert "Harbour" in words and "2 deletions wait for approval" in words
+        assert f"/harvest/{source['name']}/held" in words
+        assert "the datasets stay as they are" in words
+    digests.notify_at_once(later)
+    assert notify(0) == MailReport(NotifyState.DONE)
+    assert len(host.mails) == 2
+
+
+def test_a_source_that_fails_is_told_weekly_until_it_works(
+    source: dict[str, Any], notify: Notify, host: MailHost
+) -> None:
+    job(source, -3, fails=False)
+    assert notify(-2.9) == MailReport(NotifyState.DONE)
+    job(source, -2, fails=True)
+    for days, mails in ((-1.9, 1), (-0.5, 1), (4.9, 1), (5.1, 2)):
+        notify(days)
+        assert len(host.to(EDITOR)) == mails, days
+    job(source, 5.5, fails=True)
+    notify(6.5)
+    job(source, 6.6, fails=False)
+    notify(7)
+    notify(8)
+    assert len(host.to(EDITOR)) == 3
+    assert "can be read again" in host.to(EDITOR)[2].part("plain")
+
+
+def test_a_link_that_works_again_is_told_to_those_who_were_told(
+    make: Make, notify: Notify, host: MailHost
+) -> None:
+    made = make("rain", maintainer_email=ANN)
+    other = make("snow", maintainer_email=ANN)
+    fail(made, times=3, days=4)
+    notify(0)
+    for statement in (
+        "UPDATE freshness_check SET failures = 0, failing_since = NULL, strip = 'fffw'",
+        f"DELETE FROM freshness_check WHERE package_id = '{other['id']}'",
+    ):
+        model.Session.execute(sa.text(statement))
+    model.Session.commit()
+    notify(1)
+    notify(2)
+    (_, mail) = host.to(ANN)
+    assert "Link works" in mail.part("plain") and "/dataset/rain/" in mail.part("plain")
+    assert "snow" not in mail.part("plain")
+
+
+@pytest.mark.parametrize(
+    ("rows", "removed", "is_told"),
+    [((100, 49), (), True), ((100, 50), (), False), ((9, 9), ("district",), True)],
+)
+def test_a_file_that_lost_contents(
+    make: Make,
+    notify: Notify,
+    host: MailHost,
+    rows: tuple[int, int],
+    removed: tuple[str, ...],
+    is_told: bool,
+) -> None:
+    change(make("rain", maintainer_email=ANN), rows, removed)
+    notify(0.1)
+    notify(1)
+    assert len(host.to(ANN)) == is_told
+
+
+@pytest.mark.parametrize("follows", ["dataset", "organization", "group"])
+def test_followers_are_told_of_what_they_may_see(
+    make: Make, notify: Notify, host: MailHost, follows: str
+) -> None:
+    reader = factories.User(email=READER)["name"]
+    organization = factories.Organization()
+    group = factories.Group()
+    groups = [{"name": group["name"]}]
+    shown = make("rain", owner_org=organization["id"], groups=groups, title="Rain")
+    hidden = make(
+        "secret", owner_org=organization["id"], groups=groups, private=True, title="Secret"
+    )
+    if follows == "dataset":
+        for made in (shown, hidden):
+            model.Session.add(model.UserFollowingDataset(model.User.get(reader).id, made["id"]))
+        model.Session.commit()
+    else:
+        followed = organization if follows == "organization" else group
+        helpers.call_action("follow_group", {"user": reader}, id=followed["id"])
+    for made in (shown, hidden):
+        change(made, (10, 12))
+    notify(0.1)
+    (mail,) = host.to(READER)
+    for subtype in ("plain", "html"):
+        words = mail.part(subtype)
+        assert "Rain" in words and "Secret" not in words
+        assert "12 rows" in words and "you follow" in words
+    age(OVERDUE)
+    notify()
+    assert "Overdue" in host.to(READER)[1].part("plain")
+    recipients.write(READER, {"followed"})
+    change(shown, (12, 14))
+    notify(OVERDUE + timedelta(days=2) / timedelta(days=1))
+    assert len(host.to(READER)) == 2
