@@ -236,7 +236,7 @@ _TOLD = """(m.kind = '{failed}' AND m.address <> '' AND m.sent_at IS NOT NULL
 _LINKS_AGAIN = f"""
 SELECT DISTINCT m.about, c.package_id, coalesce(nullif(r.name, ''), r.url) AS resource
 FROM freshness_mail m JOIN ({CHECKED_LINKS}) ON c.resource_id = m.about
-WHERE c.failing_since IS NULL AND right(c.strip, 1) = 'w' AND {_TOLD.format(failed="broken")}"""
+WHERE c.failing_since IS NULL AND c.succeeded_at >= c.tried_at AND {_TOLD.format(failed="broken")}"""
 _SOURCES_TOLD = f"""
 SELECT DISTINCT split_part(m.about, ':', CASE m.kind WHEN 'back' THEN 2 ELSE 1 END) AS id
 FROM freshness_mail m WHERE {_TOLD.format(failed="source")}"""

@@ -127,7 +127,7 @@ def test_a_link_that_works_again_is_told_to_those_who_were_told(
     fail(made, times=3, days=4)
     notify(0)
     for statement in (
-        "UPDATE freshness_check SET failures = 0, failing_since = NULL, strip = 'fffw'",
+        "UPDATE freshness_check SET failures = 0, failing_since = NULL, succeeded_at = tried_at",
         f"DELETE FROM freshness_check WHERE package_id = '{other['id']}'",
     ):
         model.Session.execute(sa.text(statement))
