@@ -12,7 +12,7 @@ from dateutil.relativedelta import relativedelta
 
 from .. import settings
 from ..aging.status import Status
-from . import counts, harvests, report_tables, runs, tables, visibility, worklist
+from . import counts, harvests, month, report_tables, runs, tables, visibility, worklist
 from .counts import StatusCounts
 from .tables import Row, TableRequest
 
@@ -27,8 +27,6 @@ MOST_CHECKED = 5_000
 """The greatest number of checked links that are counted: to count all takes seconds."""
 
 YEAR = relativedelta(years=1)
-MONTH_AGO = (timedelta(days=30), timedelta(days=45))
-"""The least and the greatest age of the day with which the present share is compared."""
 RECENT = timedelta(days=2)
 """The greatest age of a day that stands for the present."""
 
@@ -45,7 +43,8 @@ def overview(asked: TableRequest) -> dict[str, Any]:
 
     :param asked: whose ``organization`` makes it the dashboard of one organization
     :returns: ``counts``: StatusCounts; ``need_update``: number of due, overdue and delinquent datasets;
-        ``trend``: of :func:`trend`; ``chart``: of :func:`stacked`; ``checked``, ``broken``, ``newly_broken``,
+        ``trend``: of :func:`trend`; ``month``: of
+        :func:`.month.sentences`; ``chart``: of :func:`stacked`; ``checked``, ``broken``, ``newly_broken``,
         ``misfits``: each a number of links or datasets, and whether there are more; ``lists``: the first rows
         of some tables by their names, without empty ones; ``organizations``: those with the smallest share of
         fresh datasets first; ``sources``: harvest sources, beginning with those that need attention, none for
@@ -72,6 +71,7 @@ def overview(asked: TableRequest) -> dict[str, Any]:
         "counts": found.every,
         "need_update": sum(found.every.statuses[status] for status in counts.NEED_UPDATE),
         "trend": trend(days, asked.now.date(), found.every if is_visitor else None),
+        "month": month.sentences(asked.now.date(), organization),
         "chart": stacked(days),
         "checked": report_tables.LINKS.count(asked, MOST_CHECKED),
         "broken": report_tables.BROKEN.count(asked),
@@ -119,7 +119,7 @@ def trend(
     :returns: the difference in percentage points, the share at that time and the present share, in percent;
         None if no day about a month ago has datasets of known freshness, or the present none
     """
-    least, greatest = MONTH_AGO
+    least, greatest = month.AGO
     earlier = [one for day, one in days if least <= today - day <= greatest and one.known]
     newest = [one for day, one in days if today - day <= RECENT] if present is None else [present]
     if not earlier or not newest or not newest[-1].known:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import nullcontext
 from datetime import timedelta
@@ -18,6 +19,7 @@ from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.ckan_adapter.database import locked
 from ckanext.freshness.model import CheckRun, HistoryDay
 from ckanext.freshness.reporting import counts
+from ckanext.freshness.reporting.counts import CurrentCounts, OrganizationCounts, of_statuses
 from ckanext.freshness.tests.pages.conftest import Read
 from ckanext.freshness.tests.pages.reports import (
     DAY,
@@ -87,6 +89,32 @@ def test_the_answer_comes_first(read: Read, world: World) -> None:
     answer = text_of(read("/freshness", world.people["sysadmin"]).select_one(".fr-answer"))
     assert answer.startswith("40% of 5 datasets with known freshness are up to date.")
     assert "Public datasets last night: 50%. Up 10 points from 40% a month ago." in answer
+
+
+def test_a_month_in_sentences(read: Read, clean_site: None) -> None:
+    worse, better = (factories.Organization(title=title) for title in ("Worse", "Better"))
+
+    def store(days: int, **found: dict[str, int]) -> None:
+        ids = {"worse": worse, "better": better}
+        organizations = [
+            OrganizationCounts(ids[name]["id"], name, name, of_statuses(numbers))
+            for name, numbers in found.items()
+        ]
+        every = of_statuses(sum((Counter(numbers) for numbers in found.values()), Counter()))
+        counts.store(NOW - days * DAY, CurrentCounts(every, organizations), {})
+
+    store(30, worse={"fresh": 9, "delinquent": 1}, better={"fresh": 1, "delinquent": 1})
+    store(0, worse={"fresh": 4, "delinquent": 6}, better={"fresh": 2, "delinquent": 1})
+    site = text_of(read("/freshness").select_one("#freshness-month"))
+    assert site == "5 more are long overdue than a month ago, 5 of them from Worse."
+    page = read(f"/freshness/organization/{worse['name']}")
+    assert [text_of(one) for one in page.select("#freshness-month li")] == [
+        "40% are up to date, 90% a month ago.",
+        "Rank 2 of 2 organizations, 1 a month ago.",
+        "5 more are long overdue than a month ago.",
+        "10 public datasets. A month ago: 10.",
+        "0 links are broken.",
+    ]
 
 
 CARDS: dict[str, dict[str, tuple[str, str, str | None]]] = {

@@ -1,0 +1,115 @@
+"""What happened in a month, in sentences: the share and its reason, the rank, broken links.
+
+Days are compared as they were stored. They have public datasets only, so that everybody may read it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date, timedelta
+
+import ckan.plugins.toolkit as tk
+import sqlalchemy as sa
+
+from ..aging.messages import NN_
+from ..aging.status import Status
+from ..ckan_adapter.core import model
+from ..model import HistoryDay
+from .counts import StatusCounts, of_statuses
+from .labels import counted, percent, reader
+
+AGO = (timedelta(days=30), timedelta(days=45))
+"""The least and the greatest age of the day with which the newest one is compared."""
+_DAYS = HistoryDay.__table__
+
+
+@dataclass(frozen=True, slots=True)
+class Day:
+    """The counts of a stored day, of all datasets and by the id of their organization."""
+
+    every: StatusCounts
+    organizations: Mapping[str, StatusCounts]
+
+    def of(self, organization: str | None) -> StatusCounts:
+        """Return the counts of an organization; of all datasets without one."""
+        if organization is None:
+            return self.every
+        return self.organizations.get(organization, StatusCounts())
+
+    def rank(self, organization: str) -> int:
+        """Return 1 plus the number of organizations with a greater share of fresh datasets."""
+        own = self.of(organization).fresh_percent
+        known = (one for one in self.organizations.values() if one.known)
+        return 1 + sum(one.fresh_percent > own for one in known)
+
+
+def sentences(today: date, organization: str | None) -> list[str]:
+    """Return what changed in a month; nothing if there is no such day, or nothing is known of it."""
+    least, greatest = AGO
+    before = _day(today - greatest, today - least)
+    now = _day(today - timedelta(days=2), today)
+    if before is None or now is None or not now.of(organization).known:
+        return []
+    found = _why(before, now, organization)
+    if organization is None or not before.of(organization).known:
+        return found
+    locale, _zone = reader()
+    was, is_now = before.of(organization), now.of(organization)
+    ranked = sum(one.known > 0 for one in now.organizations.values())
+    return [
+        tk._("{share} are up to date, {before} a month ago.").format(
+            share=percent(is_now.statuses[Status.FRESH.value], is_now.known, locale),
+            before=percent(was.statuses[Status.FRESH.value], was.known, locale),
+        ),
+        tk._("Rank {rank} of {count} organizations, {before} a month ago.").format(
+            rank=now.rank(organization), count=ranked, before=before.rank(organization)
+        ),
+        *found,
+        counted(NN_("{count} public dataset.", "{count} public datasets."), is_now.total)
+        + " "
+        + tk._("A month ago: {count}.").format(count=was.total),
+    ]
+
+
+def _why(before: Day, now: Day, organization: str | None) -> list[str]:
+    """Return how many more or fewer datasets are long overdue, and which organization has most of them."""
+    late = Status.DELINQUENT.value
+    more = now.of(organization).statuses[late] - before.of(organization).statuses[late]
+    if not more:
+        return []
+    rise = NN_(
+        "{count} more is long overdue than a month ago",
+        "{count} more are long overdue than a month ago",
+    )
+    fall = NN_(
+        "{count} fewer is long overdue than a month ago",
+        "{count} fewer are long overdue than a month ago",
+    )
+    words = counted(rise if more > 0 else fall, abs(more))
+    if organization is None and more > 0:
+        grown = {
+            one: now.of(one).statuses[late] - before.of(one).statuses[late]
+            for one in now.organizations
+        }
+        most = max(grown, key=grown.__getitem__, default=None)
+        group = model.Group.get(most) if most else None
+        if most and group is not None and group.state == "active" and grown[most] > 0:
+            text = tk._("{words}, {count} of them from {title}.")
+            values = {"count": min(grown[most], more), "title": group.title or group.name}
+            return [text.format(words=words, **values)]
+    return [f"{words}."]
+
+
+def _day(since: date, until: date) -> Day | None:
+    """Return the newest stored day of a period."""
+    row = model.Session.execute(
+        sa.select(_DAYS.c.statuses, _DAYS.c.organizations)
+        .where(_DAYS.c.day.between(since, until))
+        .order_by(_DAYS.c.day.desc())
+        .limit(1)
+    ).first()
+    if row is None:
+        return None
+    organizations = {key: of_statuses(numbers) for key, numbers in row.organizations.items()}
+    return Day(of_statuses(row.statuses), organizations)
