@@ -304,6 +304,31 @@ def test_what_an_admin_deleted_stays_deleted_and_what_was_purged_is_made_anew(
     assert len(harvest.current()) == 3
 
 
+def test_two_sources_over_one_server_keep_to_their_own(
+    fdp: FdpServer, three: tuple[Record, ...]
+) -> None:
+    (catalog,), (*_, goes) = fdp.catalogs, three
+    first, second = add_source(fdp.source_url), add_source(fdp.source_url, language="en")
+    first.run()
+    second.run()
+    ids = [{one["id"] for one in source.datasets().values()} for source in (first, second)]
+    assert len(ids[0] | ids[1]) == 6
+
+    fdp.unlist(goes, catalog)
+    assert first.run().stats["deleted"] == 1
+    assert {one["id"] for one in second.datasets().values()} == ids[1]
+    fdp.list_also(goes, catalog)
+    first.run()
+
+    call_action("harvest_source_delete", {"user": sysadmin()}, id=first.source["id"])
+    assert second.run().stats["not modified"] == 3
+    assert {one["id"] for one in second.datasets().values()} == ids[1]
+    call_action("harvest_source_clear", {"user": sysadmin()}, id=first.source["id"])
+    assert second.run().stats["not modified"] == 3
+    assert {one["id"] for one in second.datasets().values()} == ids[1]
+    assert len(second.current()) == 3
+
+
 def test_a_dataset_that_another_source_has_too_goes_with_the_last_of_them(
     fdp: FdpServer, three: tuple[Record, ...]
 ) -> None:

@@ -109,6 +109,17 @@ def test_an_emptied_source_is_held_and_told_until_it_is_released(
     assert held(harvest) is None
 
 
+def test_a_release_that_was_taken_back_deletes_nothing(fdp: FdpServer, harvest: Harvest) -> None:
+    empty(fdp)
+    harvest.run()
+    release(harvest, held(harvest)["list_id"])
+    shown = take_back(harvest)
+    assert (shown["released_at"], shown["released_by"]) == (None, None)
+    assert harvest.run().stats["deleted"] == 0
+    assert held(harvest)["count"] == 4
+    assert len(harvest.datasets()) == 4
+
+
 def test_a_job_that_has_read_a_release_applies_it(fdp: FdpServer, harvest: Harvest) -> None:
     """Nobody can take it back any more, from the moment when the job reads it."""
     empty(fdp)

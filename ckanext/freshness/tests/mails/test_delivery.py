@@ -168,7 +168,9 @@ def test_odd_names_and_contacts(make: Make, notify: Notify, host: MailHost) -> N
     (mail,) = host.mails
     assert mail.to == (BOB,)
     assert mail.message["Bcc"] is None
-    assert "\n* Rain Bcc: victim@example.org <b onclick=x>&amp;</b>: Overdue\n" in mail.part("plain")
+    assert "\n* Rain Bcc: victim@example.org <b onclick=x>&amp;</b>: Overdue\n" in mail.part(
+        "plain"
+    )
     assert "&lt;b onclick=x&gt;&amp;amp;&lt;/b&gt;" in mail.part("html")
     assert "<b " not in mail.part("html")
     assert "x" * 199 + "…" in mail.part("plain")

@@ -200,6 +200,22 @@ def test_an_editor_keeps_a_frequency(app: Any, read: Read, world: World) -> None
     assert "kept" in titles(read("/freshness/frequencies"), ".fr-title")
 
 
+def test_others_cannot_change_a_frequency(app: Any, world: World) -> None:
+    id = another("guarded")
+    for path, form in ((f"frequency/{id}", ACCEPT), (f"keep/{id}", {})):
+        send(app, world, path, None, **form, status="403")
+        for who in ("member", "stranger"):
+            page = send(app, world, path, who, **form)
+            assert "This dataset was deleted, or you may not change it." in text_of(page)
+    assert frequency("guarded") == "30"
+    # A forged organization gives no rights, and another's dataset stays as it is.
+    send(app, world, f"frequency/{id}", "stranger", **ACCEPT, organization="relief", status="403")
+    highways = call_action("package_show", id="highways")["id"]
+    page = send(app, world, f"frequency/{highways}", **ACCEPT)
+    assert "This dataset was deleted, or you may not change it." in text_of(page)
+    assert frequency("highways") == "30" and frequency("guarded") == "30"
+
+
 def test_an_older_report_deletes_nothing_of_a_newer_one(world: World) -> None:
     id = another("newer")
     with model.Session.get_bind().begin() as connection:

@@ -197,6 +197,33 @@ def test_any_table_begins_where_it_is_asked_to(get: Get, world: World) -> None:
             assert answer["more"] is (offset < len(every) - 1), name
 
 
+def test_no_cache_gives_to_others_what_somebody_sees(get: Get, world: World) -> None:
+    for name in ("datasets.csv", "datasets.json", "changes.atom"):
+        kept = get(f"/freshness/{name}").headers["Cache-Control"]
+        assert "private" in kept and "public" not in kept, name
+
+
+def test_collaborators_and_creators_see_private_datasets(
+    get: Get, clean_site: None, ckan_config: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(ckan_config, "ckan.auth.allow_dataset_collaborators", True)
+    user, root = factories.UserWithToken(), factories.Sysadmin()
+    owner = factories.Organization()["id"]
+    for name in ("shared", "kept"):
+        changed(made := make(name, owner_org=owner, private=True))
+        visited(made)
+    model.Session.remove()
+    call_action(
+        "package_collaborator_create",
+        {"user": root["name"]},
+        **{"id": "shared", "user_id": user["id"], "capacity": "member"},
+    )
+    judge()
+    search.rebuild(force=True)
+    for name in ("changes", "broken", "links", "datasets"):
+        assert names(rows_of(get(f"/freshness/{name}.csv", user))) == {"shared"}, name
+
+
 # Sites of their own.
 
 

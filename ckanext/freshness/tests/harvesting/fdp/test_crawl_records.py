@@ -60,6 +60,32 @@ def test_drafts_are_nobodys_fault(fdp: FdpServer, pages: bool, status: int) -> N
 
 
 @with_and_without_pages
+@pytest.mark.parametrize("vanish", [True, False])
+def test_a_server_that_lists_only_other_urls_loses_nothing(
+    fdp: FdpServer, pages: bool, vanish: bool
+) -> None:
+    """It was set up anew, or names itself otherwise. What it lists answers 404."""
+    fdp.layout.pages = pages
+    catalog = fdp.add_catalog()
+    for _ in range(9):
+        fdp.add_dataset(catalog)
+    site = Site(fdp)
+    site.job()
+    ids = site.ids()
+    for number, dataset in enumerate(list(fdp.datasets)):
+        fdp.unlist(dataset, catalog)
+        fdp.list_also(f"{fdp.url}/dataset/other-{number}", catalog, Level.DATASET)
+        if vanish:
+            fdp.vanish(dataset)
+    job = site.job()
+    assert job.of(RecordClass.DELETED) == set()
+    assert site.ids() == ids
+    if vanish:
+        assert job.brake is not None
+        assert len(job.brake.held) == 9
+
+
+@with_and_without_pages
 @pytest.mark.parametrize("status", [401, 403])
 def test_a_series_that_is_withdrawn(pages: bool, status: int) -> None:
     """Pages of datasets have no series."""
