@@ -123,7 +123,7 @@ def test_what_the_mail_says(make: Make, notify: Notify, host: MailHost) -> None:
         assert words.index("Rain") < words.index("Snow")
         assert stop.strip("<>") in words
         assert "Overdue" in words
-    assert "\n* Rain (The Weather Office)\n  Last changed: " in mail.part("plain")
+    assert "\n* Rain (The Weather Office): Overdue\n  Last changed: " in mail.part("plain")
 
 
 def test_who_is_told(make: Make, notify: Notify, host: MailHost) -> None:
