@@ -34,6 +34,7 @@ from .status.own_fields import ours_among
 
 __all__ = [
     "format_resource_items",
+    "freshness_absence",
     "freshness_custom_fields",
     "freshness_date",
     "freshness_duration",
@@ -109,7 +110,20 @@ def freshness_status_badge(package: dict[str, Any]) -> Markup | str:
         broken = labels.LINKS["broken"]
         meaning = tk._("At least one link of this dataset is broken.")
         shown += " " + badge.format(broken.colour, href, meaning, broken.icon, tk._(broken.label))
+    since = labels.absent_since(package)
+    if since is not None:
+        day = labels.in_words(since, "day")
+        meaning = tk._("No longer in the source since {day}; kept here").format(day=day)
+        absent = labels.label("source", "absent")
+        shown += " " + badge.format("warn", href, meaning, "link-slash", absent)
     return shown
+
+
+def freshness_absence(package: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the harvest source that no longer has a dataset, and ``since`` when; None if it has it."""
+    since = labels.absent_since(package)
+    source = harvests.of_packages([package["id"]]).get(package["id"]) if since else None
+    return {**source, "since": since} if source else None
 
 
 def freshness_label(kind: str, value: Any) -> str:
@@ -132,11 +146,15 @@ def freshness_facet(
     """Return one of our facets: its ``groups`` with their statuses, in the order in which data age.
 
     :param name: as CKAN's templates know the facet
-    :returns: None for other facets; nothing for the facet of statuses, which stand under their groups
+    :returns: None for other facets; nothing for the facet of statuses, which stand under their groups, and
+        for that of sources if they have all datasets
     """
     names = site_names()
     if name == names.status:
         return {}
+    if name == names.source:
+        absent = tk.h.get_facet_items_dict(name, search_facets or {}, limit=0)
+        return {"groups": [{**item, "field": name} for item in absent]} if absent else {}
     if name != names.group:
         return None
     groups, statuses = (

@@ -103,6 +103,11 @@ class FreshnessPlugin(p.SingletonPlugin, DefaultTranslation):
         if getattr(entity, "is_organization", False):
             hooks.after_organization_edit(entity)
 
+    def delete(self, entity: Any) -> None:
+        # Likewise: of organizations and packages.
+        if not getattr(entity, "is_organization", False):
+            hooks.after_delete(entity)
+
     def dataset_facets(self, facets_dict: Any, package_type: str) -> Any:
         return indexing.with_facet(facets_dict, package_type)
 

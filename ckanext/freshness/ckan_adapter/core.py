@@ -55,11 +55,12 @@ REVIEW_KEY = "review_date"
 
 
 class FieldNames(NamedTuple):
-    """The names of our extras and Solr fields; the facets have the names of the group and the status.
+    """The names of our extras and Solr fields; the facets are the group, the status and the source.
 
     :ivar due_date: Solr's date field with the value of ``due``; likewise the two that follow it, and
         ``last_modified_date``
     :ivar group: Solr's field for the group of the status
+    :ivar source: Solr's field that is ``absent`` for a dataset that its harvest source no longer has
     """
 
     status: str
@@ -70,11 +71,13 @@ class FieldNames(NamedTuple):
     overdue: str
     delinquent: str
     undetermined: str
+    absent_since: str
     due_date: str
     overdue_date: str
     delinquent_date: str
     last_modified_date: str
     group: str
+    source: str
 
     @property
     def prefix(self) -> str:
@@ -84,7 +87,7 @@ class FieldNames(NamedTuple):
     @property
     def extras(self) -> tuple[str, ...]:
         """The keys of our extras, in alphabetical order."""
-        return tuple(sorted(self[:8]))
+        return tuple(sorted(self[:9]))
 
 
 @lru_cache

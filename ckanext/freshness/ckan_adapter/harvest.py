@@ -55,15 +55,23 @@ OBJECT_ERROR = _table("harvest_object_error", "id harvest_object_id message stag
 GATHER_ERROR = _table("harvest_gather_error", "id harvest_job_id message", dates="created")
 
 
+_ABSENT_SINCE = """(
+    SELECT x.value FROM harvest_object_extra x JOIN package k ON k.id = s.id AND k.state = 'active'
+    WHERE x.harvest_object_id = o.id AND x.key = 'absent_since' AND o.current
+)"""
+"""SQL: since when the source ``s``, unless it was deleted, has been without the record of the object ``o``."""
+
+
 def newest_object_sql() -> str:
     """Return SQL for the newest harvest object of the package ``p``, with its source's configuration.
 
-    Without ckanext-harvest, both columns are null.
+    ``absent_since`` is when its source was first found to be without the record, as text.
+    Without ckanext-harvest, all columns are null.
     """
     if not p.plugin_loaded("harvest"):
-        return "SELECT NULL AS id, NULL AS config"
-    return """
-        SELECT o.id, s.config FROM harvest_object o
+        return "SELECT NULL AS id, NULL AS config, NULL AS absent_since"
+    return f"""
+        SELECT o.id, s.config, {_ABSENT_SINCE} AS absent_since FROM harvest_object o
         LEFT JOIN harvest_source s ON s.id = o.harvest_source_id
         WHERE o.package_id = p.id
         ORDER BY o.current DESC NULLS LAST, o.gathered DESC NULLS LAST, o.id LIMIT 1"""
@@ -91,6 +99,14 @@ AND NOT EXISTS (SELECT FROM harvest_object o WHERE o.package_id = p.id)
 ORDER BY p.metadata_created DESC, p.id"""
 """SQL: the active packages that state a guid of ours and have no harvest objects, the newest first."""
 
+OTHERWISE_ABSENT = f"""
+SELECT p.id FROM harvest_object o JOIN harvest_source s ON s.id = o.harvest_source_id
+JOIN freshness_dataset d ON d.package_id = o.package_id JOIN package p ON p.id = d.package_id
+WHERE s.id = :source AND o.current AND (d.absent_since IS NULL) <> (:is_deleted OR {_ABSENT_SINCE} IS NULL)
+ORDER BY p.id FOR NO KEY UPDATE OF p"""
+"""SQL: the datasets of ``:source`` that are marked as absent from it and are not, or the other way round.
+
+A source that is about to be deleted (``:is_deleted``) marks none."""
 PACKAGES_OF_SOURCE = "SELECT package_id FROM harvest_object WHERE harvest_source_id = :owner"
 """SQL: the packages of the source ``:owner``."""
 TITLES_OF_SOURCE = (

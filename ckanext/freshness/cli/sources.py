@@ -142,6 +142,7 @@ def preview_lines(shown: Preview) -> list[str]:
         )
     lines += _entries(tk._("Couldn't be read"), shown.failed)
     lines += _entries(tk._("Kept (couldn't be read)"), shown.kept)
+    lines += _entries(tk._("No longer in the source, kept"), shown.absent)
     lines += [
         tk._("No field for {property}").format(property=name) for name in shown.survey.unmapped
     ]

@@ -27,7 +27,7 @@ from ..settings import brake_limits
 from . import holds
 from .job_report import coded, harvested_elsewhere, not_harvested, nothing_found
 from .known_records import last_harvested, records_of_source, unmapped_properties
-from .messages import code_of
+from .messages import MessageCode, code_of
 from .record import KnownRecord
 from .record_changes import FieldChange, changes
 from .source_config import ConfigError
@@ -87,6 +87,8 @@ class Preview:
     """Records that could not be read."""
     kept: list[PreviewEntry] = field(default_factory=list)
     """Current records that were not read and are kept."""
+    absent: list[PreviewEntry] = field(default_factory=list)
+    """Current records that the source no longer has and that are kept, for some time or for good."""
     held: list[PreviewEntry] = field(default_factory=list)
     """The records whose deletion the brake would hold."""
     source_warnings: list[str] = field(default_factory=list)
@@ -96,7 +98,8 @@ class Preview:
     def lists(self) -> dict[str, list[PreviewEntry]]:
         """All lists by the names that they have in plain data."""
         of_classes = {kind.value: entries for kind, entries in self.changes.items()}
-        return of_classes | {"failed": self.failed, "kept": self.kept, "held": self.held}
+        others = {name: getattr(self, name) for name in ("failed", "kept", "absent", "held")}
+        return of_classes | others
 
     def as_dict(self, limit: int | None = None) -> dict[str, Any]:
         """Return plain data for JSON.
@@ -245,7 +248,8 @@ class _Lists:
         self._preview.failed.append(_entry(url, guid, error))
 
     def kept(self, absent: AbsentRecord) -> None:
-        self._preview.kept.append(_absent(absent))
+        is_absent = absent.reason.code in (MessageCode.ABSENT, MessageCode.KEPT)
+        (self._preview.absent if is_absent else self._preview.kept).append(_absent(absent))
 
     def answered(self, known: KnownRecord) -> None:
         """No-op: a preview does not show it."""

@@ -25,7 +25,7 @@ from ..ckan_adapter.database import is_loss, locked, locked_if_free
 from ..ckan_adapter.packages import without_solr_commits
 from ..dates import utc_now
 from ..settings import brake_limits
-from ..status import indexing
+from ..status import indexing, refresh
 from . import holds, job_report, known_records, object_states, object_writer
 from .legal_values import json_text
 from .messages import HarvestMessage, MessageCode
@@ -200,6 +200,7 @@ def _gather(source_type: SourceType, source: Source, job_id: str, now: datetime)
     object_writer.prune_unchanged(source.id, job_id)
     job_report.keep(source.id, job_id, found, warnings)
     memory.finish(forget_others=found.read_whole)
+    refresh.may_be_absent(source.id)
     model.Session.commit()
     for line in warnings:
         log.warning("Harvest source %s: %s", source.title, line)

@@ -60,7 +60,8 @@ def freshness_show(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[s
         changed), ``changes`` (their number), ``basis`` (of the ``files``, or dates of the harvested
         ``record``), ``suggested_days`` (a frequency that fits better; null if the update frequency may fit, or
         an editor has decided to keep it); ``boundaries`` (``due``, ``overdue``, ``delinquent``);
-        ``undetermined``; ``pieces``: all evidence, the newest first (``resource_id``, ``resource_name``,
+        ``undetermined``; ``absent_since``: since when its harvest source has been without it, if it is kept;
+        ``pieces``: all evidence, the newest first (``resource_id``, ``resource_name``,
         ``evidence``, ``date``, ``claimed``: the original date if it was in the future); ``stated_date``
         (``value``, ``since``, ``stands_still``); ``confirmation`` (``date``, ``author``: a user's name);
         ``problems``: sentences; ``transitions``: the newest 20 changes of the status or of the update frequency
@@ -242,6 +243,7 @@ def _shown(
         if bounds is None
         else {name: utc_text(getattr(bounds, name)) for name in ("due", "overdue", "delinquent")},
         "undetermined": row.undetermined,
+        "absent_since": utc_text(dataset.absent_since),
         "pieces": [_piece(piece, names) for piece in sorted(judged.pieces, key=_newest_first)],
         "stated_date": _stated(row),
         "confirmation": _confirmation(package.id),

@@ -96,6 +96,7 @@ def after_write(context: Mapping[str, Any], data_dict: Mapping[str, Any], action
     """
     if data_dict.get("type") == "harvest" and p.plugin_loaded("harvest"):
         refresh.may_have_changed(FrequencySource.SOURCE, data_dict["id"])
+        refresh.may_be_absent(data_dict["id"])
     if settings.is_judged(data_dict.get("type")):
         notes = _noted.get() or {}
         edit = notes.get(data_dict["id"]) or notes.get(data_dict.get("name", ""))
@@ -106,6 +107,13 @@ def after_write(context: Mapping[str, Any], data_dict: Mapping[str, Any], action
         )
         if has_new_link and (new_links := _new_links.get()) is not None:
             new_links.add(data_dict["id"])
+
+
+@database.skip_without_tables
+def after_delete(package: Any) -> None:
+    """Have the next refresh judge the datasets that a deleted harvest source no longer had."""
+    if package.type == "harvest" and p.plugin_loaded("harvest"):
+        refresh.may_be_absent(package.id, is_deleted=True)
 
 
 @database.skip_without_tables

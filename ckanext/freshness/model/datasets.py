@@ -107,6 +107,10 @@ class DatasetFreshness(tk.BaseModel):
     confirmed_at = Column(
         DateTime, doc="when an editor last confirmed that the data are accurate; empty if never"
     )
+    absent_since = Column(
+        DateTime,
+        doc="since when its harvest source has been without it; empty if the source has it",
+    )
 
 
 class FreshnessEvidence(tk.BaseModel):

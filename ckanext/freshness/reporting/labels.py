@@ -27,7 +27,7 @@ from ..aging.status import GROUPS, Status
 from ..checking.decisions import Outcome
 from ..checking.selection import SelectionReason
 from ..ckan_adapter.core import site_names
-from ..dates import aware, utc_now
+from ..dates import aware, parse_date, utc_now
 from ..web.errors import FailureReason
 
 
@@ -106,6 +106,9 @@ LABELS: Mapping[str, Mapping[str, str]] = {
         "up_to_date": N_("Up to date"),
         "needs_update": N_("Needs update"),
         "unknown": N_("Freshness unknown"),
+    },
+    "source": {
+        "absent": N_("No longer in the source"),
     },
     "evidence": {
         Evidence.UPLOAD.value: N_("A file was uploaded, or dated by hand"),
@@ -422,18 +425,28 @@ def observed(seen: Mapping[str, Any]) -> str:
 
 def status_of(package: Mapping[str, Any]) -> str | None:
     """Return the status in a dataset's extras; None if it has none, or a value that is no status."""
-    name = site_names().status
+    found = _own_value(package, site_names().status)
+    return found if found in STATUSES else None
+
+
+def absent_since(package: Mapping[str, Any]) -> datetime | None:
+    """Return since when a dataset's harvest source has been without it; None if the source has it."""
+    return parse_date(_own_value(package, site_names().absent_since))
+
+
+def _own_value(package: Mapping[str, Any], name: str) -> Any:
+    """Return an extra of ours, or the field by which a schema shows it; None if there is none."""
     found = package.get(name)
     for extra in package.get("extras") or []:
         if extra.get("key") == name:
             found = extra.get("value")
-    return found if found in STATUSES else None
+    return found
 
 
 def name_facet_values(search_facets: dict[str, Any]) -> None:
     """Give the values of our facets their labels, in place."""
-    for field, kind in ((site_names().group, "group"), (site_names().status, "status")):
-        for item in search_facets.get(field, {}).get("items", []):
+    for kind in ("group", "status", "source"):
+        for item in search_facets.get(getattr(site_names(), kind), {}).get("items", []):
             item["display_name"] = label(kind, item["name"])
 
 

@@ -81,7 +81,7 @@ _LATE = (Column("due", N_("Due"), "due"), Column("days_late"))
 _of_datasets = partial(
     DatasetTable,
     select="""p.private, f.status, f.last_modified, f.evidence, f.confirmed_at, f.frequency_days, f.due,
-        f.overdue, f.delinquent, f.undetermined,
+        f.overdue, f.delinquent, f.undetermined, f.absent_since,
         CASE WHEN f.due < :moment THEN extract(day FROM :moment - f.due)::int END AS days_late""",
     complete=_with_label,
     source="FROM package p LEFT JOIN freshness_dataset f ON f.package_id = p.id",
@@ -102,7 +102,7 @@ DATASETS = _of_datasets(
         Column("confirmed_at"),
         _FREQUENCY,
         *_LATE,
-        *(Column("overdue"), Column("delinquent"), Column("undetermined")),
+        *(Column("overdue"), Column("delinquent"), Column("undetermined"), Column("absent_since")),
     ),
     where="CAST(:statuses AS text[]) IS NULL OR f.status = ANY(:statuses)",
     # The one that has been late for longest first.

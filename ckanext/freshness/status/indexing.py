@@ -92,6 +92,8 @@ def _own_fields(names: FieldNames, extras: Mapping[str, str]) -> dict[str, Any]:
         found |= {names.status: status, names.group: _GROUP_OF[status]}
     if extras.get(names.undetermined):
         found[names.undetermined] = extras[names.undetermined]
+    if extras.get(names.absent_since):
+        found[names.source] = "absent"
     return found
 
 
@@ -109,6 +111,7 @@ def with_facet(titles: dict[str, Any], package_type: str | None) -> dict[str, An
     if package_type is None or package_type in settings.dataset_types():
         # One list shows both. The title also names the chosen values of a search.
         titles |= dict.fromkeys((site_names().group, site_names().status), tk._("Freshness"))
+        titles[site_names().source] = tk._("Harvest source")
     return titles
 
 

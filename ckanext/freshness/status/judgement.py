@@ -86,6 +86,7 @@ class FreshnessRow:
     judge_anew: bool = False
     field_prefix: str = ""
     confirmed_at: datetime | None = None
+    absent_since: datetime | None = None
 
     def extras(self) -> dict[str, str]:
         """Return the dataset's extras.
@@ -96,6 +97,7 @@ class FreshnessRow:
         names = site_names()
         values = {
             names.status: self.status,
+            names.absent_since: utc_text(self.absent_since),
             names.delinquent: utc_text(self.delinquent),
             names.due: utc_text(self.due),
             names.evidence: self.evidence,
@@ -186,6 +188,7 @@ def row_of(
         stated_since=since if stated else None,
         field_prefix=site_names().prefix,
         confirmed_at=utc_to_second(judgement.confirmed_at),
+        absent_since=utc_to_second(dataset.absent_since),
     )
 
 

@@ -262,6 +262,16 @@ def may_have_changed(speaker: FrequencySource, owner_id: str) -> int:
     return _judge_anew(statement, parameters)
 
 
+def may_be_absent(source_id: str, *, is_deleted: bool = False) -> int:
+    """Mark the datasets that their harvest source has lost or got back since they were assessed.
+
+    :param is_deleted: the source is about to be deleted
+    :returns: the number of datasets
+    """
+    model.Session.flush()
+    return _judge_anew(harvest.OTHERWISE_ABSENT, {"source": source_id, "is_deleted": is_deleted})
+
+
 def may_be_harvested() -> int:
     """Mark datasets that were recognised as harvested only after they were created.
 

@@ -21,7 +21,7 @@ from ..checking import fields
 from ..ckan_adapter import harvest
 from ..ckan_adapter.core import model
 from ..ckan_adapter.packages import ORGANIZATION_EXTRA, PACKAGE_EXTRAS
-from ..dates import aware, aware_to_second, stated_date
+from ..dates import aware, aware_to_second, parse_date, stated_date
 from .frequencies import DEFAULT_KEY, FrequencySource, of_source
 
 
@@ -72,6 +72,8 @@ class DatasetSnapshot:
     extras: Mapping[str, str]
     is_harvested: bool
     """Whether a harvest object belongs to it."""
+    absent_since: datetime | None
+    """Since when its harvest source has been without it; None if the source has it, or there is none."""
     defaults: Mapping[FrequencySource, Any]
     """The default frequencies of its source and its organization."""
     row: Any | None
@@ -115,6 +117,7 @@ def take(package_ids: Iterable[str], package_types: Iterable[str]) -> list[Datas
             type=row.type,
             extras=row.extras or {},
             is_harvested=row.harvest_object_id is not None,
+            absent_since=parse_date(row.found_absent),
             defaults={
                 FrequencySource.SOURCE: of_source(row.source_config),
                 FrequencySource.ORGANIZATION: row.organization_frequency,
@@ -184,7 +187,7 @@ _EVIDENCE_NAMES = frozenset(evidence.value for evidence in Evidence)
 
 _PACKAGES = f"""
 SELECT p.id, p.type, {PACKAGE_EXTRAS} AS extras,
-    h.id AS harvest_object_id, h.config AS source_config,
+    h.id AS harvest_object_id, h.config AS source_config, h.absent_since AS found_absent,
     {ORGANIZATION_EXTRA} AS organization_frequency,
     d.*
 FROM package p

@@ -206,7 +206,7 @@ def snapshot(*pieces: DatedEvidence, is_known: bool = True, **more: Any) -> Data
         *("r", "", "http://x.org/", None, "", MADE, None, {}, is_known, None, None),
         *(None, None, False, None, None, (), None),
     )
-    dataset = DatasetSnapshot("p", "dataset", {}, True, {}, Row(), [resource], [], pieces)
+    dataset = DatasetSnapshot("p", "dataset", {}, True, None, {}, Row(), [resource], [], pieces)
     return replace(dataset, **more)
 
 
