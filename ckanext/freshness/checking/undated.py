@@ -15,7 +15,7 @@ from typing import BinaryIO
 from .content import ContentLimits, Detector
 from .formats import is_table
 
-WINDOW = 1024
+WINDOW = 2048
 
 _DATE = (
     rb"(?:\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|20\d{6}|\d{1,2}[-/. ](?:\d{1,2}|[A-Z][a-z]{2,8})[-/., ]{1,2}\d{4}"

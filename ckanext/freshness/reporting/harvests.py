@@ -217,6 +217,9 @@ def in_trouble(rows: Iterable[Row]) -> list[Row]:
     :param rows: of :func:`sources`
     """
     found = [row for row in rows if row["held"] or row["approved"] or row["errors"]]
+    if not found:
+        # A site without ckanext-harvest has no tables of jobs.
+        return []
     last = {job.source_id: job for job in jobs([row["id"] for row in found], 1, errors=1)}
     return [{**row, "job": last[row["id"]]} for row in found]
 

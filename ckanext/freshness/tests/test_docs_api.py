@@ -214,6 +214,7 @@ def reads(name: str) -> bool:
 
 
 MASKS = (
+    (re.compile(r"http://test\.ckan\.net|https://ckan\.example\.org"), "SITE"),
     (re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"), "ID"),
     (re.compile(r"\b[0-9a-f]{64}\b"), "SHA-256"),
     (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)?"), "MOMENT"),

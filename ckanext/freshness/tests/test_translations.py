@@ -111,11 +111,13 @@ NO_NOUN = {
     "All {count}",
     "All {count} errors",
     "All {count} jobs",
+    "A month ago: {count}.",
     "And {count} more.",
     "Currently harvested: {count}",
     "Held deletions ({count})",
     "Listed are {count} of the servers with most links.",
     "More than {count}",
+    "Rank {rank} of {count} organizations, {before} a month ago.",
     "The first {count} are shown.",
     "The first {shown} of {count} are shown.",
     "The newest {count} of {total} dates; the files have all of them.",
@@ -132,6 +134,7 @@ NO_NOUN = {
     "{expiring} of {count} copies would expire in one cycle, so none does: their files have failed for "
     "too long. Check whether this machine reaches their hosts",
     "{names} and {count} more",
+    "{words}, {count} of them from {title}.",
 }
 """Texts that are the same for one and for many, or are never about one."""
 

@@ -176,6 +176,7 @@ def test_what_is_shown(act: Act) -> None:
             "delinquent": "2026-02-01T12:00:00Z",
         },
         "undetermined": None,
+        "absent_since": None,
         "pieces": [
             {
                 "resource_id": resource,

@@ -88,8 +88,8 @@ def test_failing_files(world: Any, read: Read, app: Any) -> None:
     found = app.get("/iati/failing.csv").get_data(as_text=True)
     listed = list(csv.DictReader(io.StringIO(found)))
     assert [(row["error"], row["has_copy"]) for row in listed] == [
-        ("not_iati_content", "True"),
-        ("http_non_200", "False"),
+        ("not_iati_content", "true"),
+        ("http_non_200", "false"),
     ]
     assert len(app.get("/iati/failing.json").get_json()) == 2
     for number in ("0", "0000001" + 20 * "9"):
