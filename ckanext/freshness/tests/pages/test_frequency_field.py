@@ -215,7 +215,8 @@ def test_the_settings_of_an_organization(app: Any) -> None:
     keys = [str(one["value"]) for one in page.select("input[name^=extras__][name$=__key]")]
     assert sorted(filter(None, keys)) == ["default_frequency", "freshness_notify", "theme"]
     fields = {
-        str(one["name"]): str(one.get("value", "")) for one in page.select("form input[name]")
+        str(one["name"]): str(one.get("value", ""))
+        for one in page.select("form input[name]:not([type=checkbox])")
     }
     sent = {
         **{name: value for name, value in fields.items() if name.startswith("extras__")},
