@@ -140,9 +140,9 @@ class Site:
         self.late.clear()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def emptied() -> Iterator[Callable[[], FdpServer]]:
-    """Return a function that empties a server and returns it."""
+    """Return a function that empties a server and returns it. The site outlives this module, too."""
     with FdpServer() as server:
         empty = server.snapshot()
 
