@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 import ckan.plugins.toolkit as tk
@@ -214,6 +215,7 @@ def _facts(
     named = (*addresses(row.maintainer_email), *addresses(row.author_email))
     is_wanted = (row.wish or "").strip().lower() not in NO
     bounds = boundaries(row)
+    seeing = partial(_seeing, row.id, users, is_public=is_wanted and _may_see(row.id, None))
     return DatasetFacts(
         id=row.id,
         name=row.name,
@@ -226,22 +228,23 @@ def _facts(
         frequency_days=row.frequency_days,
         is_harvested=row.is_harvested,
         status=Status(row.status) if bounds is None else status_at(bounds, now),
-        keepers=next(filter(None, (_seeing(row.id, step, users) for step in steps)), ())
-        if is_wanted
-        else (),
-        followers=_seeing(row.id, followers, users) if is_wanted else (),
+        keepers=next(filter(None, map(seeing, steps)), ()) if is_wanted else (),
+        followers=seeing(followers) if is_wanted else (),
     )
 
 
 def _seeing(
-    package_id: str, group: Iterable[str], users: Mapping[str, Sequence[Any]]
+    package_id: str,
+    users: Mapping[str, Sequence[Any]],
+    group: Iterable[str],
+    *,
+    is_public: bool,
 ) -> tuple[str, ...]:
     """Return the addresses of a group to whose owners CKAN would show a dataset."""
     return tuple(
         address
         for address in dict.fromkeys(group)
-        if _may_see(package_id, None)
-        or any(_may_see(package_id, user) for user in users.get(address, ()))
+        if is_public or any(_may_see(package_id, user) for user in users.get(address, ()))
     )
 
 
@@ -272,7 +275,7 @@ def admins_of(organization_ids: Collection[str]) -> dict[str, tuple[str, ...]]:
 
 
 def editors_of(organization_ids: Collection[str]) -> dict[str, tuple[str, ...]]:
-    """Return the addresses of those who may edit the harvest sources of organizations, by its id."""
+    """Return, by organization, the addresses of those who may edit its harvest sources."""
     return _grouped(_MEMBERS.format(capacities="'admin', 'editor'"), organization_ids)
 
 
