@@ -67,7 +67,9 @@ def of_dataset(package_id: str, now: datetime, *, every: bool = False) -> dict[s
             coming = selection.next_check(candidate, moment, checks.rules)
             # What is known of the candidate may be of an earlier URL. A new one is checked at once.
             next_check = utc_text(moment if coming and row.tried_at is None else coming)
-        resources.append({**_link(row, checks, never, now), "next_check": next_check})
+        link = _link(row, checks, never, now)
+        ticks = link["checks"][:TICKS]
+        resources.append({**link, "checks": ticks, "next_check": next_check})
     return {"total": rows[0].total if rows else 0, "resources": resources}
 
 
@@ -78,8 +80,7 @@ def of_resource(resource_id: str) -> dict[str, Any] | None:
     """
     checks, now = settings.checks(), utc_now()
     for row in _rows("r.id = ANY(:ids)", [resource_id]):
-        link = _link(row, checks, _never_checked(row, checks.rules), now)
-        return {**link, "checks": _checks(row)}
+        return _link(row, checks, _never_checked(row, checks.rules), now)
     return None
 
 
@@ -114,6 +115,7 @@ def mismatch(row: Any, format_: str | None, mimetype: str | None) -> dict[str, s
 def _link(row: Any, checks: settings.Checks, never: str | None, now: datetime) -> dict[str, Any]:
     attempts = _attempts(row)
     newest = attempts[0] if attempts else {}
+    stored = _checks(row)
     is_broken_now = row.failures is not None and is_broken(row, checks)
     outcome, failures = newest.get("outcome"), row.failures or 0
     state = state_of(outcome, failures, is_broken=is_broken_now, never=never)
@@ -137,8 +139,8 @@ def _link(row: Any, checks: settings.Checks, never: str | None, now: datetime) -
         "failing_since": utc_text(row.failing_since),
         "succeeded_at": utc_text(row.succeeded_at),
         "changed_at": utc_text(row.changed_at),
-        "checks": _checks(row)[:TICKS],
-        "uptime": link_history.uptime(_checks(row), now),
+        "checks": stored,
+        "uptime": link_history.uptime(stored, now),
         **_copy(row),
     }
 
