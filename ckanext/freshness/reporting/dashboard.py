@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from datetime import date, timedelta
+from datetime import date
 from typing import Any
 
 import ckan.plugins.toolkit as tk
@@ -27,8 +27,6 @@ MOST_CHECKED = 5_000
 """The greatest number of checked links that are counted: to count all takes seconds."""
 
 YEAR = relativedelta(years=1)
-RECENT = timedelta(days=2)
-"""The greatest age of a day that stands for the present."""
 
 _LISTS = (
     (report_tables.DUE, None),
@@ -121,7 +119,9 @@ def trend(
     """
     least, greatest = month.AGO
     earlier = [one for day, one in days if least <= today - day <= greatest and one.known]
-    newest = [one for day, one in days if today - day <= RECENT] if present is None else [present]
+    newest = (
+        [one for day, one in days if today - day <= month.RECENT] if present is None else [present]
+    )
     if not earlier or not newest or not newest[-1].known:
         return None
     before, now = round(earlier[-1].fresh_percent), round(newest[-1].fresh_percent)

@@ -21,6 +21,8 @@ from .labels import counted, percent, reader
 
 AGO = (timedelta(days=30), timedelta(days=45))
 """The least and the greatest age of the day with which the newest one is compared."""
+RECENT = timedelta(days=2)
+"""The greatest age of a day that stands for the present."""
 _DAYS = HistoryDay.__table__
 
 
@@ -48,7 +50,7 @@ def sentences(today: date, organization: str | None) -> list[str]:
     """Return what changed in a month; nothing if there is no such day, or nothing is known of it."""
     least, greatest = AGO
     before = _day(today - greatest, today - least)
-    now = _day(today - timedelta(days=2), today)
+    now = _day(today - RECENT, today)
     if before is None or now is None or not now.of(organization).known:
         return []
     found = _why(before, now, organization)
