@@ -91,7 +91,7 @@ def freshness_stylesheet() -> str:
 def freshness_status_badge(package: dict[str, Any]) -> Markup | str:
     """Return the badge of a dataset, which leads to its page; empty if it has no status.
 
-    A dataset with a broken link has a second badge: its data may be up to date, and not to be had.
+    A dataset with a broken link has a second badge: data can be up to date and yet out of reach.
     It is made without a template, which takes ten times as long: a page of search results has twenty.
     """
     status = labels.status_of(package)

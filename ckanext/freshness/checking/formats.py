@@ -257,7 +257,7 @@ _ENCODINGS: tuple[tuple[bytes, str], ...] = (
 )
 _NOT_IN_TEXT = bytes({*range(32)} - {*b"\t\n\v\f\r\x1b"})
 _SHOWS_BINARY = 1024
-"""Characters of which a binary file has some that no text has."""
+"""How many characters are searched for those that no text has."""
 _PAGE = re.compile(r"<(?:!doctype\s*html|html|head|body)[\s>]", re.IGNORECASE)
 _FRAGMENT = re.compile(
     r"<(?:title|meta|script|noscript|style|center|div|form|iframe|font|pre|h[1-6]|p|br|b)[\s/>]",

@@ -23,7 +23,7 @@ ATTEMPTS = 5
 """Number of checks stored in a resource's history."""
 
 HISTORY = 90
-"""Number of checks of which the result, the end, the answer, the time and the size are stored."""
+"""How many checks of a resource are stored, each with its result, end, answer, time and size."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -144,7 +144,7 @@ def refresh(everything: bool) -> None:
 
 
 def _tell_at_once() -> None:
-    """Send the mails that wait for no night. A fault is no fault of the refresh."""
+    """Send the mails that wait for no night. If that fails, the refresh goes on."""
     try:
         report = digests.notify_at_once(utc_now)
     except digests.NotifyError as error:

@@ -24,7 +24,7 @@ from .run_problems import ProblemKind, RunProblem
 COOLDOWN = timedelta(hours=20)
 """The shortest time between two mails to one person. Nightly runs may begin a few hours early."""
 AT_ONCE = timedelta(0)
-"""Kinds of which each refresh sends mails, every ten minutes, even if their recipient had a mail today."""
+"""Each refresh sends mails of these kinds, also to people who have had a mail that day."""
 _DAY = COOLDOWN
 _WEEK = timedelta(days=6) + COOLDOWN
 
