@@ -160,6 +160,7 @@ LABELS: Mapping[str, Mapping[str, str]] = {
     "cause": {
         "edit": N_("The dataset was changed"),
         "frequency": N_("The update frequency was changed"),
+        "confirmation": N_("The data were confirmed as accurate"),
         "time": N_("Not updated in time"),
         "check": N_("The links were checked"),
         "recompute": N_("The status was computed again"),

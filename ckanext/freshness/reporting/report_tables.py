@@ -178,9 +178,9 @@ CHANGES = DatasetTable(
     ),
     select="o.id, o.from_status, o.to_status, o.changed_at, o.evidence, o.cause",
     source="FROM freshness_transition o JOIN package p ON p.id = o.package_id",
-    # A dataset's first status is no change.
-    where="""o.from_status IS NOT NULL AND o.from_status <> o.to_status
-        AND (o.changed_at >= :since OR o.run_id = :run) AND o.changed_at <= :until""",
+    # A dataset's first status is no change, nor is one that only new rules have made.
+    where="""o.from_status IS NOT NULL AND o.from_status <> o.to_status AND o.changed_at <= :until
+        AND (o.run_id = :run OR (o.changed_at >= :since AND o.cause <> 'recompute'))""",
     order="-changed_at",
     key="id",
     always=("changed_at",),

@@ -25,6 +25,8 @@ class TransitionCause(str, Enum):
     EDIT = "edit"
     FREQUENCY = "frequency"
     """An edit of the update frequency, which alone explains the change."""
+    CONFIRMATION = "confirmation"
+    """An edit that confirms the data, which is the newest evidence."""
     TIME = "time"
     CHECK = "check"
     RECOMPUTE = "recompute"
@@ -154,9 +156,12 @@ def _explanation(
     rules: SiteRules,
     writer: str | None,
 ) -> dict[str, Any]:
-    """Return who changed a status, and both update frequencies if only these explain the change, or changed."""
+    """Return who changed a status, what kind of edit it was, and both update frequencies if they explain it."""
     is_edit = transition["cause"] is TransitionCause.EDIT
     explanation: dict[str, Any] = {"author": writer if is_edit else None}
+    newest = judgement.newest
+    if is_edit and newest and newest.evidence is Evidence.REVIEW and newest not in dataset.pieces:
+        explanation["cause"] = TransitionCause.CONFIRMATION
     days = judgement.frequency.days
     if dataset.row is None or dataset.row.frequency_days == days:
         return explanation

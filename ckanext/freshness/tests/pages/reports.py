@@ -235,6 +235,8 @@ def make_world() -> World:
     visited(datasets["highways"], **WORKS)
     for name in ("camps", "clinics"):
         changed(datasets[name], from_status="overdue", to_status="delinquent")
+    changed(datasets["highways"])
+    changed(datasets["bridges"], cause="recompute")
     add_run()
     record(40, fresh=2, due=3)
     counts.record(NOW)
