@@ -13,6 +13,7 @@ from ..logic import validators
 from .dataset import dataset
 from .embeds import embeds
 from .harvests import harvest, iati
+from .links import links
 from .mine import mail_link, mails, worklist
 from .report import report_pages
 from .responses import refuse_expired
@@ -24,7 +25,7 @@ def _without_tables(error: database.TablesMissingError) -> ResponseReturnValue:
     return tk.render("error_document_template.html", values), 503
 
 
-_ALWAYS = [dataset, embeds, report_pages, mails, mail_link, worklist]
+_ALWAYS = [dataset, embeds, links, report_pages, mails, mail_link, worklist]
 
 for _pages in (*_ALWAYS, harvest, iati):
     _pages.before_request(database.refuse_missing_tables)

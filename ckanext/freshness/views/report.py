@@ -122,7 +122,7 @@ def table(name: str) -> ResponseReturnValue:
     found, request = table_and_request(name)
     number = page_number()
     page = found.page(request, number, LONG)
-    asked = {key: tk.request.args[key] for key in _FILTERS if tk.request.args.get(key)}
+    asked = filters()
     if number > 1 and not page.rows:
         last = last_page(page.total or 0, LONG)
         return redirect_to("freshness.table", name=name, page=last, **asked)
@@ -261,6 +261,11 @@ def _has_token() -> bool:
 
 
 _FILTERS = ("organization", "since", "status", "q", "sort")
+
+
+def filters() -> dict[str, str]:
+    """Return the parameters of a table that the page's address has."""
+    return {key: tk.request.args[key] for key in _FILTERS if tk.request.args.get(key)}
 
 
 def table_and_request(name: str) -> tuple[Table, TableRequest]:

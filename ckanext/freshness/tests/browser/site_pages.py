@@ -37,6 +37,7 @@ SITE_PAGES = (
     SitePage("data", "/freshness/data"),
     SitePage("frequencies", "/freshness/frequencies"),
     SitePage("broken", "/freshness/broken"),
+    SitePage("broken-servers", "/freshness/broken/servers"),
     SitePage("unclear", "/freshness/unclear"),
     SitePage("undetectable", "/freshness/undetectable"),
     SitePage("links", "/freshness/links"),
