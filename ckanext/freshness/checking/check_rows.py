@@ -328,7 +328,10 @@ SELECT d.id, d.package_id, d.url, d.url_type IS NOT DISTINCT FROM 'upload' AS is
 FROM freshness_difference d LEFT JOIN freshness_check c ON c.resource_id = d.id
 WHERE d.id IS NOT NULL AND (c.resource_id IS NULL OR d.known_id IS NOT NULL)"""
 
-_KEPT = {"resource_id", "package_id", "url", "host", "first_seen", "wrote", "seen_modified"}
+_KEPT = {
+    *("resource_id", "package_id", "url", "host", "first_seen", "wrote", "seen_modified"),
+    "url_before",
+}
 _ANEW = [one.name for one in ResourceCheck.__table__.columns if one.name not in _KEPT]
 """The columns that are reset if the URL changes."""
 
@@ -340,7 +343,8 @@ SELECT n.*, :now FROM unnest(
     CAST(:dates AS timestamp[])
 ) AS n
 ON CONFLICT (resource_id) DO UPDATE SET package_id = excluded.package_id, url = excluded.url,
-    host = excluded.host, wrote = jsonb_strip_nulls(jsonb_build_object(
+    host = excluded.host,
+    url_before = coalesce(nullif(freshness_check.url, excluded.url), freshness_check.url_before), wrote = jsonb_strip_nulls(jsonb_build_object(
         'old_last_modified',
         coalesce(freshness_check.wrote -> 'last_modified', freshness_check.wrote -> 'old_last_modified'),
         'old_hash', coalesce(freshness_check.wrote -> 'hash', freshness_check.wrote -> 'old_hash')

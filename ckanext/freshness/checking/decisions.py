@@ -203,6 +203,8 @@ class CheckResult(NamedTuple):
         of no use
     :ivar hides_changes: whether the validators stayed the same although the file has changed; None if it has
         not changed
+    :ivar moved_to: where the server says that the file has moved for good; None if it says nothing, or the
+        URL there has secrets
     :ivar put_off: whether no request was sent because the host gives no answers. Ignore ``outcome``: the next
         run checks the URL.
     :ivar staged: a good file, staged for a copy; the receiver closes it
@@ -224,6 +226,7 @@ class CheckResult(NamedTuple):
     has_last_modified: bool = False
     agreement: Agreement | None = None
     hides_changes: bool | None = None
+    moved_to: str | None = None
     put_off: bool = False
     staged: StagedBody | None = None
 

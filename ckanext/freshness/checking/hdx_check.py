@@ -389,6 +389,9 @@ class HdxCheck:
             has_last_modified=is_useful and bool(last_modified),
             agreement=agreement,
             hides_changes=hides_changes,
+            moved_to=self._redirected_to(answer.moved_to)
+            if answer.moved_to == display_url(answer.moved_to or "")
+            else None,
             staged=staged,
         )
 

@@ -134,6 +134,7 @@ def _row(result: CheckResult) -> dict[str, Any]:
         "modified": utc_text(attempt.modified),
         "outdated_tls": attempt.outdated_tls or None,
         "hides_changes": result.hides_changes,
+        "moved_to": result.moved_to,
         "change_seen": _change_seen(result),
         "why": resource.why and resource.why.label,
         "every_days": resource.every_days,
@@ -162,7 +163,7 @@ _COLUMNS = """
     hashed boolean, tells boolean, unconfirmed text, dates_lie boolean, undetermined text, at timestamp,
     changed_at timestamp, method text, status integer, reason text, words text, received bigint,
     seconds numeric, shape jsonb, final_url text, sent_etag text, sent_modified text, modified timestamp,
-    change_seen boolean, hides_changes boolean,
+    change_seen boolean, hides_changes boolean, moved_to text,
     outdated_tls boolean, why text, every_days integer"""
 
 _LEAST_DAYS, _MOST_DAYS = 1 / 24, 1e5
@@ -226,6 +227,7 @@ UPDATE freshness_check c SET
     watched_days = c.watched_days + coalesce({_WATCHED}, 0),
     change_seen_at = CASE WHEN f.change_seen THEN :run_start ELSE c.change_seen_at END,
     hides_changes = coalesce(f.hides_changes, c.hides_changes),
+    moved_to = CASE WHEN f.found AND NOT f.failed THEN f.moved_to ELSE c.moved_to END,
     attempts = jsonb_path_query_array({_ATTEMPT} || c.attempts, '$[0 to {ATTEMPTS - 1}]'),
     history = (ARRAY[{_HISTORY_ENTRY}] || c.history)[1:{HISTORY}]
 FROM jsonb_to_recordset(CAST(:rows AS jsonb)) AS f ({_COLUMNS})

@@ -60,6 +60,12 @@ class ResourceCheck(tk.BaseModel):
             *("host", "resource_id"),
             postgresql_where=text("found IS NOT NULL"),
         ),
+        Index(
+            "ix_freshness_check_mended",
+            text("split_part(url_before, '/', 3)"),
+            postgresql_where=text("url_before IS NOT NULL"),
+        ),
+        Index("ix_freshness_check_hash", "hash", postgresql_using="hash"),
     )
 
     resource_id = Column(UnicodeText, primary_key=True, doc="resource")
@@ -72,6 +78,13 @@ class ResourceCheck(tk.BaseModel):
         nullable=False,
         index=True,
         doc="host of the URL, normalised; empty if it names none",
+    )
+    url_before = Column(
+        UnicodeText, doc="URL of the resource before this one; empty if none is known"
+    )
+    moved_to = Column(
+        UnicodeText,
+        doc="where the server said, at the last success, that the file has moved for good; else empty",
     )
     first_seen = Column(
         DateTime, nullable=False, doc="start of the first run that knew the resource"

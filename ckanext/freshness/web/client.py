@@ -45,6 +45,7 @@ from .hosts import MAX_ROBOTS_BYTES, Host, Hosts, crawl_delay, robots_url, rules
 from .urls import Target, display_url, host_name
 
 _REDIRECTS = frozenset({300, 301, 302, 303, 307, 308})
+_FOR_EVER = frozenset({301, 308})
 _SECOND_LOOKS = frozenset({FailureReason.MALFORMED, FailureReason.TLS_FAILED})
 _NOT_TAKEN = frozenset(
     {
@@ -302,7 +303,8 @@ class Client:
             raise Fault(FailureReason.MALFORMED, f"answered {status}, which ends nothing")
         if status in _REDIRECTS and (location := response.headers.get("Location")):
             await response.skip()
-            return pending.redirected(target, location, response.headers.getall("Set-Cookie", ()))
+            cookies = response.headers.getall("Set-Cookie", ())
+            return pending.redirected(target, location, cookies, for_good=status in _FOR_EVER)
         if status >= 400 and (pause := self._again(pending, host, response)) is not None:
             await response.skip()
             return pause

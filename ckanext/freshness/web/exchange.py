@@ -112,6 +112,7 @@ class Answer:
 
     :ivar url: the requested URL, normalised, without user and password
     :ivar final_url: the URL that answered, after redirects
+    :ivar moved_to: where the first redirects led, as far as they are for good; None if the first is not
     :ivar body: the body; at most :data:`ERROR_BYTES` of an error page. None if a sink took it or it was
         skipped.
     :ivar complete: whether the body was read to its end
@@ -126,6 +127,7 @@ class Answer:
     url: str
     final_url: str
     headers: CIMultiDictProxy[str]
+    moved_to: str | None = None
     body: bytes | None = None
     complete: bool = True
     received: int = 0
@@ -353,6 +355,7 @@ class RequestAttempts:
 
     def _begin_attempt(self) -> None:
         self.hops: list[tuple[str, str]] = []
+        self.moved_to: str | None = None
         self.seconds = 0.0
         self.insecure = False
         self.outdated_tls = False
@@ -397,10 +400,18 @@ class RequestAttempts:
         found = self._cookies.filter_cookies(URL(target.url, encoded=True))
         return "; ".join(f"{name}={morsel.coded_value}" for name, morsel in found.items())
 
-    def redirected(self, target: Target, location: str, cookies: Sequence[str] = ()) -> Target:
+    def redirected(
+        self,
+        target: Target,
+        location: str,
+        cookies: Sequence[str] = (),
+        *,
+        for_good: bool = False,
+    ) -> Target:
         """Follow a redirect of ``target``.
 
         :param location: the value of the ``Location`` header
+        :param for_good: whether the server says that the file has moved for good
         :param cookies: the values of the ``Set-Cookie`` headers. Some servers redirect to the same URL until
             the cookie comes back. Cookies are forgotten at the end of the attempt.
         :returns: the new target
@@ -410,6 +421,8 @@ class RequestAttempts:
             found = join_url(target, location)
         except FetchError as error:
             raise Fault(error.reason, f"redirects to {error.url}, which {error.words}") from error
+        if for_good and (not self.hops or self.moved_to == target.url):
+            self.moved_to = found.url
         self.hops.append((target.url, self._cookies_for(target)))
         if cookies:
             # Web workers import this module, and send nothing.
@@ -433,6 +446,7 @@ class RequestAttempts:
             status=response.status,
             url=self.start.url,
             final_url=target.url,
+            moved_to=self.moved_to,
             headers=response.headers,
             attempts=self.attempts,
             insecure=self.insecure,

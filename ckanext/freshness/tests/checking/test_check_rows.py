@@ -136,12 +136,19 @@ def test_another_url_is_another_thing() -> None:
     resource("r-new", "new")
     check_rows.sync(NOW, TYPES)
     anew, new = known(), known(resource_id="r-new")
-    kept = {"resource_id", "package_id", "url", "host", "first_seen", "wrote", "seen_modified"}
+    kept = {
+        *("resource_id", "package_id", "url", "host", "first_seen", "wrote", "seen_modified"),
+        "url_before",
+    }
     assert {key: value for key, value in anew.items() if key not in kept} == {
         key: value for key, value in new.items() if key not in kept
     }
     assert (anew["host"], anew["wrote"]) == ("other.example.org", {"old_hash": "h"})
     assert anew["first_seen"] == NOW.replace(tzinfo=None)
+    assert (anew["url_before"], new["url_before"]) == (URL, None)
+    sql("UPDATE freshness_check SET package_id = 'new' WHERE resource_id = 'r'")
+    check_rows.sync(NOW, TYPES)
+    assert known()["url_before"] == URL
 
 
 def test_a_resource_that_is_made_anew_with_the_same_url_keeps_what_is_known() -> None:

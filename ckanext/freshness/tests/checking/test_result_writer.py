@@ -92,6 +92,18 @@ def test_a_check_that_could_not_tell_moves_neither_end_of_the_failures() -> None
     assert known("failing_since, failed_at") == {"failing_since": None, "failed_at": None}
 
 
+def test_where_a_file_has_moved_is_known_from_the_last_success() -> None:
+    one_resource()
+    for outcome, moved_to, expected in (
+        (Outcome.SAME_HASH, "https://new.example/a.csv", "https://new.example/a.csv"),
+        (Outcome.ERROR, "https://other.example/a.csv", "https://new.example/a.csv"),
+        (Outcome.CANNOT_TELL, None, "https://new.example/a.csv"),
+        (Outcome.SAME_HASH, None, None),
+    ):
+        write(finding(outcome, moved_to=moved_to, counts_as_failure=outcome is Outcome.ERROR))
+        assert known()["moved_to"] == expected
+
+
 def test_memory_is_kept_as_the_finding_has_it() -> None:
     one_resource()
     memory = KnownContent('"2"', None, HASH, ("sha256:b", 'own:"{,\\} '), outdated=True)

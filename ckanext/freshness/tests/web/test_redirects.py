@@ -40,6 +40,27 @@ def test_redirects_are_followed(server: FileServer, status: int, method: str) ->
     assert server.count(method=method) == 2
 
 
+@pytest.mark.parametrize(
+    ("codes", "moved_to"),
+    [
+        ((301,), "/1"),
+        ((308, 301), "/2"),
+        # Such as to an address that is valid for a minute only.
+        ((301, 302), "/1"),
+        ((301, 307, 301), "/1"),
+        ((302, 301), None),
+        ((), None),
+    ],
+)
+def test_where_a_file_has_moved_for_good(
+    server: FileServer, codes: tuple[int, ...], moved_to: str | None
+) -> None:
+    for number, code in enumerate(codes):
+        server.faults[f"/{number}"] = faults.Redirect(to=f"/{number + 1}", code=code)
+    answer = visit(f"{server.url}/0")
+    assert answer.moved_to == (moved_to and f"{server.url}{moved_to}")
+
+
 def test_redirects_on_one_host_use_one_connection(server: FileServer) -> None:
     server.files["/old"] = Served(302, b"x" * 3000, {"Location": "/new"})
     visit(f"{server.url}/old")

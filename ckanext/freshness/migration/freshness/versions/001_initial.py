@@ -73,6 +73,8 @@ def upgrade() -> None:
         sa.Column("package_id", sa.UnicodeText, nullable=False),
         sa.Column("url", sa.UnicodeText, nullable=False),
         sa.Column("host", sa.UnicodeText, nullable=False),
+        sa.Column("url_before", sa.UnicodeText),
+        sa.Column("moved_to", sa.UnicodeText),
         sa.Column("first_seen", sa.DateTime, nullable=False),
         sa.Column("etag", sa.UnicodeText),
         sa.Column("last_modified", sa.UnicodeText),
@@ -118,7 +120,14 @@ def upgrade() -> None:
         postgresql_where=sa.text("failing_since IS NOT NULL"),
         postgresql_include=["failing_since", "failed_at", "package_id"],
     )
+    op.create_index("ix_freshness_check_hash", "freshness_check", ["hash"], postgresql_using="hash")
     op.create_index("ix_freshness_check_host", "freshness_check", ["host"])
+    op.create_index(
+        "ix_freshness_check_mended",
+        "freshness_check",
+        [sa.text("split_part(url_before, '/', 3)")],
+        postgresql_where=sa.text("url_before IS NOT NULL"),
+    )
     op.create_index(
         "ix_freshness_check_mismatch",
         "freshness_check",
