@@ -26,7 +26,7 @@ from .dates import EARLIEST, aware, parse_date, utc_now
 from .harvesting.messages import with_code
 from .harvesting.sources import source_type_named
 from .mails.recipients import NO, WISH_KEY
-from .reporting import harvests, labels, link_history, links, metadata
+from .reporting import harvests, labels, link_history, links, metadata, month
 from .reporting.tables import Row, TableRequest
 from .runs import queued_run
 from .status import frequencies
@@ -452,6 +452,7 @@ _SENTENCES: Mapping[str, Callable[[Any], str]] = {
     "deletion": _deletion_reason,
     "every": lambda seen: labels.every(seen["days"], at_least=seen["at_least"]),
     "frequency": labels.frequency_label,
+    "movement": month.movement_words,
     "job counts": lambda counts: ", ".join(harvests.job_counts(counts)),
     "not harvested": harvests.kind,
     "observed": labels.observed,

@@ -44,10 +44,10 @@ def overview(asked: TableRequest) -> dict[str, Any]:
         ``trend``: of :func:`trend`; ``month``: of
         :func:`.month.sentences`; ``chart``: of :func:`stacked`; ``checked``, ``broken``, ``newly_broken``,
         ``misfits``: each a number of links or datasets, and whether there are more; ``lists``: the first rows
-        of some tables by their names, without empty ones; ``organizations``: those with the smallest share of
-        fresh datasets first; ``sources``: harvest sources, beginning with those that need attention, none for
-        visitors; ``held`` and ``failing``: those that hold deletions, and those whose last job had errors;
-        ``attention``: those of :func:`.harvests.in_trouble` that the reader may edit;
+        of some tables by their names, without empty ones; ``own`` and ``organizations``: of :func:`ranking`,
+        those whose datasets the reader edits, and all; ``sources``: harvest sources that the reader may edit,
+        beginning with those that need attention; ``held`` and ``failing``: those of them that hold deletions,
+        and whose last job had errors; ``attention``: of :func:`.harvests.in_trouble`;
         ``tasks``: the editor's worklist without rows, None for readers who edit no datasets, and for sysadmins;
         ``hosts``: numbers of public files by the site's own groups of hosts; ``run``: the newest check of all
         links with its ``state``, None before the first
@@ -63,26 +63,28 @@ def overview(asked: TableRequest) -> dict[str, Any]:
     }
     within = None if is_visitor or is_sysadmin else _edited(asked)
     edited = within.organizations if within else ()
-    sources = () if is_visitor else list(harvests.sources(asked))
+    rows = () if is_visitor else harvests.sources(asked)
+    sources = [row for row in rows if is_sysadmin or row["owner_org"] in edited]
+    compared = month.compared(asked.now.date())
+    ranked = () if organization else ranking(found, compared)
     has_groups = organization is None and settings.words("report.host_groups")
     return {
         "counts": found.every,
         "need_update": sum(found.every.statuses[status] for status in counts.NEED_UPDATE),
         "trend": trend(days, asked.now.date(), found.every if is_visitor else None),
-        "month": month.sentences(asked.now.date(), organization),
+        "month": month.sentences(compared, organization),
         "chart": stacked(days),
         "checked": report_tables.LINKS.count(asked, MOST_CHECKED),
         "broken": report_tables.BROKEN.count(asked),
         "newly_broken": report_tables.NEWLY_BROKEN.count(asked),
         "misfits": report_tables.FREQUENCIES.count(asked),
         "lists": {name: page for name, page in pages.items() if page.rows},
-        "organizations": tables.page(() if organization else ranking(found), 1, LISTED),
+        "own": tables.page([row for row in ranked if row["id"] in edited], 1, LISTED),
+        "organizations": tables.page(ranked, 1, LISTED),
         "sources": tables.page(sources, 1, LISTED),
         "held": [row for row in sources if row["held"]],
         "failing": [row for row in sources if row["errors"]],
-        "attention": harvests.in_trouble(
-            row for row in sources if is_sysadmin or row["owner_org"] in edited
-        ),
+        "attention": harvests.in_trouble(sources),
         "tasks": worklist.worklist(within, limit=0) if within and edited else None,
         "hosts": counts.host_rows(asked) if has_groups else [],
         "run": runs.last_check(asked.now),
@@ -97,14 +99,20 @@ def _edited(asked: TableRequest) -> worklist.Scope | None:
         return None
 
 
-def ranking(found: counts.CurrentCounts) -> list[Row]:
-    """Return organizations with datasets of known freshness, the smallest share of fresh ones first."""
-    rows = [
-        {"name": one.name, "title": one.title, "counts": one.counts}
-        for one in found.organizations
-        if one.counts.known
+def ranking(
+    found: counts.CurrentCounts, days: tuple[month.Day, month.Day] | None = None
+) -> list[Row]:
+    """Return organizations with datasets of known freshness, the smallest share of fresh ones first.
+
+    :param days: of :func:`.month.compared`, for the movement of each organization in a month
+    """
+    known = [one for one in found.organizations if one.counts.known]
+    known.sort(key=lambda one: (one.counts.fresh_percent, one.title.casefold()))
+    return [
+        {"id": one.id, "name": one.name, "title": one.title, "counts": one.counts}
+        | {"movement": month.movement(days, one.id)}
+        for one in known
     ]
-    return sorted(rows, key=lambda row: (row["counts"].fresh_percent, row["title"].casefold()))
 
 
 def trend(

@@ -46,27 +46,45 @@ class Day:
         return 1 + sum(one.fresh_percent > own for one in known)
 
 
-def sentences(today: date, organization: str | None) -> list[str]:
-    """Return what changed in a month; nothing if there is no such day, or nothing is known of it."""
+def compared(today: date) -> tuple[Day, Day] | None:
+    """Return the day of a month ago and the newest day; None if one of them was not stored."""
     least, greatest = AGO
-    before = _day(today - greatest, today - least)
-    now = _day(today - RECENT, today)
-    if before is None or now is None or not now.of(organization).known:
+    before, now = _day(today - greatest, today - least), _day(today - RECENT, today)
+    return None if before is None or now is None else (before, now)
+
+
+def movement(days: tuple[Day, Day] | None, organization: str) -> dict[str, int] | None:
+    """Return the ``rank`` of an organization, of how many (``count``), and its rank ``before``."""
+    if days is None or not all(day.of(organization).known for day in days):
+        return None
+    before, now = days
+    ranked = sum(one.known > 0 for one in now.organizations.values())
+    ranks = {"rank": now.rank(organization), "before": before.rank(organization)}
+    return {**ranks, "count": ranked}
+
+
+def movement_words(moved: Mapping[str, int]) -> str:
+    """Return a :func:`movement` in a sentence."""
+    return tk._("Rank {rank} of {count} organizations, {before} a month ago.").format(**moved)
+
+
+def sentences(days: tuple[Day, Day] | None, organization: str | None) -> list[str]:
+    """Return what changed between two days; nothing if one is missing, or nothing is known of the newer."""
+    if days is None or not days[1].of(organization).known:
         return []
+    before, now = days
     found = _why(before, now, organization)
-    if organization is None or not before.of(organization).known:
+    moved = movement(days, organization) if organization else None
+    if moved is None:
         return found
     locale, _zone = reader()
     was, is_now = before.of(organization), now.of(organization)
-    ranked = sum(one.known > 0 for one in now.organizations.values())
     return [
         tk._("{share} are up to date, {before} a month ago.").format(
             share=percent(is_now.statuses[Status.FRESH.value], is_now.known, locale),
             before=percent(was.statuses[Status.FRESH.value], was.known, locale),
         ),
-        tk._("Rank {rank} of {count} organizations, {before} a month ago.").format(
-            rank=now.rank(organization), count=ranked, before=before.rank(organization)
-        ),
+        movement_words(moved),
         *found,
         counted(NN_("{count} public dataset.", "{count} public datasets."), is_now.total)
         + " "

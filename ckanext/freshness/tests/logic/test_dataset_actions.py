@@ -36,7 +36,10 @@ def test_an_editor_confirms_that_the_data_are_up_to_date(act: Act) -> None:
         shown = act("freshness_confirm", by=editor, id=made["name"])
     assert (shown["status"], shown["evidence"]) == ("fresh", "created")
     assert shown["confirmation"] == {"date": "2026-04-11T12:00:00Z", "author": editor}
-    assert shown["transitions"][0]["explanation"] == f"The data were confirmed as accurate, by {editor}"
+    assert (
+        shown["transitions"][0]["explanation"]
+        == f"The data were confirmed as accurate, by {editor}"
+    )
     assert shown["last_modified"] == "2026-01-01T12:00:00Z", "a confirmation is no change"
     assert [(one["from"], one["to"], one["at"], one["cause"]) for one in shown["transitions"]] == [
         ("delinquent", "fresh", "2026-04-11T12:00:00Z", "confirmation"),

@@ -107,6 +107,12 @@ def test_a_month_in_sentences(read: Read, clean_site: None) -> None:
     store(0, worse={"fresh": 4, "delinquent": 6}, better={"fresh": 2, "delinquent": 1})
     site = text_of(read("/freshness").select_one("#freshness-month"))
     assert site == "5 more are long overdue than a month ago, 5 of them from Worse."
+    # The ranking shows it, too, for what is there now.
+    make("data", owner_org=worse["id"])
+    judge()
+    assert "Rank 2 of 2 organizations, 1 a month ago." in section(
+        read("/freshness"), "Organizations"
+    )
     page = read(f"/freshness/organization/{worse['name']}")
     assert [text_of(one) for one in page.select("#freshness-month li")] == [
         "40% are up to date, 90% a month ago.",
@@ -126,7 +132,6 @@ CARDS: dict[str, dict[str, tuple[str, str, str | None]]] = {
         "Need an update": ("3", "of 5 with known freshness; 1 is long overdue", "warn"),
         "Broken links": ("2", "of 3 checked", "bad"),
         "Deletions on hold": ("3", "from 1 source", "bad"),
-        "Sources with errors": ("1", "in their last job", "warn"),
     },
     "sysadmin": {
         "Need an update": ("3", "of 5 with known freshness; 1 is long overdue", "warn"),
@@ -181,15 +186,26 @@ def test_organizations_and_sources(read: Read, world: World) -> None:
     ranking = section(read("/freshness"), "Organizations")
     assert "Road Office 0% of 1 up to date Relief Works 67% of 3 up to date" in ranking
     assert "Nothing Yet" not in ranking
-    assert not section(read("/freshness"), "Harvest sources")
-    sources = section(read("/freshness", world.people["stranger"]), "Harvest sources")
+    sources = {
+        role: section(read("/freshness", user), "Harvest sources")
+        for role, user in world.people.items()
+    }
+    assert not any(sources[role] for role in ("nobody", "stranger", "member"))
+    assert "3 deletions are on hold until somebody approves them" in sources["editor"]
+    assert "About failing" not in sources["editor"]
     order = ["About holding", "About failing", "About harvested"]
-    assert sorted(order, key=sources.index) == order
-    assert "About harvested 1 dataset" in sources
-    assert "3 deletions are on hold until somebody approves them" in sources
-    assert "concealed" not in sources
-    sources = section(read("/freshness", world.people["sysadmin"]), "Harvest sources")
-    assert "About concealed" in sources
+    assert sorted(order, key=sources["both"].index) == order
+    assert "About harvested 2 datasets" in sources["both"]
+    assert "About concealed" in sources["sysadmin"]
+    # The own organizations of an editor come before the answer for the whole site.
+    for role, own in (("nobody", 0), ("editor", 1), ("both", 2), ("sysadmin", 0)):
+        page = read("/freshness", world.people[role])
+        assert len(page.select("[aria-labelledby=part-own] li")) == own, role
+    page = read("/freshness", world.people["editor"])
+    assert [one["id"] for one in page.select("#part-own, #freshness-share")] == [
+        *("part-own", "freshness-share")
+    ]
+    assert "50% of 4 up to date" in section(page, "Your organizations")
 
 
 def test_the_chart_has_titles_and_a_table(
