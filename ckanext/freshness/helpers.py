@@ -7,7 +7,7 @@ Words for single values come from :func:`freshness_label`; the looks of our page
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -46,6 +46,7 @@ __all__ = [
     "freshness_harvest_hold",
     "freshness_harvest_jobs",
     "freshness_harvest_records",
+    "freshness_harvest_source",
     "freshness_harvests",
     "freshness_is_editor",
     "freshness_is_followed",
@@ -122,7 +123,7 @@ def freshness_status_badge(package: dict[str, Any]) -> Markup | str:
 def freshness_absence(package: dict[str, Any]) -> dict[str, Any] | None:
     """Return the harvest source that no longer has a dataset, and ``since`` when; None if it has it."""
     since = labels.absent_since(package)
-    source = harvests.of_packages([package["id"]]).get(package["id"]) if since else None
+    source = freshness_harvest_source(package["id"]) if since else None
     return {**source, "since": since} if source else None
 
 
@@ -165,16 +166,19 @@ def freshness_facet(
 
 
 def freshness_metadata(package: dict[str, Any]) -> metadata.Metadata:
-    """Return the extras of a dataset in words and links."""
+    """Return the extras of a dataset in words and links, after what its freshness is made of."""
     extras = tk.h.sorted_extras(package.get("extras") or [])
     locale, _zone = labels.reader()
-    return metadata.describe(
+    found = metadata.describe(
         extras,
         locale,
         settings.frequency_keys(),
         tk._,
         _source_url if p.plugin_loaded("harvest") else None,
     )
+    own = labels.own_facts(package, {fact.label for fact in found.facts})
+    facts = [metadata.Fact(name, (metadata.Value(value),)) for name, value in own.items()]
+    return replace(found, facts=[*facts, *found.facts])
 
 
 def _source_url(source_id: str) -> str:
@@ -228,12 +232,24 @@ def freshness_frequency_field(
     return asdict(field)
 
 
-def freshness_custom_fields(data: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the extras that a dataset's form shows as custom fields: without ours and the select's."""
+def freshness_custom_fields(data: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
+    """Return the extras of a dataset's form: ``shown`` as custom fields, ``hidden`` if only programs read them.
+
+    Ours and the one that the select sets are in neither.
+    """
     # A theme's own form may have no select. An extra hidden from it would be lost.
-    shown = tk.g.get("freshness_frequency_key")
-    hidden = [shown] if shown else []
-    return frequencies.custom_fields(data, hidden)
+    of_select = tk.g.get("freshness_frequency_key")
+    extras = frequencies.custom_fields(data, [of_select] if of_select else [])
+    technical = metadata.TECHNICAL if freshness_harvest_source(data.get("id")) else {}
+    return {
+        "shown": [one for one in extras if one.get("key") not in technical],
+        "hidden": [one for one in extras if one.get("key") in technical],
+    }
+
+
+def freshness_harvest_source(package_id: str | None) -> dict[str, str] | None:
+    """Return ``id`` and ``title`` of the source whose harvests overwrite edits of a dataset, if any."""
+    return harvests.of_packages([package_id]).get(package_id) if package_id else None
 
 
 def freshness_organization_settings(data: dict[str, Any]) -> list[dict[str, Any]]:
@@ -406,7 +422,7 @@ def freshness_resource_link(resource: dict[str, Any]) -> dict[str, Any] | None:
         return None
     return {
         **link,
-        "harvest_source": harvests.of_packages([package_id]).get(package_id),
+        "harvest_source": freshness_harvest_source(package_id),
         "may_edit": may_edit,
         "is_checking": may_edit and queued_run.is_checking(package_id),
     }

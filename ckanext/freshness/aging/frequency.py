@@ -70,7 +70,10 @@ EVERY_N_DAYS = N_("Every {days} days")
 EVERY_N_YEARS = N_("Every {years} years")
 """The message ids for any other number of days."""
 
-CHOICES: tuple[int, ...] = (*(days for days in WORDS if days > 0), LIVE, AS_NEEDED, NEVER)
+CHOICES: tuple[int, ...] = (
+    *(1, 2, 7, 14, 30, 60, 90, 120, 180, 365, 730, 1095, 1825, 3650),
+    *(LIVE, AS_NEEDED, NEVER),
+)
 """The days to offer in a select list, in its order. ``label`` returns the words."""
 
 EXPLANATIONS: Mapping[Reason, str] = {

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta, tzinfo
 from decimal import ROUND_HALF_UP, Decimal
@@ -14,7 +14,7 @@ from typing import Any
 
 import ckan.plugins.toolkit as tk
 from babel import Locale
-from babel.dates import format_date, format_datetime, format_skeleton, format_timedelta
+from babel.dates import format_datetime, format_skeleton, format_timedelta
 from babel.numbers import format_decimal, format_percent
 from babel.units import format_unit
 from dateutil.parser import isoparse
@@ -435,6 +435,27 @@ def absent_since(package: Mapping[str, Any]) -> datetime | None:
     return parse_date(_own_value(package, site_names().absent_since))
 
 
+UPDATE_FREQUENCY = N_("Update frequency")
+
+
+def own_facts(package: Mapping[str, Any], without: Collection[str] = ()) -> dict[str, str]:
+    """Return what a dataset's extras say of its data, by labels that are marked for translation.
+
+    :param without: labels to leave out
+    """
+    names = site_names()
+    moments = {
+        N_("Data last changed"): names.last_modified,
+        N_("Update expected by"): names.due,
+    }
+    dates = {label: parse_date(_own_value(package, name)) for label, name in moments.items()}
+    found = {label: in_words(date, "year") for label, date in dates.items() if date is not None}
+    days = str(_own_value(package, names.frequency) or "")
+    if days.removeprefix("-").isdigit():
+        found[UPDATE_FREQUENCY] = frequency_label(int(days))
+    return {label: words for label, words in found.items() if label not in without}
+
+
 def _own_value(package: Mapping[str, Any], name: str) -> Any:
     """Return an extra of ours, or the field by which a schema shows it; None if there is none."""
     found = package.get(name)
@@ -516,22 +537,20 @@ def when(moment: datetime | date, style: str, now: datetime, zone: tzinfo, local
     """Return a moment in words.
 
     :param moment: aware; a day only for the styles ``year`` and ``month``
-    :param style: ``ago`` ("3 days ago", "in 2 days"), ``when`` (the same within a week, else the day),
-        ``lasting`` ("9 days"), ``day`` ("12 Nov", with its year if that is not the present one), ``year``
-        ("12 Nov 2026"), ``month`` ("Nov 2026"), ``date`` ("12 November 2026") or ``exact`` ("12 Nov 2026,
-        02:13 UTC")
+    :param style: ``ago`` ("3 days ago", "in 2 days"), ``lasting`` ("9 days"), ``day`` ("12 Nov", with its year
+        if that is not the present one), ``time`` ("12 Nov, 02:13", where several things happen on a day),
+        ``year`` ("12 Nov 2026"), ``month`` ("Nov 2026") or ``exact`` ("12 Nov
+        2026, 02:13 UTC")
     """
     if not isinstance(moment, datetime):
         return format_skeleton(_SKELETONS[style], moment, locale=locale)
-    if style == "when":
-        style = "ago" if abs(moment - now) <= timedelta(days=7) else "day"
     if style == "ago":
         return _in_words(moment - now, locale, with_direction=True)
     if style == "lasting":
         return lasting(moment, now, locale)
     local = moment.astimezone(zone)
-    if style == "date":
-        return format_date(local, "long", locale=locale)
+    if style == "time":
+        return f"{when(moment, 'day', now, zone, locale)}, {format_datetime(local, 'HH:mm', locale=locale)}"
     if style == "day" and local.year == now.astimezone(zone).year:
         text = format_skeleton("MMMd", local, tzinfo=zone, locale=locale)
         if not text.endswith("."):

@@ -22,6 +22,7 @@ from babel.dates import format_skeleton
 
 from ..aging import frequency
 from ..aging.messages import N_
+from .labels import UPDATE_FREQUENCY
 
 _MAIL = re.compile(r"[^@\s<>\"/:?&#]{1,64}@[\w.-]{1,255}")
 _DAY = re.compile(r"(\d{4}-\d\d-\d\d)(?:[T ].{0,40})?", re.ASCII)
@@ -86,7 +87,7 @@ def describe(
         return [_frequency(text, locale, translate) for text in _only(str, value)]
 
     facts = []
-    for row in (*_FACTS, _Row(N_("Update frequency"), tuple(frequency_keys), frequencies)):
+    for row in (*_FACTS, _Row(UPDATE_FREQUENCY, tuple(frequency_keys), frequencies)):
         values: list[Value] = []
         for key in row.keys:
             if key in rest and (found := row.read(_parsed(rest[key]), locale)):
@@ -283,7 +284,8 @@ _FACTS = (
     _Row(N_("Period"), ("temporal_coverage",), _periods, "temporal", ("start", "end")),
     _Row(N_("Access"), ("access_rights",), _terms),
     _Row(N_("Published"), ("issued",), _dates),
-    _Row(N_("Modified"), ("modified",), _dates),
+    _Row(N_("Modified, as stated"), ("modified",), _dates),
+    _Row(N_("Last confirmed"), ("review_date",), _dates),
     _Row(N_("Website"), ("homepage", "landing_page"), _texts),
     _Row(N_("Documentation"), ("documentation",), _texts),
     _Row(N_("Conforms to"), ("conforms_to",), _texts),

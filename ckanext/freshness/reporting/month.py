@@ -65,7 +65,8 @@ def movement(days: tuple[Day, Day] | None, organization: str) -> dict[str, int] 
 
 def movement_words(moved: Mapping[str, int]) -> str:
     """Return a :func:`movement` in a sentence."""
-    return tk._("Rank {rank} of {count} organizations, {before} a month ago.").format(**moved)
+    text = tk._("Rank {rank} of {count} organizations, {before} a month ago.")
+    return str(text).format(**moved)
 
 
 def sentences(days: tuple[Day, Day] | None, organization: str | None) -> list[str]:

@@ -9,7 +9,7 @@ into the extras.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -144,22 +144,22 @@ class FrequencySelect:
 def form_select(data: dict[str, Any], keys: Sequence[str]) -> FrequencySelect:
     """Return the select in the form of a dataset.
 
-    If the dataset has another frequency than the usual choices, it is offered too, so that an edit of
-    something else does not change it.
+    The frequency of the dataset is offered as it is written, so that an edit of something else does not
+    change it.
 
     :param data: the dataset, or the values of a form that were not valid
     :param keys: the extras that a frequency is read from; the first that the dataset has decides
     """
     key, value = _present(data, keys)
     chosen = str(data.get(FIELD, value)).strip()
-    offered = [(str(days), label(days, tk._)) for days in CHOICES]
-    options = [("", tk._("Not known")), *offered]
+    offered = {days: str(days) for days in CHOICES}
+    reading = parse(chosen, vocabularies())
+    if isinstance(reading, Frequency):
+        offered[reading.days] = chosen
+    options = [("", tk._("Not known"))]
+    options += [(value, label(days, tk._)) for days, value in offered.items()]
     if chosen not in dict(options):
-        reading = parse(chosen, vocabularies())
-        text = chosen
-        if isinstance(reading, Frequency):
-            text = f"{chosen} ({label(reading.days, tk._)})"
-        options.append((chosen, text))
+        options.append((chosen, chosen))
     return FrequencySelect(key, [{"value": value, "text": text} for value, text in options], chosen)
 
 
@@ -172,7 +172,7 @@ def _present(data: dict[str, Any], keys: Sequence[str]) -> tuple[str, str]:
     return keys[0], ""
 
 
-def custom_fields(data: dict[str, Any], hidden: Sequence[str]) -> list[dict[str, Any]]:
+def custom_fields(data: dict[str, Any], hidden: Collection[str]) -> list[dict[str, Any]]:
     """Return the extras that a form shows as fields to edit: without ours, and without ``hidden``."""
     extras = data.get("extras") or []
     left_out = {*ours_among(extras, site_names()), *hidden}

@@ -150,7 +150,7 @@ def test_editors_confirm(app: Any, read: Read, world: dict[str, Any]) -> None:
     explanation = words(page.select_one("#freshness-explanation"))
     assert "Last changed 2 weeks ago. Last confirmed" in explanation
     (newest, *_) = page.select("#freshness-history li")
-    assert f"Up to date The dataset was changed, by {editor['name']}" in words(newest)
+    assert f"Up to date The data were confirmed as accurate, by {editor['name']}" in words(newest)
     assert f"{editor['name']} confirmed" in words(page.select_one("#freshness-confirmation"))
     assert "Undo the confirmation" not in words(read(path))
     headers = {"Authorization": editor["token"]}

@@ -15,6 +15,7 @@ from ckan.tests.helpers import call_action
 from ckanext.freshness.aging.frequency import CHOICES
 from ckanext.freshness.aging.status import Status
 from ckanext.freshness.tests.pages.datasets import make_dataset
+from ckanext.freshness.tests.pages.reports import add_source, text_of
 
 NAME = "freshness_update_frequency"
 
@@ -138,13 +139,15 @@ def test_an_edit_changes_nothing_else(edit: Any) -> None:
 
 
 UNUSUAL = {
-    "R/P1M": "R/P1M (Every month)",
-    "  monthly ": "monthly (Every month)",
+    "R/P1M": "Every month",
+    "http://publications.europa.eu/resource/authority/frequency/DECENNIAL": "Every 10 years",
+    "  monthly ": "Every month",
     "every now and then": "every now and then",
     '"<b>': '"<b>',
-    "45": "45 (Every 45 days)",
+    "45": "Every 45 days",
+    "300": "Every ten months",
 }
-"""Frequencies that are not among the choices, and how they are shown."""
+"""Frequencies that are written otherwise than the choices, and how they are shown."""
 
 
 def test_what_is_not_among_the_choices_stays(edit: Any) -> None:
@@ -154,10 +157,30 @@ def test_what_is_not_among_the_choices_stays(edit: Any) -> None:
         form = edit(name)
         assert form.fields[NAME] == written.strip()
         assert form.options[written.strip()] == words
+        assert list(form.options.values()).count(words) == 1
         form.send()
         assert extras(name) == {"frequency": written.strip()}
-    edit("data-0").send(**{NAME: "30"})
-    assert extras("data-0") == {"frequency": "30"}
+    edit("data-0").send(**{NAME: "60"})
+    assert extras("data-0") == {"frequency": "60"}
+
+
+def test_the_form_of_a_harvested_dataset(edit: Any, sysadmin: dict[str, Any]) -> None:
+    """It warns, and keeps what only programs read without showing it."""
+    values = {"guid": "catalog=a;dataset=b", "color": "red", "frequency": "7"}
+    given = [{"key": key, "value": value} for key, value in values.items()]
+    factories.Dataset(name="mine", extras=given)
+    theirs = factories.Dataset(name="theirs", extras=given)
+    owner = factories.Organization()["id"]
+    add_source("source", sysadmin["name"], owner, datasets=[theirs])
+    assert not edit("mine").form.select("#freshness-overwritten")
+    assert edit("mine").custom == {"guid": values["guid"], "color": "red"}
+    form = edit("theirs")
+    (note,) = form.form.select("#freshness-overwritten")
+    assert "Harvested from About source ." in text_of(note)
+    shown = [one["value"] for one in form.form.select("input[type=text][name$=__key]")]
+    assert list(filter(None, shown)) == ["color"]
+    form.send(title="Another title")
+    assert values.items() <= extras("theirs").items()
 
 
 def test_a_form_without_the_select_hides_nothing(app: Any, ckan_config: Any) -> None:
@@ -166,7 +189,7 @@ def test_a_form_without_the_select_hides_nothing(app: Any, ckan_config: Any) -> 
     data = {"extras": [{"key": key, "value": value} for key, value in values.items()]}
 
     def shown() -> list[str]:
-        return [one["key"] for one in tk.h.freshness_custom_fields(data)]
+        return [one["key"] for one in tk.h.freshness_custom_fields(data)["shown"]]
 
     with app.flask_app.test_request_context("/dataset/edit/data"):
         assert shown() == ["color", "frequency"]

@@ -7,6 +7,7 @@ import json
 from ckan.tests import factories
 
 from ckanext.freshness.tests.pages.conftest import Read
+from ckanext.freshness.tests.pages.reports import text_of
 
 EU = "http://publications.europa.eu/resource/authority/"
 HOSTILE = "<script>alert(1)</script>"
@@ -21,16 +22,27 @@ def make_world() -> None:
         "language": [f"{EU}language/ENG"],
         "guid": "catalog=a;dataset=" + "b" * 200,
         "colour": "green",
+        "frequency": f"{EU}frequency/WEEKLY",
+        "review_date": "2026-11-10T11:51:02",
         "harvest_source_id": "0c4f",
         "harvest_source_title": HOSTILE,
     }
     factories.Dataset(
         name="harvested",
+        resources=[{"url": "http://x.org/data.csv"}],
         extras=[
             {"key": key, "value": value if isinstance(value, str) else json.dumps(value)}
             for key, value in extras.items()
         ],
     )
+
+
+def test_a_frequency_that_an_organization_assumes(read: Read, clean_site: None) -> None:
+    assumed = [{"key": "default_frequency", "value": "30"}]
+    owner = factories.Organization(extras=assumed)["id"]
+    factories.Dataset(name="data", owner_org=owner)
+    table = read("/dataset/data").select_one(".additional-info table")
+    assert table is not None and "Update frequency Every month" in text_of(table)
 
 
 def test_harvested_metadata_are_words_and_links(read: Read, world: None) -> None:
@@ -45,6 +57,11 @@ def test_harvested_metadata_are_words_and_links(read: Read, world: None) -> None
     assert (contact.get_text(strip=True), contact["href"]) == (HOSTILE, "mailto:a@x.org")
     assert rows["Publisher"].get_text(strip=True) == "Desk"
     assert rows["colour"].get_text(strip=True) == "green"
+    assert rows["Update frequency"].get_text(strip=True) == "Weekly"
+    assert rows["Last confirmed"].get_text(strip=True) == "10 Nov 2026"
+    # The date of the metadata is not called that of the data.
+    assert {"Data last changed", "Update expected by", "Metadata edited"} < rows.keys()
+    assert not {"Last Updated", "review_date"} & rows.keys()
     assert rows["Themes"].get_text(strip=True) == "Health"
     (source,) = rows["Harvested from"].select("a")
     assert (source.get_text(strip=True), source["href"]) == (HOSTILE, "/harvest/0c4f")

@@ -161,7 +161,7 @@ def test_the_list_says_how_each_run_ended(world: Any, read: Read) -> None:
 
 def test_a_night_in_short(world: Any, read: Read) -> None:
     page = read("/freshness/run/night", world["sysadmin"])
-    night = f"{NOW - 10 * HOUR:%-d %B %Y}"
+    night = f"{NOW - 10 * HOUR:%-d %b, %H:%M}"
     assert words(page, "h1") == f"Nightly run, {night}"
     note = words(page, ".fr-note")
     assert "Finished in 48 minutes" in note and "3,883 links checked." in note

@@ -69,6 +69,8 @@ def test_no_duration_is_zero(language: str, duration: timedelta, text: str) -> N
 def test_a_moment_to_the_minute() -> None:
     moment = datetime(2026, 11, 12, 2, 13, tzinfo=UTC)
     assert words(moment, "exact", "en") == "12 Nov 2026, 02:13 UTC"
+    assert words(moment, "time", "en") == "12 Nov, 02:13"
+    assert words(moment.replace(year=2024), "time", "en") == "12 Nov 2024, 02:13"
 
 
 @pytest.mark.parametrize(

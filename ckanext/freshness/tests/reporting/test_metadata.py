@@ -100,7 +100,7 @@ def facts(locale: str, /, **extras: Any) -> dict[str, list[Any]]:
         ({"temporal_start": "2020"}, {"Period": ["2020 \N{EN DASH}"]}),
         (
             {"issued": "2020-13-45", "modified": "2020-02-01"},
-            {"Published": ["2020-13-45"], "Modified": ["1 Feb 2020"]},
+            {"Published": ["2020-13-45"], "Modified, as stated": ["1 Feb 2020"]},
         ),
         (
             {"documentation": ["https://x.org/a", "see below"]},
