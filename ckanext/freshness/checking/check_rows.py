@@ -344,7 +344,8 @@ SELECT n.*, :now FROM unnest(
 ) AS n
 ON CONFLICT (resource_id) DO UPDATE SET package_id = excluded.package_id, url = excluded.url,
     host = excluded.host,
-    url_before = coalesce(nullif(freshness_check.url, excluded.url), freshness_check.url_before), wrote = jsonb_strip_nulls(jsonb_build_object(
+    url_before = coalesce(nullif(freshness_check.url, excluded.url), freshness_check.url_before),
+    wrote = jsonb_strip_nulls(jsonb_build_object(
         'old_last_modified',
         coalesce(freshness_check.wrote -> 'last_modified', freshness_check.wrote -> 'old_last_modified'),
         'old_hash', coalesce(freshness_check.wrote -> 'hash', freshness_check.wrote -> 'old_hash')

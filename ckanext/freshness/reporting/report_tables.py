@@ -242,7 +242,8 @@ BROKEN = _of_links(
         Column("words", N_("Reason"), "problem"),
         *(Column("succeeded_at"), Column("tried_at"), Column("status")),
     ),
-    select=f"{_OF_LINK}, n.failing_since, n.failures, c.succeeded_at",
+    # The last two are for repairs, and in no file.
+    select=f"{_OF_LINK}, n.failing_since, n.failures, c.succeeded_at, c.moved_to, c.hash",
     source=f"FROM {broken_links()}",
     order="failing_since",
     always=("failing_since", "failures"),

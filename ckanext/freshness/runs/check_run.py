@@ -46,6 +46,7 @@ from ..reporting.labels import counted
 from ..status import conclusions, indexing
 from ..status.indexing import BATCH, IndexFailure, SolrAwayError
 from ..web.event_loop import in_batches
+from ..web.exchange import Limits
 from ..web.hosts import Hosts
 from . import copies
 
@@ -395,7 +396,7 @@ def _check(
         return
     marks: dict[str, datetime] = {}
     indexed_at = monotonic()
-    produced = in_batches(_checks_of(resources, clock), most=RESULT_BATCH)
+    produced = in_batches(checks_of(resources, clock), most=RESULT_BATCH)
     with closing(produced) as batches:
         for batch in batches:
             if lock is not None:
@@ -409,12 +410,14 @@ def _check(
     _index(marks, result)
 
 
-def _checks_of(
-    resources: Sequence[ResourceToCheck], clock: Clock
+def checks_of(
+    resources: Sequence[ResourceToCheck], clock: Clock, limits: Limits | None = None
 ) -> Callable[[Callable[[CheckResult], None]], Any]:
     """Return the coroutine that checks resources and hands over their results.
 
     The site's options are read here: the coroutine runs in another thread.
+
+    :param limits: of each request; None for the site's
     """
     # Web workers import this module, too, and need neither an HTTP client nor a reader of workbooks.
     from ..checking.hasher import DETECTORS, ContentSandbox
@@ -422,7 +425,7 @@ def _checks_of(
     from ..web.client import Client
 
     checks = settings.checks()
-    web = settings.web(checks.limits)
+    web = settings.web(limits or checks.limits)
     hosts = Hosts(checks.policy, checks.policies)
     stage = StagedBody if any(resource.keep_copy for resource in resources) else None
     # Detectors of other plugins come first.

@@ -1,35 +1,174 @@
-"""The pages about broken links by their cause."""
+"""The pages about broken links by their cause, and their repair."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import ckan.plugins.toolkit as tk
 from flask import Blueprint
 from flask.typing import ResponseReturnValue
 
-from ..reporting import link_causes, report_tables, visibility
+from ..checking.decisions import ResourceToCheck
+from ..dates import utc_now
+from ..logic.validators import count_costly
+from ..reporting import harvests, link_causes, link_repairs, report_tables, visibility
+from ..reporting import links as link_facts
+from ..reporting.tables import Context, Row, TableRequest
+from ..runs import link_test
 from .report import LONG, filters, table_and_request, with_error_pages
-from .responses import page_number, render
+from .responses import (
+    error_text,
+    page_number,
+    redirect_to,
+    render,
+    require_csrf_token,
+    user_context,
+)
 
 links = Blueprint("freshness_links", __name__)
+links.before_request(require_csrf_token)
+
+_FIELD = "use:"
+"""The beginning of the fields of forms with a new address; the id of the resource follows."""
 
 
 @links.route("/freshness/broken/servers")
 @with_error_pages
 def causes() -> ResponseReturnValue:
-    """Show the broken links by server and reason."""
+    """Show the broken links by server and reason, and to their editors how to mend them."""
     table, request = table_and_request(report_tables.BROKEN.name)
     groups, are_more = link_causes.read(request)
     number = page_number()
+    shown = groups[(number - 1) * LONG : number * LONG]
     return render(
         "freshness/causes.html",
         {
             "table": table,
             "asked": filters(),
-            "groups": groups[(number - 1) * LONG : number * LONG],
+            "groups": list(_with_repairs(request, shown)),
             "total": len(groups),
             "size": LONG,
             "number": number,
             "most": link_causes.MOST if are_more else None,
             "listed": link_causes.LISTED,
-            "edits": visibility.edited_organizations(request.context),
         },
     )
+
+
+def _with_repairs(
+    request: TableRequest, groups: Iterable[dict[str, Any]]
+) -> Iterator[dict[str, Any]]:
+    """Yield groups with what their editors can do.
+
+    :returns: groups with ``repairs``: candidates by the ids of resources; ``fields`` of the form that uses the
+        best of each; ``letters`` about harvested links
+    """
+    edits = visibility.edited_organizations(request.context)
+    sees_all = visibility.sees_all(request.context)
+    for group in groups:
+        own = [
+            row
+            for row in group["links"][: link_causes.LISTED]
+            if sees_all or row["owner_org"] in edits
+        ]
+        sources = harvests.of_packages(row["package_id"] for row in own)
+        found = link_repairs.candidates(request, own)
+        harvested = [row for row in own if row["package_id"] in sources]
+        repairs = {
+            row["resource_id"]: found[row["resource_id"]]
+            for row in own
+            if row not in harvested and row["resource_id"] in found
+        }
+        yield {
+            **group,
+            "edited": {row["resource_id"] for row in own if row not in harvested},
+            "repairs": repairs,
+            "fields": {f"{_FIELD}{id_}": some[0]["url"] for id_, some in repairs.items()},
+            "letters": link_repairs.letters(harvested, sources, found),
+        }
+
+
+@links.route("/freshness/broken/repair", methods=["POST"])
+@with_error_pages
+def repair() -> ResponseReturnValue:
+    """Give broken links the addresses of a form, each after a check that finds its file there."""
+    chosen = {
+        key.removeprefix(_FIELD): value.strip()
+        for key, value in list(tk.request.form.items())
+        if key.startswith(_FIELD)
+    }
+    context = _editor()
+    try:
+        with link_test.one_of(context["user"]):
+            count_costly(context, utc_now())
+            rows = list(_repaired(context, chosen))
+    except tk.ValidationError as error:
+        tk.h.flash_error(error_text(error))
+        return redirect_to("freshness_links.causes")
+    return render("freshness/repaired.html", {"rows": rows, "table": report_tables.BROKEN})
+
+
+def _editor() -> Context:
+    if tk.current_user.is_anonymous:
+        raise tk.NotAuthorized(tk._("Log in as an editor of these datasets to mend their links."))
+    return user_context()
+
+
+def _repaired(context: Context, chosen: Mapping[str, str]) -> Iterator[Row]:
+    """Repair links, and yield for each its resource, whether it ``is_mended``, and a sentence (``words``)."""
+    resources, refused = {}, {}
+    for id_ in list(chosen)[: link_causes.LISTED]:
+        try:
+            tk.check_access("resource_update", dict(context), {"id": id_})
+            resources[id_] = tk.get_action("resource_show")(dict(context), {"id": id_})
+        except (tk.ObjectNotFound, tk.NotAuthorized):
+            # As on CKAN's own pages, the response does not reveal whether the resource exists.
+            continue
+        refused[id_] = _refusal(resources[id_])
+    tests = link_test.results(
+        [
+            ResourceToCheck(
+                id_, one["package_id"], chosen[id_], format=one["format"], mimetype=one["mimetype"]
+            )
+            for id_, one in resources.items()
+            if refused[id_] is None
+        ]
+    )
+    for id_, resource in resources.items():
+        result = tests.get(id_)
+        words = refused[id_]
+        if words is None and not link_test.works(result):
+            words = link_test.in_words(result)
+        if words is None:
+            words = _save(context, resource, chosen[id_])
+        yield {
+            **resource,
+            "address": chosen[id_],
+            "is_mended": words is None,
+            "words": words or link_test.in_words(result),
+        }
+
+
+def _refusal(resource: Mapping[str, Any]) -> str | None:
+    """Return why a link is not changed; None if it may be."""
+    link = link_facts.of_resource(resource["id"])
+    if link is None or link["state"] not in ("broken", "failing"):
+        return str(tk._("This link is not broken any more. Somebody may have changed it."))
+    if harvests.of_packages([resource["package_id"]]):
+        return str(tk._("The next harvest would overwrite the address. Correct it at the source."))
+    return None
+
+
+def _save(context: Context, resource: Mapping[str, Any], url: str) -> str | None:
+    """Store the new URL of a resource; return why that failed, or None."""
+    # Testing takes a while, in which somebody may have mended the link.
+    if (words := _refusal(resource)) is not None:
+        return words
+    try:
+        tk.get_action("resource_patch")(dict(context), {"id": resource["id"], "url": url})
+    except tk.ValidationError as error:
+        return error_text(error)
+    except (tk.NotAuthorized, tk.ObjectNotFound) as error:
+        return str(error)
+    return None

@@ -38,7 +38,7 @@ def make_dataset(status: Status, name: str | None = None, **fields: Any) -> dict
         extras.append({"key": "data_update_frequency", "value": "7"})
     link = {
         "name": "Table",
-        "url": "https://data.example.org/table.csv",
+        "url": fields.pop("url", "https://data.example.org/table.csv"),
         "format": "CSV",
         "created": added.isoformat(),
     }

@@ -1,19 +1,29 @@
-"""Broken links by server."""
+"""Broken links by server, and their repair."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import pytest
 from bs4 import BeautifulSoup
 from ckan.tests import factories
+from ckan.tests.helpers import call_action
 
 from ckanext.freshness.aging.status import Status
+from ckanext.freshness.ckan_adapter.core import model
+from ckanext.freshness.ckan_adapter.database import locked_if_free
+from ckanext.freshness.model import ResourceCheck
 from ckanext.freshness.reporting import link_causes
+from ckanext.freshness.runs import link_test
+from ckanext.freshness.tests.checking.test_formats import PAGE
 from ckanext.freshness.tests.pages.conftest import Read
 from ckanext.freshness.tests.pages.datasets import break_link, make_dataset
-from ckanext.freshness.tests.pages.reports import rows_of, text_of
+from ckanext.freshness.tests.pages.reports import add_source, rows_of, text_of
+from ckanext.freshness.tests.servers import faults
+from ckanext.freshness.tests.servers.base import Answer
+from ckanext.freshness.tests.web.support import FileServer
 
 NOW = datetime.now(timezone.utc).replace(tzinfo=None, microsecond=0)
 NIGHT = NOW - timedelta(days=9)
@@ -110,3 +120,227 @@ def test_a_page_says_that_it_has_not_all_links(
     assert "the 4 links that have been broken for longest" in text_of(page)
     assert sum(len(names) for names in groups_of(page).values()) < 4
     assert page.select_one('details a.fr-more[href*="q=old.example.org"], details a.fr-more')
+
+
+# Repairs. Each test has links of a server of its own.
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[FileServer]:
+    """A server that has a table at every path, unless a test says otherwise."""
+    with FileServer() as running:
+        yield running
+
+
+def link_of(name: str, url: str, owner: str = "relief", **known: Any) -> dict[str, Any]:
+    """Create a dataset whose only link is checked; by default, it is broken."""
+    private = known.pop("private", False)
+    title = f"About {name}"
+    dataset = make_dataset(
+        Status.FRESH, name, title=title, url=url, owner_org=owner, private=private
+    )
+    host = url.split("/")[2].partition(":")[0]
+    break_link(dataset, **{"host": host, "attempts": [{"outcome": "error", **GONE}], **known})
+    return dict(dataset["resources"][0])
+
+
+WORKS: dict[str, Any] = {
+    "failures": 0,
+    "failing_since": None,
+    "failed_at": None,
+    "succeeded_at": NOW,
+    "attempts": [{"outcome": "same hash", "status": 200}],
+}
+
+
+def suggested(read: Read, user: Any, link: dict[str, Any]) -> dict[str, str]:
+    """Return the addresses that are suggested for a link, with their reasons."""
+    page = read(f"/freshness/broken/servers?q={link['url'].split('/')[2].partition(':')[0]}", user)
+    buttons = page.select(f'input[name="use:{link["id"]}"]')
+    forms = [button.find_parent(class_="fr-actions") for button in buttons]
+    return {str(form.a["href"]): text_of(form.small) for form in forms if form and form.a}
+
+
+def use(app: Any, user: Any, **addresses: str) -> dict[str, str]:
+    """Use addresses for links, and return what became of each."""
+    answer = app.post(
+        "/freshness/broken/repair",
+        data={f"use:{id_}": url for id_, url in addresses.items()},
+        headers={"Authorization": user["token"]},
+        status=200,
+    )
+    rows = BeautifulSoup(answer.body, "html.parser").select(".fr-rows > li")
+    return {str(row.a["href"]).rpartition("/")[2]: text_of(row.p) for row in rows if row.a}
+
+
+def stored(link: dict[str, Any]) -> str:
+    model.Session.expire_all()
+    return str(call_action("resource_show", id=link["id"])["url"])
+
+
+def test_addresses_are_suggested_with_their_reasons(
+    read: Read, world: dict[str, Any], server: FileServer
+) -> None:
+    link_of(
+        "mended",
+        f"{server.url}/files/2025/b.csv",
+        **WORKS,
+        url_before="http://n.example/data/b.csv",
+    )
+    link_of(
+        "moved", "http://n.example/maps/c.csv", **WORKS, moved_to="https://maps.example/all/c.csv"
+    )
+    link_of("twin", f"{server.url}/same.csv", **WORKS, hash="sha256:1")
+    data, maps, lost = (
+        link_of("n-data", "http://n.example/data/a.csv", hash="sha256:1"),
+        link_of("n-maps", "http://n.example/maps/2/d.csv", moved_to="https://own.example/d.csv"),
+        link_of("n-port", "http://n.example:8080/e.csv"),
+    )
+    editor = world["editor"]
+    over_tls = "The same address with https. The server may have changed to it."
+    assert suggested(read, editor, data) == {
+        f"{server.url}/files/2025/a.csv": "Other links of this server moved in this way, such as one of "
+        "About mended.",
+        f"{server.url}/same.csv": "The dataset About twin has the same file.",
+        "https://n.example/data/a.csv": over_tls,
+    }
+    assert suggested(read, editor, maps) == {
+        "https://own.example/d.csv": "When this link last worked, the server said that the file has "
+        "moved here for good.",
+        "https://maps.example/all/2/d.csv": "Other links of this server moved in this way, such as one "
+        "of About moved.",
+        "https://n.example/maps/2/d.csv": over_tls,
+    }
+    assert suggested(read, editor, lost) == {}
+    for who in ("nobody", "stranger"):
+        assert suggested(read, world[who], maps) == {}
+
+
+def test_an_address_is_saved_only_after_a_check_that_finds_a_file(
+    app: Any, world: dict[str, Any], server: FileServer, impatient_checks: None, monkeypatch: Any
+) -> None:
+    large = b"week,rain\n" * 1000
+    monkeypatch.setattr(link_test, "_LEAST", len(large) // 2)
+    monkeypatch.setattr(link_test, "SECONDS", 3.0)
+    csv = {"Content-Type": "text/csv"}
+    server.files |= {
+        "/large.csv": Answer(200, large, csv),
+        "/gone.csv": Answer(404, b"", {}),
+        "/fault.csv": Answer(500, b"", {}),
+        "/blocked.csv": Answer(403, b"", {}),
+        "/page.csv": Answer(200, PAGE, {"Content-Type": "text/html"}),
+        "/empty.csv": Answer(200, b"", csv),
+    }
+    server.faults["/slow.csv"] = faults.Hang()
+    server.faults["/to-page.csv"] = faults.Redirect(to="/page.csv", code=301)
+    server.faults["/cut.csv"] = faults.Truncate()
+    good = {"/good.csv", "/large.csv"}
+    paths = [*sorted(good), *sorted(server.files.keys() - good), *server.faults]
+    links = {path: link_of(f"u-{n}", f"http://u.example/{n}.csv") for n, path in enumerate(paths)}
+    links["nonsense"] = link_of("u-nonsense", "http://u.example/nonsense.csv")
+    links["inside"] = link_of("u-inside", "http://u.example/inside.csv")
+    addresses = {path: f"{server.url}{path}" for path in paths}
+    addresses |= {"nonsense": "not a web address", "inside": "http://10.1.2.3/a.csv"}
+    before = checks_stored()
+    told = use(app, world["editor"], **{links[key]["id"]: url for key, url in addresses.items()})
+    assert checks_stored() == before
+    assert len(told) == len(links)
+    for key, link in links.items():
+        is_good = key in good
+        words = told[link["id"]]
+        assert words.startswith("Saved. The link works." if is_good else "Not saved. "), (
+            key,
+            words,
+        )
+        assert stored(link) == (addresses[key] if is_good else link["url"]), key
+    said = {key: told[links[key]["id"]].removeprefix("Not saved. ") for key in links}
+    assert said["/gone.csv"] == "The file is gone (404 Not Found)."
+    assert said["/slow.csv"] in (
+        "The link couldn't be tested now. Try again later.",
+        "The server took too long to answer.",
+    )
+    assert said["inside"].startswith("The link leads into a private network")
+    assert said["/page.csv"] == said["/to-page.csv"]
+
+
+def checks_stored() -> list[Any]:
+    model.Session.expire_all()
+    table = ResourceCheck.__table__
+    return list(model.Session.execute(table.select().order_by(table.c.resource_id)))
+
+
+def test_only_broken_links_of_editors_are_changed(
+    app: Any, world: dict[str, Any], server: FileServer, impatient_checks: None
+) -> None:
+    good = f"{server.url}/good.csv"
+    works = link_of("v-works", "http://v.example/works.csv", **WORKS)
+    other = link_of("v-other", "http://v.example/other.csv", "roads")
+    secret = link_of("v-secret", "http://v.example/secret.csv", "roads", private=True)
+    own = link_of("v-own", "http://v.example/own.csv")
+    chosen = {one["id"]: good for one in (works, other, secret, own)}
+    asked = server.count()
+    assert use(app, world["stranger"], **chosen) == {}
+    assert server.count() == asked
+    told = use(app, world["editor"], unknown=good, **chosen)
+    assert {id_: words.partition(".")[0] for id_, words in told.items()} == {
+        works["id"]: "Not saved",
+        own["id"]: "Saved",
+    }
+    assert [stored(one) for one in (works, other, secret, own)] == [
+        *(one["url"] for one in (works, other, secret)),
+        good,
+    ]
+    anonymous = app.post("/freshness/broken/repair", data=chosen)
+    assert anonymous.status_code == 403
+
+
+def test_a_user_tests_one_thing_at_a_time(
+    app: Any, world: dict[str, Any], server: FileServer, impatient_checks: None
+) -> None:
+    link = link_of("x-own", "http://x.example/a.csv")
+    with locked_if_free(f"test-{world['editor']['name']}"):
+        assert use(app, world["editor"], **{link["id"]: f"{server.url}/good.csv"}) == {}
+    assert stored(link) == link["url"]
+
+
+def test_private_links_give_no_hints_to_others(read: Read, world: dict[str, Any]) -> None:
+    for kind, known in {
+        "moved": {"moved_to": "https://hidden.example/b.csv"},
+        "mended": {"url_before": "http://y.example/b.csv"},
+        "twin": {"hash": "sha256:y"},
+    }.items():
+        link_of(
+            f"y-{kind}", f"http://y.example/{kind}.csv", "roads", private=True, **WORKS, **known
+        )
+    # Others may see this dataset, but not the password in its link.
+    link_of("y-password", "http://me:word@other.example/c.csv", **WORKS, hash="sha256:y")
+    link = link_of("y-own", "http://y.example/a.csv", hash="sha256:y")
+    over_tls = {"https://y.example/a.csv"}
+    assert suggested(read, world["editor"], link).keys() == over_tls
+    assert suggested(read, world["sysadmin"], link).keys() > over_tls
+
+
+def test_harvested_links_are_for_their_source(
+    read: Read, app: Any, world: dict[str, Any], server: FileServer, impatient_checks: None
+) -> None:
+    link = link_of("z-own", "http://z.example/a.csv", moved_to="https://new.example/a.csv")
+    dataset = call_action("package_show", id=link["package_id"])
+    root = world["sysadmin"]
+    call_action(
+        "package_patch", {"user": root["name"]}, id=dataset["id"], maintainer_email="her@z.example"
+    )
+    add_source("harvested", root["name"], "relief", datasets=[dataset])
+    assert suggested(read, world["editor"], link) == {}
+    page = read("/freshness/broken/servers?q=z.example", world["editor"])
+    text = page.textarea
+    assert text is not None
+    letter = text.get_text()
+    assert "About z-own: Table\nhttp://z.example/a.csv\nBroken since" in letter
+    assert "Perhaps it is here now: https://new.example/a.csv" in letter
+    mail = page.select_one('a[href^="mailto:her@z.example?subject=Broken"]')
+    assert mail is not None and "http%3A//z.example/a.csv" in str(mail["href"])
+    assert not page.select('a[href$="/edit#field-resource-url"]')
+    told = use(app, world["editor"], **{link["id"]: f"{server.url}/good.csv"})
+    assert told[link["id"]].startswith("Not saved. The next harvest would overwrite")
+    assert stored(link) == link["url"]
+    assert not read("/freshness/broken/servers?q=z.example", world["stranger"]).textarea
