@@ -32,8 +32,7 @@ records that only another harvester has read. They wait until an editor releases
 from __future__ import annotations
 
 import enum
-from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -49,7 +48,7 @@ The same applies to a listed distribution.
 
 
 MIN_CATALOG = 10
-"""How many datasets a catalog has at least that the brake looks at by itself."""
+"""How many datasets a catalog has at least that the brake also looks at by itself."""
 
 
 class RecordClass(enum.Enum):
@@ -242,16 +241,10 @@ def deletions(
     ]
     delete = [decision for decision in absent if decision.delete]
     keep = [decision for decision in absent if not decision.delete]
-    parts: tuple[tuple[str, bool | None], ...] = (
-        (("organisations", True), ("datasets", False)) if catalogs_apart else (("records", None),)
-    )
-    alarms = [
-        alarm
-        for name, catalogs in parts
-        if (alarm := _alarm(name, catalogs, current, seen, delete, released, limits))
-    ]
+    parts = _parts(current, seen, limits, catalogs_apart)
+    going = {decision.known.url for decision in delete}
+    alarms = list(filter(None, (_alarm(part, seen, going, released) for part in parts)))
     doomed = [decision for decision in delete if decision.known.guid not in released]
-    alarms += _emptied_catalogs(current, [decision.known for decision in doomed])
     foreign = [decision for decision in doomed if decision.known.foreign]
     still_held = [decision for decision in doomed if decision.known.guid in held]
     # Held or released by an earlier job, and this one cannot tell whether they are gone. They stay on
@@ -433,59 +426,87 @@ def _refusing_catalogs(
     return {catalog for catalog, count in forbidden.items() if count * 2 > total[catalog]}
 
 
-def _emptied_catalogs(current: Iterable[KnownRecord], doomed: Iterable[KnownRecord]) -> list[str]:
-    """Return, for people, which of several catalogs would lose all their datasets, or all but one."""
-    total = Counter(record.catalog_url for record in current if not record.is_catalog)
-    going = Counter(record.catalog_url for record in doomed if not record.is_catalog)
-    return [
-        f"{count} of {total[catalog]} datasets of {catalog} would be deleted, and no job empties a catalog of "
-        f"{MIN_CATALOG} datasets or more without an approval"
-        for catalog, count in going.items()
-        if len(total) > 1 and total[catalog] >= MIN_CATALOG and total[catalog] - count <= 1
-    ]
+# The brake
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Current records that the brake counts together."""
+
+    noun: str
+    """For people, in the plural."""
+    records: Sequence[KnownRecord]
+    limits: BrakeLimits
+    lists_any: bool = True
+    """The source lists records of this kind, known or not."""
+    catalog: str = ""
+    """The catalog that has them; "" if all records of the source count."""
+
+    @property
+    def where(self) -> str:
+        return f" of {self.catalog}" if self.catalog else ""
+
+
+def _parts(
+    current: Sequence[KnownRecord],
+    seen: Mapping[str, SeenRecord],
+    limits: BrakeLimits,
+    catalogs_apart: bool,
+) -> Iterator[_Part]:
+    """Yield what the brake looks at: all records of the source, then each of several catalogs.
+
+    A catalog has no limits of its own: it may lose any number of datasets but not all, nor all but one.
+    """
+    # Without organisations only datasets count as listed: a listed catalog may be empty.
+    lists = {found.is_catalog for found in seen.values() if found.listed_in}
+    if catalogs_apart:
+        organisations = [record for record in current if record.is_catalog]
+        yield _Part("organisations", organisations, limits, True in lists)
+    datasets = [record for record in current if not record.is_catalog]
+    noun, counted = ("datasets", datasets) if catalogs_apart else ("records", current)
+    yield _Part(noun, counted, limits, False in lists)
+    by_catalog: dict[str | None, list[KnownRecord]] = {}
+    for record in datasets:
+        by_catalog.setdefault(record.catalog_url, []).append(record)
+    if len(by_catalog) > 1:
+        unlimited = replace(limits, max_delete_fraction=1.0, max_deletions=len(current))
+        for catalog, members in by_catalog.items():
+            if len(members) >= MIN_CATALOG:
+                yield _Part("datasets", members, unlimited, catalog=str(catalog))
 
 
 def _alarm(
-    name: str,
-    catalogs: bool | None,
-    current: Iterable[KnownRecord],
+    part: _Part,
     seen: Mapping[str, SeenRecord],
-    delete: Iterable[AbsentRecord],
+    delete: Collection[str],
     released: Collection[str],
-    limits: BrakeLimits,
 ) -> str | None:
     """Return, for people, why deletions look like an accident; None if they do not.
 
-    :param name: the plural noun for the records, for people.
-    :param catalogs: look only at catalogs (True), only at datasets (False), or at all records (None).
+    :param delete: URLs of the records to delete.
     """
-
-    def counts(record: KnownRecord) -> bool:
-        return catalogs is None or record.is_catalog is catalogs
-
-    counted = list(filter(counts, current))
-    going = [decision.known for decision in delete if counts(decision.known)]
+    going = [record for record in part.records if record.url in delete]
     agreed = sum(record.guid in released for record in going)
-    doomed = len(going) - agreed
+    doomed, count = len(going) - agreed, len(part.records)
     if not doomed:
         return None
-    # With catalogs=None only datasets count as listed: a listed catalog may be empty.
-    if not any(found.listed_in for found in seen.values() if found.is_catalog is bool(catalogs)):
-        verb = "is" if len(counted) == 1 else "are"
-        words = f"{_counted(len(counted), name)} of it {verb} current"
+    if not part.lists_any:
+        verb = "is" if count == 1 else "are"
+        words = f"{_counted(count, part.noun)} of it {verb} current"
         return f"the source lists nothing at all, but {words}"
-    if doomed > 1 and not any(_is_listed(seen.get(record.url)) for record in counted):
-        return f"the source lists none of the {len(counted)} current {name} any more"
-    left = len(counted) - agreed
-    would = f"{doomed} of {_counted(left, name)} would be deleted"
+    if doomed > 1 and not any(_is_listed(seen.get(record.url)) for record in part.records):
+        return f"the source lists none of the {count} current {part.noun}{part.where} any more"
+    left, limits = count - agreed, part.limits
+    would = f"{doomed} of {_counted(left, part.noun)}{part.where} would be deleted"
     if agreed:
         would += f", besides {agreed} that an editor released"
     if left - doomed <= 1:
-        always = f"no job deletes all {name} of a source, or all but one, without an approval"
+        kind = "catalog" if part.catalog else "source"
+        always = f"no job deletes all {part.noun} of a {kind}, or all but one, without an approval"
         return f"{would}, and {always}"
     if doomed > limits.max_deletions:
         return f"{would}, more than max_deletions ({limits.max_deletions}) allows"
     fraction = limits.max_delete_fraction
-    if len(counted) >= limits.min_records and doomed > fraction * left:
+    if count >= limits.min_records and doomed > fraction * left:
         return f"{would}, more than max_delete_fraction ({fraction:g}) allows"
     return None
