@@ -375,8 +375,10 @@ class CurrentRecords:
         This is so if it lists none of its at least two records any more, and nearly all of them under URLs that
         differ by the same prefix only. Some may have been deleted since.
         """
+        if len(self) < 2 or any(record.url in listed for record in self):
+            return
         spelled = {loose_spelling(url) for url in listed}
-        if len(self) < 2 or any(loose_spelling(record.url) in spelled for record in self):
+        if any(loose_spelling(record.url) in spelled for record in self):
             return
         by_end = {_last_segment(record.url): record.url for record in self}
         pairs = Counter(

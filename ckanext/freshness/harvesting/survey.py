@@ -256,8 +256,8 @@ class _Classifier:
         adopted = self._adoptable(sighting, containers) if kind is RecordClass.NEW else None
         if sighting.contents is not None:
             self._unmapped[seen.url] = sighting.contents.unmapped
-        elif before is not None:
-            self._unmapped[seen.url] = self._unmapped_before.get(before.object_id or "", {})
+        elif before is not None and (earlier := self._unmapped_before.get(before.object_id or "")):
+            self._unmapped[seen.url] = earlier
         reason = _reason(kind, before, adopted)
         self._report(RecordChange(kind, guid, seen.url, reason, catalog, before, adopted, sighting))
         if before is not None and (before.forbidden_since or before.absent_since):

@@ -10,6 +10,7 @@ A portal that refuses ``package_search`` is read by ``package_list`` and ``packa
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -120,7 +121,7 @@ class PortalCrawl:
 
     async def run(self) -> CrawlEnd:
         """Read the portal; an exception of the sink ends the crawl."""
-        found: dict[str, Mapping[str, Any]] = {}
+        found: dict[str, str | None] = {}
         try:
             await self._read_list(found)
         except UnreadableListing as error:
@@ -131,11 +132,7 @@ class PortalCrawl:
             self._end.errors.append(error.message)
         self._note(found)
         await self._read_organizations()
-        changed = [raw for raw in found.values() if not self._is_unchanged(raw)]
-        whole = [raw for raw in changed if "resources" in raw]
-        for raw in whole:
-            self._take(raw)
-        ids = [str(id_of(raw)) for raw in changed if "resources" not in raw]
+        ids = [one for one in list(found) if not self._is_unchanged(one, found.pop(one))]
         batches = [ids[start : start + BATCH] for start in range(0, len(ids), BATCH)]
         await for_each(self._options.concurrency, self._read_batch, batches)
         await self._ask_for_absent()
@@ -143,7 +140,12 @@ class PortalCrawl:
 
     # The list
 
-    async def _read_list(self, found: dict[str, Mapping[str, Any]]) -> None:
+    async def _read_list(self, found: dict[str, str | None]) -> None:
+        """Read the list of all datasets: the memory of each by its id.
+
+        Some portals send whole datasets. All take too much memory: those that changed are requested again.
+        """
+
         async def read() -> int:
             without_id = 0
             async for rows in self._api.search(fq=self._options.filter.fq, fl=FIELDS):
@@ -154,7 +156,8 @@ class PortalCrawl:
                         others = self._end.not_harvested.setdefault(str(kind), NotHarvested())
                         others.add(self._url(dataset_id))
                     else:
-                        found[dataset_id] = raw
+                        found[dataset_id] = self._memory(raw)
+                        self._note_owner(raw)
             return without_id
 
         if without_id := await self._api.until_whole("package_search", read):
@@ -178,6 +181,7 @@ class PortalCrawl:
             else:
                 if self._options.filter.accepts(raw):
                     found[str(id_of(raw))] = raw
+                    self._note_owner(raw)
 
         try:
             names = await self._api.until_whole("package_list", read)
@@ -198,10 +202,15 @@ class PortalCrawl:
             self._take(raw)
         await self._ask_for_absent()
 
-    def _note(self, found: Mapping[str, Mapping[str, Any]]) -> None:
+    def _note_owner(self, raw: Mapping[str, Any]) -> None:
+        owner = text_of(raw.get("owner_org"))
+        self._owners[str(id_of(raw))] = sys.intern(owner) if owner else None
+
+    def _note(self, ids: Iterable[str]) -> None:
         """Note what is listed, before the first record is handed on."""
-        self._owners = {one: text_of(raw.get("owner_org")) for one, raw in found.items()}
-        self._containers.listed.update(map(self._url, found))
+        for url in map(self._url, ids):
+            known = self._known.at(url)
+            self._containers.listed.add(known.url if known else url)
         self._known.follow_move(self._containers.listed)
 
     def _doubt(self, words: str, *, is_read: bool) -> None:
@@ -258,12 +267,10 @@ class PortalCrawl:
 
     # Records
 
-    def _is_unchanged(self, raw: Mapping[str, Any]) -> bool:
+    def _is_unchanged(self, dataset_id: str, memory: str | None) -> bool:
         """Hand on a dataset that is as it was at the last job, without its contents. Return whether it is."""
-        dataset_id = str(id_of(raw))
-        url = self._url(dataset_id)
-        known, memory = self._known.at(url), self._memory(raw)
-        container = self._container(dataset_id)
+        url, container = self._url(dataset_id), self._container(dataset_id)
+        known = self._known.at(url)
         if (
             known is None
             or self._options.read_all
@@ -274,7 +281,9 @@ class PortalCrawl:
             or known.guid != guid_of(url, container)
         ):
             return False
-        seen = SeenRecord(url, ReadOutcome.PRESENT, (container,), content_hash=known.content_hash)
+        seen = SeenRecord(
+            known.url, ReadOutcome.PRESENT, (container,), content_hash=known.content_hash
+        )
         self._sink(Sighting(seen, memory=memory), self._containers)
         return True
 
