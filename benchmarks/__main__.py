@@ -10,6 +10,7 @@ import sys
 NAMES = {
     "harvest": "a first and an unchanged harvest, beside package_create and ckanext-dcat",
     "portal": "the same of a CKAN portal, beside ckanext-harvest's own harvester",
+    "gather": "100,000 unchanged records of a portal and of a catalogue, and gathers that are killed",
     "check": "two runs beside HDX's retrieval and aiohttp; a choice among a million resources",
     "refresh": "a night of an HDX-sized portal, beside CKAN's rebuild of these datasets",
     "iati": "update cycles, beside aiohttp with the same files",

@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from benchmarks.harvest import POLITE, WARM_UP, Harvests
+from benchmarks.harvest import POLITE, WARM_UP, Harvests, compared
 from benchmarks.measure import Remote, Result, write_ini
 from benchmarks.servers import Portal
 
@@ -30,17 +30,15 @@ def measure(say: Callable[[str], None], size: int = 500) -> Iterator[Result]:
         few, portal = (stack.enter_context(Remote(Portal, count)) for count in (WARM_UP, size))
         subject = Harvests(folder)
         say("warming up PostgreSQL and Solr")
-        subject.first_and_unchanged("ckan_portal", few.call("url"), POLITE, WARM_UP)
+        subject.jobs("ckan_portal", few, few.call("url"), POLITE, WARM_UP)
+        url = portal.call("url")
         say("ours")
-        ours = subject.first_and_unchanged("ckan_portal", portal.call("url"), POLITE, size)
+        ours = subject.jobs("ckan_portal", portal, url, POLITE, size)
         say("ckanext-harvest")
-        theirs = subject.first_and_unchanged("ckan", portal.call("url"), {}, size)
+        theirs = subject.jobs("ckan", portal, url, {}, size)
         # Without this it only asks for changes since the last job, and never learns what is gone.
         say("ckanext-harvest, reading all")
-        _, all_read = subject.first_and_unchanged(
-            "ckan", portal.call("url"), {"force_all": True}, size
-        )
-    first, unchanged = (one.total for one in ours)
-    yield Result("first harvest", first, "ckanext-harvest", theirs[0].total, 1 / 1.6)
-    yield Result("unchanged harvest", unchanged, "force_all", all_read.total, 1 / 50)
-    yield Result("unchanged harvest", unchanged, "ckanext-harvest", theirs[1].total)
+        reading_all = subject.jobs("ckan", portal, url, {"force_all": True}, size)
+    yield from compared("a portal", ours, "force_all", reading_all)
+    for name, one, other in zip(("unchanged", "1 % changed"), ours[1:], theirs[1:], strict=True):
+        yield Result(f"{name}, only asking for changes", one.total, "ckanext-harvest", other.total)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import secrets
 import socket
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from email.utils import formatdate
+from functools import lru_cache
 from typing import Any
 
+from ckanext.freshness.tests.servers.catalogue import CatalogueServer
 from ckanext.freshness.tests.servers.ckan_portal import PortalServer
 from ckanext.freshness.tests.servers.fdp import FdpServer
 from ckanext.freshness.tests.servers.turtle import Literal, agent, contact, period
@@ -152,6 +155,11 @@ class FairDataPoint:
     def url(self) -> str:
         return self._server.source_url
 
+    def change(self, number: int) -> None:
+        """Change the first datasets."""
+        for record in self._records[:number]:
+            self._server.change(record, title=Literal(secrets.token_hex(), "en"))
+
 
 class Portal:
     """A CKAN with generated datasets."""
@@ -162,6 +170,31 @@ class Portal:
 
     def url(self) -> str:
         return self._server.url
+
+    def change(self, number: int) -> None:
+        """Change the first datasets."""
+        for dataset_id in list(self._server.datasets)[:number]:
+            self._server.change(dataset_id, notes=secrets.token_hex())
+
+
+class PagedCatalogue:
+    """A catalogue in pages of 100 datasets, each written once: to write RDF takes longer than to read it."""
+
+    def __init__(self, datasets: int) -> None:
+        self._server = CatalogueServer(datasets, page_size=100)
+        self._server.page = lru_cache(maxsize=None)(self._server.page)  # type: ignore[method-assign]
+        self._server.start()
+
+    def url(self) -> str:
+        return self._server.source_url
+
+    def change(self, number: int) -> None:
+        """Change the first dataset of the first pages."""
+        entries = self._server.entries
+        for place in range(0, number * 100, 100):
+            entries[place] = replace(entries[place], title=secrets.token_hex())
+        if number:
+            self._server.page.cache_clear()  # type: ignore[attr-defined]
 
 
 _AUTHORITY = "http://publications.europa.eu/resource/authority"
