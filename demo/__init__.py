@@ -1,1 +1,1 @@
-"""What ``./dev demo`` shows: a FAIR Data Point harvested into a CKAN, by the commands that a site uses."""
+"""What ``./dev demo`` shows: small sources harvested into a CKAN, by the commands that a site uses."""

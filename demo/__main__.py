@@ -1,6 +1,6 @@
 """What ./dev demo does: harvests, adds datasets of each freshness, checks URLs, serves the result.
 
-The servers that it harvests and checks run in this process.
+The servers that it harvests and checks run in this process. Later starts only start the servers.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import secrets
 import subprocess
 import sys
 import time
-from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from hashlib import sha256
@@ -26,24 +25,31 @@ import requests
 from ckanext.freshness.checking.decisions import Outcome
 from ckanext.freshness.dates import utc_now
 from ckanext.freshness.runs import check_run
+from ckanext.freshness.status import refresh
 from ckanext.freshness.tests.servers import fdp_demo, registry_model
+from ckanext.freshness.tests.servers.ckan_portal import PortalServer
 from ckanext.freshness.tests.servers.fdp import FdpServer
 from ckanext.freshness.tests.servers.file_host import FileHost
 from ckanext.freshness.tests.servers.registry import RegistryServer
 from demo import datasets as own
 from demo import history
-from demo.children import Child, Children
-from demo.site import ADMIN, EDITOR, ORG_ADMIN, ORGANIZATION, Report, Site, Source
-from stack.commands import Interrupted, end_on_signals, last_lines
+from demo.children import Children
+from demo.site import ADMIN, EDITOR, ORG_ADMIN, ORGANIZATION, Report, Site
+from stack.commands import Interrupted, end_on_signals
 from stack.messages import StackError, say, step
 from stack.processes import end_with_parent
 from stack.system import HOST, choose_port, write_private
 
-REGION = "coastal-region"
+REGION, HUB = "coastal-region", "open-data-hub"
 LISTED_LATER = 4
 """Datasets that the region's FAIR Data Point still lists when it is harvested again."""
-FILES, REGISTRY = "127.0.0.2", "127.0.0.3"
+FILES, REGISTRY, PORTAL = "127.0.0.2", "127.0.0.3", "127.0.0.4"
 """Addresses of other servers: the site does not check its own files."""
+ON_PORTAL = ("Bus lines", "Playgrounds", "Public toilets", "Tree register")
+"""Titles of the portal's datasets."""
+YEARLY = [{"key": "frequency", "value": "365"}]
+CATALOGUE = f"/catalog.ttl?fq=organization:{own.WITH_COPIES}"
+"""The part of the site's own catalogue that it harvests: all of it would contain what is harvested."""
 NIGHTS = 30
 POLL, PATIENCE = 0.3, 600.0
 """Seconds between two looks at a job, and until a job is given up."""
@@ -82,30 +88,25 @@ class Demo:
         self._options = options
         self._children = children
         self._servers = servers
+        self._base = f"http://{HOST}:{options.port}"
         self._state: dict[str, Any] = json.loads(options.state.read_text())
         self._password: str = self._kept("password", secrets.token_urlsafe(9))
         # The day stays the one of the first start, so that the datasets do grow old.
         self._today = datetime.date.fromisoformat(
             self._kept("today", datetime.date.today().isoformat())
         )
-        for consumer in ("gather-consumer", "fetch-consumer"):
-            children.start(consumer, ["ckan", "harvester", consumer])
+        self._name = "demo-fair-data-point"
+        if options.source:
+            self._name = f"fdp-{sha256(options.source.encode()).hexdigest()[:8]}"
+        self._reports: dict[str, Report] = {}
+        """The last job of each source."""
+        self._is_started = False
         with step("Opening CKAN"):
             self._site = Site(os.environ["CKAN_INI"])
-            self._site.ensure_people(self._password)
-            members = {EDITOR: "editor", ORG_ADMIN: "admin"}
-            self._site.ensure_organization(ORGANIZATION, "Meridian Observatory", {})
-            self._site.ensure_organization(own.ORGANIZATION, own.TITLE, members)
-            self._site.ensure_organization(own.WITH_COPIES, own.TITLE_WITH_COPIES, members)
-            self._site.ensure_organization(REGION, "Coastal Region", {ORG_ADMIN: "admin"})
-            for job in self._site.open_jobs():
-                ckan("harvester", "job-abort", job)
-                ckan("harvester", "purge-queues")
 
     def _kept(self, name: str, value: Any) -> Any:
         """Return a value of the state, which is set if it is not there."""
-        self._state.setdefault(name, value)
-        return self._keep(name, self._state[name])
+        return self._keep(name, self._state.get(name, value))
 
     def _keep(self, name: str, value: Any) -> Any:
         self._state[name] = value
@@ -116,91 +117,136 @@ class Demo:
         """Return the port of one of our servers, the one of the last start if it is free."""
         return int(self._keep(name, choose_port(self._state.get(name))))
 
+    def _start(self) -> None:
+        """Start the site's processes."""
+        start, port = self._children.start, str(self._options.port)
+        start("gather consumer", ["ckan", "harvester", "gather-consumer"])
+        start("fetch consumer", ["ckan", "harvester", "fetch-consumer"])
+        # For what the pages do in the background, such as the preview of a source.
+        start("jobs worker", ["ckan", "jobs", "worker"])
+        command = ["ckan", "run", "--host", HOST, "--port", port, "--threaded"]
+        start("web server", [*command, "--disable-reloader", "--disable-debugger"])
+        self._is_started = True
+
     def run(self) -> int:
-        """Harvest, check, and serve the site until the end."""
-        options, site = self._options, self._site
-        if options.source:
-            name = f"fdp-{sha256(options.source.encode()).hexdigest()[:8]}"
-            source = Source("", name, options.source)
-            title = urlsplit(options.source).hostname or options.source
-        else:
-            fdp = self._servers.enter_context(FdpServer(port=self._port("fdp_port")))
-            fdp_demo.demo_catalogue(fdp, self._today)
-            source = Source("", "demo-fair-data-point", fdp.url)
-            title = "Meridian Observatory"
-        source, _ = site.ensure_source(source, "fdp", title, ORGANIZATION)
-        with step(f"Harvesting {source.url}"):
-            report = self._harvest(source)
-        datasets = site.datasets(source)
-        found: Counter[str] = Counter()
-        if options.source:
-            # Without our own source, the site may contact no address of this machine.
-            site.ensure_datasets(own.OF_EACH_STATUS, "https://relief-works.example.org")
-        else:
-            self._harvest_region()
-            found = self._check_files()
-            self._update_registry()
-        with step("ckan freshness refresh, and report"):
-            ckan("freshness", "refresh", "--all")
-            ckan("freshness", "report")
-            if "history" not in self._state:
-                history.remember(utc_now())
-                self._keep("history", history.DAYS)
-        statuses = site.statuses()
-        say(f"\n{summary(source, report, datasets, statuses, found)}")
-        all_shown = all(statuses.get(one.status or "") for one in own.OF_EACH_STATUS)
-        all_found = bool(options.source) or found.keys() >= EXPECTED
-        is_good = datasets and not report.counts["errored"] and all_shown and all_found
+        """Make what an earlier start has not made, and serve the site until the end."""
+        options = self._options
+        is_good = self._harvest_one(options.source) if options.source else self._harvest_ours()
         if not options.no_serve:
-            self._serve(source)
+            self._serve()
         return 0 if is_good else 1
 
-    def _harvest(self, source: Source) -> Report:
-        """Run a job on the real path: Redis and both consumers."""
-        job_id = self._site.start_job(source)
-        deadline = time.monotonic() + PATIENCE
-        while not self._site.is_imported(job_id):
-            self._children.check()
-            if time.monotonic() > deadline:
-                logs = self._children.folder
-                raise StackError(
-                    f"The harvest of {source.url} has not ended after {PATIENCE:.0f} s; see {logs}."
-                )
-            time.sleep(POLL)
-        self._site.end_jobs()
-        return self._site.report(job_id)
+    def _is_made(self, *urls: str) -> bool:
+        """Return whether an earlier start has made everything of these servers, with these people."""
+        if self._state.get("made") == [*urls]:
+            refresh.refresh(utc_now())
+            return True
+        self._keep("made", None)
+        self._start()
+        site = self._site
+        site.ensure_people(self._password)
+        members = {EDITOR: "editor", ORG_ADMIN: "admin"}
+        site.ensure_organization(ORGANIZATION, "Meridian Observatory", {})
+        site.ensure_organization(own.ORGANIZATION, own.TITLE, members)
+        site.ensure_organization(own.WITH_COPIES, own.TITLE_WITH_COPIES, members)
+        site.ensure_organization(REGION, "Coastal Region", {ORG_ADMIN: "admin"})
+        site.ensure_organization(HUB, "Open Data Hub", {})
+        for job in site.open_jobs():
+            ckan("harvester", "job-abort", job)
+            ckan("harvester", "purge-queues")
+        return False
 
-    def _harvest_region(self) -> None:
-        """Harvest a region twice, which then lists fewer datasets, and a lost source."""
-        port = self._port("region_port")
-        few = FdpServer(port=port)
-        few.stop()
-        fdp_demo.regional_catalogue(few, LISTED_LATER, self._today)
-        source = Source("", "demo-region", few.url)
-        source, is_new = self._site.ensure_source(source, "fdp", "Coastal Region", REGION)
-        with step("Harvesting a region that withdraws most of its datasets, and a lost source"):
-            if is_new:
-                with FdpServer(port=port) as every:
-                    fdp_demo.regional_catalogue(every, len(fdp_demo.REGIONAL), self._today)
-                    self._harvest(source)
-            self._servers.enter_context(few)
-            gone = Source("", "demo-gone", f"{few.url}/harbour")
-            gone, _ = self._site.ensure_source(gone, "fdp", "Harbour authority", REGION)
-            if is_new:
-                self._harvest(source)
-                self._harvest(gone)
+    def _harvest_one(self, url: str) -> bool:
+        """Harvest a FAIR Data Point of the user. The site may then contact no address of this machine."""
+        if self._is_made(url):
+            return True
+        self._harvest(self._name, url, "fdp", urlsplit(url).hostname or url, ORGANIZATION)
+        self._site.ensure_datasets(own.OF_EACH_STATUS, "https://relief-works.example.org")
+        return self._end(url)
 
-    def _check_files(self) -> Counter[str]:
+    def _harvest_ours(self) -> bool:
+        """Start our servers, and harvest and check them unless an earlier start has."""
+        fdp = FdpServer(port=self._port("fdp_port"))
+        fdp_demo.demo_catalogue(fdp, self._today)
+        region = FdpServer(port=self._port("region_port"))
+        files = FileHost(
+            now=utc_now(),
+            port=self._port("files_port"),
+            address=FILES,
+            edition=self._kept("edition", 1),
+        )
+        iati = registry_model.sample()
+        registry_model.lived_in(iati, utc_now())
+        registry = RegistryServer(iati, port=self._port("registry_port"), address=REGISTRY)
+        portal = PortalServer(port=self._port("portal_port"), address=PORTAL)
+        for title in ON_PORTAL:
+            portal.add(
+                title.lower().replace(" ", "-"), owner="city-of-estuary", title=title, extras=YEARLY
+            )
+        for server in (fdp, files, registry, portal):
+            self._servers.enter_context(server)
+        urls = (self._base, fdp.url, region.url, files.url, registry.url, portal.url)
+        is_made = self._is_made(*urls)
+        if not is_made:
+            self._harvest(self._name, fdp.url, "fdp", "Meridian Observatory", ORGANIZATION)
+            fdp_demo.regional_catalogue(region, len(fdp_demo.REGIONAL), self._today)
+            with region:
+                self._harvest("demo-region", region.url, "fdp", "Coastal Region", REGION)
+        region = FdpServer(port=region.port)
+        fdp_demo.regional_catalogue(region, LISTED_LATER, self._today)
+        self._servers.enter_context(region)
+        if is_made:
+            return True
+        # It withdraws most of its datasets.
+        self._harvest("demo-region", region.url, "fdp", "Coastal Region", REGION)
+        self._harvest("demo-gone", f"{region.url}/harbour", "fdp", "Harbour authority", REGION)
+        self._harvest("demo-portal", portal.url, "ckan_portal", "City of Estuary", HUB)
+        self._check_files(files)
+        self._wait_for_web()
+        url = f"{self._base}{CATALOGUE}"
+        self._harvest("demo-catalogue", url, "dcat_catalog", own.TITLE_WITH_COPIES, HUB)
+        self._site.ensure_source(
+            "demo-iati-registry",
+            registry.url,
+            "iati_registry",
+            "Demo IATI registry",
+            ORGANIZATION,
+            {"default_frequency": "P3M"},
+        )
+        with step("ckan iati update"):
+            ckan("iati", "update", "demo-iati-registry")
+        found = self._site.outcomes(one.name for one in own.LINKED)
+        say(table("Results of the last link check", found))
+        return self._end(*urls) and found.keys() >= EXPECTED
+
+    def _harvest(
+        self, name: str, url: str, source_type: str, title: str, organization: str
+    ) -> None:
+        """Harvest a source on the real path: Redis and both consumers."""
+        site = self._site
+        with step(f"Harvesting {url}"):
+            source_id = site.ensure_source(name, url, source_type, title, organization)
+            job_id = site.start_job(source_id)
+            deadline = time.monotonic() + PATIENCE
+            while not site.is_imported(job_id):
+                self._children.check()
+                if time.monotonic() > deadline:
+                    logs = self._children.folder
+                    raise StackError(
+                        f"The harvest of {url} has not ended after {PATIENCE:.0f} s; see {logs}."
+                    )
+                time.sleep(POLL)
+            site.end_jobs()
+        self._reports[name] = site.report(job_id)
+
+    def _check_files(self, host: FileHost) -> None:
         """Check the files of a file host twice, after a month of nights at the first start.
 
         A publisher brings an edition each day, and takes files away some day.
         """
-        site, port = self._site, self._port("files_port")
-        edition = self._kept("edition", 1)
-        host = FileHost(now=utc_now(), port=port, address=FILES, edition=edition)
-        self._servers.enter_context(host)
+        site = self._site
         site.ensure_datasets(own.LINKED, host.url)
-        if edition == 1:
+        if host.edition == 1:
             with step("Checking links in the nights of a month"):
                 for days in range(NIGHTS, 0, -1):
                     day = (utc_now() - datetime.timedelta(days=days)).date()
@@ -214,32 +260,35 @@ class Demo:
             host.publish(utc_now())
             ckan("freshness", "check", "--all")
         self._keep("edition", host.edition)
-        return site.outcomes(one.name for one in own.LINKED)
 
-    def _update_registry(self) -> None:
-        """Do an update cycle of an IATI registry."""
-        registry = registry_model.sample()
-        registry_model.lived_in(registry, utc_now())
-        server = RegistryServer(registry, port=self._port("registry_port"), address=REGISTRY)
-        self._servers.enter_context(server)
-        source = Source("", "demo-iati-registry", server.url)
-        config = {"default_frequency": "P3M"}
-        title = "Demo IATI registry"
-        self._site.ensure_source(source, "iati_registry", title, ORGANIZATION, config)
-        with step("ckan iati update"):
-            ckan("iati", "update", source.name)
+    def _end(self, *urls: str) -> bool:
+        """Assess and count all datasets, print what was made, and return whether nothing is missing."""
+        with step("ckan freshness refresh, and report"):
+            ckan("freshness", "refresh", "--all")
+            ckan("freshness", "report")
+            if "history" not in self._state:
+                history.remember(utc_now())
+                self._keep("history", history.DAYS)
+        self._keep("made", [*urls])
+        for name, report in self._reports.items():
+            say(table(f"Harvested {name}", report.counts))
+            for message, count in report.errors:
+                say(f"    error: {message} ({count} times)")
+        statuses = self._site.statuses()
+        say(table("Freshness of all datasets on the site", statuses))
+        first = next(iter(self._reports.values()))
+        is_harvested = first.counts["added"] + first.counts["not modified"]
+        return bool(is_harvested and not first.counts["errored"]) and all(
+            statuses.get(one.status or "") for one in own.OF_EACH_STATUS
+        )
 
-    def _serve(self, source: Source) -> None:
+    def _serve(self) -> None:
         """Serve the site until Ctrl-C."""
-        port = str(self._options.port)
-        base = f"http://{HOST}:{port}"
-        # For what the pages do in the background, such as the preview of a source.
-        self._children.start("jobs worker", ["ckan", "jobs", "worker"])
         with step("Starting the web server"):
-            command = ["ckan", "run", "--host", HOST, "--port", port, "--disable-reloader"]
-            web = self._children.start("web server", [*command, "--disable-debugger", "--threaded"])
-            wait_for_web(base, web)
-        say(_WHAT_TO_SEE.format(base=base, password=self._password, source=source))
+            if not self._is_started:
+                self._start()
+            self._wait_for_web()
+        say(_WHAT_TO_SEE.format(base=self._base, password=self._password, source=self._name))
         next_run = time.monotonic() + RUN_EVERY
         while True:
             self._children.check()
@@ -249,24 +298,28 @@ class Demo:
                 next_run = time.monotonic() + RUN_EVERY
             time.sleep(1)
 
+    def _wait_for_web(self) -> None:
+        """Wait until the first page has been answered."""
+        session = requests.Session()
+        # A proxy of the environment cannot reach this machine.
+        session.trust_env = False
+        while True:
+            self._children.check()
+            try:
+                answer = session.get(f"{self._base}/dataset", timeout=60)
+            except requests.RequestException:
+                time.sleep(POLL)
+                continue
+            if answer.ok:
+                return
+            raise StackError(
+                f"{self._base}/dataset answered {answer.status_code}; see {self._children.folder}."
+            )
 
-def summary(
-    source: Source,
-    report: Report,
-    datasets: list[str],
-    statuses: Mapping[str, int],
-    outcomes: Mapping[str, int],
-) -> str:
-    """Return the results in words."""
 
-    def table(numbers: Mapping[str, int]) -> list[str]:
-        return [f"    {name:13} {count:5}" for name, count in sorted(numbers.items())]
-
-    lines = [f"Harvested {source.url}", *table(report.counts)]
-    lines += [f"    error: {message} ({count} times)" for message, count in report.errors]
-    lines += [f"Datasets of this source on the site now: {len(datasets)}"]
-    lines += ["Freshness of all datasets on the site", *table(statuses)]
-    return "\n".join([*lines, "Results of the last link check", *table(outcomes)])
+def table(title: str, numbers: Mapping[str, int]) -> str:
+    """Return numbers by name in words."""
+    return "\n".join([title, *(f"    {name:13} {count:5}" for name, count in numbers.items())])
 
 
 _WHAT_TO_SEE = f"""
@@ -287,34 +340,16 @@ What to look at
     {{base}}/dataset/market-surveys/freshness    how often data really change
     {{base}}/iati    the IATI registry, with its ZIPs and index files
     {{base}}/harvest    a source whose deletions are on hold, and one that has gone
-    {{base}}/harvest/{{source.name}}    log in, press Admin, then Harvest now
-    {{base}}/organization/{ORGANIZATION}
-    {{source.url}}    what was harvested
+    {{base}}/harvest/{{source}}    log in, press Admin, then Harvest now
+    {{base}}/organization/{ORGANIZATION}    datasets of a FAIR Data Point
+    {{base}}/organization/{HUB}    of a CKAN portal, and of this site's own
+    {{base}}{CATALOGUE}
 
 Ctrl-C stops everything."""
 
 
 def _stopped_at(moment: datetime.datetime) -> Callable[[], datetime.datetime]:
     return lambda: moment
-
-
-def wait_for_web(base: str, web: Child) -> None:
-    """Wait until the first page has been answered."""
-    session = requests.Session()
-    # A proxy of the environment cannot reach this machine.
-    session.trust_env = False
-    while True:
-        web.check()
-        try:
-            answer = session.get(f"{base}/dataset", timeout=60)
-        except requests.RequestException:
-            time.sleep(POLL)
-            continue
-        if answer.ok:
-            return
-        raise StackError(
-            f"{base}/dataset answered {answer.status_code}. The end of {web.log}:\n{last_lines(web.log)}"
-        )
 
 
 def ckan(*arguments: str) -> None:

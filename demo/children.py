@@ -38,7 +38,7 @@ class Children:
         self.folder = folder
         self._children: list[Child] = []
 
-    def start(self, name: str, command: Sequence[str]) -> Child:
+    def start(self, name: str, command: Sequence[str]) -> None:
         """Start a process; its output goes to a new log."""
         log = self.folder / f"{name.replace(' ', '-')}.log"
         log.unlink(missing_ok=True)
@@ -46,7 +46,6 @@ class Children:
             process, identity = spawn(command, log, environment=os.environ, folder=Path.cwd())
             child = Child(name, process, identity, log)
             self._children.append(child)
-        return child
 
     def check(self) -> None:
         """Raise StackError if any of them has ended."""

@@ -13,7 +13,7 @@ from ckan import model
 from ckan.cli import load_config
 from ckan.config.middleware import make_app
 from ckan.plugins import toolkit as tk
-from ckanext.harvest.model import HarvestJob, HarvestObject, HarvestSource
+from ckanext.harvest.model import HarvestJob, HarvestObject
 
 from demo.datasets import DemoDataset
 
@@ -24,15 +24,6 @@ OPEN_STATES = ("GATHER", "WAITING", "FETCH", "IMPORT")
 """States of harvest objects that a consumer still has to process."""
 COUNTS = ("added", "updated", "not modified", "deleted", "errored")
 """Names of ckanext-harvest's counts, in the order of the summary."""
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """A harvest source."""
-
-    id: str
-    name: str
-    url: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,29 +106,28 @@ class Site:
 
     def ensure_source(
         self,
-        source: Source,
+        name: str,
+        url: str,
         source_type: str,
         title: str,
         organization: str,
         config: Mapping[str, object] | None = None,
-    ) -> tuple[Source, bool]:
-        """Make a harvest source unless there is one with the URL. Return whether it is new.
+    ) -> str:
+        """Make a harvest source unless there is one with the name and URL, and return its id.
 
         A source with the name and another URL is of an earlier demo, whose port is taken.
-
-        :param source: whose id does not matter
         """
-        for one in self.sources():
-            if one.url.rstrip("/") == source.url.rstrip("/"):
-                return one, False
-            if one.name == source.name:
-                self._call("harvest_source_clear", id=one.id)
-                self._call("package_delete", id=one.id)
-                self._call("dataset_purge", id=one.id)
-                model.Session.remove()
+        there = model.Package.get(name)
+        if there is not None and there.url == url:
+            return str(there.id)
+        if there is not None:
+            self._call("harvest_source_clear", id=there.id)
+            self._call("package_delete", id=there.id)
+            self._call("dataset_purge", id=there.id)
+            model.Session.remove()
         values = {
-            "name": source.name,
-            "url": source.url,
+            "name": name,
+            "url": url,
             "source_type": source_type,
             "title": title,
             "owner_org": organization,
@@ -148,11 +138,11 @@ class Site:
             tk.login_user(model.User.get(ADMIN))
             made = tk.get_action("harvest_source_create")({"user": ADMIN}, values)
         model.Session.remove()
-        return Source(made["id"], source.name, source.url), True
+        return str(made["id"])
 
-    def start_job(self, source: Source) -> str:
+    def start_job(self, source_id: str) -> str:
         """Create a job for a source, and return its id."""
-        job_id = self._call("harvest_job_create", source_id=source.id, run=True)["id"]
+        job_id = self._call("harvest_job_create", source_id=source_id, run=True)["id"]
         model.Session.remove()
         return str(job_id)
 
@@ -160,18 +150,6 @@ class Site:
         """Mark completed jobs as finished, as ``ckan harvester run`` does."""
         self._call("harvest_jobs_run")
         model.Session.remove()
-
-    def sources(self) -> list[Source]:
-        """Return the active harvest sources."""
-        # A source and its package have the same id; only the package has a name.
-        rows = (
-            model.Session.query(HarvestSource, model.Package)
-            .join(model.Package, model.Package.id == HarvestSource.id)
-            .filter(HarvestSource.active, model.Package.state == "active")
-        )
-        found = [Source(source.id, package.name, source.url) for source, package in rows]
-        model.Session.remove()
-        return found
 
     def open_jobs(self) -> list[str]:
         """Return the ids of unfinished jobs."""
@@ -198,19 +176,6 @@ class Site:
             counts={name: job["stats"].get(name, 0) for name in COUNTS},
             errors=[(error["message"], error["error_count"]) for error in errors],
         )
-
-    def datasets(self, source: Source) -> list[str]:
-        """Return the names of the datasets that were harvested from the source and still exist."""
-        rows = (
-            model.Session.query(model.Package.name)
-            .join(HarvestObject, HarvestObject.package_id == model.Package.id)
-            .filter(HarvestObject.current, HarvestObject.harvest_source_id == source.id)
-            .filter(model.Package.state == "active", model.Package.type == "dataset")
-            .order_by(model.Package.name)
-        )
-        names = [name for (name,) in rows]
-        model.Session.remove()
-        return names
 
     def _call(self, action: str, **parameters: object) -> Any:
         context = {"ignore_auth": True, "user": getattr(self, "_user", "")}

@@ -145,7 +145,9 @@ def demo(layout: Layout, options: argparse.Namespace) -> int:
     ):
         port = choose_port(instance.state.get("site_port"))
         instance.keep(site_port=port)
-        settings = {"ckan.site_url": f"http://{HOST}:{port}", **DEMO_SETTINGS}
+        enabled = f"{plugins(layout.root / 'test.ini')} dcat"
+        base = f"http://{HOST}:{port}"
+        settings = {"ckan.site_url": base, "ckan.plugins": enabled, **DEMO_SETTINGS}
         if options.source is None or urlsplit(options.source).hostname in LOOPBACK:
             settings["ckanext.freshness.allowed_networks"] = "127.0.0.0/8 ::1/128"
         context.site(Kind.DEMO, settings)
@@ -331,10 +333,10 @@ def parser() -> argparse.ArgumentParser:
         sub.set_defaults(command=function)
         return sub
 
-    sub = add("demo", demo, "harvest a FAIR Data Point into a CKAN and serve it")
+    sub = add("demo", demo, "harvest small sources into a CKAN and serve it")
     sub.add_argument("--no-serve", action="store_true", help="harvest, print a summary and stop")
     sub.add_argument(
-        "--source", metavar="URL", help="a FAIR Data Point to harvest, in place of ours"
+        "--source", metavar="URL", help="a FAIR Data Point to harvest, in place of our sources"
     )
     add(
         "test",
