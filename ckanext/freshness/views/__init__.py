@@ -17,6 +17,7 @@ from .links import links
 from .mine import mail_link, mails, worklist
 from .report import report_pages
 from .responses import refuse_expired
+from .tasks import task_pages
 
 
 def _without_tables(error: database.TablesMissingError) -> ResponseReturnValue:
@@ -25,7 +26,7 @@ def _without_tables(error: database.TablesMissingError) -> ResponseReturnValue:
     return tk.render("error_document_template.html", values), 503
 
 
-_ALWAYS = [dataset, embeds, links, report_pages, mails, mail_link, worklist]
+_ALWAYS = [dataset, embeds, links, report_pages, mails, mail_link, worklist, task_pages]
 
 for _pages in (*_ALWAYS, harvest, iati):
     _pages.before_request(database.refuse_missing_tables)

@@ -22,6 +22,7 @@ from ..reporting import counts, harvests, metrics, report_tables, visibility
 from ..reporting import runs as run_pages
 from ..reporting.dashboard import overview
 from ..reporting.tables import DatasetTable, Table, TableRequest
+from .deeds import LISTS
 from .responses import (
     FORMATS,
     abort,
@@ -126,6 +127,10 @@ def table(name: str) -> ResponseReturnValue:
     if number > 1 and not page.rows:
         last = last_page(page.total or 0, LONG)
         return redirect_to("freshness.table", name=name, page=last, **asked)
+    edits: set[str | None] = {*visibility.edited_organizations(request.context)}
+    if visibility.sees_all(request.context):
+        # A sysadmin may change datasets without an organization, too.
+        edits.add(None)
     return render(
         "freshness/table.html",
         {
@@ -138,7 +143,8 @@ def table(name: str) -> ResponseReturnValue:
             else [],
             "siblings": _siblings(found, request),
             "statuses": _statuses(request) if found is report_tables.DATASETS else {},
-            "edits": visibility.edited_organizations(request.context),
+            "edits": edits,
+            "has_acts": name in LISTS and any(row["owner_org"] in edits for row in page.rows),
             "sources": harvests.of_packages(
                 row["package_id"] for row in page.rows if "package_id" in row
             ),

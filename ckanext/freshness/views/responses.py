@@ -45,8 +45,9 @@ def refuse_expired(error: CSRFError) -> ResponseReturnValue:
     """Say what to do about a form without a valid token: one older than an hour, or than the last login."""
     words = tk._("Nothing was changed: this form has expired. Load the page again and repeat it.")
     if is_htmx():
-        # htmx shows no response with the status of an error, and sends only forms of the worklist.
-        return render("freshness/snippets/task_refused.html", {"text": words})
+        # htmx shows no response with the status of an error, and sends only forms of lists.
+        values = {"list": tk.request.values.get("list", ""), "text": words, "is_refused": True}
+        return render("freshness/task.html", values)
     values = {"code": 400, "name": tk._("Bad Request"), "content": words}
     return render("error_document_template.html", values), 400
 

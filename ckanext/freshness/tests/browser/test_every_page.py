@@ -37,7 +37,7 @@ NOT_PAGES = {
     *("freshness.prometheus", "freshness_dataset.copy"),
     *("freshness_iati_page.of_only_source", "freshness_iati_page.of_source"),
     # Parts of pages.
-    *("freshness_dataset.check_ended", "freshness_worklist.link"),
+    *("freshness_dataset.check_ended", "freshness_task.row"),
 }
 """Addresses that answer with something else than a page, besides those that end like a file."""
 
@@ -67,16 +67,25 @@ PART = re.compile(r'(?:class|data-state)="([^"]*)"')
 
 TABS = 2
 WIDE, PHONE = {"width": 1440, "height": 900}, {"width": 375, "height": 700}
-OPEN = "document.querySelectorAll('.fr details').forEach(one => { one.open = true; })"
+OPEN = """() => {
+    document.querySelectorAll('.fr details').forEach(one => { one.open = true; });
+    document.querySelectorAll('.fr-menu').forEach(one => { one.popover = null; });
+}"""
+"""Show all that is folded, and all menus at once."""
 UNREACHABLE = """ours => [...document.querySelectorAll('a[href], button, summary, input, select, textarea')]
     .filter(one => one.closest(ours) && one.type !== 'hidden' && one.checkVisibility())
     .filter(one => { one.focus(); return document.activeElement !== one || one.tabIndex < 0; })
     .map(one => one.outerHTML.slice(0, 120))"""
 """Links, buttons and fields of ours that the keyboard does not reach."""
-CUT_MENUS = """() => [...document.querySelectorAll('.fr-menu > ul')]
-    .map(one => [one.getBoundingClientRect(), one.parentElement.innerText.slice(0, 80)])
-    .filter(([place]) => place.left < 0 || place.right > innerWidth).map(([, text]) => text)"""
-"""Open menus that begin or end beside the screen."""
+CUT_MENUS = """() => [...document.querySelectorAll('.fr-menu')]
+    .map(one => {
+        one.popover = 'auto';
+        document.querySelector(`[popovertarget="${one.id}"]`).click();
+        return [one.getBoundingClientRect(), one.innerText.slice(0, 80)];
+    })
+    .filter(([place]) => place.left < 0 || place.right > innerWidth || !place.width)
+    .map(([, text]) => text)"""
+"""Menus that are not shown, or begin or end beside the screen."""
 
 
 def make_world() -> dict[str, Any]:

@@ -69,8 +69,8 @@ BOTH = pytest.mark.parametrize("hand", [True, False], ids=["scripts", "no script
 @BOTH
 def test_a_frequency_is_changed_with_3_clicks(hand: Hand) -> None:
     hand.clicks = 0  # The login is no part of it.
-    hand.click("link", "My datasets")
-    hand.tab.locator("summary", has_text="Set the frequency").click()
+    hand.click("link", "My tasks")
+    hand.tab.get_by_role("button", name="Set the frequency").click()
     hand.clicks += 1
     hand.click("button", "Every week")
     text = "The update frequency of Shelters is now: Every week."
@@ -79,12 +79,12 @@ def test_a_frequency_is_changed_with_3_clicks(hand: Hand) -> None:
     model.Session.rollback()
     assert call_action("freshness_show", id="shelters")["frequency"]["days"] == 7
     hand.click("button", "Undo")
-    hand.tab.locator("summary", has_text="Set the frequency").wait_for()
+    hand.tab.get_by_role("button", name="Set the frequency").wait_for()
 
 
 @BOTH
 def test_confirm_and_undo(hand: Hand) -> None:
-    hand.click("link", "My datasets")
+    hand.click("link", "My tasks")
     hand.click("button", "Confirm still accurate")
     hand.tab.get_by_text("You confirmed that Clinics is still accurate.").wait_for()
     hand.click("button", "Undo")
@@ -110,6 +110,61 @@ def reach(tab: Any, words: str) -> None:
     raise AssertionError(f"The keyboard does not reach {words}")
 
 
+def test_ten_confirmations_in_a_filtered_list_take_10_clicks(hand: Hand) -> None:
+    names = [f"late-{number}" for number in range(11)]
+    for name in names:
+        make_dataset(Status.OVERDUE, name, title=f"Late {name}", owner_org="relief")
+    model.Session.remove()
+    tab, here = hand.tab, "/freshness/datasets?status=overdue&organization=relief&q=Late"
+    tab.goto(here)
+    tab.get_by_text("1 to 11 of 11").wait_for()
+    loads: list[str] = []
+    tab.on("framenavigated", lambda frame: loads.append(frame.url))
+    hand.clicks = 0
+    for name in names[:10]:
+        hand.click("button", rf"Confirm\s*: Late {name}")
+        tab.get_by_text(f"You confirmed that Late {name} is still accurate.").wait_for()
+    assert (hand.clicks, loads) == (10, [])
+    # The counts of the page are renewed.
+    tab.get_by_text("1 to 1 of 1", exact=True).wait_for()
+    model.Session.rollback()
+    statuses = [call_action("freshness_show", id=name)["status"] for name in names]
+    assert statuses == ["fresh"] * 10 + ["overdue"]
+    hand.click("button", "Undo")
+    tab.get_by_text("1 to 2 of 2").wait_for()
+    tab.get_by_role("button", name=re.compile(r"Confirm\s*: Late late-0$")).wait_for()
+
+
+@pytest.mark.parametrize("hand", [False], indirect=True)
+def test_without_scripts_one_stays_in_the_list(hand: Hand) -> None:
+    for name in ("first", "second"):
+        make_dataset(Status.OVERDUE, name, title=f"Slow {name}", owner_org="relief")
+    model.Session.remove()
+    hand.tab.goto("/freshness/datasets?status=overdue&q=Slow")
+    for name, left in (("first", "second"), ("second", None)):
+        hand.click("button", rf"Confirm\s*: Slow {name}")
+        hand.tab.get_by_text(f"You confirmed that Slow {name} is still accurate.").wait_for()
+        query, _, anchor = hand.tab.url.partition("/freshness/datasets?")[2].partition("#")
+        assert set(query.split("&")) >= {"status=overdue", "q=Slow"}
+        if left:
+            assert hand.tab.locator(f"#{anchor}", has_text=f"Slow {left}").count() == 1
+    hand.click("button", "Undo")
+    hand.tab.get_by_role("button", name=re.compile(r"Confirm\s*: Slow second")).wait_for()
+
+
+def test_menus_close_by_escape_and_by_a_click_outside(hand: Hand) -> None:
+    hand.tab.goto("/freshness/mine")
+    link = hand.tab.get_by_role("link", name="CSV", exact=True)
+    for close in ("Escape", "click"):
+        hand.tab.get_by_role("button", name="Export").click()
+        link.wait_for()
+        if close == "Escape":
+            hand.tab.keyboard.press("Escape")
+        else:
+            hand.tab.get_by_role("heading", name="My tasks").click()
+        link.wait_for(state="hidden")
+
+
 def test_each_task_by_keyboard_alone(hand: Hand) -> None:
     tab = hand.tab
     tab.goto("/freshness/mine")
@@ -122,11 +177,13 @@ def test_each_task_by_keyboard_alone(hand: Hand) -> None:
         if words == "Set the frequency":
             reach(tab, "Every day")
             tab.keyboard.press("Enter")
-        tab.get_by_text(after).wait_for()
-        # The focus stays with the task.
+        # The focus stays with the task, and a second Enter undoes nothing.
+        tab.locator("[role=status]:focus", has_text=after).wait_for()
+        tab.keyboard.press("Enter")
+        tab.keyboard.press("Tab")
         tab.locator(":focus", has_text="Undo").wait_for()
         tab.keyboard.press("Enter")
-        tab.locator(":focus", has_text=words).wait_for()
+        tab.locator("[data-row]:focus", has_text=words).wait_for()
     tab.goto("/freshness/mine")
     reach(tab, "Edit link")
     tab.keyboard.press("Enter")

@@ -161,7 +161,7 @@ def test_what_waits_for_each_role(read: Read, world: World) -> None:
     assert notes["nobody"] == notes["stranger"] == notes["member"] == []
     (sources, own) = notes["editor"]
     assert sources == f"One harvest source needs attention {holding}"
-    assert own == f"5 tasks in your datasets {tasks} Open my datasets"
+    assert own == f"5 tasks in your datasets {tasks} Open my tasks"
     (sources,) = notes["sysadmin"]
     assert sources.startswith(
         f"2 harvest sources need attention {holding} About failing : It could not be read for "

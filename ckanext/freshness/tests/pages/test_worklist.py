@@ -12,6 +12,7 @@ import ckan.plugins.toolkit as tk
 import pytest
 import time_machine
 from bs4 import BeautifulSoup
+from ckan.lib.jobs import job_from_id
 from ckan.tests import factories
 from ckan.tests.helpers import call_action
 
@@ -85,12 +86,15 @@ def words(page: Any) -> str:
 def post(app: Any, world: People) -> Post:
     """A function that sends a form of the worklist as a user, as a browser does or as htmx does."""
 
-    def post(path: str, who: str, *, htmx: bool = False, status: int = 200, **form: str) -> Any:
+    def post(
+        do: str, who: str, *, htmx: bool = False, status: int = 200, list: str = "mine", **form: Any
+    ) -> Any:
         user = world[who]
         headers = {"Authorization": user["token"]} if user else {}
         if htmx:
             headers["HX-Request"] = "true"
-        answer = app.post(f"/freshness/mine/{path}", headers=headers, data=form, status=status)
+        data = {"do": do, "list": list, **form}
+        answer = app.post("/freshness/tasks", headers=headers, data=data, status=status)
         return BeautifulSoup(answer.body, "html.parser")
 
     return post
@@ -141,7 +145,7 @@ def test_whose_tasks_are_listed(get: Any, who: str, query: str) -> None:
 def test_what_the_page_says(get: Any) -> None:
     page = get("/freshness/mine", "editor")
     text = words(page)
-    assert "4 of your 5 datasets need you, most urgent first." in text
+    assert "4 tasks: 4 of your 5 datasets need you, most urgent first." in text
     chips = [words(chip) for chip in page.select(".fr-filters a")]
     assert chips == ["All 4", "Broken links 1", "Need an update 2", "No update frequency 1"]
     (broken,) = page.select("li[data-state=bad]")
@@ -184,46 +188,43 @@ def facts(name: str) -> dict[str, Any]:
     return {**{key: shown[key] for key in keys}, "extras": extras}
 
 
-def fields(page: Any) -> dict[str, str]:
-    """Return the fields of the form that undoes what was just done."""
-    (form,) = [form for form in page.select("form") if words(form).startswith("Undo")]
-    return {
-        field["name"]: field["value"]
-        for field in form.select("input")
-        if field["name"] != "_csrf_token"
-    }
+def undo(page: Any) -> str:
+    """Return the value of the button that undoes what was just done."""
+    (button,) = [one for one in page.select("button[name=do]") if words(one).startswith("Undo")]
+    return str(button["value"])
 
 
 @pytest.mark.parametrize("htmx", [False, True])
 def test_confirm_and_undo(post: Post, get: Any, *, htmx: bool) -> None:
     name = f"confirmed-{htmx}".lower()
     made = make_dataset(Status.OVERDUE, name, title=name, owner_org="relief")
-    path = f"confirm/{made['id']}"
+    confirm, here = f"confirm:::{made['id']}", {"htmx": htmx, "list": "mine.update"}
     before = facts(name)
-    page = post(path, "editor", htmx=htmx)
+    page = post(confirm, "editor", **here)
     assert f"You confirmed that {name} is still accurate." in words(page)
     assert name not in tasks(get("/freshness/mine", "editor"))["update"]
     assert facts(name)["status"] == "fresh"
-    undone = post(path, "editor", htmx=htmx, **fields(page))
+    undone = post(undo(page), "editor", **here)
     assert facts(name) == before
     if htmx:
         # The row is back.
         assert words(undone.h3) == f"{name} Overdue"
     else:
-        assert f"The confirmation of {name} was undone." in words(undone)
+        assert f"Undone: {name} is as before." in words(undone)
         assert name in tasks(undone)["update"]
-    assert "Nobody has confirmed" in words(post(path, "editor", htmx=htmx, **fields(page)))
+    assert "This can no longer be undone" in words(post(undo(page), "editor", **here))
 
 
 def test_two_editors_confirm(post: Post) -> None:
     """Whoever undoes their own confirmation does not take back a colleague's."""
     made = make_dataset(Status.OVERDUE, "shared", title="Shared", owner_org="relief")
-    first = post(f"confirm/{made['id']}", "editor")
-    sent = fields(first)
+    confirm = f"confirm:::{made['id']}"
+    mine = undo(post(confirm, "editor"))
     # Dates of confirmations have no fractions: two of the same second would be one.
     with time_machine.travel(datetime.now(timezone.utc) + timedelta(seconds=10)):
-        post(f"confirm/{made['id']}", "colleague")
-        refused = post(f"confirm/{made['id']}", "editor", **sent)
+        theirs = undo(post(confirm, "colleague"))
+        assert "This can no longer be undone" in words(post(theirs, "editor"))
+        refused = post(mine, "editor")
         shown = call_action("freshness_show", id="shared")
     assert "confirmed again since then" in words(refused)
     assert (shown["status"], shown["confirmation"]["author"]) == ("fresh", "colleague")
@@ -231,64 +232,58 @@ def test_two_editors_confirm(post: Post) -> None:
 
 def test_set_a_frequency_and_undo(post: Post, get: Any) -> None:
     made = make_dataset(Status.UNAVAILABLE, "unset", title="Unset", owner_org="relief")
-    path = f"frequency/{made['id']}"
     before = facts("unset")
-    (form,) = get("/freshness/mine", "editor").select(f"form[action$='{path}']")
-    assert "Every week" in words(form)
-    page = post(path, "editor", frequency="7")
+    weekly = f"frequency:7:*:{made['id']}"
+    (button,) = get("/freshness/mine", "editor").select(f"button[value='{weekly}']")
+    assert words(button) == "Every week"
+    page = post(weekly, "editor")
     assert "The update frequency of Unset is now: Every week." in words(page)
     assert facts("unset")["frequency"]["days"] == 7
-    undone = post(path, "editor", **fields(page))
-    assert "The update frequency of Unset is as before." in words(undone)
+    undone = post(undo(page), "editor")
+    assert "Undone: Unset is as before." in words(undone)
     assert facts("unset") == before
     # A colleague has chosen another one meanwhile, which stays.
-    page = post(path, "editor", frequency="7")
-    post(path, "colleague", frequency="30")
-    assert "changed the update frequency since then" in words(post(path, "editor", **fields(page)))
+    page = post(weekly, "editor")
+    post(f"frequency:30:*:{made['id']}", "colleague")
+    assert "changed the update frequency since then" in words(post(undo(page), "editor"))
     assert facts("unset")["frequency"]["days"] == 30
 
 
 def test_a_double_click_can_be_undone(post: Post) -> None:
     made = make_dataset(Status.FRESH, "twice", title="Twice", owner_org="relief")
     before = facts("twice")["frequency"]["days"]
-    path = f"frequency/{made['id']}"
-    pages = [post(path, "editor", frequency="30", declared=str(before)) for _ in range(2)]
+    pages = [post(f"frequency:30:{before}:{made['id']}", "editor") for _ in range(2)]
     assert facts("twice")["frequency"]["days"] == 30 != before
     for page in pages:
         assert "The update frequency of Twice is now: Every month." in words(page)
-    post(path, "editor", **fields(pages[1]))
+    post(undo(pages[1]), "editor")
     assert facts("twice")["frequency"]["days"] == before
 
 
 def test_refused(post: Post) -> None:
     made = make_dataset(Status.OVERDUE, "refused", title="Refused", owner_org="relief")
     before = facts("refused")
-    forms = {
-        f"confirm/{made['id']}": {},
-        f"frequency/{made['id']}": {"frequency": "30"},
-        f"keep/{made['id']}": {},
-        f"check/{made['id']}": {},
-    }
+    id = made["id"]
+    acts = (f"confirm:::{id}", f"frequency:30:*:{id}", f"keep:::{id}", f"check:::{id}")
     text = "This dataset was deleted, or you may not change it."
-    for path, form in forms.items():
-        post(path, "nobody", status=403, **form)
-        lost = post(path, "nobody", htmx=True, **form)
-        assert "You are not logged in any more." in words(lost), path
+    for do in acts:
+        post(do, "nobody", status=403)
+        assert "You are not logged in any more." in words(post(do, "nobody", htmx=True)), do
         for who in ("member", "stranger"):
-            assert text in words(post(path, who, **form)), (path, who)
-            assert text in words(post(path, who, htmx=True, **form)), (path, who)
+            assert text in words(post(do, who)), (do, who)
+            assert text in words(post(do, who, htmx=True)), (do, who)
     assert facts("refused") == before
-    call_action("package_delete", dict(ROOT), id=made["id"])
-    for path, form in forms.items():
-        assert text in words(post(path, "editor", **form)), path
-    assert model.Package.get(made["id"]).state == "deleted"
+    call_action("package_delete", dict(ROOT), id=id)
+    for do in acts:
+        assert text in words(post(do, "editor")), do
+    assert model.Package.get(id).state == "deleted"
 
 
 def test_a_frequency_that_is_none(post: Post) -> None:
     made = make_dataset(Status.FRESH, "monthly", title="Monthly", owner_org="relief")
     before = facts("monthly")
     for odd in ("", "soon", "-5", "7.5", "<script>", "9" * 30):
-        page = post(f"frequency/{made['id']}", "editor", frequency=odd)
+        page = post(f"frequency:{odd}:*:{made['id']}", "editor")
         assert "Choose an update frequency from the list." in words(page), odd
     assert facts("monthly") == before
 
@@ -305,7 +300,7 @@ def test_a_harvest_source_is_no_dataset(app: Any, post: Post, world: People) -> 
     )
     before = call_action("package_show", dict(ROOT), id=source["id"])
     for what in ("confirm", "frequency", "keep", "check"):
-        page = post(f"{what}/{source['id']}", "editor", frequency="DAILY")
+        page = post(f"{what}:DAILY:*:{source['id']}", "editor")
         assert "This dataset was deleted, or you may not change it." in words(page), what
     editor = world["editor"]
     assert editor is not None
@@ -346,27 +341,32 @@ def test_harvested_datasets_are_mended_at_their_source(get: Any) -> None:
     assert "Confirm still accurate" in words(pages["dataset"])
 
 
+def end_check(dataset: dict[str, Any]) -> None:
+    """Take the check of a dataset out of its queue, as a worker does."""
+    job_from_id(f"freshness-check-{dataset['id']}").delete()
+
+
 def test_check_again(post: Post, get: Any) -> None:
-    """The row asks for the result until the check has come, and says what became of the link."""
+    """The row asks for the result until the check has ended, and says what became of the link."""
     made = make_dataset(Status.FRESH, "checked", title="Checked", owner_org="relief")
     resource = break_link(made)
-    page = post(f"check/{made['id']}", "editor", htmx=True, resource=resource)
-    assert "Checking" in words(page)
-    again = str(page.li["hx-get"])
-    waits = get(again, "editor")
-    assert "Checking" in words(waits)
-    assert waits.li["hx-get"] != again
-    late = get(again.replace("polls=1", "polls=40"), "editor")
-    assert "The check has not run yet." in words(late)
-    assert "hx-get" not in late.li.attrs
+    for where in ("mine.broken", "broken"):
+        page = post(f"check:::{resource}", "editor", htmx=True, list=where)
+        assert "Checking the link Table (Checked)" in words(page)
+        again = str(page.select_one("[hx-get]")["hx-get"])
+        waits = get(again, "editor").select_one("[hx-get]")
+        assert "Checking" in words(waits) and waits["hx-get"] != again
+        late = get(again.replace("polls=1", "polls=40"), "editor")
+        assert "The check has not run yet." in words(late)
+        assert not late.select("[hx-get]")
+        end_check(made)
+        ended = get(again, "editor")
+        assert "Checked just now: Broken link" in words(ended)
+        assert ended.select_one(f"button[value='check:::{resource}']")
     row = model.Session.get(ResourceCheck, resource)
-    row.tried_at += timedelta(hours=1)
+    row.failures, row.failing_since, row.attempts = 0, None, [{"outcome": "downloaded"}]
     model.Session.commit()
-    assert "still broken" in words(get(again, "editor"))
-    row = model.Session.get(ResourceCheck, resource)
-    row.failures, row.failing_since = 0, None
-    model.Session.commit()
-    assert words(get(again, "editor")) == "This link of Checked is no longer broken."
+    assert "Table (Checked): Link works." in words(get(again, "editor"))
     assert "was deleted, or you may not change it" in words(get(again, "stranger"))
 
 
@@ -374,13 +374,10 @@ def test_forms_are_protected(make_app: Any, world: People, monkeypatch: pytest.M
     made = make_dataset(Status.OVERDUE, "protected", owner_org="relief")
     monkeypatch.setitem(tk.config, "WTF_CSRF_ENABLED", True)
     browser = logged_in(make_app, "/about")
-    for what in ("confirm", "frequency", "check"):
-        browser.post(f"/freshness/mine/{what}/{made['id']}", status=400)
-    assert facts("protected")["status"] == "overdue"
     # htmx would show nothing if the response had the status of an error.
     for headers, status in (({"HX-Request": "true"}, 200), ({}, 400)):
-        path = f"/freshness/mine/confirm/{made['id']}"
-        answer = browser.post(path, headers=headers, status=status)
+        data = {"do": f"confirm:::{made['id']}", "list": "mine"}
+        answer = browser.post("/freshness/tasks", headers=headers, data=data, status=status)
         page = BeautifulSoup(answer.body, "html.parser")
         assert "Nothing was changed: this form has expired." in words(page), headers
     assert facts("protected")["status"] == "overdue"

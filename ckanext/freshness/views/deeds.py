@@ -1,0 +1,187 @@
+"""What editors do in lists with a dataset or a link: confirm, set the frequency, keep it, check, undo."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import ckan.plugins.toolkit as tk
+import sqlalchemy as sa
+
+from .. import settings
+from ..aging.frequency import Frequency, parse
+from ..aging.messages import N_, NN_
+from ..ckan_adapter.core import model
+from ..dates import utc_now
+from ..model.datasets import IS_SUGGESTED
+from ..reporting import changes
+from ..runs import queued_run
+from ..status import frequencies
+from .responses import user_context
+
+Undo = Mapping[str, str] | None
+"""The values that undo something; None if nothing needs to be undone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """The dataset or the link of a row."""
+
+    package: Any
+    resource: Any = None
+
+    @property
+    def id(self) -> str:
+        """The id of the row: of the resource if it is about a link, otherwise of the dataset."""
+        return str((self.resource or self.package).id)
+
+    @property
+    def title(self) -> str:
+        """The dataset's title, after the resource's name if the row is about a link."""
+        title = self.package.title or self.package.name
+        name = self.resource is not None and self.resource.name
+        return f"{name} ({title})"[:80] if name else str(title)[:80]
+
+
+def subject(id: str) -> Subject:
+    """Return the dataset or the link of a row, which the user may change.
+
+    :raises tk.ValidationError: it was deleted, or the user may not change it, or it is no dataset but, for
+        example, a harvest source
+    """
+    resource = model.Resource.get(id)
+    package = model.Package.get(id if resource is None else resource.package_id)
+    try:
+        tk.check_access("package_update", dict(user_context()), {"id": package and package.id})
+    except (tk.NotAuthorized, tk.ObjectNotFound):
+        # As on CKAN's own pages, the response does not reveal whether the dataset exists.
+        package = None
+    is_judged = package is not None and package.type in settings.dataset_types()
+    if not is_judged or package.state != model.State.ACTIVE:
+        words = tk._("This dataset was deleted, or you may not change it.")
+        raise tk.ValidationError({"id": [words]})
+    return Subject(package, resource)
+
+
+@dataclass(frozen=True, slots=True)
+class Deed:
+    """Something that is done with a dataset or a link.
+
+    :ivar do: does it with the values of the button and of the form
+    :ivar undo: undoes it
+    :ivar one: what happened to one row, marked for translation
+    :ivar many: the same of several, in both forms
+    """
+
+    do: Callable[[Subject, Mapping[str, str]], Undo]
+    undo: Callable[[Subject, Mapping[str, str]], object]
+    one: str
+    many: tuple[str, str]
+
+
+def _action(name: str, **data: Any) -> Any:
+    return tk.get_action(name)(dict(user_context()), data)
+
+
+def _confirm(subject: Subject, given: Mapping[str, str]) -> Undo:
+    shown = _action("freshness_confirm", id=subject.package.id)
+    return {"date": shown["confirmation"]["date"]}
+
+
+def _unconfirm(subject: Subject, before: Mapping[str, str]) -> None:
+    _action("freshness_confirm", id=subject.package.id, withdraw=True, date=before["date"])
+
+
+ANY = "*"
+"""In place of the declared frequency: whatever it is now, it is changed."""
+
+
+def _set_frequency(subject: Subject, given: Mapping[str, str]) -> Undo:
+    wanted, declared = given["wanted"], given["declared"]
+    if not isinstance(parse(wanted, frequencies.vocabularies()), Frequency):
+        raise tk.ValidationError({"frequency": [tk._("Choose an update frequency from the list.")]})
+    expected = None if declared == ANY else declared
+    before = frequencies.change_frequency(
+        dict(user_context()), subject.package, wanted, expected_days=expected
+    )
+    # None after the second click of a double click: the first one has changed what the form declares.
+    before = expected if before is None else before
+    return None if before is None else {"before": before, "wanted": wanted}
+
+
+def _set_suggested(subject: Subject, given: Mapping[str, str]) -> Undo:
+    row = model.Session.execute(sa.text(_SUGGESTED), {"id": subject.package.id}).one_or_none()
+    if row is None:
+        words = tk._("No other update frequency is suggested any more.")
+        raise tk.ValidationError({"frequency": [words]})
+    values = {"wanted": str(row.suggested_days), "declared": str(row.declared_days)}
+    return _set_frequency(subject, values)
+
+
+_SUGGESTED = f"""
+SELECT s.suggested_days, s.declared_days FROM freshness_suggestion s
+JOIN freshness_dataset f ON f.package_id = s.package_id WHERE s.package_id = :id AND {IS_SUGGESTED}"""
+
+
+def _restore_frequency(subject: Subject, before: Mapping[str, str]) -> None:
+    context = dict(user_context())
+    wanted, expected = before["before"], before["wanted"]
+    frequencies.change_frequency(context, subject.package, wanted, expected=expected)
+
+
+def _keep(subject: Subject, given: Mapping[str, str]) -> Undo:
+    changes.keep_frequency(subject.package.id, utc_now())
+    return {}
+
+
+def _unkeep(subject: Subject, before: Mapping[str, str]) -> None:
+    changes.keep_frequency(subject.package.id, None)
+
+
+def _check(subject: Subject, given: Mapping[str, str]) -> Undo:
+    # Several ticked links may be of one dataset, whose links are checked together.
+    if not queued_run.is_checking(subject.package.id):
+        _action("freshness_check", id=subject.package.id)
+    return None
+
+
+LISTS: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(("datasets", "due", "mine.update"), ("confirm", "frequency", "check")),
+    **dict.fromkeys(("frequencies", "mine.misfit"), ("suggested", "keep")),
+    **dict.fromkeys(
+        ("broken", "unclear", "undetectable", "mismatches", "links", "mine.broken"), ("check",)
+    ),
+    "mine.frequency": ("frequency",),
+}
+"""What can be done with the ticked rows of a list: a table of the report, or ``mine.`` and a group of tasks."""
+
+_FREQUENCY = (
+    N_("The update frequency of {title} is now: {frequency}."),
+    NN_("{count} update frequency was set.", "{count} update frequencies were set."),
+)
+DEEDS = {
+    "confirm": Deed(
+        _confirm,
+        _unconfirm,
+        N_("You confirmed that {title} is still accurate."),
+        NN_("{count} dataset was confirmed.", "{count} datasets were confirmed."),
+    ),
+    "frequency": Deed(_set_frequency, _restore_frequency, *_FREQUENCY),
+    "suggested": Deed(_set_suggested, _restore_frequency, *_FREQUENCY),
+    "keep": Deed(
+        _keep,
+        _unkeep,
+        N_("{title} keeps its update frequency."),
+        NN_("{count} dataset keeps its frequency.", "{count} datasets keep their frequencies."),
+    ),
+    "check": Deed(
+        _check,
+        lambda subject, before: None,
+        N_("The link check of {title} is queued. Results usually appear within a minute."),
+        NN_(
+            "The link check of {count} row is queued. Results usually appear within a minute.",
+            "The link checks of {count} rows are queued. Results usually appear within minutes.",
+        ),
+    ),
+}

@@ -1,0 +1,300 @@
+"""Requests of editors who work in a list, with one row or with all rows that they ticked, and who undo it.
+
+Each list is one form. Its buttons say what is done, and with which row; without a row, it is done with all
+ticked ones. htmx swaps the row. Otherwise the list is shown again as it was, below a line that says what
+happened.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any
+from urllib.parse import parse_qsl
+
+import ckan.plugins.toolkit as tk
+import redis
+from flask import Blueprint, Response
+from flask.typing import ResponseReturnValue
+
+from ..aging.frequency import Frequency, parse
+from ..aging.messages import N_, NN_
+from ..ckan_adapter.core import connect_to_redis, model
+from ..dates import utc_now
+from ..reporting import harvests, labels, links, report_tables
+from ..reporting import worklist as tasks
+from ..reporting.tables import DatasetTable, Row
+from ..runs import queued_run
+from ..status import frequencies
+from .deeds import DEEDS, Subject, subject
+from .responses import (
+    abort,
+    error_text,
+    is_htmx,
+    page_number,
+    redirect_to,
+    render,
+    require_csrf_token,
+    user_context,
+)
+
+task_pages = Blueprint("freshness_task", __name__)
+task_pages.before_request(require_csrf_token)
+
+MOST = 50
+"""Rows to work on at once: those of a page."""
+_POLLS = 40
+"""Requests for the result of a check, one every three seconds."""
+_UNDOABLE = timedelta(hours=1)
+
+_PAGES = {"mine": "freshness_worklist.read", "dataset": "freshness_dataset.read"}
+"""The pages with lists that are no tables of the report."""
+_KEPT = ("organization", "since", "status", "q", "sort", "page", "group", "id")
+"""Arguments of a page that its forms bring back."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The list in which somebody works.
+
+    :ivar name: ``mine.`` and a group of the worklist, the name of a table, or of another page
+    :ivar args: the arguments of its page
+    """
+
+    name: str
+    args: Mapping[str, str]
+
+    @property
+    def table(self) -> DatasetTable | None:
+        """The table of the report; None if the list is none."""
+        table = report_tables.TABLES.get(self.name)
+        return table if isinstance(table, DatasetTable) else None
+
+    def again(self, anchor: str | None = None) -> ResponseReturnValue:
+        """Return to the list as it was. Its address is built anew, so that it cannot lead to another site."""
+        values = {**self.args, "_anchor": anchor} if anchor else self.args
+        if self.table is not None:
+            return redirect_to("freshness.table", name=self.name, **values)
+        page = self.name.partition(".")[0]
+        return redirect_to(_PAGES.get(page, _PAGES["mine"]), **values)
+
+    def row(self, about: Subject, result: str | None = None) -> str | None:
+        """Return the row of a dataset or a link; None if the list has it no longer.
+
+        :param result: what a check of it has found
+        """
+        group, context = self.name.removeprefix("mine."), user_context()
+        found: Row | None = None
+        values: dict[str, Any] = {}
+        if self.table is not None:
+            asked = report_tables.request_for(context, self.table, self.args, utc_now())
+            rows = self.table.read(replace(asked, dataset=about.package.id))
+            found = next((row for row in rows if row[self.table.key] == about.id), None)
+            sources = harvests.of_packages([about.package.id])
+            values = {"table": self.table, "source": sources.get(about.package.id)}
+        elif group in tasks.GROUPS:
+            scope = tasks.scope(context, self.args.get("organization"))
+            found, values = tasks.task(scope, group, about.id), {"group": group}
+        return None if found is None else self._rendered(row=found, result=result, **values)
+
+    def message(self, text: str, **values: Any) -> str:
+        """Return a line in place of a row."""
+        return self._rendered(text=text, **values)
+
+    def _rendered(self, **values: Any) -> str:
+        return render("freshness/task.html", {"list": self.name, "back": self.args, **values})
+
+
+def _place() -> Place:
+    values = tk.request.values
+    given = dict(parse_qsl(values.get("back", "")))
+    return Place(values.get("list", "mine"), {key: given[key] for key in _KEPT if given.get(key)})
+
+
+@task_pages.errorhandler(tk.ValidationError)
+def refuse(error: tk.ValidationError) -> ResponseReturnValue:
+    """Show why a request was refused, in place of its row or above the list."""
+    if is_htmx():
+        # htmx shows no response with the status of an error.
+        return _place().message(error_text(error), is_refused=True)
+    tk.h.flash_error(error_text(error))
+    return _place().again()
+
+
+@task_pages.before_request
+def require_login() -> None:
+    """Refuse visitors whose login has ended."""
+    if tk.current_user.is_anonymous:
+        if is_htmx():
+            words = tk._("You are not logged in any more. Log in, then try again.")
+            raise tk.ValidationError({"user": [words]})
+        abort(403, tk._("Log in to see your tasks."))
+
+
+@task_pages.route("/freshness/tasks", methods=["POST"])
+def act() -> ResponseReturnValue:
+    """Do with one row or with all ticked ones what the pressed button says, or undo it."""
+    form, place = tk.request.form, _place()
+    name, wanted, declared, id = (*form.get("do", "").split(":", 3), "", "", "")[:4]
+    if name == "undo":
+        return _undo(place, wanted)
+    given = {"wanted": wanted or form.get("wanted", ""), "declared": declared}
+    every = form.get("rows", "").split()
+    ids = [id] if id else form.getlist("id") or every * ("all" in form)
+    deed = DEEDS.get(name)
+    if deed is None or not ids:
+        raise tk.ValidationError({"id": [tk._("Tick the rows first.")]})
+    done, refused = _with_each(ids, lambda about: deed.do(about, given))
+    before = {about.id: undo for about, undo in done if undo is not None}
+    token = _remember({"do": name, "before": before}) if before else None
+    if not id:
+        return _answer(place, _said_of_many(deed.many, done, refused), refused, token)
+    if done and name == "check" and is_htmx():
+        return _checking(place, done[0][0], 1)
+    about = done[0][0] if done else None
+    text = _said(deed.one, about, given["wanted"]) if about else next(iter(refused))
+    return _answer(place, text, refused, token, about)
+
+
+def _undo(place: Place, token: str) -> ResponseReturnValue:
+    known = _recall(token)
+    if known is None:
+        words = tk._("This can no longer be undone: an hour has passed, or it is undone already.")
+        raise tk.ValidationError({"undo": [words]})
+    before, deed = known["before"], DEEDS[known["do"]]
+    done, refused = _with_each(list(before), lambda about: deed.undo(about, before[about.id]))
+    if len(before) > 1:
+        return _answer(place, _said_of_many(_UNDONE, done, refused), refused)
+    if done and is_htmx() and (row := place.row(done[0][0])):
+        return _with_news(row)
+    text = next(iter(refused), None) or _said(N_("Undone: {title} is as before."), done[0][0])
+    return _answer(place, text, refused)
+
+
+_UNDONE = NN_("Undone: {count} row is as before.", "Undone: {count} rows are as before.")
+_Done = list[tuple[Subject, Any]]
+_Refused = dict[str, list[str]]
+"""Titles of rows by the reason why nothing was done with them."""
+
+
+def _with_each(ids: list[str], do: Callable[[Subject], Any]) -> tuple[_Done, _Refused]:
+    """Do something with each row; return what succeeded, and what did not and why."""
+    done: _Done = []
+    refused: _Refused = {}
+    for id in list(dict.fromkeys(ids))[:MOST]:
+        title = None
+        try:
+            about = subject(id)
+            title = about.title
+            done.append((about, do(about)))
+        except (tk.ValidationError, tk.NotAuthorized) as error:
+            model.Session.rollback()
+            reason = error_text(error) if isinstance(error, tk.ValidationError) else str(error)
+            refused.setdefault(reason, []).append(title or "")
+    return done, refused
+
+
+def _said(words: str, about: Subject, wanted: str = "") -> str:
+    reading = parse(wanted, frequencies.vocabularies())
+    label = labels.frequency_label(reading.days) if isinstance(reading, Frequency) else wanted
+    return str(tk._(words)).format(title=about.title, frequency=label)
+
+
+def _said_of_many(words: tuple[str, str], done: _Done, refused: _Refused) -> str:
+    """Return how many rows something was done with, and with which ones it was not and why."""
+    said = [labels.counted(words, len(done))]
+    for reason, titles in refused.items():
+        named = ", ".join(filter(None, titles))
+        about = f"{len(titles)} ({named})" if named else str(len(titles))
+        said.append(
+            tk._("Nothing was changed in {rows}: {reason}").format(rows=about, reason=reason)
+        )
+    return " ".join(said)
+
+
+def _answer(
+    place: Place,
+    text: str,
+    refused: _Refused,
+    token: str | None = None,
+    about: Subject | None = None,
+) -> ResponseReturnValue:
+    """Say what happened in place of the row, or above the list.
+
+    :param about: of the row, near which the list is then shown; None if it was not one row
+    """
+    values: dict[str, Any] = {"text": text, "token": token, "is_refused": bool(refused)}
+    values["about"] = about and about.title
+    if is_htmx():
+        return _with_news(place.message(**values))
+    shown = {**values, "list": place.name, "back": place.args}
+    flash = tk.h.flash_error if refused else tk.h.flash_success
+    flash(render("freshness/snippets/task_flash.html", shown), allow_html=True)
+    return place.again(_next_row(about.id) if about else None)
+
+
+def _with_news(part: str) -> Response:
+    """Return a part of a page, and have the page renew its counts."""
+    return Response(part, headers={"HX-Trigger": "freshness"})
+
+
+def _next_row(id: str) -> str | None:
+    """Return the anchor of the row after one of the form, or before it at the end of the list."""
+    rows = tk.request.form.get("rows", "").split()
+    if id not in rows:
+        return None
+    number = rows.index(id)
+    near = [*rows[number + 1 : number + 2], *rows[max(number - 1, 0) : number], id]
+    return f"row-{near[0]}"
+
+
+@task_pages.route("/freshness/tasks/row")
+def row() -> ResponseReturnValue:
+    """Return what a check of a link has found, or have the browser ask again."""
+    return _checking(_place(), subject(tk.request.args.get("id", "")), page_number("polls") + 1)
+
+
+def _checking(place: Place, about: Subject, polls: int) -> ResponseReturnValue:
+    if queued_run.is_checking(about.package.id):
+        if polls <= _POLLS:
+            words = tk._("Checking the link {title} …")
+            return place.message(words.format(title=about.title), polls=polls, id=about.id)
+        state = result = tk._("The check has not run yet. Come back later.")
+    else:
+        link = links.of_resource(about.id)
+        state = tk._(labels.LINKS[link["state"]].label) if link else ""
+        result = tk._("Checked just now: {result}").format(result=state)
+    said = place.row(about, result) or place.message(f"{about.title}: {state}.", id=about.id)
+    return _with_news(said)
+
+
+# A cookie session has no room for the undo of many rows.
+
+
+def _key(token: str) -> str:
+    return f"ckan:{tk.config['ckan.site_id']}:freshness:undo:{tk.current_user.id}:{token}"
+
+
+def _remember(undo: dict[str, Any]) -> str | None:
+    """Keep what undoes something, and return the token for it; None if Redis does not answer."""
+    token = secrets.token_urlsafe(12)
+    try:
+        connect_to_redis().set(_key(token), json.dumps(undo), ex=_UNDOABLE)
+    except redis.exceptions.RedisError:
+        return None
+    return token
+
+
+def _recall(token: str) -> dict[str, Any] | None:
+    """Return once what undoes something; None if an hour has passed since."""
+    try:
+        with connect_to_redis().pipeline() as pipe:
+            pipe.get(_key(token))
+            pipe.delete(_key(token))
+            found = pipe.execute()[0]
+    except redis.exceptions.RedisError:
+        return None
+    return json.loads(found) if found else None
