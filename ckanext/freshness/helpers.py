@@ -26,8 +26,18 @@ from .dates import EARLIEST, aware, parse_date, utc_now
 from .harvesting.messages import with_code
 from .harvesting.sources import source_type_named
 from .mails.recipients import NO, WISH_KEY
-from .reporting import harvests, labels, link_history, links, metadata, month
-from .reporting.tables import Row, TableRequest
+from .reporting import (
+    harvests,
+    labels,
+    link_history,
+    link_repairs,
+    links,
+    metadata,
+    month,
+    worklist,
+)
+from .reporting.report_tables import BROKEN
+from .reporting.tables import Context, Row, TableRequest
 from .runs import queued_run
 from .status import frequencies
 from .status.own_fields import ours_among
@@ -51,8 +61,10 @@ __all__ = [
     "freshness_is_editor",
     "freshness_is_followed",
     "freshness_label",
+    "freshness_link_repairs",
     "freshness_metadata",
     "freshness_next_harvest",
+    "freshness_next_link",
     "freshness_number",
     "freshness_organization_settings",
     "freshness_percent",
@@ -338,8 +350,7 @@ def freshness_harvest_attention() -> list[Row]:
     user = tk.current_user
     if user.is_anonymous or database.missing_tables():
         return []
-    context = {"user": user.name, "auth_user_obj": user}
-    rows = harvests.sources(TableRequest(context, utc_now()))
+    rows = harvests.sources(TableRequest(_reader(), utc_now()))
     may = tk.h.check_access
     return harvests.in_trouble(
         row for row in rows if may("harvest_source_update", {"id": row["id"]})
@@ -422,10 +433,38 @@ def freshness_resource_link(resource: dict[str, Any]) -> dict[str, Any] | None:
         return None
     return {
         **link,
+        "package_id": package_id,
         "harvest_source": freshness_harvest_source(package_id),
         "may_edit": may_edit,
         "is_checking": may_edit and queued_run.is_checking(package_id),
     }
+
+
+def freshness_link_repairs(link: dict[str, Any]) -> list[dict[str, str]]:
+    """Return where the file of a broken link may be now, if the reader can correct the link here.
+
+    :param link: of :func:`freshness_resource_link`
+    """
+    if link["state"] != "broken" or not link["may_edit"] or link["harvest_source"]:
+        return []
+    request = TableRequest(_reader(), utc_now(), dataset=link["package_id"])
+    rows = [row for row in BROKEN.read(request) if row["resource_id"] == link["id"]]
+    return link_repairs.candidates(request, rows).get(link["id"], [])
+
+
+def freshness_next_link(link: dict[str, Any]) -> Row | None:
+    """Return the first other broken link in the reader's worklist; None if there is none.
+
+    :param link: of :func:`freshness_resource_link`
+    """
+    tasks = worklist.worklist(worklist.scope(_reader()), group="broken", limit=2).tasks
+    others = (row for row in tasks.get("broken", ()) if row["resource_id"] != link["id"])
+    return next(others, None)
+
+
+def _reader() -> Context:
+    user = tk.current_user
+    return {"user": user.name, "auth_user_obj": user}
 
 
 _NEWS = timedelta(hours=1)

@@ -9,10 +9,12 @@ import ckan.plugins.toolkit as tk
 from flask import Blueprint
 from flask.typing import ResponseReturnValue
 
+from .. import settings
 from ..checking.decisions import ResourceToCheck
+from ..checking.selection import SelectionReason
 from ..dates import utc_now
 from ..logic.validators import count_costly
-from ..reporting import harvests, link_causes, link_repairs, report_tables, visibility
+from ..reporting import harvests, labels, link_causes, link_repairs, report_tables, visibility
 from ..reporting import links as link_facts
 from ..reporting.tables import Context, Row, TableRequest
 from ..runs import link_test
@@ -107,6 +109,30 @@ def repair() -> ResponseReturnValue:
         tk.h.flash_error(error_text(error))
         return redirect_to("freshness_links.causes")
     return render("freshness/repaired.html", {"rows": rows, "table": report_tables.BROKEN})
+
+
+@links.route("/dataset/<id>/test-link", methods=["POST"])
+def test(id: str) -> ResponseReturnValue:
+    """Test the address in the form of a resource, and store nothing. htmx shows the answer in the form."""
+    context, url = user_context(), tk.request.form.get("url", "").strip()
+    result = None
+    try:
+        tk.check_access("package_update", dict(context), {"id": id})
+        if url.lower().startswith(settings.site_root()):
+            words = labels.label("not checked", SelectionReason.INTERNAL.value)
+        else:
+            with link_test.one_of(context["user"]):
+                count_costly(context, utc_now())
+                to_check = ResourceToCheck("", "", url, format=tk.request.form.get("format"))
+                result = link_test.results([to_check]).get("")
+            words = link_test.in_words(result)
+    except tk.ValidationError as error:
+        words = error_text(error)
+    except (tk.NotAuthorized, tk.ObjectNotFound):
+        # As on CKAN's own pages, the response does not reveal whether the dataset exists.
+        words = tk._("You may not change this dataset. Log in again if your session has ended.")
+    values = {"works": link_test.works(result), "words": words, "result": result}
+    return render("freshness/snippets/link_tested.html", values)
 
 
 def _editor() -> Context:

@@ -9,7 +9,9 @@ import pytest
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.tests.harvesting.harvested_site import work
 from ckanext.freshness.tests.pages import test_links
+from ckanext.freshness.tests.servers import faults
 from ckanext.freshness.tests.servers.file_host import FileHost
+from ckanext.freshness.tests.web.support import FileServer
 
 make_world = test_links.make_world
 
@@ -33,3 +35,23 @@ def test_the_page_loads_itself_anew_when_the_check_has_ended(
         model.Session.remove()
         page.get_by_text("Link works.").wait_for()
     page.get_by_role("button", name="Check links now").wait_for()
+
+
+def test_an_address_is_tested_in_the_form_and_a_redirect_fills_the_field(
+    page: Any, world: dict[str, Any]
+) -> None:
+    page.set_default_timeout(60_000)
+    page.context.set_extra_http_headers({"Authorization": world["editor"]["token"]})
+    with FileServer(address="127.0.0.2") as server:
+        server.faults["/old.csv"] = faults.Redirect(to="/new.csv", code=301)
+        made = test_links.make(
+            "tested", [{"url": f"{server.url}/old.csv", "format": "CSV"}], owner_org="relief"
+        )
+        page.goto(f"/dataset/tested/resource/{made['resources'][0]['id']}/edit")
+        page.get_by_role("button", name="Test this link").click()
+        page.get_by_text("The link works.").wait_for()
+        page.get_by_role("button", name="Use this address").click()
+        assert page.locator("#resource-edit [name=url]").input_value() == f"{server.url}/new.csv"
+        page.locator("#resource-edit [name=url]").fill("http://old.invalid/")
+        page.get_by_role("button", name="Test this link").click()
+        page.get_by_text("There is no server of this name.").wait_for()

@@ -18,6 +18,7 @@ from ckanext.freshness.model import ResourceCheck
 from ckanext.freshness.reporting import link_causes
 from ckanext.freshness.runs import link_test
 from ckanext.freshness.tests.checking.test_formats import PAGE
+from ckanext.freshness.tests.checking.workbooks import archive
 from ckanext.freshness.tests.pages.conftest import Read
 from ckanext.freshness.tests.pages.datasets import break_link, make_dataset
 from ckanext.freshness.tests.pages.reports import add_source, rows_of, text_of
@@ -344,3 +345,92 @@ def test_harvested_links_are_for_their_source(
     assert told[link["id"]].startswith("Not saved. The next harvest would overwrite")
     assert stored(link) == link["url"]
     assert not read("/freshness/broken/servers?q=z.example", world["stranger"]).textarea
+
+
+# The form of a resource, and the page after it.
+
+
+def answer_to(app: Any, user: Any, url: str, dataset: str = "wells", **more: str) -> BeautifulSoup:
+    """Test a link as the form of a resource does, and return the answer."""
+    headers = {"Authorization": user["token"], "HX-Request": "true"}
+    path = f"/dataset/{dataset}/test-link"
+    answer = app.post(path, data={"url": url, "format": "CSV", **more}, headers=headers, status=200)
+    return BeautifulSoup(answer.body, "html.parser")
+
+
+def test_an_address_can_be_tested_before_it_is_saved(
+    app: Any, world: dict[str, Any], server: FileServer, impatient_checks: None
+) -> None:
+    editor, before = world["editor"], checks_stored()
+    server.files["/not-here.csv"] = Answer(404, b"", {})
+    server.files["/zip.csv"] = Answer(200, archive({"a.csv": b"a,b"}), {})
+    server.faults["/old.csv"] = faults.Redirect(to="/new.csv", code=301)
+    server.faults["/today.csv"] = faults.Redirect(to="/new.csv", code=302)
+    site = "http://test.ckan.net/dataset/a/b.csv"
+    for url, words in {
+        f"{server.url}/new.csv": "The link works.",
+        f"{server.url}/today.csv": "The link works.",
+        f"{server.url}/not-here.csv": "The file is gone (404 Not Found).",
+        f"{server.url}/zip.csv": "The link works. This file is a ZIP archive, but its format is given as CSV. "
+        "Correct the format or replace the file.",
+        "": "This is not a valid web address.",
+        "ftp://old.example.org/a.csv": "Only links that begin with http:// or https:// can be checked.",
+        site: "This file is hosted on this portal. There is no link to check.",
+    }.items():
+        assert text_of(answer_to(app, editor, url)) == words
+    moved = answer_to(app, editor, f"{server.url}/old.csv")
+    button = moved.button
+    assert button is not None and button["value"] == f"{server.url}/new.csv"
+    asked = server.count()
+    for dataset, user in (("wells", world["stranger"]), ("nothing", editor), ("snow", editor)):
+        answer = answer_to(app, user, f"{server.url}/new.csv", dataset)
+        assert text_of(answer).startswith("You may not change this dataset.")
+    with locked_if_free(f"test-{editor['name']}"):
+        answer = answer_to(app, editor, f"{server.url}/new.csv")
+    assert text_of(answer) == "You are testing links already. Wait until that is done."
+    assert server.count() == asked
+    assert checks_stored() == before
+
+
+def form_of(read: Read, user: Any, link: dict[str, Any]) -> BeautifulSoup:
+    return read(f"/dataset/{link['package_id']}/resource/{link['id']}/edit", user)
+
+
+def test_the_form_of_a_broken_link_offers_where_its_file_may_be(
+    read: Read, world: dict[str, Any]
+) -> None:
+    link = link_of("f-own", "http://f.example/a.csv", moved_to="https://new.example/a.csv")
+    upload = factories.Dataset(
+        owner_org="relief", resources=[{"url": "a.csv", "url_type": "upload", "name": "a"}]
+    )["resources"][0]
+    form = form_of(read, world["editor"], link)
+    assert [button["value"] for button in form.select("#freshness-broken button")] == [
+        "https://new.example/a.csv",
+        "https://f.example/a.csv",
+    ]
+    button = form.select_one("form button[hx-post]")
+    assert button is not None and button["hx-post"] == "/dataset/f-own/test-link"
+    assert not form_of(read, world["editor"], upload).select("button[hx-post]")
+    dataset = call_action("package_show", id=link["package_id"])
+    add_source("f-source", world["sysadmin"]["name"], "relief", datasets=[dataset])
+    form = form_of(read, world["editor"], link)
+    assert "the next harvest overwrites" in text_of(form.select_one("#freshness-broken"))
+    assert not form.select("#freshness-broken button")
+
+
+def test_an_editor_goes_from_one_broken_link_to_the_next(read: Read, world: dict[str, Any]) -> None:
+    editor = dict(factories.UserWithToken())
+    factories.Organization(name="few", users=[{"name": editor["name"], "capacity": "editor"}])
+    first = link_of(
+        "g-first", "http://g.example/a.csv", "few", failing_since=NOW - timedelta(days=3)
+    )
+    path = f"/dataset/g-first/resource/{first['id']}"
+    only = text_of(read(path, editor).select_one("#freshness-broken"))
+    assert only.endswith("Back to my tasks")
+    second = link_of("g-second", "http://g.example/b.csv", "few")
+    note = read(path, editor).select_one("#freshness-broken")
+    assert note is not None and text_of(note).endswith("Back to my tasks (next: About g-second )")
+    following = note.select("a")[-1]
+    assert following["href"] == f"/dataset/g-second/resource/{second['id']}/edit#field-resource-url"
+    for who in ("nobody", "stranger"):
+        assert "Back to my tasks" not in text_of(read(path, world[who]))
