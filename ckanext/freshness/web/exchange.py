@@ -87,7 +87,8 @@ class ClientSettings:
 class Request:
     """A request.
 
-    :ivar method: ``GET`` or ``HEAD``
+    :ivar method: ``GET``, ``HEAD`` or ``POST``
+    :ivar body: what is sent. There is no second look at the answer to it: it may have had its effect.
     :ivar etag: the ETag of the content that we know; the server answers 304 if it has not changed
     :ivar last_modified: the ``Last-Modified`` header of the content that we know, as the server wrote it
     :ivar headers: more headers, which may be secret. They are sent to the origin of ``url`` (scheme, host
@@ -98,6 +99,7 @@ class Request:
 
     url: str
     method: str = "GET"
+    body: bytes | None = field(default=None, repr=False)
     accept: str | None = None
     etag: str | None = None
     last_modified: str | None = None
@@ -291,7 +293,7 @@ def storable(text: str | None) -> str | None:
 _MOST_VISITS = 3
 """Requests of one URL with the same cookies within a chain of redirects."""
 
-_METHODS = frozenset({"GET", "HEAD"})
+_METHODS = frozenset({"GET", "HEAD", "POST"})
 
 
 class RequestAttempts:

@@ -43,6 +43,7 @@ class Request:
     headers: Mapping[str, str]
     host: str
     at: float
+    body: bytes = b""
 
     @property
     def path(self) -> str:
@@ -275,7 +276,12 @@ class LoopbackServer:
     async def handle(self, received: web.BaseRequest) -> web.StreamResponse:
         """Answer one request of aiohttp's: log, latency, fault or healthy answer."""
         request = Request(
-            received.method, received.raw_path, received.headers, received.host, time.monotonic()
+            received.method,
+            received.raw_path,
+            received.headers,
+            received.host,
+            time.monotonic(),
+            await received.read(),
         )
         with self._news:
             self.requests.append(request)
