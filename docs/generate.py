@@ -30,7 +30,13 @@ from ckanext.freshness.aging.vocabularies import FILE, term_lists
 from ckanext.freshness.checking import meanings
 from ckanext.freshness.harvesting.rdf import graph_values, mapping_tables
 from ckanext.freshness.harvesting.rdf import parsing as rdf
-from ckanext.freshness.logic import auth, dataset_actions, harvest_actions, report_actions
+from ckanext.freshness.logic import (
+    auth,
+    dataset_actions,
+    harvest_actions,
+    report_actions,
+    webhook_actions,
+)
 from ckanext.freshness.reporting import report_tables
 
 DOCS = Path(__file__).resolve().parent
@@ -232,6 +238,8 @@ TABLES = (
     model.IatiDataset,
     model.Mail,
     model.MailPerson,
+    model.Webhook,
+    model.WebhookDelivery,
     model.HistoryDay,
 )
 """The tables that queries of one's own are about."""
@@ -285,6 +293,7 @@ ACTIONS: tuple[tuple[str, Any], ...] = (
     ("Datasets and resources", dataset_actions),
     ("Reports, data changes, runs and mails", report_actions),
     ("Harvest sources", harvest_actions),
+    ("Webhooks", webhook_actions),
 )
 """The modules of our actions, each with a title."""
 EXAMPLES_OF_ACTIONS = DOCS / "api-examples.json"

@@ -13,7 +13,14 @@ from . import settings, views
 from .ckan_adapter import database
 from .ckan_adapter.core import DefaultTranslation, forget_validators
 from .dates import utc_now
-from .logic import dataset_actions, harvest_actions, hooks, report_actions, validators
+from .logic import (
+    dataset_actions,
+    harvest_actions,
+    hooks,
+    report_actions,
+    validators,
+    webhook_actions,
+)
 from .reporting import labels, links
 from .status import indexing, own_fields
 
@@ -73,7 +80,7 @@ class FreshnessPlugin(p.SingletonPlugin, DefaultTranslation):
     def get_actions(self) -> dict[str, Any]:
         own = {
             name: database.require_tables(validators.checked(getattr(module, name)))
-            for module in (dataset_actions, harvest_actions, report_actions)
+            for module in (dataset_actions, harvest_actions, report_actions, webhook_actions)
             for name in module.__all__
         }
         harvest = hooks.chained_harvest() if p.plugin_loaded("harvest") else {}

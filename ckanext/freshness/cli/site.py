@@ -15,7 +15,7 @@ from ..dates import utc_now
 from ..doctor import examine
 from ..doctor.findings import Severity
 from ..iati.cycle import KIND
-from ..mails import digests
+from ..mails import digests, webhooks
 from ..mails.digests import MailReport, NotifyState
 from ..reporting.labels import counted, refresh_summary
 from ..runs import night
@@ -130,6 +130,7 @@ def refresh(everything: bool) -> None:
     except OwnFieldsError as error:
         raise click.ClickException(str(error)) from error
     click.echo(refresh_summary(done.datasets, done.changed, done.statuses))
+    webhooks.tell()
     _tell_at_once()
     for forms, count in ((_HEALED, done.healed), (_REAPED, done.reaped)):
         if count:

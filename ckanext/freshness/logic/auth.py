@@ -7,6 +7,9 @@ from typing import Any
 
 import ckan.plugins.toolkit as tk
 
+from ..ckan_adapter.core import model, same_user
+from ..model import Webhook
+
 __all__ = [
     "freshness_change_list",
     "freshness_check",
@@ -23,6 +26,10 @@ __all__ = [
     "freshness_run_list",
     "freshness_run_show",
     "freshness_show",
+    "freshness_webhook_create",
+    "freshness_webhook_delete",
+    "freshness_webhook_list",
+    "freshness_webhook_test",
 ]
 
 
@@ -118,3 +125,38 @@ def freshness_opt_out(context: dict[str, Any], data_dict: dict[str, Any]) -> dic
 def freshness_opt_out_show(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[str, Any]:
     """Each user for their own address; sysadmins for all addresses."""
     return freshness_opt_out(context, data_dict)
+
+
+def freshness_webhook_list(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[str, Any]:
+    """Admins of the organization; sysadmins for the whole site."""
+    organization = data_dict.get("organization")
+    return _admins(context, model.Group.get(organization) if organization else None)
+
+
+def freshness_webhook_create(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[str, Any]:
+    """Admins of the organization; sysadmins for the whole site."""
+    return freshness_webhook_list(context, data_dict)
+
+
+def freshness_webhook_test(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[str, Any]:
+    """Admins of the webhook's organization; sysadmins for those of the whole site."""
+    webhook = model.Session.get(Webhook, tk.get_or_bust(data_dict, "id"))
+    organization_id = webhook and webhook.organization_id
+    return _admins(context, model.Group.get(organization_id) if organization_id else None)
+
+
+def freshness_webhook_delete(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[str, Any]:
+    """Admins of the webhook's organization; sysadmins for those of the whole site."""
+    return freshness_webhook_test(context, data_dict)
+
+
+def _admins(context: dict[str, Any], organization: Any) -> dict[str, Any]:
+    # CKAN allows sysadmins everything without asking.
+    if organization is not None and organization.state == "active":
+        try:
+            tk.check_access("organization_update", same_user(context), {"id": organization.id})
+        except tk.NotAuthorized as error:
+            return {"success": False, "msg": str(error)}
+        return {"success": True}
+    words = tk._("Only sysadmins can do so for the whole site. Name your organization.")
+    return {"success": False, "msg": words}

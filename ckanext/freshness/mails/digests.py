@@ -198,6 +198,39 @@ def _sent(clock: Callable[[], datetime], kinds: Collection[str] = KINDS) -> Mail
 # The plan
 
 
+@dataclass(frozen=True, slots=True)
+class _People:
+    """The addresses of people besides those of datasets.
+
+    :ivar editors: of organizations with sources, by id
+    """
+
+    editors: Mapping[str, tuple[str, ...]]
+    operators: tuple[str, ...]
+
+
+def _keepers(one: News, dataset: Any, known: _People) -> tuple[str, ...]:
+    if dataset is not None:
+        return tuple(dataset.keepers)
+    return (*known.editors.get(one.details["owner_org"], ()), *known.operators)
+
+
+def _owners(one: News, dataset: Any, known: _People) -> tuple[str, ...]:
+    organization = one.details["organization_id"]
+    author = recipients.addresses(one.details["email"])
+    if organization is None:
+        return (*author, *known.operators)
+    return (*author, *recipients.admins_of([organization]).get(organization, ()))
+
+
+_RECEIVERS: Mapping[Receivers, Callable[[News, Any, _People], tuple[str, ...]]] = {
+    Receivers.KEEPERS: _keepers,
+    Receivers.OPERATORS: lambda one, dataset, known: known.operators,
+    Receivers.FOLLOWERS: lambda one, dataset, known: tuple(dataset.followers),
+    Receivers.OWNERS: _owners,
+}
+
+
 def _current(now: datetime, kinds: Collection[str]) -> dict[Key, News]:
     """Return all news of some kinds that lasts."""
     return {(kind, one.about): one for kind in kinds for one in KINDS[kind].news(now)}
@@ -212,24 +245,16 @@ def _plan(now: datetime, kinds: Collection[str] = KINDS) -> _Plan:
     open_keys = (current.keys() - known) | {key for key, _ in waiting if key in current}
     ids = (current[key].package_id for key in open_keys)
     datasets = recipients.datasets((id for id in ids if id is not None), now)
-    operators = recipients.operators()
-    owners = {
-        str(current[key].details.get("owner_org")) for key in open_keys if current[key].source_id
-    }
-    editors = recipients.editors_of(owners)
+    owners = {one.details["owner_org"] for key in open_keys if (one := current[key]).source_id}
+    known_people = _People(recipients.editors_of(owners - {None}), recipients.operators())
     concerned: dict[Key, tuple[str, ...]] = {}
     for key in open_keys:
-        one, receivers = current[key], KINDS[key[0]].receivers
+        one = current[key]
         dataset = datasets.get(one.package_id or "")
-        if one.source_id is not None:
-            found = (*editors.get(str(one.details["owner_org"]), ()), *operators)
-            concerned[key] = tuple(dict.fromkeys(found))
-        elif receivers is Receivers.OPERATORS:
-            if one.package_id is None or dataset is not None:
-                concerned[key] = operators
-        elif dataset is not None:
-            is_followed = receivers is Receivers.FOLLOWERS
-            concerned[key] = dataset.followers if is_followed else dataset.keepers
+        # A dataset may have been deleted, or have no status yet.
+        if one.package_id is None or dataset is not None:
+            find = _RECEIVERS[KINDS[key[0]].receivers]
+            concerned[key] = tuple(dict.fromkeys(find(one, dataset, known_people)))
     emails = {address for found in concerned.values() for address in found}
     emails |= {address for dataset in datasets.values() for address in dataset.keepers}
     people = recipients.people(emails)

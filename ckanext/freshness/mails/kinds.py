@@ -71,6 +71,10 @@ class Receivers(Enum):
     """The sysadmins, or the operators that the site's options name."""
     FOLLOWERS = N_("you follow these datasets, their organization or a group")
     """The users who follow a dataset, and may see it."""
+    OWNERS = N_(
+        "you registered this webhook, or look after the organization or portal that it is about"
+    )
+    """Who registered a webhook, and the admins of its organization or the operators."""
 
 
 # How news is shown: a row for the templates, with a line for the command
@@ -226,6 +230,15 @@ def _source_row(one: News, facts: MailFacts) -> Row:
     )
 
 
+def _webhook_row(one: News, facts: MailFacts) -> Row:
+    found = one.details
+    page = url("freshness_webhooks.read", organization=found["organization"])
+    title = tk._("Webhook at {host}").format(host=line(found["host"]))
+    answer = tk._("Last answer: {answer}").format(answer=line(found["answer"]))
+    actions = ((tk._("See the webhook, and test it"), page),)
+    return Row(line=title, title=title, url=page, facts=(answer,), actions=actions)
+
+
 def _back_row(one: News, facts: MailFacts) -> Row:
     if one.source_id is not None:
         title = line(one.details["title"])
@@ -350,6 +363,18 @@ KINDS: Mapping[str, KindRule] = {
         N_("These harvest sources could not be read:"),
         N_(
             "If you do nothing, their datasets stay as they are, and get no updates. The next jobs try again."
+        ),
+    ),
+    "webhook": KindRule(
+        Receivers.OWNERS,
+        AT_ONCE,
+        news.disabled_webhooks,
+        _webhook_row,
+        N_("Webhooks that were switched off (at once)"),
+        NN_("{count} webhook was switched off", "{count} webhooks were switched off"),
+        N_("Its receiver has taken nothing for three days:"),
+        N_(
+            "If you do nothing, it stays off. Mend the receiver and send a test, which switches it on."
         ),
     ),
     "overdue": KindRule(

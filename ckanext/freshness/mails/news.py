@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
+from urllib.parse import urlsplit
 
 import ckan.plugins as p
 import sqlalchemy as sa
@@ -57,7 +58,7 @@ def crossed(statuses: tuple[str, ...], now: datetime) -> Iterator[News]:
     thresholds, which could affect thousands of datasets.
     """
     crossed = _CROSSED.format(date=statuses[0])
-    for row in _rows(crossed, statuses=list(statuses), now=utc(now)):
+    for row in rows(crossed, statuses=list(statuses), now=utc(now)):
         yield News(str(row.id), row.package_id)
 
 
@@ -87,13 +88,13 @@ def without_address(now: datetime) -> Iterator[News]:
 
     The maintainers of harvested datasets are left out, since only the source can correct them.
     """
-    for row in _rows(_MAINTAINERS.format(harvest=harvest.source_configs_sql())):
+    for row in rows(_MAINTAINERS.format(harvest=harvest.source_configs_sql())):
         person = line(f"{row.maintainer or ''} {row.maintainer_email or ''}")
         # Mails about a dataset that names no maintainer go to its author, or to its organization.
         others = not person and (row.owner_org or addresses(row.author_email))
         if not others and not addresses(row.maintainer_email):
             yield News(f"dataset:{row.id}", details={**row._mapping, "person": person})
-    organizations = list(_rows(_ORGANIZATIONS))
+    organizations = list(rows(_ORGANIZATIONS))
     admins = recipients.admins_of({row.id for row in organizations})
     for row in organizations:
         if not admins.get(row.id):
@@ -102,7 +103,7 @@ def without_address(now: datetime) -> Iterator[News]:
 
 def without_resources(now: datetime) -> Iterator[News]:
     """Yield datasets without resources, other than those of the last day and those available on request."""
-    for row in _rows(
+    for row in rows(
         _EMPTY.format(requestable=packages_with_true_extras("requestable")),
         requestable=list(REQUESTABLE_KEYS),
         before=utc(now - timedelta(days=1)),
@@ -143,19 +144,30 @@ def problems_of_runs(kinds: frozenset[ProblemKind], now: datetime) -> Iterator[N
             yield News(problem.key, details={"problem": problem})
 
 
+def disabled_webhooks(now: datetime) -> Iterator[News]:
+    """Yield the webhooks that were switched off because they failed for days."""
+    for row in rows(_DISABLED):
+        host = urlsplit(row.url).hostname or ""
+        yield News(f"{row.id}:{row.disabled_at}", details={**row._mapping, "host": host})
+
+
+_DISABLED = """
+SELECT w.id, w.url, w.disabled_at, w.organization_id, g.name AS organization, u.email,
+    (SELECT d.answer FROM freshness_webhook_delivery d WHERE d.webhook_id = w.id AND d.answer IS NOT NULL
+        ORDER BY d.id DESC LIMIT 1) AS answer
+FROM freshness_webhook w LEFT JOIN "group" g ON g.id = w.organization_id
+LEFT JOIN "user" u ON u.id = w.author_id AND u.state = 'active'
+WHERE w.disabled_at IS NOT NULL ORDER BY w.created_at"""
+
+
 # Changes of data
 
 
 def _changes(condition: str, now: datetime) -> Iterator[News]:
     """Yield the newest recent change of each active dataset that meets a condition."""
     statement = _CHANGES.format(condition=condition)
-    for row in _rows(statement, since=utc(now - RECENT)):
+    for row in rows(statement, since=utc(now - RECENT)):
         yield News(row.id, row.package_id, details=dict(row._mapping))
-
-
-def data_changes(now: datetime) -> Iterator[News]:
-    """Yield the newest recent change of each dataset."""
-    return _changes("true", now)
 
 
 def lost_contents(now: datetime) -> Iterator[News]:
@@ -168,7 +180,7 @@ def followed(now: datetime) -> Iterator[News]:
     yield from _changes(_IS_FOLLOWED, now)
     late = list(crossed(("overdue", "delinquent"), now))
     statement = f"SELECT p.id FROM package p WHERE p.id = ANY(:ids) AND {_IS_FOLLOWED}"
-    ids = {row.id for row in _rows(statement, ids=[one.package_id for one in late])}
+    ids = {row.id for row in rows(statement, ids=[one.package_id for one in late])}
     yield from (one for one in late if one.package_id in ids)
 
 
@@ -213,16 +225,16 @@ def failed_sources(now: datetime) -> Iterator[News]:
 
 def working_again(now: datetime) -> Iterator[News]:
     """Yield links and sources of whose failure people were told, and that work again."""
-    for row in _rows(_LINKS_AGAIN, recent=utc(now - RECENT)):
+    for row in rows(_LINKS_AGAIN, recent=utc(now - RECENT)):
         yield News(row.about, row.package_id, details=dict(row._mapping))
-    told = {row.id for row in _rows(_SOURCES_TOLD, recent=utc(now - RECENT))}
+    told = {row.id for row in rows(_SOURCES_TOLD, recent=utc(now - RECENT))}
     for row in _jobs_of_sources() if told else ():
         if row.id in told and row.failing_since is None:
             yield News(f"source:{row.id}", source_id=row.id, details=dict(row._mapping))
 
 
 def _jobs_of_sources() -> Any:
-    return _rows(harvest.STATES_OF_SOURCES) if p.plugin_loaded("harvest") else ()
+    return rows(harvest.STATES_OF_SOURCES) if p.plugin_loaded("harvest") else ()
 
 
 def _source(source_id: str) -> dict[str, Any] | None:
@@ -242,6 +254,6 @@ SELECT DISTINCT split_part(m.about, ':', CASE m.kind WHEN 'back' THEN 2 ELSE 1 E
 FROM freshness_mail m WHERE {_TOLD.format(failed="source")}"""
 
 
-def _rows(statement: str, **values: Any) -> Any:
+def rows(statement: str, **values: Any) -> Any:
     types = {"types": sorted(settings.aging().dataset_types)}
     return model.Session.execute(sa.text(statement), {**types, **values})

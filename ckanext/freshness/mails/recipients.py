@@ -215,7 +215,7 @@ def _facts(
     named = (*addresses(row.maintainer_email), *addresses(row.author_email))
     is_wanted = (row.wish or "").strip().lower() not in NO
     bounds = boundaries(row)
-    seeing = partial(_seeing, row.id, users, is_public=is_wanted and _may_see(row.id, None))
+    seeing = partial(_seeing, row.id, users, is_public=is_wanted and may_see(row.id, None))
     return DatasetFacts(
         id=row.id,
         name=row.name,
@@ -244,11 +244,12 @@ def _seeing(
     return tuple(
         address
         for address in dict.fromkeys(group)
-        if is_public or any(_may_see(package_id, user) for user in users.get(address, ()))
+        if is_public or any(may_see(package_id, user) for user in users.get(address, ()))
     )
 
 
-def _may_see(package_id: str, user: Any | None) -> bool:
+def may_see(package_id: str, user: Any | None) -> bool:
+    """Decide whether CKAN would show a dataset or harvest source to a user, or to everybody if it is None."""
     context = {"user": "" if user is None else user.name, "auth_user_obj": user}
     try:
         tk.check_access("package_show", context, {"id": package_id})

@@ -22,6 +22,8 @@ from .runs import (
     Mail,
     MailPerson,
     ResourceCheck,
+    Webhook,
+    WebhookDelivery,
 )
 
 __all__ = [
@@ -42,4 +44,6 @@ __all__ = [
     "ResourceCheck",
     "ResourceMemory",
     "Unindexed",
+    "Webhook",
+    "WebhookDelivery",
 ]

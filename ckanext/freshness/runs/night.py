@@ -24,7 +24,7 @@ from ..ckan_adapter.database import (
 from ..ckan_adapter.packages import SEARCH_FAULTS
 from ..copies.store import StoreError
 from ..dates import utc, utc_now
-from ..mails import digests
+from ..mails import digests, webhooks
 from ..model import CheckRun
 from ..reporting import counts
 from ..reporting.labels import counted, refresh_summary
@@ -210,7 +210,8 @@ def report(now: datetime) -> PartReport:
 
 
 def mails(now: datetime) -> PartReport:
-    """Send the mails that are due."""
+    """Tell webhooks of events, and send the mails that are due."""
+    webhooks.tell()
     try:
         sent = digests.notify_all(utc_now)
     except digests.NotifyError as error:

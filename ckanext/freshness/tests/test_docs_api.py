@@ -20,7 +20,13 @@ from ckanext.freshness.harvesting.messages import HarvestMessage, MessageCode
 from ckanext.freshness.harvesting.record import KnownRecord
 from ckanext.freshness.harvesting.strategy import AbsentRecord, HeldDeletions
 from ckanext.freshness.iati.report import GAUGES
-from ckanext.freshness.logic import dataset_actions, harvest_actions, report_actions
+from ckanext.freshness.logic import (
+    dataset_actions,
+    harvest_actions,
+    report_actions,
+    webhook_actions,
+)
+from ckanext.freshness.mails import webhooks
 from ckanext.freshness.model import CheckRun, FreshnessTransition
 from ckanext.freshness.tests.harvesting.conftest import add_source
 from ckanext.freshness.tests.pages.reports import (
@@ -54,7 +60,7 @@ def examples() -> list[dict[str, Any]]:
 def test_every_action_has_an_example() -> None:
     assert sorted(one["action"] for one in examples()) == sorted(
         name
-        for module in (dataset_actions, harvest_actions, report_actions)
+        for module in (dataset_actions, harvest_actions, report_actions, webhook_actions)
         for name in module.__all__
     )
 
@@ -82,6 +88,7 @@ def site(with_plugins: Any, made: Site, request: pytest.FixtureRequest) -> Site:
         made["resource"] = _datasets(owner)
         _runs()
         _harvests(owner)
+        made["webhook"] = _webhook(owner)
     return made
 
 
@@ -171,6 +178,18 @@ def _harvests(owner: str) -> None:
     call_action("freshness_harvest_preview", {"user": "erika"}, id="fdp-old")
 
 
+def _webhook(owner: str) -> str:
+    webhook = webhooks.register(
+        "https://hooks.example.org/freshness",
+        ["data", "link"],
+        owner,
+        model.User.get("erika").id,
+        datetime.now(timezone.utc),
+    )
+    webhooks.add_test(webhook, datetime.now(timezone.utc))
+    return str(webhook.id)
+
+
 @pytest.mark.parametrize("example", examples(), ids=lambda one: one["action"])
 def test_the_example_is_answered_as_the_page_says(
     app: Any, site: Site, example: dict[str, Any]
@@ -195,6 +214,8 @@ def ask(app: Any, site: Site, example: dict[str, Any]) -> Any:
         # Names exactly what is held now.
         shown = ask(app, site, {**example, "action": HOLD, "request": {"id": data["id"]}})
         data["list_id"] = shown["list_id"]
+    if example["action"] in ("freshness_webhook_test", "freshness_webhook_delete"):
+        data["id"] = site["webhook"]
     if reads(example["action"]):
         answer = app.get(path, query_string=data, headers=headers)
     else:
@@ -214,6 +235,8 @@ def reads(name: str) -> bool:
 
 
 MASKS = (
+    (re.compile(r"whsec_[\w+/=]+"), "SECRET"),
+    (re.compile(r"msg_[0-9a-f-]+_\d+"), "EVENT"),
     (re.compile(r"http://test\.ckan\.net|https://ckan\.example\.org"), "SITE"),
     (re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"), "ID"),
     (re.compile(r"\b[0-9a-f]{64}\b"), "SHA-256"),

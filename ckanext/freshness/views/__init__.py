@@ -18,6 +18,7 @@ from .mine import mail_link, mails, worklist
 from .report import report_pages
 from .responses import refuse_expired
 from .tasks import task_pages
+from .webhooks import webhooks
 
 
 def _without_tables(error: database.TablesMissingError) -> ResponseReturnValue:
@@ -26,7 +27,7 @@ def _without_tables(error: database.TablesMissingError) -> ResponseReturnValue:
     return tk.render("error_document_template.html", values), 503
 
 
-_ALWAYS = [dataset, embeds, links, report_pages, mails, mail_link, worklist, task_pages]
+_ALWAYS = [dataset, embeds, links, report_pages, mails, mail_link, worklist, task_pages, webhooks]
 
 for _pages in (*_ALWAYS, harvest, iati):
     _pages.before_request(database.refuse_missing_tables)
