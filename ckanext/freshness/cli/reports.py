@@ -1,9 +1,8 @@
-"""Commands that report: datasets by status, runs, changes of data."""
+"""Commands that report: datasets by status, and runs."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
@@ -12,10 +11,8 @@ import click
 
 from ..ckan_adapter.packages import SEARCH_FAULTS
 from ..dates import utc_now
-from ..reporting import counts, metrics, report_tables, tables, visibility
-from ..reporting.changes import FIELDS, change_label
+from ..reporting import counts, report_tables, visibility
 from ..reporting.labels import label
-from ..reporting.tables import Row
 from . import site_user
 
 
@@ -107,9 +104,8 @@ def _lines(found: dict[str, Any]) -> list[str]:
     show_default=True,
     help="Number of runs to list.",
 )
-@click.option("--hosts", is_flag=True, help="Also show the numbers of each host.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def runs(run: str | None, limit: int, hosts: bool, as_json: bool) -> None:
+def runs(run: str | None, limit: int, as_json: bool) -> None:
     """List the newest runs, or show the counts of RUN (an id, or last)."""
     context = {"user": site_user(), "ignore_auth": True}
     if run is None:
@@ -131,10 +127,6 @@ def runs(run: str | None, limit: int, hosts: bool, as_json: bool) -> None:
         click.echo(json.dumps(shown, indent=2))
         return
     click.echo("\n\n".join(filter(None, (_line(shown), shown["text"], shown["headers"]))))
-    if hosts:
-        click.echo()
-        for line in _hosts(shown):
-            click.echo(line)
 
 
 def _line(run: dict[str, Any]) -> str:
@@ -147,65 +139,3 @@ def _line(run: dict[str, Any]) -> str:
             number=run["checked"] or 0, moment=run["ended_at"]
         )
     return f"{run['id']}  {run['started_at']}  {run['kind']}  {state}"
-
-
-_COLUMNS = [column.key for column in metrics.HOST_COLUMNS[1:]]
-
-
-def _hosts(run: dict[str, Any]) -> list[str]:
-    """Return the lines of a table of hosts, whose names are cut at 60 characters."""
-    rows = metrics.hosts(run)
-    width = min(60, max([4, *(len(row["name"]) for row in rows)]))
-    lines = ["".join([f"{'host':{width}}", *(f"  {column:>13}" for column in _COLUMNS)])]
-    for row in rows:
-        cells = (f"  {row[column]:>13.0f}" for column in _COLUMNS)
-        lines.append("".join([f"{row['name'][:width]:{width}}", *cells]))
-    return lines
-
-
-_PAGE = 1000
-
-
-@click.command()
-@click.option("--since", metavar="DATE", help="Only changes that were noticed then or later.")
-@click.option("--organization", metavar="NAME", help="Only datasets of this organization.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.option("--csv", "as_csv", is_flag=True, help="Print CSV.")
-def changes(since: str | None, organization: str | None, as_json: bool, as_csv: bool) -> None:
-    """List changes of data, in the order in which they were stored. Includes private datasets."""
-    if as_json and as_csv:
-        raise click.UsageError("Give --json or --csv, not both.")
-    rows = _all(since, organization)
-    if as_json or as_csv:
-        for piece in (tables.as_json if as_json else tables.as_csv)(rows, FIELDS):
-            click.echo(piece, nl=False)
-        return
-    row = None
-    for row in rows:
-        about = row["name"] if row["resource_id"] is None else f"{row['name']}/{row['resource']}"
-        click.echo(f"{row['seen_at']}  {about}  {change_label(row)}")
-    if row is None:
-        click.echo(tk._("No data have changed."))
-
-
-def _all(since: str | None, organization: str | None) -> Iterator[Row]:
-    """Yield all changes.
-
-    :raises click.ClickException: an option has an impossible value
-    """
-    context = {"user": site_user(), "ignore_auth": True}
-    asked: dict[str, Any] = {"since": since, "organization": organization, "limit": _PAGE}
-    more = True
-    while more:
-        try:
-            answer = tk.get_action("freshness_change_list")(dict(context), dict(asked))
-        except tk.ValidationError as error:
-            words = (
-                f"--{key}: {text}" for key, texts in error.error_dict.items() for text in texts
-            )
-            raise click.ClickException("; ".join(words)) from error
-        except tk.ObjectNotFound as error:
-            text = tk._("There is no organization {name}. Give its name or id.")
-            raise click.ClickException(text.format(name=organization)) from error
-        yield from answer["changes"]
-        asked["cursor"], more = answer["cursor"], answer["more"]

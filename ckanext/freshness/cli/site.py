@@ -25,7 +25,7 @@ from ..status.own_fields import CHOICE, OwnFieldsError, in_words
 from ..status.refresh import refresh as refresh_statuses
 from . import ReportingGroup, progress_of
 from .checks import check
-from .reports import changes, report, runs
+from .reports import report, runs
 from .sources import preview, release, update_registries
 
 
@@ -82,11 +82,10 @@ def nightly() -> None:
     """
     failed = []
     try:
-        for done in night.nightly(PARTS, utc_now):
-            report = done.report
-            click.echo(f"{done.name}: {report.words}", err=not report.complete)
+        for name, report in night.nightly(PARTS, utc_now):
+            click.echo(f"{name}: {report.words}", err=not report.complete)
             if not report.complete:
-                failed.append(done.name)
+                failed.append(name)
     except (night.NightRunningError, DatabaseLostError) as error:
         raise click.ClickException(str(error)) from error
     if failed:
@@ -222,9 +221,7 @@ def freshness() -> None:
 
 
 freshness.add_command(doctor)
-for _command in (
-    *(preview, release, check, refresh, nightly, prune, report, runs, changes, notify),
-):
+for _command in (preview, release, check, refresh, nightly, prune, report, runs, notify):
     _callback: Any = _command.callback
     _command.callback = require_tables(_callback)
     freshness.add_command(_command)

@@ -81,16 +81,10 @@ class NightPart:
     is_noted: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class FinishedPart:
-    """A part that is done or has failed, with its report."""
-
-    name: str
-    report: PartReport
-
-
-def nightly(parts: Sequence[NightPart], clock: Callable[[], datetime]) -> Iterator[FinishedPart]:
-    """Do the parts one after the other, each at a time of its own, and yield each report as the part ends.
+def nightly(
+    parts: Sequence[NightPart], clock: Callable[[], datetime]
+) -> Iterator[tuple[str, PartReport]]:
+    """Do the parts one after the other, each at a time of its own, and yield its name and report as it ends.
 
     Failures are also stored as rows of runs, from which the site's administrators are notified. Only one
     nightly run is done at a time.
@@ -106,7 +100,7 @@ def nightly(parts: Sequence[NightPart], clock: Callable[[], datetime]) -> Iterat
             report = _report(part, began)
             if part.is_noted and not report.complete:
                 _note(part, report, began, clock())
-            yield FinishedPart(part.name, report)
+            yield part.name, report
 
 
 def _report(part: NightPart, now: datetime) -> PartReport:

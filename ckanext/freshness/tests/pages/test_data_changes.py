@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 from datetime import timedelta
 from typing import Any
 from xml.etree import ElementTree
@@ -12,14 +9,12 @@ from xml.etree import ElementTree
 import ckan.plugins.toolkit as tk
 import pytest
 import sqlalchemy as sa
-from ckan.cli.cli import ckan
 from ckan.tests import factories
 from ckan.tests.helpers import call_action
 
 from ckanext.freshness.checking import data_changes
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.reporting import changes
-from ckanext.freshness.reporting.changes import FIELDS
 from ckanext.freshness.status.refresh import refresh
 from ckanext.freshness.tests.pages.reports import DAY, NOW, data_changed, judge, make
 
@@ -169,12 +164,11 @@ def test_a_read_only_database_shows_new_changes_later(world: World) -> None:
     assert names(stream(cursor=cursor)) == ["highways"]
 
 
-def test_changes_are_as_visible_as_their_datasets(world: World, app: Any, cli: Any) -> None:
+def test_changes_are_as_visible_as_their_datasets(world: World, app: Any) -> None:
     for name in ("wells", "clinics", "highways", "deleted", "draft"):
         data_changed(world[name])
-    shown = cli.invoke(ckan, ["freshness", "changes", "--json"]).stdout
-    assert sorted(one["name"] for one in json.loads(shown)) == ["clinics", "highways", "wells"]
     assert sorted(names(stream())) == ["highways", "wells"]
+    assert not any("secret" in change["url"] for change in stream()["changes"])
     assert sorted(names(stream(world["member"]))) == ["clinics", "highways", "wells"]
     assert sorted(names(stream(world["member"], organization="relief"))) == ["clinics", "wells"]
     assert names(stream(id="wells")) == ["wells"]
@@ -216,39 +210,6 @@ def test_a_feed_says_what_changed(world: World, app: Any) -> None:
     empty = app.get("/freshness/data.atom?organization=roads")
     headers = {"If-None-Match": empty.headers["ETag"]}
     assert app.get("/freshness/data.atom?organization=roads", headers=headers).status_code == 304
-
-
-def test_the_command_lists_all_changes(
-    world: World, cli: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("ckanext.freshness.cli.reports._PAGE", 2)
-
-    def told(*arguments: str) -> Any:
-        return cli.invoke(ckan, ["freshness", "changes", *arguments])
-
-    assert told().output.splitlines()[-1] == "No data have changed."
-    for name in ("wells", "clinics", "highways"):
-        data_changed(world[name], summary=SUMMARY)
-    data_changed(world["wells"], 9 * DAY)
-    lines = told().output.splitlines()
-    assert len(lines) == 4
-    assert any(
-        line.endswith("wells/wells  14,210 rows (+312), column district added") for line in lines
-    )
-    since = (NOW - DAY).isoformat()
-    found = json.loads(told("--json", "--since", since, "--organization", "relief").stdout)
-    assert sorted(change["name"] for change in found) == ["clinics", "wells"]
-    assert found[0].keys() == set(FIELDS) and found[0]["summary"] == SUMMARY
-    assert "secret" not in found[0]["url"]
-    table = list(csv.DictReader(io.StringIO(told("--csv").stdout)))
-    assert len(table) == 4 and json.loads(table[-1]["summary"]) == SUMMARY
-    for arguments, words in (
-        (["--since", "soon"], "--since: soon is no date"),
-        (["--organization", "nobody"], "There is no organization nobody"),
-        (["--json", "--csv"], "not both"),
-    ):
-        failed = told(*arguments)
-        assert failed.exit_code != 0 and words in failed.output
 
 
 WORDS: list[tuple[Any, str]] = [

@@ -20,7 +20,6 @@ from ckanext.freshness.reporting import counts
 from ckanext.freshness.runs import night
 from ckanext.freshness.runs.night import (
     LOCK,
-    FinishedPart,
     NightPart,
     NightRunningError,
     PartReport,
@@ -52,8 +51,8 @@ def test_each_part_is_done_at_its_own_moment_under_the_lock(hours: Iterator[date
 
     parts = [NightPart("one", work), NightPart("two", work)]
     assert list(nightly(parts, lambda: next(hours))) == [
-        FinishedPart("one", PartReport("00")),
-        FinishedPart("two", PartReport("01")),
+        ("one", PartReport("00")),
+        ("two", PartReport("01")),
     ]
     assert not is_held(LOCK)
 
@@ -71,12 +70,12 @@ def test_what_fails_is_told_and_the_others_are_done(
     ]
     with caplog.at_level(logging.ERROR):
         done = list(nightly(parts, lambda: next(hours)))
-    assert [(one.name, one.report.complete) for one in done] == [
+    assert [(name, report.complete) for name, report in done] == [
         ("wrong", False),
         ("half", False),
         ("right", True),
     ]
-    assert done[0].report.words == "LookupError: no such thing"
+    assert done[0][1].words == "LookupError: no such thing"
     assert "The nightly wrong failed" in caplog.text and "Traceback" in caplog.text
 
 
