@@ -154,7 +154,6 @@ class ResourceMemory(tk.BaseModel):
             "file there; otherwise empty"
         ),
     )
-    first_seen = Column(DateTime, nullable=False, doc="when the resource was first seen")
 
 
 class FreshnessTransition(tk.BaseModel):

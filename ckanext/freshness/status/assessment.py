@@ -273,7 +273,6 @@ class TableChanges:
                         "hash": resource.hash or None,
                         "hash_writer": resource.hash_writer if has_same_hash else writer,
                         "url_changed_at": utc_to_second(url_changed_at),
-                        "first_seen": utc_to_second(now),
                     }
                 )
 
@@ -305,16 +304,13 @@ def _evidence_row(package_id: str, piece: DatedEvidence) -> dict[str, Any]:
     }
 
 
-def _upsert(
-    table: str, rows: str, keys: Sequence[str], columns: Sequence[str], once: Sequence[str] = ()
-) -> str:
+def _upsert(table: str, rows: str, keys: Sequence[str], columns: Sequence[str]) -> str:
     """Return a statement that inserts rows, or updates the rows with the same keys.
 
     :param rows: the parameter with the rows, in JSON
-    :param columns: the columns that an update writes too
-    :param once: the columns that only an insert writes
+    :param columns: the columns that an update writes, too
     """
-    names = ", ".join((*keys, *columns, *once))
+    names = ", ".join((*keys, *columns))
     new = ", ".join(f"{column} = excluded.{column}" for column in columns)
     return f"""
     INSERT INTO {table} ({names})
@@ -339,7 +335,6 @@ _RESOURCES = _upsert(
     "resources",
     ("resource_id",),
     ("package_id", "url", "hash", "hash_writer", "url_changed_at"),
-    ("first_seen",),
 )
 _TRANSITION = (
     "package_id, from_status, to_status, changed_at, evidence, cause, run_id"

@@ -319,7 +319,6 @@ def upgrade() -> None:
         sa.Column("hash", sa.UnicodeText),
         sa.Column("hash_writer", sa.UnicodeText),
         sa.Column("url_changed_at", sa.DateTime),
-        sa.Column("first_seen", sa.DateTime, nullable=False),
         sa.PrimaryKeyConstraint("resource_id"),
     )
     op.create_index("ix_freshness_resource_package_id", "freshness_resource", ["package_id"])
