@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from .english import EnglishPhrases
 from .messages import N_
 from .vocabularies import (
     AS_NEEDED,
     LIVE,
     MAX_DAYS,
     NEVER,
+    EnglishPhrases,
     HdxDays,
     Iso8601,
     Lists,

@@ -163,7 +163,7 @@ class _Cycle:
             with self._reporting_store_errors():
                 # A killed cycle may have deleted the rows of copies, and not their files.
                 files = [_files(each, store_keys.resource_key(each)) for each in gone]
-                copies.delete_files(self.store, [*copies.forget(gone), *files])
+                copies.delete_files(self.store, [*copies.forget_gone(), *files])
             datasets.forget_gone(source_id)
             # Deleted datasets leave the published files before the checks, which take long.
             self._publish()

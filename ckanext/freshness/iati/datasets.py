@@ -15,7 +15,7 @@ from ..ckan_adapter.packages import ORGANIZATION_EXTRA, PACKAGE_EXTRAS
 from ..dates import aware, exact_text
 from ..web.exchange import storable
 from .iati_check import KnownFile
-from .records import REGISTRY_ID, REGISTRY_NAME
+from .registries import REGISTRY_ID, REGISTRY_NAME
 from .rules import FileState, GoodDownload
 
 KEPT_ATTEMPTS = 5

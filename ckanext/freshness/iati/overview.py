@@ -18,7 +18,7 @@ from ..copies.store import StoreError
 from ..reporting import labels, runs, visibility
 from ..reporting.tables import Context, Row, with_texts
 from ..settings import OptionError
-from . import index, publication
+from . import downloads, publication
 from .cycle import last_cycle
 from .report import GAUGES
 
@@ -88,17 +88,17 @@ _DOWNLOADS = {
         N_("The same files in the folders that Code for IATI's tools expect."),
         "file-zipper",
     ),
-    index.FULL: (
+    downloads.FULL: (
         N_("Dataset index, full"),
         N_("All datasets with dates, hashes, sizes and last errors."),
         "file-code",
     ),
-    index.MINIMAL: (
+    downloads.MINIMAL: (
         N_("Dataset index, short"),
         N_("Name, address and copy of each dataset."),
         "file-code",
     ),
-    index.ORGANISATIONS: (
+    downloads.ORGANISATIONS: (
         N_("Organizations"),
         N_("The organizations that publish these datasets."),
         "file-code",

@@ -26,10 +26,16 @@ from ..copies.store import MissingCopy, StagedBody, Store, StoredCopy
 from ..reporting import links
 from ..runs import copies
 from ..web.urls import display_url
-from . import datasets, index
-from .archive import Archive, ArchiveMember, MembersLost, build
-from .index import GeneratedFile, LegacyDataset
-from .records import REGISTRY_ID, REGISTRY_NAME
+from . import datasets, downloads
+from .downloads import (
+    Archive,
+    ArchiveMember,
+    GeneratedFile,
+    LegacyDataset,
+    MembersLost,
+    build,
+)
+from .registries import REGISTRY_ID, REGISTRY_NAME
 from .source_type import SOURCE_TYPE
 
 MIMETYPES = {".json": "application/json", ".zip": "application/zip"}
@@ -40,7 +46,7 @@ LEGACY_ZIP = "code-for-iati-data-download.zip"
 """In Code for IATI's layout; the name is the Bulk Data Service's."""
 _MANIFEST = "manifest.json"
 """Sizes, hashes and dates of the published files."""
-_INDICES = (index.MINIMAL, index.FULL, index.ORGANISATIONS)
+_INDICES = (downloads.MINIMAL, downloads.FULL, downloads.ORGANISATIONS)
 
 _ORGANISATION_FIELDS: Mapping[str, tuple[str, ...]] = {
     "organisation_identifier": ("organisation_identifier", "publisher_iati_id", "iati_identifier"),
@@ -225,13 +231,18 @@ def _publish(source_id: str, store: Store, staged: Mapping[str, StagedBody], now
     model.Session.commit()
     model.Session.execute(sa.text("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"))
     try:
-        index.write_datasets(
-            contents.read(source_id), now, staged[index.MINIMAL].write, staged[index.FULL].write
+        downloads.write_datasets(
+            contents.read(source_id),
+            now,
+            staged[downloads.MINIMAL].write,
+            staged[downloads.FULL].write,
         )
         contents.read_organisations(source_id)
     finally:
         model.Session.rollback()
-    index.write_organisations(contents.organisations, now, staged[index.ORGANISATIONS].write)
+    downloads.write_organisations(
+        contents.organisations, now, staged[downloads.ORGANISATIONS].write
+    )
     _mark(_MARK, source_id, contents.resource_ids)
     before = _manifest(store, source_id)
     files = before.get("files", {})
@@ -261,15 +272,16 @@ def _write_zips(
     now: datetime,
 ) -> dict[str, StoredCopy]:
     indices = [
-        GeneratedFile(f"{index.BULK_FOLDER}/{name}", body.pieces()) for name, body in staged.items()
+        GeneratedFile(f"{downloads.BULK_FOLDER}/{name}", body.pieces())
+        for name, body in staged.items()
     ]
-    others = index.legacy_files(contents.legacy, contents.organisations, now)
+    others = downloads.legacy_files(contents.legacy, contents.organisations, now)
     archives = {
         BULK_ZIP: Archive(
-            published_key(source_id, BULK_ZIP), f"{index.BULK_FOLDER}/datasets", indices
+            published_key(source_id, BULK_ZIP), f"{downloads.BULK_FOLDER}/datasets", indices
         ),
         LEGACY_ZIP: Archive(
-            published_key(source_id, LEGACY_ZIP), f"{index.LEGACY_FOLDER}/data", others
+            published_key(source_id, LEGACY_ZIP), f"{downloads.LEGACY_FOLDER}/data", others
         ),
     }
     kept = build(store, list(archives.values()), contents.members)
@@ -302,10 +314,11 @@ def _entry_of(row: Any, site: str, *, has_copy: bool) -> dict[str, Any]:
         "source_url": display_url(row.url or ""),
         "last_update_check": row.last_update_check,
         "last_known_good_dataset": good,
-        "most_recent_head_attempt": index.attempt_entry(row.head_attempt),
-        "most_recent_get_attempt": index.attempt_entry(row.get_attempt),
+        "most_recent_head_attempt": downloads.attempt_entry(row.head_attempt),
+        "most_recent_get_attempt": downloads.attempt_entry(row.get_attempt),
         "attempts": [
-            {**index.attempt_entry(each), "http_method": each["method"]} for each in row.attempts
+            {**downloads.attempt_entry(each), "http_method": each["method"]}
+            for each in row.attempts
         ],
     }
 

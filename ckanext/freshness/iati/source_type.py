@@ -21,8 +21,14 @@ from ..harvesting.source_config import ConfigError, SourceConfig, one_of
 from ..harvesting.source_memory import SourceMemory
 from ..harvesting.source_type import CrawlEnd, Source, SourceType, content_hash, editor_may, salt_of
 from ..web.event_loop import run
-from .records import FIELD_KEYS, RegistryEntry
-from .registries import INDEX_NAMES, CkanRegistry, IndexFiles, Registry
+from .registries import (
+    FIELD_KEYS,
+    INDEX_NAMES,
+    CkanRegistry,
+    IndexFiles,
+    Registry,
+    RegistryEntry,
+)
 
 SOURCE_TYPE = "iati_registry"
 

@@ -181,11 +181,6 @@ def expire(resource_ids: Sequence[str], now: datetime) -> list[StoredFiles]:
     return _deleted(_EXPIRE, {"ids": list(resource_ids), "now": utc(now)}) if resource_ids else []
 
 
-def forget(resource_ids: Sequence[str]) -> list[StoredFiles]:
-    """Delete the rows of copies and commit. Delete the result with :func:`delete_files`."""
-    return _deleted(_FORGET, {"ids": list(resource_ids)}) if resource_ids else []
-
-
 def forget_gone() -> list[StoredFiles]:
     """Delete the rows of copies whose resource or dataset is gone, and commit. Delete the result with
     :func:`delete_files`.
@@ -393,8 +388,6 @@ UPDATE freshness_copy c SET key = NULL, zip_key = NULL, expired_at = :now
 FROM freshness_copy b
 WHERE b.resource_id = c.resource_id AND c.resource_id = ANY(:ids) AND c.key IS NOT NULL
 RETURNING b.resource_id, b.key, b.zip_key"""
-_FORGET = """
-DELETE FROM freshness_copy WHERE resource_id = ANY(:ids) RETURNING resource_id, key, zip_key"""
 _FORGET_GONE = """
 DELETE FROM freshness_copy c WHERE NOT EXISTS (
     SELECT FROM resource r JOIN package p ON p.id = r.package_id

@@ -64,8 +64,8 @@ WITHOUT_CKAN = (
         "dates.py",
         "aging/",
         "copies/",
-        *(f"iati/{name}.py" for name in ("archive", "attempts", "iati_check", "iati_file")),
-        *("iati/index.py", "iati/rules.py"),
+        *(f"iati/{name}.py" for name in ("attempts", "downloads", "iati_check", "iati_file")),
+        "iati/rules.py",
         "sandbox/",
         "web/",
     ),
@@ -91,7 +91,7 @@ HARVESTING = {
 PURE = (
     *("aging/", "checking/decisions.py", "checking/content.py", "checking/selection.py"),
     "checking/learned.py",
-    *(f"iati/{name}.py" for name in ("attempts", "iati_file", "index", "rules")),
+    *(f"iati/{name}.py" for name in ("attempts", "downloads", "iati_file", "rules")),
     *("harvesting/record.py", "harvesting/strategy.py"),
 )
 """Neither database nor network nor CKAN, and no clock: ``now`` is an argument."""

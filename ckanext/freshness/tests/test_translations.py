@@ -16,7 +16,7 @@ from babel.messages.pofile import read_po
 
 import ckanext.harvest as harvest_package
 from ckanext.freshness.aging import frequency
-from ckanext.freshness.reporting.harvest_words import HARVEST_WORDS
+from ckanext.freshness.reporting.harvests import HARVEST_WORDS
 from ckanext.harvest.model import UPDATE_FREQUENCIES
 
 ROOT = Path(__file__).parents[3]

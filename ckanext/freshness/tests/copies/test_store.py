@@ -10,8 +10,7 @@ import fsspec
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
-from ckanext.freshness.copies.staging import IN_MEMORY
-from ckanext.freshness.copies.store import MissingCopy, Store, StoreError
+from ckanext.freshness.copies.store import IN_MEMORY, MissingCopy, Store, StoreError
 from ckanext.freshness.tests.copies.support import LARGE, SMALL, keep, read, unzip
 
 

@@ -13,8 +13,13 @@ from pathlib import Path
 import pytest
 
 from ckanext.freshness.copies.store import Store, StoreError
-from ckanext.freshness.iati.archive import Archive, ArchiveMember, MembersLost, build
-from ckanext.freshness.iati.index import GeneratedFile
+from ckanext.freshness.iati.downloads import (
+    Archive,
+    ArchiveMember,
+    GeneratedFile,
+    MembersLost,
+    build,
+)
 from ckanext.freshness.tests.copies.support import LARGE, SMALL, keep, read, unzip
 
 BULK, LEGACY = "iati-data.zip", "iati-data-main.zip"

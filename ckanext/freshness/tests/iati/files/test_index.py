@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
-from ckanext.freshness.iati import index
+from ckanext.freshness.iati import downloads
 from ckanext.freshness.iati.attempts import attempt, status_error
-from ckanext.freshness.iati.index import LegacyDataset
+from ckanext.freshness.iati.downloads import LegacyDataset
 
 CREATED = datetime(2026, 11, 21, 20, 0, tzinfo=timezone(timedelta(hours=1)))
 AT = datetime(2026, 11, 20, 1, 2, 3, 456789, tzinfo=timezone.utc)
@@ -43,14 +43,14 @@ REGISTERED = {
 
 def written(entries: Iterable[dict[str, Any]]) -> dict[str, bytes]:
     """Return both index files of datasets."""
-    files: dict[str, list[bytes]] = {index.MINIMAL: [], index.FULL: []}
+    files: dict[str, list[bytes]] = {downloads.MINIMAL: [], downloads.FULL: []}
     writes = [pieces.append for pieces in files.values()]
-    index.write_datasets(entries, CREATED, *writes)
+    downloads.write_datasets(entries, CREATED, *writes)
     return {name: b"".join(pieces) for name, pieces in files.items()}
 
 
 def test_the_full_index_has_the_entries_as_they_are_and_moments_in_utc() -> None:
-    found = json.loads(written([ENTRY])[index.FULL])
+    found = json.loads(written([ENTRY])[downloads.FULL])
     assert set(found) == {"index_created", "index_created_unix_timestamp", "datasets"}
     assert found["index_created"] == "2026-11-21T19:00:00Z"
     assert found["index_created_unix_timestamp"] == 1795287600
@@ -67,21 +67,21 @@ def test_the_full_index_has_the_entries_as_they_are_and_moments_in_utc() -> None
 
 def test_an_attempt_has_the_fields_of_the_service() -> None:
     details = status_error(404, {}, "GET", "https://example.org/a.xml")
-    assert index.attempt_entry(attempt(AT, "GET", 404, details)) == {
+    assert downloads.attempt_entry(attempt(AT, "GET", 404, details)) == {
         "datetime": "2026-11-20T01:02:03.456789Z",
         "http_status": 404,
         "error_occurred": True,
         "error_details": details,
     }
-    assert index.attempt_entry(attempt(AT, "HEAD", 200))["error_details"] == {}
-    assert index.attempt_entry(None) == {
+    assert downloads.attempt_entry(attempt(AT, "HEAD", 200))["error_details"] == {}
+    assert downloads.attempt_entry(None) == {
         **dict.fromkeys(("datetime", "http_status", "error_occurred")),
         "error_details": {},
     }
 
 
 def test_the_minimal_index_has_the_fields_of_the_service() -> None:
-    found = json.loads(written([ENTRY])[index.MINIMAL])["datasets"]
+    found = json.loads(written([ENTRY])[downloads.MINIMAL])["datasets"]
     assert set(found[0]) == REGISTERED
     assert set(found[0]["last_known_good_dataset"]) == {
         *("cached_dataset_xml_url", "cached_dataset_zip_url", "downloaded", "hash"),
@@ -91,7 +91,7 @@ def test_the_minimal_index_has_the_fields_of_the_service() -> None:
 
 def test_the_index_of_organisations() -> None:
     pieces: list[bytes] = []
-    index.write_organisations(ORGANISATIONS, CREATED, pieces.append)
+    downloads.write_organisations(ORGANISATIONS, CREATED, pieces.append)
     found = json.loads(b"".join(pieces))
     assert found["reporting_orgs"] == ORGANISATIONS
     assert found["index_created"] == "2026-11-21T19:00:00Z"
@@ -105,7 +105,7 @@ def test_nothing_is_a_valid_index() -> None:
 def test_large_files_come_in_pieces() -> None:
     many = [{**ENTRY, "id": f"{number:05}"} for number in range(3000)]
     pieces: list[bytes] = []
-    index.write_datasets(many, CREATED, lambda _: None, pieces.append)
+    downloads.write_datasets(many, CREATED, lambda _: None, pieces.append)
     assert len(pieces) > 5
     assert max(map(len, pieces)) < 300_000
     found = json.loads(b"".join(pieces))["datasets"]
@@ -120,7 +120,7 @@ def test_the_legacy_files_are_as_ckan_writes_them() -> None:
     ]
     files = {
         one.name: b"".join(one.pieces)
-        for one in index.legacy_files(datasets, ORGANISATIONS, CREATED)
+        for one in downloads.legacy_files(datasets, ORGANISATIONS, CREATED)
     }
     assert list(files) == [
         f"iati-data-main/data/{other}",

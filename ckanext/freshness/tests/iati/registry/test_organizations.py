@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 from ckan.tests import factories
@@ -180,27 +179,6 @@ def test_what_looks_like_an_accident_removes_nothing(
         # A whole listing ends the hold, so that each case starts without one.
         known.organisations, known.datasets = dict(organisations), dict(datasets)
         assert not again(harvest).errors
-
-
-def test_a_single_dataset_is_not_removed_either(registry: RegistryServer) -> None:
-    known = registry.registry
-    known.organisations = dict(list(known.organisations.items())[:1])
-    known.datasets = dict(list(known.datasets.items())[:1])
-    harvest = add_registry(registry.url)
-    again(harvest)
-    known.datasets.clear()
-    assert again(harvest).errors and len(packages(harvest)) == 1
-    call_action(
-        "freshness_harvest_release",
-        {"user": sysadmin()},
-        **_release(harvest),
-    )
-    assert counts(again(harvest)) == {"not modified": 1, "deleted": 1}
-
-
-def _release(harvest: Harvest) -> dict[str, Any]:
-    held = call_action("freshness_harvest_hold_show", {"user": sysadmin()}, id=harvest.source["id"])
-    return {"id": harvest.source["id"], "list_id": held["list_id"]}
 
 
 def asks_for(target: str) -> Callable[[Request], bool]:

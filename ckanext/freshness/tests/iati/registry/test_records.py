@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ckanext.freshness.iati import records
+from ckanext.freshness.iati.registries import organisation_entry
 
 
 @pytest.mark.parametrize(
@@ -17,6 +17,6 @@ from ckanext.freshness.iati import records
 )
 def test_the_image_of_an_organisation(image: str, kept: str | None) -> None:
     raw = {"id": "1", "image_display_url": image}
-    found = records.organisation(raw, "https://registry.org/1", name="a", title="A")
+    found = organisation_entry(raw, "https://registry.org/1", name="a", title="A")
     assert found.record is not None
     assert found.record.fields.get("image_url") == kept
