@@ -308,6 +308,11 @@ class BrokenRule(NamedTuple):
     broken_after: timedelta
     """The least time between the first and the last of these failures."""
 
+    @property
+    def values(self) -> dict[str, Any]:
+        """The values of the placeholders in :data:`.checking.selection.IS_BROKEN`."""
+        return {"failures": self.broken_after_failures, "span": self.broken_after}
+
 
 def broken_rule() -> BrokenRule:
     """Return the site's rule by which a link that fails is broken.
@@ -335,20 +340,6 @@ class Checks:
     """The policy that selects resources, one of :data:`.checking.selection.POLICIES`."""
     per_run: int
     """Number of checks of a run by the policy ``learned``; 0 for as many as ``hdx`` would make."""
-
-    @property
-    def broken_after_failures(self) -> int:
-        return self.rules.broken_after_failures
-
-    @property
-    def broken_after(self) -> timedelta:
-        """The least time between the first and the last of these failures."""
-        return self.rules.broken_after
-
-    @property
-    def broken_values(self) -> dict[str, Any]:
-        """The values of the placeholders in :data:`.checking.selection.IS_BROKEN`."""
-        return {"failures": self.broken_after_failures, "span": self.broken_after}
 
 
 def checks() -> Checks:

@@ -122,23 +122,16 @@ def remember(
     ]
 
 
-def newest(
-    candidates: Iterable[DatedEvidence],
-    previous: Iterable[DatedEvidence] = (),
-    resources: Collection[str] | None = None,
-) -> DatedEvidence | None:
+def newest(pieces: Iterable[DatedEvidence]) -> DatedEvidence | None:
     """Return the piece of evidence that determines a dataset's last modification.
 
     Of several with the same date, the first kind in ``Evidence`` counts, then the first resource id, so
     that the result does not depend on the order.
 
-    :param candidates: the pieces seen now, or all pieces if ``previous`` is empty
-    :param previous: the remembered pieces; see ``remember``
-    :param resources: the ids of the dataset's resources, if known; see ``remember``
     :returns: None if there is no evidence
     """
     return min(
-        remember(previous, candidates, resources),
+        pieces,
         key=lambda piece: (LATEST - piece.when, _RANK[piece.evidence], piece.resource or ""),
         default=None,
     )

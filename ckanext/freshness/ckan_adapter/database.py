@@ -238,15 +238,20 @@ class _Seen:
     """Whether the log says that tables are missing."""
 
 
-def missing_tables() -> list[str]:
-    """Return the enabled plugins whose tables are missing or old; log them once."""
-    if _Seen.are_complete:
-        return []
-    plugins = [
+def plugins_without_tables() -> list[str]:
+    """Return the enabled plugins whose tables are missing or old."""
+    return [
         plugin
         for plugin in ("harvest", "freshness")
         if p.plugin_loaded(plugin) and not has_newest_migration(plugin)
     ]
+
+
+def missing_tables() -> list[str]:
+    """Return the same, until this process has found all tables; log the missing ones once."""
+    if _Seen.are_complete:
+        return []
+    plugins = plugins_without_tables()
     _Seen.are_complete = not plugins
     if plugins and not _Seen.is_told:
         _Seen.is_told = True

@@ -14,6 +14,7 @@ import redis
 import sqlalchemy as sa
 
 from ..ckan_adapter.core import connect_to_redis, model, solr_answers
+from ..ckan_adapter.database import plugins_without_tables
 from ..ckan_adapter.harvest import harvest_queue_connection
 from ..status import indexing
 from . import harvests, site
@@ -58,7 +59,7 @@ def examine(now: datetime) -> Iterator[SiteFinding]:
             yield note(f"{_SKIPPED}: {name}")
         except sa.exc.ProgrammingError:
             model.Session.rollback()
-            if not site.incomplete_plugins():
+            if not plugins_without_tables():
                 raise
             yield note(f"{_SKIPPED}: {name}")
         finally:

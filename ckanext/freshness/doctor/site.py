@@ -19,7 +19,7 @@ from ..ckan_adapter.core import (
     site_names,
     waiting_background_jobs,
 )
-from ..ckan_adapter.database import has_newest_migration, is_held
+from ..ckan_adapter.database import has_newest_migration, is_held, plugins_without_tables
 from ..ckan_adapter.mailer import mailer_problem
 from ..copies.store import StoreError
 from ..dates import utc, utc_words
@@ -60,7 +60,7 @@ def plugins(now: datetime) -> Iterator[SiteFinding]:
 
 def tables(now: datetime) -> Iterator[SiteFinding]:
     """Report plugins whose tables are not those that the code expects."""
-    for plugin in incomplete_plugins():
+    for plugin in plugins_without_tables():
         yield problem(
             f"The tables of the plugin {plugin} are missing or old", f"ckan db upgrade -p {plugin}"
         )
@@ -89,15 +89,6 @@ def site_options(now: datetime) -> Iterator[SiteFinding]:
             "Certificates of these hosts are not verified (ckanext.freshness.insecure_hosts): "
             + ", ".join(sorted(web.insecure_hosts))
         )
-
-
-def incomplete_plugins() -> list[str]:
-    """Return the enabled plugins whose tables are not those that the code expects."""
-    return [
-        plugin
-        for plugin in ("freshness", "harvest")
-        if p.plugin_loaded(plugin) and not has_newest_migration(plugin)
-    ]
 
 
 # Workers, runs and statuses

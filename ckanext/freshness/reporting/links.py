@@ -84,7 +84,7 @@ def of_resource(resource_id: str) -> dict[str, Any] | None:
     return None
 
 
-def is_broken(row: Any, rule: settings.BrokenRule | settings.Checks) -> bool:
+def is_broken(row: Any, rule: settings.BrokenRule | selection.SelectionRules) -> bool:
     """Decide by the site's options whether a URL has failed so often and so long that it is broken.
 
     :param row: a row of ``freshness_check``
@@ -116,7 +116,7 @@ def _link(row: Any, checks: settings.Checks, never: str | None, now: datetime) -
     attempts = _attempts(row)
     newest = attempts[0] if attempts else {}
     stored = _checks(row)
-    is_broken_now = row.failures is not None and is_broken(row, checks)
+    is_broken_now = row.failures is not None and is_broken(row, checks.rules)
     outcome, failures = newest.get("outcome"), row.failures or 0
     state = state_of(outcome, failures, is_broken=is_broken_now, never=never)
     return {

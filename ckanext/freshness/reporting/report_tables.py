@@ -205,7 +205,7 @@ _of_links = partial(
 
 
 def _of_broken(request: TableRequest) -> dict[str, Any]:
-    return settings.checks().broken_values
+    return settings.broken_rule().values
 
 
 _NEWEST_BROKEN = f"""

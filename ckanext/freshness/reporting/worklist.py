@@ -149,7 +149,7 @@ def _values(within: Scope) -> dict[str, Any]:
         "creator": within.creator,
         "shared": list(within.shared),
         "types": sorted(settings.aging().dataset_types),
-        **settings.checks().broken_values,
+        **settings.broken_rule().values,
     }
 
 

@@ -111,11 +111,11 @@ def _those_of(package_ids: Collection[str], table: Any, condition: Any) -> list[
 
 def _turns(rows: Sequence[Any]) -> list[tuple[bool, bool]]:
     """Return of each link that fails or failed whether it was broken before its check, and is now."""
-    checks = settings.checks()
+    rule = settings.broken_rule()
     broken = partial(
         is_broken,
-        least_failures=checks.broken_after_failures,
-        least_span=checks.broken_after,
+        least_failures=rule.broken_after_failures,
+        least_span=rule.broken_after,
     )
     return [
         (

@@ -256,7 +256,7 @@ def test_the_defaults_for_checks() -> None:
     assert checks.rules == SelectionRules(
         adhoc_hosts=frozenset({"proxy.hxlstandard.org", "ourairports.com"}),
     )
-    assert (checks.broken_after_failures, checks.broken_after) == (3, timedelta(days=1))
+    assert settings.broken_rule() == (3, timedelta(days=1))
     assert settings.resource_fields() == {"last_modified", "size", "mimetype"}
     assert checks.policy == HostPolicy(2, 4.0, robots=False, failures=10)
     assert checks.policies == {}

@@ -129,7 +129,7 @@ def test_newest(
     resources: set[str] | None,
     expected: DatedEvidence | None,
 ) -> None:
-    assert newest(candidates, previous, resources) == expected
+    assert newest(remember(previous, candidates, resources)) == expected
 
 
 def test_of_equal_dates_the_first_kind_and_resource_count() -> None:
@@ -174,8 +174,7 @@ def test_without_future_dates_nothing_moves_backwards(
     stored = remember([], previous)
     updated = {(p.resource, p.evidence): p.when for p in remember(stored, seen)}
     assert all(updated[p.resource, p.evidence] >= p.when for p in stored)
-    found = newest(seen, stored)
-    assert found == newest(remember(stored, seen))
+    found = newest(remember(stored, seen))
     assert (found.when if found else None) == max((p.when for p in stored + seen), default=None)
 
 

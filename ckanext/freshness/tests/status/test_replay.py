@@ -175,8 +175,8 @@ class Played:
                 row.failures,
                 row.failing_since,
                 row.tried_at,
-                least_failures=options.broken_after_failures,
-                least_span=options.broken_after,
+                least_failures=options.rules.broken_after_failures,
+                least_span=options.rules.broken_after,
             )
             yield (
                 file,
