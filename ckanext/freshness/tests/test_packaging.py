@@ -98,10 +98,6 @@ def test_the_wheel_has_every_file_that_a_site_needs(names: set[str]) -> None:
     assert not [name for name in names if not name.startswith(allowed) or name.endswith(".pyc")]
 
 
-def test_the_wheel_stays_small(wheel: Path) -> None:
-    assert wheel.stat().st_size < 1.1 * 1024 * 1024
-
-
 def test_the_source_distribution_has_every_file_of_a_checkout(built: Path) -> None:
     """Its tests, its demo and its documentation work as those of a checkout do."""
     (found,) = built.glob("*.tar.gz")
@@ -152,11 +148,6 @@ def test_every_requirement_has_a_compatible_licence(metadata: Message) -> None:
         )
     assert len(stated) > 25
     assert not {name: licence for name, licence in stated.items() if not COMPATIBLE.search(licence)}
-
-
-def test_the_changelog_begins_with_the_version(metadata: Message) -> None:
-    heading = (ROOT / "CHANGELOG.rst").read_text().splitlines()[4]
-    assert heading.split(" ")[0] == metadata["Version"]
 
 
 def test_the_plugins_load_from_the_wheel(wheel: Path, tmp_path: Path) -> None:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import ast
 import itertools
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -23,11 +21,10 @@ pytestmark = pytest.mark.skipif(
 )
 
 if (ROOT / "dev").exists():
-    from stack import cli, commands, environment, instances, peers, tests
+    from stack import cli, commands, instances, peers, tests
     from stack.layout import RELEASES, Layout
     from stack.messages import StackError
     from stack.processes import Identity, spawn, stop
-    from stack.system import HOST, Lock, choose_port
 
 SLEEP = [sys.executable, "-c", "import time; print('up', flush=True); time.sleep(600)"]
 STUBBORN = [
@@ -80,17 +77,6 @@ def test_a_process_is_stopped_and_no_stranger_with_its_id(
     assert not identity.alive()
 
 
-def test_signals_reach_what_was_started_undisturbed(
-    started: list[subprocess.Popen[bytes]], tmp_path: Path
-) -> None:
-    with commands.undisturbed():
-        child, _ = spawn(SLEEP, tmp_path / "log", environment=os.environ, folder=tmp_path)
-    started.append(child)
-    status = Path(f"/proc/{child.pid}/status").read_text()
-    (ignored,) = (line.split()[1] for line in status.splitlines() if line[:7] == "SigIgn:")
-    assert not int(ignored, 16) & (1 << (signal.SIGTERM - 1))
-
-
 @pytest.mark.parametrize(
     ("number", "code"), [(signal.SIGTERM, 128 + 15), (signal.SIGINT, 130), (signal.SIGHUP, 129)]
 )
@@ -138,51 +124,11 @@ sys.exit(cli.main(Path({str(tmp_path)!r}), ["run", "x"]))"""
         dev.wait()
 
 
-def test_the_demo_ends_if_dev_is_killed(tmp_path: Path) -> None:
-    log = tmp_path / "log"
-    child = f"""
-import os, sys, time
-sys.path.insert(0, {str(ROOT)!r})
-from stack.processes import end_with_parent
-end_with_parent()
-print('up', os.getpid(), flush=True)
-time.sleep(600)"""
-    program = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {child!r}])"
-    with log.open("wb") as out:
-        dev = subprocess.Popen([sys.executable, "-c", program], stdout=out, stderr=out)
-    wait_for("up", log)
-    demo = Identity.of(int(log.read_text().split()[1]))
-    dev.kill()
-    dev.wait()
-    deadline = time.monotonic() + 10
-    while demo is not None and demo.alive():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-
-
 @pytest.mark.parametrize(
     ("code", "expected"), [("pass", 0), ("raise SystemExit(5)", 5), ("import os; os.abort()", 134)]
 )
 def test_the_exit_code_is_passed_on(code: str, expected: int) -> None:
     assert commands.foreground([sys.executable, "-c", code], os.environ) == expected
-
-
-def test_a_missing_command_is_named() -> None:
-    with pytest.raises(StackError, match="no-such-command"):
-        commands.foreground(["no-such-command"], os.environ)
-
-
-def test_a_failed_command_shows_its_last_words(tmp_path: Path) -> None:
-    with pytest.raises(StackError) as failure:
-        commands.quiet(
-            [sys.executable, "-c", "print('the reason'); raise SystemExit(3)"],
-            tmp_path / "logs" / "x.log",
-            what="Doing something",
-            advice="Do something else.",
-            environment=os.environ,
-        )
-    for part in ("Doing something failed", "the reason", "Do something else.", "x.log"):
-        assert part in str(failure.value)
 
 
 # What is private, and what belongs to others
@@ -221,53 +167,7 @@ def test_what_an_instance_keeps_is_readable_by_its_owner_alone(tmp_path: Path) -
     assert path.stat().st_mode & 0o777 == 0o600
 
 
-def test_the_port_of_last_time_is_kept_if_free() -> None:
-    port = choose_port(None)
-    assert choose_port(port) == port
-    with socket.create_server((HOST, 0)) as server:
-        taken = server.getsockname()[1]
-        assert choose_port(taken) != taken
-
-
-def test_the_last_of_several_users_is_told(tmp_path: Path) -> None:
-    one, other = Lock(tmp_path / "lock"), Lock(tmp_path / "lock")
-    assert one.take(shared=True) and other.take(shared=True)
-    assert not one.take(wait=False), "another one uses it still"
-    assert other.take(wait=False), "it is the last"
-    other.free()
-
-
 # Packages
-
-
-@pytest.mark.parametrize(
-    ("listing", "expected"),
-    [
-        ("global.timeout='60'\nglobal.cert='/ca.crt'\n", {"SSL_CERT_FILE": "/ca.crt"}),
-        (
-            "global.extra-index-url='\\nhttps://a\\nhttps://b'\n",
-            {"UV_INDEX": "https://a https://b"},
-        ),
-        (
-            ":env:.find-links='/variable'\nglobal.find-links='/file'\n",
-            {"UV_FIND_LINKS": "/variable"},
-        ),
-    ],
-)
-def test_what_pip_was_told_is_told_to_uv(listing: str, expected: dict[str, str]) -> None:
-    assert environment.uv_settings(listing) == expected
-
-
-def test_the_stack_needs_the_standard_library_alone() -> None:
-    """It runs before anything is installed; fetch_jars.py is run by the environment that has jgo."""
-    scripts = {ROOT / "dev", *(ROOT / "stack").glob("*.py")} - {ROOT / "stack" / "fetch_jars.py"}
-    for path in scripts:
-        for node in ast.walk(ast.parse(path.read_text())):
-            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-            if isinstance(node, ast.ImportFrom):
-                names = [node.module or ""]
-            tops = {name.split(".")[0] for name in names} - {"stack"}
-            assert tops <= set(sys.stdlib_module_names), path.name
 
 
 def test_every_jar_has_a_digest() -> None:
@@ -293,12 +193,6 @@ def test_arguments_of_other_programs_are_left_to_them(
     arguments: list[str], ours: list[str], theirs: list[str]
 ) -> None:
     assert cli.split(arguments) == (ours, theirs)
-
-
-def test_help_needs_no_environment() -> None:
-    done = subprocess.run([sys.executable, ROOT / "dev", "demo", "--help"], capture_output=True)
-    assert done.returncode == 0
-    assert b"usage: ./dev" in done.stdout
 
 
 FILE = "ckanext/freshness/tests/test_docs.py"
@@ -336,11 +230,6 @@ def test_the_subsets_name_tests_that_are_there(subset: str) -> None:
     named = [one for one in tests.plan([subset], ROOT).arguments if not one.startswith("-")]
     assert len(named) == len(set(named)) > 20
     assert not [path for path in named if not (ROOT / path.partition("::")[0]).exists()]
-
-
-def test_pure_tests_can_be_left_out() -> None:
-    collect = [sys.executable, "-m", "pytest", "--collect-only", "-n0", "--not-pure", PURE]
-    assert subprocess.run(collect, cwd=ROOT).returncode == pytest.ExitCode.NO_TESTS_COLLECTED
 
 
 # The tests of peers
