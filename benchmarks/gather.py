@@ -27,7 +27,7 @@ OPTIONS = {
 }
 TYPES = {"ckan_portal": Portal, "dcat_catalog": PagedCatalogue}
 SECONDS = 0.001
-"""The most that one unchanged record may take."""
+"""The most processor time that one unchanged record may take."""
 MEMORY = 200.0
 """The most MB that a gather may need besides those of CKAN itself."""
 
@@ -50,8 +50,8 @@ def measure(say: Callable[[str], None], size: int = 100_000) -> Iterator[Result]
                 if counts != {"not modified": size - changed, "to import": changed}:
                     raise SystemExit(f"The gather of {name} found something else: {counts}")
                 goal = None if changed else SECONDS * size
-                yield Result(f"{name}, {what}", taken.seconds, goal=goal, unit="s")
-                yield Result(f"{name}, {what}", taken.total)
+                yield Result(f"{name}, {what}", taken.seconds, unit="s")
+                yield Result(f"{name}, {what}", taken.total, goal=goal)
                 yield Result(f"{name}, {what}", taken.extra_mb, goal=MEMORY, unit="MB")
 
 
