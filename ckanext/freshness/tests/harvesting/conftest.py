@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
@@ -26,6 +27,9 @@ from ckanext.freshness.harvesting.rdf.parsing import RdfParser
 from ckanext.freshness.tests.harvesting.fdp.parsed import InProcessParser
 from ckanext.freshness.tests.harvesting.multilingual import MultilingualPlugin
 from ckanext.freshness.tests.harvesting.stumbling import StumblingPlugin
+from ckanext.freshness.tests.servers.base import LoopbackServer
+from ckanext.freshness.tests.servers.catalogue import CatalogueServer
+from ckanext.freshness.tests.servers.ckan_portal import ACTION, PortalServer
 from ckanext.freshness.tests.servers.fdp import FdpServer
 from ckanext.freshness.tests.servers.fdp_model import Record
 from ckanext.freshness.tests.usual_site import use_hooks_of
@@ -264,6 +268,43 @@ def _organization() -> str:
     found = model.Group.get("harvesters")
     group_id: str = found.id if found else factories.Organization(name="harvesters")["id"]
     return group_id
+
+
+@dataclass(frozen=True)
+class Published:
+    """Datasets in a source that is not yet harvested.
+
+    :ivar place: the target of its list, or of a later page of the list
+    :ivar record_url: the URL of one of its records
+    """
+
+    harvest: Harvest
+    server: LoopbackServer
+    place: str
+    record_url: str
+
+
+SOURCE_TYPES = ["fdp", "dcat_catalog", "ckan_portal"]
+
+
+@contextmanager
+def publish(source_type: str, count: int) -> Iterator[Published]:
+    """Serve datasets for a source type of ours. Their titles are "Dataset 0" and so on."""
+    if source_type == "fdp":
+        with FdpServer() as fdp:
+            catalog = fdp.add_catalog()
+            records = [fdp.add_dataset(catalog, title=f"Dataset {one}") for one in range(count)]
+            harvest = add_source(fdp.source_url)
+            yield Published(harvest, fdp, catalog.path, fdp.iri_of(records[0]))
+    elif source_type == "dcat_catalog":
+        with CatalogueServer(count, page_size=2) as catalogue:
+            harvest = add_source(catalogue.source_url, source_type=source_type)
+            yield Published(harvest, catalogue, "/catalog?page=2", catalogue.iri("000"))
+    else:
+        with PortalServer(count) as portal:
+            harvest = add_source(portal.url, source_type=source_type)
+            record_url = f"{portal.url}/dataset/{min(portal.datasets)}"
+            yield Published(harvest, portal, f"{ACTION}package_search", record_url)
 
 
 @pytest.fixture

@@ -19,7 +19,13 @@ from redis.exceptions import ConnectionError as RedisAway
 
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.status.refresh import refresh
-from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source
+from ckanext.freshness.tests.harvesting.conftest import (
+    SOURCE_TYPES,
+    Harvest,
+    Published,
+    add_source,
+    publish,
+)
 from ckanext.freshness.tests.servers.faults import Hold, Status
 from ckanext.freshness.tests.servers.fdp import FdpServer
 from ckanext.freshness.tests.servers.fdp_model import Record
@@ -42,6 +48,12 @@ def records(fdp: FdpServer) -> list[Record]:
 @pytest.fixture
 def harvest(fdp: FdpServer, records: list[Record]) -> Harvest:
     return add_source(fdp.source_url)
+
+
+@pytest.fixture(params=SOURCE_TYPES)
+def published(request: pytest.FixtureRequest, clean_site: None) -> Iterator[Published]:
+    with publish(request.param, len(TITLES)) as published:
+        yield published
 
 
 @contextmanager
@@ -154,16 +166,17 @@ def test_solr_is_away_during_an_import(
 
 @pytest.mark.parametrize("word", [b"<commit", b"Dataset 3"], ids=["at the commit", "in a page"])
 def test_what_solr_did_not_take_is_indexed_by_the_next_refresh(
-    fdp: FdpServer, harvest: Harvest, solr: TcpProxy, word: bytes
+    published: Published, solr: TcpProxy, word: bytes
 ) -> None:
     """Solr may lose what it was sent and has not committed. The source cannot be read any more."""
+    harvest = published.harvest
     job_id = harvest.start()
     harvest.gather()
     solr.leave_at(word)
     harvest.fetch()
     solr.open()
     harvest.finish(job_id)
-    fdp.faults[urlsplit(fdp.source_url).path or "/"] = Status(503)
+    published.server.faults[published.place] = Status(503)
     make_connection().delete(q="+dataset_type:dataset", commit=True)
     # If Solr is away, CKAN writes no dataset.
     written = stored_ids()
@@ -214,7 +227,8 @@ def redis() -> Iterator[TcpProxy]:
         yield proxy
 
 
-def test_redis_is_away_when_a_gather_publishes(harvest: Harvest, redis: TcpProxy) -> None:
+def test_redis_is_away_when_a_gather_publishes(published: Published, redis: TcpProxy) -> None:
+    harvest = published.harvest
     job_id = harvest.start()
     redis.leave_at(b"harvest_object_id")
     with pytest.raises(RedisAway):
@@ -226,7 +240,8 @@ def test_redis_is_away_when_a_gather_publishes(harvest: Harvest, redis: TcpProxy
     assert_each_is_there_once(harvest, TITLES)
 
 
-def test_redis_is_away_when_a_page_is_done(harvest: Harvest, redis: TcpProxy) -> None:
+def test_redis_is_away_when_a_page_is_done(published: Published, redis: TcpProxy) -> None:
+    harvest = published.harvest
     job_id = harvest.start()
     harvest.gather()
     redis.leave_at(b"DEL", b"ckanext-harvest")
@@ -270,14 +285,14 @@ def postgresql() -> Iterator[TcpProxy]:
 
 @pytest.mark.parametrize("away", [True, False], ids=["away", "cut"])
 def test_postgresql_breaks_off_in_the_middle_of_a_crawl(
-    fdp: FdpServer, harvest: Harvest, postgresql: TcpProxy, away: bool
+    published: Published, postgresql: TcpProxy, away: bool
 ) -> None:
-    hold = Hold()
-    fdp.faults[urlsplit(fdp.source_url).path or "/"] = hold
+    harvest, hold = published.harvest, Hold()
+    published.server.faults[published.place] = hold
     job_id = harvest.start()
 
     def break_off() -> None:
-        fdp.wait_for()
+        published.server.wait_for(published.place)
         (postgresql.away if away else postgresql.cut)()
         hold.release()
 
@@ -297,8 +312,9 @@ def test_postgresql_breaks_off_in_the_middle_of_a_crawl(
     "words", [[b"Dataset 3"], [b"Dataset 3", b"COMMIT"]], ids=["at a write", "at the commit"]
 )
 def test_postgresql_is_away_in_an_import(
-    harvest: Harvest, postgresql: TcpProxy, words: list[bytes]
+    published: Published, postgresql: TcpProxy, words: list[bytes]
 ) -> None:
+    harvest = published.harvest
     job_id = harvest.start()
     harvest.gather()
     postgresql.leave_at(*words)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -21,13 +20,19 @@ from ckanext.freshness.ckan_adapter.harvest import harvest_queue_connection, har
 from ckanext.freshness.harvesting import stages
 from ckanext.freshness.harvesting.object_writer import ObjectWriter, discard_attempt
 from ckanext.freshness.status import indexing
-from ckanext.freshness.tests.harvesting.conftest import Harvest, Job, add_source, sysadmin
+from ckanext.freshness.tests.harvesting.conftest import (
+    SOURCE_TYPES,
+    Harvest,
+    Job,
+    Published,
+    add_source,
+    publish,
+    sysadmin,
+)
 from ckanext.freshness.tests.harvesting.stumbling import StumblingPlugin
 from ckanext.freshness.tests.harvesting.throwing import throwing
 from ckanext.freshness.tests.processes import CkanProcess, until
-from ckanext.freshness.tests.servers.base import LoopbackServer
-from ckanext.freshness.tests.servers.catalogue import CatalogueServer
-from ckanext.freshness.tests.servers.ckan_portal import ACTION, PortalServer
+from ckanext.freshness.tests.servers.ckan_portal import PortalServer
 from ckanext.freshness.tests.servers.faults import Hold
 from ckanext.freshness.tests.servers.fdp import FdpServer
 from ckanext.harvest import model as harvest_model
@@ -51,35 +56,10 @@ def harvest(fdp: FdpServer) -> Harvest:
     return add_source(fdp.source_url)
 
 
-@dataclass(frozen=True)
-class Published:
-    """The same three datasets in a source of any type, not yet harvested.
-
-    :ivar place: the path of its list
-    :ivar record_url: the URL of one of its records
-    """
-
-    harvest: Harvest
-    server: LoopbackServer
-    place: str
-    record_url: str
-
-
-@pytest.fixture(params=["fdp", "dcat_catalog", "ckan_portal"])
+@pytest.fixture(params=SOURCE_TYPES)
 def published(request: pytest.FixtureRequest, clean_site: None) -> Iterator[Published]:
-    if request.param == "fdp":
-        fdp: FdpServer = request.getfixturevalue("fdp")
-        harvest = request.getfixturevalue("harvest")
-        yield Published(harvest, fdp, fdp.catalogs[0].path, fdp.iri_of(fdp.datasets[0]))
-    elif request.param == "dcat_catalog":
-        with CatalogueServer(3, page_size=2) as catalogue:
-            harvest = add_source(catalogue.source_url, source_type=request.param)
-            yield Published(harvest, catalogue, "/catalog", catalogue.iri("000"))
-    else:
-        with PortalServer(3) as portal:
-            harvest = add_source(portal.url, source_type=request.param)
-            record_url = f"{portal.url}/dataset/{min(portal.datasets)}"
-            yield Published(harvest, portal, f"{ACTION}package_search", record_url)
+    with publish(request.param, len(TITLES)) as published:
+        yield published
 
 
 @pytest.fixture
@@ -152,7 +132,8 @@ def stuck(check: Callable[[datetime], Any], job_id: str) -> str:
     return one.advice
 
 
-def test_gather(published: Published, consumer: Any) -> None:
+def test_gather(published: Published, consumer: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ObjectWriter, "BATCH", 1)
     harvest, server = published.harvest, published.server
     fault = server.faults[published.place] = Hold()
     job_id = harvest.start()
