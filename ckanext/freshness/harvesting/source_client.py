@@ -1,9 +1,11 @@
-"""The client of a crawl: which hosts it may contact, and which of them receives the source's headers."""
+"""The requests of a crawl: which hosts it may contact, which receives the source's headers, and failures."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
@@ -12,14 +14,34 @@ from urllib.parse import urlsplit
 import ckan.plugins.toolkit as tk
 
 from .. import settings
-from ..web.errors import FetchError
-from ..web.urls import Target, normal_host, parse_url
+from ..web.errors import FailureReason, FetchError
+from ..web.exchange import Answer, Request
+from ..web.urls import Target, display_url, normal_host, parse_url
+from .messages import HarvestMessage, MessageCode, about, no_answer
+from .record import ReadOutcome
 from .source_config import OPTION, read_headers
 from .source_type import Source
 
 if TYPE_CHECKING:
     from ..web.client import Client
     from ..web.hosts import Hosts
+
+
+GIVE_UP_AFTER = 100
+"""Failed documents in a row after which a host is given up. Because of the pauses between attempts, a
+server that went away would otherwise keep a job busy for days."""
+
+_OUTCOMES = {
+    401: ReadOutcome.FORBIDDEN,
+    403: ReadOutcome.FORBIDDEN,
+    404: ReadOutcome.GONE,
+    410: ReadOutcome.GONE,
+}
+
+_UNAVAILABLE = frozenset({408, 429, 502, 503, 504})
+"""Statuses of a host that is unavailable at the moment."""
+
+log = logging.getLogger(__name__)
 
 
 class SourceHosts:
@@ -52,6 +74,12 @@ class SourceHosts:
             self._origin = source.origin
             self.hosts.add(source.host)
 
+    def may_visit(self, url: str) -> bool:
+        """Return whether a URL's host is the source's own or one that its configuration allows."""
+        with contextlib.suppress(FetchError):
+            return parse_url(url).host in self.hosts
+        return False
+
     def sends_headers_to(self, url: str) -> bool:
         """Return whether requests for a URL carry the configured headers."""
         with contextlib.suppress(FetchError):
@@ -71,8 +99,7 @@ class SourceClient:
     hosts: Hosts
     concurrency: int
     """How many requests may be under way at a time."""
-    headers: Mapping[str, str]
-    """For the source's own origin only; see :class:`SourceHosts`."""
+    reach: SourceHosts
 
     @property
     def requests(self) -> int:
@@ -101,7 +128,135 @@ async def source_client(
     limits = settings.harvest_limits(config)
     limits = replace(limits, max_bytes=max(limits.max_bytes, max_bytes or 0))
     async with Client(settings.web(limits), hosts) as client:
-        yield SourceClient(client, hosts, policy.connections, headers)
+        reach = SourceHosts(source.url, config.allowed_hosts, headers)
+        yield SourceClient(client, hosts, policy.connections, reach)
+
+
+class UnreadableDocument(Exception):
+    """An answer of a source that was not received or not understood, or a list that was not read completely.
+
+    :ivar message: a line for people, with the URL
+    :ivar reason: the same without the URL
+    :ivar status: the answer's status, if it is the reason
+    """
+
+    def __init__(
+        self,
+        url: str,
+        reason: str,
+        outcome: ReadOutcome = ReadOutcome.FAILED,
+        *,
+        status: int | None = None,
+        reported: bool = False,
+    ) -> None:
+        """
+        :param reported: another error of this crawl reports the cause already.
+        """
+        self.message = about(display_url(url), reason)
+        super().__init__(self.message)
+        self.url = url
+        self.outcome = outcome
+        self.reason = reason
+        self.status = status
+        self.reported = reported
+
+
+class SourceReader:
+    """The requests of one crawl, with the words for each failure.
+
+    If a whole host fails, ``errors`` has one line for the host and not one for each document.
+    """
+
+    def __init__(self, client: Client, reach: SourceHosts) -> None:
+        self._client = client
+        self.reach = reach
+        self._in_a_row: Counter[str] = Counter()
+        self._skipped: Counter[str] = Counter()
+        self._deferred: Counter[str] = Counter()
+
+    @property
+    def errors(self) -> list[str]:
+        """One line for people for each host whose documents were not all requested."""
+        given_up = [
+            HarvestMessage(
+                f"{host}: {GIVE_UP_AFTER} documents in a row could not be read; "
+                f"{count} more were not requested",
+                MessageCode.HOST_GIVEN_UP,
+                host=host,
+                failed=GIVE_UP_AFTER,
+                count=count,
+            )
+            for host, count in sorted(self._skipped.items())
+        ]
+        return [
+            *given_up,
+            *(
+                f"{host} asks for a pause longer than a job waits; documents not requested: {count}"
+                for host, count in sorted(self._deferred.items())
+            ),
+        ]
+
+    async def fetch(self, url: str, accept: str) -> Answer:
+        """Fetch any answer with status 200.
+
+        :raises UnreadableDocument: no answer, or a status other than 200.
+        """
+        try:
+            target = parse_url(url)
+        except FetchError as error:
+            raise UnreadableDocument(url, no_answer(error)) from error
+        if self._in_a_row[target.host] >= GIVE_UP_AFTER:
+            self._skipped[target.host] += 1
+            reason = "was not requested: its host was given up"
+            raise UnreadableDocument(url, reason, reported=True)
+        request = Request(
+            url,
+            accept=accept,
+            headers=self.reach.headers_for(target),
+            host_allowed=self.reach.hosts.__contains__,
+        )
+        try:
+            answer = await self._client.fetch(request)
+        except FetchError as error:
+            if error.reason.theirs:
+                self._in_a_row[target.host] += 1
+            raise self._unanswered(url, error) from error
+        except Exception as error:
+            # One answer that a library cannot read costs its own document.
+            log.exception("The answer of %s could not be read", display_url(url))
+            words = (
+                f"its answer cannot be read: an unexpected {type(error).__name__}, which the log of the gather "
+                "consumer explains"
+            )
+            reason = HarvestMessage(words, MessageCode.UNEXPECTED)
+            raise UnreadableDocument(url, reason) from error
+        if answer.status in _UNAVAILABLE:
+            self._in_a_row[target.host] += 1
+        else:
+            del self._in_a_row[target.host]
+        if answer.status == 200:
+            return answer
+        words = f"it answers {answer.status}{_tried(answer.attempts)}"
+        reason = HarvestMessage(words, MessageCode.ANSWERED, status=answer.status)
+        raise UnreadableDocument(
+            url, reason, _OUTCOMES.get(answer.status, ReadOutcome.FAILED), status=answer.status
+        )
+
+    def _unanswered(self, url: str, error: FetchError) -> UnreadableDocument:
+        more, reported = _tried(error.attempts), False
+        if error.reason is FailureReason.HOST_NOT_ALLOWED:
+            more += ' (to allow it, add it to "allowed_hosts" in the source\'s configuration)'
+        elif error.reason is FailureReason.INSIDE_ADDRESS:
+            more += " (to allow it, add its network to the site's option ckanext.freshness.allowed_networks)"
+        elif error.reason is FailureReason.HOST_DEFERRED:
+            self._deferred[parse_url(error.target or url).host] += 1
+            reported = True
+        reason = no_answer(error, more)
+        return UnreadableDocument(url, reason, reported=reported)
+
+
+def _tried(attempts: int) -> str:
+    return f" (tried {attempts} times)" if attempts > 1 else ""
 
 
 Item = TypeVar("Item")

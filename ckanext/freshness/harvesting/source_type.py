@@ -33,6 +33,8 @@ from typing import ClassVar
 import ckan.plugins.toolkit as tk
 from flask import has_request_context
 
+from ..web.urls import display_url
+from .messages import about
 from .record import Containers, CurrentRecords, NotHarvested, Record, Sink
 from .source_config import ReadValue, SourceConfig
 from .source_memory import SourceMemory
@@ -63,6 +65,33 @@ class CrawlEnd:
     not_harvested: dict[str, NotHarvested] = field(default_factory=dict)
     """Members of the source's lists that become no dataset, by their kind in a few words."""
     requests: int = 0
+
+    def mark_unreadable(self, container: str, reason: str, *, reported: bool = False) -> None:
+        """Note that a container could not be read.
+
+        :param reported: another error reports this failure, so add none.
+        """
+        self._mark(self.containers.unreadable, container, reason, reported)
+
+    def mark_unproved(self, container: str, reason: str, *, reported: bool = False) -> None:
+        """Note that a container was not proved to be read whole. It protects only records that no list has.
+
+        :param reported: another error reports it, or it is no error.
+        """
+        self._mark(self.containers.unproved, container, reason, reported)
+
+    def _mark(self, marked: dict[str, str], container: str, reason: str, reported: bool) -> None:
+        if container not in marked:
+            marked[container] = reason
+            if not reported:
+                self.errors.append(about(display_url(container), reason))
+
+    def skip(self, kind: str, url: str, count: int = 1) -> None:
+        """Note members of the source's lists that become no dataset.
+
+        :param url: their own, or that of the container that lists them.
+        """
+        self.not_harvested.setdefault(kind, NotHarvested()).add(display_url(url), count)
 
 
 class SourceType:

@@ -5,7 +5,7 @@ a new kind is a class and a row there. It makes records by :func:`organisation_e
 
 Registries write null, the text "None" and worse for a missing value. An entry that lacks a required value
 becomes an entry with an error. An entry without an id cannot be identified, so the registry raises
-``UnreadableListing`` for it.
+``UnreadableDocument`` for it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from ..harvesting import legal_values
 from ..harvesting.ckan.api import (
     CkanApi,
     JsonClient,
-    UnreadableListing,
     dictionaries,
     id_of,
     pairs,
@@ -31,6 +30,7 @@ from ..harvesting.ckan.api import (
 )
 from ..harvesting.listings import NotWhole
 from ..harvesting.record import Record
+from ..harvesting.source_client import UnreadableDocument
 from ..web.errors import FetchError
 from ..web.urls import parse_url
 
@@ -188,13 +188,13 @@ class Registry(Protocol):
     async def organisations(self, sink: EntrySink) -> None:
         """Read the listing of organisations.
 
-        :raises UnreadableListing: it was not read completely; the entries read so far were handed on
+        :raises UnreadableDocument: it was not read completely; the entries read so far were handed on
         """
 
     async def datasets(self, sink: EntrySink) -> None:
         """Read the listing of datasets.
 
-        :raises UnreadableListing: it was not read completely; the entries read so far were handed on
+        :raises UnreadableDocument: it was not read completely; the entries read so far were handed on
         """
 
 
@@ -267,7 +267,7 @@ class IndexFiles:
         if isinstance(rows, dict):
             rows = list(rows.values())  # Older files have an object by name.
         if not isinstance(rows, list):
-            raise UnreadableListing(url, f'has no list of "{names[0]}"')
+            raise UnreadableDocument(url, f'has no list of "{names[0]}"')
         without_id = _hand_on(rows[: self._max_records], entry_of, sink)
         if len(rows) > self._max_records:
             raise too_many(url, self._max_records)
@@ -353,4 +353,4 @@ def _hand_on(rows: Iterable[Any], entry_of: EntryOf, sink: EntrySink) -> int:
 
 def _refuse_anonymous(url: str, without_id: int) -> None:
     if without_id:
-        raise UnreadableListing(url, f"{without_id} of its records have no id")
+        raise UnreadableDocument(url, f"{without_id} of its records have no id")

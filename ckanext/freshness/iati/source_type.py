@@ -13,10 +13,10 @@ from functools import partial
 from urllib.parse import urlsplit
 
 from ..aging.messages import N_
-from ..harvesting.ckan.api import JsonClient, UnreadableListing
+from ..harvesting.ckan.api import JsonClient
 from ..harvesting.messages import HarvestMessage, MessageCode
 from ..harvesting.record import Containers, CurrentRecords, ReadOutcome, SeenRecord, Sighting, Sink
-from ..harvesting.source_client import source_client
+from ..harvesting.source_client import UnreadableDocument, source_client
 from ..harvesting.source_config import ConfigError, SourceConfig, one_of
 from ..harvesting.source_memory import SourceMemory
 from ..harvesting.source_type import CrawlEnd, Source, SourceType, content_hash, editor_may, salt_of
@@ -119,9 +119,7 @@ IATI_REGISTRY = IatiSourceType()
 async def _crawl(source: Source, known: CurrentRecords, sink: Sink) -> CrawlEnd:
     config = source.config
     async with source_client(source) as opened:
-        registry_client = JsonClient(
-            opened.client, source.url, allowed_hosts=config.allowed_hosts, headers=opened.headers
-        )
+        registry_client = JsonClient(opened.client, opened.reach)
         kind = KINDS[kind_of(source.url, config.own.get("registry"))]
         registry = kind(registry_client, source.url, config.max_records)
         salt = salt_of(config, MAPPING_VERSION)
@@ -158,8 +156,8 @@ class RegistryCrawl:
         ):
             try:
                 await read(sink)
-            except UnreadableListing as error:
-                unreadable[error.url] = error.words
+            except UnreadableDocument as error:
+                unreadable[error.url] = error.reason
                 self._errors.append(error.message)
         if len(unreadable) > 1:
             unreadable[self._containers.root] = "none of its listings could be read"

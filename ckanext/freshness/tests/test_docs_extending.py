@@ -17,6 +17,7 @@ from ckanext.freshness.aging.vocabularies import read_file
 from ckanext.freshness.checking.content import ContentLimits, Unreadable
 from ckanext.freshness.harvesting.ckan.api import JsonClient
 from ckanext.freshness.harvesting.record import CurrentRecords, Sighting
+from ckanext.freshness.harvesting.source_client import SourceHosts
 from ckanext.freshness.harvesting.source_type import CrawlEnd
 from ckanext.freshness.iati.source_type import RegistryCrawl
 from ckanext.freshness.tests.servers.base import Answer as Served
@@ -117,7 +118,7 @@ def crawled(files: Any) -> tuple[CrawlEnd, list[Sighting]]:
 
     async def crawl(url: str) -> CrawlEnd:
         async with client() as asking:
-            registry = kind(JsonClient(asking, url), url, 100)
+            registry = kind(JsonClient(asking, SourceHosts(url)), url, 100)
             take = lambda sighting, containers: sightings.append(sighting)  # noqa: E731
             return await RegistryCrawl(registry, url, CurrentRecords(()), take, salt="").run()
 

@@ -13,21 +13,18 @@ whole datasets.
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
 
-from ...web.errors import FetchError
-from ...web.exchange import Request
-from ...web.urls import display_url, parse_url
 from .. import legal_values
 from ..listings import NotWhole, PagedList
-from ..messages import HarvestMessage, MessageCode, about, no_answer
-from ..source_client import SourceHosts
+from ..messages import HarvestMessage, MessageCode
+from ..source_client import SourceReader, UnreadableDocument
 
 if TYPE_CHECKING:
-    from ...web.client import Client
+    pass
 
 MOST_VALUES = 2_000_000
 """Values in one answer. 50 MB of empty lists would take more than 1 GB when parsed; this many values take at
@@ -48,68 +45,21 @@ _API = ("/action", "/3", "/api")
 Result = TypeVar("Result")
 
 
-class UnreadableListing(Exception):
-    """An answer that could not be read, or a listing that was not read completely.
-
-    :ivar message: one line for people, with the URL
-    :ivar words: the same without the URL
-    :ivar status: the answer's status, if it is the reason
-    """
-
-    def __init__(self, url: str, words: str, status: int | None = None) -> None:
-        self.message = about(display_url(url), words)
-        super().__init__(self.message)
-        self.url = url
-        self.words = words
-        self.status = status
-
-
-class JsonClient:
+class JsonClient(SourceReader):
     """A client that requests JSON from one source, and follows redirects to allowed hosts only."""
-
-    def __init__(
-        self,
-        client: Client,
-        source_url: str,
-        *,
-        allowed_hosts: Collection[str] = (),
-        headers: Mapping[str, str] | None = None,
-    ) -> None:
-        """
-        :param allowed_hosts: redirect targets besides the source's own host
-        :param headers: may be secret, so only the source's own origin gets them
-        """
-        self._client = client
-        self._source_hosts = SourceHosts(source_url, allowed_hosts, headers)
 
     async def json(self, url: str) -> Any:
         """Return the JSON at a URL.
 
-        :raises UnreadableListing: no answer, a status other than 200, or no usable JSON
+        :raises UnreadableDocument: no answer, a status other than 200, or no usable JSON
         """
-        try:
-            target = parse_url(url)
-            answer = await self._client.fetch(
-                Request(
-                    url,
-                    accept="application/json",
-                    headers=self._source_hosts.headers_for(target),
-                    host_allowed=self._source_hosts.hosts.__contains__,
-                )
-            )
-        except FetchError as error:
-            raise UnreadableListing(url, no_answer(error)) from error
-        if answer.status != 200:
-            status = answer.status
-            words = HarvestMessage(f"answered {status}", MessageCode.ANSWERED, status=status)
-            raise UnreadableListing(url, words, status)
-        body = answer.body or b""
+        body = (await self.fetch(url, "application/json")).body or b""
         if not body.strip():
             words = HarvestMessage("answered with an empty body instead of JSON", MessageCode.EMPTY)
-            raise UnreadableListing(url, words)
+            raise UnreadableDocument(url, words)
         # Each value but the first of a list or object follows a comma, in any encoding.
         if sum(map(body.count, (b"[", b"{", b","))) > MOST_VALUES:
-            raise UnreadableListing(url, f"answered with JSON of more than {MOST_VALUES:,} values")
+            raise UnreadableDocument(url, f"answered with JSON of more than {MOST_VALUES:,} values")
         try:
             return json.loads(body)
         except (ValueError, RecursionError) as error:
@@ -120,7 +70,7 @@ class JsonClient:
                 words = HarvestMessage(
                     "answered with a page for people, not with JSON", MessageCode.NOT_METADATA
                 )
-            raise UnreadableListing(url, words) from error
+            raise UnreadableDocument(url, words) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +125,7 @@ class CkanApi:
     async def call(self, action: str, query: Mapping[str, Any]) -> Any:
         """Return the result of an action.
 
-        :raises UnreadableListing: there is none.
+        :raises UnreadableDocument: there is none.
         """
         return (await self._call(action, query))[1]
 
@@ -183,14 +133,14 @@ class CkanApi:
         url = f"{self.action_url(action)}?{urlencode(query)}"
         answer = await self._client.json(url)
         if not isinstance(answer, dict) or answer.get("success") is not True:
-            raise UnreadableListing(url, "did not answer with the result of an API call")
+            raise UnreadableDocument(url, "did not answer with the result of an API call")
         return url, answer.get("result")
 
     async def until_whole(self, action: str, read: Callable[[], Awaitable[Result]]) -> Result:
         """Read a list until it is consistent.
 
         :param read: reads it once, and raises :class:`NotWhole` if it is not.
-        :raises UnreadableListing: it never was.
+        :raises UnreadableDocument: it never was.
         """
         for _ in range(READINGS - 1):
             try:
@@ -201,7 +151,7 @@ class CkanApi:
             return await read()
         except NotWhole as error:
             words = f"{error}, each of the {READINGS} times that it was read"
-            raise UnreadableListing(self.action_url(action), words) from error
+            raise UnreadableDocument(self.action_url(action), words) from error
 
     async def listed(self, action: str, **query: Any) -> AsyncIterator[list[Any]]:
         """Yield the records of a list in the order of their names, page by page, each of them once.
@@ -240,7 +190,7 @@ class CkanApi:
             query = {"sort": "id asc", "rows": rows_asked, "fq": " ".join(filter(None, terms))}
             try:
                 rows, count = await self._found({**query, "fl": fl} if fl else query)
-            except UnreadableListing as error:
+            except UnreadableDocument as error:
                 if rows_asked == WHOLE_ROWS or error.status in REFUSED:
                     raise
                 rows_asked = WHOLE_ROWS  # Perhaps the answer was too large, or took too long.
@@ -265,17 +215,17 @@ class CkanApi:
     async def found(self, fq: str, rows: int) -> list[Any]:
         """Return the datasets that ``package_search`` finds, at most a number of them.
 
-        :raises UnreadableListing: there is no answer
+        :raises UnreadableDocument: there is no answer
         """
         return (await self._found({"fq": fq, "rows": rows}))[0]
 
     async def _found(self, query: Mapping[str, Any]) -> tuple[list[Any], int]:
         url, result = await self._call("package_search", query)
         if not isinstance(result, dict) or isinstance(result.get("count"), bool):
-            raise UnreadableListing(url, "answered with no list of datasets")
+            raise UnreadableDocument(url, "answered with no list of datasets")
         count = result.get("count")
         if not isinstance(count, int) or count < 0:
-            raise UnreadableListing(url, "does not say how many datasets there are")
+            raise UnreadableDocument(url, "does not say how many datasets there are")
         return _rows(url, result.get("results")), count
 
     def _refuse_too_many(self, action: str, read: int) -> None:
@@ -283,9 +233,9 @@ class CkanApi:
             raise too_many(self.action_url(action), self._max_records)
 
 
-def too_many(url: str, max_records: int) -> UnreadableListing:
+def too_many(url: str, max_records: int) -> UnreadableDocument:
     """Return the error of a list with more records than a source's configuration allows."""
-    return UnreadableListing(url, f"lists more than max_records ({max_records})")
+    return UnreadableDocument(url, f"lists more than max_records ({max_records})")
 
 
 def text_of(value: Any) -> str | None:
@@ -334,5 +284,5 @@ def quoted(text: str) -> str:
 
 def _rows(url: str, result: Any) -> list[Any]:
     if not isinstance(result, list):
-        raise UnreadableListing(url, "answered with no list")
+        raise UnreadableDocument(url, "answered with no list")
     return result

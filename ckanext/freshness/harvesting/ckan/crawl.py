@@ -21,7 +21,6 @@ from ..record import (
     Containers,
     CurrentRecords,
     KnownRecord,
-    NotHarvested,
     ReadOutcome,
     Record,
     SeenRecord,
@@ -29,10 +28,10 @@ from ..record import (
     Sink,
     guid_of,
 )
-from ..source_client import for_each
+from ..source_client import UnreadableDocument, for_each
 from ..source_type import CrawlEnd, content_hash
 from . import mapping
-from .api import REFUSED, CkanApi, UnreadableListing, dictionaries, escaped, id_of, text_of
+from .api import REFUSED, CkanApi, dictionaries, escaped, id_of, text_of
 
 BATCH = 50
 """Datasets whose contents are requested at a time. Their ids make a URL of some 2,500 characters."""
@@ -42,13 +41,6 @@ FIELDS = "id,metadata_modified,owner_org,dataset_type"
 
 NO_DATASETS = frozenset({"harvest", "showcase"})
 """Types of packages that are no datasets."""
-
-_OUTCOMES = {
-    401: ReadOutcome.FORBIDDEN,
-    403: ReadOutcome.FORBIDDEN,
-    404: ReadOutcome.GONE,
-    410: ReadOutcome.GONE,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,11 +116,11 @@ class PortalCrawl:
         found: dict[str, str | None] = {}
         try:
             await self._read_list(found)
-        except UnreadableListing as error:
+        except UnreadableDocument as error:
             if error.status in REFUSED and not found:
                 await self._read_without_search()
                 return self._end
-            self._doubt(error.words, is_read=bool(found))
+            self._doubt(error.reason, is_read=bool(found))
             self._end.errors.append(error.message)
         self._note(found)
         await self._read_organizations()
@@ -153,8 +145,7 @@ class PortalCrawl:
                     if (dataset_id := id_of(raw)) is None:
                         without_id += 1
                     elif (kind := _kind(raw)) in NO_DATASETS:
-                        others = self._end.not_harvested.setdefault(str(kind), NotHarvested())
-                        others.add(self._url(dataset_id))
+                        self._end.skip(str(kind), self._url(dataset_id))
                     else:
                         found[dataset_id] = self._memory(raw)
                         self._note_owner(raw)
@@ -162,7 +153,7 @@ class PortalCrawl:
 
         if without_id := await self._api.until_whole("package_search", read):
             url = self._api.action_url("package_search")
-            raise UnreadableListing(url, f"{without_id} of its records have no id")
+            raise UnreadableDocument(url, f"{without_id} of its records have no id")
 
     async def _read_without_search(self) -> None:
         """Read a portal by ``package_list``, which has names only, and ``package_show``."""
@@ -176,7 +167,7 @@ class PortalCrawl:
         async def show(name: Any) -> None:
             try:
                 raw = await self._show(str(name))
-            except UnreadableListing as error:
+            except UnreadableDocument as error:
                 failed.append(error.message)
             else:
                 if self._options.filter.accepts(raw):
@@ -185,8 +176,8 @@ class PortalCrawl:
 
         try:
             names = await self._api.until_whole("package_list", read)
-        except UnreadableListing as error:
-            self._doubt(error.words, is_read=False)
+        except UnreadableDocument as error:
+            self._doubt(error.reason, is_read=False)
             self._end.errors.append(error.message)
             return
         await for_each(self._options.concurrency, show, names)
@@ -242,12 +233,10 @@ class PortalCrawl:
             outcome, doubt = ReadOutcome.PRESENT, ""
             try:
                 raw = await self._show(unquote(known.url.rpartition("/")[2]))
-            except UnreadableListing as error:
-                outcome = _OUTCOMES.get(error.status or 0, ReadOutcome.FAILED)
+            except UnreadableDocument as error:
+                outcome = error.outcome
                 if outcome is ReadOutcome.FAILED:
-                    doubt = (
-                        f"its list leaves out {known.url}, which cannot be asked for: {error.words}"
-                    )
+                    doubt = f"its list leaves out {known.url}, which cannot be asked for: {error.reason}"
             else:
                 if self._options.filter.accepts(raw):
                     doubt = f"its search leaves out {known.url}, which is still there"
@@ -260,9 +249,9 @@ class PortalCrawl:
             # A portal that answers so for every dataset says nothing of the absent ones.
             try:
                 await self._show(listed_id)
-            except UnreadableListing as error:
+            except UnreadableDocument as error:
                 words = "its package_show does not give a dataset that it lists"
-                self._distrust(f"{words}: {error.words}")
+                self._distrust(f"{words}: {error.reason}")
         await for_each(self._options.concurrency, ask, absent)
 
     # Records
@@ -291,16 +280,16 @@ class PortalCrawl:
         """Read the contents of some datasets together, and those that this does not give one by one."""
         try:
             rows = await self._api.found(f"id:{_any_of(ids)}", len(ids))
-        except UnreadableListing:
+        except UnreadableDocument:
             rows = []
         found = {id_of(raw): raw for raw in rows if isinstance(raw, dict) and "resources" in raw}
         for dataset_id in ids:
             raw = found.get(dataset_id)
             try:
                 raw = raw or await self._show(dataset_id)
-            except UnreadableListing as error:
-                outcome = _OUTCOMES.get(error.status or 0, ReadOutcome.FAILED)
-                self._fail(self._url(dataset_id), self._container(dataset_id), error.words, outcome)
+            except UnreadableDocument as error:
+                container = self._container(dataset_id)
+                self._fail(self._url(dataset_id), container, error.reason, error.outcome)
             else:
                 self._take(raw)
 
@@ -308,7 +297,7 @@ class PortalCrawl:
         raw = await self._api.call("package_show", {"id": name_or_id})
         if not isinstance(raw, dict) or id_of(raw) is None:
             url = f"{self._api.action_url('package_show')}?id={name_or_id}"
-            raise UnreadableListing(url, "answered with no dataset")
+            raise UnreadableDocument(url, "answered with no dataset")
         return raw
 
     def _take(self, raw: Mapping[str, Any]) -> None:
@@ -396,9 +385,9 @@ class PortalCrawl:
                 if id_of(raw) != owner:
                     raise ValueError("the portal answers with another organization")
                 record = mapping.organization(raw)
-            except (UnreadableListing, ValueError) as error:
+            except (UnreadableDocument, ValueError) as error:
                 is_known = self._known.at(url) is not None
-                words = error.words if isinstance(error, UnreadableListing) else str(error)
+                words = error.reason if isinstance(error, UnreadableDocument) else str(error)
                 if is_known:
                     self._containers.catalogs.add(url)
                 self._fail(url, root, words, ReadOutcome.FAILED, is_catalog=True)

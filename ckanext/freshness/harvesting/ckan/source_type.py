@@ -156,9 +156,7 @@ async def _crawl(source: Source, known: CurrentRecords, sink: Sink) -> CrawlEnd:
         },
     )
     async with source_client(source) as opened:
-        client = JsonClient(
-            opened.client, source.url, allowed_hosts=config.allowed_hosts, headers=opened.headers
-        )
+        client = JsonClient(opened.client, opened.reach)
         crawl_options = CrawlOptions(
             options,
             salt_of(config, MAPPING_VERSION, options),

@@ -17,12 +17,11 @@ from ..listings import ListFacts, doubt
 from ..messages import about
 from ..rdf.list_reading import MOST_PAGES, ListReading
 from ..rdf.mapping import Mapper, mapped
-from ..rdf.reader import DocumentReader, FetchedDocument, UnreadableDocument, understood
+from ..rdf.reader import DocumentReader, FetchedDocument, understood
 from ..record import (
     Containers,
     CurrentRecords,
     KnownRecord,
-    NotHarvested,
     ReadOutcome,
     Record,
     SeenRecord,
@@ -30,6 +29,7 @@ from ..record import (
     Sink,
     resource_order,
 )
+from ..source_client import UnreadableDocument
 from ..source_type import CrawlEnd
 from .catalogue import (
     CatalogueOutline,
@@ -86,7 +86,7 @@ class CatalogueCrawl:
                 below = await self._read_list(url)
             except UnreadableDocument as failure:
                 self._facts.pop(url, None)
-                self._mark(self._containers.unreadable, url, failure.reason, failure.reported)
+                self._end.mark_unreadable(url, failure.reason, reported=failure.reported)
                 continue
             new = below - self._facts.keys() - self._containers.unreadable.keys() - set(waiting)
             if len(self._facts) + len(waiting) + len(new) > MOST_CATALOGS:
@@ -153,15 +153,15 @@ class CatalogueCrawl:
         facts.has_end &= reading.has_end
         facts.unusable = unidentified
         facts.is_lost = not has_list and not unidentified and self._had_records(url)
-        elsewhere = {one for one in below if not self._reader.may_visit(one)}
+        elsewhere = {one for one in below if not self._reader.reach.may_visit(one)}
         for one in elsewhere:
             if any(record.catalog_url == one for record in self._known):
                 words = 'its host may not be requested any more: add it to "allowed_hosts"'
-                self._mark(self._containers.unreadable, one, words)
+                self._end.mark_unreadable(one, words)
             else:
-                self._skip("dcat:Catalog on another host", one)
+                self._end.skip("dcat:Catalog on another host", one)
         if unidentified:
-            self._skip("dcat:Dataset without URL and identifier", url, unidentified)
+            self._end.skip("dcat:Dataset without URL and identifier", url, unidentified)
         return misfit or reading.misfit, below - elsewhere
 
     def _had_records(self, url: str) -> bool:
@@ -243,7 +243,7 @@ class CatalogueCrawl:
         self._containers.listed.update(self._unread)
         for identity, (url, words) in sorted(self._unread.items()):
             if self._known.of(identity, self._containers.listed) is None:
-                self._skip(f"dcat:Dataset: {words}", identity)
+                self._end.skip(f"dcat:Dataset: {words}", identity)
                 continue
             seen = SeenRecord(identity, ReadOutcome.MALFORMED, (url,))
             error = about(display_url(identity), words)
@@ -263,12 +263,4 @@ class CatalogueCrawl:
         for url, facts in sorted(self._facts.items()):
             facts.listed = facts.there = len(self._taken)
             if (reason := doubt(facts, is_missing=is_missing)) is not None:
-                self._mark(self._containers.unproved, url, reason)
-
-    def _mark(self, marked: dict[str, str], url: str, reason: str, reported: bool = False) -> None:
-        marked[url] = reason
-        if not reported:
-            self._end.errors.append(about(display_url(url), reason))
-
-    def _skip(self, kind: str, url: str, count: int = 1) -> None:
-        self._end.not_harvested.setdefault(kind, NotHarvested()).add(display_url(url), count)
+                self._end.mark_unproved(url, reason)

@@ -9,7 +9,7 @@ from ...aging.messages import N_
 from ...web.event_loop import run
 from ..rdf.source_type import RDF_KEYS, RdfSourceType, mapper_of, rdf_salt
 from ..record import CurrentRecords, Sink
-from ..source_client import SourceHosts, source_client
+from ..source_client import source_client
 from ..source_config import one_of
 from ..source_memory import SourceMemory
 from ..source_type import CrawlEnd, Source
@@ -63,7 +63,7 @@ async def _crawl(
         with contextlib.closing(RdfParser(LARGE)) as parser:
             reader = DocumentReader(
                 opened.client,
-                SourceHosts(source.url, config.allowed_hosts, opened.headers),
+                opened.reach,
                 memory,
                 parser,
                 salt=rdf_salt(config),

@@ -14,14 +14,13 @@ from rdflib import Graph, URIRef
 
 from ...web.urls import display_url
 from ..listings import ListFacts, doubt
-from ..messages import HarvestMessage, MessageCode, about
+from ..messages import HarvestMessage, MessageCode
 from ..rdf.list_reading import MOST_PAGES, ListReading
 from ..rdf.mapping import Mapper, mapped
-from ..rdf.reader import FetchedDocument, UnreadableDocument, understood
+from ..rdf.reader import FetchedDocument, understood
 from ..record import (
     Containers,
     CurrentRecords,
-    NotHarvested,
     ReadOutcome,
     SeenRecord,
     Sighting,
@@ -30,7 +29,8 @@ from ..record import (
     spelling,
     spellings,
 )
-from ..source_client import for_each
+from ..source_client import UnreadableDocument, for_each
+from ..source_type import CrawlEnd
 from . import documents
 from .datasets import RecordMemory
 from .documents import DocumentOutline, last_segment
@@ -49,8 +49,7 @@ class DatasetListing:
 
     A record's identity is its URL as listed. Documents may spell it differently (:meth:`listed_as`).
 
-    :ivar containers: the containers, as the strategy needs them
-    :ivar errors: one line for people, URL and reason, for each container that could not be read
+    :ivar end: the containers and what could not be read of them
     """
 
     def __init__(self, root: str, limit: int) -> None:
@@ -58,8 +57,7 @@ class DatasetListing:
         :param root: the source's URL.
         :param limit: the most datasets that are listed.
         """
-        self.containers = Containers(root=root)
-        self.errors: list[str] = []
+        self.end = CrawlEnd(Containers(root=root))
         self._limit = limit
         self._found: dict[str, set[str]] = {}
         self._spellings: dict[str, str] = {}
@@ -69,33 +67,13 @@ class DatasetListing:
         if dataset not in self._found:
             if len(self._found) >= self._limit:
                 reason = f"the source lists more than max_records ({self._limit}) datasets"
-                self.mark_unreadable(container, reason)
+                self.end.mark_unreadable(container, reason)
                 return
             # Listings may be long, and most URLs are in the plain spelling already.
             if (plain := spelling(dataset)) != dataset:
                 self._spellings.setdefault(plain, dataset)
         self._found.setdefault(dataset, set()).add(container)
-        self.containers.listed.add(dataset)
-
-    def mark_unreadable(self, container: str, reason: str, *, reported: bool = False) -> None:
-        """Record that a container could not be read.
-
-        :param reported: another error reports this failure, so add none.
-        """
-        self._mark(self.containers.unreadable, container, reason, reported)
-
-    def mark_unproved(self, container: str, reason: str, *, reported: bool = False) -> None:
-        """Record that a container was not proved to be read whole. It protects only records that no list has.
-
-        :param reported: another error reports it, or it is no error.
-        """
-        self._mark(self.containers.unproved, container, reason, reported)
-
-    def _mark(self, marked: dict[str, str], container: str, reason: str, reported: bool) -> None:
-        if container not in marked:
-            marked[container] = reason
-            if not reported:
-                self.errors.append(about(display_url(container), reason))
+        self.end.containers.listed.add(dataset)
 
     def remove(self, urls: Collection[str]) -> None:
         """Remove URLs that turned out to be containers."""
@@ -148,8 +126,6 @@ class ContainerCrawl:
     """The part of a crawl that reads containers.
 
     :ivar aliases: the listed URL of each container, by its URL in its document
-    :ivar warnings: one line for people for each oddity that costs nothing
-    :ivar not_harvested: members of lists that become no dataset, by their kind
     """
 
     def __init__(
@@ -168,7 +144,8 @@ class ContainerCrawl:
         """
         self._reader = reader
         self._listing = listing
-        self._containers = listing.containers
+        self._end = listing.end
+        self._containers = listing.end.containers
         self._options = options
         self._known = known
         self._sink = sink
@@ -189,8 +166,6 @@ class ContainerCrawl:
         self._described: set[str] = set()
         """Listed catalogs and datasets that the document of their container describes itself."""
         self.aliases: dict[str, str] = {}
-        self.warnings: list[str] = []
-        self.not_harvested: dict[str, NotHarvested] = {}
 
     async def read(self, level: Mapping[str, Place]) -> list[str]:
         """Read containers and those below them, level by level.
@@ -219,7 +194,7 @@ class ContainerCrawl:
         self._listing.remove(self._lists)
         for url in level:
             reason = f"it lies deeper than {self._options.max_depth} levels of catalogs"
-            self._listing.mark_unreadable(url, reason)
+            self._end.mark_unreadable(url, reason)
         return with_pages
 
     async def read_again(self) -> None:
@@ -276,10 +251,10 @@ class ContainerCrawl:
                 facts.described += url in self._described
         for url, facts in sorted(self._facts.items()):
             if (reason := doubt(facts, is_missing=is_missing)) is not None:
-                self._listing.mark_unproved(url, reason)
+                self._end.mark_unproved(url, reason)
             elif facts.listed and not facts.there:
                 words = f"none of the {facts.listed} records that it lists could be read"
-                self.warnings.append(f"{display_url(url)}: {words}")
+                self._end.warnings.append(f"{display_url(url)}: {words}")
             if url in self._subjects and not (is_missing and (facts.instead or facts.unusable)):
                 subject = json.dumps(self._subjects[url])
                 self._reader.memory.remember(list_key(url), "list", subject)
@@ -287,7 +262,7 @@ class ContainerCrawl:
         for url, failure in self._forbidden.items():
             # A catalog that nothing of ours was in is a draft, which is no error.
             if is_unlisted or url in known_urls:
-                self._listing.errors.append(failure.message)
+                self._end.errors.append(failure.message)
 
     def _instead(self, url: str, outline: DocumentOutline) -> str:
         """Return the catalogs now and before, for people, if a URL leads to another one than in an earlier job.
@@ -366,10 +341,10 @@ class ContainerCrawl:
                     "source's URL"
                 )
                 reason = HarvestMessage(words, MessageCode.DESCRIBES_ANOTHER)
-                raise UnreadableDocument(url, ReadOutcome.MALFORMED, reason)
+                raise UnreadableDocument(url, reason, ReadOutcome.MALFORMED)
             is_new = self._known.at(url) is None
             if not is_root and not outline.members and is_new and await self._reader.is_draft(url):
-                raise UnreadableDocument(url, ReadOutcome.FORBIDDEN, "it is a draft")
+                raise UnreadableDocument(url, "it is a draft", ReadOutcome.FORBIDDEN)
             sighting = None
             if mapper and (outline.is_catalog or (place.is_catalog and not is_root)):
                 sighting = await self._catalog_record(url, document, outline, mapper)
@@ -393,12 +368,12 @@ class ContainerCrawl:
             if is_forbidden:
                 self._forbidden[url] = failure
             reason = f"{failure.reason}; {ONLY_ABOVE}" if url in self._described else failure.reason
-            self._listing.mark_unreadable(url, reason, reported=failure.reported or is_forbidden)
+            self._end.mark_unreadable(url, reason, reported=failure.reported or is_forbidden)
             return
         # It may have been a container, so it proves nothing. Drafts of any type are listed, too.
         is_draft = failure.outcome in (ReadOutcome.FORBIDDEN, ReadOutcome.GONE)
         is_quiet = is_draft and not self._reader.memory.knows(list_key(url))
-        self._listing.mark_unproved(url, failure.reason, reported=failure.reported or is_quiet)
+        self._end.mark_unproved(url, failure.reason, reported=failure.reported or is_quiet)
 
     def _without_aliases(self, found: dict[str, _Container]) -> list[tuple[str, _Container]]:
         """Return the containers of one level, each under one URL.
@@ -420,7 +395,7 @@ class ContainerCrawl:
             else:
                 words = f"it describes {display_url(first)} instead"
                 reason = HarvestMessage(words, MessageCode.DESCRIBES_ANOTHER)
-                self._listing.mark_unreadable(url, reason)
+                self._end.mark_unreadable(url, reason)
         return sorted(containers, key=lambda item: item[0])
 
     def _take(self, url: str, container: _Container, below: dict[str, Place]) -> bool:
@@ -435,7 +410,7 @@ class ContainerCrawl:
         if is_catalog:
             self._containers.catalogs.add(url)
             if not outline.is_catalog:
-                self.warnings.append(
+                self._end.warnings.append(
                     f"{display_url(url)}: its type dcat:Catalog is missing; it was read as a catalog, because "
                     "the source lists it as one"
                 )
@@ -451,7 +426,7 @@ class ContainerCrawl:
         counts[kind] += not is_catalog and not is_root
         for kind, count in counts.items():
             if count:
-                self.not_harvested.setdefault(kind, NotHarvested()).add(display_url(url), count)
+                self._end.skip(kind, url, count)
         self._add_children(url, outline, url if is_catalog else place.catalog, below)
         has_records = is_catalog or not is_root or bool(outline.type_name)
         return bool(outline.datasets) and has_records and not outline.by_containers
@@ -469,12 +444,12 @@ class ContainerCrawl:
             for child, place in children.items()
             if child not in met
             and child not in self._listing
-            and (place.is_catalog or self._reader.may_visit(child))
+            and (place.is_catalog or self._reader.reach.may_visit(child))
             and (child not in below or place.is_catalog)
         }
         most = self._options.max_catalogs
         if len(self._places) + len({*below, *children}) > most:
-            self._listing.mark_unreadable(url, f"the source lists more than {most} catalogs")
+            self._end.mark_unreadable(url, f"the source lists more than {most} catalogs")
         else:
             below |= children
 

@@ -14,10 +14,8 @@ from rdflib import Graph
 
 from ...web.urls import display_url
 from ..messages import HarvestMessage, MessageCode
-from ..rdf.parsing import RdfParser
-from ..rdf.reader import FetchedDocument, UnreadableDocument, understood
+from ..rdf.reader import FetchedDocument, understood
 from ..record import (
-    Containers,
     CurrentRecords,
     KnownRecord,
     ReadOutcome,
@@ -26,7 +24,8 @@ from ..record import (
     Sink,
     loose_spelling,
 )
-from ..source_client import for_each
+from ..source_client import UnreadableDocument, for_each
+from ..source_type import CrawlEnd
 from ..strategy import must_ask
 from . import documents
 from .containers import ContainerCrawl, DatasetListing, Place, list_key
@@ -36,8 +35,7 @@ from .reader import CrawlOptions, FdpReader, first_page
 from .services import ServiceReader
 
 if TYPE_CHECKING:
-    from ...web.client import Client
-    from ..source_memory import SourceMemory
+    pass
 
 MOST_ASKED = 500
 """The most records that are asked whether they still answer, if that decides nothing."""
@@ -52,19 +50,15 @@ class Crawl:
     """One crawl of one source. Call :meth:`run` once.
 
     :ivar containers: the containers read so far
-    :ivar errors: one line for people, URL and reason, for each container that could not be read;
-        complete when :meth:`run` returns
     """
 
     def __init__(
         self,
-        client: Client,
+        reader: FdpReader,
         source_url: str,
         options: CrawlOptions,
         known: CurrentRecords,
-        memory: SourceMemory,
         sink: Sink,
-        parser: RdfParser,
     ) -> None:
         """
         :param known: the current records of the source.
@@ -73,7 +67,7 @@ class Crawl:
         self._known = known
         self._sink = sink
         self._options = options
-        self._reader = FdpReader(client, source_url, options, memory, parser)
+        self._reader = reader
         self._listing = DatasetListing(source_url, options.max_records)
         services = ServiceReader(self._reader)
         self._catalogs = ContainerCrawl(self._reader, self._listing, options, known, sink, services)
@@ -90,13 +84,11 @@ class Crawl:
         """By what the dct:isPartOf of datasets names besides catalogs: these datasets."""
         self._answers: dict[str, ReadOutcome] = {}
         """What the own URLs of current records answer that no list has."""
-        self.containers = self._listing.containers
-        self.errors = self._listing.errors
-        self.warnings = self._catalogs.warnings
-        self.not_harvested = self._catalogs.not_harvested
+        self._end = self._listing.end
+        self.containers = self._end.containers
 
-    async def run(self) -> Containers:
-        """Read all containers and records; return the containers.
+    async def run(self) -> CrawlEnd:
+        """Read all containers and records.
 
         :raises Exception: the sink failed; the crawl then ends at once.
         """
@@ -131,8 +123,8 @@ class Crawl:
         for record in missing:
             if (outcome := self._answers.get(record.url)) is not None:
                 self._sink(Sighting(SeenRecord(record.url, outcome)), self.containers)
-        self.errors += self._reader.errors
-        return self.containers
+        self._end.errors += self._reader.errors
+        return self._end
 
     # Current records that no list has
 
@@ -173,7 +165,7 @@ class Crawl:
         for parent, datasets in sorted(self._parents.items()):
             if loose_spelling(parent) not in there:
                 example = display_url(min(datasets))
-                self.warnings.append(
+                self._end.warnings.append(
                     f"{display_url(parent)}: {len(datasets)} datasets, such as {example}, name it by "
                     "dct:isPartOf, but it is no record of this source; they are in the catalogs that list them"
                 )
@@ -205,7 +197,7 @@ class Crawl:
             self._warn_of_page(failure)
 
     def _warn_of_page(self, failure: UnreadableDocument) -> None:
-        self.warnings.append(f"{failure.message}; the datasets were read one by one")
+        self._end.warnings.append(f"{failure.message}; the datasets were read one by one")
 
     async def _read_page(self, page: FetchedDocument, outline: DocumentOutline) -> None:
         found: dict[str, ListedDataset] = {}
@@ -243,7 +235,7 @@ class Crawl:
                 page, outline = await self._read_document(url)
                 member = outline.members[url]
             if self._known_as(url) is None and await self._reader.is_draft(url):
-                raise UnreadableDocument(url, ReadOutcome.FORBIDDEN, "it is a draft")
+                raise UnreadableDocument(url, "it is a draft", ReadOutcome.FORBIDDEN)
             with understood(url):
                 sighting = await self._assemble(url, listed_in, page, member)
             self._there.add(url)
@@ -263,7 +255,7 @@ class Crawl:
             self._there.add(url)
         if self._reader.memory.knows(list_key(url)):
             words = "it could not be read, and listed other records before"
-            self._listing.mark_unproved(url, words, reported=True)
+            self._end.mark_unproved(url, words, reported=True)
         error = None if is_draft or failure.reported else failure.message
         return Sighting(SeenRecord(url, failure.outcome, listed_in), error=error)
 
@@ -281,11 +273,11 @@ class Crawl:
         if self._answers[known.url] is ReadOutcome.GONE:
             return failure
         words = f"{failure.reason}, but {display_url(known.url)}, its URL before, does not"
-        return UnreadableDocument(url, ReadOutcome.FAILED, words, status=failure.status)
+        return UnreadableDocument(url, words, status=failure.status)
 
     def _follow(self, url: str, listed_in: tuple[str, ...], member: ListedDataset) -> None:
         """Note the series of a dataset, and other records that it lists, on the source's hosts."""
-        series = [one for one in member.series if self._reader.may_visit(one)]
+        series = [one for one in member.series if self._reader.reach.may_visit(one)]
         for one in series:
             self._listing.add(one, min(listed_in))
         self._below |= {part: Place(min(listed_in), is_catalog=False) for part in member.parts}
@@ -332,7 +324,7 @@ class Crawl:
                 self._below[url] = Place(min(self._catalogs.catalogs_of(url)))
             reason = HarvestMessage("it describes no dcat:Dataset", MessageCode.NO_DATASET)
             raise UnreadableDocument(
-                url, ReadOutcome.MALFORMED, reason, reported=url in self._below
+                url, reason, ReadOutcome.MALFORMED, reported=url in self._below
             )
         subject = outline.members[url].subject
         if self._listing.listed_as(subject) not in (None, url):
@@ -342,7 +334,7 @@ class Crawl:
         else:
             return document, outline
         reason = HarvestMessage(words, MessageCode.DESCRIBES_ANOTHER)
-        raise UnreadableDocument(url, ReadOutcome.MALFORMED, reason)
+        raise UnreadableDocument(url, reason, ReadOutcome.MALFORMED)
 
     async def _assemble(
         self,

@@ -22,7 +22,7 @@ from ...web.urls import display_url
 from ..legal_values import brief
 from ..rdf.mapping import Mapper, mapped
 from ..rdf.parsing import DocumentError
-from ..rdf.reader import FetchedDocument, UnreadableDocument, understood
+from ..rdf.reader import FetchedDocument, understood
 from ..rdf.record_graph import record_graph
 from ..record import (
     CurrentRecords,
@@ -33,6 +33,7 @@ from ..record import (
     loose_spelling,
     resource_order,
 )
+from ..source_client import UnreadableDocument
 from ..strategy import fate_of_distribution
 from . import documents
 from .documents import ListedDataset
@@ -184,7 +185,7 @@ class _Dataset:
 
     async def _read_each(self, urls: Iterable[str]) -> None:
         """Read each distribution with its own request; leave out hosts that may not be requested."""
-        for url in filter(self._reader.may_visit, urls):
+        for url in filter(self._reader.reach.may_visit, urls):
             try:
                 self._single[url] = await self._reader.get(url)
             except UnreadableDocument as failure:
@@ -326,8 +327,8 @@ class _Dataset:
         """
         no_url = UnreadableDocument(
             self._url,
-            ReadOutcome.MALFORMED,
             "its dataset names a distribution without a URL that can be requested",
+            ReadOutcome.MALFORMED,
         )
         failures = {loose_spelling(url): failure for url, failure in self._failed.items()}
         kept: dict[str, dict[str, Any] | None] = {}

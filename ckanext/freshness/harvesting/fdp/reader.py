@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from ..rdf.mapping import Mapper
-from ..rdf.parsing import RdfParser
-from ..rdf.reader import DocumentReader, FetchedDocument, UnreadableDocument
+from ..rdf.reader import DocumentReader, FetchedDocument
 from ..record import ReadOutcome
-from ..source_client import SourceHosts
+from ..source_client import UnreadableDocument
 
 if TYPE_CHECKING:
-    from ...web.client import Client
-    from ..source_memory import SourceMemory
+    pass
 
 PAGE_SIZE = 50
 """Children per page, on servers that have page endpoints."""
@@ -33,33 +31,18 @@ class CrawlOptions:
     now: datetime
     catalog_mapper: Mapper | None = None
     """None if catalogs are not harvested as records."""
-    salt: str = ""
-    """Part of every hash: what a record's contents depend on besides its bytes, such as the language."""
     max_records: int = 100_000
     max_catalogs: int = 10_000
     max_depth: int = 5
     """Levels of catalogs below the source's URL."""
-    allowed_hosts: frozenset[str] = frozenset()
-    headers: Mapping[str, str] = field(default_factory=dict)
-    """Sent to the source's own origin only."""
     concurrency: int = 8
 
 
 class FdpReader(DocumentReader):
     """A reader of the documents of one FAIR Data Point."""
 
-    def __init__(
-        self,
-        client: Client,
-        source_url: str,
-        options: CrawlOptions,
-        memory: SourceMemory,
-        parser: RdfParser,
-    ) -> None:
-        reach = SourceHosts(source_url, options.allowed_hosts, options.headers)
-        super().__init__(client, reach, memory, parser, salt=options.salt)
-        self._has_pages: bool | None = None
-        """Whether the server has page endpoints; None as long as it is not known."""
+    _has_pages: bool | None = None
+    """Whether the server has page endpoints; None as long as it is not known."""
 
     async def pages(self, first: str, most: int) -> AsyncIterator[FetchedDocument]:
         """Yield the pages of a page endpoint, from the first to the last; none if the server has none.
@@ -85,7 +68,7 @@ class FdpReader(DocumentReader):
             self._has_pages = True
             if page.digest in digests or len(digests) >= most:
                 reason = f"it repeats an earlier page, or is the page after {most} pages"
-                raise UnreadableDocument(url, ReadOutcome.FAILED, reason)
+                raise UnreadableDocument(url, reason)
             digests.add(page.digest)
             yield page
             url = page.next_url
@@ -102,7 +85,7 @@ class FdpReader(DocumentReader):
             return False
         meta = f"{url.rstrip('/')}/meta"
         try:
-            answer = await self.fetch(meta, accept="application/json")
+            answer = await self.fetch(meta, "application/json")
         except UnreadableDocument as failure:
             if failure.status in NO_SUCH_ENDPOINT:
                 return False

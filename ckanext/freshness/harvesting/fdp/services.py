@@ -12,9 +12,10 @@ from rdflib.term import Node
 
 from ...web.urls import display_url
 from ..rdf.parsing import ADMS, DCAT, HEALTHDCATAP, short
-from ..rdf.reader import DocumentReader, FetchedDocument, UnreadableDocument
+from ..rdf.reader import DocumentReader, FetchedDocument
 from ..rdf.record_graph import undescribed
 from ..record import ReadOutcome
+from ..source_client import UnreadableDocument
 
 _LINKED: Mapping[Node, URIRef] = {
     DCAT.accessService: DCAT.DataService,
@@ -75,7 +76,7 @@ class ServiceReader:
         }
         named: Named = []
         warnings = []
-        for url in filter(self._reader.may_visit, undescribed(sorted(kinds), [graph])):
+        for url in filter(self._reader.reach.may_visit, undescribed(sorted(kinds), [graph])):
             kind = kinds[url]
             result = await self._read(url, kind)
             try:
@@ -129,7 +130,7 @@ def _add_description(graph: Graph, url: str, kind: URIRef, target: Graph) -> Non
     # A single service under another URL is the same service under another name.
     if service is None or (service != URIRef(url) and len(services) > 1):
         reason = f"it describes no {short(str(kind))}"
-        raise UnreadableDocument(url, ReadOutcome.MALFORMED, reason)
+        raise UnreadableDocument(url, reason, ReadOutcome.MALFORMED)
     pending, visited = [service], {service}
     while pending:
         node = pending.pop()

@@ -48,7 +48,7 @@ async def _crawl(
     from ..rdf.mapping import map_catalog
     from ..rdf.parsing import RdfParser
     from .crawl import Crawl
-    from .reader import CrawlOptions
+    from .reader import CrawlOptions, FdpReader
 
     config = source.config
     async with source_client(source) as opened:
@@ -60,15 +60,11 @@ async def _crawl(
                 if config.own.get("harvest_catalogs")
                 else None
             ),
-            salt=rdf_salt(config),
             max_records=config.max_records,
-            allowed_hosts=frozenset(config.allowed_hosts),
-            headers=opened.headers,
             concurrency=opened.concurrency,
         )
         with contextlib.closing(RdfParser()) as parser:
-            crawl = Crawl(opened.client, source.url, options, known, memory, sink, parser)
-            containers = await crawl.run()
-        return CrawlEnd(
-            containers, crawl.errors, crawl.warnings, crawl.not_harvested, opened.requests
-        )
+            reader = FdpReader(opened.client, opened.reach, memory, parser, salt=rdf_salt(config))
+            end = await Crawl(reader, source.url, options, known, sink).run()
+        end.requests = opened.requests
+        return end

@@ -10,7 +10,8 @@ from urllib.parse import urljoin
 from rdflib import Graph
 
 from ..listings import NotWhole, PagedList
-from .reader import DocumentReader, FetchedDocument, Outline, UnreadableDocument
+from ..source_client import UnreadableDocument
+from .reader import DocumentReader, FetchedDocument, Outline
 
 MOST_PAGES = 1000
 """The most pages of one list. A list may have one more for each current record of the source."""

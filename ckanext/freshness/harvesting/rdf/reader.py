@@ -7,7 +7,6 @@ import contextlib
 import hashlib
 import logging
 import re
-from collections import Counter
 from collections.abc import (
     Callable,
     Iterator,
@@ -20,12 +19,11 @@ from rdflib import Graph
 from requests.utils import parse_header_links
 from sqlalchemy.exc import SQLAlchemyError
 
-from ...web.errors import FailureReason, FetchError
-from ...web.exchange import Answer, Request
+from ...web.exchange import Answer
 from ...web.urls import display_url, parse_url
-from ..messages import HarvestMessage, MessageCode, about, no_answer
+from ..messages import HarvestMessage, MessageCode
 from ..record import ReadOutcome
-from ..source_client import SourceHosts
+from ..source_client import SourceHosts, SourceReader, UnreadableDocument
 from . import parsing as rdf
 from .paging import PageOutline
 from .parsing import DocumentError, RdfParser
@@ -38,22 +36,8 @@ log = logging.getLogger(__name__)
 
 Outline = TypeVar("Outline", bound=PageOutline)
 
-GIVE_UP_AFTER = 100
-"""Failed documents in a row after which a host is given up. Because of the pauses between attempts, a
-server that went away would otherwise keep a job busy for days."""
-
-_OUTCOMES = {
-    401: ReadOutcome.FORBIDDEN,
-    403: ReadOutcome.FORBIDDEN,
-    404: ReadOutcome.GONE,
-    410: ReadOutcome.GONE,
-}
-
 _LAST_PART = re.compile("[/#]")
 """What separates the last part of a URL from the others."""
-
-_UNAVAILABLE = frozenset({408, 429, 502, 503, 504})
-"""Statuses of a host that is unavailable at the moment."""
 
 
 @dataclass(slots=True)
@@ -98,34 +82,6 @@ class FetchedDocument:
         return self._graph
 
 
-class UnreadableDocument(Exception):
-    """A document that could not be fetched or understood.
-
-    :ivar message: a line for people, with the URL
-    :ivar reason: the same without the URL
-    """
-
-    def __init__(
-        self,
-        url: str,
-        outcome: ReadOutcome,
-        reason: str,
-        *,
-        status: int | None = None,
-        reported: bool = False,
-    ) -> None:
-        """
-        :param reported: another error of this crawl reports the cause already.
-        """
-        self.message = about(display_url(url), reason)
-        super().__init__(self.message)
-        self.url = url
-        self.outcome = outcome
-        self.reason = reason
-        self.status = status
-        self.reported = reported
-
-
 @contextlib.contextmanager
 def understood(url: str) -> Iterator[None]:
     """Turn an error in the block into an UnreadableDocument of this URL.
@@ -138,7 +94,7 @@ def understood(url: str) -> Iterator[None]:
         # The memory of documents is in the database: a job without its database is tried again.
         raise
     except DocumentError as error:
-        raise UnreadableDocument(url, ReadOutcome.MALFORMED, error.reason) from error
+        raise UnreadableDocument(url, error.reason, ReadOutcome.MALFORMED) from error
     except Exception as error:
         log.exception("The document %s could not be understood", display_url(url))
         words = (
@@ -146,13 +102,11 @@ def understood(url: str) -> Iterator[None]:
             "explains"
         )
         reason = HarvestMessage(words, MessageCode.UNEXPECTED)
-        raise UnreadableDocument(url, ReadOutcome.MALFORMED, reason) from error
+        raise UnreadableDocument(url, reason, ReadOutcome.MALFORMED) from error
 
 
-class DocumentReader:
+class DocumentReader(SourceReader):
     """A reader of the documents of one source.
-
-    If a whole host fails, ``errors`` has one line for the host and not one for each document.
 
     :ivar memory: outlines that earlier crawls kept
     """
@@ -172,59 +126,26 @@ class DocumentReader:
         :param salt: part of every hash: what records depend on besides their bytes, such as the language.
         :param content_type: counts in place of what the server says, if the server is known to be wrong.
         """
-        self._client = client
+        super().__init__(client, reach)
         self.memory = memory
         self._salt = salt
         self._parser = parser
-        self.reach = reach
         self._accept = accept
         self._content_type = content_type
-        self._in_a_row: Counter[str] = Counter()
-        self._skipped: Counter[str] = Counter()
-        self._deferred: Counter[str] = Counter()
-
-    @property
-    def errors(self) -> list[str]:
-        """One line for people for each host whose documents were not all requested."""
-        given_up = [
-            HarvestMessage(
-                f"{host}: {GIVE_UP_AFTER} documents in a row could not be read; "
-                f"{count} more were not requested",
-                MessageCode.HOST_GIVEN_UP,
-                host=host,
-                failed=GIVE_UP_AFTER,
-                count=count,
-            )
-            for host, count in sorted(self._skipped.items())
-        ]
-        return [
-            *given_up,
-            *(
-                f"{host} asks for a pause longer than a job waits; documents not requested: {count}"
-                for host, count in sorted(self._deferred.items())
-            ),
-        ]
-
-    def may_visit(self, url: str) -> bool:
-        """Return whether a URL's host is the source's own or one that its configuration allows."""
-        try:
-            return parse_url(url).host in self.reach.hosts
-        except FetchError:
-            return False
 
     async def get(self, url: str) -> FetchedDocument:
         """Fetch a document.
 
         :raises UnreadableDocument: no answer, or a status other than 200.
         """
-        answer = await self.fetch(url)
+        answer = await self.fetch(url, self._accept)
         body = answer.body or b""
         links = _links(answer)
         try:
             joined = {relation: urljoin(answer.final_url, link) for relation, link in links.items()}
         except ValueError as error:
             reason = "its link to another page is malformed"
-            raise UnreadableDocument(url, ReadOutcome.FAILED, reason) from error
+            raise UnreadableDocument(url, reason) from error
         content_type = self._content_type or answer.headers.get("Content-Type")
         document = self.document(url, answer.final_url, content_type, body)
         document.next_url, document.last_url = joined.get("next"), joined.get("last")
@@ -280,63 +201,6 @@ class DocumentReader:
             digest.update(part if isinstance(part, bytes) else part.encode())
         return digest.hexdigest()
 
-    async def fetch(self, url: str, accept: str | None = None) -> Answer:
-        """Fetch any answer with status 200.
-
-        :raises UnreadableDocument: no answer, or a status other than 200.
-        """
-        try:
-            target = parse_url(url)
-        except FetchError as error:
-            raise UnreadableDocument(url, ReadOutcome.FAILED, no_answer(error)) from error
-        if self._in_a_row[target.host] >= GIVE_UP_AFTER:
-            self._skipped[target.host] += 1
-            reason = "was not requested: its host was given up"
-            raise UnreadableDocument(url, ReadOutcome.FAILED, reason, reported=True)
-        request = Request(
-            url,
-            accept=accept or self._accept,
-            headers=self.reach.headers_for(target),
-            host_allowed=self.reach.hosts.__contains__,
-        )
-        try:
-            answer = await self._client.fetch(request)
-        except FetchError as error:
-            if error.reason.theirs:
-                self._in_a_row[target.host] += 1
-            raise self._unanswered(url, error) from error
-        except Exception as error:
-            # One answer that a library cannot read costs its own document.
-            log.exception("The answer of %s could not be read", display_url(url))
-            words = (
-                f"its answer cannot be read: an unexpected {type(error).__name__}, which the log of the gather "
-                "consumer explains"
-            )
-            reason = HarvestMessage(words, MessageCode.UNEXPECTED)
-            raise UnreadableDocument(url, ReadOutcome.FAILED, reason) from error
-        if answer.status in _UNAVAILABLE:
-            self._in_a_row[target.host] += 1
-        else:
-            del self._in_a_row[target.host]
-        if answer.status == 200:
-            return answer
-        outcome = _OUTCOMES.get(answer.status, ReadOutcome.FAILED)
-        words = f"it answers {answer.status}{_tried(answer.attempts)}"
-        reason = HarvestMessage(words, MessageCode.ANSWERED, status=answer.status)
-        raise UnreadableDocument(url, outcome, reason, status=answer.status)
-
-    def _unanswered(self, url: str, error: FetchError) -> UnreadableDocument:
-        more, reported = _tried(error.attempts), False
-        if error.reason is FailureReason.HOST_NOT_ALLOWED:
-            more += ' (to allow it, add it to "allowed_hosts" in the source\'s configuration)'
-        elif error.reason is FailureReason.INSIDE_ADDRESS:
-            more += " (to allow it, add its network to the site's option ckanext.freshness.allowed_networks)"
-        elif error.reason is FailureReason.HOST_DEFERRED:
-            self._deferred[parse_url(error.target or url).host] += 1
-            reported = True
-        reason = no_answer(error, more)
-        return UnreadableDocument(url, ReadOutcome.FAILED, reason, reported=reported)
-
 
 def _links(answer: Answer) -> dict[str, str]:
     """Return the targets of an answer's Link headers, by relation."""
@@ -348,7 +212,3 @@ def _links(answer: Answer) -> dict[str, str]:
             for relation in relations.lower().split():
                 targets.setdefault(_LAST_PART.split(relation)[-1], link["url"])
     return targets
-
-
-def _tried(attempts: int) -> str:
-    return f" (tried {attempts} times)" if attempts > 1 else ""

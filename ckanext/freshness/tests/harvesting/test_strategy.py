@@ -507,7 +507,11 @@ def test_no_job_empties_a_catalog(count: int, left: int, is_held: bool) -> None:
     assert (outcome.brake is not None) is is_held
     assert len(outcome.delete) == (0 if is_held else count - left)
     if outcome.brake:
-        words = f"{count - left} of {count} datasets" if left else f"none of the {count} current datasets"
+        words = (
+            f"{count - left} of {count} datasets"
+            if left
+            else f"none of the {count} current datasets"
+        )
         assert f"{words} of {A}" in outcome.brake.reason
         guids = [one.guid for one in mine]
         assert len(decide([*mine, *others], found, released=guids).delete) == count - left

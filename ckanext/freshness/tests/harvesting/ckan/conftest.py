@@ -20,6 +20,7 @@ from ckanext.freshness.harvesting.record import (
     Sighting,
     guid_of,
 )
+from ckanext.freshness.harvesting.source_client import SourceHosts
 from ckanext.freshness.harvesting.source_type import CrawlEnd
 from ckanext.freshness.harvesting.strategy import BrakeLimits, deletions
 from ckanext.freshness.tests.servers.ckan_portal import PortalServer
@@ -66,7 +67,7 @@ class Crawled:
         settings = ClientSettings("test", limits=self.limits, guard=Guard(["127.0.0.0/8"]))
         async with Client(settings, Hosts(HostPolicy(8, 10_000))) as client:
             url = self.portal.url
-            api = CkanApi(JsonClient(client, url), url, self.max_records)
+            api = CkanApi(JsonClient(client, SourceHosts(url)), url, self.max_records)
             return await PortalCrawl(api, url, self.options, self.known, self._take).run()
 
     def _take(self, sighting: Sighting, containers: Containers) -> None:

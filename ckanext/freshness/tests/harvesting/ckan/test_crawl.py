@@ -141,7 +141,7 @@ def test_a_dataset_that_becomes_private_meanwhile_waits_for_the_next_job(
         act=lambda: portal.datasets[hidden].update(private=True), times=1
     )
     second = Crawled(portal, first)
-    assert not second.deleted() and "answered 403" in second.errors
+    assert not second.deleted() and "answers 403" in second.errors
     assert Crawled(portal, first).deleted() == [f"{portal.url}/dataset/{hidden}"]
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from ckanext.freshness.harvesting.fdp.crawl import Crawl
-from ckanext.freshness.harvesting.fdp.reader import CrawlOptions
+from ckanext.freshness.harvesting.fdp.reader import CrawlOptions, FdpReader
 from ckanext.freshness.harvesting.rdf.mapping import map_catalog, map_dataset
 from ckanext.freshness.harvesting.rdf.parsing import RdfParser
 from ckanext.freshness.harvesting.record import (
@@ -26,6 +26,7 @@ from ckanext.freshness.harvesting.record import (
     loose_spelling,
 )
 from ckanext.freshness.harvesting.record import Record as Contents
+from ckanext.freshness.harvesting.source_client import SourceHosts
 from ckanext.freshness.harvesting.source_config import SourceConfig
 from ckanext.freshness.harvesting.source_type import CrawlEnd
 from ckanext.freshness.harvesting.strategy import (
@@ -326,21 +327,19 @@ class Site:
 
         settings = ClientSettings("tests/1", self.limits, Guard(("127.0.0.0/8",)))
         hosts = Hosts(HostPolicy(connections=self.connections, per_second=100_000))
-        options = CrawlOptions(**{"mapper": map_dataset, "now": now, **self.options})
+        options = {"mapper": map_dataset, "now": now, **self.options}
+        salt = options.pop("salt", "")
+        reach = SourceHosts(
+            self.url, options.pop("allowed_hosts", ()), options.pop("headers", None)
+        )
+        memory: Any = self.memory
         async with Client(settings, hosts) as client:
             with contextlib.closing(self.make_parser()) as parser:
-                crawl = Crawl(
-                    client,
-                    self.url,
-                    options,
-                    known,
-                    self.memory,  # type: ignore[arg-type]
-                    keep,
-                    parser,
-                )
-                job.containers = await crawl.run()
-        requests = sum(host.requests for host in hosts)
-        return CrawlEnd(job.containers, crawl.errors, crawl.warnings, crawl.not_harvested, requests)
+                reader = FdpReader(client, reach, memory, parser, salt=salt)
+                end = await Crawl(reader, self.url, CrawlOptions(**options), known, keep).run()
+        job.containers = end.containers
+        end.requests = sum(host.requests for host in hosts)
+        return end
 
     def titles(self) -> set[str]:
         return {package.title for package in self.packages.values()}

@@ -170,8 +170,8 @@ def test_a_listing() -> None:
     for dataset, container in (("ä", "c2"), ("ä", "c1"), ("b/", "c1"), ("c", "c1"), ("b/", "c3")):
         listing.add(f"http://x/{dataset}", container)
     words = "the source lists more than max_records (2) datasets"
-    assert listing.containers.unreadable == {"c1": words}
-    assert listing.errors == [f"c1: {words}"]
+    assert listing.end.containers.unreadable == {"c1": words}
+    assert listing.end.errors == [f"c1: {words}"]
     assert listing.containers_of("http://x/ä") == {"c1", "c2"}
     assert listing.listed_as("http://x/%c3%a4") == "http://x/ä"
     assert listing.listed_as("http://x/b") == "http://x/b/"

@@ -20,6 +20,7 @@ from ckanext.freshness.harvesting.record import (
     Sighting,
     guid_of,
 )
+from ckanext.freshness.harvesting.source_client import SourceHosts
 from ckanext.freshness.harvesting.source_type import CrawlEnd
 from ckanext.freshness.iati.registries import CkanRegistry
 from ckanext.freshness.iati.source_type import (
@@ -75,7 +76,9 @@ class Crawler:
     async def _run(self) -> CrawlEnd:
         settings = ClientSettings("test", limits=self.limits, guard=Guard([LOOPBACK]))
         async with Client(settings, Hosts(HostPolicy(8, 10_000))) as client:
-            registry = KINDS[self.kind](JsonClient(client, self.url), self.url, self.max_records)
+            registry = KINDS[self.kind](
+                JsonClient(client, SourceHosts(self.url)), self.url, self.max_records
+            )
             crawl = RegistryCrawl(registry, self.url, self.known, self._take, salt="")
             return await crawl.run()
 
@@ -238,8 +241,8 @@ def test_too_many_organisations_are_no_fault_of_the_datasets() -> None:
 # Unusable answers
 
 ANSWERS: list[tuple[str, Callable[[], faults.Fault], str]] = [
-    ("500", lambda: faults.Status(code=500), "answered 500"),
-    ("404", lambda: faults.Status(code=404), "answered 404"),
+    ("500", lambda: faults.Status(code=500), "it answers 500"),
+    ("404", lambda: faults.Status(code=404), "it answers 404"),
     ("HTML", faults.html, "a page for people"),
     ("HTML as JSON", lambda: faults.html("application/json"), "a page for people"),
     ("nothing", faults.empty, "empty body"),
