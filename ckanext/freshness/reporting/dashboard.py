@@ -43,7 +43,8 @@ def overview(asked: TableRequest) -> dict[str, Any]:
     :returns: ``counts``: StatusCounts; ``need_update``: number of due, overdue and delinquent datasets;
         ``trend``: of :func:`trend`; ``month``: of
         :func:`.month.sentences`; ``chart``: of :func:`stacked`; ``checked``, ``broken``, ``newly_broken``,
-        ``misfits``: each a number of links or datasets, and whether there are more; ``lists``: the first rows
+        ``misfits``: each a number of links or datasets, and whether there are more; ``unchecked``: of
+        :func:`_unchecked`; ``lists``: the first rows
         of some tables by their names, without empty ones; ``own`` and ``organizations``: of :func:`ranking`,
         those whose datasets the reader edits, and all; ``sources``: harvest sources that the reader may edit,
         beginning with those that need attention; ``held`` and ``failing``: those of them that hold deletions,
@@ -75,6 +76,7 @@ def overview(asked: TableRequest) -> dict[str, Any]:
         "month": month.sentences(compared, organization),
         "chart": stacked(days),
         "checked": report_tables.LINKS.count(asked, MOST_CHECKED),
+        "unchecked": _unchecked(asked),
         "broken": report_tables.BROKEN.count(asked),
         "newly_broken": report_tables.NEWLY_BROKEN.count(asked),
         "misfits": report_tables.FREQUENCIES.count(asked),
@@ -89,6 +91,13 @@ def overview(asked: TableRequest) -> dict[str, Any]:
         "hosts": counts.host_rows(asked) if has_groups else [],
         "run": runs.last_check(asked.now),
     }
+
+
+def _unchecked(asked: TableRequest) -> dict[str, int]:
+    """Return the numbers of links that no check has seen, by state; nothing if there are many links."""
+    numbers = report_tables.EVERY_LINK.counts(asked, "state", MOST_CHECKED)
+    states = ("internal", "cycle", "excluded", "waiting")
+    return {state: numbers[state] for state in states if state in numbers}
 
 
 def _edited(asked: TableRequest) -> worklist.Scope | None:

@@ -62,8 +62,9 @@ LINKS = {
     "waiting": State("unknown", "hourglass", N_("Not checked yet")),
     "excluded": State("unknown", "circle-minus", N_("Not checked")),
     "internal": State("unknown", "house", N_("On this portal")),
+    "cycle": State("unknown", "globe", N_("Checked by IATI cycles")),
 }
-"""The states of a resource's link."""
+"""The states of a resource's link. Only lists have the last one: pages show what the cycles found."""
 
 JOBS = {
     "finished": State("ok", "check", N_("Finished")),
@@ -115,10 +116,10 @@ LABELS: Mapping[str, Mapping[str, str]] = {
         Evidence.URL.value: N_("The resource got another link, which works"),
         Evidence.CREATED.value: N_("The resource was added"),
         Evidence.HARVEST.value: N_("Modification date from the harvest source"),
-        Evidence.HTTP_HEADER.value: N_("Last-Modified header of the server"),
+        Evidence.HTTP_HEADER.value: N_("The file (by the server's date)"),
         Evidence.HASH.value: N_("The file has changed since the previous check"),
         Evidence.REVIEW.value: N_("An editor confirmed that the data are accurate"),
-        Evidence.SCRIPT.value: N_("The script that updates the data gave this date"),
+        Evidence.SCRIPT.value: N_("A date that a script has given"),
     },
     "undetermined": {
         "api": _API,
@@ -388,9 +389,7 @@ _ABOUT = NN_("about every day", "about every {number} days")
 _AT_LEAST = NN_("at least every day", "at least every {number} days")
 _CHANGES = {
     "files": NN_("{number} change of the files", "{number} changes of the files"),
-    "record": NN_(
-        "{number} date of the harvested record", "{number} dates of the harvested record"
-    ),
+    "record": NN_("{number} date in the metadata", "{number} dates in the metadata"),
 }
 
 

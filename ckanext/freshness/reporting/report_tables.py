@@ -15,12 +15,14 @@ import ckan.plugins.toolkit as tk
 
 from .. import settings
 from ..aging.messages import N_
+from ..checking.check_rows import REQUESTABLE_KEYS
 from ..checking.selection import IS_BROKEN
 from ..ckan_adapter.core import model, same_user
+from ..ckan_adapter.packages import packages_with_true_extras
 from ..dates import aware, parse_date, utc, utc_text
 from ..model import CheckRun
 from ..model.datasets import IS_SUGGESTED
-from ..model.runs import CHECKED_LINKS, DECLARED
+from ..model.runs import CHECKED_LINKS, DECLARED, IS_CHECKED_BY_CYCLES, IS_HERE
 from . import changes, counts, harvests, labels, links, runs, visibility
 from .tables import (
     BATCH,
@@ -324,6 +326,54 @@ MISMATCHES = _of_links(
     # PostgreSQL expects few formats to be equal, and would then read all resources. CASE hides them from it.
     where=f"c.found IS NOT NULL AND CASE WHEN c.promised = {DECLARED} THEN true END",
 )
+
+# The first run gives links their rows, with the host.
+_HOST = "coalesce(c.host, lower(substring(r.url FROM '^\\w+\\://(?:[^/@]*@)?([^/\\:?#]+)')), '')"
+_STATE = f"""CASE
+    WHEN {IS_HERE} THEN 'internal'
+    WHEN {IS_CHECKED_BY_CYCLES.format(resource="r.id")} THEN 'cycle'
+    WHEN {IS_BROKEN} THEN 'broken'
+    WHEN c.failures > 0 THEN 'failing'
+    WHEN f.archived OR f.requestable OR {_HOST} = ANY(:adhoc) THEN 'excluded'
+    WHEN c.tried_at IS NULL THEN 'waiting'
+    WHEN {_OUTCOME} = ANY(:unclear) THEN 'unchecked'
+    ELSE 'works' END"""
+"""SQL: the state of a link, as :func:`.links.state_of` says it of one."""
+
+
+def _of_every(request: TableRequest) -> dict[str, Any]:
+    return {
+        **_of_broken(request),
+        "site": settings.site_root(),
+        "adhoc": sorted(settings.adhoc_hosts()),
+        "unclear": sorted(links.UNCHECKED),
+        "archived": list(settings.ARCHIVED_KEYS),
+        "requestable": list(REQUESTABLE_KEYS),
+        "state": request.status,
+    }
+
+
+EVERY_LINK = DatasetTable(
+    name="resources",
+    title=N_("All links"),
+    meaning=N_("The links of all resources, with what is known of each."),
+    empty=N_("There are no such links."),
+    columns=(*_LINK, Column("state", N_("State"), "link_state"), _LAST_CHECK),
+    select=f"""r.id AS resource_id, coalesce(r.name, '') AS resource, r.format, r.url,
+        {_HOST} AS host, c.tried_at, s.state""",
+    source=f"""FROM resource r JOIN package p ON p.id = r.package_id
+        LEFT JOIN freshness_check c ON c.resource_id = r.id AND c.url = r.url
+        LEFT JOIN ({packages_with_true_extras("archived", "requestable")}) f ON f.package_id = p.id
+        CROSS JOIN LATERAL (SELECT {_STATE} AS state) s""",
+    where="r.state = 'active' AND (CAST(:state AS text) IS NULL OR s.state = :state)",
+    order="host",
+    key="resource_id",
+    searched=("title", "name", "resource", "host"),
+    values=_of_every,
+    filters=tuple(labels.LINKS),
+    tab="links",
+)
+
 # Organizations, sources, hosts, days and runs.
 
 ORGANIZATIONS = Table(
@@ -437,7 +487,17 @@ TABLES: dict[str, Table] = {
     table.name: table
     for table in (
         *(STATUSES, HISTORY, DUE, CHANGES, changes.DATA, BROKEN, MISMATCHES, UNCLEAR),
-        *(UNDETECTABLE, LINKS, FREQUENCIES, ORGANIZATIONS, SOURCES, HOSTS, RUNS, DATASETS),
+        *(
+            UNDETECTABLE,
+            LINKS,
+            EVERY_LINK,
+            FREQUENCIES,
+            ORGANIZATIONS,
+            SOURCES,
+            HOSTS,
+            RUNS,
+            DATASETS,
+        ),
     )
 }
 """In the order of the dashboard."""

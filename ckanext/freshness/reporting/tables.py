@@ -253,11 +253,16 @@ class DatasetTable(Table):
         is_more = most is not None and found > most
         return (most, True) if is_more and most is not None else (int(found), False)
 
-    def counts(self, request: TableRequest, by: str) -> dict[str, int]:
-        """Return the numbers of rows by the value of a column."""
+    def counts(self, request: TableRequest, by: str, most: int | None = None) -> dict[str, int]:
+        """Return the numbers of rows by the value of a column; nothing if there are more than ``most``."""
         rows, values = self._rows(request)
-        statement = f"SELECT {by} AS part, count(*) AS number {rows} GROUP BY 1"
-        return {row.part: row.number for row in model.Session.execute(sa.text(statement), values)}
+        listed = f"SELECT {by} AS part {rows} LIMIT :most"
+        found = model.Session.execute(
+            sa.text(f"SELECT part, count(*) AS number FROM ({listed}) listed GROUP BY 1"),
+            {**values, "most": None if most is None else most + 1},
+        )
+        numbers = {row.part: row.number for row in found}
+        return {} if most is not None and sum(numbers.values()) > most else numbers
 
     def _rows(self, request: TableRequest) -> tuple[str, dict[str, Any]]:
         """Return SQL, beginning with FROM, for the rows of a request in any order, and its values."""

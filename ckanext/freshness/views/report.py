@@ -18,7 +18,7 @@ from ..ckan_adapter.database import TablesMissingError
 from ..ckan_adapter.packages import SEARCH_FAULTS
 from ..dates import utc_now
 from ..iati.overview import gauges
-from ..reporting import counts, harvests, metrics, report_tables, visibility
+from ..reporting import counts, harvests, labels, metrics, report_tables, visibility
 from ..reporting import runs as run_pages
 from ..reporting.dashboard import overview
 from ..reporting.tables import DatasetTable, Table, TableRequest
@@ -38,6 +38,8 @@ from .responses import (
 
 report_pages = Blueprint("freshness", __name__)
 
+MOST_LINKS = 50_000
+"""The greatest number of links that are counted by state: to count all takes seconds."""
 LONG = 50
 """Rows on a page with one table."""
 
@@ -142,7 +144,7 @@ def table(name: str) -> ResponseReturnValue:
             if found.is_of_organizations
             else [],
             "siblings": _siblings(found, request),
-            "statuses": _statuses(request) if found is report_tables.DATASETS else {},
+            "statuses": _statuses(found, request),
             "edits": edits,
             "has_acts": name in LISTS and any(row["owner_org"] in edits for row in page.rows),
             "sources": harvests.of_packages(
@@ -158,8 +160,24 @@ def _siblings(found: Table, request: TableRequest) -> list[tuple[DatasetTable, t
     return [(each, each.count(request)) for each in next(together, ())]
 
 
-def _statuses(request: TableRequest) -> dict[str, int]:
-    """Return the numbers of datasets by filter, whatever status the request names."""
+def _statuses(found: Table, request: TableRequest) -> dict[str, int | None]:
+    """Return the numbers of datasets or links by filter, whatever status the request names.
+
+    The numbers of links are None if there are too many links to count. Those of states with a list of their
+    own are missing.
+    """
+    if found.tab == "links":
+        numbers = report_tables.EVERY_LINK.counts(
+            replace(request, status=None), "state", MOST_LINKS
+        )
+        states = {"": sum(numbers.values()), **{one: numbers.get(one, 0) for one in labels.LINKS}}
+        return {
+            state: number if numbers else None
+            for state, number in states.items()
+            if state not in ("broken", "unchecked")
+        }
+    if found is not report_tables.DATASETS:
+        return {}
     numbers = report_tables.DATASETS.counts(replace(request, status=None), "status")
     return {
         "": sum(numbers.values()),

@@ -42,6 +42,7 @@ SITE_PAGES = (
     SitePage("unclear", "/freshness/unclear"),
     SitePage("undetectable", "/freshness/undetectable"),
     SitePage("links", "/freshness/links"),
+    SitePage("all-links", "/freshness/resources"),
     SitePage("mismatches", "/freshness/mismatches"),
     SitePage("organizations", "/freshness/organizations"),
     SitePage("sources", "/freshness/sources"),

@@ -126,16 +126,16 @@ def test_a_month_in_sentences(read: Read, clean_site: None) -> None:
 CARDS: dict[str, dict[str, tuple[str, str, str | None]]] = {
     "nobody": {
         "Need an update": ("2", "of 4 with known freshness; 1 is long overdue", "warn"),
-        "Broken links": ("1", "of 2 checked", "bad"),
+        "Broken links": ("1", "of 2 checked; 3 not checked (3 not yet)", "bad"),
     },
     "editor": {
         "Need an update": ("3", "of 5 with known freshness; 1 is long overdue", "warn"),
-        "Broken links": ("2", "of 3 checked", "bad"),
+        "Broken links": ("2", "of 3 checked; 4 not checked (4 not yet)", "bad"),
         "Deletions on hold": ("3", "from 1 source", "bad"),
     },
     "sysadmin": {
         "Need an update": ("3", "of 5 with known freshness; 1 is long overdue", "warn"),
-        "Broken links": ("2", "of 3 checked", "bad"),
+        "Broken links": ("2", "of 3 checked; 4 not checked (4 not yet)", "bad"),
         "Deletions on hold": ("3", "from 1 source", "bad"),
         "Sources with errors": ("1", "in their last job", "warn"),
         "Last run": ("Finished", "490 links checked in 30 minutes", None),

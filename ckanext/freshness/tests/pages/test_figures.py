@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import pytest
@@ -12,8 +12,9 @@ from bs4 import BeautifulSoup
 from ckan.cli.cli import ckan
 from ckan.tests.helpers import call_action
 
+from ckanext.freshness.checking import check_rows
 from ckanext.freshness.ckan_adapter.core import model, site_names
-from ckanext.freshness.reporting import runs
+from ckanext.freshness.reporting import dashboard, runs
 from ckanext.freshness.tests.pages import reports
 from ckanext.freshness.tests.pages.reports import (
     PLAIN,
@@ -26,6 +27,7 @@ from ckanext.freshness.tests.pages.reports import (
     text_of,
     visited,
 )
+from ckanext.freshness.views import report as pages
 
 BEGUN = PLAIN - timedelta(hours=3)
 """When the run of the links below began."""
@@ -145,6 +147,54 @@ def test_each_link_is_in_the_list_of_its_kind(get: Any, table: str, expected: se
     assert {row["resource"] for row in rows} == expected
 
 
+@pytest.mark.parametrize("role", ["nobody", "sysadmin"])
+def test_the_list_of_all_links_says_of_each_what_its_page_says(get: Any, role: str) -> None:
+    rows = rows_of(get("/freshness/resources.csv", role))
+    states = {row["resource"]: row["state"] for row in rows if row["name"] == "gauges"}
+    assert states == {name: state for name, (_, _, state) in LINKS.items()}
+    shown = {
+        name: link["state"]
+        for name in {row["name"] for row in rows}
+        for link in call_action("freshness_show", id=name)["links"]["resources"]
+    }
+    assert {row["name"]: row["state"] for row in rows if row["name"] != "gauges"} == {
+        name: state for name, state in shown.items() if name != "gauges"
+    }
+    chips = page_of(get("/freshness/resources?q=gauges", role)).select(".fr-filters a:has(b)")
+    counted = {text_of(chip): str(chip["href"]) for chip in chips}
+    for words in ("Link failing 1", "Not checked yet 2", "On this portal 2", "All links 13"):
+        assert "resources" in counted[words]
+
+
+def test_links_of_archived_datasets_are_not_checked(get: Any) -> None:
+    made = make("archived", extras=[{"key": "archived", "value": "true"}])
+    rows = rows_of(get("/freshness/resources.csv?q=archived"))
+    assert [row["state"] for row in rows] == ["excluded"]
+    check_rows.sync(datetime.now(timezone.utc), {"dataset"}, [made["id"]])
+    (shown,) = call_action("freshness_show", id=made["id"])["links"]["resources"]
+    assert shown["state"] == "excluded"
+
+
+def test_the_dashboard_says_which_links_are_not_checked(get: Any, monkeypatch: Any) -> None:
+    def card() -> str:
+        (found,) = page_of(get("/freshness")).select('a.fr-card[href*="broken"]')
+        return text_of(found.small)
+
+    states = [row["state"] for row in rows_of(get("/freshness/resources.csv"))]
+    numbers = {state: states.count(state) for state in ("internal", "excluded", "waiting")}
+    checked = len(states) - sum(numbers.values())
+    words = f"of {checked} checked; {sum(numbers.values())} not checked ({numbers['internal']} on this portal, "
+    assert card().startswith(
+        f"{words}{numbers['excluded']} never checked, {numbers['waiting']} not yet)"
+    )
+    # To count very many takes seconds.
+    monkeypatch.setattr(dashboard, "MOST_CHECKED", 3)
+    monkeypatch.setattr(pages, "MOST_LINKS", 3)
+    assert "not checked" not in card()
+    chips = page_of(get("/freshness/resources")).select(".fr-filters a")
+    assert {text_of(chip) for chip in chips} > {"All links", "Link failing", "On this portal"}
+
+
 # Each figure leads to the rows that it counts.
 
 
@@ -159,7 +209,7 @@ def figures(page: BeautifulSoup) -> Iterator[tuple[str, str, str]]:
     for one in page.select(".fr-rank li"):
         if (link := one.select_one(".fr-main a")) and "/freshness/links" in str(link["href"]):
             yield str(link["href"]), text_of(one.select_one(".fr-side b")), text_of(one)
-    for one in page.select(".fr-filters a"):
+    for one in page.select(".fr-filters a:has(b)"):
         yield str(one["href"]), text_of(one.select_one("b")), text_of(one)
     for one in page.select("a[href*='status=unavailable']"):
         if words := [word for word in text_of(one).split() if word.isdigit()]:
@@ -174,6 +224,8 @@ PAGES = (
     "/freshness/organization/relief",
     "/freshness/datasets",
     "/freshness/broken",
+    "/freshness/resources",
+    "/freshness/resources?status=failing",
     "/freshness/changes?since=2020-01-01",
     "/freshness/links?since=night&status=failed",
     "/freshness/run/night",
