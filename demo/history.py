@@ -71,7 +71,7 @@ def of_data(dataset: Dated, now: datetime) -> Iterator[DataChange]:
         yield DataChange(
             package_id=dataset.id,
             resource_id=None,
-            evidence=Evidence.SCRIPT,
+            evidence=Evidence.UPLOAD,
             seen_at=at,
             changed_before=at,
             stated_at=at,

@@ -311,7 +311,7 @@ class FrequencySuggestion(tk.BaseModel):
     basis = Column(
         UnicodeText,
         nullable=False,
-        doc="what changed: files, or record (dates of the harvested record)",
+        doc="what changed: files, or record (dates in the metadata)",
     )
     changed_at: Column[list[object]] = Column(
         ARRAY(DateTime), nullable=False, doc="the moments of the updates"

@@ -313,8 +313,9 @@ def observed(package_id: str, declared_days: int | None, now: datetime) -> dict[
 def _observation(rows: Iterable[Any], now: datetime) -> tuple[ObservedFrequency, str] | None:
     """Return how often the data of one dataset change, and what changed; None if too little is known.
 
-    These are the ``files``, as checks, uploads and edits show. Otherwise it is the date of the harvested
-    ``record``, which may move with the metadata alone: it counts only if no check has read a file.
+    These are the ``files``, as checks, uploads and edits show. Otherwise it is the date in the ``record``, of
+    its source or of a script, which may move with the metadata alone: it counts only if no check has read a
+    file.
 
     :param rows: of :data:`_UPDATES`
     """
@@ -420,7 +421,7 @@ SELECT u.package_id, d.package_id IS NOT NULL AS is_judged, d.frequency_days, u.
         SELECT FROM freshness_check k WHERE k.package_id = u.package_id AND k.hash IS NOT NULL
     ) AS is_read
 FROM (
-    SELECT c.package_id, c.evidence = 'harvest' AS of_record,
+    SELECT c.package_id, c.evidence IN ('harvest', 'script') AS of_record,
         CASE WHEN {_DATED} THEN c.stated_at
             WHEN {_BETWEEN} THEN c.changed_after + (c.changed_before - c.changed_after) / 2
             ELSE c.changed_before END AS happened_at,

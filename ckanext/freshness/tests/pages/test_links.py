@@ -286,6 +286,29 @@ def test_the_page_of_a_link_has_all_its_checks(app: Any, read: Read, world: dict
     read(f"/dataset/files/resource/{link['id']}/checks", world["editor"], status=404)
 
 
+def test_a_link_shows_only_its_own_checks(read: Read, world: dict[str, Any]) -> None:
+    made = make("twins", [{"name": "Checked"}, {"name": "Other"}])
+    check_rows.sync(NOW - 60 * DAY, {"dataset"})
+    checked, other = made["resources"]
+    write(checked, [WORKED] * 5)
+    write(other, [GONE] * 5)
+    other["url"] = checked["url"]
+    call_action(
+        "resource_patch",
+        {"user": world["editor"]["name"], "ignore_auth": True},
+        **{key: other[key] for key in ("id", "url")},
+    )
+
+    def ticks() -> dict[str, int]:
+        rows = read(page_of("twins")).select(".fr-row")
+        return {text(row.h3): len(row.select(".fr-strip i")) for row in rows}
+
+    assert ticks() == {"Checked (CSV)": 5, "Other (CSV)": 0}
+    check_rows.sync(NOW, {"dataset"})
+    write(other, [WORKED])
+    assert ticks() == {"Checked (CSV)": 5, "Other (CSV)": 1}
+
+
 def test_no_secret_is_shown(read: Read, world: dict[str, Any]) -> None:
     """A resource without a name is named by its URL where nothing else names it."""
     dataset = make("keys", [{"url": "https://user:secret@x.example.org/?token=secret"}])

@@ -67,6 +67,18 @@ def test_the_page_says_what_was_observed(read: Read) -> None:
     assert shown["suggested_days"] == 90
 
 
+def test_a_date_of_a_script_is_no_change_of_a_file(read: Read) -> None:
+    made = known("scripted", QUARTERLY, Evidence.SCRIPT)
+    judge()
+    page = read("/dataset/scripted/freshness")
+    words = text_of(page.select_one("#freshness-observed"))
+    assert words == "Observed: about every 92 days (from 5 dates in the metadata)."
+    assert "A date that a script has given" in text_of(page.select_one("#freshness-data"))
+    # Whoever has read the file knows more.
+    visited(made, **{**WORKS, "hash": "sha256:1"})
+    assert observed("scripted") is None
+
+
 def test_a_confirmation_is_no_change_of_data(act: Any) -> None:
     made = known("confirmed", QUARTERLY[:2])
     for age in (200, 150, 100):
