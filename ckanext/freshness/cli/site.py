@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from textwrap import indent
 from typing import Any
 from uuid import uuid4
 
@@ -156,7 +157,9 @@ def _tell_at_once() -> None:
 
 @click.command()
 @click.option(
-    "--dry-run", is_flag=True, help="Only print the mails that would be sent, and their recipients."
+    "--dry-run",
+    is_flag=True,
+    help="Only print the mails that would be sent, also before mails are on.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def notify(dry_run: bool, as_json: bool) -> None:
@@ -181,12 +184,9 @@ def notify(dry_run: bool, as_json: bool) -> None:
 def _print(report: MailReport) -> None:
     for mail in report.mails:
         click.echo(digests.mail_line(mail), err=mail.failure is not None)
-        if report.state is NotifyState.PLANNED:
-            for kind, lines in mail.about.items():
-                if len(mail.about) > 1:
-                    click.echo(f"  {digests.kind_words(kind, len(lines))}:")
-                for line in lines:
-                    click.echo(f"  {line}")
+        if mail.letter is not None:
+            click.echo(tk._("Subject: {subject}").format(subject=mail.letter.subject))
+            click.echo(indent(mail.letter.text, "  "))
     done, *left = digests.report_lines(report)
     click.echo(done)
     for line in left:
@@ -204,6 +204,8 @@ def _plain(report: MailReport) -> dict[str, object]:
             {
                 "address": mail.address,
                 "about": mail.about,
+                "subject": mail.letter and mail.letter.subject,
+                "text": mail.letter and mail.letter.text,
                 "failure": None if mail.failure is None else mail.failure.value,
                 "error": mail.error,
             }
@@ -212,6 +214,7 @@ def _plain(report: MailReport) -> dict[str, object]:
         "waiting": report.waiting,
         "left": report.left,
         "problem": report.problem,
+        "is_begun": report.is_begun,
     }
 
 

@@ -25,7 +25,7 @@ from ..ckan_adapter.database import locked_if_free
 from ..ckan_adapter.mailer import Letter, MailFailure, MailSendError, page_context
 from ..dates import utc
 from ..reporting.labels import counted
-from . import recipients
+from . import recipients, signed_links
 from .kinds import AT_ONCE, COOLDOWN, KINDS, NAMES_ONCE, MailFacts, Receivers, Row, url
 from .news import News
 from .recipients import Person, line
@@ -66,11 +66,13 @@ class SentMail:
     """A mail and its outcome.
 
     :ivar about: a line for each of its rows, by kind
+    :ivar letter: the mail, if it was only planned
     :ivar failure: None if the mail was sent, or only planned
     """
 
     address: str
     about: dict[str, list[str]]
+    letter: Letter | None = None
     failure: MailFailure | None = None
     error: str | None = None
 
@@ -82,6 +84,7 @@ class MailReport:
     :ivar waiting: number of pieces of news, times recipients, that wait for the recipient's next mail
     :ivar left: number of mails left to the next notify because the mail server does not answer
     :ivar problem: the reason why CKAN cannot send mails, in a dry run
+    :ivar is_begun: false in a dry run before mails begin, which tells all that is so already
     """
 
     state: NotifyState
@@ -89,6 +92,7 @@ class MailReport:
     waiting: int = 0
     left: int = 0
     problem: str | None = None
+    is_begun: bool = True
 
     @property
     def is_complete(self) -> bool:
@@ -140,8 +144,7 @@ def notify_all(clock: Callable[[], datetime], *, dry_run: bool = False) -> MailR
     """
     is_on, problem = settings.flag("notify.enabled"), mailer.mailer_problem()
     if dry_run:
-        report = _planned(clock()) if _has_begun() else MailReport(_not_begun(is_on))
-        return replace(report, problem=problem)
+        return replace(_planned(clock(), is_begun=is_on and _has_begun()), problem=problem)
     with locked_if_free(LOCK) as is_locked:
         if not is_locked:
             raise NotifyError("Another notify is running. Nothing was sent. Wait for it to end.")
@@ -162,12 +165,16 @@ def _not_begun(is_on: bool) -> NotifyState:
     return NotifyState.BEGUN if is_on else NotifyState.OFF
 
 
-def _planned(now: datetime) -> MailReport:
-    plan = _plan(now)
-    report = MailReport(NotifyState.PLANNED, waiting=plan.waiting)
+def _planned(now: datetime, *, is_begun: bool) -> MailReport:
+    """Return the mails of a dry run, whose links are not signed."""
+    plan = _plan(now, is_begun=is_begun)
+    report = MailReport(NotifyState.PLANNED, waiting=plan.waiting, is_begun=is_begun)
+    editors = recipients.editors(plan.digests)
     with page_context():
         for address, keys in sorted(plan.digests.items()):
-            report.mails.append(SentMail(address, _lines(_sections(keys, plan))))
+            sections = _sections(keys, plan, plan.facts)
+            letter = _letter(address, sections, "preview", has_tasks=address in editors)
+            report.mails.append(SentMail(address, _lines(sections), letter))
     model.Session.rollback()
     return report
 
@@ -236,10 +243,10 @@ def _current(now: datetime, kinds: Collection[str]) -> dict[Key, News]:
     return {(kind, one.about): one for kind in kinds for one in KINDS[kind].news(now)}
 
 
-def _plan(now: datetime, kinds: Collection[str] = KINDS) -> _Plan:
+def _plan(now: datetime, kinds: Collection[str] = KINDS, *, is_begun: bool = True) -> _Plan:
     current = _current(now, kinds)
     statement = "SELECT kind, about, address, sent_at FROM freshness_mail WHERE kind = ANY(:kinds)"
-    rows = _execute(statement, kinds=list(kinds)).all()
+    rows = _execute(statement, kinds=list(kinds)).all() if is_begun else []
     known = {(row.kind, row.about) for row in rows}
     waiting = [((row.kind, row.about), row.address) for row in rows if row.sent_at is None]
     open_keys = (current.keys() - known) | {key for key, _ in waiting if key in current}
@@ -372,8 +379,8 @@ def _execute(statement: str, **parameters: Any) -> Any:
 def _send(address: str, keys: list[Key], plan: _Plan, *, has_tasks: bool) -> SentMail:
     person_id = recipients.number_of(address)
     with page_context():
-        sections = _sections(keys, plan)
-        letter = _letter(address, sections, recipients.token(person_id), has_tasks=has_tasks)
+        sections = _sections(keys, plan, replace(plan.facts, reader=(person_id, address)))
+        letter = _letter(address, sections, signed_links.token(person_id), has_tasks=has_tasks)
     mail = SentMail(address, _lines(sections))
     # Sending takes long, and needs no open transaction.
     model.Session.commit()
@@ -384,8 +391,11 @@ def _send(address: str, keys: list[Key], plan: _Plan, *, has_tasks: bool) -> Sen
     return mail
 
 
-def _sections(keys: list[Key], plan: _Plan) -> dict[str, list[Row]]:
-    """Return the rows of a mail by kind, in the order of the table of kinds."""
+def _sections(keys: list[Key], plan: _Plan, facts: MailFacts) -> dict[str, list[Row]]:
+    """Return the rows of a mail by kind, in the order of the table of kinds.
+
+    :param facts: the plan's, with the recipient if the links are to be signed
+    """
     found: dict[str, list[Row]] = {}
     named: set[str | None] = set()
     for kind, rule in KINDS.items():
@@ -394,7 +404,7 @@ def _sections(keys: list[Key], plan: _Plan) -> dict[str, list[Row]]:
             every = [one for one in every if one.package_id not in named]
             named |= {one.package_id for one in every}
         if every:
-            rows = (rule.row(one, plan.facts) for one in every)
+            rows = (rule.row(one, facts) for one in every)
             found[kind] = sorted(rows, key=lambda row: row.line)
     return found
 
@@ -517,6 +527,12 @@ def report_lines(report: MailReport) -> Iterator[str]:
         )
         text = f"{text}; {counted(forms, report.waiting)}"
     yield text
+    if not report.is_begun:
+        yield tk._(
+            "Mails have not begun. These would be sent if all that is so already were told. It is not: once "
+            "mails are on, only what comes later causes one, and faults in update frequencies, maintainers "
+            "and datasets without resources."
+        )
     if report.left:
         forms = NN_(
             "The mail server does not answer. The next notify sends {count} more mail. Check smtp.server.",

@@ -16,7 +16,7 @@ from ..dates import utc_words
 from ..reporting import harvests, labels, links
 from ..reporting.changes import change_label
 from ..reporting.labels import State
-from . import news, recipients
+from . import news, recipients, signed_links
 from .news import News
 from .recipients import DatasetFacts, Person, line
 from .run_problems import ProblemKind, RunProblem
@@ -55,11 +55,13 @@ class MailFacts:
 
     :ivar datasets: by id
     :ivar people: choices by address
+    :ivar reader: the number and the address of the recipient; None in a dry run
     """
 
     datasets: Mapping[str, DatasetFacts]
     people: Mapping[str, Person]
     now: datetime
+    reader: tuple[int, str] | None = None
 
 
 class Receivers(Enum):
@@ -100,12 +102,21 @@ def _dataset_row(one: News, facts: MailFacts, *more: str) -> Row:
 
 def _overdue_row(one: News, facts: MailFacts) -> Row:
     dataset = facts.datasets[one.package_id or ""]
-    confirm = (tk._("Confirm still accurate"), url("freshness_dataset.read", id=dataset.name))
+    confirm = (tk._("Confirm still accurate"), _confirm_url(dataset, facts))
     if dataset.is_harvested:
         words = tk._("This dataset is harvested: new data must come from its source.")
         return replace(_dataset_row(one, facts, words), actions=(confirm,))
     update = (tk._("Update the data"), url("dataset.edit", id=dataset.name))
     return replace(_dataset_row(one, facts), actions=(update, confirm))
+
+
+def _confirm_url(dataset: DatasetFacts, facts: MailFacts) -> str:
+    if facts.reader is not None:
+        number, address = facts.reader
+        if signed_links.editor(address, dataset.id) is not None:
+            token = signed_links.confirm_token(number, dataset.id, facts.now)
+            return url("freshness_mail_link.read_confirmation", token=token)
+    return url("freshness_dataset.read", id=dataset.name)
 
 
 def _copy_row(one: News, facts: MailFacts) -> Row:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import hmac
 import json
 import re
 import unicodedata
@@ -164,7 +162,7 @@ def _datasets(ids: list[str], now: datetime) -> dict[str, DatasetFacts]:
     steps = {row.id: _steps(row, admins.get(row.owner_org, ())) for row in rows}
     following = _grouped(_FOLLOWING, ids)
     groups = [step for each in steps.values() for step in each] + [*following.values()]
-    users = _users({address for group in groups for address in group})
+    users = users_of({address for group in groups for address in group})
     facts = {
         row.id: _facts(row, steps[row.id], following.get(row.id, ()), users, now) for row in rows
     }
@@ -258,7 +256,7 @@ def may_see(package_id: str, user: Any | None) -> bool:
     return True
 
 
-def _users(emails: set[str]) -> dict[str, list[Any]]:
+def users_of(emails: set[str]) -> dict[str, list[Any]]:
     """Return the active users by their address."""
     user = model.User
     query = model.Session.query(user).filter(
@@ -324,7 +322,6 @@ WHERE u.state = 'active' AND lower(u.email) = ANY(:emails)"""
 
 EVERY_KIND = "all"
 """The entry for all kinds, also those of later versions, in a person's list of kinds that are off."""
-_SIGNATURE_BYTES = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -383,30 +380,3 @@ def number_of(address: str) -> int:
         {"address": address},
     )
     return int(model.Session.query(MailPerson.id).filter_by(address=address).scalar())
-
-
-def token(person_id: int) -> str:
-    """Return the token for the links in a person's mails. Its holder may choose their mails.
-
-    It is a number with a signature of 96 bits by the site's secret key. It must be short, because Python
-    folds headers of more than 78 characters in a way that mail programs do not recognise as a URL.
-    """
-    return f"{person_id}.{_signature(person_id)}"
-
-
-def holder(text: str) -> Person | None:
-    """Return the owner of a token; None if the token is invalid."""
-    number, _, signature = text.partition(".")
-    # Only ASCII digits, and no more than the column holds.
-    if not (number.isascii() and number.isdigit() and len(number) < 10 and signature.isascii()):
-        return None
-    if not hmac.compare_digest(signature, _signature(int(number))):
-        return None
-    row = model.Session.query(MailPerson).get(int(number))
-    return None if row is None else _person(row)
-
-
-def _signature(person_id: int) -> str:
-    key = str(tk.config["SECRET_KEY"]).encode()
-    digest = hmac.digest(key, f"freshness mails {person_id}".encode(), "sha256")
-    return base64.urlsafe_b64encode(digest[:_SIGNATURE_BYTES]).decode()

@@ -14,7 +14,8 @@ from .dataset import dataset
 from .embeds import embeds
 from .harvests import harvest, iati
 from .links import links
-from .mine import mail_link, mails, worklist
+from .mails import mail_link, mails
+from .mine import worklist
 from .report import report_pages
 from .responses import refuse_expired
 from .tasks import task_pages

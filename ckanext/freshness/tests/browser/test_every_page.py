@@ -19,7 +19,7 @@ from ckan.tests.helpers import call_action
 from werkzeug.exceptions import HTTPException
 
 from ckanext.freshness.ckan_adapter.core import model
-from ckanext.freshness.mails import recipients
+from ckanext.freshness.mails import recipients, signed_links
 from ckanext.freshness.model import CheckRun, MailPerson
 from ckanext.freshness.reporting import changes, report_tables
 from ckanext.freshness.tests.browser.conftest import opened_tab, started_chromium
@@ -143,7 +143,7 @@ def make_everything() -> dict[str, Any]:
         "iati_source": call_action("package_show", id=iati_source)["name"],
         "run": "night",
         "cycle": cycles.first().id,
-        "token": recipients.token(person.id),
+        "token": signed_links.token(person.id),
     }
     model.Session.commit()
     tokens = {reader: people[reader]["token"] for reader in ("editor", "sysadmin")}

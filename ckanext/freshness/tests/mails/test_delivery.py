@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
+import time_machine
 from ckan import model
 from ckan.tests import factories, helpers
 from click.testing import CliRunner
@@ -254,6 +255,30 @@ def test_within_the_cool_down_it_waits(
     assert len(host.to(BOB)) == 1
 
 
+def test_editors_confirm_by_the_link_of_their_mail(
+    app: Any, make: Make, notify: Notify, host: MailHost
+) -> None:
+    editor = factories.User(email=ANN)["name"]
+    owner = factories.Organization(users=[{"name": editor, "capacity": "editor"}])["id"]
+    make("rain", maintainer_email=ANN, owner_org=owner)
+    make("snow", maintainer_email=BOB, owner_org=owner)
+    age(OVERDUE)
+    notify()
+    (link,) = re.findall(r"Confirm still accurate: \S+(/freshness/confirm/\S+)", text(host, ANN))
+    # Who has no user that may edit the dataset has to log in.
+    assert "/freshness/confirm/" not in text(host, BOB)
+    assert "/dataset/snow/freshness" in text(host, BOB)
+    with time_machine.travel(later(OVERDUE)):
+        assert "You confirmed" in app.post(link).body
+    shown = helpers.call_action("freshness_show", id="rain")
+    assert shown["confirmation"]["author"] == editor
+
+
+def text(host: MailHost, address: str) -> str:
+    (mail,) = host.to(address)
+    return mail.part("plain")
+
+
 def test_dry_run(make: Make, notify: Notify, host: MailHost) -> None:
     make("rain", maintainer_email=ANN, title="Rain")
     age(OVERDUE)
@@ -281,12 +306,13 @@ def test_the_command(make: Make, host: MailHost) -> None:
     model.Session.commit()
     done = CliRunner().invoke(freshness, ["notify", "--dry-run"])
     assert done.exit_code == 0, done.output
-    assert (
-        f"{ANN}: 1 dataset needs an update\n  Rain (rain)\n1 mail would be sent\nNothing was sent."
-        in done.output
-    )
+    assert f"{ANN}: 1 dataset needs an update\nSubject: " in done.output
+    assert "  * Rain: Overdue" in done.output
+    assert done.output.endswith("1 mail would be sent\nNothing was sent.\n")
     done = CliRunner().invoke(freshness, ["notify", "--dry-run", "--json"])
-    assert json.loads(done.output)["mails"] == [
+    (planned,) = json.loads(done.output)["mails"]
+    assert "Rain" in planned.pop("text") and "1 dataset" in planned.pop("subject")
+    assert [planned] == [
         {
             "address": ANN,
             "about": {"overdue": ["Rain (rain)"]},
@@ -337,7 +363,10 @@ def test_mails_are_off_until_they_are_switched_on(
     with helpers.changed_config("ckanext.freshness.notify.enabled", False):
         assert notify() == MailReport(NotifyState.OFF)
         age(OVERDUE)
-        assert notify(dry_run=True) == MailReport(NotifyState.OFF)
+        report = notify(dry_run=True)
+        (mail,) = report.mails
+        assert not report.is_begun and mail.address == ANN and mail.letter is not None
+        assert "rain: Overdue" in mail.letter.text and host.connections == 0
         told = night.mails(later(OVERDUE))
         assert told.complete and "Mails are off" in told.words
         done = CliRunner().invoke(freshness, ["notify"])

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import ckan.plugins.toolkit as tk
 import pytest
+import sqlalchemy as sa
 from bs4 import BeautifulSoup
 from ckan import model
 from ckan.tests import factories, helpers
 
-from ckanext.freshness.mails import recipients
+from ckanext.freshness.dates import utc_now
+from ckanext.freshness.mails import recipients, signed_links
 from ckanext.freshness.mails.kinds import KINDS, Receivers
 from ckanext.freshness.tests.pages.conftest import Read
 from ckanext.freshness.tests.pages.test_dataset_page import logged_in
@@ -30,7 +33,7 @@ def strict(clean_site: None, make_app: Any, monkeypatch: pytest.MonkeyPatch) -> 
 def path(clean_site: None) -> str:
     number = recipients.number_of(ANN)
     model.Session.commit()
-    return f"/freshness/mails/{recipients.token(number)}"
+    return f"/freshness/mails/{signed_links.token(number)}"
 
 
 def off(address: str = ANN) -> set[str]:
@@ -84,7 +87,7 @@ def test_links_that_nobody_has_got(app: Any, path: str) -> None:
     for wrong in (
         *(number, f"{number}.", f"{number}.{signature[:-1]}", f"{int(number) + 1}.{signature}"),
         *(f"{number}.{signature[:-1]}ä", f"²{number}.{signature}", "9" * 30 + ".x", "None.x"),
-        recipients.token(int(number) + 1000),
+        signed_links.token(int(number) + 1000),
     ):
         for ask in (app.get, app.post):
             ask(f"/freshness/mails/{wrong}", status=404)
@@ -149,3 +152,116 @@ def test_actions(clean_site: None) -> None:
     for wrong in ({"opted_out": "perhaps"}, *({"kinds": kinds} for kinds in impossible)):
         with pytest.raises(helpers.logic.ValidationError):
             call("freshness_opt_out", root, **wrong)
+
+
+@pytest.fixture
+def late(clean_site: None) -> tuple[dict[str, Any], dict[str, Any]]:
+    """An overdue dataset, and an editor of its organization."""
+    editor = factories.User(email=ANN)
+    organization = factories.Organization(
+        users=[{"name": editor["name"], "capacity": "editor"}], title="Works"
+    )
+    dataset = helpers.call_action(
+        "package_create",
+        {"user": factories.Sysadmin()["name"]},
+        name="rain",
+        title="Rain",
+        owner_org=organization["id"],
+        maintainer_email=ANN,
+        resources=[{"url": "http://example.org/a.csv"}],
+        extras=[{"key": "frequency", "value": "7"}],
+    )
+    model.Session.execute(sa.text("UPDATE freshness_dataset SET last_modified = '2020-01-01'"))
+    model.Session.commit()
+    return dataset, editor
+
+
+def confirm_path(dataset: dict[str, Any], days: float = 0) -> str:
+    number = recipients.number_of(ANN)
+    at = utc_now() - timedelta(days=days)
+    found = signed_links.confirm_token(number, dataset["id"], at)
+    model.Session.commit()
+    return f"/freshness/confirm/{found}"
+
+
+def confirmed(dataset: dict[str, Any]) -> Any:
+    return helpers.call_action("freshness_show", id=dataset["id"])["confirmation"]
+
+
+def test_one_click_and_a_button_confirm(strict: Any, late: Any) -> None:
+    dataset, editor = late
+    path = confirm_path(dataset)
+    # Programs that look at mails open each link.
+    page = BeautifulSoup(strict.get(path).body, "html.parser")
+    assert "Are the data of Rain still accurate?" in page.get_text()
+    assert page.select('meta[name="robots"]')[0]["content"] == "noindex"
+    assert confirmed(dataset) is None
+    answer = strict.post(page.select("article form")[0]["action"])
+    assert "You confirmed that Rain is still accurate" in answer.body
+    assert confirmed(dataset)["author"] == editor["name"]
+    date = confirmed(dataset)["date"]
+    # A second click, and the same link later.
+    for ask in (strict.post, strict.get):
+        assert "There is nothing to do" in ask(path).body
+    assert confirmed(dataset)["date"] == date
+
+
+def test_a_confirmation_is_bound_to_person_dataset_and_time(strict: Any, late: Any) -> None:
+    dataset, editor = late
+    other = factories.Dataset()
+    good = confirm_path(dataset, 29)
+    number, package_id, issued, newest, signature = good.rpartition("/")[2].split(".")
+    wrong = [
+        confirm_path(dataset, 31),
+        f"/freshness/confirm/{number}.{other['id']}.{issued}.{newest}.{signature}",
+        f"/freshness/confirm/{number}.{package_id}.{int(issued) + 1}.{newest}.{signature}",
+        f"/freshness/confirm/{number}.{package_id}.{issued}.0.{signature}",
+        f"/freshness/confirm/{int(number) + 1}.{package_id}.{issued}.{newest}.{signature}",
+        f"/freshness/confirm/{signed_links.token(int(number))}",
+        f"/freshness/mails/{good.rpartition('/')[2]}",
+    ]
+    for path in wrong:
+        for ask in (strict.get, strict.post):
+            ask(path, status=404)
+    strict.get(good, status=200)
+    # The data change, and then the person leaves the organization.
+    model.Session.execute(sa.text("UPDATE freshness_dataset SET last_modified = '2020-02-01'"))
+    model.Session.commit()
+    assert "updated or confirmed since" in strict.post(good).body
+    fresh = confirm_path(dataset)
+    helpers.call_action(
+        "organization_member_delete",
+        {"user": factories.Sysadmin()["name"]},
+        id=dataset["owner_org"],
+        username=editor["name"],
+    )
+    for ask in (strict.get, strict.post):
+        ask(fresh, status=404)
+    assert confirmed(dataset) is None
+
+
+def test_sysadmins_see_the_mails_before_they_are_on(app: Any, read: Read, late: Any) -> None:
+    model.Session.execute(
+        sa.text(
+            "INSERT INTO freshness_transition (package_id, from_status, to_status, changed_at, cause)"
+            " SELECT package_id, 'due', 'overdue', now(), 'time' FROM freshness_dataset"
+        )
+    )
+    model.Session.execute(
+        sa.text("UPDATE freshness_dataset SET overdue = '2020-02-01', status = 'overdue'")
+    )
+    model.Session.commit()
+    root = factories.SysadminWithToken(email="root@example.org")
+    page = read("/freshness/mails/preview", root)
+    words = " ".join(page.get_text().split())
+    assert "mails would be sent now" in words and f"{ANN}: 1 dataset needs an update" in words
+    assert "Mails have not begun" in words
+    (link,) = (one["href"] for one in page.select(".fr-list a") if ANN in one["href"])
+    mail = read(link, root)
+    assert "Rain" in mail.get_text()
+    # Nobody else's links stand in it.
+    assert not mail.select('a[href*="/freshness/confirm/"]')
+    assert model.Session.execute(sa.text("SELECT count(*) FROM freshness_mail")).scalar() == 0
+    read("/freshness/mails/preview?to=nobody@example.org", root, status=404)
+    for user in (None, factories.UserWithToken()):
+        read("/freshness/mails/preview", user, status=403)

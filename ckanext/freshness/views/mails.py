@@ -1,0 +1,146 @@
+"""The pages of mails: their choice, the links in them, and a preview for sysadmins."""
+
+from __future__ import annotations
+
+import ckan.plugins.toolkit as tk
+from flask import Blueprint
+from flask.typing import ResponseReturnValue
+
+from .. import settings
+from ..ckan_adapter.core import exempt_from_csrf
+from ..ckan_adapter.mailer import remember_app
+from ..dates import utc_now
+from ..mails import digests, recipients, signed_links
+from ..mails.kinds import KINDS, offered
+from ..mails.recipients import EVERY_KIND, Person
+from .responses import abort, error_text, may, redirect_to, render, require_csrf_token
+
+mails = Blueprint("freshness_mails", __name__)
+mails.before_request(require_csrf_token)
+
+mail_link = Blueprint("freshness_mail_link", __name__)
+# Mail programs unsubscribe with one request (RFC 8058), without a session. The token authorizes it.
+mail_link.record(lambda state: exempt_from_csrf(mail_link))
+mail_link.record(lambda state: remember_app(state.app))
+
+
+@mails.route("/freshness/mails", methods=["GET"])
+def read() -> ResponseReturnValue:
+    """Show the choice of the user, after a login if that is missing."""
+    if tk.current_user.is_anonymous:
+        return redirect_to("user.login", next=tk.h.url_for("freshness_mails.read"))
+    return _mails_page(_user())
+
+
+@mails.route("/freshness/mails", methods=["POST"])
+def write() -> ResponseReturnValue:
+    """Store the choice of the user."""
+    person = _user()
+    recipients.write(person.address, _chosen_off(person))
+    tk.h.flash_success(tk._("Your choice is saved."))
+    return redirect_to("freshness_mails.read")
+
+
+@mails.route("/freshness/mails/preview")
+def preview() -> ResponseReturnValue:
+    """Show the mails that would be sent now, or one of them. Sends and stores nothing."""
+    if not may("sysadmin"):
+        abort(403, tk._("Only sysadmins can see the mails of others."))
+    report = digests.notify_all(utc_now, dry_run=True)
+    address = tk.request.args.get("to")
+    if address is None:
+        return render("freshness/mails/preview.html", {"report": report, "line": digests.mail_line})
+    for mail in report.mails:
+        if mail.address == address and mail.letter is not None:
+            return mail.letter.html
+    abort(404, tk._("There is no mail to {address} now.").format(address=address))
+
+
+@mail_link.route("/freshness/mails/<token>", methods=["GET"])
+def read_link(token: str) -> ResponseReturnValue:
+    """Show the choice of a mail's recipient. Change nothing, because programs follow links, too."""
+    return _mails_page(_holder(token))
+
+
+@mail_link.route("/freshness/mails/<token>", methods=["POST"])
+def write_link(token: str) -> ResponseReturnValue:
+    """Store the choice of a mail's recipient, without a login."""
+    person = _holder(token)
+    recipients.write(person.address, _chosen_off(person))
+    return _mails_page(_holder(token), is_saved=True)
+
+
+@mail_link.route("/freshness/confirm/<token>", methods=["GET"])
+def read_confirmation(token: str) -> ResponseReturnValue:
+    """Ask whether the data of a dataset are accurate. Change nothing, because programs follow links, too."""
+    return _confirmation_page(_asked(token), is_done=False)
+
+
+@mail_link.route("/freshness/confirm/<token>", methods=["POST"])
+def confirm(token: str) -> ResponseReturnValue:
+    """Confirm that the data of a dataset are accurate, as the recipient of the mail, without a login."""
+    asked = _asked(token)
+    if not asked.is_old:
+        context = {"user": asked.user.name, "auth_user_obj": asked.user}
+        try:
+            tk.get_action("freshness_confirm")(context, {"id": asked.package.id})
+        except tk.ValidationError as error:
+            abort(400, error_text(error))
+    return _confirmation_page(asked, is_done=not asked.is_old)
+
+
+def _asked(token: str) -> signed_links.Confirmation:
+    asked = signed_links.confirmation(token, utc_now())
+    if asked is None:
+        words = tk._(
+            "This link confirms nothing any more: it is older than 30 days or not whole, or you may not edit "
+            "this dataset now. Log in, and open My datasets."
+        )
+        abort(404, words)
+    return asked
+
+
+def _confirmation_page(asked: signed_links.Confirmation, *, is_done: bool) -> str:
+    return render("freshness/mails/confirm.html", {"asked": asked, "is_done": is_done})
+
+
+def _chosen_off(person: Person) -> list[str]:
+    """Return the kinds to switch off: those without a check mark in our form, all by one click elsewhere."""
+    form = tk.request.form
+    if form.get("mails") != "chosen":
+        return [EVERY_KIND]
+    kinds, wanted = offered(person.address), form.getlist("kind")
+    # Somebody who becomes a sysadmin later gets no mails that were off as well.
+    chosen = {kind: kind in wanted for kind in kinds}
+    return [kind for kind in KINDS if not chosen.get(kind, person.wants(kind))]
+
+
+def _user() -> Person:
+    try:
+        address = tk.get_action("freshness_opt_out_show")({}, {})["address"]
+    except tk.NotAuthorized:
+        abort(403, tk._("Log in to say whether you want mails"))
+    except tk.ValidationError as error:
+        abort(400, error_text(error))
+    return recipients.people([address])[address]
+
+
+def _holder(token: str) -> Person:
+    person = signed_links.holder(token)
+    if person is not None:
+        return person
+    abort(404, tk._("This link is not whole: copy all of it from the mail"))
+
+
+def _mails_page(person: Person, *, is_saved: bool = False) -> str:
+    kinds = offered(person.address)
+    shown = {
+        "address": person.address,
+        "kinds": [
+            {"value": kind, "name": KINDS[kind].name, "is_on": person.wants(kind)} for kind in kinds
+        ],
+        "gets_none": not any(person.wants(kind) for kind in kinds),
+        "is_saved": is_saved,
+        "are_mails_on": settings.flag("notify.enabled"),
+    }
+    return render("freshness/mails/page.html", shown)
