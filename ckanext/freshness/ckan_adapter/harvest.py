@@ -124,6 +124,14 @@ _GATHER_ERRORS = """(
     SELECT count(*) FROM harvest_gather_error e
     WHERE e.harvest_job_id = j.id AND e.message NOT LIKE '%"code": "deletions held"%')"""
 """SQL: the number of the errors of the job ``j``. That deletions are on hold is none."""
+_FAILING_SINCE = f"""(
+    SELECT min(k.created) FROM harvest_job k
+    WHERE k.source_id = s.id AND k.status = 'Finished' AND k.created > coalesce((
+        SELECT j.created FROM harvest_job j
+        WHERE j.source_id = s.id AND j.status = 'Finished' AND ({_GATHER_ERRORS} = 0
+            OR EXISTS (SELECT FROM harvest_object o WHERE o.harvest_job_id = j.id))
+        ORDER BY j.created DESC LIMIT 1), '-infinity'))"""
+"""SQL: since when the jobs of the source ``s`` have failed: they had errors, and no records."""
 LAST_JOBS = f"""
 SELECT s.id, p.name, coalesce(nullif(p.title, ''), p.name) AS title, p.owner_org, s.type, s.active,
     j.status, j.created, j.gather_started, j.finished, {_GATHER_ERRORS} AS gather_errors,
@@ -132,10 +140,7 @@ SELECT s.id, p.name, coalesce(nullif(p.title, ''), p.name) AS title, p.owner_org
     (SELECT count(*) FROM jsonb_array_elements(h.held) one
         WHERE h.released_at IS NULL AND one ->> 'released' IS NULL) AS held,
     CASE WHEN h.released_at IS NULL THEN 0 ELSE jsonb_array_length(h.held) END AS approved,
-    (SELECT min(created) FROM harvest_job k WHERE k.source_id = s.id AND k.created > coalesce((
-        SELECT max(created) FROM harvest_job ok WHERE ok.source_id = s.id AND ok.status = 'Finished'
-        AND EXISTS (SELECT FROM harvest_object o WHERE o.harvest_job_id = ok.id)), '-infinity'))
-    AS failing_since
+    {_FAILING_SINCE} AS failing_since
 FROM harvest_source s JOIN package p ON p.id = s.id AND p.state = 'active'
 LEFT JOIN LATERAL (
     SELECT * FROM harvest_job WHERE source_id = s.id ORDER BY created DESC LIMIT 1
@@ -144,7 +149,7 @@ LEFT JOIN freshness_harvest_hold h ON h.source_id = s.id
 WHERE {{visible}} AND (CAST(:organization AS text) IS NULL OR p.owner_org = :organization)
 ORDER BY s.id"""
 """SQL: the sources that a user may see, of ``:organization`` if it is given, with their last jobs, the numbers
-of their errors and of held and approved deletions, and since when jobs have read nothing."""
+of their errors and of held and approved deletions, and since when jobs have failed."""
 
 
 NEWEST_JOBS = f"""
@@ -207,19 +212,12 @@ SELECT * FROM (
     WHERE o.harvest_job_id = :job AND o.report_status IN ('added', 'updated', 'deleted')
 ) r WHERE number <= :most ORDER BY result, number"""
 """SQL: the first ``:most`` packages that ``:job`` created, changed and deleted, by title."""
-STATES_OF_SOURCES = """
-WITH job AS (
-    SELECT j.source_id, j.created,
-        EXISTS (SELECT FROM harvest_gather_error e WHERE e.harvest_job_id = j.id)
-        AND NOT EXISTS (SELECT FROM harvest_object o WHERE o.harvest_job_id = j.id) AS failed
-    FROM harvest_job j JOIN harvest_source s ON s.id = j.source_id AND s.active WHERE j.status = 'Finished'
-), success AS (SELECT source_id, max(created) AS at FROM job WHERE NOT failed GROUP BY 1)
+STATES_OF_SOURCES = f"""
 SELECT p.id, p.name, coalesce(nullif(p.title, ''), p.name) AS title, p.owner_org,
-    min(job.created) FILTER (WHERE job.created > coalesce(success.at, '-infinity')) AS failing_since
-FROM job JOIN package p ON p.id = job.source_id AND p.state = 'active'
-LEFT JOIN success ON success.source_id = job.source_id GROUP BY p.id"""
-"""SQL: the active sources that have finished a job, with the first failed job since the last one that did not
-fail; empty if the last job did not fail."""
+    {_FAILING_SINCE} AS failing_since
+FROM harvest_source s JOIN package p ON p.id = s.id AND p.state = 'active' WHERE s.active"""
+"""SQL: the active sources, with the first failed job since the last one that did not fail; empty if the last
+job did not fail."""
 SOURCES_OF_TYPE = "SELECT id FROM harvest_source WHERE type = :type"
 """SQL: the ids of the sources of ``:type``, active or not."""
 ACTIVE_SOURCES_OF_TYPE = f"{SOURCES_OF_TYPE} AND active"

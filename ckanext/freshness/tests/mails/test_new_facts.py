@@ -10,9 +10,12 @@ import sqlalchemy as sa
 from ckan import model
 from ckan.tests import factories, helpers
 
-from ckanext.freshness.mails import digests, recipients
+from ckanext.freshness.dates import utc_text
+from ckanext.freshness.mails import digests, news, recipients
 from ckanext.freshness.mails.digests import MailReport, NotifyState
 from ckanext.freshness.model import FreshnessChange, HarvestHold
+from ckanext.freshness.reporting import harvests, visibility
+from ckanext.freshness.reporting.tables import TableRequest
 from ckanext.freshness.tests.mails.conftest import OVERDUE, ROOT, Make, Notify, age, later
 from ckanext.freshness.tests.mails.test_delivery import fail
 from ckanext.freshness.tests.servers.smtp import MailHost
@@ -37,14 +40,14 @@ def source(make: Make) -> dict[str, Any]:
     )
 
 
-def job(source: dict[str, Any], days: float, *, fails: bool) -> None:
+def job(source: dict[str, Any], days: float, *, fails: bool, message: str = "No answer") -> None:
     at = later(days).replace(tzinfo=None)
     found = HarvestJob(source=model.Session.get(_source(), source["id"]))
     found.created, found.gather_started, found.gather_finished, found.finished = (at,) * 4
     found.status = "Finished"
     found.save()
     if fails:
-        HarvestGatherError(message="No answer", job=found).save()
+        HarvestGatherError(message=message, job=found).save()
     model.Session.commit()
 
 
@@ -117,6 +120,24 @@ def test_a_source_that_fails_is_told_weekly_until_it_works(
     notify(8)
     assert len(host.to(EDITOR)) == 3
     assert "can be read again" in host.to(EDITOR)[2].part("plain")
+
+
+def test_a_hold_is_no_failure(source: dict[str, Any], notify: Notify, host: MailHost) -> None:
+    job(source, -1, fails=False)
+    at = later().replace(tzinfo=None)
+    held = {"reason": "The source lists no record.", "held": [{"guid": "a"}]}
+    model.Session.add(HarvestHold(source_id=source["id"], job_id="job", held_at=at, **held))
+    job(source, 0, fails=True, message='{"code": "deletions held", "count": 1}')
+    notify(0.1)
+    (mail,) = host.to(EDITOR)
+    assert "waits for approval" in mail.part("plain") and "fails" not in mail.part("plain")
+    rows = list(harvests.sources(TableRequest(visibility.SITE, later())))
+    assert [(row["state"], row["failing_since"]) for row in rows] == [("held", None)]
+    # Pages and mails say the same of a job that fails.
+    job(source, 0.2, fails=True)
+    (row,) = harvests.sources(TableRequest(visibility.SITE, later()))
+    (told,) = news.failed_sources(later(0.3))
+    assert row["failing_since"] == utc_text(told.details["failing_since"])
 
 
 def test_a_link_that_works_again_is_told_to_those_who_were_told(
