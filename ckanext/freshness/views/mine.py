@@ -9,6 +9,7 @@ from flask import Blueprint
 from flask.typing import ResponseReturnValue
 
 from ..reporting import worklist as tasks
+from .deeds import LISTS
 from .responses import (
     FORMATS,
     abort,
@@ -58,6 +59,7 @@ def read() -> ResponseReturnValue:
             and len(shown.tasks.get(group, ())) == size
             and (group in shown.more or shown.counts[group] > number * size),
             "back": _back(),
+            "verbs": LISTS,
             "organizations": tasks.organizations(_context()),
         },
     )

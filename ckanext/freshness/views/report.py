@@ -146,7 +146,9 @@ def table(name: str) -> ResponseReturnValue:
             "siblings": _siblings(found, request),
             "statuses": _statuses(found, request),
             "edits": edits,
-            "has_acts": name in LISTS and any(row["owner_org"] in edits for row in page.rows),
+            "verbs": LISTS.get(name)
+            if any(row.get("owner_org") in edits for row in page.rows)
+            else (),
             "sources": harvests.of_packages(
                 row["package_id"] for row in page.rows if "package_id" in row
             ),

@@ -70,8 +70,9 @@ WIDE, PHONE = {"width": 1440, "height": 900}, {"width": 375, "height": 700}
 OPEN = """() => {
     document.querySelectorAll('.fr details').forEach(one => { one.open = true; });
     document.querySelectorAll('.fr-menu').forEach(one => { one.popover = null; });
+    document.querySelectorAll('[name=all]').forEach(one => { one.checked = true; });
 }"""
-"""Show all that is folded, and all menus at once."""
+"""Show all that is folded, all menus, and what can be done with ticked rows."""
 UNREACHABLE = """ours => [...document.querySelectorAll('a[href], button, summary, input, select, textarea')]
     .filter(one => one.closest(ours) && one.type !== 'hidden' && one.checkVisibility())
     .filter(one => { one.focus(); return document.activeElement !== one || one.tabIndex < 0; })

@@ -260,6 +260,70 @@ def test_a_double_click_can_be_undone(post: Post) -> None:
     assert facts("twice")["frequency"]["days"] == before
 
 
+def make_late(*names: str, **fields: Any) -> dict[str, str]:
+    """Return the ids of overdue datasets by name."""
+    return {
+        name: make_dataset(Status.OVERDUE, name, title=f"The {name}", **fields)["id"]
+        for name in names
+    }
+
+
+def test_work_on_all_ticked_rows_and_undo(post: Post) -> None:
+    """One action, one line that says what was done and what was not and why, one Undo."""
+    ids = make_late("hills", "lakes", "woods", owner_org="relief")
+    ids |= make_late("alien", owner_org="roads") | make_late("removed", owner_org="relief")
+    call_action("package_delete", dict(ROOT), id="removed")
+    before = {name: facts(name) for name in ids if name != "removed"}
+    for do, said in (
+        ("confirm:::", "3 datasets were confirmed."),
+        ("frequency:30:*:", "3 update frequencies were set."),
+    ):
+        page = post(do, "editor", id=[*ids.values()], list="datasets", back="q=The")
+        reason = "This dataset was deleted, or you may not change it."
+        assert f"{said} Nothing was changed in 2: {reason}" in words(page)
+        after = {name: facts(name) for name in before}
+        assert {name for name in before if after[name] != before[name]} == {
+            "hills",
+            "lakes",
+            "woods",
+        }
+        assert "Undone: 3 rows are as before." in words(post(undo(page), "editor"))
+        assert {name: facts(name) for name in before} == before
+    assert model.Package.get("removed").state == "deleted"
+
+
+def test_undo_leaves_what_others_have_changed_since(post: Post) -> None:
+    ids = make_late("sands", "rocks", owner_org="relief")
+    before = facts("rocks")
+    page = post("frequency:30:*:", "editor", id=[*ids.values()])
+    post(f"frequency:90:*:{ids['sands']}", "colleague")
+    said = words(post(undo(page), "editor"))
+    assert "Undone: 1 row is as before. Nothing was changed in 1 (The sands): Somebody" in said
+    assert facts("rocks") == before and facts("sands")["frequency"]["days"] == 90
+
+
+def test_all_rows_of_the_page_are_ticked_without_scripts(post: Post, get: Any) -> None:
+    make_late("north", "south", owner_org="relief")
+    where = "q=The+&status=overdue"
+    page = get(f"/freshness/datasets?{where}", "editor")
+    (rows,) = (one["value"] for one in page.select("[name=rows]"))
+    assert len(rows.split()) == len(page.select("[name=id]")) > 1
+    assert "Tick the rows first." in words(post("confirm:::", "editor", rows=rows))
+    page = post("confirm:::", "editor", rows=rows, all="on", list="datasets", back=where)
+    assert f"{len(rows.split())} datasets were confirmed." in words(page)
+    assert not page.select("[name=id]") and "Nothing matches your search." in words(page)
+
+
+@pytest.mark.parametrize("who", ["editor", "member", "nobody"])
+def test_only_rows_that_the_reader_may_change_are_ticked(get: Any, who: str) -> None:
+    make_late(f"ours-{who}", owner_org="relief")
+    page = get("/freshness/datasets", who)
+    ticked = {str(one["value"]) for one in page.select("[name=id]")}
+    packages = model.Session.query(model.Package)
+    of_relief = {one.id for one in packages.filter_by(owner_org=model.Group.get("relief").id)}
+    assert ticked <= of_relief and bool(ticked) == (who == "editor")
+
+
 def test_refused(post: Post) -> None:
     made = make_dataset(Status.OVERDUE, "refused", title="Refused", owner_org="relief")
     before = facts("refused")
