@@ -19,6 +19,7 @@ __all__ = [
     "freshness_harvest_preview_show",
     "freshness_harvest_release",
     "freshness_harvest_take_back",
+    "freshness_ignore",
     "freshness_opt_out",
     "freshness_opt_out_show",
     "freshness_report",
@@ -63,6 +64,7 @@ freshness_resource_history = tk.auth_allow_anonymous_access(
 )
 freshness_confirm = _as_for("package_update", "Users who may edit the dataset.")
 freshness_check = _as_for("package_update", "Users who may edit the dataset.")
+freshness_ignore = _as_for("package_update", "Users who may edit the dataset.")
 
 _EDITORS_OF_SOURCE = ("harvest_source_update", "Users who may edit the harvest source.")
 freshness_harvest_preview = _as_for(*_EDITORS_OF_SOURCE)

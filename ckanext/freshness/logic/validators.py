@@ -136,7 +136,7 @@ TEXTS = (
 _ARGUMENTS: Mapping[str, Callable[[Any], Any]] = {
     **dict.fromkeys(TEXTS, _text),
     **dict.fromkeys(("limit", "offset"), _whole_number),
-    **dict.fromkeys(("opted_out", "withdraw"), _flag),
+    **dict.fromkeys(("opted_out", "stop", "withdraw"), _flag),
 }
 """The arguments of this extension's actions, with functions that convert them."""
 

@@ -23,6 +23,7 @@ from ..ckan_adapter.packages import packages_with_true_extras
 from ..dates import aware, utc
 from ..harvesting import holds
 from ..model import HarvestHold
+from ..model.datasets import IS_OPEN
 from ..model.runs import CHECKED_LINKS
 from ..reporting import report_tables
 from ..reporting.tables import TableRequest
@@ -55,10 +56,11 @@ def crossed(statuses: tuple[str, ...], now: datetime) -> Iterator[News]:
     """Yield the datasets that have crossed the date of the first of some statuses, and are beyond it.
 
     A dataset's first status is no news, since it may be years old. Neither is a change of the site's
-    thresholds, which could affect thousands of datasets.
+    thresholds, which could affect thousands of datasets. Ignored datasets are left out.
     """
-    crossed = _CROSSED.format(date=statuses[0])
-    for row in rows(crossed, statuses=list(statuses), now=utc(now)):
+    crossed = _CROSSED.format(date=statuses[0], open=IS_OPEN.format(row="d"))
+    today = now.date().isoformat()
+    for row in rows(crossed, statuses=list(statuses), now=utc(now), today=today):
         yield News(str(row.id), row.package_id)
 
 
@@ -68,19 +70,20 @@ SELECT t.id, t.package_id FROM (
     WHERE to_status = ANY(:statuses) AND coalesce(from_status, '') <> ALL(:statuses)
     ORDER BY package_id, id DESC
 ) t JOIN freshness_dataset d ON d.package_id = t.package_id AND d.{date} <= :now
-WHERE t.from_status IS NOT NULL AND t.cause <> 'recompute'"""
+WHERE t.from_status IS NOT NULL AND t.cause <> 'recompute' AND {open}"""
 
 
 def broken_links(now: datetime) -> Iterator[News]:
-    """Yield the links that are broken."""
-    for row in report_tables.BROKEN.read(TableRequest(SITE, now)):
+    """Yield the broken links that nobody ignores."""
+    for row in report_tables.OPEN_BROKEN.read(TableRequest(SITE, now)):
         yield News(row["resource_id"], row["package_id"], details=dict(row))
 
 
 def misfits(now: datetime) -> Iterator[News]:
     """Yield the datasets whose declared update frequency does not fit the observed changes."""
     for row in report_tables.FREQUENCIES.read(TableRequest(SITE, now)):
-        yield News(row["package_id"], row["package_id"], details=dict(row))
+        if not row["ignored"]:
+            yield News(row["package_id"], row["package_id"], details=dict(row))
 
 
 def without_address(now: datetime) -> Iterator[News]:

@@ -21,6 +21,9 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import ARRAY, DOUBLE_PRECISION, JSONB
 
+IS_OPEN = "coalesce({row}.ignored ->> 'until' < :today, {row}.ignored IS NULL)"
+"""SQL: whether a dataset or a link is not ignored on the day ``today``, a text of ISO 8601."""
+
 URGENCY = "array_position(ARRAY['delinquent', 'overdue', 'due'], status)"
 """SQL that orders datasets that need an update, the most urgent first."""
 
@@ -110,6 +113,13 @@ class DatasetFreshness(tk.BaseModel):
     absent_since = Column(
         DateTime,
         doc="since when its harvest source has been without it; empty if the source has it",
+    )
+    ignored = Column(
+        JSONB,
+        doc=(
+            "decision of an editor that nobody need work on the dataset: at, by, reason, and until "
+            "(a day) if it ends; empty without one"
+        ),
     )
 
 

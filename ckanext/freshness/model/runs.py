@@ -199,6 +199,13 @@ class ResourceCheck(tk.BaseModel):
         server_default="{}",
         doc="values that checks wrote into the resource's fields: last_modified, size, mimetype, hash",
     )
+    ignored = Column(
+        JSONB,
+        doc=(
+            "decision of an editor that nobody need work on the link: at, by, reason, and until "
+            "(a day) if it ends; empty without one. Reset if the URL changes"
+        ),
+    )
 
 
 class CheckRun(tk.BaseModel):

@@ -21,7 +21,7 @@ from ..ckan_adapter.core import model, same_user
 from ..ckan_adapter.packages import packages_with_true_extras
 from ..dates import aware, parse_date, utc, utc_text
 from ..model import CheckRun
-from ..model.datasets import IS_SUGGESTED
+from ..model.datasets import IS_OPEN, IS_SUGGESTED
 from ..model.runs import CHECKED_LINKS, DECLARED, IS_CHECKED_BY_CYCLES, IS_HERE
 from . import changes, counts, harvests, labels, links, runs, visibility
 from .tables import (
@@ -79,11 +79,15 @@ def _with_label(row: Row) -> Row:
     return {**row, "status_label": status and tk._(labels.STATUSES[status].label)}
 
 
+def _ignored(row: str) -> str:
+    return f"NOT {IS_OPEN.format(row=row)} AS ignored"
+
+
 _LATE = (Column("due", N_("Due"), "due"), Column("days_late"))
 _of_datasets = partial(
     DatasetTable,
-    select="""p.private, f.status, f.last_modified, f.evidence, f.confirmed_at, f.frequency_days, f.due,
-        f.overdue, f.delinquent, f.undetermined, f.absent_since,
+    select=f"""p.private, f.status, f.last_modified, f.evidence, f.confirmed_at, f.frequency_days, f.due,
+        f.overdue, f.delinquent, f.undetermined, f.absent_since, {_ignored("f")},
         CASE WHEN f.due < :moment THEN extract(day FROM :moment - f.due)::int END AS days_late""",
     complete=_with_label,
     source="FROM package p LEFT JOIN freshness_dataset f ON f.package_id = p.id",
@@ -152,7 +156,7 @@ FREQUENCIES = DatasetTable(
         *(Column("lowest_days"), Column("highest_days"), Column("at_least")),
         *(Column("changes"), Column("basis")),
     ),
-    select=f"""s.declared_days, s.suggested_days, s.at_least, s.changes, s.basis,
+    select=f"""s.declared_days, s.suggested_days, s.at_least, s.changes, s.basis, {_ignored("f")},
         {", ".join(f"CAST(round(CAST(s.{key} AS numeric), 1) AS float) AS {key}" for key in _TENTHS)}""",
     source="""FROM freshness_suggestion s JOIN package p ON p.id = s.package_id
         JOIN freshness_dataset f ON f.package_id = p.id""",
@@ -245,12 +249,14 @@ BROKEN = _of_links(
         *(Column("succeeded_at"), Column("tried_at"), Column("status")),
     ),
     # The last two are for repairs, and in no file.
-    select=f"{_OF_LINK}, n.failing_since, n.failures, c.succeeded_at, c.moved_to, c.hash",
+    select=f"{_OF_LINK}, n.failing_since, n.failures, c.succeeded_at, {_ignored('c')}, c.moved_to, c.hash",
     source=f"FROM {broken_links()}",
     order="failing_since",
     always=("failing_since", "failures"),
     values=_of_broken,
 )
+OPEN_BROKEN = replace(BROKEN, where=IS_OPEN.format(row="c"))
+"""The broken links that nobody ignores: those that people are asked to mend."""
 LATELY = timedelta(days=7)
 """A link that broke within this time is newly broken."""
 NEWLY_BROKEN = replace(

@@ -270,6 +270,7 @@ class DatasetTable(Table):
         values = {
             "types": sorted(settings.aging().dataset_types),
             "moment": utc(request.now),
+            "today": request.now.date().isoformat(),
             "edited": sorted(visibility.edited_organizations(request.context)),
             "is_everything_edited": visibility.sees_all(request.context),
             **self.values(request),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,7 +14,7 @@ import sqlalchemy as sa
 from .. import settings
 from ..ckan_adapter.core import model, same_user
 from ..dates import aware, utc_now
-from ..model.datasets import IS_SUGGESTED
+from ..model.datasets import IS_OPEN, IS_SUGGESTED
 from . import harvests, link_history, links
 from .report_tables import broken_links
 from .tables import MOST_COUNTED, Context, Row, with_texts
@@ -57,8 +58,8 @@ class Worklist:
 
     @property
     def total(self) -> int:
-        """The number of all tasks."""
-        return sum(self.counts.values())
+        """The number of all tasks, without what is ignored."""
+        return sum(count for name, count in self.counts.items() if name != IGNORED)
 
 
 def organizations(context: Context) -> list[Row]:
@@ -129,7 +130,8 @@ def worklist(
     numbers = model.Session.execute(sa.text(_COUNTS), values).mappings().one()
     counts = {name: min(numbers[name], MOST_COUNTED) for name in GROUPS}
     more = frozenset(name for name in GROUPS if numbers[name] > MOST_COUNTED)
-    wanted = [name for name in GROUPS if counts[name] and group in (None, name)]
+    named = GROUPS.keys() - {IGNORED} if group is None else {group}
+    wanted = [name for name in GROUPS if counts[name] and name in named]
     tasks = {name: _rows(GROUPS[name].some, values) for name in wanted}
     return Worklist(numbers["datasets"], numbers["waiting"], counts, tasks, more)
 
@@ -143,12 +145,41 @@ def task(within: Scope, group: str, id: str) -> Row | None:
     return rows[0] if rows else None
 
 
+def ignored(package_id: str, resource_id: str | None = None) -> dict[str, Any] | None:
+    """Return the decision to ignore a dataset or a link; None if it is not ignored today."""
+    statement = f"SELECT ignored FROM {_ROW[resource_id is not None]}"
+    values = {"package": package_id, "resource": resource_id}
+    found: dict[str, Any] | None = model.Session.execute(sa.text(statement), values).scalar()
+    today = utc_now().date().isoformat()
+    return None if found is None or (found["until"] or today) < today else found
+
+
+def ignore(package_id: str, resource_id: str | None, decision: Row | None) -> bool:
+    """Store the decision to ignore a dataset or a link, or none.
+
+    :returns: whether the dataset or the link is known
+    """
+    table, _, row = _ROW[resource_id is not None].partition(" ")
+    statement = sa.text(f"UPDATE {table} SET ignored = CAST(:ignored AS jsonb) {row}")
+    text = None if decision is None else json.dumps(decision)
+    values = {"package": package_id, "resource": resource_id, "ignored": text}
+    return bool(model.Session.execute(statement, values).rowcount)
+
+
+_ROW = {
+    False: "freshness_dataset WHERE package_id = :package",
+    True: "freshness_check WHERE package_id = :package AND resource_id = :resource",
+}
+"""SQL: the row of a dataset, or of one of its links."""
+
+
 def _values(within: Scope) -> dict[str, Any]:
     return {
         "organizations": list(within.organizations),
         "creator": within.creator,
         "shared": list(within.shared),
         "types": sorted(settings.aging().dataset_types),
+        "today": utc_now().date().isoformat(),
         **settings.broken_rule().values,
     }
 
@@ -205,7 +236,8 @@ class Group:
 
     @property
     def _select(self) -> str:
-        return f"{_OWN.format(columns='id, name, title, type')} SELECT {_PACKAGE}, {self.columns} {self.source}"
+        own = _OWN.format(columns="id, name, title, type")
+        return f"{own} SELECT {_PACKAGE}, {self.key} AS row_id, {self.columns} {self.source}"
 
 
 _PACKAGE = "p.id, p.name, coalesce(nullif(p.title, ''), p.name) AS title, p.type"
@@ -221,13 +253,16 @@ WITH own AS (
         OR owner_org IS NULL AND creator_user_id = :creator)
 )"""
 
+IGNORED = "ignored"
+"""The group of datasets and links that nobody is asked to work on."""
+_OPEN = IS_OPEN.format(row="f")
 GROUPS = {
     "broken": Group(
         """r.id AS resource_id, coalesce(r.name, '') AS resource, r.format, c.failures, c.failing_since,
     c.tried_at, c.attempts, c.history, k.stored_at AS copied_at, k.size AS copied""",
         f"""FROM {broken_links("own")}
 LEFT JOIN freshness_copy k ON k.resource_id = r.id AND k.key IS NOT NULL
-WHERE true""",
+WHERE {IS_OPEN.format(row="c")}""",
         "n.failing_since DESC, n.resource_id DESC",
         key="r.id",
     ),
@@ -235,26 +270,37 @@ WHERE true""",
         """f.status, f.last_modified, f.confirmed_at, f.frequency_days, f.due,
     (SELECT count(*) FROM resource WHERE package_id = p.id AND state = 'active') AS resources,
     (SELECT min(id) FROM resource WHERE package_id = p.id AND state = 'active') AS resource_id""",
-        """FROM freshness_dataset f JOIN own p ON p.id = f.package_id
-WHERE f.status IN ('due', 'overdue', 'delinquent')""",
+        f"""FROM freshness_dataset f JOIN own p ON p.id = f.package_id
+WHERE f.status IN ('due', 'overdue', 'delinquent') AND {_OPEN}""",
         "array_position(ARRAY['delinquent', 'overdue', 'due'], f.status), f.due, p.id",
     ),
     "misfit": Group(
         f"{_OF_SUGGESTION}, s.declared_days, s.changed_at",
         f"""FROM freshness_suggestion s JOIN freshness_dataset f ON f.package_id = s.package_id
 JOIN own p ON p.id = f.package_id
-WHERE {IS_SUGGESTED}""",
+WHERE {IS_SUGGESTED} AND {_OPEN}""",
         "s.factor DESC, s.package_id DESC",
     ),
     "frequency": Group(
         f"f.last_modified, f.confirmed_at, {_OF_SUGGESTION}",
-        """FROM freshness_dataset f JOIN own p ON p.id = f.package_id
+        f"""FROM freshness_dataset f JOIN own p ON p.id = f.package_id
 LEFT JOIN freshness_suggestion s ON s.package_id = p.id AND s.declared_days IS NULL
-WHERE f.frequency_days IS NULL""",
+WHERE f.frequency_days IS NULL AND {_OPEN}""",
         "f.last_modified DESC NULLS LAST, p.id",
     ),
+    IGNORED: Group(
+        "i.resource_id, i.resource, i.ignored",
+        f"""FROM (
+    SELECT package_id, package_id AS id, NULL AS resource_id, NULL AS resource, ignored FROM freshness_dataset
+    UNION ALL
+    SELECT c.package_id, r.id, r.id, coalesce(r.name, ''), c.ignored
+    FROM freshness_check c JOIN resource r ON r.id = c.resource_id AND r.state = 'active' AND r.url = c.url
+) i JOIN own p ON p.id = i.package_id WHERE NOT {IS_OPEN.format(row="i")}""",
+        "i.ignored ->> 'until' NULLS LAST, i.id",
+        key="i.id",
+    ),
 }
-"""The groups of tasks by name, the most urgent first."""
+"""The groups of tasks by name, the most urgent first, and what is ignored."""
 
 _COUNTS = f"""{_OWN.format(columns="id")}, tasks AS ({
     " UNION ALL ".join(
@@ -262,6 +308,8 @@ _COUNTS = f"""{_OWN.format(columns="id")}, tasks AS ({
         for name, group in GROUPS.items()
     )
 })
-SELECT (SELECT count(*) FROM own) AS datasets, count(DISTINCT id) AS waiting,
+SELECT (SELECT count(*) FROM own) AS datasets, count(DISTINCT id) FILTER (WHERE part <> '{
+    IGNORED
+}') AS waiting,
     {", ".join(f"count(*) FILTER (WHERE part = '{name}') AS {name}" for name in GROUPS)}
 FROM tasks"""

@@ -12,7 +12,7 @@ from flask.typing import ResponseReturnValue
 
 from ..aging.messages import N_
 from ..dates import aware, utc_now
-from ..reporting import harvests, link_history, links
+from ..reporting import harvests, link_history, links, worklist
 from ..reporting.dashboard import KNOWN
 from ..runs import copies as kept_copies
 from ..runs import queued_run
@@ -23,6 +23,7 @@ from .responses import (
     file_of,
     is_htmx,
     mark_private,
+    may,
     redirect_to,
     render,
     require_csrf_token,
@@ -55,6 +56,7 @@ def read(id: str) -> ResponseReturnValue:
             "shown": shown,
             "timeline": timeline(shown, now),
             "harvest_source": harvests.of_packages([package["id"]]).get(package["id"]),
+            "ignored": shown["may_confirm"] and worklist.ignored(package["id"]),
             "checking": shown["may_check"] and queued_run.is_checking(package["id"]),
             "now": now,
         },
@@ -109,6 +111,8 @@ def link(id: str, resource_id: str) -> ResponseReturnValue:
             "dataset_type": package["type"],
             "res": resource,
             "link": _link(resource["id"]),
+            "ignored": may("package_update", id=package["id"])
+            and worklist.ignored(package["id"], resource["id"]),
         },
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +16,7 @@ from ..aging.messages import N_, NN_
 from ..ckan_adapter.core import model
 from ..dates import utc_now
 from ..model.datasets import IS_SUGGESTED
-from ..reporting import changes
+from ..reporting import changes, worklist
 from ..runs import queued_run
 from ..status import frequencies
 from .responses import user_context
@@ -35,6 +36,11 @@ class Subject:
     def id(self) -> str:
         """The id of the row: of the resource if it is about a link, otherwise of the dataset."""
         return str((self.resource or self.package).id)
+
+    @property
+    def link_id(self) -> str | None:
+        """The id of the resource; None if the row is about the dataset."""
+        return None if self.resource is None else str(self.resource.id)
 
     @property
     def title(self) -> str:
@@ -147,14 +153,29 @@ def _check(subject: Subject, given: Mapping[str, str]) -> Undo:
 
 
 LISTS: Mapping[str, tuple[str, ...]] = {
-    **dict.fromkeys(("datasets", "due", "mine.update"), ("confirm", "frequency", "check")),
-    **dict.fromkeys(("frequencies", "mine.misfit"), ("suggested", "keep")),
     **dict.fromkeys(
-        ("broken", "unclear", "undetectable", "mismatches", "links", "mine.broken"), ("check",)
+        ("datasets", "due", "mine.update"), ("confirm", "frequency", "check", "ignore")
     ),
-    "mine.frequency": ("frequency",),
+    **dict.fromkeys(("frequencies", "mine.misfit"), ("suggested", "keep", "ignore")),
+    **dict.fromkeys(("broken", "mine.broken"), ("check", "ignore")),
+    **dict.fromkeys(("unclear", "undetectable", "mismatches", "links"), ("check",)),
+    "mine.frequency": ("frequency", "ignore"),
+    "mine.ignored": ("stop",),
 }
 """What can be done with the ticked rows of a list: a table of the report, or ``mine.`` and a group of tasks."""
+
+
+def _ignore(subject: Subject, given: Mapping[str, str]) -> Undo:
+    before = worklist.ignored(subject.package.id, subject.link_id)
+    values = {key: given[key] for key in ("reason", "until", "stop") if given.get(key)}
+    _action("freshness_ignore", id=subject.package.id, resource_id=subject.link_id, **values)
+    return {"ignored": json.dumps(before)}
+
+
+def _restore_ignored(subject: Subject, before: Mapping[str, str]) -> None:
+    worklist.ignore(subject.package.id, subject.link_id, json.loads(before["ignored"]))
+    model.Session.commit()
+
 
 _FREQUENCY = (
     N_("The update frequency of {title} is now: {frequency}."),
@@ -183,5 +204,17 @@ DEEDS = {
             "The link check of {count} row is queued. Results usually appear within a minute.",
             "The link checks of {count} rows are queued. Results usually appear within minutes.",
         ),
+    ),
+    "ignore": Deed(
+        _ignore,
+        _restore_ignored,
+        N_("{title} is ignored."),
+        NN_("{count} row is ignored.", "{count} rows are ignored."),
+    ),
+    "stop": Deed(
+        lambda subject, given: _ignore(subject, {"stop": "1"}),
+        _restore_ignored,
+        N_("{title} is no longer ignored."),
+        NN_("{count} row is no longer ignored.", "{count} rows are no longer ignored."),
     ),
 }

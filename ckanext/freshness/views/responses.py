@@ -85,10 +85,10 @@ def user_context() -> Context:
     return {"user": user.name, "auth_user_obj": user}
 
 
-def may(action: str) -> bool:
-    """Decide whether the reader may call an action without an object."""
+def may(action: str, **data: str) -> bool:
+    """Decide whether the reader may call an action."""
     try:
-        tk.check_access(action, dict(user_context()), {})
+        tk.check_access(action, dict(user_context()), data)
     except tk.NotAuthorized:
         return False
     return True

@@ -141,7 +141,8 @@ def act() -> ResponseReturnValue:
     name, wanted, declared, id = (*form.get("do", "").split(":", 3), "", "", "")[:4]
     if name == "undo":
         return _undo(place, wanted)
-    given = {"wanted": wanted or form.get("wanted", ""), "declared": declared}
+    given = {key: form.get(key, "") for key in ("wanted", "reason", "until")}
+    given |= {"wanted": wanted or given["wanted"], "declared": declared}
     every = form.get("rows", "").split()
     ids = [id] if id else form.getlist("id") or every * ("all" in form)
     deed = DEEDS.get(name)

@@ -106,6 +106,7 @@ def upgrade() -> None:
         sa.Column("change_seen_at", sa.DateTime),
         sa.Column("hides_changes", sa.Boolean, server_default="false", nullable=False),
         sa.Column("wrote", JSONB, server_default="{}", nullable=False),
+        sa.Column("ignored", JSONB),
         sa.PrimaryKeyConstraint("resource_id"),
     )
     op.create_index(
@@ -182,6 +183,7 @@ def upgrade() -> None:
         sa.Column("field_prefix", sa.UnicodeText, server_default="", nullable=False),
         sa.Column("confirmed_at", sa.DateTime),
         sa.Column("absent_since", sa.DateTime),
+        sa.Column("ignored", JSONB),
         sa.PrimaryKeyConstraint("package_id"),
     )
     op.create_index(

@@ -1,0 +1,163 @@
+"""Datasets and links that editors ignore: they are no tasks and in no mail until the end, and can be seen."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+import ckan.plugins.toolkit as tk
+import pytest
+import time_machine
+from ckan.tests.helpers import call_action
+
+from ckanext.freshness import settings
+from ckanext.freshness.aging.status import Status
+from ckanext.freshness.checking import check_rows
+from ckanext.freshness.ckan_adapter.core import model
+from ckanext.freshness.mails import news
+from ckanext.freshness.model import FreshnessTransition
+from ckanext.freshness.reporting import worklist
+from ckanext.freshness.tests.pages.datasets import break_link, make_dataset
+from ckanext.freshness.tests.pages.test_worklist import (
+    ROOT,
+    Post,
+    facts,
+    get,
+    make_world,
+    post,
+    tasks,
+    undo,
+    words,
+)
+
+__all__ = ["get", "make_world", "post"]
+
+DAY = timedelta(days=1)
+
+
+def make_tasks(name: str) -> dict[str, str]:
+    """Create an overdue dataset of the editor with a broken link, and return the ids of both."""
+    made = make_dataset(Status.OVERDUE, name, title=f"The {name}", owner_org="relief")
+    return {"dataset": made["id"], "link": break_link(made)}
+
+
+def open_tasks(get: Any, name: str) -> set[str]:
+    """Return the groups in which the editor's worklist has a dataset."""
+    page = get("/freshness/mine", "editor")
+    return {
+        section.h2["id"].removeprefix("tasks-")
+        for section in page.select("section:has(> h2[id^=tasks-])")
+        if section.select(f"a[href*='/dataset/{name}/']")
+    }
+
+
+def told(ids: dict[str, str], now: datetime) -> set[str]:
+    """Return which of a dataset and its link people are told of by mail."""
+    overdue = {one.package_id for one in news.crossed(("overdue", "delinquent"), now)}
+    broken = {one.about for one in news.broken_links(now)}
+    return {name for name, id in ids.items() if id in overdue | broken}
+
+
+@pytest.mark.parametrize(("what", "group"), [("dataset", "update"), ("link", "broken")])
+def test_ignore_until_a_day(post: Post, get: Any, what: str, group: str) -> None:
+    name, now = f"ignored-{what}", datetime.now(timezone.utc)
+    ids = make_tasks(name)
+    # The first status of a dataset is no news.
+    transition = {"from_status": "due", "to_status": "overdue", "cause": "time"}
+    at = now.replace(tzinfo=None)
+    model.Session.add(FreshnessTransition(package_id=ids["dataset"], changed_at=at, **transition))
+    model.Session.commit()
+    status = facts(name)
+    everything = words(get("/freshness/mine", "editor").select_one("#freshness-counts"))
+    assert open_tasks(get, name) == {"update", "broken"} and told(ids, now) == {"dataset", "link"}
+    until = (now + 30 * DAY).date().isoformat()
+    form = {"id": ids[what], "reason": "The <server> moves", "until": until}
+    page = post("ignore:::", "editor", list=f"mine.{group}", **form)
+    assert "1 row is ignored." in words(page)
+    assert open_tasks(get, name) == {"update", "broken"} - {group}
+    assert told(ids, now) == {"dataset", "link"} - {what}
+    assert facts(name) == status
+    shown = get("/freshness/mine?group=ignored", "editor")
+    assert tasks(shown)["ignored"] == [
+        "The ignored-dataset" if what == "dataset" else "Table (The ignored-link)"
+    ]
+    paths = {
+        "dataset": f"/dataset/{name}/freshness",
+        "link": f"/dataset/{name}/resource/{ids['link']}/checks",
+    }
+    for other, path in paths.items():
+        is_said = "because: The <server> moves (editor" in words(get(path, "editor"))
+        assert is_said == (other == what), path
+        assert "The <server> moves" not in words(get(path, "member"))
+    # The list of all says so, too.
+    every = get(f"/freshness/{'datasets' if what == 'dataset' else 'broken'}?q={name}", "editor")
+    assert every.select("tbody a[href*='group=ignored']")
+    for days, groups in ((30, {"update", "broken"} - {group}), (31, {"update", "broken"})):
+        with time_machine.travel(now + days * DAY):
+            assert open_tasks(get, name) == groups
+            assert told(ids, now + days * DAY) == (
+                {"dataset", "link"} - ({what} if days == 30 else set())
+            )
+    post(undo(page), "editor", list=f"mine.{group}")
+    assert words(get("/freshness/mine", "editor").select_one("#freshness-counts")) == everything
+    assert worklist.ignored(ids["dataset"]) is worklist.ignored(ids["dataset"], ids["link"]) is None
+
+
+def test_stop_ignoring_and_undo(post: Post, get: Any) -> None:
+    ids = make_tasks("stopped")
+    reason = {"id": ids["dataset"], "reason": "No data this year"}
+    post("ignore:::", "editor", list="mine.update", **reason)
+    before = worklist.ignored(ids["dataset"])
+    page = post(f"stop:::{ids['dataset']}", "editor", list="mine.ignored", htmx=True)
+    assert "The stopped is no longer ignored." in words(page)
+    assert open_tasks(get, "stopped") == {"update", "broken"}
+    # The row is back, and the decision is the first one, with its date.
+    assert "No data this year" in words(post(undo(page), "editor", list="mine.ignored", htmx=True))
+    assert worklist.ignored(ids["dataset"]) == before
+    post(f"stop:::{ids['dataset']}", "editor", list="mine.ignored")
+
+
+def test_another_url_is_no_longer_ignored(post: Post, get: Any) -> None:
+    ids = make_tasks("moved")
+    post("ignore:::", "editor", id=ids["link"], reason="It moves", list="mine.broken")
+    call_action(
+        "resource_patch", dict(ROOT), id=ids["link"], url="https://new.example.org/table.csv"
+    )
+    check_rows.sync(datetime.now(timezone.utc), settings.dataset_types())
+    assert worklist.ignored(ids["dataset"], ids["link"]) is None
+    page = get("/freshness/mine?group=ignored", "editor")
+    assert "Table (The moved)" not in tasks(page).get("ignored", [])
+
+
+REFUSED = {
+    "no reason": ({"reason": " "}, "Give a reason"),
+    "a day that is past": (
+        {"reason": "Old", "until": "2020-01-31"},
+        "Choose a day that is not past.",
+    ),
+    "no day": ({"reason": "Odd", "until": "soon"}, "Write the day as 2027-01-31."),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_refused_decisions(post: Post, case: str) -> None:
+    form, text = REFUSED[case]
+    ids = make_tasks(f"refused-{case.replace(' ', '-')}")
+    page = post("ignore:::", "editor", id=[*ids.values()], list="mine.update", **form)
+    assert "0 rows are ignored." in words(page) and text in words(page)
+    assert worklist.ignored(ids["dataset"]) is None
+
+
+def test_others_cannot_ignore_it(post: Post) -> None:
+    ids = make_tasks("kept-by-others")
+    for who in ("member", "stranger"):
+        post("ignore:::", who, id=[*ids.values()], reason="Because", list="mine.update")
+        with pytest.raises(tk.NotAuthorized):
+            context = {"user": who, "ignore_auth": False}
+            call_action("freshness_ignore", context, id=ids["dataset"], reason="Because")
+    assert worklist.ignored(ids["dataset"]) is worklist.ignored(ids["dataset"], ids["link"]) is None
+    # A link of another dataset is not reached through one's own.
+    own = make_dataset(Status.FRESH, "of-relief", owner_org="relief")
+    with pytest.raises(tk.ValidationError, match="Nothing is known of this link"):
+        values = {"id": own["id"], "resource_id": ids["link"], "reason": "Because"}
+        call_action("freshness_ignore", dict(ROOT), **values)
