@@ -73,6 +73,7 @@ __all__ = [
     "freshness_state",
     "freshness_status_badge",
     "freshness_stylesheet",
+    "freshness_tasks",
     "freshness_time",
     "sorted_extras",
 ]
@@ -223,6 +224,11 @@ def freshness_is_editor() -> bool:
     if "freshness_is_editor" not in tk.g:
         tk.g.freshness_is_editor = edits_some_organization(user.name)
     return bool(tk.g.freshness_is_editor)
+
+
+def freshness_tasks() -> int:
+    """Return the number of tasks of the reader, who edits the datasets of an organization."""
+    return worklist.total(_reader())
 
 
 def freshness_frequency_field(

@@ -81,7 +81,13 @@ class FreshnessPlugin(p.SingletonPlugin, DefaultTranslation):
     def get_actions(self) -> dict[str, Any]:
         own = {
             name: database.require_tables(validators.checked(getattr(module, name)))
-            for module in (dataset_actions, harvest_actions, report_actions, task_actions, webhook_actions)
+            for module in (
+                dataset_actions,
+                harvest_actions,
+                report_actions,
+                task_actions,
+                webhook_actions,
+            )
             for name in module.__all__
         }
         harvest = hooks.chained_harvest() if p.plugin_loaded("harvest") else {}

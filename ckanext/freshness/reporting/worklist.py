@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import ckan.plugins.toolkit as tk
+import redis
 import sqlalchemy as sa
 
 from .. import settings
-from ..ckan_adapter.core import model, same_user
+from ..ckan_adapter.core import connect_to_redis, model, same_user
 from ..dates import aware, utc_now
 from ..model.datasets import IS_OPEN, IS_SUGGESTED
 from . import harvests, link_history, links
@@ -134,6 +136,35 @@ def worklist(
     wanted = [name for name in GROUPS if counts[name] and name in named]
     tasks = {name: _rows(GROUPS[name].some, values) for name in wanted}
     return Worklist(numbers["datasets"], numbers["waiting"], counts, tasks, more)
+
+
+_KEPT_FOR = timedelta(minutes=5)
+
+
+def total(context: Context) -> int:
+    """Return the number of a user's tasks for the header of each page: at most five minutes old.
+
+    :returns: 0 if Redis does not answer, since to count takes too long for each page
+    """
+    try:
+        known = connect_to_redis().get(_key(context))
+        return int(known) if known else remember(context, worklist(scope(context), limit=0).total)
+    except redis.exceptions.RedisError:
+        return 0
+
+
+def remember(context: Context, number: int | None) -> int:
+    """Keep the number of a user's tasks; None to count them again."""
+    with suppress(redis.exceptions.RedisError):
+        if number is None:
+            connect_to_redis().delete(_key(context))
+        else:
+            connect_to_redis().set(_key(context), number, ex=_KEPT_FOR)
+    return number or 0
+
+
+def _key(context: Context) -> str:
+    return f"ckan:{tk.config['ckan.site_id']}:freshness:tasks:{context['auth_user_obj'].id}"
 
 
 def task(within: Scope, group: str, id: str) -> Row | None:

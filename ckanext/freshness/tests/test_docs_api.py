@@ -24,6 +24,7 @@ from ckanext.freshness.logic import (
     dataset_actions,
     harvest_actions,
     report_actions,
+    task_actions,
     webhook_actions,
 )
 from ckanext.freshness.mails import webhooks
@@ -60,7 +61,13 @@ def examples() -> list[dict[str, Any]]:
 def test_every_action_has_an_example() -> None:
     assert sorted(one["action"] for one in examples()) == sorted(
         name
-        for module in (dataset_actions, harvest_actions, report_actions, webhook_actions)
+        for module in (
+            dataset_actions,
+            harvest_actions,
+            report_actions,
+            task_actions,
+            webhook_actions,
+        )
         for name in module.__all__
     )
 

@@ -48,6 +48,8 @@ def read() -> ResponseReturnValue:
         # The tasks of this page are done.
         last = last_page(shown.counts[group], size)
         return redirect_to("freshness_worklist.read", **{**_back(), "page": last})
+    if "organization" not in _back():
+        tasks.remember(_context(), shown.total)
     return render(
         "freshness/mine.html",
         {

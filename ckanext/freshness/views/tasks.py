@@ -134,6 +134,14 @@ def require_login() -> None:
         abort(403, tk._("Log in to see your tasks."))
 
 
+@task_pages.after_request
+def count_again(response: Response) -> Response:
+    """Have the tasks of the user counted again for the next page."""
+    if tk.current_user.is_authenticated:
+        tasks.remember(user_context(), None)
+    return response
+
+
 @task_pages.route("/freshness/tasks", methods=["POST"])
 def act() -> ResponseReturnValue:
     """Do with one row or with all ticked ones what the pressed button says, or undo it."""
