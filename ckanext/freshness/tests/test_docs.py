@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import importlib.util
 import json
 import re
@@ -20,11 +19,7 @@ import sqlalchemy as sa
 import yaml
 from ckan.model import Session as session
 
-from ckanext.freshness import helpers, model
-from ckanext.freshness.aging.evidence import Evidence
-from ckanext.freshness.aging.status import Status
-from ckanext.freshness.checking.decisions import Outcome
-from ckanext.freshness.ckan_adapter.core import NAMES
+from ckanext.freshness import model
 from ckanext.freshness.cli.site import freshness
 from ckanext.freshness.cli.sources import iati
 from ckanext.freshness.harvesting import source_config
@@ -128,17 +123,6 @@ def test_every_key_of_a_source_is_documented() -> None:
     assert list(settings()) == [*FAIR_DATA_POINT.own_keys, *source_config.KEYS]
 
 
-def test_the_defaults_are_those_of_the_code() -> None:
-    for key, written in settings().items():
-        default = getattr(source_config.SourceConfig(), key, None)
-        if key == "harvest_catalogs":
-            default = False
-        if isinstance(default, (int, float, str)):
-            assert written == json.dumps(default), key
-        else:
-            assert not default and written in ("none", "the site's"), key
-
-
 def test_the_example_configurations_are_allowed() -> None:
     decoder = json.JSONDecoder()
     examples = [
@@ -228,43 +212,6 @@ def test_the_commands_in_the_pages_exist() -> None:
         check_dev(words) if program == "./dev" else check_ckan(words)
 
 
-# Messages
-
-
-def messages() -> list[str]:
-    """Every text of the package's code, with a line break where it has a value."""
-    found = []
-    for path in PACKAGE.rglob("*.py"):
-        if "tests" in path.relative_to(PACKAGE).parts:
-            continue
-        for node in ast.walk(ast.parse(text_of(path))):
-            if isinstance(node, ast.JoinedStr):
-                parts = (
-                    one.value if isinstance(one, ast.Constant) else "\n" for one in node.values
-                )
-                found.append("".join(map(str, parts)))
-            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-                found.append(node.value)
-    return found
-
-
-def said() -> list[str]:
-    """What the table of what to do quotes."""
-    page = text_of(DOCS / "operating.rst")
-    table = page[page.index(".. _said:") : page.index(".. _stuck-job:")]
-    cells = re.findall(r"^   \* - (.+?)\n     - ", table, re.M | re.S)
-    return [" ".join(one.split()) for cell in cells for one in re.findall(r"``([^`]+)``", cell)]
-
-
-def test_what_the_table_quotes_is_said_somewhere() -> None:
-    every = messages()
-    assert len(said()) > 20
-    for quoted in said():
-        parts = [part.strip() for part in quoted.split("...") if part.strip()]
-        for part in parts:
-            assert any(part in one for one in every), f"nothing says: {part}"
-
-
 # Queries and links
 
 
@@ -276,24 +223,6 @@ def test_the_queries_of_the_pages_run() -> None:
     for query in queries:
         session.execute(sa.text(textwrap.dedent(query).replace(":", r"\:")))
     session.remove()
-
-
-@pytest.mark.parametrize(
-    ("page", "names"),
-    [
-        ("aging.rst", [*(one.value for one in (*Status, *Evidence)), *NAMES.extras]),
-        ("checking.rst", [one.value for one in Outcome]),
-    ],
-)
-def test_a_page_has_all(page: str, names: list[str]) -> None:
-    text = " ".join(text_of(DOCS / page).split())
-    assert [one for one in names if one not in text] == []
-
-
-def test_every_helper_is_in_the_table_and_no_other() -> None:
-    ours = {one for one in helpers.__all__ if one.startswith("freshness_")}
-    ours = {one for one in ours if "harvest" not in one}
-    assert set(re.findall(r"^   \* - ``h\.(\w+)\(", text_of(DOCS / "aging.rst"), re.M)) == ours
 
 
 def test_the_links_of_the_readme_lead_somewhere() -> None:

@@ -154,13 +154,6 @@ def test_a_future_date_beside_others_of_its_kind_stays_as_it_was_first_seen(
     assert remembered == [DatedEvidence(day(1), Evidence.HARVEST, None, TYPO + timedelta(days=1))]
 
 
-def test_remember_keeps_one_piece_for_each_resource_and_kind() -> None:
-    seen = [UPLOAD_1, HEADER_1, UPLOAD_2, HARVEST_OLD]
-    assert remember([], seen) == seen
-    assert remember(seen, seen) == seen
-    assert remember(seen, [], {"r2"}) == [UPLOAD_2, HARVEST_OLD]
-
-
 resources = st.sampled_from([None, "r1", "r2"])
 kinds = st.sampled_from(list(Evidence))
 past = st.integers(1, 100).map(day)

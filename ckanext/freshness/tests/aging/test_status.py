@@ -69,34 +69,6 @@ def test_every_boundary(
     assert found == [before, after, after]
 
 
-@pytest.mark.parametrize(
-    ("frequency", "fresh", "due", "overdue"),
-    [
-        pytest.param(1, 1, 1, 1, id="daily"),
-        pytest.param(7, 7, 7, 7, id="weekly"),
-        pytest.param(14, 14, 7, 7, id="fortnightly"),
-        pytest.param(30, 30, 14, 16, id="monthly"),
-        pytest.param(90, 90, 30, 30, id="quarterly"),
-        pytest.param(180, 180, 30, 30, id="semiannually"),
-        pytest.param(365, 365, 60, 30, id="annually"),
-        pytest.param(NEVER, 500, 0, 0, id="never"),
-    ],
-)
-def test_day_by_day(frequency: int, fresh: int, due: int, overdue: int) -> None:
-    """For so many days a dataset is fresh, then due, then overdue, and then delinquent."""
-    expected = [
-        *[Status.FRESH] * fresh,
-        *[Status.DUE] * due,
-        *[Status.OVERDUE] * overdue,
-        *[Status.DELINQUENT] * (0 if frequency == NEVER else 10),
-    ]
-    found = [
-        assess(MODIFIED, frequency, MODIFIED + DAY * age, HDX).status
-        for age in range(len(expected))
-    ]
-    assert found == expected
-
-
 @pytest.mark.parametrize("frequency", [LIVE, NEVER, AS_NEEDED])
 @pytest.mark.parametrize("modified", [EARLIEST, MODIFIED, None])
 def test_always_fresh(frequency: int, modified: datetime | None) -> None:
@@ -171,15 +143,6 @@ def test_a_date_in_the_future_is_cut(
     assert (found.last_modified, found.cut) == (counts, cut)
 
 
-def test_what_is_cut_ages_like_the_rest() -> None:
-    first, later = (
-        assess(FUTURE, 30, now, HDX, first_seen=MODIFIED)
-        for now in (MODIFIED, MODIFIED + timedelta(days=44))
-    )
-    assert first.boundaries == later.boundaries == assess(MODIFIED, 30, NOW, HDX).boundaries
-    assert (first.status, later.status) == (Status.FRESH, Status.OVERDUE)
-
-
 @pytest.mark.parametrize(
     ("modified", "now", "status", "due"),
     [
@@ -214,11 +177,6 @@ def test_next_boundary(age: timedelta, expected: int | None) -> None:
     now = MODIFIED + age
     at = None if expected is None else MODIFIED + timedelta(days=expected)
     assert next_boundary(assess(MODIFIED, 30, now, HDX), now) == at
-
-
-@pytest.mark.parametrize("frequency", [None, LIVE, NEVER, AS_NEEDED])
-def test_no_next_boundary(frequency: int | None) -> None:
-    assert next_boundary(assess(MODIFIED, frequency, NOW, HDX), NOW) is None
 
 
 def test_names_and_order() -> None:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ckanext.freshness.aging.thresholds import (
-    HDX_ROWS,
     Ages,
     ThresholdRow,
     Thresholds,
@@ -155,21 +153,6 @@ def test_any_table_gives_limits_in_order(table: tuple[ThresholdRow, ...], freque
     assert Thresholds.parse(str(thresholds)) == thresholds
     found = thresholds.limits(frequency)
     assert timedelta(days=frequency) <= found.due <= found.overdue <= found.delinquent
-
-
-@given(st.sampled_from(list(pairwise(HDX_ROWS))), st.data())
-def test_graces_lie_between_those_of_the_neighbours(
-    neighbours: tuple[ThresholdRow, ThresholdRow], data: st.DataObject
-) -> None:
-    below, above = neighbours
-    frequency = data.draw(st.integers(below.frequency, above.frequency))
-    found = HDX.limits(frequency)
-    assert found.due == timedelta(days=frequency)
-    for grace, one, other in (
-        (found.overdue - found.due, below.overdue - below.due, above.overdue - above.due),
-        (found.delinquent - found.due, below.delinquent - below.due, above.delinquent - above.due),
-    ):
-        assert timedelta(days=min(one, other)) <= grace <= timedelta(days=max(one, other))
 
 
 @given(days)

@@ -114,14 +114,6 @@ def test_nothing_is_said_of_a_store_that_nobody_needs(tmp_path: Path) -> None:
         assert findings(doctor.site.stored_copies) == []
 
 
-@pytest.mark.parametrize("where", ["nonsense://bucket/copies", "dropbox://copies"])
-def test_a_location_that_nobody_understands(copies_of_all: None, where: str) -> None:
-    """An unknown protocol, and one whose library is not installed."""
-    with changed_config(LOCATION, where):
-        (one,) = findings(doctor.site.stored_copies)
-    assert "a URL of fsspec whose library is installed" in one.advice
-
-
 @pytest.fixture
 def shelved(tmp_path: Path) -> Iterator[Path]:
     """A directory with the copies of 21 resources, an old one first."""
@@ -171,15 +163,6 @@ def test_copies_that_have_expired_are_not_looked_for(shelved: Path) -> None:
     model.Session.query(Copy).update({"key": None})
     model.Session.commit()
     assert findings(doctor.site.stored_copies) == []
-
-
-def test_copies_whose_store_cannot_be_opened(shelved: Path) -> None:
-    """Though none are to be kept any more."""
-    assert findings(doctor.site.stored_copies) == []
-    shelved.rename(shelved.with_name("away"))
-    shelved.write_text("a file")
-    (one,) = findings(doctor.site.stored_copies)
-    assert one.text.startswith("No copies can be kept: ")
 
 
 # Cycles

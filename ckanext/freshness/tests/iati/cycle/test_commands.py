@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,7 +16,7 @@ from ckanext.freshness.harvesters import harvest_here
 from ckanext.freshness.iati.cycle import check_dataset
 from ckanext.freshness.iati.report import GAUGES
 from ckanext.freshness.model import CheckRun
-from ckanext.freshness.tests.processes import CkanProcess, disconnect, end_connections, write_ini
+from ckanext.freshness.tests.processes import disconnect, end_connections
 from ckanext.freshness.tests.servers.base import Request
 from ckanext.freshness.tests.servers.tcp import TcpProxy
 from ckanext.harvest import model as harvest_model
@@ -62,12 +61,10 @@ def test_update_ends_with_1_if_not_all_was_done(own: Site, cli: Any) -> None:
 
 
 @pytest.fixture
-def no_redis(ckan_config: Any, monkeypatch: pytest.MonkeyPatch) -> str:
+def no_redis(ckan_config: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Set a Redis URL at which no server listens."""
     with TcpProxy("127.0.0.1", 1) as gone:
-        url = f"redis://{gone.address}/0"
-    monkeypatch.setitem(ckan_config, "ckan.redis.url", url)
-    return url
+        monkeypatch.setitem(ckan_config, "ckan.redis.url", f"redis://{gone.address}/0")
 
 
 def jobs(site: Site) -> list[Any]:
@@ -76,34 +73,14 @@ def jobs(site: Site) -> list[Any]:
     return list(model.Session.query(job).filter_by(source_id=site.source_id))
 
 
-@pytest.mark.parametrize("nightly", [False, True], ids=["update", "nightly"])
-def test_a_cycle_needs_no_redis(
-    own: Site,
-    no_redis: str,
-    store_folder: Path,
-    tmp_path: Path,
-    caplog: pytest.LogCaptureFixture,
-    nightly: bool,
-) -> None:
-    """The command's standard error names the work that was left undone."""
-    if nightly:
-        told = update_registries(own.now)
-        assert told.complete, told.words
-        said = caplog.text
-    else:
-        arguments = ("iati", "update", own.source_id)
-        ini = write_ini(tmp_path, copies__location=str(store_folder))
-        process = CkanProcess(arguments, tmp_path, CKAN_INI=ini, CKAN_REDIS_URL=no_redis)
-        try:
-            output, said = process.communicate(timeout=120)
-        finally:
-            process.kill()
-        assert process.returncode == 0, (output, said)
-        assert "3 datasets" in output
+@pytest.mark.usefixtures("no_redis")
+def test_a_night_needs_no_redis(own: Site, caplog: pytest.LogCaptureFixture) -> None:
+    told = update_registries(own.now)
+    assert told.complete, told.words
     assert [own.bytes_of(one) for one in datasets(own)] == [one.contents() for one in datasets(own)]
     (job,) = jobs(own)
     assert job.status == "Finished" and job.finished and not job.gather_errors
-    assert "the harvest queues were left as they are" in said
+    assert "the harvest queues were left as they are" in caplog.text
 
 
 def test_only_sources_of_registries_have_cycles(own: Site, cli: Any) -> None:

@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import random
-import subprocess
-import zipfile
-from collections.abc import Iterable
-from pathlib import Path
 
 import pytest
 
@@ -62,20 +57,6 @@ def test_both_layouts_hold_all_members_and_what_is_given(store: Store) -> None:
     assert legacy.sha256 == sums(store)[LEGACY]
 
 
-def test_other_programs_read_them(folder: Store, tmp_path: Path) -> None:
-    build(folder, archives(), fill(folder))
-    told = subprocess.run(
-        ["python3", "-m", "zipfile", "-t", str(tmp_path / "copies" / BULK)],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert "Done" in told.stdout
-    for info in zipfile.ZipFile(tmp_path / "copies" / BULK).infolist():
-        assert info.compress_type == zipfile.ZIP_DEFLATED
-        assert info.date_time == (1980, 1, 1, 0, 0, 0)
-
-
 def test_the_same_copies_give_the_same_bytes(folder: Store) -> None:
     members = fill(folder)
     build(folder, archives(), members)
@@ -117,13 +98,3 @@ def test_an_archive_that_finds_no_room_leaves_the_one_before(folder: Store) -> N
     with pytest.raises(StoreError, match="quota"):
         build(folder, [Archive(BULK, "x", [GeneratedFile("noise", [noise])])], members)
     assert sums(folder) == before
-
-
-def test_more_members_than_a_plain_zip_may_have(folder: Store) -> None:
-    def many() -> Iterable[GeneratedFile]:
-        return (GeneratedFile(f"x/{number}.json", [b"{}"]) for number in range(65_536))
-
-    build(folder, [Archive(BULK, "x", many())], [])
-    with zipfile.ZipFile(io.BytesIO(read(folder, BULK))) as archive:
-        assert len(archive.infolist()) == 65_536
-        assert archive.read("x/65535.json") == b"{}"

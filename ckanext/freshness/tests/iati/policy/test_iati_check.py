@@ -139,13 +139,6 @@ def test_a_first_download(cycle: Cycle, server: IatiFiles) -> None:
     assert cycle.copy == ACTIVITIES
 
 
-def test_the_bytes_are_those_that_were_served(cycle: Cycle, server: IatiFiles) -> None:
-    server.media_type = "text/xml"
-    server.body = ACTIVITIES + b"<!-- \xe9 -->\r\n\x00"
-    cycle()
-    assert cycle.copy == server.body
-
-
 @pytest.mark.parametrize("size", [100_000, 3_000_000])
 def test_a_large_file_in_many_pieces(cycle: Cycle, server: IatiFiles, size: int) -> None:
     more = b'<a generated-datetime="1"/>' * (size // 27)
@@ -173,30 +166,6 @@ def test_what_is_compressed_on_its_way(cycle: Cycle, server: IatiFiles) -> None:
 # Requests
 
 
-def test_unchanged(cycle: Cycle, server: IatiFiles) -> None:
-    cycle()
-    result = cycle(24 * HOUR)
-    assert server.methods == ["HEAD"] and result.decision.outcome is IatiOutcome.VERIFIED
-    assert cycle.state.attempts == (attempt(NOW + 24 * HOUR, "HEAD", 200),)
-    good = cycle.state.good
-    assert good is not None
-    assert (good.downloaded, good.verified_on_server) == (NOW, NOW + 24 * HOUR)
-
-
-@pytest.mark.parametrize("etag", [ETAG, None])
-@pytest.mark.parametrize("modified", ["Wed, 02 Sep 2026 10:00:00 GMT", "02.09.2026 10:00"])
-def test_another_header_and_another_file(
-    cycle: Cycle, server: IatiFiles, etag: str | None, modified: str
-) -> None:
-    server.etag = etag
-    cycle()
-    server.body, server.last_modified = OTHER, modified
-    assert cycle(HOUR).decision.outcome is IatiOutcome.DOWNLOADED
-    assert server.methods == ["HEAD", "GET"]
-    assert cycle.copy == OTHER
-    assert cycle(2 * HOUR).decision.outcome is IatiOutcome.VERIFIED
-
-
 @pytest.mark.parametrize("status", [405, 501])
 def test_head_is_refused(cycle: Cycle, server: IatiFiles, status: int) -> None:
     server.head_status = status
@@ -213,23 +182,6 @@ def test_head_is_refused(cycle: Cycle, server: IatiFiles, status: int) -> None:
     assert server.methods == ["HEAD", "GET!"] and cycle.copy == OTHER
     cycle(48 * HOUR)
     assert server.methods == ["GET"], "unconditional"
-
-
-def test_head_gets_no_answer(cycle: Cycle, server: IatiFiles) -> None:
-    """The 6 hours decide then, too."""
-    cycle()
-    for after, outcome in ((6 * HOUR, IatiOutcome.HEAD_FAILED), (7 * HOUR, IatiOutcome.DOWNLOADED)):
-        server.faults[lambda request: request.method == "HEAD"] = faults.Reset()
-        assert cycle(after).decision.outcome is outcome
-        assert error_type(cycle.state.last_attempt("HEAD")) is ErrorType.CONNECTION_ERROR
-
-
-def test_a_redirect(cycle: Cycle, server: IatiFiles) -> None:
-    server.faults["/file.xml"] = faults.Redirect("/elsewhere.xml?token=hunter2")
-    result = cycle()
-    assert result.decision.outcome is IatiOutcome.DOWNLOADED
-    assert cycle(HOUR).decision.outcome is IatiOutcome.VERIFIED
-    assert server.methods == ["HEAD", "HEAD"]
 
 
 # Failures
@@ -399,17 +351,6 @@ def test_datasets_of_one_url_have_each_their_own_state(server: IatiFiles, store:
     inputs = [file_of("a", url, first.decision.state), file_of("b", url, FileState())]
     outcomes = {one.file.resource_id: one.decision.outcome for one in run(inputs, store)}
     assert outcomes == {"a": IatiOutcome.VERIFIED, "b": IatiOutcome.DOWNLOADED}
-
-
-def test_many_at_once(server: IatiFiles, store: Store) -> None:
-    server.latency = 0.05
-    try:
-        inputs = [file_of(f"{n}", f"{server.url}/{n}", FileState()) for n in range(40)]
-        found = run(inputs, store)
-    finally:
-        server.latency = 0.0
-    assert {one.decision.outcome for one in found} == {IatiOutcome.DOWNLOADED} and len(found) == 40
-    assert server.peak >= 5
 
 
 def test_certificates_are_verified_and_exceptions_recorded(store: Store, tmp_path: Path) -> None:

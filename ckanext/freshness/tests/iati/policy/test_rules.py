@@ -90,11 +90,6 @@ def play(
 # Rule 1
 
 
-@pytest.mark.parametrize("state", [FileState(), downloaded(HOUR), downloaded(30 * HOUR)])
-def test_rule_1_the_check_is_noted(state: FileState) -> None:
-    assert play(state).state.last_update_check == NOW
-
-
 def test_rule_1_is_never_postponed() -> None:
     state = downloaded(HOUR)._replace(failures=1, postponed_until=NOW + MOMENT)
     decision = play(state)
@@ -126,14 +121,6 @@ def test_rule_2_what_is_asked_first(
     state: FileState, subject: CheckSubject, method: NextMethod
 ) -> None:
     assert play(state, subject=subject).next_method is method
-
-
-def test_rule_2_in_any_time_zone() -> None:
-    zone = timezone(timedelta(hours=-11))
-    state = downloaded(24 * HOUR)
-    assert state.good is not None
-    good = state.good._replace(downloaded=state.good.downloaded.astimezone(zone))
-    assert play(state._replace(good=good)).next_method is NextMethod.HEAD
 
 
 # Rule 3, and the first half of rule 5
@@ -266,24 +253,6 @@ def test_after_the_6_hours_a_conditional_get_takes_the_place_of_head(
     assert decision.state.good == state.good._replace(verified_on_server=NOW)
     assert decision.state.last_attempt("GET") == attempt(NOW, "GET", 304)
     assert decision.state.failures == 0
-
-
-def test_a_conditional_get_that_brings_a_file_is_a_download() -> None:
-    state = downloaded(10 * HOUR)
-    response = conditional(200, file=OTHER, etag='"v2"')
-    decision = play(state, head(405), response)
-    assert (decision.outcome, decision.keep, decision.changed_at) == (
-        IatiOutcome.DOWNLOADED,
-        True,
-        NOW,
-    )
-    assert decision.state.good is not None and decision.state.good.downloaded == NOW
-
-
-def test_a_conditional_get_that_brings_something_else_is_not_repeated() -> None:
-    response = Response(NextMethod.CONDITIONAL_GET, 200, error=error(ErrorType.NOT_IATI_CONTENT))
-    decision = play(downloaded(10 * HOUR), head(405), response)
-    assert (decision.next_method, decision.outcome) == (NextMethod.NOTHING, IatiOutcome.NOT_IATI)
 
 
 @pytest.mark.parametrize("status", [None, 412, 500])
@@ -457,11 +426,6 @@ def test_what_was_our_fault_is_not_held_against_the_url() -> None:
     state = play(downloaded(30 * HOUR), response).state
     assert (state.failures, state.postponed_until) == (0, None)
     assert state.attempts[0]["error_occurred"]
-
-
-def test_strictly_nothing_is_postponed() -> None:
-    state = play(downloaded(30 * HOUR), failed_get(), subject=STRICT).state
-    assert (state.failures, state.postponed_until) == (1, None)
 
 
 @pytest.mark.parametrize("subject", [SUBJECT, STRICT])

@@ -106,17 +106,20 @@ POINTS = {
 }
 
 
-@pytest.mark.parametrize("by", ["the next", "consumers"])
-@pytest.mark.parametrize("point", POINTS.values(), ids=POINTS)
+LEFT = [(point, "the next") for point in POINTS]
+LEFT += [(point, "consumers") for point in ("gather", "between two records")]
+
+
+@pytest.mark.parametrize(("point", "by"), LEFT)
 def test_what_a_killed_process_left_is_done_by(
     registry: RegistryServer,
     monkeypatch: pytest.MonkeyPatch,
-    point: tuple[Any, str, int],
+    point: str,
     by: str,
 ) -> None:
     monkeypatch.setattr(stages, "PAGE_SIZE", 4)
     harvest = add_registry(registry.url)
-    killed(harvest, *point)
+    killed(harvest, *POINTS[point])
     (job,) = running()
     if by == "consumers":
         call_action("harvest_jobs_run", {"user": sysadmin()})
