@@ -13,7 +13,7 @@ from ..checking import check_rows
 from ..checking.selection import LEARNED, POLICIES
 from ..ckan_adapter.database import DatabaseLostError, LocksLostError, telling_of_loss
 from ..dates import utc_now
-from ..iati.cycle import in_registries
+from ..iati.datasets import in_registries
 from ..reporting import metrics
 from ..reporting.labels import counted
 from ..runs import check_run, queued_run

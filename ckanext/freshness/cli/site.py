@@ -15,7 +15,7 @@ from ..ckan_adapter.database import DatabaseLostError, require_tables
 from ..dates import utc_now
 from ..doctor import examine
 from ..doctor.findings import Severity
-from ..iati.cycle import KIND
+from ..iati.report import KIND
 from ..mails import digests, webhooks
 from ..mails.digests import MailReport, NotifyState
 from ..reporting.labels import counted, refresh_summary

@@ -22,7 +22,8 @@ from ..harvesting.source_config import ConfigError
 from ..harvesting.sources import ForeignSource
 from ..harvesting.strategy import RecordClass
 from ..iati import cycle
-from ..iati.cycle import sources, update_all
+from ..iati.cycle import update_all
+from ..iati.datasets import sources
 from ..iati.report import CycleReport
 from ..iati.source_type import SOURCE_TYPE
 from ..reporting import harvests

@@ -27,7 +27,8 @@ from ..ckan_adapter.harvest import (
 from ..dates import utc, utc_words
 from ..harvesting.progress import BEGINNING, CRON, LAST, STILL, is_importing
 from ..harvesting.sources import source_type_named
-from ..iati.cycle import last_cycle, sources
+from ..iati.datasets import sources
+from ..iati.report import last_cycle
 from ..iati.source_type import is_retired
 from ..model import HarvestHold
 from .findings import KEEP_RUNNING, SiteFinding, counted, note, problem

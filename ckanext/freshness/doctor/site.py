@@ -23,7 +23,7 @@ from ..ckan_adapter.database import has_newest_migration, is_held, plugins_witho
 from ..ckan_adapter.mailer import mailer_problem
 from ..copies.store import StoreError
 from ..dates import utc, utc_words
-from ..iati.cycle import sources
+from ..iati.datasets import sources
 from ..mails import recipients
 from ..model import CheckRun, DatasetFreshness, Unindexed
 from ..reporting import runs

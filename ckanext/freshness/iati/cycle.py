@@ -14,7 +14,6 @@ from datetime import datetime
 from time import monotonic
 from typing import Any
 
-import ckan.plugins as p
 import ckan.plugins.toolkit as tk
 import sqlalchemy as sa
 
@@ -30,7 +29,7 @@ from ..copies.store import Store, StoredCopy, StoreError
 from ..dates import utc_now
 from ..harvesting import holds
 from ..harvesting.messages import from_column
-from ..model import CheckRun, IatiDataset
+from ..model import IatiDataset
 from ..runs import check_run, copies
 from ..runs.night import PartReport
 from ..settings import OptionError
@@ -41,9 +40,8 @@ from ..web.hosts import Hosts
 from ..web.urls import display_url
 from . import datasets, publication, rules
 from .iati_check import IatiCheckResult, IatiTools, KnownFile, check_files
-from .report import CycleReport
+from .report import KIND, CycleReport
 from .rules import IatiOutcome
-from .source_type import SOURCE_TYPE
 
 log = logging.getLogger(__name__)
 
@@ -52,9 +50,6 @@ Harvest = Callable[[str], str]
 """Harvests a source, and returns the id of the job."""
 ShowProgress = Callable[[tuple[int, ...]], None]
 """Gets three numbers: checked files, failed ones, and files to check."""
-
-KIND = "iati"
-"""The kind of the cycles' rows among the runs."""
 
 MOST_MESSAGES = 100
 """How many messages of a harvest a report has; the page of its job has all."""
@@ -432,42 +427,7 @@ SELECT count(*) AS total_number_of_datasets,
 FROM freshness_iati i WHERE i.source_id = :source"""
 
 
-# Sources, and the cycles that other parts of the site start for them
-
-
-def sources() -> list[Any]:
-    """Return the rows of active sources, ordered by id."""
-    if not p.plugin_loaded("harvest"):
-        return []
-    table = harvest_tables.SOURCE
-    query = sa.select(table).where(table.c.type == SOURCE_TYPE, table.c.active.is_(True))
-    return list(model.Session.execute(query.order_by(table.c.id)))
-
-
-def last_cycle(source_id: str, *, ended: bool = False) -> Any:
-    """Return the row of a source's last cycle among the runs; None before the first.
-
-    A check of single files is a run of the same kind, but no cycle.
-
-    :param ended: leave out a cycle that still runs, or that was killed
-    """
-    options = CheckRun.options
-    query = model.Session.query(CheckRun).filter(
-        CheckRun.kind == KIND,
-        options["source"].astext == source_id,
-        options["harvest"].astext == "true",
-    )
-    if ended:
-        query = query.filter(CheckRun.ended_at.is_not(None))
-    return query.order_by(CheckRun.started_at.desc()).first()
-
-
-def in_registries(package_ids: Sequence[str]) -> set[str]:
-    """Return the ids of datasets whose files cycles check, now or from the next cycle on."""
-    if not p.plugin_loaded("harvest"):
-        return set()
-    values = {"ids": list(package_ids), "type": SOURCE_TYPE}
-    return set(model.Session.execute(sa.text(_IN_REGISTRIES), values).scalars())
+# Cycles that other parts of the site start
 
 
 def update_all(harvest: Harvest) -> PartReport:
@@ -476,7 +436,7 @@ def update_all(harvest: Harvest) -> PartReport:
     :param harvest: reads the registry of a source
     """
     messages, complete, began = [], True, True
-    for source in sources():
+    for source in datasets.sources():
         title = source.title or source.url
         try:
             report = run_cycle(source, utc_now, harvest=harvest)
@@ -502,17 +462,10 @@ def check_dataset(package_id: str) -> None:
     check_run.check(check_run.CheckScope(package_ids=(package_id,)), utc_now)
     rows = model.Session.query(IatiDataset.source_id).filter_by(package_id=package_id)
     source_ids = {row.source_id for row in rows}
-    for source in sources() if source_ids else ():
+    for source in datasets.sources() if source_ids else ():
         if source.id in source_ids:
             try:
                 run_cycle(source, utc_now, strict=True, package_ids=[package_id])
             except CycleRunningError as error:
                 # The running cycle checks this file as well, or has just done so.
                 log.info("%s", error)
-
-
-# The first part finds datasets that the queues harvested after the last cycle.
-_IN_REGISTRIES = f"""
-{harvest_tables.PACKAGES_OF_TYPE}
-UNION SELECT i.package_id FROM freshness_iati i
-WHERE i.package_id = ANY(:ids) AND i.source_id IN ({harvest_tables.ACTIVE_SOURCES_OF_TYPE})"""

@@ -1,12 +1,13 @@
-"""The rows of a source's registered datasets: what the registry says of them, and the states of their files."""
+"""The sources of registries, and the rows of their datasets: what a registry says, and the states of files."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+import ckan.plugins as p
 import sqlalchemy as sa
 
 from ..ckan_adapter import harvest
@@ -17,12 +18,30 @@ from ..web.exchange import storable
 from .iati_check import KnownFile
 from .registries import REGISTRY_ID, REGISTRY_NAME
 from .rules import FileState, GoodDownload
+from .source_type import SOURCE_TYPE
 
 KEPT_ATTEMPTS = 5
 """How many attempts are kept for each dataset."""
 
 PAGE = 500
 """Rows fetched at a time from a long query."""
+
+
+def sources() -> list[Any]:
+    """Return the rows of active sources, ordered by id."""
+    if not p.plugin_loaded("harvest"):
+        return []
+    table = harvest.SOURCE
+    query = sa.select(table).where(table.c.type == SOURCE_TYPE, table.c.active.is_(True))
+    return list(model.Session.execute(query.order_by(table.c.id)))
+
+
+def in_registries(package_ids: Sequence[str]) -> set[str]:
+    """Return the ids of datasets whose files cycles check, now or from the next cycle on."""
+    if not p.plugin_loaded("harvest"):
+        return set()
+    values = {"ids": list(package_ids), "type": SOURCE_TYPE}
+    return set(model.Session.execute(sa.text(_IN_REGISTRIES), values).scalars())
 
 
 def sync(source_id: str) -> int:
@@ -138,6 +157,12 @@ def _row(state: FileState) -> dict[str, Any]:
 def _organization_extra(key: str) -> str:
     return ORGANIZATION_EXTRA.replace(":key", f":{key}")
 
+
+# The first part finds datasets that the queues harvested after the last cycle.
+_IN_REGISTRIES = f"""
+{harvest.PACKAGES_OF_TYPE}
+UNION SELECT i.package_id FROM freshness_iati i
+WHERE i.package_id = ANY(:ids) AND i.source_id IN ({harvest.ACTIVE_SOURCES_OF_TYPE})"""
 
 # If a dataset has two current records or two resources, the first counts.
 _UNSYNCED = f"""

@@ -19,8 +19,7 @@ from ..reporting import labels, runs, visibility
 from ..reporting.tables import Context, Row, with_texts
 from ..settings import OptionError
 from . import downloads, publication
-from .cycle import last_cycle
-from .report import GAUGES
+from .report import GAUGES, last_cycle
 
 LISTED = 5
 """Failing files on the page; another page lists all."""

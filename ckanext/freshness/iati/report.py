@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from ..aging.messages import NN_
+from ..ckan_adapter.core import model
+from ..model import CheckRun
 from ..reporting.labels import counted
+
+KIND = "iati"
+"""The kind of the cycles' rows among the runs."""
 
 GAUGES: Mapping[str, str] = {
     "total_number_of_datasets": "The total number of datasets",
@@ -113,3 +119,21 @@ class CycleReport:
             "{count} copies were lost: {restored} fetched again, {lost} not",
         )
         return counted(forms, restored + lost, restored=restored, lost=lost)
+
+
+def last_cycle(source_id: str, *, ended: bool = False) -> Any:
+    """Return the row of a source's last cycle among the runs; None before the first.
+
+    A check of single files is a run of the same kind, but no cycle.
+
+    :param ended: leave out a cycle that still runs, or that was killed
+    """
+    options = CheckRun.options
+    query = model.Session.query(CheckRun).filter(
+        CheckRun.kind == KIND,
+        options["source"].astext == source_id,
+        options["harvest"].astext == "true",
+    )
+    if ended:
+        query = query.filter(CheckRun.ended_at.is_not(None))
+    return query.order_by(CheckRun.started_at.desc()).first()
