@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -72,6 +72,7 @@ def records_of_source(
         current_records(source_id, url_of).values(),
         lambda: orphaned_records(adopts, source_id, url_of).values(),
         resources_of,
+        own_datasets,
     )
 
 
@@ -299,6 +300,23 @@ def resources_of(known: KnownRecord) -> list[dict[str, Any]]:
     resources = resources_of_package(known.package_id) if before is None else before.resources
     model.Session.commit()  # no transaction stays open during the next request
     return resources
+
+
+def own_datasets(ids: Collection[str]) -> set[str]:
+    """Return which ids are those of active datasets that were made here, and not harvested."""
+    here = model.Session.execute(
+        sa.select(_package.c.id).where(
+            _package.c.id.in_(ids),
+            _package.c.state == "active",
+            _package.c.id.not_in(
+                sa.select(_object.c.package_id).where(_object.c.package_id.in_(ids))
+            ),
+        )
+    ).scalars()
+    found = set(here)
+    found -= package_extra(list(found), "guid").keys()
+    model.Session.commit()  # no transaction stays open during the next request
+    return found
 
 
 def last_harvested(known: KnownRecord) -> Record | None:

@@ -316,12 +316,15 @@ class CurrentRecords:
         records: Iterable[KnownRecord],
         adoptable: Callable[[], Iterable[KnownRecord]] = tuple,
         resources_of: Callable[[KnownRecord], Iterable[dict[str, Any]]] = lambda record: (),
+        own_datasets: Callable[[Collection[str]], Collection[str]] = lambda ids: (),
     ) -> None:
         """
         :param adoptable: returns the records of deleted sources whose packages new records take over.
         :param resources_of: returns the resources of a record as an earlier job read them.
+        :param own_datasets: returns which ids are those of datasets that were made here, and not harvested.
         """
         self.resources_of = resources_of
+        self.own_datasets = own_datasets
         self._by_url = {record.url: record for record in records}
         self._by_spelling: dict[str, KnownRecord] | None = None
         self._load_adoptable = adoptable
@@ -369,30 +372,39 @@ class CurrentRecords:
                 found = self._by_url.get(before + url[len(now) :])
         return None if found is None or found.url in listed else found
 
-    def follow_move(self, listed: Collection[str]) -> None:
-        """Recognise that the source has moved all its records to another host or path.
+    def follow_move(
+        self, listed: Collection[str], is_unique: Callable[[str], bool] = lambda segment: False
+    ) -> None:
+        """Recognise that the source has moved its records to another host or path.
 
         This is so if it lists none of its at least two records any more, and nearly all of them under URLs that
         differ by the same prefix only. Some may have been deleted since.
+
+        :param is_unique: returns whether no two records have the last part of a URL, such as a UUID. Then a
+            single record proves the move.
         """
-        if len(self) < 2 or any(record.url in listed for record in self):
+        absent = [record for record in self if record.url not in listed]
+        may_be_few = any(is_unique(_last_segment(record.url)) for record in absent)
+        if not absent or (not may_be_few and (len(self) < 2 or len(absent) < len(self))):
             return
-        spelled = {loose_spelling(url) for url in listed}
-        if any(loose_spelling(record.url) in spelled for record in self):
-            return
-        by_end = {_last_segment(record.url): record.url for record in self}
+        by_end = {_last_segment(record.url): record.url for record in absent}
         pairs = Counter(
             pair
             for url in listed
             if (pair := _prefixes(by_end.get(_last_segment(url), ""), url)) is not None
         )
+        spelled = {loose_spelling(url) for url in listed} if pairs else ()
+        if any(loose_spelling(record.url) in spelled for record in absent):
+            return
         for pair in sorted(pairs, key=lambda pair: (-pairs[pair], len(pair[0])))[:MOST_PREFIXES]:
             before, now = pair
-            found = sum(
-                record.url.startswith(f"{before}/") and now + record.url[len(before) :] in listed
-                for record in self
-            )
-            if found > 1 and found >= MOVED_FRACTION * len(self):
+            found = [
+                record.url
+                for record in absent
+                if record.url.startswith(f"{before}/") and now + record.url[len(before) :] in listed
+            ]
+            is_proved = any(is_unique(_last_segment(url)) for url in found)
+            if is_proved or (len(found) > 1 and len(found) >= MOVED_FRACTION * len(self)):
                 self.moved = pair
                 return
 

@@ -138,6 +138,7 @@ class UnreadableDocument(Exception):
     :ivar message: a line for people, with the URL
     :ivar reason: the same without the URL
     :ivar status: the answer's status, if it is the reason
+    :ivar body: the beginning of the answer's body, if its status is the reason
     """
 
     def __init__(
@@ -147,6 +148,7 @@ class UnreadableDocument(Exception):
         outcome: ReadOutcome = ReadOutcome.FAILED,
         *,
         status: int | None = None,
+        body: bytes = b"",
         reported: bool = False,
     ) -> None:
         """
@@ -158,6 +160,7 @@ class UnreadableDocument(Exception):
         self.outcome = outcome
         self.reason = reason
         self.status = status
+        self.body = body
         self.reported = reported
 
 
@@ -238,8 +241,9 @@ class SourceReader:
             return answer
         words = f"it answers {answer.status}{_tried(answer.attempts)}"
         reason = HarvestMessage(words, MessageCode.ANSWERED, status=answer.status)
+        outcome = _OUTCOMES.get(answer.status, ReadOutcome.FAILED)
         raise UnreadableDocument(
-            url, reason, _OUTCOMES.get(answer.status, ReadOutcome.FAILED), status=answer.status
+            url, reason, outcome, status=answer.status, body=answer.body or b""
         )
 
     def _unanswered(self, url: str, error: FetchError) -> UnreadableDocument:

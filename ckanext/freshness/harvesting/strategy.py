@@ -302,6 +302,9 @@ def _decide(
             MessageCode.FOREIGN,
         )
         return AbsentRecord(known, False, reason)
+    if seen is None and known.url in containers.listed:
+        # Its contents were asked for, and something else came.
+        return AbsentRecord(known, False, HarvestMessage(*_NOT_READ), since)
     for url in (containers.root, known.catalog_url, known.url):
         if (shield := containers.unreadable_as(url)) is not None:
             words = f"kept: {shield} could not be read"
@@ -324,8 +327,10 @@ def _decide(
         return AbsentRecord(known, False, reason, since)
     if seen.outcome in (ReadOutcome.FORBIDDEN, ReadOutcome.GONE):
         return _decide_refused(known, seen, refusing, now)
-    reason = HarvestMessage("kept: listed, but could not be read", MessageCode.NOT_READ)
-    return AbsentRecord(known, False, reason, since)
+    return AbsentRecord(known, False, HarvestMessage(*_NOT_READ), since)
+
+
+_NOT_READ = "kept: listed, but could not be read", MessageCode.NOT_READ
 
 
 def _patient(

@@ -13,18 +13,17 @@ whole datasets.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
 
 from .. import legal_values
 from ..listings import NotWhole, PagedList
 from ..messages import HarvestMessage, MessageCode
+from ..record import ReadOutcome
 from ..source_client import SourceReader, UnreadableDocument
-
-if TYPE_CHECKING:
-    pass
 
 MOST_VALUES = 2_000_000
 """Values in one answer. 50 MB of empty lists would take more than 1 GB when parsed; this many values take at
@@ -41,6 +40,7 @@ REFUSED = frozenset({401, 403, 404, 405, 410, 501})
 """Statuses by which a portal says that it does not have, or does not allow, an action."""
 
 _API = ("/action", "/3", "/api")
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 Result = TypeVar("Result")
 
@@ -61,7 +61,7 @@ class JsonClient(SourceReader):
         if sum(map(body.count, (b"[", b"{", b","))) > MOST_VALUES:
             raise UnreadableDocument(url, f"answered with JSON of more than {MOST_VALUES:,} values")
         try:
-            return json.loads(body)
+            return _parsed(body)
         except (ValueError, RecursionError) as error:
             words = HarvestMessage(
                 f"answered with JSON that cannot be read: {error}", MessageCode.MALFORMED
@@ -71,6 +71,22 @@ class JsonClient(SourceReader):
                     "answered with a page for people, not with JSON", MessageCode.NOT_METADATA
                 )
             raise UnreadableDocument(url, words) from error
+
+
+def _parsed(body: bytes) -> Any:
+    found = json.loads(body)
+    if _SURROGATE.search(body):
+        # Halves of characters, which no database takes. Whole ones stay as they are.
+        found = json.loads(json.dumps(found, ensure_ascii=False).encode("utf-8", "replace"))
+    return found
+
+
+def _is_refusal(body: bytes) -> bool:
+    try:
+        found = json.loads(body)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(found, dict) and found.get("success") is False
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +147,13 @@ class CkanApi:
 
     async def _call(self, action: str, query: Mapping[str, Any]) -> tuple[str, Any]:
         url = f"{self.action_url(action)}?{urlencode(query)}"
-        answer = await self._client.json(url)
+        try:
+            answer = await self._client.json(url)
+        except UnreadableDocument as error:
+            if not _is_refusal(error.body):
+                # A proxy or a web application firewall says nothing of the record.
+                error.outcome = ReadOutcome.FAILED
+            raise
         if not isinstance(answer, dict) or answer.get("success") is not True:
             raise UnreadableDocument(url, "did not answer with the result of an API call")
         return url, answer.get("result")
@@ -157,21 +179,30 @@ class CkanApi:
         """Yield the records of a list in the order of their names, page by page, each of them once.
 
         :param action: takes ``limit`` and ``offset``, as ``organization_list`` and ``package_list`` do.
-        :raises NotWhole: two pages do not meet.
+        :raises NotWhole: at the end, if two pages did not meet
         """
-        whole = PagedList(overlapping=True)
+        whole, doubt = PagedList(overlapping=True), None
+        names: set[str] = set()
         start = size = 0
         while True:
             page = {**query, "limit": ROWS, "offset": start}
             rows = _rows(*await self._call(action, page))
             # Records without an id are told apart by their contents.
-            whole.add(str(start), [str(id_of(raw) or raw) for raw in rows])
+            found = [str(id_of(raw) or raw) for raw in rows]
+            try:
+                whole.add(str(start), found)
+            except NotWhole as error:
+                doubt = doubt or error
             self._refuse_too_many(action, start)
-            yield rows[1:] if start else rows
+            yield [raw for raw, name in zip(rows, found, strict=True) if name not in names]
+            # A list of more records than requested has all of them: some portals ignore the limit.
             size = size or len(rows)
-            if size < 2 or len(rows) < size:
+            if size < 2 or len(rows) < size or size > ROWS or names.issuperset(found):
                 break
+            names.update(found)
             start += size - 1
+        if doubt is not None:
+            raise doubt
         if size == 1 and _rows(*await self._call(action, {**query, "limit": ROWS, "offset": 1})):
             # Pages of one record cannot overlap. Usually the list has only one.
             raise NotWhole("it gives its records one by one only")
@@ -181,9 +212,9 @@ class CkanApi:
 
         :param fq: find only these.
         :param fl: the fields of each dataset; a portal may send whole datasets nevertheless.
-        :raises NotWhole: the pages do not prove that all were read.
+        :raises NotWhole: at the end, if the pages do not prove that all were read
         """
-        whole = PagedList(overlapping=True)
+        whole, doubt = PagedList(overlapping=True), None
         last, rows_asked, size, read = "", ROWS, 0, 0
         while True:
             terms = [fq, f'id:["{escaped(last)}" TO *]' if last else ""]
@@ -198,18 +229,23 @@ class CkanApi:
             ids = [each for raw in rows if (each := id_of(raw)) is not None]
             # The records before this page. It repeats the last of them.
             before = read - 1 if last else 0
-            whole.add(last, ids, total=count + before, others=len(rows) - len(ids))
+            try:
+                whole.add(last, ids, total=count + before, others=len(rows) - len(ids))
+            except NotWhole as error:
+                doubt = doubt or error
             if ids != sorted(set(ids)):
-                raise NotWhole("its datasets do not come in the order of their ids")
+                doubt = doubt or NotWhole("its datasets do not come in the order of their ids")
             self._refuse_too_many("package_search", before)
-            yield rows[1:] if last else rows
+            yield [raw for raw in rows if not last or id_of(raw) != last]
             size, read = size or len(rows), before + len(rows)
             # The page after a full one shows whether that was the last: the stated number may be wrong.
-            if not ids or ids == [last] or len(rows) < min(size, rows_asked):
+            if not ids or max(ids) <= last or len(rows) < min(size, rows_asked):
                 break
-            last = ids[-1]
+            last = max(ids)
             if any("resources" in raw for raw in rows if isinstance(raw, dict)):
                 rows_asked = WHOLE_ROWS
+        if doubt is not None:
+            raise doubt
         whole.end()
 
     async def found(self, fq: str, rows: int) -> list[Any]:

@@ -42,6 +42,20 @@ FIELDS = "id,metadata_modified,owner_org,dataset_type"
 NO_DATASETS = frozenset({"harvest", "showcase"})
 """Types of packages that are no datasets."""
 
+OF_THIS_SITE = "dataset that comes from this site"
+"""The kind of datasets that the portal has from here."""
+
+_NAMED_BY = {
+    "organization": ("organizations_filter_include", "organization_show"),
+    "groups": ("groups_filter_include", "group_show"),
+}
+"""By field of Solr: the key of the configuration that names some, and the action that gives one."""
+
+WITHOUT_MEMBERS = dict.fromkeys(
+    [f"include_{part}" for part in ("users", "groups", "tags", "followers", "datasets")], "false"
+)
+"""Arguments of these actions."""
+
 
 @dataclass(frozen=True, slots=True)
 class Filter:
@@ -68,8 +82,7 @@ class Filter:
             "groups": {one.get("name") for one in dictionaries(raw.get("groups"))},
         }
         return (
-            raw.get("state", "active") == "active"
-            and raw.get("private") is not True
+            _is_public(raw)
             and raw.get("type") not in NO_DATASETS
             and all(names[key] & set(wanted) for key, wanted in self.include.items())
             and not any(names[key] & set(refused) for key, refused in self.exclude.items())
@@ -138,6 +151,8 @@ class PortalCrawl:
         Some portals send whole datasets. All take too much memory: those that changed are requested again.
         """
 
+        others: dict[str, str] = {}
+
         async def read() -> int:
             without_id = 0
             async for rows in self._api.search(fq=self._options.filter.fq, fl=FIELDS):
@@ -145,28 +160,36 @@ class PortalCrawl:
                     if (dataset_id := id_of(raw)) is None:
                         without_id += 1
                     elif (kind := _kind(raw)) in NO_DATASETS:
-                        self._end.skip(str(kind), self._url(dataset_id))
+                        others[dataset_id] = str(kind)
                     else:
                         found[dataset_id] = self._memory(raw)
                         self._note_owner(raw)
             return without_id
 
-        if without_id := await self._api.until_whole("package_search", read):
+        try:
+            without_id = await self._api.until_whole("package_search", read)
+        finally:
+            for dataset_id, kind in others.items():
+                self._end.skip(kind, self._url(dataset_id))
+        if without_id:
             url = self._api.action_url("package_search")
             raise UnreadableDocument(url, f"{without_id} of its records have no id")
 
     async def _read_without_search(self) -> None:
         """Read a portal by ``package_list``, which has names only, and ``package_show``."""
 
-        async def read() -> list[Any]:
-            return [name async for rows in self._api.listed("package_list") for name in rows]
+        names: dict[str, None] = {}
+
+        async def read() -> None:
+            async for rows in self._api.listed("package_list"):
+                names.update(dict.fromkeys(map(str, rows)))
 
         found: dict[str, Mapping[str, Any]] = {}
         failed: list[str] = []
 
-        async def show(name: Any) -> None:
+        async def show(name: str) -> None:
             try:
-                raw = await self._show(str(name))
+                raw = await self._show(name)
             except UnreadableDocument as error:
                 failed.append(error.message)
             else:
@@ -175,11 +198,10 @@ class PortalCrawl:
                     self._note_owner(raw)
 
         try:
-            names = await self._api.until_whole("package_list", read)
+            await self._api.until_whole("package_list", read)
         except UnreadableDocument as error:
-            self._doubt(error.reason, is_read=False)
+            self._doubt(error.reason, is_read=bool(names))
             self._end.errors.append(error.message)
-            return
         await for_each(self._options.concurrency, show, names)
         if failed:
             # A dataset is known by its id, which a list of names does not tell.
@@ -197,12 +219,26 @@ class PortalCrawl:
         owner = text_of(raw.get("owner_org"))
         self._owners[str(id_of(raw))] = sys.intern(owner) if owner else None
 
-    def _note(self, ids: Iterable[str]) -> None:
-        """Note what is listed, before the first record is handed on."""
-        for url in map(self._url, ids):
+    def _note(self, found: dict[str, Any]) -> None:
+        """Note what is listed, before the first record is handed on, and remove what comes from this site.
+
+        Two portals that harvest each other, or one that harvests itself, would copy their copies for ever.
+        """
+        listed = self._containers.listed
+        for url in map(self._url, found):
             known = self._known.at(url)
-            self._containers.listed.add(known.url if known else url)
-        self._known.follow_move(self._containers.listed)
+            listed.add(known.url if known else url)
+        self._known.follow_move(listed, _is_uuid)
+        new = [one for one in found if self._known.of(self._url(one), listed) is None]
+        own = {known.becomes for known in self._known}.intersection(new)
+        own.update(self._known.own_datasets(new))
+        for dataset_id in filter(None, own):
+            url = self._url(dataset_id)
+            del found[dataset_id]
+            listed.discard(url)
+            self._end.skip(OF_THIS_SITE, url)
+        if len(own) < len(new):
+            self._known.adoptable.follow_move(listed, _is_uuid)
 
     def _doubt(self, words: str, *, is_read: bool) -> None:
         """Note that the list was not read, or not proved to be read whole. Nothing unlisted is deleted then."""
@@ -226,6 +262,9 @@ class PortalCrawl:
             for known in self._known
             if known.url not in still and known.recognised and not known.is_catalog
         ]
+
+        if absent or not listed:
+            await self._ask_for_filters()
 
         async def ask(known: KnownRecord) -> None:
             if root in self._containers.unproved:
@@ -253,6 +292,26 @@ class PortalCrawl:
                 words = "its package_show does not give a dataset that it lists"
                 self._distrust(f"{words}: {error.reason}")
         await for_each(self._options.concurrency, ask, absent)
+
+    async def _ask_for_filters(self) -> None:
+        """Ask whether the portal has what the filters name: datasets of what it has renamed are not found."""
+        for field_name, names in self._options.filter.include.items():
+            key, action = _NAMED_BY[field_name]
+            for name in names:
+                try:
+                    raw = await self._api.call(action, {"id": name, **WITHOUT_MEMBERS})
+                except UnreadableDocument as error:
+                    words = error.reason
+                    if error.outcome is ReadOutcome.GONE:
+                        words = (
+                            "the portal has none of this name. Correct the name in the source's configuration, "
+                            "or remove it"
+                        )
+                else:
+                    if isinstance(raw, dict) and name in (raw.get("name"), raw.get("id")):
+                        continue
+                    words = "the portal answers with another one"
+                self._distrust(f'"{key}" names "{name}", and {words}')
 
     # Records
 
@@ -282,7 +341,7 @@ class PortalCrawl:
             rows = await self._api.found(f"id:{_any_of(ids)}", len(ids))
         except UnreadableDocument:
             rows = []
-        found = {id_of(raw): raw for raw in rows if isinstance(raw, dict) and "resources" in raw}
+        found = {id_of(raw): raw for raw in rows if isinstance(raw, dict)}
         for dataset_id in ids:
             raw = found.get(dataset_id)
             try:
@@ -295,9 +354,11 @@ class PortalCrawl:
 
     async def _show(self, name_or_id: str) -> dict[str, Any]:
         raw = await self._api.call("package_show", {"id": name_or_id})
+        url = f"{self._api.action_url('package_show')}?id={name_or_id}"
         if not isinstance(raw, dict) or id_of(raw) is None:
-            url = f"{self._api.action_url('package_show')}?id={name_or_id}"
             raise UnreadableDocument(url, "answered with no dataset")
+        if name_or_id not in (id_of(raw), text_of(raw.get("name"))):
+            raise UnreadableDocument(url, f"answered with another dataset: {id_of(raw)}")
         return raw
 
     def _take(self, raw: Mapping[str, Any]) -> None:
@@ -307,6 +368,11 @@ class PortalCrawl:
         if container is None:
             words = "its organization could not be read"
             self._fail(url, self._containers.root, words, ReadOutcome.FAILED)
+            return
+        if not _is_public(raw):
+            # Some portals list them to whoever has an API key.
+            words = "the portal does not publish it: it is private, or no active dataset"
+            self._fail(url, container, words, ReadOutcome.FORBIDDEN)
             return
         try:
             record = mapping.dataset(raw, self._options.mapping)
@@ -342,7 +408,10 @@ class PortalCrawl:
         seen = SeenRecord(
             url, outcome, (container or self._containers.root,), is_catalog=is_catalog
         )
-        self._sink(Sighting(seen, error=about(url, words)), self._containers)
+        # As of other sources, a draft that was never harvested is no error.
+        is_draft = outcome is ReadOutcome.FORBIDDEN and self._known.at(url) is None
+        error = None if is_draft else about(url, words)
+        self._sink(Sighting(seen, error=error), self._containers)
 
     def _memory(self, raw: Mapping[str, Any]) -> str | None:
         """Return by what the next job tells that a dataset is unchanged; None if nothing tells."""
@@ -373,15 +442,11 @@ class PortalCrawl:
         owners = sorted({owner for owner in self._owners.values() if owner is not None})
         urls = {owner: self._api.url_of("organization", owner) for owner in owners}
         self._containers.listed.update(urls.values())
-        query = dict.fromkeys(
-            [f"include_{part}" for part in ("users", "groups", "tags", "followers", "datasets")],
-            "false",
-        )
 
         async def read(owner: str) -> None:
             url, root = urls[owner], self._containers.root
             try:
-                raw = await self._api.call("organization_show", {"id": owner, **query})
+                raw = await self._api.call("organization_show", {"id": owner, **WITHOUT_MEMBERS})
                 if id_of(raw) != owner:
                     raise ValueError("the portal answers with another organization")
                 record = mapping.organization(raw)
@@ -396,6 +461,14 @@ class PortalCrawl:
                 self._hand_on(url, root, record, None, is_catalog=True)
 
         await for_each(self._options.concurrency, read, owners)
+
+
+def _is_uuid(segment: str) -> bool:
+    return mapping.uuid_of({"id": unquote(segment)}) is not None
+
+
+def _is_public(raw: Mapping[str, Any]) -> bool:
+    return raw.get("state", "active") == "active" and raw.get("private") in (None, False, "False")
 
 
 def _kind(raw: Mapping[str, Any]) -> str | None:

@@ -73,11 +73,13 @@ class MappingOptions:
 def dataset(raw: Mapping[str, Any], options: MappingOptions) -> Record:
     """Return the record of a package.
 
-    :raises ValueError: it has no name. The text is for people.
+    :raises ValueError: it has no name, or no list of resources. The text is for people.
     """
     name = text_of(raw.get("name"))
     if name is None:
         raise ValueError("the portal gives the dataset no name")
+    if not isinstance(raw.get("resources"), list):
+        raise ValueError("the portal gives the dataset no list of resources")
     fields: dict[str, Any] = {}
     for key, value in [*raw.items(), *pairs(raw.get("extras"))]:
         if not _is_of_site(key, SITE_KEYS) and value not in (None, "", [], {}):
@@ -88,12 +90,19 @@ def dataset(raw: Mapping[str, Any], options: MappingOptions) -> Record:
     for key, value in options.default_extras.items():
         if options.override_extras or key not in fields:
             fields[key] = _filled(value, {**options.placeholders, "dataset_id": str(id_of(raw))})
+    resources = [_resource(one, options.site) for one in dictionaries(raw["resources"])]
+    with_id: set[str] = set()
+    for one in resources:
+        if one.get("id") in with_id:
+            # Some portals have copies of one resource.
+            del one["id"]
+        with_id.add(one.get("id", ""))
     tags = {tag for one in dictionaries(raw.get("tags")) if (tag := text_of(one.get("name")))}
     if options.clean_tags:
         tags = {munge_tag(tag) for tag in tags} - {""}
     return Record(
         fields,
-        [_resource(one, options.site) for one in dictionaries(raw.get("resources"))],
+        resources,
         sorted(tags),
         name=name,
         id=uuid_of(raw),

@@ -220,6 +220,13 @@ def test_a_container_without_a_proof_shows_no_absence(
     assert deleted(outcome) == ({"1"} if gone else set())
 
 
+def test_a_listed_record_that_was_not_met_is_kept() -> None:
+    """Another record came in its place."""
+    containers = Containers(ROOT, {A}, listed={dataset(1)})
+    decided = deletions([known(1), known(2)], {}, containers, now=NOW, limits=BrakeLimits(1.0))
+    assert [one.known.url for one in decided.keep] == [dataset(1)]
+
+
 def test_a_listed_catalog_that_answers_404_is_kept() -> None:
     """It counts as a container that could not be read, not as a record that is gone."""
     catalog = KnownRecord(A, guid_of(A, None), None, "hash")

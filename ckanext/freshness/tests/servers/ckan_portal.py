@@ -126,15 +126,17 @@ class PortalServer(LoopbackServer):
             return self._error(403, "Access denied")
         if action == "package_search":
             return _success(self._search(query))
-        public = sorted(one["name"] for one in self.datasets.values() if _is_public(one))
+        public = sorted(one["name"] for one in self.datasets.values() if is_public(one))
         if action == "package_list":
             start = int(query.get("offset", 0))
             return _success(public[start : start + int(query.get("limit", len(public)))])
-        rows = self.organizations if action == "organization_show" else self.datasets
+        groups = {one["id"]: one for each in self.datasets.values() for one in each["groups"]}
+        kinds = {"organization_show": self.organizations, "group_show": groups}
+        rows = kinds.get(action, self.datasets)
         wanted = unquote(query.get("id", ""))
         for one in rows.values():
             if wanted in (one["id"], one["name"]):
-                return _success(one) if _is_public(one) else self._error(403, "Access denied")
+                return _success(one) if is_public(one) else self._error(403, "Access denied")
         return self._error(404, "Not found")
 
     def _error(self, status: int, words: str) -> Answer:
@@ -144,7 +146,7 @@ class PortalServer(LoopbackServer):
         found = [
             one
             for dataset_id, one in self.datasets.items()
-            if dataset_id not in self.unindexed and _is_public(one)
+            if dataset_id not in self.unindexed and is_public(one)
         ]
         for sign, key, low, names in _TERM.findall(query.get("fq", "")):
             values = set(re.findall('"(.*?)"', names))
@@ -171,8 +173,8 @@ class PortalServer(LoopbackServer):
         return {"count": count, "sort": query.get("sort", ""), "results": rows, "facets": {}}
 
 
-def _is_public(one: dict[str, Any]) -> bool:
-    return one["state"] == "active" and not one.get("private")
+def is_public(one: dict[str, Any]) -> bool:
+    return one.get("state") in ("active", None) and not one.get("private")
 
 
 def _values(one: dict[str, Any], key: str) -> set[str]:

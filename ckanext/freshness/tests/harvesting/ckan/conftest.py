@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from datetime import datetime, timezone
 from typing import Any
 
@@ -51,10 +51,14 @@ class Crawled:
         max_records: int = 10_000,
         known: Iterable[KnownRecord] = (),
         limits: Limits = LIMITS,
+        own_datasets: Collection[str] = (),
         **options: Any,
     ) -> None:
         self.portal = portal
-        self.known = CurrentRecords([*(before.records() if before else ()), *known])
+        self.known = CurrentRecords(
+            [*(before.records() if before else ()), *known],
+            own_datasets=frozenset(own_datasets).intersection,
+        )
         self.max_records = max_records
         self.limits = limits
         self.options = CrawlOptions(

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from ckanext.freshness.harvesting.ckan.crawl import Filter
+from ckanext.freshness.harvesting.ckan.crawl import OF_THIS_SITE, Filter
 from ckanext.freshness.harvesting.record import KnownRecord, ReadOutcome
 from ckanext.freshness.tests.harvesting.ckan.conftest import LIMITS, Crawled
 from ckanext.freshness.tests.harvesting.fdp.crawling import HURRIED
 from ckanext.freshness.tests.harvesting.fdp.test_faults import GONE, REFUSED, ROWS
-from ckanext.freshness.tests.servers import faults
+from ckanext.freshness.tests.servers import ckan_portal, faults
 from ckanext.freshness.tests.servers.base import Request
-from ckanext.freshness.tests.servers.ckan_portal import PortalServer
+from ckanext.freshness.tests.servers.ckan_portal import ACTION, PortalServer
 
 NAMES = sorted(f"dataset-{number}" for number in range(12))
 
@@ -166,6 +168,91 @@ def test_a_portal_that_shows_no_dataset_confirms_no_absence(
     assert not second.deleted() and "a dataset that it lists" in second.errors
 
 
+@pytest.mark.parametrize("code", [401, 403, 404, 410])
+def test_a_page_of_a_proxy_confirms_no_absence(portal: PortalServer, code: int) -> None:
+    first = Crawled(portal)
+    hidden = any_id(portal)
+    portal.unindexed = {hidden}
+    portal.faults[lambda request: f"show?id={hidden}" in request.target] = faults.Status(code=code)
+    second = Crawled(portal, first)
+    assert not second.deleted() and "cannot be asked for" in second.errors
+
+
+@pytest.mark.parametrize("is_listed", [True, False])
+def test_another_dataset_is_no_answer(portal: PortalServer, is_listed: bool) -> None:
+    """A cache that ignores the query of a URL."""
+    first = Crawled(portal)
+    asked = any_id(portal)
+    portal.change(asked)
+    portal.unindexed = set() if is_listed else {asked}
+    portal.faults[lambda request: "fq=id%3A%28" in request.target] = faults.Status(code=414)
+    other = faults.Another(f"{ACTION}package_show?id={any_id(portal, 2)}")
+    portal.faults[lambda request: f"show?id={asked}" in request.target] = other
+    second = Crawled(portal, first)
+    assert not second.deleted() and "answered with another dataset" in second.errors
+
+
+@pytest.mark.parametrize("change", [{"private": True}, {"state": "draft"}, {"state": "deleted"}])
+def test_what_a_portal_lists_and_does_not_publish_is_not_read(
+    portal: PortalServer, monkeypatch: pytest.MonkeyPatch, change: dict[str, Any]
+) -> None:
+    """Some portals list everything to whoever has an API key."""
+    first = Crawled(portal)
+    hidden = any_id(portal)
+    portal.change(hidden, **change)
+    monkeypatch.setattr(ckan_portal, "is_public", lambda one: True)
+    name = portal.datasets[hidden]["name"]
+    new, known = Crawled(portal), Crawled(portal, first)
+    assert name not in new.names() + known.names()
+    # As a record that answers 403: it goes if a job a day later finds the same.
+    assert not new.errors and not known.deleted() and "does not publish it" in known.errors
+
+
+def test_a_dataset_without_a_list_of_resources_is_not_read(portal: PortalServer) -> None:
+    portal.change(any_id(portal), resources=None)
+    assert "no list of resources" in Crawled(portal).errors
+
+
+def test_a_portal_that_never_rests_is_read_to_its_end(portal: PortalServer) -> None:
+    portal.rows_max = 3
+    last = max(portal.datasets)
+
+    def add() -> None:
+        twin = {**portal.datasets[last], "id": f"~{len(portal.datasets)}", "resources": []}
+        portal.datasets[twin["id"]] = twin
+
+    portal.faults[lambda one: "fl=" in one.target] = faults.Meanwhile(act=add)
+    portal.faults[lambda one: "package_list" in one.target] = faults.Meanwhile(act=add)
+    found = Crawled(portal)
+    assert set(NAMES) <= set(found.names())
+    assert "each of the 3 times" in found.errors and found.end.containers.unproved
+    portal.forbidden = {"package_search"}
+    assert set(NAMES) <= set(Crawled(portal).names())
+
+
+@pytest.mark.parametrize("ignored", ["limit", "offset"])
+def test_a_list_of_names_whose_arguments_are_ignored(portal: PortalServer, ignored: str) -> None:
+    portal.forbidden = {"package_search"}
+    names = NAMES if ignored == "offset" else [*NAMES, *map(str, range(1000))]
+    body = json.dumps({"success": True, "result": names}).encode()
+    portal.faults[lambda one: "package_list" in one.target] = faults.Body(body)
+    found = Crawled(portal)
+    assert set(NAMES) == set(found.names()) and portal.count() < 1100
+    # One that gives more names than requested gives all.
+    assert ("package_list" in found.errors) == (ignored == "offset")
+
+
+def test_what_a_portal_has_from_here_is_not_copied(portal: PortalServer) -> None:
+    first = Crawled(portal, own_datasets=[any_id(portal)])
+    own = f"{portal.url}/dataset/{any_id(portal)}"
+    assert len(first.names()) == 11 and own not in first.end.containers.listed
+    assert first.end.not_harvested[OF_THIS_SITE].examples == [own]
+    # The portal harvests this site as well: it has the package that became of one of its own datasets.
+    copied = [replace(one, package_id=any_id(portal, 3)) for one in first.records()[:1]]
+    second = Crawled(portal, known=copied)
+    assert second.end.not_harvested[OF_THIS_SITE].count == 1 and not second.deleted()
+
+
 def test_an_absence_that_cannot_be_verified_is_none(portal: PortalServer) -> None:
     first = Crawled(portal)
     gone = any_id(portal)
@@ -184,6 +271,20 @@ def test_a_dataset_that_leaves_the_filter_is_let_go(portal: PortalServer) -> Non
     portal.change(moved, owner_org=owner["id"], organization=owner)
     second = Crawled(portal, first, filter=Filter(include=town))
     assert second.deleted() == [f"{portal.url}/dataset/{moved}"]
+
+
+@pytest.mark.parametrize("search", [True, False], ids=["search", "no search"])
+def test_an_organization_of_a_filter_that_is_renamed_loses_nothing(
+    portal: PortalServer, search: bool
+) -> None:
+    portal.add("other", owner="state")
+    portal.forbidden = set() if search else {"package_search"}
+    both = {"organization": ("city", "state")}
+    first = Crawled(portal, filter=Filter(include=both))
+    portal.organization("state")["name"] = "land"
+    second = Crawled(portal, first, filter=Filter(include=both))
+    assert not second.deleted()
+    assert '"organizations_filter_include" names "state", and the portal has none' in second.errors
 
 
 @pytest.mark.parametrize("search", [True, False], ids=["search", "no search"])
@@ -311,6 +412,23 @@ def test_a_portal_that_moves_keeps_its_records(portal: PortalServer) -> None:
     ]
     second = Crawled(portal, known=elsewhere)
     assert second.known.moved and second.deleted() == [f"{before}/dataset/{gone}"]
+
+
+def test_one_uuid_proves_a_move(portal: PortalServer) -> None:
+    """Most of its datasets have gone since, or it has but one."""
+    first = Crawled(portal)
+    before = "https://old.example.org"
+    elsewhere = [
+        KnownRecord(one.url.replace(portal.url, before), one.guid, one.catalog_url)
+        for one in first.records()
+    ]
+    for gone in sorted(portal.datasets)[1:]:
+        del portal.datasets[gone]
+    second = Crawled(portal, known=elsewhere)
+    assert second.known.moved and len(second.deleted()) == 11
+    assert Crawled(
+        portal, known=[one for one in elsewhere if min(portal.datasets) in one.url]
+    ).known.moved
 
 
 # Organizations

@@ -147,9 +147,14 @@ def test_a_resource_goes_and_comes_back_as_it_was(portal: PortalServer) -> None:
 
 def test_ids_and_names_that_are_taken_here_stay_with_their_owners(portal: PortalServer) -> None:
     first, second, third, *_ = sorted(portal.datasets)
+    # Another source has harvested it.
     mine = factories.Dataset(
-        id=first, name="mine", resources=[{"id": portal.datasets[second]["resources"][0]["id"]}]
+        id=first,
+        name="mine",
+        resources=[{"id": portal.datasets[second]["resources"][0]["id"]}],
+        extras=[{"key": "guid", "value": "harvested"}],
     )
+    factories.Dataset(id=portal.add("from-here")["id"])
     same_name = factories.Dataset(name=portal.datasets[third]["name"])
     portal.change(sorted(portal.datasets)[3], id="mine")
     portal.datasets["mine"] = portal.datasets.pop(sorted(portal.datasets)[3])
@@ -165,6 +170,38 @@ def test_ids_and_names_that_are_taken_here_stay_with_their_owners(portal: Portal
         portal.change(dataset_id, notes="Other words")
     assert counts(harvest) == {"updated": 6}
     assert identities(harvest) == before
+
+
+def test_odd_values_cost_nothing_but_themselves(portal: PortalServer) -> None:
+    first, second, *_ = sorted(portal.datasets)
+    twins = portal.datasets[first]["resources"]
+    twins[1]["id"] = twins[0]["id"]
+    portal.change(first, notes="half a character: \ud83d")
+    portal.change(second, notes="a character: \U0001f4a7")
+    harvest = add_portal(portal)
+    assert counts(harvest) == {"added": 6}
+    found = {one["id"]: one for one in datasets(harvest).values()}
+    assert found[first]["notes"] == "half a character: ?"
+    assert found[second]["notes"] == "a character: \U0001f4a7"
+    assert len({one["id"] for one in found[first]["resources"]}) == 2
+    assert counts(harvest) == {"not modified": 6}
+
+
+def test_a_portal_of_one_dataset_moves(portal: PortalServer) -> None:
+    for gone in sorted(portal.datasets)[1:]:
+        del portal.datasets[gone]
+    harvest = add_portal(portal)
+    assert counts(harvest) == {"added": 1}
+    before = identities(harvest)
+    there = portal.url_at("127.0.0.2")
+    harvest.switch(url=there)
+    assert counts(harvest) == {"updated": 1}
+    assert identities(harvest) == before
+    # A new source there takes over the dataset of the deleted one.
+    call_action("harvest_source_delete", {"user": sysadmin()}, id=harvest.source["id"])
+    new = add_portal(portal)
+    new.run()
+    assert identities(new) == before
 
 
 def test_a_search_index_that_is_being_rebuilt_costs_nothing(portal: PortalServer) -> None:
@@ -371,10 +408,14 @@ def test_a_real_ckan(own_url: str) -> None:
     city = factories.Organization(name="city")
     made = [
         factories.Dataset(
-            owner_org=city["id"], resources=[{"url": "https://example.org/a.csv"}], notes="First"
+            owner_org=city["id"],
+            resources=[{"url": "https://example.org/a.csv"}],
+            notes="First",
+            extras=[{"key": "guid", "value": "harvested"}],
         )
         for _ in range(4)
     ]
+    factories.Dataset(owner_org=city["id"], name="made-here")
     factories.Dataset(owner_org=city["id"], private=True)
     factories.Dataset(owner_org=factories.Organization()["id"])
     harvest = add_source(own_url, source_type="ckan_portal", organizations_filter_include=["city"])
@@ -382,7 +423,9 @@ def test_a_real_ckan(own_url: str) -> None:
     # All ids and names are taken, by the datasets themselves.
     copies = {extras(one)["guid"].rpartition("/")[2]: one for one in datasets(harvest).values()}
     assert copies.keys() == {one["id"] for one in made}
+    # Neither copies nor what was made here is copied.
     assert counts(harvest) == {"not modified": 4}
+    assert "made-here" not in datasets(harvest)
     user = {"user": sysadmin()}
     call_action("package_patch", dict(user), id=made[0]["id"], notes="Second")
     call_action("package_delete", dict(user), id=made[1]["id"])
