@@ -198,6 +198,10 @@ def packages_with_extras(
     return [(package_id, package_type, extras) for package_id, package_type, extras in rows]
 
 
+IS_TRUE = "lower(btrim({})) IN ('true', 'yes', 'on', 't', 'y', '1')"
+"""SQL: whether the value of an extra means true."""
+
+
 def packages_with_true_extras(*names: str) -> str:
     """Return SQL that selects ``package_id``, and for each of some lists of extras whether any of them is true.
 
@@ -205,7 +209,7 @@ def packages_with_true_extras(*names: str) -> str:
 
     :param names: the names of the SQL parameters with the extras' keys, and of the columns
     """
-    is_true = "lower(btrim(value)) IN ('true', 'yes', 'on', 't', 'y', '1')"
+    is_true = IS_TRUE.format("value")
     columns = ", ".join(f"bool_or(key = ANY(:{name}) AND {is_true}) AS {name}" for name in names)
     keys = " OR ".join(f"key = ANY(:{name})" for name in names)
     return f"SELECT package_id, {columns} FROM {EXTRAS} e WHERE {keys} GROUP BY package_id"

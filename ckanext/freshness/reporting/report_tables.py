@@ -18,7 +18,7 @@ from ..aging.messages import N_
 from ..checking.check_rows import REQUESTABLE_KEYS
 from ..checking.selection import IS_BROKEN
 from ..ckan_adapter.core import model, same_user
-from ..ckan_adapter.packages import packages_with_true_extras
+from ..ckan_adapter.packages import EXTRA, IS_TRUE
 from ..dates import aware, parse_date, utc, utc_text
 from ..model import CheckRun
 from ..model.datasets import IS_OPEN, IS_SUGGESTED
@@ -335,12 +335,15 @@ MISMATCHES = _of_links(
 
 # The first run gives links their rows, with the host.
 _HOST = "coalesce(c.host, lower(substring(r.url FROM '^\\w+\\://(?:[^/@]*@)?([^/\\:?#]+)')), '')"
+_IS_NEVER_CHECKED = f"""EXISTS (
+        SELECT FROM unnest(CAST(:never AS text[])) n (key) WHERE {IS_TRUE.format(EXTRA.format(key="n.key"))}
+    )"""
 _STATE = f"""CASE
     WHEN {IS_HERE} THEN 'internal'
     WHEN {IS_CHECKED_BY_CYCLES.format(resource="r.id")} THEN 'cycle'
     WHEN {IS_BROKEN} THEN 'broken'
     WHEN c.failures > 0 THEN 'failing'
-    WHEN f.archived OR f.requestable OR {_HOST} = ANY(:adhoc) THEN 'excluded'
+    WHEN {_IS_NEVER_CHECKED} OR {_HOST} = ANY(:adhoc) THEN 'excluded'
     WHEN c.tried_at IS NULL THEN 'waiting'
     WHEN {_OUTCOME} = ANY(:unclear) THEN 'unchecked'
     ELSE 'works' END"""
@@ -353,8 +356,7 @@ def _of_every(request: TableRequest) -> dict[str, Any]:
         "site": settings.site_root(),
         "adhoc": sorted(settings.adhoc_hosts()),
         "unclear": sorted(links.UNCHECKED),
-        "archived": list(settings.ARCHIVED_KEYS),
-        "requestable": list(REQUESTABLE_KEYS),
+        "never": [*settings.ARCHIVED_KEYS, *REQUESTABLE_KEYS],
         "state": request.status,
     }
 
@@ -369,7 +371,6 @@ EVERY_LINK = DatasetTable(
         {_HOST} AS host, c.tried_at, s.state""",
     source=f"""FROM resource r JOIN package p ON p.id = r.package_id
         LEFT JOIN freshness_check c ON c.resource_id = r.id AND c.url = r.url
-        LEFT JOIN ({packages_with_true_extras("archived", "requestable")}) f ON f.package_id = p.id
         CROSS JOIN LATERAL (SELECT {_STATE} AS state) s""",
     where="r.state = 'active' AND (CAST(:state AS text) IS NULL OR s.state = :state)",
     order="host",
