@@ -510,7 +510,7 @@ TABLES: dict[str, Table] = {
 """In the order of the dashboard."""
 
 SIBLINGS: tuple[tuple[DatasetTable, ...], ...] = (
-    (BROKEN, UNCLEAR, UNDETECTABLE, MISMATCHES, LINKS),
+    (BROKEN, UNCLEAR, UNDETECTABLE, MISMATCHES, LINKS, EVERY_LINK),
     (CHANGES, changes.DATA),
 )
 """Tables whose pages link to one another."""

@@ -159,7 +159,9 @@ def table(name: str) -> ResponseReturnValue:
 def _siblings(found: Table, request: TableRequest) -> list[tuple[DatasetTable, tuple[int, bool]]]:
     """Return the tables that belong together with a table, with their numbers of rows."""
     together = (tables for tables in report_tables.SIBLINGS if found in tables)
-    return [(each, each.count(request)) for each in next(together, ())]
+    # The first chip leads to all links.
+    others = (each for each in next(together, ()) if each is not report_tables.EVERY_LINK)
+    return [(each, each.count(request)) for each in others]
 
 
 def _statuses(found: Table, request: TableRequest) -> dict[str, int | None]:
