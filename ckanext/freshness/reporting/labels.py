@@ -176,7 +176,7 @@ LABELS: Mapping[str, Mapping[str, str]] = {
         SelectionReason.CHECK_DUE.label: N_("the dataset is due for an update"),
         SelectionReason.CHECK_EXPECTED.label: N_("expected to have changed"),
         SelectionReason.CHECK_BOUND.label: N_("not checked for the longest time allowed"),
-        SelectionReason.CHECK_ROTATION.label: N_("in the rotation of all links"),
+        SelectionReason.CHECK_ROTATION.label: N_("its turn in the regular check of all links"),
     },
     "host": {"Others": N_("Others")},
 }

@@ -50,7 +50,7 @@ def test_more_broken_links_than_are_counted(read: Any, clean_site: None) -> None
     page = read("/freshness/broken?page=2")
     assert "51 to 100 of 1,000" in words(page) and "Page 2 of 20" in words(page)
     assert "1,000 broken links" in words(read("/freshness", editor)).replace("1000", "1,000")
-    assert "1 of your 1 dataset needs you" in words(read("/freshness/mine", editor))
+    assert "1 of your 1 dataset needs your attention" in words(read("/freshness/mine", editor))
 
     copy_link("r1", 1, "s")
     page = read("/freshness/broken?page=20")
@@ -61,7 +61,7 @@ def test_more_broken_links_than_are_counted(read: Any, clean_site: None) -> None
     assert "1000+ broken links" in words(read("/freshness", editor))
     assert "More than 1,000" in words(read("/freshness"))
     mine = words(read("/freshness/mine", editor))
-    assert "More than 0 of your 1 datasets need you" in mine
+    assert "More than 0 of your 1 datasets need your attention" in mine
     assert "All 1,000+" in mine and "Broken links 1,000+" in mine
     assert read("/freshness/mine?group=broken&page=20", editor).select("a[rel=next]")
     assert not read("/freshness/mine?group=broken&page=21", editor).select("a[rel=next]")

@@ -145,7 +145,7 @@ def test_whose_tasks_are_listed(get: Any, who: str, query: str) -> None:
 def test_what_the_page_says(get: Any) -> None:
     page = get("/freshness/mine", "editor")
     text = words(page)
-    assert "4 tasks: 4 of your 5 datasets need you, most urgent first." in text
+    assert "4 tasks: 4 of your 5 datasets need your attention, most urgent first." in text
     chips = [words(chip) for chip in page.select(".fr-filters a")]
     assert chips == ["All 4", "Broken links 1", "Need an update 2", "No update frequency 1"]
     (broken,) = page.select("li[data-state=bad]")
