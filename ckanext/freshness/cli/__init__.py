@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from time import monotonic
 from typing import Any
 
@@ -19,6 +19,8 @@ import click
 from ..ckan_adapter.database import DatabaseLostError, TablesMissingError, telling_of_loss
 from ..copies.store import StoreError
 from ..logic.harvest_actions import harvest_source
+from ..reporting import runs
+from ..reporting.labels import LABELS, label
 from ..settings import OptionError
 
 _EXPECTED = (OptionError, StoreError, DatabaseLostError, TablesMissingError)
@@ -58,6 +60,15 @@ def source_named(name: str) -> Any:
 def site_user() -> str:
     """Return the name of the site's own user."""
     return str(tk.get_action("get_site_user")({"ignore_auth": True}, {})["name"])
+
+
+def found_lines(resources: Mapping[str, int]) -> list[str]:
+    """Return what the checks of a run found, a line for each kind of result.
+
+    :param resources: numbers of resources by label
+    """
+    found = runs.outcomes(resources)
+    return [f"{found[key]:>8}  {label('found', key)}" for key in LABELS["found"] if found[key]]
 
 
 Progress = Callable[..., None]

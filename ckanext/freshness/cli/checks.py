@@ -10,16 +10,16 @@ import click
 
 from ..aging.messages import NN_
 from ..checking import check_rows
-from ..checking.selection import LEARNED, POLICIES
+from ..checking.selection import LEARNED, POLICIES, SelectionReason
 from ..ckan_adapter.database import DatabaseLostError, LocksLostError, telling_of_loss
 from ..dates import utc_now
 from ..iati.datasets import in_registries
 from ..reporting import metrics
-from ..reporting.labels import counted
+from ..reporting.labels import counted, label
 from ..runs import check_run, queued_run
 from ..settings import dataset_types
 from ..web.urls import host_name
-from . import check_progress
+from . import check_progress, found_lines
 from .sources import check_files
 
 
@@ -51,6 +51,7 @@ from .sources import check_files
     is_flag=True,
     help="Only print how many URLs would be checked, and why the others would not.",
 )
+@click.option("--hdx", is_flag=True, help="Print the counts in the layout of HDX's reports.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def check(
     dataset: tuple[str, ...],
@@ -60,12 +61,13 @@ def check(
     queue: bool,
     strict: bool,
     dry_run: bool,
+    hdx: bool,
     as_json: bool,
 ) -> None:
-    """Check the URLs of resources that are due, or all URLs of each DATASET (name or id).
+    """Check the links that are due, or those of each DATASET.
 
-    Run it every night. A run continues where a killed one stopped. Exits with 1 if it could not do all its
-    work.
+    DATASET is a name or an id. Run it every night. A run continues where a killed one stopped. Exits with 1
+    if it could not do all its work.
     """
     if policy == "iati":
         if host or everything or queue or dry_run:
@@ -98,7 +100,7 @@ def check(
             else:
                 with check_progress() as show:
                     run, done = check_run.check(scope, utc_now, progress=show)
-                _print_result(run.id, done, as_json, strict)
+                _print_result(run.id, done, as_json, hdx, strict)
     except _ERRORS as error:
         raise click.ClickException(str(error)) from error
 
@@ -174,13 +176,15 @@ def _print_plan(selection: check_run.AnySelection, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps({"checks": checks, "rotation": rotation, "verdicts": reasons}))
         return
-    for reason, count in reasons.items():
-        click.echo(f"{reason}: {count}")
-    forms = NN_(
-        "{count} resource would be checked, {rotation} of them in the rotation",
-        "{count} resources would be checked, {rotation} of them in the rotation",
+    click.echo(
+        counted(NN_("{count} link would be checked", "{count} links would be checked"), checks)
     )
-    click.echo(counted(forms, checks, rotation=rotation))
+    found = {**selection.reasons, SelectionReason.CHECK_ROTATION: rotation}
+    for reason, count in sorted(found.items(), key=lambda one: (not one[0].is_checked, -one[1])):
+        if count and reason.is_checked:
+            click.echo(f"{count:>8}  {label('why', reason.label)}")
+        elif count:
+            click.echo(f"{count:>8}  {tk._('not checked')}: {label('not chosen', reason.value)}")
     if days := selection.longest_days:
         click.echo(check_run.stretched_in_words(days))
 
@@ -196,7 +200,9 @@ def _print_queued(queued: queued_run.QueuedRun, as_json: bool) -> None:
     click.echo(words.format(jobs=queued.jobs, queue=queued.queue, run=queued.run_id))
 
 
-def _print_result(run_id: str, done: check_run.RunResult, as_json: bool, strict: bool) -> None:
+def _print_result(
+    run_id: str, done: check_run.RunResult, as_json: bool, hdx: bool, strict: bool
+) -> None:
     counts = done.counts
     figures = {
         "resources": counts.resources(),
@@ -214,8 +220,11 @@ def _print_result(run_id: str, done: check_run.RunResult, as_json: bool, strict:
         labelled = {key: figures[key] for key in ("resources", "datasets")}
         click.echo(json.dumps({**plain, **labelled}))
     else:
-        click.echo("\n\n".join(filter(None, (metrics.text(figures), metrics.headers(figures)))))
-        click.echo("\n" + check_run.checked_in_words(done))
+        if hdx:
+            click.echo("\n\n".join((*metrics.in_layout_of_hdx(figures), "")))
+        click.echo(check_run.checked_in_words(done))
+        for line in found_lines(counts.resources()):
+            click.echo(line)
     missing = check_run.missing_in_words(done)
     for words in missing:
         click.echo(words, err=True)

@@ -11,9 +11,9 @@ import click
 
 from ..ckan_adapter.packages import SEARCH_FAULTS
 from ..dates import utc_now
-from ..reporting import counts, report_tables, visibility
+from ..reporting import counts, metrics, report_tables, visibility
 from ..reporting.labels import label
-from . import site_user
+from . import found_lines, site_user
 
 
 @click.command()
@@ -24,9 +24,10 @@ from . import site_user
 @click.option("--hosts", "with_hosts", is_flag=True, help="Also count resources by host.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def report(since: str | None, organization: str | None, with_hosts: bool, as_json: bool) -> None:
-    """Count datasets by status, list status changes, and store today's counts for the dashboard.
+    """Count datasets by status, and list status changes.
 
-    The printed counts include private datasets. The stored counts cover only public ones.
+    Also stores today's counts for the dashboard. The printed counts include private datasets. The stored counts
+    cover only public ones.
     """
     now = utc_now()
     try:
@@ -72,16 +73,15 @@ def _percent(share: float | None) -> str:
 
 def _lines(found: dict[str, Any]) -> list[str]:
     lines = [
-        f"{row['status']:<12} {row['datasets']:>8} {_percent(row['percent'])}".rstrip()
+        f"{label('status', row['status']):<18} {row['datasets']:>8} {_percent(row['percent'])}".rstrip()
         for row in found["statuses"]
     ]
     statuses = {row["status"]: row["datasets"] for row in found["statuses"]}
     lines += [counts.fresh_share(counts.StatusCounts(statuses)), ""]
     for row in found["changes"]:
-        lines.append(
-            f"{row['changed_at']}  {row['name']}  {row['from_status']} -> {row['to_status']}"
-            f"  ({row['cause']}{', ' + row['evidence'] if row['evidence'] else ''})"
-        )
+        before, after = (label("status", row[key]) for key in ("from_status", "to_status"))
+        why = label("cause", row["cause"])
+        lines.append(f"{row['changed_at']}  {row['name']}  {before} -> {after}  ({why})")
     if not found["changes"]:
         lines.append(tk._("No status has changed."))
     if "hosts" in found:
@@ -104,9 +104,13 @@ def _lines(found: dict[str, Any]) -> list[str]:
     show_default=True,
     help="Number of runs to list.",
 )
+@click.option("--hdx", is_flag=True, help="Also print the counts in the layout of HDX's reports.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def runs(run: str | None, limit: int, as_json: bool) -> None:
-    """List the newest runs, or show the counts of RUN (an id, or last)."""
+def runs(run: str | None, limit: int, hdx: bool, as_json: bool) -> None:
+    """List the newest runs, or show RUN (an id, or last).
+
+    The last run is the newest check of all links.
+    """
     context = {"user": site_user(), "ignore_auth": True}
     if run is None:
         listed = tk.get_action("freshness_run_list")(context, {"limit": limit})
@@ -126,7 +130,10 @@ def runs(run: str | None, limit: int, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(shown, indent=2))
         return
-    click.echo("\n\n".join(filter(None, (_line(shown), shown["text"], shown["headers"]))))
+    for line in (_line(shown), *found_lines(shown["resources"])):
+        click.echo(line)
+    if hdx:
+        click.echo("\n\n".join(("", *metrics.in_layout_of_hdx(shown))))
 
 
 def _line(run: dict[str, Any]) -> str:

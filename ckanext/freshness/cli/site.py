@@ -13,7 +13,7 @@ import click
 from ..aging.messages import NN_
 from ..ckan_adapter.database import DatabaseLostError, require_tables
 from ..dates import utc_now
-from ..doctor import examine
+from ..doctor import examine, subjects
 from ..doctor.findings import Severity
 from ..iati.report import KIND
 from ..mails import digests, webhooks
@@ -33,7 +33,7 @@ from .sources import preview, release, update_registries
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def doctor(as_json: bool) -> None:
-    """Report what is wrong with this site, and which command helps.
+    """Report what is wrong with this site, and what helps.
 
     Checks harvests, runs, statuses, copies, mails, options, services and workers. Exits with 1 if it finds
     a problem. Changes nothing.
@@ -52,12 +52,18 @@ def doctor(as_json: bool) -> None:
         result = {"ok": not has_problem, "findings": plain}
         click.echo(json.dumps(result, indent=2, ensure_ascii=False))
     else:
-        for finding in findings:
+        worst_first = list(Severity)
+        for finding in sorted(findings, key=lambda one: worst_first.index(one.severity)):
             click.echo(f"{finding.severity.value.upper()}: {finding.text}")
             if finding.advice:
                 click.echo(f"  -> {finding.advice}")
-        if not has_problem:
+        warnings = sum(finding.severity is Severity.WARNING for finding in findings)
+        if not has_problem and warnings:
+            forms = NN_("No problems, but {count} warning.", "No problems, but {count} warnings.")
+            click.echo(counted(forms, warnings))
+        elif not has_problem:
             click.echo(tk._("No problems found."))
+        click.echo(tk._("Looked at: {subjects}").format(subjects=", ".join(subjects())))
     if has_problem:
         raise click.exceptions.Exit(1)
 
@@ -96,7 +102,7 @@ def nightly() -> None:
 
 @click.command()
 def prune() -> None:
-    """Delete runs, status changes and data changes whose retention has ended."""
+    """Delete runs and changes that are kept no longer."""
     click.echo(night.prune(utc_now()).words)
 
 
@@ -112,10 +118,11 @@ _REAPED = NN_(
 @click.command()
 @click.option("--all", "everything", is_flag=True, help="Compute the status of every dataset anew.")
 def refresh(everything: bool) -> None:
-    """Write the statuses that changed because time passed; call this every ten minutes by cron.
+    """Write the statuses that time has changed.
 
-    Use --all once after installing this extension, and after changing its options. Two refreshes may run at
-    once, and a refresh completes an interrupted one. Exits with 1 if a dataset could not be indexed.
+    Call it every ten minutes by cron. Use --all once after installing this extension, and after changing
+    its options. Two refreshes may run at once, and a refresh completes an interrupted one. Exits with 1 if
+    a dataset could not be indexed.
     """
     try:
         with progress_of(tk._("datasets")) as progress:
@@ -163,11 +170,11 @@ def _tell_at_once() -> None:
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def notify(dry_run: bool, as_json: bool) -> None:
-    """Mail maintainers about datasets and links that need them, and sysadmins about problems.
+    """Mail people about the datasets and links that need them.
 
-    Each person gets at most one mail a day, with all news. Each piece of news is sent once. If the mail
-    server is away, the next notify tries again. The first notify after mails were switched on sends
-    nothing. Exits with 1 if a mail was not sent.
+    Sysadmins get a mail about problems of the site. Each person gets at most one mail a day, with all news.
+    Each piece of news is sent once. If the mail server is away, the next notify tries again. The first
+    notify after mails were switched on sends nothing. Exits with 1 if a mail was not sent.
     """
     try:
         report = digests.notify_all(utc_now, dry_run=dry_run)

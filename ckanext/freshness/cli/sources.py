@@ -36,9 +36,9 @@ from . import ReportingGroup, check_progress, progress_of, site_user, source_nam
 @click.argument("source")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def preview(source: str, as_json: bool) -> None:
-    """Show what the next job of SOURCE (id or name) would do, without writing anything.
+    """Show what the next job of SOURCE would do.
 
-    Exits with 1 if the source could not be read.
+    SOURCE is a name or an id. Nothing is written. Exits with 1 if the source could not be read.
     """
     row = source_named(source)
     try:
@@ -60,9 +60,10 @@ def preview(source: str, as_json: bool) -> None:
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @click.option("--undo", is_flag=True, help="Take the release back, until a job reads the source.")
 def release(source: str, yes: bool, undo: bool) -> None:
-    """Let the next job of SOURCE (id or name) delete the held datasets.
+    """Let the next job of SOURCE delete the held datasets.
 
-    Shows the list and asks for confirmation. The release applies only to this list and to the next job.
+    SOURCE is a name or an id. Shows the list and asks for confirmation. The release applies only to this
+    list and to the next job.
     """
     context = {"user": site_user(), "ignore_auth": True}
     source_id = source_named(source).id
@@ -142,7 +143,10 @@ def preview_lines(shown: Preview) -> list[str]:
             is_deletion=record_class is RecordClass.DELETED,
         )
     lines += _entries(tk._("Couldn't be read"), shown.failed)
-    lines += _entries(tk._("Kept (couldn't be read)"), shown.kept)
+    # What could not be read is among the records that are kept.
+    failed = {entry.guid for entry in shown.failed}
+    unseen = [entry for entry in shown.kept if entry.guid not in failed]
+    lines += _entries(tk._("Kept for another reason"), unseen)
     lines += _entries(tk._("No longer in the source, kept"), shown.absent)
     lines += [
         tk._("No field for {property}").format(property=name) for name in shown.survey.unmapped
@@ -165,9 +169,15 @@ def _deletion_of(entry: PreviewEntry) -> str:
 
 
 def _deletion(url: str, reason: str, answer: str | None, title: str | None) -> str:
-    """Return the line of a record that would be deleted: its URL, why, what the URL answered, and its title."""
-    answered = harvests.own_url(reason, answer)
-    return "  " + "  ".join(filter(None, (url, str(reason), answered, title)))
+    """Return the line of a record that would be deleted: its title, its URL, why, and what the URL answered."""
+    return f"{_record(url, reason, title)} {harvests.own_url(reason, answer)}".rstrip()
+
+
+def _record(url: str, reason: str, title: str | None) -> str:
+    """Return the line of a record: its title, its URL, and why it is listed. Reasons may begin with the URL."""
+    about = f"{title} ({url})" if title else url
+    why = harvests.reason(reason).removeprefix(f"{url}: ")
+    return f"  {about}: {why}" if why else f"  {about}"
 
 
 def _entries(
@@ -175,9 +185,12 @@ def _entries(
 ) -> list[str]:
     lines = [f"{label}: {len(entries)}"]
     if is_listed:
-        line = _deletion_of if is_deletion else "  {0.url}  {0.reason}".format
-        lines += map(line, entries)
+        lines += map(_deletion_of if is_deletion else _kept_or_written, entries)
     return lines
+
+
+def _kept_or_written(entry: PreviewEntry) -> str:
+    return _record(entry.url, with_code(entry.reason, entry.reason_code), entry.title)
 
 
 @click.group(cls=ReportingGroup)

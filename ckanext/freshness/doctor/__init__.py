@@ -51,8 +51,7 @@ def examine(now: datetime) -> Iterator[SiteFinding]:
     :param now: the current time, aware
     """
     yield from services()
-    checks = {**SITE_CHECKS, **(HARVEST_CHECKS if p.plugin_loaded("harvest") else {})}
-    for name, check in checks.items():
+    for name, check in _checks().items():
         try:
             yield from list(check(now))
         except _AWAY:
@@ -64,6 +63,15 @@ def examine(now: datetime) -> Iterator[SiteFinding]:
             yield note(f"{_SKIPPED}: {name}")
         finally:
             model.Session.remove()
+
+
+def subjects() -> list[str]:
+    """Return the subjects of all checks."""
+    return ["services", *_checks()]
+
+
+def _checks() -> dict[str, Check]:
+    return {**SITE_CHECKS, **(HARVEST_CHECKS if p.plugin_loaded("harvest") else {})}
 
 
 _SKIPPED = "Not checked, because a service or table is missing"

@@ -109,7 +109,7 @@ def workers(now: datetime) -> Iterator[SiteFinding]:
                 f"{KEEP_RUNNING}ckan jobs worker {queue}",
             )
     if not any(running.values()):
-        yield note(
+        yield warning(
             "No background worker is running: previews and checks that editors start on pages wait for one",
             f"{KEEP_RUNNING}ckan jobs worker",
         )

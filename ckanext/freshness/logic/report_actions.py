@@ -12,7 +12,7 @@ from ..dates import parse_date, utc_now
 from ..mails import recipients
 from ..mails.kinds import KINDS
 from ..model import CheckRun
-from ..reporting import changes, counts, metrics, report_tables, visibility
+from ..reporting import changes, counts, metrics, report_tables, runs, visibility
 
 __all__ = [
     "freshness_change_list",
@@ -237,7 +237,7 @@ def freshness_run_list(context: dict[str, Any], data_dict: dict[str, Any]) -> li
 def freshness_run_show(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[str, Any]:
     """Return a run of the checker with its counts. For sysadmins.
 
-    :param id: id of the run (optional, default: the newest check)
+    :param id: id of the run (optional, default: the newest check of all links)
     :returns: the same as ``freshness_run_list``, and ``options`` (the arguments of the call), ``resources``
         and ``datasets`` (counts by label), ``frequencies`` (datasets that are ``live``, ``never``, ``as
         needed``), ``hosts`` (figures by host, and of all hosts under ``*``), ``text`` (the counts in HDX's
@@ -246,11 +246,7 @@ def freshness_run_show(context: dict[str, Any], data_dict: dict[str, Any]) -> di
     """
     tk.check_access("freshness_run_show", context, data_dict)
     query = model.Session.query(CheckRun)
-    if data_dict.get("id"):
-        row = query.get(data_dict["id"])
-    else:
-        checks = query.filter(CheckRun.kind == "check")
-        row = checks.order_by(CheckRun.started_at.desc(), CheckRun.id).first()
+    row = query.get(data_dict["id"]) if data_dict.get("id") else runs.full_checks().first()
     if row is None:
         raise tk.ObjectNotFound(tk._("There is no such run"))
     figures = {key: getattr(row, key) or {} for key in metrics.FIGURES}

@@ -178,6 +178,27 @@ LABELS: Mapping[str, Mapping[str, str]] = {
         SelectionReason.CHECK_BOUND.label: N_("not checked for the longest time allowed"),
         SelectionReason.CHECK_ROTATION.label: N_("its turn in the regular check of all links"),
     },
+    "not chosen": {
+        SelectionReason.INTERNAL.value: N_("files on this portal"),
+        SelectionReason.AD_HOC.value: N_("files that their server makes on request"),
+        SelectionReason.ARCHIVED.value: N_("of archived datasets"),
+        SelectionReason.REQUESTABLE.value: N_("of datasets that are only available on request"),
+        SelectionReason.NOT_ASSESSED.value: N_("of datasets without a status"),
+        SelectionReason.NO_FREQUENCY.value: N_("of datasets without an update frequency"),
+        SelectionReason.ALWAYS_FRESH.value: N_("of datasets that are live, never or as needed"),
+        SelectionReason.FRESH.value: N_("of datasets that are up to date"),
+        SelectionReason.RECENT.value: N_("checked recently"),
+        SelectionReason.BACKING_OFF.value: N_("failed, and checked again later"),
+        SelectionReason.NOT_EXPECTED.value: N_("other checks are more useful tonight"),
+    },
+    "found": {
+        "unchanged": N_("Not changed"),
+        "changed": N_("Changed"),
+        "first": N_("Read for the first time"),
+        "undetectable": N_("Changes can't be detected"),
+        "blocked": N_("Couldn't be checked"),
+        "failed": N_("Failed"),
+    },
     "host": {"Others": N_("Others")},
 }
 """Words by the kind of value and by the value as it is stored, marked for translation."""
@@ -209,10 +230,10 @@ def refresh_summary(datasets: int, changed: int, statuses: int) -> str:
     :param statuses: number of these that have another status
     """
     forms = NN_(
-        "Computed the status of {count} dataset: {changed} changed, {statuses} with a new status",
-        "Computed the statuses of {count} datasets: {changed} changed, {statuses} with a new status",
+        "Computed the status of {count} dataset: {statuses} new, {dates} with new dates only",
+        "Computed the statuses of {count} datasets: {statuses} new, {dates} with new dates only",
     )
-    return counted(forms, datasets, changed=changed, statuses=statuses)
+    return counted(forms, datasets, statuses=statuses, dates=changed - statuses)
 
 
 # Why a link failed, in words.

@@ -58,6 +58,11 @@ def _counts(labels: Mapping[str, int]) -> str:
     return ",\n".join([total, *(f"{label}: {labels[label]}" for label in sorted(labels))])
 
 
+def in_layout_of_hdx(run: Run) -> list[str]:
+    """Return the counts in HDX's layout, and how reliable headers were, if anything was checked."""
+    return [part for part in (text(run), headers(run)) if part]
+
+
 def headers(run: Run) -> str:
     """Return how many of the checked resources and datasets send validators, and how reliable these were.
 

@@ -182,7 +182,7 @@ def prune(now: datetime) -> PartReport:
     days = counts.prune(now, kept)
     copies.prune(now)
     changes = data_changes.prune(now)
-    words = tk._("Forgot {runs}, {transitions}, {changes} and {days}").format(
+    words = tk._("Deleted {runs}, {transitions}, {changes} and {days}").format(
         runs=counted(NN_("{count} run", "{count} runs"), gone.runs),
         transitions=counted(
             NN_("{count} change of a status", "{count} changes of statuses"), gone.transitions

@@ -345,7 +345,7 @@ def test_options(monkeypatch: pytest.MonkeyPatch, key: str, value: Any, words: s
 
 
 def test_background_jobs_that_nobody_does() -> None:
-    assert [one.severity for one in findings(doctor.site.workers)] == [Severity.NOTE]
+    assert [one.severity for one in findings(doctor.site.workers)] == [Severity.WARNING]
     tk.enqueue_job(print, ["done"], queue="bulk")
     (one,) = problems(doctor.site.workers)
     assert "1 background job waits in the queue bulk" in one.text

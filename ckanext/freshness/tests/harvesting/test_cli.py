@@ -63,11 +63,11 @@ def test_preview(run: Any, fdp: FdpServer, harvest: Harvest) -> None:
     assert f"A source ({fdp.source_url})" in lines
     assert "Currently harvested: 3" in lines
     changed = lines.index("Changed: 1")
-    assert lines[changed + 1] == f"  {fdp.iri_of(edited)}  its contents changed"
+    assert lines[changed + 1] == f"  Edited ({fdp.iri_of(edited)})"
     deleted = lines.index("Deleted: 1")
     assert (
         lines[deleted + 1]
-        == f"  {fdp.iri_of(removed)}  its own URL answers 404 or 410: it is gone  Dataset 2"
+        == f"  Dataset 2 ({fdp.iri_of(removed)}): The source says that it is gone."
     )
     assert "Unchanged: 1" in lines
     assert fdp.iri_of(kept) not in result.output

@@ -52,12 +52,12 @@ def test_what_is_printed(dataset: dict[str, Any], check: Invoke) -> None:
     done = check()
     assert done.exit_code == 0, done.output
     lines = done.output.splitlines()
-    assert "* total: 3 *," in lines
-    assert "error: 1" in "".join(lines)
-    assert "Checked 3 resources, 1 with an error" in lines
+    first = lines.index("Checked 3 resources, 1 with an error")
+    found = ["       2  Read for the first time", "       1  Failed"]
+    assert lines[first:] == [lines[first], *found]
     (run,) = helpers.call_action("freshness_run_list")
     assert run["checked"] == 3 and run["ended_at"] and not run["error"]
-    assert "Checked 3 resources" in check("--host", "127.0.0.1", "--all").output
+    assert "* total: 3 *," in check("--host", "127.0.0.1", "--all", "--hdx").output.splitlines()
     told = json_of(check("files", "--json"))
     assert (told["checked"], told["errors"]) == (3, 1)
     assert told["resources"] == {"not modified": 1, "same hash": 1, "error": 1}
@@ -98,7 +98,7 @@ def test_a_host_that_there_is_not(
 def test_what_would_be_visited(dataset: dict[str, Any], check: Invoke) -> None:
     done = check("--dry-run")
     assert done.exit_code == 0, done.output
-    assert "check: daily: 3" in done.output.splitlines()
+    assert "       3  daily data" in done.output.splitlines()
     assert helpers.call_action("freshness_run_list") == []
     assert json_of(check("--dry-run", "--json"))["checks"] == 3
 
@@ -107,13 +107,14 @@ def test_the_policy_learned_makes_as_many_checks_as_are_wanted(
     dataset: dict[str, Any], check: Invoke, ckan_config: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By default as many as the policy hdx would make: the files are of a daily dataset."""
-    assert "check: new: 3" in check("--dry-run", "--policy", "learned").output.splitlines()
+    assert "3  new link" in check("--dry-run", "--policy", "learned").output
     monkeypatch.setitem(ckan_config, "ckanext.freshness.check.policy", "learned")
-    assert "check: new: 3" in check("--dry-run").output.splitlines()
+    assert "3  new link" in check("--dry-run").output
     monkeypatch.setitem(ckan_config, "ckanext.freshness.check.checks_per_run", 2)
     lines = check("--dry-run").output.splitlines()
-    assert "check: new: 2" in lines and "no change expected: 1" in lines
-    assert "check: daily: 3" in check("--dry-run", "--policy", "hdx").output.splitlines()
+    assert "       2  new link" in lines
+    assert "       1  not checked: other checks are more useful tonight" in lines
+    assert "       3  daily data" in check("--dry-run", "--policy", "hdx").output.splitlines()
     for _ in range(2):
         done = check()
         assert done.exit_code == 0, done.output
@@ -233,6 +234,6 @@ def test_what_a_silent_host_has_is_put_off_and_stays_due(
         f"{told['put_off']} put off until the next run: their hosts gave no answer"
         in run["headers"]
     )
-    assert f"check: daily: {told['put_off']}" in check("--dry-run").output.splitlines()
+    assert f"{told['put_off']:>8}  daily data" in check("--dry-run").output.splitlines()
     # The second run counts anew: one resource or several, as its requests happen to overlap.
     assert re.search(r"\d+ others? (was|were) put off until the next run", check().output)

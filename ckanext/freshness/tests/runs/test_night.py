@@ -155,9 +155,9 @@ def test_the_nightly_command(act: Act, cli: Any, monkeypatch: pytest.MonkeyPatch
         )
     done = cli.invoke(ckan, ["freshness", "nightly"])
     assert done.exit_code == 0, done.output
-    assert "refresh: Computed the status of 1 dataset: 1 changed" in done.output
+    assert "refresh: Computed the status of 1 dataset: 1 new" in done.output
     assert (
-        "prune: Forgot 0 runs, 0 changes of statuses, 0 changes of data and 0 days of history"
+        "prune: Deleted 0 runs, 0 changes of statuses, 0 changes of data and 0 days of history"
         in done.output
     )
     shown = act("package_show", id=made["id"])["extras"]
@@ -199,7 +199,7 @@ def test_prune_forgets_what_is_older_than_the_options_say(
     monkeypatch.setattr(counts, "KEEP", timedelta(days=20))
     done = cli.invoke(ckan, ["freshness", "prune"])
     assert done.exit_code == 0, done.output
-    assert "Forgot 1 run, " in done.output
+    assert "Deleted 1 run, " in done.output
     left = model.Session.query(CheckRun.id).filter(CheckRun.id.in_(ages)).all()
     assert [one.id for one in left] == ["young"]
     kept = model.Session.query(FreshnessTransition.package_id)

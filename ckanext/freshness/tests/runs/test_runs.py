@@ -107,7 +107,7 @@ def test_the_command_lists_and_shows(runs: None, cli: Any) -> None:
     assert third == "third  2026-03-03T02:00:00Z  check  not ended"
     assert second.endswith("ended early: The database went away")
     assert first.endswith("490 checked, ended 2026-03-01T03:00:00Z")
-    done = cli.invoke(ckan, ["freshness", "runs", "first"])
+    done = cli.invoke(ckan, ["freshness", "runs", "first", "--hdx"])
     assert done.exit_code == 0, done.output
     assert FIRST_TEXT in done.output and "*** Headers ***" in done.output
 
