@@ -10,6 +10,7 @@ import csv
 import inspect
 import io
 import json
+import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -22,7 +23,6 @@ import yaml
 from rdflib.term import Node
 from werkzeug.utils import import_string
 
-from ckanext.freshness import model
 from ckanext.freshness.aging import frequency
 from ckanext.freshness.aging.status import Status, assess
 from ckanext.freshness.aging.thresholds import HDX_ROWS, Thresholds
@@ -192,24 +192,22 @@ def _span(ages: list[int]) -> str:
 
 
 def vocabularies() -> Iterator[str]:
-    """The terms of each list, what they are read as, and where they come from."""
+    """The terms of each list, what they are read as, and where they come from: a paragraph for each list."""
     for each in term_lists().values():
-        yield from heading(each.title, "-")
-        if each.note:
-            yield from (each.note, "")
-        if each.iris:
-            examples = (f"``{iri}``" for iri in each.iris)
-            yield from (
-                f"Also as IRIs that begin with {', '.join(examples)}; ``*`` is any text.",
-                "",
-            )
-        yield from (f"Sources: {', '.join(each.sources)}", "")
+        iris = ", ".join(f"``{iri}``" for iri in each.iris)
+        parts = (
+            f"**{each.title}.**",
+            each.note,
+            f"Also as IRIs that begin with {iris}; ``*`` is any text." if iris else "",
+            f"Sources: {', '.join(each.sources)}",
+        )
+        yield from (" ".join(filter(None, parts)), "")
         by_meaning: dict[int | frequency.Reason, list[str]] = {}
         for term, read in each.terms.items():
             shown = f"``{term}``" if each.kind == "codes" else f"*{term}*"
             by_meaning.setdefault(read, []).append(shown)
-        rows = [(meaning(read), ", ".join(terms)) for read, terms in by_meaning.items()]
-        yield from table(("Read as", each.kind.capitalize()), rows, "30 70")
+        terms = (f"{meaning(read)}: {', '.join(found)}" for read, found in by_meaning.items())
+        yield from (f"   {'; '.join(terms)}.", "")
 
 
 def ambiguous_words() -> Iterator[str]:
@@ -222,50 +220,9 @@ def ambiguous_words() -> Iterator[str]:
 def meaning(read: int | frequency.Reason) -> str:
     """Return the words for an update frequency, with its number of days if it has one."""
     if isinstance(read, frequency.Reason):
-        return "no frequency: it says nothing, so that a default counts"
+        return "no frequency, so that a default counts"
     days = f" ({read} days)" if read > 1 and read in frequency.WORDS else ""
     return f"{frequency.label(read)}{days}"
-
-
-TABLES = (
-    model.ResourceCheck,
-    model.CheckRun,
-    model.DatasetFreshness,
-    model.FreshnessEvidence,
-    model.FreshnessTransition,
-    model.FreshnessChange,
-    model.FrequencySuggestion,
-    model.Copy,
-    model.IatiDataset,
-    model.Mail,
-    model.MailPerson,
-    model.Webhook,
-    model.WebhookDelivery,
-    model.HistoryDay,
-)
-"""The tables that queries of one's own are about."""
-
-
-def schema() -> Iterator[str]:
-    """Each table with its columns, and what they mean."""
-    for row in TABLES:
-        yield from heading(f"``{row.__tablename__}``", "-")
-        words = " ".join((row.__doc__ or "").partition("\n\n")[0].split())
-        yield words
-        yield ""
-        cells = [(f"``{one.name}``", type_words(one), one.doc) for one in row.__table__.columns]
-        yield from table(("Column", "Type", "Meaning"), cells, "22 14 64")
-
-
-TYPES = {"UnicodeText": "text", "DateTime": "timestamp", "BigInteger": "bigint"}
-
-
-def type_words(column: Any) -> str:
-    """A column's type, as PostgreSQL calls it, with its place in the key."""
-    name = type(column.type).__name__
-    if name == "ARRAY":
-        return "text[]"
-    return TYPES.get(name, name.lower()) + (", key" if column.primary_key else "")
 
 
 def reports() -> Iterator[str]:
@@ -304,7 +261,7 @@ SITE = "https://ckan.example.org"
 
 
 def actions() -> Iterator[str]:
-    """Each action: who may call it, its docstring, an example and its result."""
+    """Each action: who may call it, its docstring, an example and its result, unless another action has it."""
     examples = {
         one["action"]: one for one in json.loads(EXAMPLES_OF_ACTIONS.read_text(encoding="utf-8"))
     }
@@ -331,6 +288,8 @@ def _action(name: str, function: Any, example: dict[str, Any]) -> Iterator[str]:
     yield ""
     yield from (f"    {line}" for line in curl(name, example, reads=reads))
     yield ""
+    if re.search(r"^:returns: the same as ``\w+``$", words, re.M):
+        return
     yield ".. code-block:: javascript"
     yield ""
     result = json.dumps(example["result"], indent=2, ensure_ascii=False)
@@ -421,7 +380,6 @@ PARTS = (
     Part("configuration.rst", "options", options),
     Part("fdp-mapping.rst", "mapping", mapping),
     Part("checking.rst", "answers", answers),
-    Part("checking.rst", "tables", schema),
     Part("reports.rst", "tables of the report", reports),
     Part("api.rst", "actions", actions),
     Part("aging.rst", "thresholds", thresholds),
