@@ -14,7 +14,6 @@ import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -24,8 +23,7 @@ from rdflib.term import Node
 from werkzeug.utils import import_string
 
 from ckanext.freshness.aging import frequency
-from ckanext.freshness.aging.status import Status, assess
-from ckanext.freshness.aging.thresholds import HDX_ROWS, Thresholds
+from ckanext.freshness.aging.thresholds import HDX_ROWS
 from ckanext.freshness.aging.vocabularies import FILE, term_lists
 from ckanext.freshness.checking import meanings
 from ckanext.freshness.harvesting.rdf import graph_values, mapping_tables
@@ -148,8 +146,8 @@ def mapping() -> Iterator[str]:
         cells = [(path_words(predicate), reason) for predicate, reason in reasons.items()]
         yield from table(("Predicate", "What it is"), cells, "30 70")
     yield from heading("Prefixes", "-")
-    spaces = [(f"``{prefix}``", f"``{space!s}``") for prefix, space in rdf.PREFIXES.items()]
-    yield from table(("Prefix", "Namespace"), spaces, "20 80")
+    spaces = (f"``{prefix}`` is ``{space!s}``" for prefix, space in rdf.PREFIXES.items())
+    yield from (f"{', '.join(spaces)}.", "")
 
 
 def thresholds() -> Iterator[str]:
@@ -163,32 +161,6 @@ def thresholds() -> Iterator[str]:
     )
     head = ("Update frequency", "Due", "Overdue", "Delinquent")
     yield from table(head, [*rows, (always, *["never"] * 3)], "40 20 20 20")
-
-
-EXAMPLES = (1, 7, 14, 30, 90, 180, 365, frequency.NEVER)
-"""The frequencies of HDX's examples."""
-_MOMENT = datetime(2026, 1, 1, tzinfo=timezone.utc)
-
-
-def day_by_day() -> Iterator[str]:
-    """The first and the last day of each status, for HDX's examples."""
-    rows = []
-    for days in EXAMPLES:
-        found: dict[Status, list[int]] = {status: [] for status in Status}
-        for age in range(1000):
-            now = _MOMENT + timedelta(days=age)
-            found[assess(_MOMENT, days, now, Thresholds()).status].append(age)
-        rows.append((frequency.label(days), *(_span(found[status]) for status in list(Status)[:4])))
-    head = ("Update frequency", "Fresh on days", "Due", "Overdue", "Delinquent")
-    yield from table(head, rows, "28 18 18 18 18")
-
-
-def _span(ages: list[int]) -> str:
-    if not ages:
-        return "never"
-    if ages[-1] == 999:
-        return f"from {ages[0]} on" if ages[0] else "always"
-    return str(ages[0]) if len(ages) == 1 else f"{ages[0]} to {ages[-1]}"
 
 
 def vocabularies() -> Iterator[str]:
@@ -383,7 +355,6 @@ PARTS = (
     Part("reports.rst", "tables of the report", reports),
     Part("api.rst", "actions", actions),
     Part("aging.rst", "thresholds", thresholds),
-    Part("aging.rst", "day by day", day_by_day),
     Part("frequencies.rst", "vocabularies", vocabularies),
     Part("frequencies.rst", "ambiguous words", ambiguous_words),
 )

@@ -66,6 +66,18 @@ def mailer_problem() -> str | None:
     return None
 
 
+def unreachable_server() -> str | None:
+    """Return why CKAN's mail server takes no connection; None if it does, or if a plugin sends the mails."""
+    if not (server := tk.config.get("smtp.server")):
+        return None
+    host, _, port = server.partition(":")
+    try:
+        socket.create_connection((host, int(port or smtplib.SMTP_PORT)), timeout=5).close()
+    except (OSError, ValueError) as error:
+        return f"{server}: {error}"
+    return None
+
+
 def send(letter: Letter, seconds: float) -> None:
     """Send a mail.
 

@@ -20,7 +20,7 @@ from ..ckan_adapter.core import (
     waiting_background_jobs,
 )
 from ..ckan_adapter.database import has_newest_migration, is_held, plugins_without_tables
-from ..ckan_adapter.mailer import mailer_problem
+from ..ckan_adapter.mailer import mailer_problem, unreachable_server
 from ..copies.store import StoreError
 from ..dates import utc, utc_words
 from ..iati.datasets import sources
@@ -281,6 +281,11 @@ def mails(now: datetime) -> Iterator[SiteFinding]:
         yield problem(
             f"Mails are on but cannot be sent: {missing}",
             "Set it in the site's ini file, or switch mails off: ckanext.freshness.notify.enabled = false",
+        )
+    elif away := unreachable_server():
+        yield problem(
+            f"Mails are on but the mail server does not answer: {away}",
+            "Start it, or correct smtp.server. Mails of these nights are sent when it is back.",
         )
     if not recipients.operators():
         yield problem(

@@ -10,5 +10,5 @@ from ckan.cli.cli import ckan
 def test_no_line_of_the_help_is_cut(cli: Any) -> None:
     shown = cli.invoke(ckan, ["freshness", "--help"])
     commands = shown.output.partition("Commands:\n")[2].splitlines()
-    assert len(commands) > 10
+    assert len(commands) > 5
     assert [line for line in commands if line.endswith("...")] == []

@@ -18,6 +18,7 @@ from ckanext.freshness.ckan_adapter.database import locked
 from ckanext.freshness.copies.store import Store
 from ckanext.freshness.doctor.findings import Severity, SiteFinding
 from ckanext.freshness.model import CheckRun, Copy
+from ckanext.freshness.tests.servers.smtp import MailHost
 from ckanext.harvest import model as harvest_model
 
 pytestmark = pytest.mark.usefixtures("kept_db")
@@ -34,14 +35,17 @@ def findings(check: Callable[[datetime], Any]) -> list[SiteFinding]:
 
 
 @pytest.fixture
-def mails_on(ckan_config: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def mails_on(ckan_config: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[MailHost]:
+    host = MailHost()
     for key, value in {
         "ckanext.freshness.notify.enabled": True,
         "ckanext.freshness.notify.operators": ["root@example.org"],
-        "smtp.server": "127.0.0.1:25",
+        "smtp.server": f"127.0.0.1:{host.port}",
         "smtp.mail_from": "site@example.org",
     }.items():
         monkeypatch.setitem(ckan_config, key, value)
+    with host:
+        yield host
 
 
 @pytest.mark.parametrize(
@@ -52,7 +56,7 @@ def mails_on(ckan_config: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_mails_that_cannot_be_sent(
-    mails_on: None, key: str, value: Any, what: str, advice: str
+    mails_on: MailHost, key: str, value: Any, what: str, advice: str
 ) -> None:
     assert findings(doctor.site.mails) == []
     with changed_config(key, value):
@@ -61,7 +65,14 @@ def test_mails_that_cannot_be_sent(
         assert what in one.text and one.advice.startswith(advice)
 
 
-def test_mails_that_nobody_gets(mails_on: None) -> None:
+def test_a_mail_server_that_does_not_answer(mails_on: MailHost) -> None:
+    mails_on.stop()
+    (one,) = findings(doctor.site.mails)
+    assert one.severity is Severity.PROBLEM
+    assert f"does not answer: 127.0.0.1:{mails_on.port}: " in one.text
+
+
+def test_mails_that_nobody_gets(mails_on: MailHost) -> None:
     with changed_config("ckanext.freshness.notify.operators", []):
         model.Session.query(model.User).update({"sysadmin": False})
         model.Session.commit()
@@ -71,7 +82,7 @@ def test_mails_that_nobody_gets(mails_on: None) -> None:
         assert findings(doctor.site.mails) == []
 
 
-def test_nothing_is_said_of_mails_that_are_off(mails_on: None) -> None:
+def test_nothing_is_said_of_mails_that_are_off(mails_on: MailHost) -> None:
     with (
         changed_config("ckanext.freshness.notify.enabled", False),
         changed_config("smtp.server", ""),

@@ -17,6 +17,7 @@ from ckanext.freshness.aging.status import Status
 from ckanext.freshness.runs import queued_run
 from ckanext.freshness.tests.pages.conftest import Read
 from ckanext.freshness.tests.pages.datasets import AGES, LABELS, make_dataset
+from ckanext.freshness.tests.pages.reports import PLAIN, WORKS, judge, make, visited
 
 
 def words(page: Any) -> str:
@@ -210,3 +211,29 @@ def logged_in(make_app: Any, *visited: str) -> Any:
 
 def tk_config() -> Any:
     return tk.config
+
+
+def test_a_dataset_of_live_links_is_marked_as_live(app: Any, read: Read, clean_site: None) -> None:
+    admin = factories.SysadminWithToken()
+    prices = make("prices", 400)
+    visited(prices, **{**WORKS, "undetermined": "api"})
+    judge()
+    assert call_action("freshness_show", id="prices")["status"] == "unavailable"
+    assert not read("/dataset/prices/freshness").select("#freshness-undetermined form")
+    page = read("/dataset/prices/freshness", admin)
+    (form,) = page.select("#freshness-undetermined form")
+    assert "Mark as live" in words(form)
+    sent = {str(one["name"]): str(one["value"]) for one in form.select("input")}
+    app.post(str(form["action"]), data=sent, headers={"Authorization": admin["token"]})
+    shown = call_action("freshness_show", id="prices")
+    assert (shown["status"], shown["frequency"]["days"]) == ("fresh", 0)
+
+
+def test_an_editor_sees_what_became_of_a_new_link(read: Read, clean_site: None) -> None:
+    admin = factories.SysadminWithToken()
+    wells = make("wells")
+    page = f"/dataset/wells/resource/{wells['resources'][0]['id']}"
+    visited(wells, **{**WORKS, "tried_at": PLAIN})
+    (note,) = read(page, admin).select("#freshness-broken")
+    assert words(note).startswith("Link works")
+    assert not read(page).select("#freshness-broken")
