@@ -223,7 +223,7 @@ def test_a_dataset_of_live_links_is_marked_as_live(app: Any, read: Read, clean_s
     page = read("/dataset/prices/freshness", admin)
     (form,) = page.select("#freshness-undetermined form")
     assert "Mark as live" in words(form)
-    sent = {str(one["name"]): str(one["value"]) for one in form.select("input")}
+    sent = {str(one["name"]): str(one["value"]) for one in form.select("[name]")}
     app.post(str(form["action"]), data=sent, headers={"Authorization": admin["token"]})
     shown = call_action("freshness_show", id="prices")
     assert (shown["status"], shown["frequency"]["days"]) == ("fresh", 0)
