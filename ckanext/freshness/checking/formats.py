@@ -240,6 +240,9 @@ _MAGIC: tuple[tuple[bytes, FileKind], ...] = (
     (b"PK\x03\x04", FileKind.ZIP),
     (_NO_MEMBERS, FileKind.ZIP),
 )
+_MAGICS = tuple(magic for magic, _ in _MAGIC)
+_PLAIN_STARTS = bytes(range(0x21, 0x7F)).translate(None, b"<{[%")
+"""First bytes that neither markup, JSON nor a PDF has."""
 _ZIP_NAME_AT = 30
 """Offset of the first member's name in a ZIP archive."""
 _OFFICE_NAMES = (b"[Content_Types].xml", b"_rels/.rels", b"docProps/", b"xl/", b"word/", b"ppt/")
@@ -392,6 +395,8 @@ def verdict(
     if not formats:
         is_page = not promised.takes_pages and _may_be_page(first) and kind(first) in _WEB_PAGES
         return FormatMismatch(promised.name, kind(first), is_error=True) if is_page else None
+    if _is_plain(first) and not was_tabular and all(FITS[name] >= _PLAIN for name in formats):
+        return None
     found = kind(first)
     if found is FileKind.UNKNOWN:
         return None
@@ -413,7 +418,12 @@ def verdict(
 
 def _may_be_page(first: bytes) -> bool:
     """Return whether a file may begin with a tag, which is quickly seen."""
-    return b"<" in first[:FIRST_BYTES] and not first.startswith(tuple(magic for magic, _ in _MAGIC))
+    return b"<" in first[:FIRST_BYTES] and not first.startswith(_MAGICS)
+
+
+def _is_plain(first: bytes) -> bool:
+    """Return whether a file begins as only texts do, which is quickly seen of most tables."""
+    return first[:1] in _PLAIN_STARTS and not first.startswith(_MAGICS)
 
 
 def _is_error(first: bytes, promised: PromisedFormat) -> bool:

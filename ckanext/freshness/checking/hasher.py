@@ -20,7 +20,7 @@ from ..copies.store import StagedBody, StoreError
 from ..sandbox import Unopened
 from ..sandbox.processes import ProcessLimits, Sandbox
 from ..web.exchange import Enough
-from .content import RAW, Container, ContentLimits, Detector, shape_of
+from .content import RAW, SMALL, Container, ContentLimits, Detector, shape_of
 from .formats import FIRST_BYTES, FileKind, Shape, TableShape, kind
 from .undated import Undated
 
@@ -29,9 +29,6 @@ DETECTORS: tuple[type[Detector], ...] = (Container, Undated)
 
 _SMALL = 16 * 1024
 """A body up to this size is read to its end, so that its connection can be kept."""
-
-SMALL = 64 * 1024
-"""Delimited text up to this size is read in this process: handing it over would take longer."""
 
 _WORKBOOKS = frozenset({FileKind.OFFICE, FileKind.OPEN_DOCUMENT})
 

@@ -55,7 +55,7 @@ class Undated(Detector):
     @classmethod
     def takes(cls, first: bytes) -> bool:
         head = first[:WINDOW]
-        if is_table(head.decode("latin-1")):
+        if _is_table(head.decode("latin-1")):
             # Dates in the rows are data.
             head = head.partition(b"\n")[0]
         small = b"\n" + head.lower()
@@ -71,3 +71,8 @@ class Undated(Detector):
             end = (end + piece)[-WINDOW:]
         sha256.update(_MARK.sub(rb"\1", end))
         return sha256.hexdigest()
+
+
+def _is_table(text: str) -> bool:
+    """Decide whether a text is a table, perhaps with a title above its header."""
+    return is_table(text) or (text[:1] not in "{[<" and is_table(text.partition("\n")[2]))

@@ -478,6 +478,7 @@ DATED = {
     "CSV": b"# Exported on 2026-11-%d 01:30:00\n",
     "TSV": b"Report generated: %d Nov 2026 01:30\n",
     "JSON": b'{"generated_at": "2026-11-%dT01:30:00Z", "a": "',
+    "GeoJSON": b'{\n"timeStamp": "2026-11-%dT00:00:00Z",\n"type": "FeatureCollection",\n"a": "',
     "GML": b'<w:FeatureCollection xmlns:w="x" timeStamp="2026-11-%dT00:00:00.000Z">',
     "KML": b'<?xml version="1.0"?><!-- written %d/11/2026 --><kml xmlns="x">',
     "RSS": b"<rss xmlns:a='a'><lastBuildDate>Fri, %d Nov 2026 01:30:00 +0000</lastBuildDate>",
@@ -521,6 +522,11 @@ CHANGES = (
     Case(
         "a day of an export among data",
         nightly(*(b"id,export\nexport,2026-11-%d\n" % (25 + night) for night in range(3))),
+        (FIRST, CHANGED, CHANGED),
+    ),
+    Case(
+        "a day of an export among data below a title",
+        nightly(*(b"Places\nid,export\nexport,2026-11-%d\n" % (25 + night) for night in range(3))),
         (FIRST, CHANGED, CHANGED),
     ),
     Case("a date that moves", moving, WORKS, dated=(0,)),
