@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..copies.store import StagedBody
-from ..web.errors import FetchError
+from ..web.errors import FailureReason, FetchError
 from ..web.exchange import Answer, Body, Request, RequestAttempts, Sink
 from ..web.urls import Target, display_url, join_url, parse_url
 from . import decisions
@@ -268,14 +268,19 @@ class HdxCheck:
         )
 
     def _follows_refresh(self, answer: Answer) -> bool:
-        """Turn to the URL to which a page in place of data sends browsers, once."""
+        """Turn to the URL to which a page in place of data sends browsers, once.
+
+        :raises FetchError: ``SCHEME_REFUSED``
+        """
         body = self._hasher or self._beginning
         to = None if body is None or self._is_refreshed else refresh_of(answer, body.first)
         if to is None:
             return False
         try:
             self._target = join_url(parse_url(answer.final_url), to)
-        except FetchError:
+        except FetchError as error:
+            if error.reason is FailureReason.SCHEME_REFUSED:
+                raise
             return False
         self._is_refreshed = True
         return True

@@ -148,9 +148,7 @@ class Client:
         try:
             found = await self._hops(pending)
         except Fault as fault:
-            # A kept connection may hold the rest of an earlier answer, which is none.
-            is_stale = fault.reason is FailureReason.MALFORMED and not fault.answered
-            pause = pause_after(pending) if fault.reason.retriable or is_stale else None
+            pause = pause_after(pending) if fault.reason.retriable else None
             if pause is None:
                 # Without the cause: aiohttp's exceptions hold headers and the proxy's URL with secrets.
                 raise pending.error(fault) from None

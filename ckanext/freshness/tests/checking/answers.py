@@ -238,6 +238,17 @@ REDIRECTS = (
         ),
         UNCHECKED,
     ),
+    *simple(
+        "refresh",
+        (
+            (name, say(200, META % b"0;url=%b" % to))
+            for name, to in {
+                "to ftp": b"ftp://x.example/a.csv",
+                "to an inside address": b"http://10.0.0.1/a.csv",
+            }.items()
+        ),
+        UNCHECKED,
+    ),
 )
 
 # Statuses

@@ -279,6 +279,8 @@ TABLE: list[tuple[str, Sequence[bytes], Sequence[bytes], Sequence[bytes]]] = [
     ("JSON", (TOKEN, JSON, b' {"error": null}\n', *ERROR_OBJECTS), (), (*OBJECTS, *WRAPPED)),
     ("GML", (REPORT, OLD_REPORT, XML), (), (b'<gml:FeatureCollection xmlns:gml="x"/>',)),
     ("WFS", (REPORT, OLD_REPORT), (), (PAGE, b'<WFS_Capabilities xmlns="x"/>')),
+    # The bare address of a map service answers so, and works.
+    ("WMS", (), (), (PAGE, REPORT, OLD_REPORT, b"<ServiceExceptionReport/>")),
     ("XML", (REPORT, XML, BARE_XML, SOAP_FAULT), (), (b"<Error><Count>1</Count></Error>",)),
     ("KML", (REPORT, XML), (), (KML,)),
     ("SHP", (JSON,), (FEATURES,), ()),

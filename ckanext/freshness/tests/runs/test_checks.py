@@ -96,6 +96,23 @@ def found(query: str) -> set[str]:
     return {one if isinstance(one, str) else one["name"] for one in answer["results"]}
 
 
+def test_a_link_without_a_scheme_is_the_one_that_ckan_shows(
+    host: Host, make: Make, app: Any
+) -> None:
+    url = host.url_of(WHAT["/stocks.csv"])
+    given = {"with slashes": url.removeprefix("http:"), "without": url.removeprefix("http://")}
+    dataset = make(resources=[{"url": one, "name": name} for name, one in given.items()])
+    shown = helpers.call_action("package_show", id=dataset["id"])["resources"]
+    assert [resource["url"] for resource in shown] == [url, url]
+    assert run(10 * DAY).counts.resources() == {"first hash": 2}
+    links = helpers.call_action("freshness_show", id=dataset["id"])["links"]["resources"]
+    assert [(link["url"], link["state"]) for link in links] == [(url, "works"), (url, "works")]
+    page = app.get(f"/dataset/{dataset['name']}/freshness", status=200)
+    assert page.body.count(url) >= 2
+    for name in (f"dataset/{dataset['name']}/freshness.csv", "freshness/links.csv"):
+        assert app.get(f"/{name}", status=200).body.count(url) == 2
+
+
 def test_what_two_nights_find(host: Host, make: Make) -> None:
     datasets = {path: make(file) for path, file in WHAT.items()}
     assert stored(datasets["/stocks.csv"])["freshness"] == "fresh"
