@@ -276,14 +276,20 @@ def _invalid(given: str, why: str) -> FetchError:
 
 
 def parse_link(url: str) -> Target:
-    """Parse the URL of a resource as CKAN shows it: where it has no scheme, ``http://`` stands before it.
-
-    As in browsers, any number of slashes and backslashes may stand behind the scheme.
+    """Parse the URL of a resource, see :func:`as_link`.
 
     :raises FetchError: see :func:`parse_url`
     """
+    return parse_url(as_link(url))
+
+
+def as_link(url: str) -> str:
+    """Return the URL of a resource as CKAN shows it: where it has no scheme, ``http://`` stands before it.
+
+    As in browsers, any number of slashes and backslashes may stand behind the scheme.
+    """
     link = _ODD_SLASHES.sub(r"\1//", url.strip())
-    return parse_url(link if not link or _SCHEME.match(link) else f"http://{link.lstrip('/')}")
+    return link if not link or _SCHEME.match(link) else f"http://{link.lstrip('/')}"
 
 
 def host_of(url: str) -> str:

@@ -107,6 +107,7 @@ def test_a_link_without_a_scheme_is_the_one_that_ckan_shows(
     assert run(10 * DAY).counts.resources() == {"first hash": 2}
     links = helpers.call_action("freshness_show", id=dataset["id"])["links"]["resources"]
     assert [(link["url"], link["state"]) for link in links] == [(url, "works"), (url, "works")]
+    assert {history(resource)["url"] for resource in shown} == {url}
     page = app.get(f"/dataset/{dataset['name']}/freshness", status=200)
     assert page.body.count(url) >= 2
     for name in (f"dataset/{dataset['name']}/freshness.csv", "freshness/links.csv"):
