@@ -84,19 +84,10 @@ def test_conditions(
     ("status", "wall", "outcome"),
     [
         (304, False, Outcome.NOT_MODIFIED),
-        (401, False, Outcome.CANNOT_TELL),
         (403, False, Outcome.CANNOT_TELL),
-        (429, False, Outcome.CANNOT_TELL),
-        (451, False, Outcome.CANNOT_TELL),
         (200, True, Outcome.CANNOT_TELL),
-        (503, True, Outcome.CANNOT_TELL),
         (404, False, Outcome.ERROR),
-        (410, False, Outcome.ERROR),
-        (500, False, Outcome.ERROR),
-        (503, False, Outcome.ERROR),
-        (999, False, Outcome.CANNOT_TELL),
         (511, False, Outcome.CANNOT_TELL),
-        (301, False, Outcome.ERROR),
     ],
 )
 def test_what_ends_a_visit_and_is_remembered_as_nothing(

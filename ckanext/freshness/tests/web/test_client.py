@@ -68,34 +68,6 @@ def test_a_status_is_an_answer(server: FileServer, status: int) -> None:
     assert answer.body == server.files["/x"].body
 
 
-@pytest.mark.parametrize("status", [600, 999])
-def test_an_unheard_of_status_is_an_answer(status: int) -> None:
-    speak = saying(b"HTTP/1.1 %d Denied\r\nContent-Length: 2\r\n\r\nno" % status)
-    with RawServer(speak) as server:
-        answer = visit(f"{server.url}/x")
-    assert (answer.status, answer.body) == (status, b"no")
-
-
-ODD = [
-    (b"HTTP/1.0 200 OK\r\n\r\nuntil the end", b"until the end"),
-    (b"HTTP/1.1 200\r\nContent-Length: 2\r\n\r\nok", b"ok"),
-    (b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nX-Latin: \xe4\r\n\r\nok", b"ok"),
-    (b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nLast-Modified: yesterday\r\n\r\nok", b"ok"),
-    (
-        b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Type: a\r\nContent-Type: b\r\n\r\nok",
-        b"ok",
-    ),
-    (b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", b"ok"),
-]
-
-
-@pytest.mark.parametrize(("sent", "body"), ODD)
-def test_odd_but_understandable(sent: bytes, body: bytes) -> None:
-    with RawServer(saying(sent)) as server:
-        answer = visit(f"{server.url}/x")
-    assert (answer.status, answer.body, answer.complete) == (200, body, True)
-
-
 def test_head(server: FileServer) -> None:
     answer = visit(Request(f"{server.url}/x", method="HEAD"), max_bytes=10)
     assert (answer.status, answer.body, answer.complete) == (200, b"", True)

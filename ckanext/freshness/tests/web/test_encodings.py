@@ -112,11 +112,6 @@ def test_nothing_at_all_is_an_empty_body() -> None:
     assert decoded("gzip", b"", 1) == b""
 
 
-@pytest.mark.parametrize("encoding", ["", "identity", "utf-8", "none", "aws-chunked"])
-def test_other_values_are_ignored(encoding: str) -> None:
-    assert decoded(encoding, TABLE, 100) == TABLE
-
-
 @pytest.mark.parametrize("encoding", ["compress", "X-Compress", "dcz"])
 def test_what_nobody_asked_for(encoding: str) -> None:
     with pytest.raises(Fault, match="nobody had asked for") as raised:

