@@ -27,7 +27,7 @@ from ..status.assessment import update_packages
 from ..status.changes import TransitionCause
 from ..status.frequencies import StatedFrequency, write_field
 from ..status.snapshot import DatasetSnapshot
-from ..web.urls import as_link, display_url
+from ..web.urls import display_link, display_url
 from .validators import count_costly
 
 __all__ = [
@@ -422,11 +422,10 @@ def freshness_resource_history(
     row = model.Session.query(ResourceCheck).get(resource_id)
     # The facts about another URL than the present one do not count.
     known = row if row is not None and row.url == resource.url else None
-    url = resource.url or ""
     return {
         "id": resource.id,
         "package_id": resource.package_id,
-        "url": display_url(url if resource.url_type == "upload" else as_link(url)),
+        "url": display_link(resource.url or ""),
         "broken": known is not None and links.is_broken(known, settings.broken_rule()),
         "unconfirmed": known is not None and known.unconfirmed is not None,
         **links.mismatch(known, resource.format, resource.mimetype),

@@ -25,7 +25,7 @@ from ..ckan_adapter import database
 from ..ckan_adapter.core import model
 from ..dates import utc, utc_now, utc_text
 from ..model.runs import IS_HERE, LAST_CYCLE_CHECK
-from ..web.urls import as_link, display_url, host_of
+from ..web.urls import display_link, host_of
 from . import labels, link_history
 from .labels import counted, label
 
@@ -119,11 +119,10 @@ def _link(row: Any, checks: settings.Checks, never: str | None, now: datetime) -
     is_broken_now = row.failures is not None and is_broken(row, checks.rules)
     outcome, failures = newest.get("outcome"), row.failures or 0
     state = state_of(outcome, failures, is_broken=is_broken_now, never=never)
-    url = row.url or ""
     return {
         "id": row.id,
         "name": row.name or "",
-        "url": display_url(url if row.is_here else as_link(url)),
+        "url": display_link(row.url or ""),
         "format": row.format or "",
         "state": state,
         "explanation": " ".join(

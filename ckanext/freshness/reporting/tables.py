@@ -20,7 +20,7 @@ from .. import settings
 from ..aging.messages import N_
 from ..ckan_adapter.core import model
 from ..dates import utc, utc_text
-from ..web.urls import as_link, display_url
+from ..web.urls import display_link
 from . import visibility
 
 Context = Mapping[str, Any]
@@ -329,7 +329,7 @@ def _shown(row: Row) -> Row:
     """Return a row with its moments as text, and without users and passwords in its URL."""
     shown = with_texts(row)
     if shown.get("url") is not None:
-        shown["url"] = display_url(as_link(shown["url"]))
+        shown["url"] = display_link(shown["url"])
     return shown
 
 

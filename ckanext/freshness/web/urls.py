@@ -276,20 +276,26 @@ def _invalid(given: str, why: str) -> FetchError:
 
 
 def parse_link(url: str) -> Target:
-    """Parse the URL of a resource, see :func:`as_link`.
+    """Parse the URL of a resource as CKAN shows it: where it has no scheme, ``http://`` stands before it.
+
+    As in browsers, any number of slashes and backslashes may stand behind the scheme.
 
     :raises FetchError: see :func:`parse_url`
     """
-    return parse_url(as_link(url))
+    return parse_url(_as_link(url))
 
 
-def as_link(url: str) -> str:
-    """Return the URL of a resource as CKAN shows it: where it has no scheme, ``http://`` stands before it.
-
-    As in browsers, any number of slashes and backslashes may stand behind the scheme.
-    """
+def _as_link(url: str) -> str:
     link = _ODD_SLASHES.sub(r"\1//", url.strip())
     return link if not link or _SCHEME.match(link) else f"http://{link.lstrip('/')}"
+
+
+def display_link(url: str) -> str:
+    """Return the URL of a resource as CKAN shows it, for display; see :func:`display_url`.
+
+    The URL of an upload is the name of its file, without a slash, and stays as it is.
+    """
+    return display_url(_as_link(url) if "/" in url else url)
 
 
 def host_of(url: str) -> str:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from yarl import URL
 
 from ckanext.freshness.web.errors import FailureReason, FetchError
-from ckanext.freshness.web.urls import display_url, join_url, parse_link, parse_url
+from ckanext.freshness.web.urls import display_link, display_url, join_url, parse_link, parse_url
 
 NORMAL = [
     ("http://example.org/", "http://example.org/"),
@@ -85,7 +85,11 @@ def test_normal_form(given_url: str, normal: str) -> None:
     ],
 )
 def test_a_link_is_read_as_ckan_and_browsers_read_it(link: str, url: str) -> None:
-    assert parse_link(link).url == url
+    assert parse_link(link).url == display_link(link).lower() == url
+
+
+def test_the_name_of_an_upload_stays_as_it_is() -> None:
+    assert display_link("data.csv") == "data.csv"
 
 
 REFUSED = [
