@@ -190,6 +190,12 @@ def edits_some_organization(user_name: str) -> bool:
     return bool(authz.has_user_permission_for_some_org(user_name, "update_dataset"))
 
 
+def is_member(user_name: str, organization_id: str | None) -> bool:
+    """Decide whether a user is a member of an organization, in any role."""
+    role = authz.users_role_for_group_or_org(organization_id, user_name) if user_name else None
+    return role is not None
+
+
 def background_workers() -> Counter[str]:
     """Count the workers of each queue of this site's background jobs."""
     prefix = add_queue_name_prefix("")

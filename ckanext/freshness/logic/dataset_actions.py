@@ -14,7 +14,7 @@ from .. import settings
 from ..aging import frequency
 from ..aging.evidence import DatedEvidence, Evidence
 from ..aging.status import status_at
-from ..ckan_adapter.core import REVIEW_KEY, model, same_user
+from ..ckan_adapter.core import REVIEW_KEY, is_member, model, same_user
 from ..ckan_adapter.packages import lock_packages
 from ..dates import EARLIEST, exact_text, stated_date, utc, utc_now, utc_text
 from ..iati.cycle import check_dataset
@@ -63,8 +63,9 @@ def freshness_show(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[s
         ``undetermined``; ``absent_since``: since when its harvest source has been without it, if it is kept;
         ``pieces``: all evidence, the newest first (``resource_id``, ``resource_name``,
         ``evidence``, ``date``, ``claimed``: the original date if it was in the future); ``stated_date``
-        (``value``, ``since``, ``stands_still``); ``confirmation`` (``date``, ``author``: a user's name);
-        ``problems``: sentences; ``transitions``: the newest 20 changes of the status or of the update frequency
+        (``value``, ``since``, ``stands_still``); ``confirmation`` (``date``, ``author``: the
+        person's name, for members of the organization, and ``is_own``); ``problems``: sentences;
+        ``transitions``: the newest 20 changes of the status or of the update frequency
         (``from``, ``to``, ``at``, ``evidence``, ``cause``, ``explanation``: a sentence); ``data_changes``: the
         newest 20 changes of the data, each with ``seen_at``, ``resource_id``, ``resource_name``, ``evidence``
         and ``what`` (what changed, in words; see ``freshness_change_list``); ``links``: ``total`` (number of
@@ -227,6 +228,10 @@ def _shown(
         resource.id: resource.name or display_url(resource.url) for resource in dataset.resources
     }
     is_active = package.state == model.State.ACTIVE
+    reader = context.get("user") or ""
+    knows_people = _may("freshness_confirm", context, package.id) or is_member(
+        reader, package.owner_org
+    )
     return {
         "id": package.id,
         "name": package.name,
@@ -246,9 +251,9 @@ def _shown(
         "absent_since": utc_text(dataset.absent_since),
         "pieces": [_piece(piece, names) for piece in sorted(judged.pieces, key=_newest_first)],
         "stated_date": _stated(row),
-        "confirmation": _confirmation(package.id),
+        "confirmation": _confirmation(package.id, reader, knows_people=knows_people),
         "problems": list(_problems(dataset, judged.frequency, judged.pieces)),
-        "transitions": _transitions(dataset.id),
+        "transitions": _transitions(dataset.id, knows_people=knows_people),
         "data_changes": _data_changes(package.id, now),
         "links": links.of_dataset(package.id, now),
         "may_confirm": is_active and _may("freshness_confirm", context, package.id),
@@ -310,7 +315,7 @@ def _problems(
             )
 
 
-def _transitions(package_id: str) -> list[dict[str, Any]]:
+def _transitions(package_id: str, *, knows_people: bool) -> list[dict[str, Any]]:
     own = FreshnessTransition.__table__
     rows = model.Session.execute(
         sa.select(own)
@@ -325,7 +330,9 @@ def _transitions(package_id: str) -> list[dict[str, Any]]:
             "at": utc_text(row.changed_at),
             "evidence": row.evidence,
             "cause": row.cause,
-            "explanation": labels.transition_label(row),
+            "explanation": labels.transition_label(
+                row, _display_name(row.author) if knows_people else None
+            ),
         }
         for row in rows
     ]
@@ -342,9 +349,20 @@ def _data_changes(package_id: str, now: datetime) -> list[dict[str, Any]]:
     ]
 
 
-def _confirmation(package_id: str) -> dict[str, Any] | None:
+def _confirmation(package_id: str, reader: str, *, knows_people: bool) -> dict[str, Any] | None:
     row = _review(package_id)
-    return None if row is None else {"date": utc_text(row.happened_at), "author": row.author}
+    if row is None:
+        return None
+    return {
+        "date": utc_text(row.happened_at),
+        "author": _display_name(row.author) if knows_people else None,
+        "is_own": row.author is not None and row.author == reader,
+    }
+
+
+def _display_name(user_name: str | None) -> str | None:
+    user = model.User.get(user_name) if user_name else None
+    return user_name if user is None else str(user.display_name)
 
 
 def _review(package_id: str) -> Any:

@@ -122,9 +122,12 @@ def _confirm_url(dataset: DatasetFacts, facts: MailFacts) -> str:
 def _copy_row(one: News, facts: MailFacts) -> Row:
     dataset = facts.datasets[one.package_id or ""]
     asked = [mail for mail in dataset.keepers if facts.people[mail].wants("overdue")]
-    words = tk._("Nobody was told: no maintainer has a valid address and wants these mails.")
+    words = tk._(
+        "No mail could be sent: nobody who looks after it has a valid address and wants these mails. "
+        "Ask its organization."
+    )
     if asked:
-        words = f"{tk._('Told:')} {', '.join(asked)}"
+        words = f"{tk._('A mail goes to:')} {', '.join(asked)}"
     return _dataset_row(one, facts, words)
 
 
@@ -467,8 +470,8 @@ KINDS: Mapping[str, KindRule] = {
         _copy_row,
         N_("Copies of the mails about datasets that need an update"),
         NN_("{count} dataset became overdue", "{count} datasets became overdue"),
-        N_("For your information:"),
-        N_("There is nothing to do, unless nobody was told of a dataset."),
+        N_("The people who look after these datasets are asked to update them:"),
+        N_("If you do nothing, visitors see that the data are out of date."),
     ),
     "no_address": KindRule(
         Receivers.OPERATORS,

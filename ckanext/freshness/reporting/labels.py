@@ -378,10 +378,11 @@ _RESOURCE_CHANGES = {
 }
 
 
-def transition_label(transition: Any) -> str:
-    """Return the cause of a status change, with the changed thing and its author if they are known.
+def transition_label(transition: Any, author: str | None) -> str:
+    """Return the cause of a status change, with the changed thing if it is known.
 
     :param transition: a row of ``freshness_transition``
+    :param author: who did it; None if the reader may not know
     """
     before, after = transition.frequency_before, transition.frequency_after
     if before is not None or after is not None:
@@ -393,8 +394,8 @@ def transition_label(transition: Any) -> str:
         text = tk._(_RESOURCE_CHANGES[transition.change]).format(name=transition.resource_name)
     else:
         text = label("cause", transition.cause)
-    if transition.author is not None:
-        text = tk._("{what}, by {author}").format(what=text, author=transition.author)
+    if author is not None:
+        text = tk._("{what}, by {author}").format(what=text, author=author)
     return str(text)
 
 

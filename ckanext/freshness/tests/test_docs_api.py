@@ -85,7 +85,9 @@ def site(with_plugins: Any, made: Site, request: pytest.FixtureRequest) -> Site:
         request.getfixturevalue("clean_index")
         request.getfixturevalue("clean_queues")
         made["sysadmin"] = factories.SysadminWithToken()["token"]
-        editor = factories.UserWithToken(name="erika", email="erika@example.org")
+        editor = factories.UserWithToken(
+            name="erika", fullname="Erika Meyer", email="erika@example.org"
+        )
         made["editor"] = editor["token"]
         owner = factories.Organization(
             name="relief-works",

@@ -134,16 +134,16 @@ def _link(resource_id: str) -> dict[str, Any]:
 
 @dataset.route("/dataset/<id>/freshness", methods=["POST"])
 def confirm(id: str) -> ResponseReturnValue:
-    """Confirm that a dataset's data are up to date, or withdraw the last confirmation."""
-    withdraw = "withdraw" in tk.request.form
+    """Confirm that a dataset's data are up to date, or withdraw the confirmation of the date in the form."""
+    date = tk.request.form.get("withdraw")
     try:
-        _call("freshness_confirm", id=id, withdraw=withdraw)
+        _call("freshness_confirm", id=id, withdraw=bool(date), date=date)
     except tk.ValidationError as error:
         tk.h.flash_error(error_text(error))
     else:
         words = (
             tk._("The confirmation was undone.")
-            if withdraw
+            if date
             else tk._("Thank you. You confirmed that the data are still accurate.")
         )
         tk.h.flash_success(words)

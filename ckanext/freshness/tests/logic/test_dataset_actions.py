@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
@@ -17,8 +18,10 @@ pytestmark = pytest.mark.usefixtures("kept_db")
 
 
 def test_an_editor_confirms_that_the_data_are_up_to_date(act: Act) -> None:
-    editor, reader = factories.User()["name"], factories.User()["name"]
-    owner = factories.Organization(users=[{"name": editor, "capacity": "editor"}])
+    erika = factories.User(fullname="Erika Meyer")
+    editor, reader, member = erika["name"], factories.User()["name"], factories.User()["name"]
+    users = [{"name": editor, "capacity": "editor"}, {"name": member, "capacity": "member"}]
+    owner = factories.Organization(users=users)
     then = datetime(2026, 1, 1, 12, tzinfo=timezone.utc)
     with freeze_time(then):
         made = new(
@@ -35,11 +38,18 @@ def test_an_editor_confirms_that_the_data_are_up_to_date(act: Act) -> None:
         assert act("freshness_show", by=editor, id=made["name"])["may_confirm"]
         shown = act("freshness_confirm", by=editor, id=made["name"])
     assert (shown["status"], shown["evidence"]) == ("fresh", "created")
-    assert shown["confirmation"] == {"date": "2026-04-11T12:00:00Z", "author": editor}
+    confirmation = {"date": "2026-04-11T12:00:00Z", "author": "Erika Meyer", "is_own": True}
+    assert shown["confirmation"] == confirmation
     assert (
         shown["transitions"][0]["explanation"]
-        == f"The data were confirmed as accurate, by {editor}"
+        == "The data were confirmed as accurate, by Erika Meyer"
     )
+    for others, author in ((member, "Erika Meyer"), (reader, None), ("", None)):
+        told = act("freshness_show", by=others, id=made["id"])
+        assert told["confirmation"] == {**confirmation, "author": author, "is_own": False}
+        # Visitors learn no names.
+        assert (author is None) == ("Erika" not in json.dumps(told)), others
+        assert editor not in json.dumps(told)
     assert shown["last_modified"] == "2026-01-01T12:00:00Z", "a confirmation is no change"
     assert [(one["from"], one["to"], one["at"], one["cause"]) for one in shown["transitions"]] == [
         ("delinquent", "fresh", "2026-04-11T12:00:00Z", "confirmation"),
@@ -73,7 +83,11 @@ def test_a_confirmation_is_taken_back_and_the_one_before_counts_again(
     with freeze_time(then + timedelta(days=41)):
         shown = act("freshness_confirm", id=made["id"], withdraw="true")
         assert (shown["status"], shown["evidence"]) == ("delinquent", "created")
-        assert shown["confirmation"] == {"date": "2026-01-11T12:00:00Z", "author": None}
+        assert shown["confirmation"] == {
+            "date": "2026-01-11T12:00:00Z",
+            "author": None,
+            "is_own": False,
+        }
         assert stored(made["id"])["review_date"] == "2026-01-11T12:00:00Z"
         lose()
         shown = act("freshness_confirm", id=made["id"], withdraw=True)
@@ -84,7 +98,7 @@ def test_a_confirmation_is_taken_back_and_the_one_before_counts_again(
 
 def test_a_double_click_is_one_confirmation(act: Act) -> None:
     then = datetime(2026, 1, 1, 12, tzinfo=timezone.utc)
-    other = factories.Sysadmin()["name"]
+    other = factories.Sysadmin(fullname="Adam Smith")["name"]
     with freeze_time(then):
         made = new(act, extras=[{"key": "frequency", "value": "7"}])
     with freeze_time(then + timedelta(days=40)) as clock:
@@ -96,7 +110,7 @@ def test_a_double_click_is_one_confirmation(act: Act) -> None:
         act("freshness_confirm", id=made["id"])
         clock.shift(1)
         shown = act("freshness_confirm", by=other, id=made["id"])
-        assert shown["confirmation"]["author"] == other
+        assert shown["confirmation"]["author"] == "Adam Smith"
         clock.shift(60)
         assert act("freshness_confirm", by=other, id=made["id"])["confirmation"]["date"] == (
             "2026-02-10T12:01:03Z"
@@ -105,7 +119,7 @@ def test_a_double_click_is_one_confirmation(act: Act) -> None:
 
 def test_history_names_the_frequencies_and_who_changed_them(act: Act) -> None:
     then = datetime(2026, 1, 1, 12, tzinfo=timezone.utc)
-    editor = factories.Sysadmin()["name"]
+    editor = factories.Sysadmin(fullname="Erika Meyer")["name"]
     with freeze_time(then):
         made = new(act, extras=[{"key": "frequency", "value": "7"}])
 
@@ -113,7 +127,7 @@ def test_history_names_the_frequencies_and_who_changed_them(act: Act) -> None:
         with freeze_time(then + timedelta(days=days)):
             act("package_patch", by=editor, id=made["id"], **changes)
             change = act("freshness_show", id=made["id"])["transitions"][0]
-        return change["cause"], change["explanation"].removesuffix(f", by {editor}")
+        return change["cause"], change["explanation"].removesuffix(", by Erika Meyer")
 
     yearly, weekly = ([{"key": "frequency", "value": one}] for one in ("365", "7"))
     words = "The update frequency was changed from {} to {}"

@@ -258,8 +258,8 @@ def test_within_the_cool_down_it_waits(
 def test_editors_confirm_by_the_link_of_their_mail(
     app: Any, make: Make, notify: Notify, host: MailHost
 ) -> None:
-    editor = factories.User(email=ANN)["name"]
-    owner = factories.Organization(users=[{"name": editor, "capacity": "editor"}])["id"]
+    editor = factories.User(email=ANN)
+    owner = factories.Organization(users=[{"name": editor["name"], "capacity": "editor"}])["id"]
     make("rain", maintainer_email=ANN, owner_org=owner)
     make("snow", maintainer_email=BOB, owner_org=owner)
     age(OVERDUE)
@@ -271,7 +271,7 @@ def test_editors_confirm_by_the_link_of_their_mail(
     with time_machine.travel(later(OVERDUE)):
         assert "You confirmed" in app.post(link).body
     shown = helpers.call_action("freshness_show", id="rain")
-    assert shown["confirmation"]["author"] == editor
+    assert shown["confirmation"]["author"] == editor["fullname"]
 
 
 def text(host: MailHost, address: str) -> str:

@@ -151,11 +151,16 @@ def test_editors_confirm(app: Any, read: Read, world: dict[str, Any]) -> None:
     explanation = words(page.select_one("#freshness-explanation"))
     assert "Last changed 2 weeks ago. Last confirmed" in explanation
     (newest, *_) = page.select("#freshness-history li")
-    assert f"Up to date The data were confirmed as accurate, by {editor['name']}" in words(newest)
-    assert f"{editor['name']} confirmed" in words(page.select_one("#freshness-confirmation"))
-    assert "Undo the confirmation" not in words(read(path))
+    assert f"Up to date The data were confirmed as accurate, by {editor['fullname']}" in words(
+        newest
+    )
+    assert f"{editor['fullname']} confirmed" in words(page.select_one("#freshness-confirmation"))
+    # Only who has confirmed is offered to undo it.
+    for user in (None, factories.SysadminWithToken()):
+        assert "Undo the confirmation" not in words(read(path, user))
+    (date,) = page.select("#freshness-confirmation input[name=withdraw]")
     headers = {"Authorization": editor["token"]}
-    answer = app.post(path, data={"withdraw": "1"}, headers=headers)
+    answer = app.post(path, data={"withdraw": date["value"]}, headers=headers)
     page = BeautifulSoup(answer.body, "html.parser")
     assert "The confirmation was undone." in words(page)
     assert words(page.select_one("#freshness-status")) == "Overdue"

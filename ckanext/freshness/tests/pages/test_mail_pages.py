@@ -198,7 +198,7 @@ def test_one_click_and_a_button_confirm(strict: Any, late: Any) -> None:
     assert confirmed(dataset) is None
     answer = strict.post(page.select("article form")[0]["action"])
     assert "You confirmed that Rain is still accurate" in answer.body
-    assert confirmed(dataset)["author"] == editor["name"]
+    assert confirmed(dataset)["author"] == editor["fullname"]
     date = confirmed(dataset)["date"]
     # A second click, and the same link later.
     for ask in (strict.post, strict.get):
