@@ -264,9 +264,27 @@ def _action(name: str, function: Any, example: dict[str, Any]) -> Iterator[str]:
         return
     yield ".. code-block:: javascript"
     yield ""
-    result = json.dumps(example["result"], indent=2, ensure_ascii=False)
-    yield from (f"   {line}" for line in result.splitlines())
+    yield from (f"   {line}" for line in readable(example["result"]))
     yield ""
+
+
+def readable(value: Any, indent: str = "", end: str = "") -> Iterator[str]:
+    """JSON with what is short on one line."""
+    line = f"{indent}{json.dumps(value, ensure_ascii=False)}{end}"
+    if len(line) <= 100 or not isinstance(value, (dict, list)):
+        yield line
+        return
+    opening, closing = "{}" if isinstance(value, dict) else "[]"
+    yield f"{indent}{opening}"
+    for number, one in enumerate(value):
+        comma = "," if number < len(value) - 1 else ""
+        if isinstance(value, dict):
+            first, *rest = readable(value[one], f"{indent}  ", comma)
+            yield f"{indent}  {json.dumps(one)}: {first.lstrip()}"
+            yield from rest
+        else:
+            yield from readable(one, f"{indent}  ", comma)
+    yield f"{indent}{closing}{end}"
 
 
 def curl(name: str, example: dict[str, Any], *, reads: bool) -> Iterator[str]:
