@@ -70,5 +70,9 @@ def as_json_ld(body: bytes) -> bytes:
         return body
     if not isinstance(found.get("@context", ""), str):
         return body
-    document = {**found, "@context": CONTEXT, "@type": "dcat:Catalog"}
-    return json.dumps(document, ensure_ascii=False).encode("utf-8", "surrogatepass")
+    datasets = [
+        {"@type": "dcat:Dataset", **one} if isinstance(one, dict) else one for one in found["dataset"]
+    ]
+    document = {**found, "@context": CONTEXT, "@type": "dcat:Catalog", "dataset": datasets}
+    # Half a pair of surrogates is no character: it becomes a question mark.
+    return json.dumps(document, ensure_ascii=False).encode("utf-8", "replace")

@@ -416,7 +416,8 @@ def kind_by_content(body: bytes) -> str | None:
     """Return the media type of a document that looks like RDF/XML, JSON-LD or Turtle."""
     # Without zeros, ASCII in UTF-16 is ASCII.
     start = body[:_LOOKED_AT].replace(b"\0", b"").lstrip(b"\xef\xbb\xbf\xfe\xff").lstrip()
-    if start.startswith((b"{", b"[")) and b'"@' in start:
+    # A data.json (:mod:`.data_json`) needs no key of JSON-LD.
+    if start.startswith((b"{", b"[")) and (b'"@' in start or b'"dataset"' in start):
         return "application/ld+json"
     if _TURTLE.match(start):
         return "text/turtle"

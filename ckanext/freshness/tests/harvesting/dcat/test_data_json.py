@@ -96,6 +96,18 @@ def test_a_data_json_is_harvested(context: str | None) -> None:
         assert site.job().errors and len(site.packages) == 4
 
 
+def test_a_data_json_without_keys_of_json_ld_and_with_half_a_character() -> None:
+    found = [{"identifier": f"id-{n}", "title": f"Dataset {n}"} for n in range(3)]
+    found[1]["description"] = "half of \ud83d"
+    with FileServer() as server:
+        body = json.dumps({"dataset": found}).encode()
+        server.files["/data.json"] = Answer(200, body, {"Content-Type": "application/json"})
+        site = CatalogueSite(None, url=f"{server.url}/data.json")
+        job = site.job()
+        assert job.errors == [] and job.of(RecordClass.NEW) == {"id-0", "id-1", "id-2"}
+        assert site.packages["id-1"].content["fields"]["notes"] == "half of ?"
+
+
 @pytest.mark.parametrize(
     "body",
     [b"{", b"[]", b'{"dataset": "x"}', b'{"@context": {"a": "b"}, "dataset": []}', b"[" * 100_000],
