@@ -6,7 +6,8 @@ A record that a list leaves out is absent only if the list was read whole. That 
   members, or a total of 0. A document without a list is no empty list.
 - The document was received to its end, which its server has to state.
 - All its pages were read, however the source links them, none of them repeats others, and each total that
-  the source states agrees with what was read (:class:`PagedList`).
+  the source states agrees with what was read. Without a total, no record is on two pages, because that is what
+  shifted pages look like (:class:`PagedList`).
 - At least one record that it lists could be read, is current, or is a draft: its server refuses it with 401 or
   403.
 - Each record that it lists has a URL that can be requested: any other entry may be the record.
@@ -40,6 +41,7 @@ class PagedList:
         self._urls: set[str] = set()
         self._digests: set[str] = set()
         self._found: set[str] = set()
+        self._repeated: set[str] = set()
         self._further: set[str] = set()
         self._last = ""
         self._totals: set[int] = set()
@@ -57,7 +59,7 @@ class PagedList:
         *,
         further: Sequence[str] = (),
         digest: str = "",
-        total: int | None = None,
+        totals: Sequence[int] = (),
         others: int = 0,
         ends: Sequence[str] = (),
     ) -> None:
@@ -66,28 +68,31 @@ class PagedList:
         :param members: the identities of the records on the page, in its order; None if they are not known.
         :param further: identities of members of other kinds, such as catalogs; a total may include them.
         :param digest: a hash of the page's bytes.
-        :param total: the number of records in the whole list, if the page states it.
+        :param totals: the numbers of records in the whole list that the page states.
         :param others: the number of members that have no identity; a total may include them.
         :param ends: URLs of other pages that the page names as the last one.
         :raises NotWhole: the page repeats earlier ones, or does not follow the page before.
         """
-        doubt = self._doubt(url, members, {*(members or ()), *further}, digest, others)
+        doubt = self._doubt(url, members, further, digest, others)
         self._urls.add(url)
         self._digests.add(digest)
+        self._repeated.update(self._found.intersection(members or ()))
         self._found.update(members or ())
         self._further.update(further)
         self._ends.update(ends)
         self._last = members[-1] if members else self._last
         self._others += others
-        if total is not None:
-            self._totals.add(total)
-        if doubt is None and len(self._totals) > 1:
-            doubt = "the number of its records changes while it is read"
+        self._totals.update(totals)
         if doubt is not None:
             raise NotWhole(doubt)
 
     def _doubt(
-        self, url: str, members: Sequence[str] | None, found: set[str], digest: str, others: int
+        self,
+        url: str,
+        members: Sequence[str] | None,
+        further: Sequence[str],
+        digest: str,
+        others: int,
     ) -> str | None:
         """Return why a page after the first one proves that the list is not read whole; None if it does not."""
         if not self._urls:
@@ -98,21 +103,32 @@ class PagedList:
             return "its pages do not meet"
         if self._overlapping or members is None:
             return None
-        if not found and not others:
+        if not members and not further and not others:
             return f"its page {url} lists nothing"
         if not self._found | self._further and not self._others:
             return "its first page lists nothing, although it has further pages"
-        if found and found <= self._found | self._further:
+        # Each page may name all records, and describe some.
+        is_old = self._found.issuperset(members or ()) and (
+            bool(members) or (self._found | self._further).issuperset(further)
+        )
+        if is_old and (members or further):
             return f"its page {url} lists only records of earlier pages"
         return None
 
     def end(self) -> None:
         """Check the statements of all pages after the last one.
 
-        :raises NotWhole: the source states another number of records than its pages have, or another last page.
+        :raises NotWhole: the source states another number of records than its pages have, several numbers, or
+            another last page; or it states no number, and its pages have shifted.
         """
+        if len(self._totals) > 1:
+            numbers = " and ".join(map(str, sorted(self._totals)))
+            raise NotWhole(f"it states several numbers of records ({numbers})")
         if unread := sorted(self._ends - self._urls):
             raise NotWhole(f"its last page {unread[0]} was not among those that its pages lead to")
+        if self._repeated and not self._totals and not self._overlapping:
+            words = f"{min(self._repeated)} is on two of its pages"
+            raise NotWhole(f"{words}, so that another record may be on none")
         read = len(self._found)
         counts = {read, read + len(self._further - self._found)}
         for total in self._totals:

@@ -230,7 +230,7 @@ class CkanApi:
             # The records before this page. It repeats the last of them.
             before = read - 1 if last else 0
             try:
-                whole.add(last, ids, total=count + before, others=len(rows) - len(ids))
+                whole.add(last, ids, totals=[count + before], others=len(rows) - len(ids))
             except NotWhole as error:
                 doubt = doubt or error
             if ids != sorted(set(ids)):

@@ -197,7 +197,7 @@ def outline_of_container(
         parts=sorted(filter(_is_requestable, parts)),
         services=len(own),
         unusable=_unusable(graph, nodes, [*below, *datasets_]),
-        states_list=bool(_relations(graph, nodes) - _PARTS_OF_RECORDS) or paging.total is not None,
+        states_list=bool(_relations(graph, nodes) - _PARTS_OF_RECORDS) or bool(paging.totals),
         described=[
             one for one in (*below, *datasets_) if (URIRef(one), DCTERMS.title, None) in graph
         ],
@@ -205,7 +205,7 @@ def outline_of_container(
         and not any((node, DCAT.dataset, None) in graph for node in nodes),
         next_pages=paging.next_pages,
         last_pages=paging.last_pages,
-        total=paging.total,
+        totals=paging.totals,
     )
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from functools import partial
 from typing import Generic
-from urllib.parse import urljoin
+from urllib.parse import urljoin, urlsplit
 
 from rdflib import Graph
 
@@ -49,7 +49,7 @@ class ListReading(Generic[Outline]):
         :param learn: makes the outline of a page and its graph, or raises DocumentError.
         :raises UnreadableDocument: the first page cannot be read.
         """
-        waiting, met, listed = [self._url], {self._url}, PagedList()
+        waiting, met, listed = [self._url], {_plain(self._url)}, PagedList()
         doubtful = 0
         while waiting and doubtful < MOST_DOUBTFUL:
             try:
@@ -62,22 +62,22 @@ class ListReading(Generic[Outline]):
                 return
             self.has_end &= page.has_end
             try:
-                _add(listed, page, outline)
+                self._add(listed, page, outline)
                 doubtful = 0
             except NotWhole as error:
                 self._doubt(str(error))
                 doubtful += 1
-            if page.next_url is not None and page.next_url in met:
+            if page.next_url is not None and _plain(page.next_url) in met:
                 self._doubt("its link to the next page leads to a page that was read before")
-            links = {urljoin(page.base, link) for link in outline.next_pages}
-            following = {*filter(None, [page.next_url]), *links} - met
+            links = self._targets(page, [*filter(None, [page.next_url]), *outline.next_pages])
+            following = {plain: url for plain, url in links.items() if plain not in met}
             self.is_paged |= bool(following)
             yield page, outline
             if len(met) + len(following) > self._most:
                 self._doubt(f"there is another page after {self._most} pages")
                 return
-            waiting += sorted(following)
-            met |= following
+            waiting += sorted(following.values())
+            met |= following.keys()
         if not self.misfit:
             try:
                 listed.end()
@@ -87,20 +87,37 @@ class ListReading(Generic[Outline]):
     def _doubt(self, reason: str) -> None:
         self.misfit = self.misfit or reason
 
+    def _add(self, listed: PagedList, page: FetchedDocument, outline: Outline) -> None:
+        """Add a page to a list.
 
-def _add(listed: PagedList, page: FetchedDocument, outline: Outline) -> None:
-    """Add a page to a list.
+        :raises NotWhole: the page repeats others.
+        """
+        nameless = [f"{page.url} {number}" for number in range(outline.nameless)]
+        ends = self._targets(page, [*outline.last_pages, *filter(None, [page.last_url])])
+        listed.add(
+            _plain(page.url),
+            [*outline.identities, *nameless],
+            digest=page.digest,
+            further=outline.further,
+            totals=outline.totals,
+            others=outline.others,
+            ends=sorted(ends.keys() - {_plain(page.url), _plain(page.base)}),
+        )
 
-    :raises NotWhole: the page repeats others, or contradicts them.
-    """
-    nameless = [f"{page.url} {number}" for number in range(outline.nameless)]
-    ends = {urljoin(page.base, link) for link in outline.last_pages}
-    listed.add(
-        page.url,
-        [*outline.identities, *nameless],
-        digest=page.digest,
-        further=outline.further,
-        total=outline.total,
-        others=outline.others,
-        ends=sorted({*ends, *filter(None, [page.last_url])} - {page.url, page.base}),
-    )
+    def _targets(self, page: FetchedDocument, links: Iterable[str]) -> dict[str, str]:
+        """Return the URLs to which links of a page lead, by their plain form."""
+        targets = {}
+        for link in links:
+            try:
+                url = urljoin(page.base, link)
+                targets[_plain(url)] = url
+            except ValueError:
+                self._doubt("its link to another page is malformed")
+        return targets
+
+
+def _plain(url: str) -> str:
+    """Return a URL without fragment, and with its parameters in order: a page's links may differ in both."""
+    parts = urlsplit(url)
+    query = "&".join(sorted(parts.query.split("&")))
+    return parts._replace(query=query, fragment="").geturl()

@@ -33,8 +33,8 @@ class PageOutline:
     """Further pages of the list, as the document writes them."""
     last_pages: list[str] = field(default_factory=list)
     """Pages that the document names as the last one, and that are not this page itself."""
-    total: int | None = None
-    """Number of records in the whole list, if the document states it."""
+    totals: list[int] = field(default_factory=list)
+    """Numbers of records in the whole list that the document states. Several contradict each other."""
 
     @property
     def identities(self) -> Sequence[str]:
@@ -77,10 +77,7 @@ class PageOutline:
 
 
 def paging_of(graph: Graph) -> PageOutline:
-    """Return what a document says of the pages of its list.
-
-    Totals and last pages are Hydra's. A document has one list: totals that contradict each other count as none.
-    """
+    """Return what a document says of the pages of its list. Totals and last pages are Hydra's."""
     pages = {
         str(node)
         for predicate in _NEXT_PAGE
@@ -102,4 +99,4 @@ def paging_of(graph: Graph) -> PageOutline:
     }
     # If the last page is the first one, this is the only page, whatever its own URL.
     last_pages = sorted({last for _, last in lasts} - {page for page, _ in lasts} - firsts)
-    return PageOutline(sorted(pages), last_pages, totals.pop() if len(totals) == 1 else None)
+    return PageOutline(sorted(pages), last_pages, sorted(totals))

@@ -190,7 +190,8 @@ class DocumentReader(SourceReader):
         graph = await document.parsed()
         with understood(document.url):
             outline = learn(graph)
-        self.memory.remember(document.url, digest, outline.as_json())
+        if "\\u0000" not in (text := outline.as_json()):  # PostgreSQL stores no NUL
+            self.memory.remember(document.url, digest, text)
         return outline
 
     def hash(self, *parts: str | bytes) -> str:

@@ -286,10 +286,10 @@ def test_a_datasets_own_document(turtle: str, subject: str | None) -> None:
 def test_outlines_are_kept_as_json() -> None:
     dataset = ListedDataset("n", "h", ["p"], ["q"], ["s"], ["o"])
     outline = DocumentOutline(
-        subject="s", catalogs=["c"], datasets=["d"], parts=["p"], total=3, members={"m": dataset}
+        subject="s", catalogs=["c"], datasets=["d"], parts=["p"], totals=[3], members={"m": dataset}
     )
     assert DocumentOutline.from_json(outline.as_json()) == outline
-    assert {"total", "subject", "part_of"} <= set(DocumentOutline.shape().split())
+    assert {"totals", "subject", "part_of"} <= set(DocumentOutline.shape().split())
 
 
 # One record's graph
