@@ -123,7 +123,7 @@ class PagedList:
         """
         if len(self._totals) > 1:
             numbers = " and ".join(map(str, sorted(self._totals)))
-            raise NotWhole(f"it states several numbers of records ({numbers})")
+            raise NotWhole(f"the number of its records changes: it states {numbers}")
         if unread := sorted(self._ends - self._urls):
             raise NotWhole(f"its last page {unread[0]} was not among those that its pages lead to")
         if self._repeated and not self._totals and not self._overlapping:

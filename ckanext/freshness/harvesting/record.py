@@ -373,45 +373,46 @@ class CurrentRecords:
         return None if found is None or found.url in listed else found
 
     def follow_move(
-        self, listed: Collection[str], is_unique: Callable[[str], bool] = lambda segment: False
+        self,
+        listed: Collection[str],
+        is_unique: Callable[[str], bool] = lambda segment: False,
+        is_same: Callable[[KnownRecord, str], bool] = lambda record, url: True,
     ) -> None:
         """Recognise that the source has moved its records to another host or path.
 
-        This is so if it lists none of its at least two records any more, and nearly all of them under URLs that
-        differ by the same prefix only. Some may have been deleted since.
+        This is so if it lists nearly all of its at least two records under URLs that differ by the same prefix
+        only. Some may have been deleted since. An identity that is no URL does not move.
 
         :param is_unique: returns whether no two records have the last part of a URL, such as a UUID. Then a
             single record proves the move.
+        :param is_same: returns whether a current record may be the one at a listed URL.
         """
-        absent = [record for record in self if record.url not in listed]
-        may_be_few = any(is_unique(_last_segment(record.url)) for record in absent)
-        if not absent or (not may_be_few and (len(self) < 2 or len(absent) < len(self))):
+        records = [record for record in self if is_web_url(record.url)]
+        absent = [record for record in records if record.url not in listed]
+        few = 1 if any(is_unique(_last_segment(record.url)) for record in absent) else 2
+        if len(absent) < few:
             return
+        spelled = {loose_spelling(url) for url in listed}
+        absent = [record for record in absent if loose_spelling(record.url) not in spelled]
         by_end = {_last_segment(record.url): record.url for record in absent}
         pairs = Counter(
             pair
             for url in listed
             if (pair := _prefixes(by_end.get(_last_segment(url), ""), url)) is not None
         )
-        spelled = {loose_spelling(url) for url in listed} if pairs else ()
-        if any(loose_spelling(record.url) in spelled for record in absent):
-            return
         for pair in sorted(pairs, key=lambda pair: (-pairs[pair], len(pair[0])))[:MOST_PREFIXES]:
             before, now = pair
             found = [
                 record.url
                 for record in absent
-                if record.url.startswith(f"{before}/") and now + record.url[len(before) :] in listed
+                if record.url.startswith(f"{before}/")
+                and (url := now + record.url[len(before) :]) in listed
+                and is_same(record, url)
             ]
             is_proved = any(is_unique(_last_segment(url)) for url in found)
-            if is_proved or (len(found) > 1 and len(found) >= MOVED_FRACTION * len(self)):
+            if is_proved or (len(found) > 1 and len(found) >= MOVED_FRACTION * len(records)):
                 self.moved = pair
                 return
-
-    def may_have_moved_to(self, listed: Iterable[str]) -> bool:
-        """Return whether some of the first listed URLs may be those of records that have moved."""
-        ends = {_last_segment(record.url) for record in self}
-        return any(_last_segment(url) in ends and self.of(url, ()) is None for url in listed)
 
 
 def _last_segment(url: str) -> str:

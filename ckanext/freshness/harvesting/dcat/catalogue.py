@@ -7,11 +7,13 @@ and services are not requested: they are often the files.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 from rdflib import DCTERMS, RDF, Graph, Literal, URIRef
 from rdflib.term import Node
+from typing_extensions import Self
 
 from ..messages import HarvestMessage, MessageCode
 from ..rdf.paging import PageOutline, paging_of
@@ -22,35 +24,59 @@ _MOST_BYTES = 1200
 """Longest identity. A guid has the source's URL, too, and PostgreSQL's index on guids takes 2,704 bytes."""
 
 
+class Description(NamedTuple):
+    """A dataset as a document describes it, in short."""
+
+    digest: str
+    """A hash of all statements."""
+    size: int
+    """Number of statements: the more of several descriptions counts."""
+    is_blank: bool
+    """The dataset is a blank node, so that another one with this identity is another dataset."""
+    is_listed: bool
+    """A catalog lists it, or the document has no such list. If not, another dataset may only mention it."""
+    others: list[str]
+    """Further names of the dataset, each of which may have been its identity before."""
+
+
 @dataclass(frozen=True, slots=True)
 class CatalogueOutline(PageOutline):
     """A document of a catalogue."""
 
-    records: dict[str, str] = field(default_factory=dict)
-    """By identity, the datasets that the document describes, each with a hash of its description."""
+    records: dict[str, Description] = field(default_factory=dict)
+    """The datasets that the document describes, by identity."""
     contested: list[str] = field(default_factory=list)
-    """Identities that several blank nodes have, so that they identify none of them."""
+    """Identities that several nodes have, so that they identify none of them."""
     undescribed: list[str] = field(default_factory=list)
-    """Datasets that a catalog lists and that the document does not describe."""
+    """Datasets that the document lists, or names with their type, and does not describe."""
     catalogs: list[str] = field(default_factory=list)
-    """Catalogs that the document names and does not describe: they have documents of their own."""
+    """Catalogs that a catalog names."""
+    filled: list[str] = field(default_factory=list)
+    """Catalogs whose datasets the document lists. All others have documents of their own."""
     unidentified: int = 0
     """Number of datasets without an identity."""
 
     @property
     def identities(self) -> Sequence[str]:
-        """Return the identities of the described datasets."""
-        return [*self.records, *self.contested]
+        """Return the identities of the datasets that the document lists and describes."""
+        return [*(one for one in self.records if self.records[one].is_listed), *self.contested]
 
     @property
     def further(self) -> Sequence[str]:
-        """Return what is listed, and described elsewhere."""
-        return [*self.undescribed, *self.catalogs]
+        """Return what the document mentions, and what is described elsewhere."""
+        mentioned = (one for one in self.records if not self.records[one].is_listed)
+        return [*mentioned, *self.undescribed, *self.catalogs]
 
     @property
     def nameless(self) -> int:
         """Return the number of datasets without an identity."""
         return self.unidentified
+
+    @classmethod
+    def from_plain(cls, plain: dict[str, Any]) -> Self:
+        """Return the outline with these values of fields."""
+        records = {identity: Description(*one) for identity, one in plain["records"].items()}
+        return cls(**{**plain, "records": records})
 
 
 def outline_of_catalogue(graph: Graph) -> CatalogueOutline:
@@ -59,57 +85,77 @@ def outline_of_catalogue(graph: Graph) -> CatalogueOutline:
     :raises DocumentError: it describes neither a dataset nor a catalog.
     """
     found = nodes_by_identity(graph)
+    listed = {*graph.objects(None, DCAT.dataset)}
+    named = {one for one in listed | _typed(graph) if not _is_described(graph, one)}
     catalogs = set(graph.subjects(RDF.type, DCAT.Catalog))
     paging = paging_of(graph)
-    if not found and not catalogs and paging.total is None:
+    if not (found or named or catalogs or paging.totals):
         words = "it describes no dcat:Catalog and no dcat:Dataset"
         raise DocumentError(HarvestMessage(words, MessageCode.NO_CATALOG))
-    listed = {*graph.objects(None, DCAT.dataset)}
-    below = {*graph.objects(None, DCAT.catalog)} - catalogs
     unidentified = found.pop("", [])
+    undescribed = list(filter(_is_usable, _iris(named)))
     return CatalogueOutline(
         next_pages=paging.next_pages,
         last_pages=paging.last_pages,
-        total=paging.total,
+        totals=paging.totals,
         records={
-            identity: _digest(graph, node)
+            identity: _description(graph, node, is_listed=node in listed or not listed)
             for identity, (node, *others) in found.items()
             if not others
         },
         contested=sorted(identity for identity, nodes in found.items() if len(nodes) > 1),
-        undescribed=sorted(str(one) for one in listed if is_only_named(graph, one)),
-        catalogs=sorted(str(one) for one in below if is_only_named(graph, one)),
-        unidentified=len(unidentified) + sum(isinstance(one, Literal) for one in listed),
+        undescribed=undescribed,
+        catalogs=_iris(graph.objects(None, DCAT.catalog)),
+        filled=_iris(graph.subjects(DCAT.dataset)),
+        unidentified=len(unidentified) + len(named) - len(undescribed),
     )
 
 
 def nodes_by_identity(graph: Graph) -> dict[str, list[Node]]:
     """Return the datasets that a document describes, by identity; "" has those without one."""
-    nodes = {node for kind in DATASET_TYPES for node in graph.subjects(RDF.type, kind)}
-    nodes |= {one for one in graph.objects(None, DCAT.dataset) if (one, None, None) in graph}
+    nodes = {one for one in _typed(graph) if _is_described(graph, one)}
+    nodes |= {one for one in graph.objects(None, DCAT.dataset) if _is_described(graph, one)}
     # Some catalogues are datasets, too.
     nodes -= {node for node in nodes if (node, DCAT.dataset, None) in graph}
     found: dict[str, list[Node]] = {}
     for node in nodes:
-        found.setdefault(_identity(graph, node), []).append(node)
+        found.setdefault(next(iter(_names(graph, node)), ""), []).append(node)
     return dict(sorted(found.items()))
 
 
-def _digest(graph: Graph, dataset: Node) -> str:
-    """Return a hash of a dataset with its distributions, including those that are only named."""
-    digest = digest_of(descriptions(graph, dataset, distributions_of(graph, dataset)))
-    return " ".join([digest, *sorted(named_distributions(graph, dataset))])
+def _typed(graph: Graph) -> set[Node]:
+    return {node for kind in DATASET_TYPES for node in graph.subjects(RDF.type, kind)}
 
 
-def _identity(graph: Graph, node: Node) -> str:
-    candidates: list[str] = []
+def _is_described(graph: Graph, node: Node) -> bool:
+    """Return whether a document says more of a node than its type."""
+    return any(predicate != RDF.type for predicate in graph.predicates(node))
+
+
+def _iris(nodes: Iterable[Node]) -> list[str]:
+    return sorted({str(node) for node in nodes if isinstance(node, URIRef)})
+
+
+def _description(graph: Graph, dataset: Node, *, is_listed: bool) -> Description:
+    """Describe a dataset with its distributions, including those that are only named."""
+    found = descriptions(graph, dataset, distributions_of(graph, dataset))
+    return Description(
+        " ".join([digest_of(found), *sorted(named_distributions(graph, dataset))]),
+        sum(map(len, found.values())),
+        not isinstance(dataset, URIRef),
+        is_listed,
+        _names(graph, dataset)[1:],
+    )
+
+
+def _names(graph: Graph, node: Node) -> list[str]:
+    """Return the names of a dataset; the first is its identity."""
+    stated = sorted(str(one).strip() for one in graph.objects(node, DCTERMS.identifier))
     if isinstance(node, URIRef):
-        candidates = [str(node)]
+        names = [str(node), *stated] if _is_usable(node) else []
     else:
-        stated = sorted(str(one).strip() for one in graph.objects(node, DCTERMS.identifier))
-        distributions = graph.objects(node, DCAT.distribution)
-        candidates = stated + sorted(str(one) for one in distributions if isinstance(one, URIRef))
-    return next(filter(_is_usable, candidates), "")
+        names = stated + _iris(graph.objects(node, DCAT.distribution))
+    return list(dict.fromkeys(filter(_is_usable, names)))
 
 
 def _is_usable(identity: str) -> bool:

@@ -1,17 +1,21 @@
 """One crawl of a catalogue: read its pages, and those of further catalogs that it names.
 
-Each document with a list is a container: the source's own URL, and each further catalog. The crawl hands on
-the datasets of a page at once, and decides nothing (:mod:`..source_type`).
+Each document with a list is a container: the source's own URL, and each further catalog. The crawl decides
+nothing (:mod:`..source_type`). It hands on the datasets when all lists are read: only then it is known which
+of several descriptions says most, whether an identity belongs to several datasets, and whether the catalogue
+has moved.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import replace
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field, replace
+from urllib.parse import urldefrag
 
 from rdflib import Graph
 from rdflib.term import Node
 
+from ...ckan_adapter.core import munge_title_to_name
 from ...web.urls import display_url
 from ..listings import ListFacts, doubt
 from ..messages import about
@@ -27,12 +31,14 @@ from ..record import (
     SeenRecord,
     Sighting,
     Sink,
+    guid_of,
     resource_order,
 )
 from ..source_client import UnreadableDocument
 from ..source_type import CrawlEnd
 from .catalogue import (
     CatalogueOutline,
+    Description,
     graph_of,
     named_distributions,
     nodes_by_identity,
@@ -41,6 +47,30 @@ from .catalogue import (
 
 MOST_CATALOGS = 1000
 """The most catalogs with documents of their own."""
+
+_ELSEWHERE = "dcat:Catalog on another host"
+_CONTESTED = "several datasets of the catalogue have this identifier"
+_OTHER_CATALOG = "a catalog that could not be read has a dataset with this identifier"
+_UNDESCRIBED = "it is listed, but the catalogue does not describe it"
+
+
+@dataclass(slots=True)
+class _Dataset:
+    """A dataset as the best page describes it."""
+
+    url: str
+    """The first list that has it."""
+    page: str
+    reading: int
+    """Which reading of the page's list had it."""
+    description: Description
+    memory: str = ""
+    """What the next job compares: a hash of the description, and one of the title."""
+    record: Record | None = None
+    """None if it is unchanged, or could not be mapped."""
+    named: set[str] = field(default_factory=set)
+    """The distributions that it names and that the page does not describe."""
+    error: str | None = None
 
 
 class CatalogueCrawl:
@@ -68,17 +98,21 @@ class CatalogueCrawl:
         self._containers = Containers(root=source_url)
         self._end = CrawlEnd(self._containers)
         self._facts: dict[str, ListFacts] = {}
-        self._taken: set[str] = set()
-        """Identities of the datasets that were handed on."""
-        self._unread: dict[str, tuple[str, str]] = {}
-        """By identity, datasets that were not read: the list that has them, and why."""
+        self._found: dict[str, _Dataset] = {}
+        """The datasets that a page describes, by identity."""
+        self._contested: dict[str, str] = {}
+        """By identity that several datasets have: the list that has one of them."""
+        self._undescribed: dict[str, str] = {}
+        """By identity, datasets that no page describes: the list that has them."""
+        self._elsewhere: set[str] = set()
+        """Catalogs whose hosts may not be requested."""
         self._is_paged = False
         self._page: FetchedDocument | None = None
         self._nodes: dict[str, list[Node]] = {}
         """The nodes of the datasets of this page."""
 
     async def run(self) -> CrawlEnd:
-        """Read all lists; an exception of the sink ends the crawl."""
+        """Read all lists, and hand on their datasets; an exception of the sink ends the crawl."""
         waiting = [self._containers.root]
         while waiting:
             url = waiting.pop(0)
@@ -97,8 +131,9 @@ class CatalogueCrawl:
             # A dataset may move from an unread page to one that was read before: an absence is seen twice.
             for url in sorted(self._facts):
                 await self._read_again(url)
-        self._tell_unread()
-        self._prove()
+        is_missing = self._is_missing()
+        self._hand_on()
+        self._prove(is_missing)
         self._end.errors += self._reader.errors
         return self._end
 
@@ -111,57 +146,54 @@ class CatalogueCrawl:
         :raises UnreadableDocument: its first page cannot be read.
         """
         facts = self._facts.setdefault(url, ListFacts())
-        facts.misfit, below = await self._read_pages(url)
+        facts.misfit, below = await self._read_pages(url, 0)
         if facts.misfit:
-            facts.misfit, again = await self._read_pages(url)
+            facts.misfit, again = await self._read_pages(url, 1)
             below |= again
         return below
 
     async def _read_again(self, url: str) -> None:
         facts = self._facts[url]
         try:
-            misfit, below = await self._read_pages(url)
+            misfit, below = await self._read_pages(url, 2)
         except UnreadableDocument as failure:
             misfit, below = failure.reason, set()
         if not below <= self._facts.keys() | self._containers.unreadable.keys():
             misfit = misfit or "its list of catalogs changed while it was read"
         facts.misfit = facts.misfit or misfit
 
-    async def _read_pages(self, url: str) -> tuple[str, set[str]]:
-        """Read the pages of a list, and hand on their datasets.
+    async def _read_pages(self, url: str, number: int) -> tuple[str, set[str]]:
+        """Read the pages of a list, and keep their datasets.
 
+        :param number: tells the readings of the list apart.
         :returns: why the pages are not a whole list, if so; and further catalogs.
         """
         facts = self._facts[url]
         reading: ListReading[CatalogueOutline] = ListReading(
             self._reader, url, MOST_PAGES + len(self._known)
         )
-        below: set[str] = set()
+        named: set[str] = set()
+        filled: set[str] = set()
         misfit, has_list, unidentified = "", False, 0
 
         def learn(page: FetchedDocument, graph: Graph) -> CatalogueOutline:
             return outline_of_catalogue(graph)
 
         async for page, outline in reading.pages("catalogue", CatalogueOutline, learn):
-            has_list |= outline.total is not None or bool(outline.identities or outline.further)
+            has_list |= bool(outline.totals or outline.identities or outline.further)
             unidentified += outline.nameless
-            below.update(outline.catalogs)
-            if not await self._take_page(url, page, outline):
+            named.update(outline.catalogs)
+            filled.update(outline.filled)
+            if not await self._take_page(url, page, number, outline):
                 misfit = f"the source lists more than max_records ({self._most}) datasets"
                 break
         self._is_paged |= reading.is_paged
         facts.has_end &= reading.has_end
         facts.unusable = unidentified
         facts.is_lost = not has_list and not unidentified and self._had_records(url)
+        below = {urldefrag(one).url for one in named - filled}
         elsewhere = {one for one in below if not self._reader.reach.may_visit(one)}
-        for one in elsewhere:
-            if any(record.catalog_url == one for record in self._known):
-                words = 'its host may not be requested any more: add it to "allowed_hosts"'
-                self._end.mark_unreadable(one, words)
-            else:
-                self._end.skip("dcat:Catalog on another host", one)
-        if unidentified:
-            self._end.skip("dcat:Dataset without URL and identifier", url, unidentified)
+        self._elsewhere |= elsewhere
         return misfit or reading.misfit, below - elsewhere
 
     def _had_records(self, url: str) -> bool:
@@ -169,65 +201,106 @@ class CatalogueCrawl:
 
     # Datasets
 
-    async def _take_page(self, url: str, page: FetchedDocument, outline: CatalogueOutline) -> bool:
-        """Hand on the datasets of a page that no earlier page had; return whether there was room for all."""
-        if not self._taken and self._known.may_have_moved_to(outline.records):
-            await self._look_for_move()
-        new = [identity for identity in outline.records if identity not in self._taken]
-        room = self._most - len(self._taken)
-        self._containers.listed.update(new[:room])
-        for identity in new[:room]:
-            self._taken.add(identity)
-            self._unread.pop(identity, None)
-            sighting = await self._sighting(url, page, identity, outline.records[identity])
-            self._sink(sighting, self._containers)
-        for words, identities in (
-            ("several datasets of the catalogue have this identifier", outline.contested),
-            ("it is listed, but the catalogue does not describe it", outline.undescribed),
-        ):
-            for identity in identities:
-                if identity not in self._taken:
-                    self._unread.setdefault(identity, (url, words))
-        return len(new) <= room
+    async def _take_page(
+        self, url: str, page: FetchedDocument, number: int, outline: CatalogueOutline
+    ) -> bool:
+        """Keep the datasets of a page; return whether there was room for all."""
+        for identity, described in outline.records.items():
+            before = self._found.get(identity)
+            if before is None and len(self._found) >= self._most:
+                return False
+            found = _Dataset(before.url if before else url, page.url, number, described)
+            if before is not None and _differ(before, found, url):
+                self._contested[identity] = url
+            if before is None or before.description.size < described.size:
+                self._found[identity] = found
+                await self._read(identity, found, page)
+        self._contested.update(dict.fromkeys(outline.contested, url))
+        self._undescribed.update(dict.fromkeys(outline.undescribed, url))
+        return True
 
-    async def _look_for_move(self) -> None:
-        """Read the whole catalogue before the first of its datasets counts as new."""
-        ahead = CatalogueCrawl(
-            self._reader,
-            self._containers.root,
-            self._mapper,
-            CurrentRecords([]),
-            lambda sighting, containers: None,
-            most=self._most,
-        )
-        self._known.follow_move((await ahead.run()).containers.listed)
-
-    async def _sighting(
-        self, url: str, page: FetchedDocument, identity: str, digest: str
-    ) -> Sighting:
-        known = self._known.of(identity, self._containers.listed)
-        memory = self._reader.hash(digest)
-        seen = SeenRecord(identity, ReadOutcome.PRESENT, (url,))
+    async def _read(self, identity: str, found: _Dataset, page: FetchedDocument) -> None:
+        """Map a dataset, unless it is unchanged."""
+        found.memory = self._reader.hash(found.description.digest)
+        known = self._known.at(identity)
         if (
             known is not None
-            and known.url == identity
             and known.content_hash is not None
-            and known.memory == memory
+            and known.memory is not None
+            and known.memory.startswith(found.memory)
+            and known.guid == guid_of(identity, found.url)
         ):
-            return Sighting(replace(seen, content_hash=known.content_hash), memory=memory)
+            found.memory = known.memory
+            return
         try:
             graph = await page.parsed()
             if self._page is not page:
                 self._page, self._nodes = page, nodes_by_identity(graph)
             (node,) = self._nodes[identity]
             with understood(identity):
-                record = mapped(self._mapper, graph_of(graph, node), node)
-                self._keep_named(record, known, named_distributions(graph, node))
+                found.record = mapped(self._mapper, graph_of(graph, node), node)
+            found.named = named_distributions(graph, node)
+            found.memory += f" {self._reader.hash(_title(found.record))}"
         except UnreadableDocument as failure:
-            failed = SeenRecord(identity, ReadOutcome.MALFORMED, (url,))
-            return Sighting(failed, error=failure.message)
-        seen = replace(seen, content_hash=self._reader.hash(record.digest()))
-        return Sighting(seen, record, memory=memory)
+            found.error = failure.message
+
+    def _before(self, identity: str) -> tuple[KnownRecord | None, str | None]:
+        """Return the current record that a dataset is, and which other name of the dataset tells that.
+
+        A record of a deleted source counts as none; the survey finds it by the name.
+        """
+        listed = self._containers.listed
+        known = self._known.of(identity, listed)
+        found = self._found.get(identity)
+        if known is not None or found is None:
+            return known, None
+        for records in (self._known, self._known.adoptable):
+            for name in self._other_names(found):
+                known = None if name in listed else records.of(name, listed)
+                if known is not None and known.catalog_url in (None, found.url):
+                    return (known if records is self._known else None), name
+        return None, None
+
+    def _other_names(self, found: _Dataset) -> Iterator[str]:
+        yield from found.description.others
+        if found.description.is_blank and found.record is not None:
+            # What ckanext-dcat makes for a dataset without IRI and identifier.
+            name = munge_title_to_name(_title(found.record))
+            yield f"{self._containers.root.rstrip('/')}/{name}"
+
+    def _hand_on(self) -> None:
+        """Hand on the datasets, and report those that could not be read."""
+        for identity, found in self._found.items():
+            if identity not in self._contested:
+                self._sink(self._sighting(identity, found), self._containers)
+        for identity, url in sorted(self._contested.items()):
+            self._sink(_unread(identity, url, _CONTESTED), self._containers)
+        for identity in sorted(
+            self._undescribed.keys() - self._found.keys() - self._contested.keys()
+        ):
+            if self._before(identity)[0] is None:
+                self._end.skip(f"dcat:Dataset: {_UNDESCRIBED}", identity)
+            else:
+                unread = _unread(identity, self._undescribed[identity], _UNDESCRIBED)
+                self._sink(unread, self._containers)
+
+    def _sighting(self, identity: str, found: _Dataset) -> Sighting:
+        known, name = self._before(identity)
+        record, is_blank = found.record, found.description.is_blank
+        if found.error is not None:
+            return Sighting(
+                SeenRecord(identity, ReadOutcome.MALFORMED, (found.url,)), error=found.error
+            )
+        if is_blank and known is not None and known.catalog_url in self._containers.unreadable:
+            return _unread(identity, found.url, _OTHER_CATALOG)
+        seen = SeenRecord(identity, ReadOutcome.PRESENT, (found.url,))
+        if record is None:
+            content_hash = known.content_hash if known is not None else None
+        else:
+            self._keep_named(record, known, found.named)
+            content_hash = self._reader.hash(record.digest())
+        seen = replace(seen, content_hash=content_hash)
+        return Sighting(seen, record, subject=name, memory=found.memory)
 
     def _keep_named(
         self, record: Record, known: KnownRecord | None, named: Collection[str]
@@ -238,29 +311,56 @@ class CatalogueCrawl:
         kept = [one for one in self._known.resources_of(known) if one.get("uri") in named]
         record.resources = sorted([*record.resources, *kept], key=resource_order)
 
-    def _tell_unread(self) -> None:
-        """Report the datasets that are listed and were not read."""
-        self._containers.listed.update(self._unread)
-        for identity, (url, words) in sorted(self._unread.items()):
-            if self._known.of(identity, self._containers.listed) is None:
-                self._end.skip(f"dcat:Dataset: {words}", identity)
-                continue
-            seen = SeenRecord(identity, ReadOutcome.MALFORMED, (url,))
-            error = about(display_url(identity), words)
-            self._sink(Sighting(seen, error=error), self._containers)
-
     # What the lists prove
 
     def _is_missing(self) -> bool:
         """Return whether a current record is in no list."""
-        listed = {*self._taken, *self._unread}
-        found = {known.url for one in listed if (known := self._known.of(one, listed)) is not None}
+        listed = self._containers.listed
+        listed.update(self._found, self._contested, self._undescribed)
+        self._known.follow_move(listed, is_same=self._has_title)
+        found = {known.url for one in listed if (known := self._before(one)[0]) is not None}
         return any(record.url not in found for record in self._known)
 
-    def _prove(self) -> None:
+    def _has_title(self, known: KnownRecord, identity: str) -> bool:
+        """Return whether a dataset has the title of a current record."""
+        found = self._found.get(identity)
+        if found is None or found.record is None or known.memory is None:
+            return False
+        return found.memory.split()[1:] == known.memory.split()[1:]
+
+    def _prove(self, is_missing: bool) -> None:
         """Mark the lists as unproved that do not prove that a record is absent."""
-        is_missing = self._is_missing()
+        memory = self._reader.memory
+        for url in sorted(self._elsewhere):
+            if is_missing and memory.recall(url, _ELSEWHERE) is None:
+                words = 'it is listed, but its host may not be requested: add it to "allowed_hosts"'
+                self._end.mark_unreadable(url, words)
+            else:
+                # Records that are missing later are not there: the source does without this catalog.
+                memory.remember(url, _ELSEWHERE, '""')
+                self._end.skip(_ELSEWHERE, url)
         for url, facts in sorted(self._facts.items()):
-            facts.listed = facts.there = len(self._taken)
+            facts.listed = facts.there = len(self._found)
+            if facts.unusable:
+                self._end.skip("dcat:Dataset without URL and identifier", url, facts.unusable)
             if (reason := doubt(facts, is_missing=is_missing)) is not None:
                 self._end.mark_unproved(url, reason)
+
+
+def _differ(before: _Dataset, now: _Dataset, url: str) -> bool:
+    """Return whether two pages describe different datasets, and not one that was edited or moved meanwhile."""
+    return (
+        (before.description.is_blank or now.description.is_blank)
+        and before.description.digest != now.description.digest
+        and before.page != now.page
+        and (before.reading == now.reading or before.url != url)
+    )
+
+
+def _unread(identity: str, url: str, words: str) -> Sighting:
+    seen = SeenRecord(identity, ReadOutcome.MALFORMED, (url,))
+    return Sighting(seen, error=about(display_url(identity), words))
+
+
+def _title(record: Record) -> str:
+    return str(record.fields.get("title", ""))

@@ -71,7 +71,8 @@ def as_json_ld(body: bytes) -> bytes:
     if not isinstance(found.get("@context", ""), str):
         return body
     datasets = [
-        {"@type": "dcat:Dataset", **one} if isinstance(one, dict) else one for one in found["dataset"]
+        {"@type": "dcat:Dataset", **one} if isinstance(one, dict) else one
+        for one in found["dataset"]
     ]
     document = {**found, "@context": CONTEXT, "@type": "dcat:Catalog", "dataset": datasets}
     # Half a pair of surrogates is no character: it becomes a question mark.

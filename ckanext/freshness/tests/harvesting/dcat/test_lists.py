@@ -1,0 +1,402 @@
+"""Documents that contradict each other, or that change in part: nothing is lost, mixed up or doubled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from ckanext.freshness.harvesting.strategy import RecordClass
+from ckanext.freshness.tests.harvesting.dcat.crawling import CatalogueSite
+from ckanext.freshness.tests.harvesting.dcat.test_shapes import PREFIXES, TURTLE, Portal
+from ckanext.freshness.tests.harvesting.fdp.crawling import Job, unchanged
+from ckanext.freshness.tests.servers.base import Answer
+
+CHANGED, DELETED, MOVED, NEW = (
+    RecordClass.CHANGED,
+    RecordClass.DELETED,
+    RecordClass.MOVED,
+    RecordClass.NEW,
+)
+CATALOG = "<> a dcat:Catalog .\n"
+ELSEWHERE = "dcat:Catalog on another host"
+
+
+def dataset(name: Any, title: str = "", more: str = "") -> str:
+    """Return a dataset that the document's catalog lists."""
+    title = title or f"Dataset {name}"
+    return (
+        f'<> dcat:dataset <d/{name}> . <d/{name}> a dcat:Dataset ; {more} dct:title "{title}" .\n'
+    )
+
+
+def datasets(*numbers: int) -> str:
+    return "".join(map(dataset, numbers))
+
+
+def far(*numbers: int) -> str:
+    """Return datasets whose IRIs do not depend on the document."""
+    return "".join(
+        f'<http://data.example/{n}> a dcat:Dataset ; dct:title "Far {n}" .\n' for n in numbers
+    )
+
+
+def blank(title: str, *identifiers: str, files: tuple[str, ...] = ()) -> str:
+    names = "".join(f'dct:identifier "{one}" ; ' for one in identifiers)
+    names += "".join(f"dcat:distribution <f/{one}> ; " for one in files)
+    described = "".join(
+        f'<f/{one}> a dcat:Distribution ; dct:title "{one}" ; dcat:downloadURL <f/{one}> .\n'
+        for one in files
+    )
+    return f'<> dcat:dataset [ a dcat:Dataset ; {names} dct:title "{title}" ] .\n{described}'
+
+
+class Documents(Portal):
+    """A server of documents in Turtle, by path and query."""
+
+    def publish(self, target: str, text: str, **headers: str) -> None:
+        body = (PREFIXES + CATALOG + text).replace("BASE", self.url)
+        here = {name: value.replace("BASE", self.url) for name, value in headers.items()}
+        self.files[target] = Answer(200, body.encode(), {**TURTLE, **here})
+
+    def pages(self, *texts: str, total: int | None = None) -> None:
+        for number, text in enumerate(texts, start=1):
+            own = "/c" if number == 1 else f"/c?page={number}"
+            if number < len(texts):
+                text += f"<BASE{own}> hydra:next <BASE/c?page={number + 1}> .\n"
+            if total is not None:
+                text += f"<BASE/c> hydra:totalItems {total} .\n"
+            self.publish(own, text)
+
+
+@pytest.fixture
+def server() -> Iterator[Documents]:
+    with Documents() as running:
+        yield running
+
+
+@pytest.fixture
+def site(server: Documents) -> CatalogueSite:
+    return CatalogueSite(None, url=f"{server.url}/c")
+
+
+def titles(site: CatalogueSite) -> dict[int, str]:
+    return {package.id: package.title for package in site.packages.values()}
+
+
+def deletes_nothing(site: CatalogueSite, *words: str) -> Job:
+    """Run a job, and assert that it keeps all packages and tells why."""
+    before = titles(site)
+    job = site.job()
+    assert titles(site) == before and job.of(DELETED) == set() and job.brake is None
+    assert all(word in " ".join(job.errors) for word in words), job.errors
+    return job
+
+
+# Moves between lists
+
+
+def test_the_url_of_the_source_changes(server: Documents, site: CatalogueSite) -> None:
+    for path in ("/c", "/c2"):
+        server.publish(path, far(1, 2, 3))
+    site.job()
+    before = titles(site)
+    site.url = f"{server.url}/c2"
+    job = site.job()
+    assert job.errors == [] and len(job.of(MOVED)) == 3 and titles(site) == before
+    unchanged(site)
+
+
+def test_a_dataset_moves_between_catalogs(server: Documents, site: CatalogueSite) -> None:
+    server.publish("/c", "<> dcat:catalog <a>, <b> .")
+    server.publish("/a", far(1, 2))
+    server.publish("/b", far(3))
+    site.job()
+    before = titles(site)
+    server.publish("/a", far(1))
+    server.publish("/b", far(2, 3))
+    job = site.job()
+    assert job.errors == [] and job.of(MOVED) == {"http://data.example/2"}
+    assert titles(site) == before
+    unchanged(site)
+
+
+# Catalogs of a catalog
+
+
+@pytest.mark.parametrize("first", ["", '<b> a dcat:Catalog ; dct:title "B" .'])
+def test_a_catalog_with_a_title_is_read(server: Documents, site: CatalogueSite, first: str) -> None:
+    server.publish("/c", datasets(*range(20)) + "<> dcat:catalog <b> ." + first)
+    server.publish("/b", far(1, 2, 3))
+    assert len(site.job().of(NEW)) == 23
+    server.publish("/c", datasets(*range(20)) + '<> dcat:catalog <b> . <b> dct:title "B" .')
+    unchanged(site)
+    server.files["/b"] = Answer(503)
+    deletes_nothing(site, "/b: it answers 503")
+
+
+def test_a_catalog_whose_datasets_are_on_one_page_is_not_requested(
+    server: Documents, site: CatalogueSite
+) -> None:
+    titled = '<> dcat:catalog <b> . <b> a dcat:Catalog ; dct:title "B" .\n'
+    server.pages(titled + far(1) + "<b> dcat:dataset <http://data.example/1> .", titled + far(2))
+    job = site.job()
+    assert job.errors == [] and len(job.of(NEW)) == 2
+
+
+def test_a_catalog_that_moves_to_a_host_that_is_not_allowed(
+    server: Documents, site: CatalogueSite
+) -> None:
+    other = server.url.replace("127.0.0.1", "localhost")
+    server.publish("/c", datasets(*range(20)) + "<> dcat:catalog <b> .")
+    server.publish("/b", far(1, 2, 3))
+    site.job()
+    server.publish("/c", datasets(*range(20)) + f"<> dcat:catalog <{other}/b> .")
+    for _ in range(2):
+        job = deletes_nothing(site, f"{other}/b: it is listed, but its host", "allowed_hosts")
+    assert job.survey.not_harvested == {}
+    site.allowed_hosts = ["localhost"]
+    assert site.job().errors == []
+    # In another spelling, the host is not allowed any more.
+    site.allowed_hosts = []
+    server.publish("/c", datasets(*range(20)) + f"<> dcat:catalog <{other}/b/> .")
+    deletes_nothing(site, f"{other}/b/: it is listed")
+
+
+def test_a_source_may_do_without_a_catalog_on_another_host(
+    server: Documents, site: CatalogueSite
+) -> None:
+    more = "<> dcat:catalog <http://other.example/b> ."
+    server.publish("/c", datasets(*range(20)) + more)
+    assert site.job().survey.not_harvested.keys() == {ELSEWHERE}
+    server.publish("/c", datasets(*range(19)) + more)
+    job = site.job()
+    assert job.errors == [] and len(job.of(DELETED)) == 1
+
+
+# What proves that a list is whole
+
+
+def test_totals_that_contradict_each_other(server: Documents, site: CatalogueSite) -> None:
+    server.publish("/c", datasets(*range(12)) + "<> hydra:totalItems 12 .")
+    site.job()
+    page = "<> hydra:totalItems 12 . <#page> hydra:totalItems 10 ."
+    server.publish("/c", datasets(*range(10)) + page)
+    deletes_nothing(site, "the number of its records changes: it states 10 and 12")
+
+
+def test_a_record_on_two_pages_means_that_they_shifted(
+    server: Documents, site: CatalogueSite
+) -> None:
+    server.pages(datasets(1, 2, 3), datasets(4, 5, 6))
+    site.job()
+    server.pages(datasets(1, 2, 3), datasets(3, 5, 6))
+    deletes_nothing(site, "/d/3 is on two of its pages")
+    server.pages(datasets(1, 2, 3), datasets(3, 5, 6), total=5)
+    assert site.job().of(DELETED) == {f"{server.url}/d/4"}
+
+
+def test_a_total_that_changes_does_not_end_the_reading(
+    server: Documents, site: CatalogueSite
+) -> None:
+    pages = [datasets(2 * n, 2 * n + 1) for n in range(12)]
+    server.pages(*(f"{page} <> hydra:totalItems {24 + (n > 1)} ." for n, page in enumerate(pages)))
+    job = site.job()
+    assert len(job.of(NEW)) == 24
+    assert "the number of its records changes: it states 24 and 25" in " ".join(job.errors)
+
+
+def test_each_page_may_name_all_datasets(server: Documents, site: CatalogueSite) -> None:
+    names = "".join(f"<> dcat:dataset <d/{n}> .\n" for n in range(12))
+    server.pages(*(names + datasets(2 * n, 2 * n + 1) for n in range(6)))
+    job = site.job()
+    assert job.errors == [] and len(job.of(NEW)) == 12
+    unchanged(site)
+
+
+@pytest.mark.parametrize("link", [r"http://[x", r"?page=\u00002", "http://h:port/"])
+def test_a_malformed_link_to_the_next_page(
+    server: Documents, site: CatalogueSite, link: str
+) -> None:
+    server.publish("/c", datasets(1, 2))
+    site.job()
+    server.publish("/c", datasets(1, 3) + f'<c> hydra:nextPage "{link}" .')
+    job = site.job()
+    assert len(job.of(NEW)) == 1 and job.of(DELETED) == set() and job.errors
+    # PostgreSQL stores no NUL.
+    assert not any("\\u0000" in outline for _, outline in site.memory.rows.values())
+
+
+def test_links_to_one_page_in_different_words(server: Documents, site: CatalogueSite) -> None:
+    own = "<BASE/c?a=1&page=2>"
+    server.publish(
+        "/c",
+        datasets(1, 2) + f"<> hydra:next <BASE/c?page=2&a=1#list> ; hydra:last {own} .",
+        Link='<BASE/c?a=1&page=2>; rel="next"',
+    )
+    for target in ("/c?a=1&page=2", "/c?page=2&a=1"):
+        server.publish(target, datasets(3, 4) + f"<#list> hydra:last {own} .")
+    job = site.job()
+    assert job.errors == [] and len(job.of(NEW)) == 4
+
+
+def test_datasets_without_identity_are_counted_once(server: Documents, site: CatalogueSite) -> None:
+    server.pages(datasets(1, 2) + blank("Nobody"), datasets(3, 4))
+    site.job()
+    server.pages(datasets(1, 2) + blank("Nobody"), datasets(3))
+    (kind,) = deletes_nothing(site).survey.not_harvested.values()
+    assert kind.count == 1
+
+
+# Several descriptions of one dataset
+
+FULL = dataset(9, "Nine", "dcat:distribution [ dct:title 'file' ; dcat:accessURL <f> ] ;")
+
+
+@pytest.mark.parametrize("stub", ["", ' ; dct:title "Nine"'])
+def test_a_stub_does_not_replace_the_description(
+    server: Documents, site: CatalogueSite, stub: str
+) -> None:
+    server.pages(datasets(1), FULL + datasets(3))
+    site.job()
+    stub = f"<d/1> dct:relation <d/9> . <d/9> a dcat:Dataset {stub} .\n"
+    for pages in (
+        (datasets(1) + stub, FULL + datasets(3)),
+        (FULL + datasets(3), datasets(1) + stub),
+    ):
+        server.pages(*pages)
+        job = site.job()
+        assert job.errors == [] and len(site.packages) == 3
+        assert site.packages[f"{server.url}/d/9"].resources == ["file"]
+
+
+def test_a_dataset_of_which_only_the_type_is_left_is_kept(
+    server: Documents, site: CatalogueSite
+) -> None:
+    server.publish("/c", datasets(1, 2, 3))
+    site.job()
+    server.publish("/c", datasets(1, 2) + "<d/3> a dcat:Dataset .")
+    deletes_nothing(site, "/d/3: it is listed, but the catalogue does not describe it")
+
+
+# Identities
+
+
+def test_an_identifier_on_two_pages(server: Documents, site: CatalogueSite) -> None:
+    server.pages(datasets(1) + blank("First", "same"), datasets(2))
+    site.job()
+    server.pages(datasets(1) + blank("First", "same"), datasets(2) + blank("Second", "same"))
+    for number in range(2):
+        job = deletes_nothing(site, "same: several datasets of the catalogue have this identifier")
+        assert job.record_errors.keys() == {"same"}, number
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_an_identifier_in_two_catalogs(server: Documents, site: CatalogueSite, known: bool) -> None:
+    first, second = (blank(f"{name} 1", "1") + blank(f"{name} 2", "2") for name in "ab")
+    server.publish("/c", "<> dcat:catalog <a>, <b> .")
+    server.publish("/a", first)
+    server.publish("/b", far(1) if known else second)
+    job = site.job()
+    assert len(job.errors) == (0 if known else 2)
+    server.publish("/b", far(1) + second)
+    job = deletes_nothing(site) if known else site.job()
+    assert job.record_errors.keys() == {"1", "2"}
+    server.files["/a"] = Answer(503)
+    if known:
+        deletes_nothing(site, "1: a catalog that could not be read has a dataset with this")
+
+
+def test_a_dataset_that_shifts_while_it_is_edited_is_one(
+    server: Documents, site: CatalogueSite
+) -> None:
+    """It is on page 2 in one reading, and on page 1 in the next."""
+    server.pages(datasets(1, 2), datasets(3) + blank("Old", "same"))
+    site.job()
+    server.pages(datasets(1), datasets(3) + blank("Old", "same"))
+    healthy, asked = server.answer, []
+
+    def answer(request: Any) -> Answer:
+        asked.append(request.target)
+        if len(asked) == 3:
+            server.pages(datasets(1) + blank("New title", "same"), datasets(3))
+        return healthy(request)
+
+    server.answer = answer  # type: ignore[method-assign]
+    assert site.job().record_errors == {}
+
+
+def test_two_datasets_whose_iris_differ_in_a_slash(server: Documents, site: CatalogueSite) -> None:
+    server.pages(datasets(2), datasets(1, 3))
+    site.job()
+    before = titles(site)
+    server.pages(datasets(2) + dataset("1/", "Other"), datasets(1, 3))
+    job = site.job()
+    assert job.errors == [] and len(job.of(NEW)) == 1
+    assert before.items() < titles(site).items()
+
+
+BY_IRI = '<> dcat:dataset <d/abc> . <d/abc> a dcat:Dataset ; dct:title "B" ; dct:identifier "abc" .'
+NAMES = {
+    "a second identifier": (blank("B", "abc"), blank("B", "10.5281/1", "abc")),
+    "an earlier file": (blank("B", files=("m",)), blank("B", files=("a", "m"))),
+    "an identifier": (blank("B", files=("m",)), blank("B", "abc", files=("m",))),
+    "an IRI": (blank("B", "abc"), BY_IRI),
+}
+
+
+@pytest.mark.parametrize("what", NAMES)
+def test_a_dataset_whose_identity_changes(
+    server: Documents, site: CatalogueSite, what: str
+) -> None:
+    before, after = NAMES[what]
+    server.publish("/c", datasets(1, 2) + before)
+    site.job()
+    packages = titles(site)
+    server.publish("/c", datasets(1, 2) + after)
+    job = site.job()
+    assert job.errors == [] and job.of(NEW) == job.of(DELETED) == set()
+    assert titles(site) == packages
+    unchanged(site)
+
+
+def test_an_identifier_of_another_catalog_is_no_other_name(
+    server: Documents, site: CatalogueSite
+) -> None:
+    server.publish("/c", "<> dcat:catalog <a>, <b> .")
+    server.publish("/a", datasets(1) + blank("a", "7"))
+    server.publish("/b", far(1))
+    site.job()
+    server.files["/a"] = Answer(503)
+    server.publish("/b", far(1) + BY_IRI.replace('"abc"', '"7"'))
+    before = titles(site)
+    site.job()
+    assert before.items() < titles(site).items()
+
+
+# Moves of a whole catalogue
+
+
+def test_an_identity_that_does_not_move(server: Documents, site: CatalogueSite) -> None:
+    server.publish("/c", datasets(*range(9)) + blank("Blank", "id-x"))
+    site.job()
+    before = titles(site)
+    site.url = site.url.replace("127.0.0.1", "localhost")
+    job = site.job()
+    assert job.errors == [] and titles(site) == before
+    unchanged(site)
+
+
+@pytest.mark.parametrize("count", [5, 49])
+def test_another_catalogue_with_the_same_numbers(
+    server: Documents, site: CatalogueSite, count: int
+) -> None:
+    server.publish("/c", "".join(dataset(n, f"Health {n}") for n in range(5)))
+    site.job()
+    before = titles(site)
+    server.publish("/other/c", "".join(dataset(n, f"Roads {n}") for n in range(count)))
+    site.url = f"{server.url}/other/c"
+    job = site.job()
+    assert job.of(DELETED) == set() and job.brake and len(job.of(NEW)) == count
+    assert before.items() < titles(site).items()
