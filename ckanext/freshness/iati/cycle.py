@@ -293,7 +293,7 @@ class _Cycle:
             )
             report.errors.append(words.format(expiring=expiring, count=count))
             return
-        expired = copies.expire(resource_ids, self.clock())
+        expired = copies.expire(resource_ids)
         report.figures["datasets_expired"] = len(expired)
         with self._reporting_store_errors():
             # If this fails, no row names the bytes any more, so the next cycle removes them.

@@ -240,7 +240,12 @@ class Copy(tk.BaseModel):
     resource_id = Column(UnicodeText, primary_key=True, doc="resource")
     package_id = Column(UnicodeText, nullable=False, index=True, doc="dataset of the resource")
     key = Column(
-        UnicodeText, unique=True, doc="key of the copy in the store; empty if it was removed"
+        UnicodeText,
+        unique=True,
+        doc=(
+            "key of the copy in the store; empty if it was removed because the source failed for "
+            "too long"
+        ),
     )
     zip_key = Column(UnicodeText, doc="key of the copy's ZIP in the store; empty if there is none")
     size = Column(BigInteger, nullable=False, doc="size of the copy in bytes")
@@ -254,14 +259,6 @@ class Copy(tk.BaseModel):
         DateTime,
         nullable=False,
         doc="when the source last had the same content, as far as it says so",
-    )
-    expired_at = Column(
-        DateTime,
-        index=True,
-        doc=(
-            "when the copy was removed from the store because the source failed for too long; "
-            "empty while it is there"
-        ),
     )
 
 

@@ -176,9 +176,9 @@ def newest(count: int) -> list[str]:
     return [row.key for row in rows.order_by(Copy.stored_at.desc(), Copy.key).limit(count)]
 
 
-def expire(resource_ids: Sequence[str], now: datetime) -> list[StoredFiles]:
+def expire(resource_ids: Sequence[str]) -> list[StoredFiles]:
     """Expire copies and commit: their rows stay without keys. Delete the result with :func:`delete_files`."""
-    return _deleted(_EXPIRE, {"ids": list(resource_ids), "now": utc(now)}) if resource_ids else []
+    return _deleted(_EXPIRE, {"ids": list(resource_ids)}) if resource_ids else []
 
 
 def forget_gone() -> list[StoredFiles]:
@@ -307,7 +307,7 @@ def prune(now: datetime) -> int:
     if days := float(settings.option("copies.expire_days")):
         before = utc(now - timedelta(days=days))
         failing = model.Session.execute(sa.text(_FAILING), {"before": before}).scalars()
-        gone += expire(list(failing), now)
+        gone += expire(list(failing))
     if not gone and not newest(1):
         # Without copies, the store need not exist.
         return 0
@@ -380,11 +380,11 @@ ON CONFLICT (resource_id) DO UPDATE SET package_id = excluded.package_id, key = 
     zip_key = excluded.zip_key, size = excluded.size, zip_size = excluded.zip_size,
     sha256 = excluded.sha256, filename = excluded.filename, mimetype = excluded.mimetype,
     source_url = excluded.source_url, stored_at = excluded.stored_at,
-    verified_at = excluded.verified_at, expired_at = NULL"""
+    verified_at = excluded.verified_at"""
 
 # The second table has the rows as they were when the statement began, with their keys.
 _EXPIRE = """
-UPDATE freshness_copy c SET key = NULL, zip_key = NULL, expired_at = :now
+UPDATE freshness_copy c SET key = NULL, zip_key = NULL
 FROM freshness_copy b
 WHERE b.resource_id = c.resource_id AND c.resource_id = ANY(:ids) AND c.key IS NOT NULL
 RETURNING b.resource_id, b.key, b.zip_key"""

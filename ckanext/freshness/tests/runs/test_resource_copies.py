@@ -210,7 +210,7 @@ def test_what_is_gone_or_fails_for_long_is_pruned(
     copies.prune(START + timedelta(days=6))
     assert bytes_of(failing) is None
     row = model.Session.query(Copy).get(failing["id"])
-    assert row.expired_at is not None
+    assert row.key is None
 
 
 def test_what_a_killed_run_has_left_is_pruned(

@@ -158,11 +158,9 @@ def upgrade() -> None:
         sa.Column("source_url", sa.UnicodeText, nullable=False),
         sa.Column("stored_at", sa.DateTime, nullable=False),
         sa.Column("verified_at", sa.DateTime, nullable=False),
-        sa.Column("expired_at", sa.DateTime),
         sa.PrimaryKeyConstraint("resource_id"),
         sa.UniqueConstraint("key"),
     )
-    op.create_index("ix_freshness_copy_expired_at", "freshness_copy", ["expired_at"])
     op.create_index("ix_freshness_copy_package_id", "freshness_copy", ["package_id"])
     op.create_table(
         "freshness_dataset",
