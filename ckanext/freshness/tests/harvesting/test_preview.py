@@ -210,6 +210,16 @@ def test_a_first_harvest(fdp: FdpServer) -> None:
     agree(harvest, said)
 
 
+def test_a_draft_is_told_and_no_error(fdp: FdpServer) -> None:
+    catalog = fdp.add_catalog()
+    fdp.add_dataset(catalog)
+    draft = fdp.add_dataset(catalog, draft=True)
+    shown = add_source(fdp.source_url).preview().as_dict()
+    assert (shown["counts"]["new"], shown["counts"]["failed"], shown["errors"]) == (1, 0, [])
+    expected = {"kind": "draft", "count": 1, "examples": [fdp.iri_of(draft)]}
+    assert (shown["drafts"], shown["not_harvested"]) == (1, [expected])
+
+
 def test_released_deletions_are_announced_as_deletions(fdp: FdpServer) -> None:
     filled(fdp)
     harvest = add_source(fdp.source_url)

@@ -292,6 +292,20 @@ def test_a_catalogue_that_moves_keeps_its_datasets(
         unchanged(site)
 
 
+def test_a_catalogue_that_turns_to_https_keeps_its_datasets(
+    server: CatalogueServer, site: CatalogueSite
+) -> None:
+    site.job()
+    before = {package.title: package.id for package in site.packages.values()}
+    secure = server.url.replace("http:", "https:")
+    server.iri = lambda key: f"{secure}/dataset/{key}"  # type: ignore[method-assign]
+    job = site.job()
+    assert job.errors == [] and job.brake is None
+    assert job.of(RecordClass.MOVED) == server.iris()
+    assert {package.title: package.id for package in site.packages.values()} == before
+    unchanged(site)
+
+
 def test_another_catalogue_at_the_url_is_no_move(
     server: CatalogueServer, site: CatalogueSite
 ) -> None:
