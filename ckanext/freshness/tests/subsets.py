@@ -13,6 +13,7 @@ PURE = (
     *("harvesting/rdf/test_triples.py", "iati/registry/test_brakes.py"),
     *("iati/registry/test_records.py", "harvesting/packages/test_package_merge.py"),
     *("harvesting/packages/test_schema_fields.py", "harvesting/test_strategy.py"),
+    "harvesting/test_listings.py",
     *("test_dates.py", "test_import_rules.py", "test_nothing_replaced.py"),
     *("test_regular_expressions.py", "test_stack.py"),
 )

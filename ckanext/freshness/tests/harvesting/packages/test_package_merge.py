@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ckanext.freshness.harvesting.packages import merge as package_merge
-from ckanext.freshness.harvesting.packages.merge import same_package
+from ckanext.freshness.harvesting.packages.merge import former, same_package
 from ckanext.freshness.harvesting.rdf import mapping_tables
 from ckanext.freshness.harvesting.rdf.mapping_tables import OWNED_KEYS
 from ckanext.freshness.harvesting.record import RESOURCE_KEYS, LaidOutRecord
@@ -270,3 +270,10 @@ def test_a_maintainer_that_the_source_states_replaces_any_other() -> None:
         merge(existing, LaidOutRecord({"title": "T", "maintainer": "Stated"}, []))["maintainer"]
         == "Stated"
     )
+
+
+def test_a_name_that_several_resources_have_recognises_none() -> None:
+    one, two, new = ({"name": "Data", "format": "CSV", "url": f"https://x/{n}"} for n in "123")
+    assert former([new], [one]) == [one]
+    assert former([new], [one, two]) == [None]
+    assert former([new, two], [one]) == [None, None]

@@ -1,0 +1,66 @@
+"""What pages make a whole list."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ckanext.freshness.harvesting.listings import NotWhole, PagedList
+
+Page = tuple[list[str], dict[str, Any]]
+
+
+def read(*pages: Page, overlapping: bool = False) -> None:
+    whole = PagedList(overlapping=overlapping)
+    for number, (members, more) in enumerate(pages):
+        whole.add(str(number), members, **more)
+    whole.end()
+
+
+A: Page = (["a"], {})
+B: Page = (["b"], {})
+NAMELESS: Page = ([], {"others": 1, "digest": "the same"})
+
+
+@pytest.mark.parametrize(
+    ("pages", "words"),
+    [
+        ([A, NAMELESS, NAMELESS], "its page 2 repeats an earlier page"),
+        ([A, ([], {})], "its page 1 lists nothing"),
+        ([([], {}), A], "its first page lists nothing"),
+        ([A, B, A], "its page 2 lists only records of earlier pages"),
+        ([(["a"], {"further": ["c"]}), (["c"], {})], "only records of earlier pages"),
+        ([(["a"], {"total": 2}), (["b"], {"total": 3})], "the number of its records changes"),
+        ([(["a"], {"total": 2})], "it says that it has 2 records, and its pages list 1"),
+        ([(["a"], {"others": 1, "total": 3})], "it says that it has 3 records"),
+        ([(["a"], {"ends": ["1"]})], "its last page 1 was not among those"),
+    ],
+)
+def test_pages_that_make_no_whole_list(pages: list[Page], words: str) -> None:
+    with pytest.raises(NotWhole, match=words):
+        read(*pages)
+
+
+@pytest.mark.parametrize(
+    "pages",
+    [
+        [],
+        [([], {"total": 0})],
+        [A, B, (["b", "c"], {"total": 3})],
+        [(["a"], {"ends": ["1"]}), B],
+        # A total may include catalogs, or members without an identity.
+        [(["a"], {"further": ["c", "a"], "total": 2})],
+        [(["a"], {"others": 1, "total": 2})],
+        [(["a"], {"others": 1, "total": 1})],
+    ],
+)
+def test_a_whole_list(pages: list[Page]) -> None:
+    read(*pages)
+
+
+def test_pages_that_overlap() -> None:
+    read((["a", "b"], {}), (["b", "c"], {}), overlapping=True)
+    for second in (["c"], ["c", "b"], []):
+        with pytest.raises(NotWhole, match="its pages do not meet"):
+            read((["a", "b"], {}), (second, {}), overlapping=True)
