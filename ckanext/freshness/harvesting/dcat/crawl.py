@@ -3,7 +3,7 @@
 Each document with a list is a container: the source's own URL, and each further catalog. The crawl decides
 nothing (:mod:`..source_type`). It hands on the datasets when all lists are read: only then it is known which
 of several descriptions says most, whether an identity belongs to several datasets, and whether the catalogue
-has moved.
+has moved. Meanwhile each new or changed dataset takes some 5 KB of memory.
 """
 
 from __future__ import annotations
