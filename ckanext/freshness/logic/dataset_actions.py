@@ -294,8 +294,13 @@ def _problems(
     dataset: DatasetSnapshot, stated: StatedFrequency, pieces: list[DatedEvidence]
 ) -> Iterator[str]:
     """Yield sentences about mistakes in the dataset, with advice."""
-    if isinstance(stated.reading, frequency.UnknownFrequency):
-        yield frequencies.explained(stated.reading)
+    reading = stated.reading
+    # That none is given is no mistake; the page says it where it explains the status.
+    if (
+        isinstance(reading, frequency.UnknownFrequency)
+        and reading.reason is not frequency.Reason.NOT_GIVEN
+    ):
+        yield frequencies.explained(reading)
     reviewed = (dataset.extras.get(REVIEW_KEY) or "").strip()
     if reviewed and stated_date(reviewed) is None:
         words = tk._(

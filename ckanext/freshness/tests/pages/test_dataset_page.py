@@ -218,6 +218,13 @@ def tk_config() -> Any:
     return tk.config
 
 
+def test_a_missing_frequency_is_said_once(read: Read, clean_site: None) -> None:
+    make("data", extras=[])
+    text = words(read("/dataset/data/freshness"))
+    assert text.count("We don't know how often this dataset should change.") == 1
+    assert "No update frequency is given." not in text
+
+
 def test_a_dataset_of_live_links_is_marked_as_live(app: Any, read: Read, clean_site: None) -> None:
     admin = factories.SysadminWithToken()
     prices = make("prices", 400)
