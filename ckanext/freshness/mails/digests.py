@@ -232,6 +232,7 @@ def _owners(one: News, dataset: Any, known: _People) -> tuple[str, ...]:
 
 _RECEIVERS: Mapping[Receivers, Callable[[News, Any, _People], tuple[str, ...]]] = {
     Receivers.KEEPERS: _keepers,
+    Receivers.EDITORS: _keepers,
     Receivers.OPERATORS: lambda one, dataset, known: known.operators,
     Receivers.FOLLOWERS: lambda one, dataset, known: tuple(dataset.followers),
     Receivers.OWNERS: _owners,

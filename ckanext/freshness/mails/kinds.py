@@ -69,6 +69,8 @@ class Receivers(Enum):
 
     KEEPERS = N_("you look after these data: as maintainer, author or member of their organization")
     """The maintainers of a dataset, who may see it; the editors of a harvest source."""
+    EDITORS = N_("you may edit these harvest sources")
+    """The editors and admins of a harvest source's organization, and the operators."""
     OPERATORS = N_("you are an administrator of this portal")
     """The sysadmins, or the operators that the site's options name."""
     FOLLOWERS = N_("you follow these datasets, their organization or a group")
@@ -353,7 +355,7 @@ _FALLS = frozenset({ProblemKind.FALLEN})
 
 KINDS: Mapping[str, KindRule] = {
     "held": KindRule(
-        Receivers.KEEPERS,
+        Receivers.EDITORS,
         AT_ONCE,
         news.held_deletions,
         _held_row,
@@ -368,7 +370,7 @@ KINDS: Mapping[str, KindRule] = {
         N_("If you do nothing, the datasets stay as they are."),
     ),
     "source": KindRule(
-        Receivers.KEEPERS,
+        Receivers.EDITORS,
         _DAY,
         news.failed_sources,
         _source_row,
@@ -386,10 +388,8 @@ KINDS: Mapping[str, KindRule] = {
         _webhook_row,
         N_("Webhooks that were switched off (at once)"),
         NN_("{count} webhook was switched off", "{count} webhooks were switched off"),
-        N_("Its receiver has taken nothing for three days:"),
-        N_(
-            "If you do nothing, it stays off. Mend the receiver and send a test, which switches it on."
-        ),
+        N_("They took nothing for three days, or answered that they are gone:"),
+        N_("If you do nothing, they stay off. A test that is taken switches them on again."),
     ),
     "overdue": KindRule(
         Receivers.KEEPERS,

@@ -19,6 +19,7 @@ from ckan.tests.helpers import call_action
 from werkzeug.exceptions import HTTPException
 
 from ckanext.freshness.ckan_adapter.core import model
+from ckanext.freshness.dates import utc_now
 from ckanext.freshness.mails import recipients, signed_links
 from ckanext.freshness.model import CheckRun, MailPerson
 from ckanext.freshness.reporting import changes, report_tables
@@ -31,7 +32,8 @@ store = test_iati_page.store
 
 MAIL_LINK = SitePage("mail-link", "/freshness/mails/{token}")
 """The page of the links in mails. No demo can be asked for its token."""
-PAGES = (*SITE_PAGES, MAIL_LINK)
+CONFIRM_LINK = SitePage("confirm-link", "/freshness/confirm/{confirm_token}")
+PAGES = (*SITE_PAGES, MAIL_LINK, CONFIRM_LINK)
 
 NOT_PAGES = {
     *("freshness.prometheus", "freshness_dataset.copy"),
@@ -145,6 +147,11 @@ def make_everything() -> dict[str, Any]:
         "run": "night",
         "cycle": cycles.first().id,
         "token": signed_links.token(person.id),
+        "confirm_token": signed_links.confirm_token(
+            recipients.number_of(model.User.get(people["editor"]["name"]).email),
+            made.datasets["bridges"]["id"],
+            utc_now(),
+        ),
     }
     model.Session.commit()
     tokens = {reader: people[reader]["token"] for reader in ("editor", "sysadmin")}
