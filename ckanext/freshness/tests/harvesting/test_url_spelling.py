@@ -61,6 +61,7 @@ def test_a_catalog_that_could_not_be_read_shields_its_records_in_any_spelling(ca
     assert must_ask(KnownRecord(URL, "guid", "https://fdp.example/d"), set(), containers)
 
 
+@pytest.mark.usefixtures("clean_site")
 def test_a_source_that_moves_keeps_ids_of_datasets_and_resources(fdp: FdpServer) -> None:
     """All records, distributions too, are at other URLs that differ by the same prefix."""
     catalog = fdp.add_catalog()
