@@ -8,7 +8,7 @@ import socket
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta, timezone
 from email.utils import formatdate
 from functools import lru_cache
 from typing import Any
@@ -173,8 +173,11 @@ class Portal:
 
     def change(self, number: int) -> None:
         """Change the first datasets."""
+        now = datetime.now(timezone.utc).replace(tzinfo=None).isoformat(timespec="microseconds")
         for dataset_id in list(self._server.datasets)[:number]:
             self._server.change(dataset_id, notes=secrets.token_hex())
+            # ckanext-harvest asks for what has changed since its last job.
+            self._server.datasets[dataset_id]["metadata_modified"] = now
 
 
 class PagedCatalogue:
