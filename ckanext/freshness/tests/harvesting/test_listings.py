@@ -30,10 +30,11 @@ NAMELESS: Page = ([], {"others": 1, "digest": "the same"})
         ([A, ([], {})], "its page 1 lists nothing"),
         ([([], {}), A], "its first page lists nothing"),
         ([A, B, A], "its page 2 lists only records of earlier pages"),
-        ([(["a"], {"further": ["c"]}), (["c"], {})], "only records of earlier pages"),
-        ([(["a"], {"total": 2}), (["b"], {"total": 3})], "the number of its records changes"),
-        ([(["a"], {"total": 2})], "it says that it has 2 records, and its pages list 1"),
-        ([(["a"], {"others": 1, "total": 3})], "it says that it has 3 records"),
+        ([(["a"], {"further": ["c"]}), ([], {"further": ["c"]})], "only records of earlier pages"),
+        ([A, (["a", "b"], {})], "a is on two of its pages"),
+        ([(["a"], {"totals": [2]}), (["b"], {"totals": [3]})], "the number of its records changes"),
+        ([(["a"], {"totals": [2]})], "it says that it has 2 records, and its pages list 1"),
+        ([(["a"], {"others": 1, "totals": [3]})], "it says that it has 3 records"),
         ([(["a"], {"ends": ["1"]})], "its last page 1 was not among those"),
     ],
 )
@@ -46,13 +47,13 @@ def test_pages_that_make_no_whole_list(pages: list[Page], words: str) -> None:
     "pages",
     [
         [],
-        [([], {"total": 0})],
-        [A, B, (["b", "c"], {"total": 3})],
+        [([], {"totals": [0]})],
+        [A, B, (["b", "c"], {"totals": [3]})],
         [(["a"], {"ends": ["1"]}), B],
         # A total may include catalogs, or members without an identity.
-        [(["a"], {"further": ["c", "a"], "total": 2})],
-        [(["a"], {"others": 1, "total": 2})],
-        [(["a"], {"others": 1, "total": 1})],
+        [(["a"], {"further": ["c", "a"], "totals": [2]})],
+        [(["a"], {"others": 1, "totals": [2]})],
+        [(["a"], {"others": 1, "totals": [1]})],
     ],
 )
 def test_a_whole_list(pages: list[Page]) -> None:
