@@ -530,9 +530,9 @@ def report_lines(report: MailReport) -> Iterator[str]:
     yield text
     if not report.is_begun:
         yield tk._(
-            "Mails have not begun. These would be sent if all that is so already were told. It is not: once "
-            "mails are on, only what comes later causes one, and faults in update frequencies, maintainers "
-            "and datasets without resources."
+            "Mails have not begun. This preview treats everything that is wrong today as news. Once mails are "
+            "on, people are told only of what happens from then on, and of wrong update frequencies, "
+            "maintainers without an address and datasets without resources."
         )
     if report.left:
         forms = NN_(

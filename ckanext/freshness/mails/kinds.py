@@ -388,8 +388,8 @@ KINDS: Mapping[str, KindRule] = {
         _webhook_row,
         N_("Webhooks that were switched off (at once)"),
         NN_("{count} webhook was switched off", "{count} webhooks were switched off"),
-        N_("They took nothing for three days, or answered that they are gone:"),
-        N_("If you do nothing, they stay off. A test that is taken switches them on again."),
+        N_("Their receivers accepted nothing for three days, or answered 410 Gone:"),
+        N_("If you do nothing, they stay off. Send a test: if the receiver accepts it, the webhook is on again."),
     ),
     "overdue": KindRule(
         Receivers.KEEPERS,
