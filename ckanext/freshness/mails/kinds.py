@@ -389,7 +389,9 @@ KINDS: Mapping[str, KindRule] = {
         N_("Webhooks that were switched off (at once)"),
         NN_("{count} webhook was switched off", "{count} webhooks were switched off"),
         N_("Their receivers accepted nothing for three days, or answered 410 Gone:"),
-        N_("If you do nothing, they stay off. Send a test: if the receiver accepts it, the webhook is on again."),
+        N_(
+            "If you do nothing, they stay off. Send a test: if its receiver accepts it, a webhook is on again."
+        ),
     ),
     "overdue": KindRule(
         Receivers.KEEPERS,

@@ -77,9 +77,10 @@ OPEN = """() => {
 """Show all that is folded, all menus, and what can be done with ticked rows."""
 UNREACHABLE = """ours => [...document.querySelectorAll('a[href], button, summary, input, select, textarea')]
     .filter(one => one.closest(ours) && one.type !== 'hidden' && one.checkVisibility())
+    .filter(one => !one.closest('[aria-hidden=true]'))
     .filter(one => { one.focus(); return document.activeElement !== one || one.tabIndex < 0; })
     .map(one => one.outerHTML.slice(0, 120))"""
-"""Links, buttons and fields of ours that the keyboard does not reach."""
+"""Links, buttons and fields of ours that the keyboard does not reach, and nothing else on the page repeats."""
 CUT_MENUS = """() => [...document.querySelectorAll('.fr-menu')]
     .map(one => {
         one.popover = 'auto';
