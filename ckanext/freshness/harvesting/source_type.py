@@ -2,7 +2,7 @@
 
 A source type is a subclass of :class:`SourceType` with four things of its own:
 
-- **A reader**, which :meth:`SourceType.crawl` runs. It hands on each record as soon as it is read, as a
+- **A reader**, which :meth:`SourceType.crawl` runs. It hands on each record as soon as it can, as a
   :class:`~.record.Sighting`. It ends with the :class:`~.record.Containers`: the lists in which records were
   found, and which of them were not read, or not proved to be read whole. :mod:`.listings` says what proves
   that, and has the tools. A reader decides nothing. It tells "the record is not there" from "the record could
@@ -151,7 +151,7 @@ class SourceType:
         sink: Sink,
         now: datetime,
     ) -> CrawlEnd:
-        """Read a source, and hand each record to the sink, once, as soon as it is read.
+        """Read a source, and hand each record to the sink, once, as soon as possible.
 
         An error of a container belongs into ``containers.unreadable``, a doubt whether it was read whole into
         ``containers.unproved``, an error of a record into its sighting. Any exception ends the job, and
