@@ -302,8 +302,8 @@ def _decide(
             MessageCode.FOREIGN,
         )
         return AbsentRecord(known, False, reason)
-    if seen is None and known.url in containers.listed:
-        # Its contents were asked for, and something else came.
+    if seen is None and known.url in containers.listed and not known.is_catalog:
+        # Its contents were asked for, and something else came. Catalogs are no records if the source says so.
         return AbsentRecord(known, False, HarvestMessage(*_NOT_READ), since)
     for url in (containers.root, known.catalog_url, known.url):
         if (shield := containers.unreadable_as(url)) is not None:

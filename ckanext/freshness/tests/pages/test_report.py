@@ -404,9 +404,9 @@ def test_the_command(cli: Any, clean_site: None) -> None:
     told = cli.invoke(ckan, ["freshness", "report", "--hosts"])
     assert told.exit_code == 0, told.output
     lines = told.output.splitlines()
-    assert "due                 1  100.0 %" in lines
+    assert "Due                       1  100.0 %" in lines
     assert "0 of 1 dataset with known freshness is up to date (0.0 percent)" in lines
-    assert any("wells  fresh -> due  (time, created)" in line for line in lines)
+    assert any("wells  Up to date -> Due  (" in line for line in lines)
     assert lines[-1].split() == ["wells.example.org", "1", "100.0", "%"]
     # The stored counts cover only public datasets.
     ((_, stored),) = counts.days(NOW.date())

@@ -310,7 +310,7 @@ def test_one_that_cannot_be_indexed_does_not_stop_the_others(
     with freeze_time(later(days=8)):
         result = CliRunner().invoke(freshness, ["refresh"])
     assert result.exit_code == 1
-    assert "3 datasets: 3 changed" in result.output
+    assert "statuses of 3 datasets: 3 new" in result.output
     assert "a plugin stumbled" in result.output
     assert ids[1] in result.output
     assert facet() == {"fresh": 2, "due": 1}
