@@ -305,7 +305,8 @@ class _Stream(io.RawIOBase):
     """Pieces of a file as a file, for readers that only go forward."""
 
     def __init__(self, pieces: Iterator[bytes]) -> None:
-        self._pieces = pieces
+        # An empty piece is no end: a gzip member may have no contents.
+        self._pieces = filter(None, pieces)
         self._rest = b""
 
     def readable(self) -> bool:

@@ -279,7 +279,7 @@ _ROOT_WITH_NAMESPACE = re.compile(r"<[A-Za-z_][^<>]{0,1000}?\sxmlns[:=]")
 _START_TAG = re.compile(r"<([A-Za-z_][\w:.-]*)(?:\s[^<>]{0,1000})?>")
 _JSON_START = re.compile(r'(?:\[\s*)?\{\s*"(?:[^"\\]|\\.){0,1000}"\s*:')
 _WRAPPED_JSON = re.compile(
-    r"(?:\s*(?://[^\n]{0,500}\n|/\*.{0,500}?\*/|\)\]\}',?\s|[A-Za-z_$][\w$.]{0,100}\s?\())+\s*[\[{]",
+    r"(?:\s*(?://[^\n]{0,500}\n|/\*(?:[^*]|\*(?!/)){0,500}\*/|\)\]\}',?\s|[A-Za-z_$][\w$.]{0,100}\s?\())+\s*[\[{]",
     re.DOTALL,
 )
 """JSON behind comments, in the call of a function (JSONP), or behind a prefix against other sites."""
@@ -301,7 +301,8 @@ _ERROR_TEXT = re.compile(
     | mysqldump:\ |SQLSTATE\[
     | Msg\ \d{1,9},\ Level\ \d{1,3},\ State\ \d                # SQL Server
     | (?:PHP\ )?(?:Fatal|Parse)\ error:\ \ ?\S                # PHP
-    | (?:(?:PHP\ )?(?:Warning|Notice|Deprecated):\ [^\n]{0,1000}\ on\ line\ \d{1,9}(?:\s{1,9}|\Z))+\Z
+    | (?:(?:PHP\ )?(?:Warning|Notice|Deprecated):\ [^\n]{0,1000}\ on\ line\ \d{1,9}
+      (?:[ \t]{0,9}\r?\n\s{0,9}|\s{0,9}\Z))+\Z
     | (?:Error|Warning)(?:\ in\ [^\n]{1,500})?:?[^\n]{0,500}(?:\n[^\n]{0,500}){0,20}\nExecution\ halted\b # R
     | [^\s:]{1,300}:\d{1,9}:in\ [`'][^\n]{1,500}\((?:\w|::){1,80}(?:Error|Exception)?\)\s  # Ruby
     | [^\n]{1,1000}\ at\ \S{1,300}\.p[lm]\ line\ \d{1,9}\.\s{0,9}\Z  # Perl

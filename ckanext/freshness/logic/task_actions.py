@@ -37,7 +37,8 @@ def freshness_ignore(context: dict[str, Any], data_dict: dict[str, Any]) -> dict
     """
     tk.check_access("freshness_ignore", context, data_dict)
     package = active_package(tk.get_or_bust(data_dict, "id"))
-    resource_id = data_dict.get("resource_id")
+    given = data_dict.get("resource_id")
+    resource_id = None if given is None else str(given)
     ignored = None if data_dict.get("stop") else _decision(context, data_dict)
     if not worklist.ignore(package.id, resource_id, ignored):
         words = tk._("Nothing is known of this link yet, so there is nothing to ignore.")

@@ -41,9 +41,15 @@ def freshness_webhook_create(context: dict[str, Any], data_dict: dict[str, Any])
     organization_id = _organization_id(context, data_dict)
     wrong: dict[str, list[str]] = {}
     try:
-        parse_url(url)
+        parse_url(str(url))
     except FetchError as error:
         wrong["url"] = [f"{error.url} {error.words}"]
+    if _of(organization_id).filter_by(url=str(url)).count():
+        # A page that shows a secret may be loaded again.
+        words = tk._(
+            "This address is registered already. Delete the webhook to get another secret."
+        )
+        wrong["url"] = [words]
     if not isinstance(topics, list) or not topics or any(one not in [*TOPICS] for one in topics):
         words = tk._("must be a list of these: {allowed}")
         wrong["events"] = [words.format(allowed=", ".join(TOPICS))]
@@ -52,7 +58,7 @@ def freshness_webhook_create(context: dict[str, Any], data_dict: dict[str, Any])
     if wrong:
         raise tk.ValidationError(wrong)
     author_id = model.User.get(context["user"]).id
-    made = webhooks.register(url, set(topics), organization_id, author_id, utc_now())
+    made = webhooks.register(str(url), set(topics), organization_id, author_id, utc_now())
     return {**_plain(made), "secret": webhooks.secret(made.id)}
 
 

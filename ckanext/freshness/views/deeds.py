@@ -58,11 +58,12 @@ def subject(id: str) -> Subject:
     """
     resource = model.Resource.get(id)
     package = model.Package.get(id if resource is None else resource.package_id)
-    try:
-        tk.check_access("package_update", dict(user_context()), {"id": package and package.id})
-    except (tk.NotAuthorized, tk.ObjectNotFound):
-        # As on CKAN's own pages, the response does not reveal whether the dataset exists.
-        package = None
+    if package is not None:
+        try:
+            tk.check_access("package_update", dict(user_context()), {"id": package.id})
+        except (tk.NotAuthorized, tk.ObjectNotFound):
+            # As on CKAN's own pages, the response does not reveal whether the dataset exists.
+            package = None
     is_judged = package is not None and package.type in settings.dataset_types()
     if not is_judged or package.state != model.State.ACTIVE:
         words = tk._("This dataset was deleted, or you may not change it.")
@@ -169,10 +170,14 @@ def _ignore(subject: Subject, given: Mapping[str, str]) -> Undo:
     before = worklist.ignored(subject.package.id, subject.link_id)
     values = {key: given[key] for key in ("reason", "until", "stop") if given.get(key)}
     _action("freshness_ignore", id=subject.package.id, resource_id=subject.link_id, **values)
-    return {"ignored": json.dumps(before)}
+    now = worklist.ignored(subject.package.id, subject.link_id)
+    return {"ignored": json.dumps(before), "now": json.dumps(now)}
 
 
 def _restore_ignored(subject: Subject, before: Mapping[str, str]) -> None:
+    if worklist.ignored(subject.package.id, subject.link_id) != json.loads(before["now"]):
+        words = tk._("Somebody has decided otherwise since. Nothing was undone.")
+        raise tk.ValidationError({"undo": [words]})
     worklist.ignore(subject.package.id, subject.link_id, json.loads(before["ignored"]))
     model.Session.commit()
 

@@ -94,7 +94,7 @@ def _asked(token: str) -> signed_links.Confirmation:
     if asked is None:
         words = tk._(
             "This link confirms nothing any more: it is older than 30 days or not whole, or you may not edit "
-            "this dataset now. Log in, and open My datasets."
+            "this dataset now. Log in, and open My tasks."
         )
         abort(404, words)
     return asked

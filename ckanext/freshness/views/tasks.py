@@ -79,7 +79,9 @@ class Place:
         if self.table is not None:
             return redirect_to("freshness.table", name=self.name, **values)
         page = self.name.partition(".")[0]
-        return redirect_to(_PAGES.get(page, _PAGES["mine"]), **values)
+        if page not in _PAGES or (page == "dataset" and "id" not in values):
+            page = "mine"
+        return redirect_to(_PAGES[page], **values)
 
     def row(self, about: Subject, result: str | None = None) -> str | None:
         """Return the row of a dataset or a link; None if the list has it no longer.

@@ -113,6 +113,10 @@ _STREAMS: dict[str, Callable[[], _Stream]] = {
 _UNKNOWN = frozenset({"compress", "x-compress", "dcb", "dcz"})
 
 
+MOST_STREAMS = 2
+"""How often a body may be compressed. Each time a few bytes may become a thousand times as many."""
+
+
 class Decoder:
     """A decompressor of one body.
 
@@ -129,6 +133,9 @@ class Decoder:
                 raise Fault(FailureReason.MALFORMED, words)
         # The last one that was applied stands last.
         self._streams = [_STREAMS[name]() for name in reversed(names) if name in _STREAMS]
+        if len(self._streams) > MOST_STREAMS:
+            words = f"sent a body that is compressed {len(self._streams)} times"
+            raise Fault(FailureReason.MALFORMED, words)
         self._has_begun = False
 
     def pieces(self, data: bytes) -> Iterator[bytes]:

@@ -91,6 +91,16 @@ def test_confirm_and_undo(hand: Hand) -> None:
     hand.tab.get_by_role("button", name="Confirm still accurate").wait_for()
 
 
+def test_a_row_that_is_unticked_is_left_out(hand: Hand) -> None:
+    tab = hand.tab
+    tab.goto("/freshness/datasets")
+    tab.get_by_label("All on this page").check()
+    for box in tab.locator("[name=id]").all():
+        box.uncheck()
+    assert not tab.get_by_label("All on this page").is_checked()
+    assert not tab.locator("button[value='confirm:::']").is_visible()
+
+
 FOCUSED = """() => {
     const one = document.activeElement, style = getComputedStyle(one);
     const isSeen = style.outlineStyle !== 'none' || style.boxShadow !== 'none';

@@ -195,6 +195,12 @@ def test_files_that_take_long_are_opened_in_time(name: str) -> None:
     assert time.process_time() - begin < 5
 
 
+def test_a_member_without_contents_is_no_end() -> None:
+    empty = gzip.compress(b"")
+    assert hashed(empty + gzip.compress(b"text")) == hashed(gzip.compress(b"text"))
+    assert hashed(TEXT + empty * 2 + gzip.compress(b"more")) == hashed(gzip.compress(b"textmore"))
+
+
 def encrypted(data: bytes) -> bytes:
     """Return an archive with the flag for encryption on each member."""
     for signature, offset in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import time
 import zipfile
 from collections.abc import Sequence
 
@@ -471,3 +472,12 @@ def test_any_bytes_and_any_names_have_a_verdict(
     data = beginning + rest
     found = verdict(promise(declared, media_type), data, len(data), was_tabular=tabular)
     assert found is None or str(found)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), [("JSON", "/**/" * 200 + "x"), ("CSV", "Warning:  on line 1 " * 60 + "!")]
+)
+def test_texts_that_repeat_themselves_are_judged_in_time(name: str, text: str) -> None:
+    begin = time.process_time()
+    judged(name, None, text.encode())
+    assert time.process_time() - begin < 1

@@ -371,10 +371,18 @@ def test_who_may_register(receiver: Receiver, register: Register) -> None:
     for action, data in (("create", given), ("list", {}), ("delete", {"id": site["id"]})):
         with pytest.raises(helpers.logic.NotAuthorized):
             call(action, admin, **data)
-    wrong: list[dict[str, Any]] = [{"url": "ftp://example.org"}, {"events": []}, {"events": "data"}]
+    wrong: list[dict[str, Any]] = [
+        {"url": "ftp://example.org"},
+        {"url": []},
+        {"events": []},
+        {"events": "data"},
+    ]
     for one in (*wrong, {"events": ["no-such"]}):
         with pytest.raises(helpers.logic.ValidationError):
             call("create", admin, organization=organization, **{**given, **one})
+    # As a browser does that loads the page with the secret again.
+    with pytest.raises(helpers.logic.ValidationError, match="registered already"):
+        call("create", admin, organization=organization, **given)
     call("delete", admin, id=made["id"])
     assert call("list", admin, organization=organization) == []
 

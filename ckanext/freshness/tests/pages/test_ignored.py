@@ -114,6 +114,12 @@ def test_stop_ignoring_and_undo(post: Post, get: Any) -> None:
     # The row is back, and the decision is the first one, with its date.
     assert "No data this year" in words(post(undo(page), "editor", list="mine.ignored", htmx=True))
     assert worklist.ignored(ids["dataset"]) == before
+    # An Undo does not undo what somebody else has decided since.
+    page = post(f"stop:::{ids['dataset']}", "editor", list="mine.ignored", htmx=True)
+    post("ignore:::", "colleague", list="mine.update", **{**reason, "reason": "Other"})
+    assert "Nothing was undone" in words(post(undo(page), "editor", list="mine.ignored", htmx=True))
+    found = worklist.ignored(ids["dataset"])
+    assert found is not None and found["reason"] == "Other"
     post(f"stop:::{ids['dataset']}", "editor", list="mine.ignored")
 
 

@@ -112,6 +112,12 @@ def test_nothing_at_all_is_an_empty_body() -> None:
     assert decoded("gzip", b"", 1) == b""
 
 
+def test_a_body_that_is_compressed_too_often() -> None:
+    with pytest.raises(Fault, match="compressed 3 times") as raised:
+        Decoder("gzip, br, gzip")
+    assert raised.value.reason is FailureReason.MALFORMED
+
+
 @pytest.mark.parametrize("encoding", ["compress", "X-Compress", "dcz"])
 def test_what_nobody_asked_for(encoding: str) -> None:
     with pytest.raises(Fault, match="nobody had asked for") as raised:
