@@ -132,6 +132,18 @@ async def source_client(
         yield SourceClient(client, hosts, policy.connections, reach)
 
 
+def unexpected(words: str, error: Exception) -> HarvestMessage:
+    """Return the message of an error that the log explains, which the caller has written there.
+
+    :param words: what failed.
+    """
+    kind = type(error).__name__
+    return HarvestMessage(
+        f"{words}: an unexpected {kind}, which the log of the gather consumer explains",
+        MessageCode.UNEXPECTED,
+    )
+
+
 class UnreadableDocument(Exception):
     """An answer of a source that was not received or not understood, or a list that was not read completely.
 
@@ -227,12 +239,7 @@ class SourceReader:
         except Exception as error:
             # One answer that a library cannot read costs its own document.
             log.exception("The answer of %s could not be read", display_url(url))
-            words = (
-                f"its answer cannot be read: an unexpected {type(error).__name__}, which the log of the gather "
-                "consumer explains"
-            )
-            reason = HarvestMessage(words, MessageCode.UNEXPECTED)
-            raise UnreadableDocument(url, reason) from error
+            raise UnreadableDocument(url, unexpected("its answer cannot be read", error)) from error
         if answer.status in _UNAVAILABLE:
             self._in_a_row[target.host] += 1
         else:

@@ -38,13 +38,14 @@ def freshness_webhook_create(context: dict[str, Any], data_dict: dict[str, Any])
     """
     tk.check_access("freshness_webhook_create", context, data_dict)
     url, topics = tk.get_or_bust(data_dict, ["url", "events"])
-    organization_id = _organization_id(context, data_dict)
+    url, organization_id = str(url), _organization_id(context, data_dict)
+    registered = _of(organization_id)
     wrong: dict[str, list[str]] = {}
     try:
-        parse_url(str(url))
+        parse_url(url)
     except FetchError as error:
         wrong["url"] = [f"{error.url} {error.words}"]
-    if _of(organization_id).filter_by(url=str(url)).count():
+    if registered.filter_by(url=url).count():
         # A page that shows a secret may be loaded again.
         words = tk._(
             "This address is registered already. Delete the webhook to get another secret."
@@ -53,12 +54,12 @@ def freshness_webhook_create(context: dict[str, Any], data_dict: dict[str, Any])
     if not isinstance(topics, list) or not topics or any(one not in [*TOPICS] for one in topics):
         words = tk._("must be a list of these: {allowed}")
         wrong["events"] = [words.format(allowed=", ".join(TOPICS))]
-    if _of(organization_id).count() >= webhooks.MOST_WEBHOOKS:
+    if registered.count() >= webhooks.MOST_WEBHOOKS:
         wrong["limit"] = [tk._("There are too many webhooks. Delete one that is not needed.")]
     if wrong:
         raise tk.ValidationError(wrong)
     author_id = model.User.get(context["user"]).id
-    made = webhooks.register(str(url), set(topics), organization_id, author_id, utc_now())
+    made = webhooks.register(url, set(topics), organization_id, author_id, utc_now())
     return {**_plain(made), "secret": webhooks.secret(made.id)}
 
 

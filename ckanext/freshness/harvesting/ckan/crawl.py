@@ -150,7 +150,6 @@ class PortalCrawl:
 
         Some portals send whole datasets. All take too much memory: those that changed are requested again.
         """
-
         others: dict[str, str] = {}
 
         async def read() -> int:

@@ -21,9 +21,8 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from ...web.exchange import Answer
 from ...web.urls import display_url, parse_url
-from ..messages import HarvestMessage, MessageCode
 from ..record import ReadOutcome
-from ..source_client import SourceHosts, SourceReader, UnreadableDocument
+from ..source_client import SourceHosts, SourceReader, UnreadableDocument, unexpected
 from . import parsing as rdf
 from .paging import PageOutline
 from .parsing import DocumentError, RdfParser
@@ -97,11 +96,7 @@ def understood(url: str) -> Iterator[None]:
         raise UnreadableDocument(url, error.reason, ReadOutcome.MALFORMED) from error
     except Exception as error:
         log.exception("The document %s could not be understood", display_url(url))
-        words = (
-            f"it cannot be read: an unexpected {type(error).__name__}, which the log of the gather consumer "
-            "explains"
-        )
-        reason = HarvestMessage(words, MessageCode.UNEXPECTED)
+        reason = unexpected("it cannot be read", error)
         raise UnreadableDocument(url, reason, ReadOutcome.MALFORMED) from error
 
 
