@@ -16,11 +16,11 @@ from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source
 from ckanext.harvest import model as harvest_model
 
-FEW, MANY = 500, 2_000
-BOUND = 12 << 20
+FEW, MANY = 500, 3_000
+BOUND = 20 << 20
 """Bytes that a gather of MANY may take more than one of FEW: half of the descriptions, of 16 KiB each, of
-the 1,500 records more. About 1.6 KiB of each record are kept to the end or read at the begin: URLs, hashes
-and ids. A few MiB more are the documents under way."""
+the 2,500 records more. About 1.6 KiB of each record are kept to the end or read at the begin: URLs, hashes
+and ids. Documents under way take some 10 MiB, more or less by chance."""
 
 SERVER = '''
 import re, signal, sys
