@@ -60,6 +60,10 @@ def local_group(name_or_id: str, *, organizations: bool = False) -> str | None:
     return str(group.id) if fits else None
 
 
+# HarvesterBase._ensure_name_is_unique of ckanext-harvest: a number up to 999, or five hexadecimal digits.
+_SUFFIX_OF_HARVEST = r"(\d{1,3}|[0-9a-f]{5})"
+
+
 def own_name(name: str) -> str | None:
     """Return a source's own name for a record if CKAN accepts it, otherwise a legal name made of it."""
     return name if _LEGAL_NAME.fullmatch(name) else plain_name(name)
@@ -107,10 +111,11 @@ def followed_name(
 ) -> str:
     """Return the name of a package or organization that follows the source's own name for its record.
 
-    :param now: its name in CKAN. It stays if it still fits the source's name, or if no other is free.
+    :param now: its name in CKAN. It stays if it still fits the source's name, also with a suffix that
+        ckanext-harvest added when that name was taken, or if no other is free.
     """
     wanted = _names(own_name(source_name), url, source_id, organizations=organizations)
-    if now in wanted:
+    if now in wanted or re.fullmatch(re.escape(wanted[0]) + _SUFFIX_OF_HARVEST, now):
         return now
     taken = taken_names(wanted, organizations=organizations)
     return next((name for name in wanted if name not in taken), now)

@@ -324,9 +324,11 @@ OLD: dict[str, Any] = {
 
 @pytest.mark.usefixtures("ckan_harvester")
 def test_a_source_of_the_type_ckan_becomes_ours(portal: PortalServer) -> None:
+    factories.Dataset(name="dataset-3")
     harvest = add_source(portal.url, source_type="ckan", **OLD)
     assert counts(harvest) == {"added": 6}
-    before, created = identities(harvest), datasets(harvest)["dataset-3"]["metadata_created"]
+    assert "dataset-31" in datasets(harvest)
+    before, created = identities(harvest), datasets(harvest)["dataset-31"]["metadata_created"]
     city = call_action("organization_show", id="city")
     gone = portal.datasets.pop(sorted(portal.datasets)[0])
 
@@ -335,7 +337,7 @@ def test_a_source_of_the_type_ckan_becomes_ours(portal: PortalServer) -> None:
     (held,) = job.errors
     assert "would be deleted that only another harvester has read" in held
     assert identities(harvest) == before
-    one = datasets(harvest)["dataset-3"]
+    one = datasets(harvest)["dataset-31"]
     assert one["metadata_created"] == created and extras(one)["from"] == portal.url
     assert one["owner_org"] == city["id"] == portal.organization("city")["id"]
     assert call_action("package_show", id=gone["id"])["state"] == "active"
