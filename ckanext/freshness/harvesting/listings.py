@@ -31,12 +31,16 @@ class NotWhole(Exception):
 
 
 class PagedList:
-    """The pages of one list, in the order in which they are read."""
+    """The pages of one list, in the order in which they are read.
+
+    :ivar misfit: the first reason, for people, why they do not make a whole list; "" if there is none
+    """
 
     def __init__(self, *, overlapping: bool = False) -> None:
         """
         :param overlapping: each page begins with the last record of the page before.
         """
+        self.misfit = ""
         self._overlapping = overlapping
         self._urls: set[str] = set()
         self._digests: set[str] = set()
@@ -52,6 +56,10 @@ class PagedList:
         """Return the number of pages."""
         return len(self._urls)
 
+    def note(self, misfit: str) -> None:
+        """Note why the pages do not make a whole list, unless another reason is known."""
+        self.misfit = self.misfit or misfit
+
     def add(
         self,
         url: str,
@@ -62,8 +70,8 @@ class PagedList:
         totals: Sequence[int] = (),
         others: int = 0,
         ends: Sequence[str] = (),
-    ) -> None:
-        """Add a page.
+    ) -> bool:
+        """Add a page, and return whether it fits those before: it neither repeats them, nor leaves a gap.
 
         :param members: the identities of the records on the page, in its order; None if they are not known.
         :param further: identities of members of other kinds, such as catalogs; a total may include them.
@@ -71,7 +79,6 @@ class PagedList:
         :param totals: the numbers of records in the whole list that the page states.
         :param others: the number of members that have no identity; a total may include them.
         :param ends: URLs of other pages that the page names as the last one.
-        :raises NotWhole: the page repeats earlier ones, or does not follow the page before.
         """
         doubt = self._doubt(url, members, further, digest, others)
         self._urls.add(url)
@@ -83,8 +90,8 @@ class PagedList:
         self._last = members[-1] if members else self._last
         self._others += others
         self._totals.update(totals)
-        if doubt is not None:
-            raise NotWhole(doubt)
+        self.note(doubt or "")
+        return doubt is None
 
     def _doubt(
         self,
@@ -118,22 +125,22 @@ class PagedList:
     def end(self) -> None:
         """Check the statements of all pages after the last one.
 
-        :raises NotWhole: the source states another number of records than its pages have, several numbers, or
-            another last page; or it states no number, and its pages have shifted.
+        The source may state another number of records than its pages have, several numbers, or another last
+        page; or it states no number, and its pages have shifted.
         """
         if len(self._totals) > 1:
             numbers = " and ".join(map(str, sorted(self._totals)))
-            raise NotWhole(f"the number of its records changes: it states {numbers}")
+            self.note(f"the number of its records changes: it states {numbers}")
         if unread := sorted(self._ends - self._urls):
-            raise NotWhole(f"its last page {unread[0]} was not among those that its pages lead to")
+            self.note(f"its last page {unread[0]} was not among those that its pages lead to")
         if self._repeated and not self._totals and not self._overlapping:
             words = f"{min(self._repeated)} is on two of its pages"
-            raise NotWhole(f"{words}, so that another record may be on none")
+            self.note(f"{words}, so that another record may be on none")
         read = len(self._found)
         counts = {read, read + len(self._further - self._found)}
         for total in self._totals:
             if total not in counts | {count + self._others for count in counts}:
-                raise NotWhole(f"it says that it has {total} records, and its pages list {read}")
+                self.note(f"it says that it has {total} records, and its pages list {read}")
 
 
 @dataclass(slots=True)

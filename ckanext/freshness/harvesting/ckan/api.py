@@ -181,7 +181,7 @@ class CkanApi:
         :param action: takes ``limit`` and ``offset``, as ``organization_list`` and ``package_list`` do.
         :raises NotWhole: at the end, if two pages did not meet
         """
-        whole, doubt = PagedList(overlapping=True), None
+        whole = PagedList(overlapping=True)
         names: set[str] = set()
         start = size = 0
         while True:
@@ -189,10 +189,7 @@ class CkanApi:
             rows = _rows(*await self._call(action, page))
             # Records without an id are told apart by their contents.
             found = [str(id_of(raw) or raw) for raw in rows]
-            try:
-                whole.add(str(start), found)
-            except NotWhole as error:
-                doubt = doubt or error
+            whole.add(str(start), found)
             self._refuse_too_many(action, start)
             yield [raw for raw, name in zip(rows, found, strict=True) if name not in names]
             # A list of more records than requested has all of them: some portals ignore the limit.
@@ -201,11 +198,11 @@ class CkanApi:
                 break
             names.update(found)
             start += size - 1
-        if doubt is not None:
-            raise doubt
         if size == 1 and _rows(*await self._call(action, {**query, "limit": ROWS, "offset": 1})):
             # Pages of one record cannot overlap. Usually the list has only one.
-            raise NotWhole("it gives its records one by one only")
+            whole.note("it gives its records one by one only")
+        if whole.misfit:
+            raise NotWhole(whole.misfit)
 
     async def search(self, *, fq: str = "", fl: str = "") -> AsyncIterator[list[Any]]:
         """Yield the datasets that ``package_search`` finds, by ascending id, page by page, each of them once.
@@ -214,7 +211,7 @@ class CkanApi:
         :param fl: the fields of each dataset; a portal may send whole datasets nevertheless.
         :raises NotWhole: at the end, if the pages do not prove that all were read
         """
-        whole, doubt = PagedList(overlapping=True), None
+        whole = PagedList(overlapping=True)
         last, rows_asked, size, read = "", ROWS, 0, 0
         while True:
             terms = [fq, f'id:["{escaped(last)}" TO *]' if last else ""]
@@ -229,12 +226,9 @@ class CkanApi:
             ids = [each for raw in rows if (each := id_of(raw)) is not None]
             # The records before this page. It repeats the last of them.
             before = read - 1 if last else 0
-            try:
-                whole.add(last, ids, totals=[count + before], others=len(rows) - len(ids))
-            except NotWhole as error:
-                doubt = doubt or error
+            whole.add(last, ids, totals=[count + before], others=len(rows) - len(ids))
             if ids != sorted(set(ids)):
-                doubt = doubt or NotWhole("its datasets do not come in the order of their ids")
+                whole.note("its datasets do not come in the order of their ids")
             self._refuse_too_many("package_search", before)
             yield [raw for raw in rows if not last or id_of(raw) != last]
             size, read = size or len(rows), before + len(rows)
@@ -244,9 +238,9 @@ class CkanApi:
             last = max(ids)
             if any("resources" in raw for raw in rows if isinstance(raw, dict)):
                 rows_asked = WHOLE_ROWS
-        if doubt is not None:
-            raise doubt
         whole.end()
+        if whole.misfit:
+            raise NotWhole(whole.misfit)
 
     async def found(self, fq: str, rows: int) -> list[Any]:
         """Return the datasets that ``package_search`` finds, at most a number of them.

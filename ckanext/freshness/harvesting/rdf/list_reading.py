@@ -9,7 +9,7 @@ from urllib.parse import urljoin, urlsplit
 
 from rdflib import Graph
 
-from ..listings import NotWhole, PagedList
+from ..listings import PagedList
 from ..source_client import UnreadableDocument
 from .reader import DocumentReader, FetchedDocument, Outline
 
@@ -24,7 +24,6 @@ class ListReading(Generic[Outline]):
 
     When :meth:`pages` has ended, the attributes say whether the list was read whole.
 
-    :ivar misfit: why the pages do not make a whole list, for people; "" if they do
     :ivar has_end: the server said of each page where it ends
     :ivar is_paged: the list has several pages
     """
@@ -36,9 +35,14 @@ class ListReading(Generic[Outline]):
         self._reader = reader
         self._url = url
         self._most = most_pages
-        self.misfit = ""
+        self._listed = PagedList()
         self.has_end = True
         self.is_paged = False
+
+    @property
+    def misfit(self) -> str:
+        """Why the pages do not make a whole list, for people; "" if they do."""
+        return self._listed.misfit
 
     async def pages(
         self, role: str, kind: type[Outline], learn: Callable[[FetchedDocument, Graph], Outline]
@@ -49,7 +53,7 @@ class ListReading(Generic[Outline]):
         :param learn: makes the outline of a page and its graph, or raises DocumentError.
         :raises UnreadableDocument: the first page cannot be read.
         """
-        waiting, met, listed = [self._url], {_plain(self._url)}, PagedList()
+        waiting, met, listed = [self._url], {_plain(self._url)}, self._listed
         doubtful = 0
         while waiting and doubtful < MOST_DOUBTFUL:
             try:
@@ -58,43 +62,28 @@ class ListReading(Generic[Outline]):
             except UnreadableDocument as failure:
                 if not len(listed):
                     raise
-                self._doubt(failure.message)
+                listed.note(failure.message)
                 return
             self.has_end &= page.has_end
-            try:
-                self._add(listed, page, outline)
-                doubtful = 0
-            except NotWhole as error:
-                self._doubt(str(error))
-                doubtful += 1
+            doubtful = 0 if self._add(page, outline) else doubtful + 1
             if page.next_url is not None and _plain(page.next_url) in met:
-                self._doubt("its link to the next page leads to a page that was read before")
+                listed.note("its link to the next page leads to a page that was read before")
             links = self._targets(page, [*filter(None, [page.next_url]), *outline.next_pages])
             following = {plain: url for plain, url in links.items() if plain not in met}
             self.is_paged |= bool(following)
             yield page, outline
             if len(met) + len(following) > self._most:
-                self._doubt(f"there is another page after {self._most} pages")
+                listed.note(f"there is another page after {self._most} pages")
                 return
             waiting += sorted(following.values())
             met |= following.keys()
-        if not self.misfit:
-            try:
-                listed.end()
-            except NotWhole as error:
-                self._doubt(str(error))
+        listed.end()
 
-    def _doubt(self, reason: str) -> None:
-        self.misfit = self.misfit or reason
-
-    def _add(self, listed: PagedList, page: FetchedDocument, outline: Outline) -> None:
-        """Add a page to a list.
-
-        :raises NotWhole: the page repeats others.
-        """
+    def _add(self, page: FetchedDocument, outline: Outline) -> bool:
+        """Add a page to the list, and return whether it fits those before."""
         nameless = [f"{page.url} {number}" for number in range(outline.nameless)]
         ends = self._targets(page, [*outline.last_pages, *filter(None, [page.last_url])])
-        listed.add(
+        return self._listed.add(
             _plain(page.url),
             [*outline.identities, *nameless],
             digest=page.digest,
@@ -112,7 +101,7 @@ class ListReading(Generic[Outline]):
                 url = urljoin(page.base, link)
                 targets[_plain(url)] = url
             except ValueError:
-                self._doubt("its link to another page is malformed")
+                self._listed.note("its link to another page is malformed")
         return targets
 
 
