@@ -27,13 +27,13 @@ from .harvesting.messages import with_code
 from .harvesting.sources import source_type_named
 from .mails.recipients import NO, WISH_KEY
 from .reporting import (
+    dashboard,
     harvests,
     labels,
     link_history,
     link_repairs,
     links,
     metadata,
-    month,
     worklist,
 )
 from .reporting.report_tables import BROKEN
@@ -513,7 +513,7 @@ _SENTENCES: Mapping[str, Callable[[Any], str]] = {
     "deletion": _deletion_reason,
     "every": lambda seen: labels.every(seen["days"], at_least=seen["at_least"]),
     "frequency": labels.frequency_label,
-    "movement": month.movement_words,
+    "movement": dashboard.movement_words,
     "job counts": lambda counts: ", ".join(harvests.job_counts(counts)),
     "not harvested": harvests.kind,
     "observed": labels.observed,

@@ -203,7 +203,8 @@ def _withdraw(context: dict[str, Any], name_or_id: str, date: str | None) -> Non
         model.Session.delete(review)
     else:
         review.happened_at, review.claimed_at = earlier, None
-        review.previous_at = review.author = None
+        review.author = review.previous_author
+        review.previous_at = review.previous_author = None
     model.Session.flush()
     write_field(context, package.id, REVIEW_KEY, "" if earlier is None else exact_text(earlier))
     # If the dataset had lost its review_date before, that was no edit, and no hook has judged it.

@@ -145,6 +145,7 @@ class FreshnessEvidence(tk.BaseModel):
     previous_at = Column(
         DateTime, doc="date of the previous review, which counts again if this one is withdrawn"
     )
+    previous_author = Column(UnicodeText, doc="name of the user who made the previous review")
 
 
 class ResourceMemory(tk.BaseModel):

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
-from datetime import date
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import date, timedelta
 from typing import Any
 
 import ckan.plugins.toolkit as tk
+import sqlalchemy as sa
 from dateutil.relativedelta import relativedelta
 
 from .. import settings
+from ..aging.messages import NN_
 from ..aging.status import Status
-from . import counts, harvests, month, report_tables, runs, tables, visibility, worklist
+from ..ckan_adapter.core import model
+from ..model import HistoryDay
+from . import counts, harvests, labels, report_tables, runs, tables, visibility, worklist
 from .counts import StatusCounts
 from .tables import Row, TableRequest
 
@@ -41,14 +45,13 @@ def overview(asked: TableRequest) -> dict[str, Any]:
 
     :param asked: whose ``organization`` makes it the dashboard of one organization
     :returns: ``counts``: StatusCounts; ``need_update``: number of due, overdue and delinquent datasets;
-        ``trend``: of :func:`trend`; ``month``: of
-        :func:`.month.sentences`; ``chart``: of :func:`stacked`; ``checked``, ``broken``, ``newly_broken``,
-        ``misfits``: each a number of links or datasets, and whether there are more; ``unchecked``: of
-        :func:`_unchecked`; ``lists``: the first rows
-        of some tables by their names, without empty ones; ``own`` and ``organizations``: of :func:`ranking`,
-        those whose datasets the reader edits, and all; ``sources``: harvest sources that the reader may edit,
-        beginning with those that need attention; ``held`` and ``failing``: those of them that hold deletions,
-        and whose last job had errors; ``attention``: of :func:`.harvests.in_trouble`;
+        ``trend``: of :func:`trend`; ``month``: of :func:`sentences`, and ``counted_on``, their day;
+        ``chart``: of :func:`stacked`; ``checked``, ``broken``, ``newly_broken``, ``misfits``: each a number of
+        links or datasets, and whether there are more; ``unchecked``: of :func:`_unchecked`; ``lists``: the
+        first rows of some tables by their names, without empty ones; ``own`` and ``organizations``: of
+        :func:`ranking`, those whose datasets the reader edits, and all; ``sources``: harvest sources that the
+        reader may edit, beginning with those that need attention; ``held`` and ``failing``: those of them that
+        hold deletions, and whose last job had errors; ``attention``: of :func:`.harvests.in_trouble`;
         ``tasks``: the editor's worklist without rows, None for readers who edit no datasets, and for sysadmins;
         ``hosts``: numbers of public files by the site's own groups of hosts; ``run``: the newest check of all
         links with its ``state``, None before the first
@@ -66,14 +69,15 @@ def overview(asked: TableRequest) -> dict[str, Any]:
     edited = within.organizations if within else ()
     rows = () if is_visitor else harvests.sources(asked)
     sources = [row for row in rows if is_sysadmin or row["owner_org"] in edited]
-    compared = month.compared(asked.now.date())
-    ranked = () if organization else ranking(found, compared)
+    month = compared(asked.now.date())
+    ranked = () if organization else ranking(found, month)
     has_groups = organization is None and settings.words("report.host_groups")
     return {
         "counts": found.every,
         "need_update": sum(found.every.statuses[status] for status in counts.NEED_UPDATE),
-        "trend": trend(days, asked.now.date(), found.every if is_visitor else None),
-        "month": month.sentences(compared, organization),
+        "trend": trend(month, organization),
+        "month": sentences(month, organization),
+        "counted_on": month and month[1].day,
         "chart": stacked(days),
         "checked": report_tables.LINKS.count(asked, MOST_CHECKED),
         "unchecked": _unchecked(asked),
@@ -108,41 +112,153 @@ def _edited(asked: TableRequest) -> worklist.Scope | None:
         return None
 
 
-def ranking(
-    found: counts.CurrentCounts, days: tuple[month.Day, month.Day] | None = None
-) -> list[Row]:
+def ranking(found: counts.CurrentCounts, days: Month | None = None) -> list[Row]:
     """Return organizations with datasets of known freshness, the smallest share of fresh ones first.
 
-    :param days: of :func:`.month.compared`, for the movement of each organization in a month
+    :param days: of :func:`compared`, for the movement of each organization in a month
     """
     known = [one for one in found.organizations if one.counts.known]
     known.sort(key=lambda one: (one.counts.fresh_percent, one.title.casefold()))
     return [
         {"id": one.id, "name": one.name, "title": one.title, "counts": one.counts}
-        | {"movement": month.movement(days, one.id)}
+        | {"movement": movement(days, one.id)}
         for one in known
     ]
 
 
-def trend(
-    days: Sequence[tuple[date, StatusCounts]], today: date, present: StatusCounts | None
-) -> tuple[int, int, int] | None:
-    """Compare the present share of fresh datasets with that of a month ago.
+# What happened in a month. Days are compared as they were stored.
 
-    :param days: in order
-    :param present: the present counts of public datasets; None to take those of the newest day
-    :returns: the difference in percentage points, the share at that time and the present share, in percent;
-        None if no day about a month ago has datasets of known freshness, or the present none
+AGO = (timedelta(days=30), timedelta(days=45))
+"""The least and the greatest age of the day with which the newest one is compared."""
+RECENT = timedelta(days=2)
+"""The greatest age of a day that stands for the present."""
+_DAYS = HistoryDay.__table__
+
+
+@dataclass(frozen=True, slots=True)
+class Day:
+    """The counts of public datasets on a stored day, of all and by the id of their organization."""
+
+    day: date
+    every: StatusCounts
+    organizations: Mapping[str, StatusCounts]
+
+    def of(self, organization: str | None) -> StatusCounts:
+        """Return the counts of an organization; of all datasets without one."""
+        if organization is None:
+            return self.every
+        return self.organizations.get(organization, StatusCounts())
+
+    def rank(self, organization: str) -> int:
+        """Return 1 plus the number of organizations with a greater share of fresh datasets."""
+        own = self.of(organization).fresh_percent
+        known = (one for one in self.organizations.values() if one.known)
+        return 1 + sum(one.fresh_percent > own for one in known)
+
+
+Month = tuple[Day, Day]
+"""The day of a month ago and the newest day."""
+
+
+def compared(today: date) -> Month | None:
+    """Return the day of a month ago and the newest day; None if one of them was not stored."""
+    least, greatest = AGO
+    before, now = _day(today - greatest, today - least), _day(today - RECENT, today)
+    return None if before is None or now is None else (before, now)
+
+
+def trend(days: Month | None, organization: str | None) -> tuple[int, int] | None:
+    """Return the share of fresh datasets a month ago and on the newest day, in percent.
+
+    :returns: None if one of the days is missing, or has no datasets of known freshness
     """
-    least, greatest = month.AGO
-    earlier = [one for day, one in days if least <= today - day <= greatest and one.known]
-    newest = (
-        [one for day, one in days if today - day <= month.RECENT] if present is None else [present]
-    )
-    if not earlier or not newest or not newest[-1].known:
+    if days is None or not all(day.of(organization).known for day in days):
         return None
-    before, now = round(earlier[-1].fresh_percent), round(newest[-1].fresh_percent)
-    return now - before, before, now
+    before, now = (round(day.of(organization).fresh_percent) for day in days)
+    return before, now
+
+
+def movement(days: Month | None, organization: str) -> dict[str, int] | None:
+    """Return the ``rank`` of an organization, of how many (``count``), and its rank ``before``."""
+    if days is None or not all(day.of(organization).known for day in days):
+        return None
+    before, now = days
+    ranked = sum(one.known > 0 for one in now.organizations.values())
+    ranks = {"rank": now.rank(organization), "before": before.rank(organization)}
+    return {**ranks, "count": ranked}
+
+
+def movement_words(moved: Mapping[str, int]) -> str:
+    """Return a :func:`movement` in a sentence."""
+    text = tk._("Rank {rank} of {count} organizations, {before} a month ago.")
+    return str(text).format(**moved)
+
+
+def sentences(days: Month | None, organization: str | None) -> list[str]:
+    """Return what changed between two days; nothing if one is missing, or nothing is known of the newer."""
+    if days is None or not days[1].of(organization).known:
+        return []
+    before, now = days
+    found = _why(before, now, organization)
+    moved = movement(days, organization) if organization else None
+    if moved is None:
+        return found
+    locale, _zone = labels.reader()
+    was, is_now = before.of(organization), now.of(organization)
+    return [
+        tk._("{share} are up to date, {before} a month ago.").format(
+            share=labels.percent(is_now.statuses[Status.FRESH.value], is_now.known, locale),
+            before=labels.percent(was.statuses[Status.FRESH.value], was.known, locale),
+        ),
+        movement_words(moved),
+        *found,
+        labels.counted(NN_("{count} public dataset.", "{count} public datasets."), is_now.total)
+        + " "
+        + tk._("A month ago: {count}.").format(count=was.total),
+    ]
+
+
+def _why(before: Day, now: Day, organization: str | None) -> list[str]:
+    """Return how many more or fewer datasets are long overdue, and which organization has most of them."""
+    late = Status.DELINQUENT.value
+    more = now.of(organization).statuses[late] - before.of(organization).statuses[late]
+    if not more:
+        return []
+    rise = NN_(
+        "{count} more is long overdue than a month ago",
+        "{count} more are long overdue than a month ago",
+    )
+    fall = NN_(
+        "{count} fewer is long overdue than a month ago",
+        "{count} fewer are long overdue than a month ago",
+    )
+    words = labels.counted(rise if more > 0 else fall, abs(more))
+    if organization is None and more > 0:
+        grown = {
+            one: now.of(one).statuses[late] - before.of(one).statuses[late]
+            for one in now.organizations
+        }
+        most = max(grown, key=grown.__getitem__, default=None)
+        group = model.Group.get(most) if most else None
+        if most and group is not None and group.state == "active" and grown[most] > 0:
+            text = tk._("{words}, {count} of them from {title}.")
+            values = {"count": min(grown[most], more), "title": group.title or group.name}
+            return [text.format(words=words, **values)]
+    return [f"{words}."]
+
+
+def _day(since: date, until: date) -> Day | None:
+    """Return the newest stored day of a period."""
+    row = model.Session.execute(
+        sa.select(_DAYS.c.day, _DAYS.c.statuses, _DAYS.c.organizations)
+        .where(_DAYS.c.day.between(since, until))
+        .order_by(_DAYS.c.day.desc())
+        .limit(1)
+    ).first()
+    if row is None:
+        return None
+    organizations = {key: counts.of_statuses(numbers) for key, numbers in row.organizations.items()}
+    return Day(row.day, counts.of_statuses(row.statuses), organizations)
 
 
 # The chart of shares, as inline SVG. The numbers are in a table, too.

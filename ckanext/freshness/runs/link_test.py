@@ -38,7 +38,10 @@ def one_of(user: str) -> Iterator[None]:
     """
     with locked_if_free(f"test-{user}") as lock:
         if lock is None:
-            words = tk._("You are testing links already. Wait until that is done.")
+            words = tk._(
+                "Nothing was changed: another test or repair of yours is still going on. "
+                "Try again when it is done."
+            )
             raise tk.ValidationError({"limit": [words]})
         yield
 

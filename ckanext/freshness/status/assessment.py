@@ -324,11 +324,14 @@ _DATASETS = _upsert(
     ("package_id",),
     tuple(field.name for field in dataclasses.fields(FreshnessRow))[1:],
 )
-_EVIDENCE = _upsert(
-    "freshness_evidence",
-    "evidence",
-    ("package_id", "resource_id", "evidence"),
-    ("happened_at", "claimed_at", "author", "previous_at"),
+_EVIDENCE = (
+    _upsert(
+        "freshness_evidence",
+        "evidence",
+        ("package_id", "resource_id", "evidence"),
+        ("happened_at", "claimed_at", "author", "previous_at"),
+    )
+    + ", previous_author = freshness_evidence.author"
 )
 _RESOURCES = _upsert(
     "freshness_resource",

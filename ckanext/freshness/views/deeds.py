@@ -112,8 +112,6 @@ def _set_frequency(subject: Subject, given: Mapping[str, str]) -> Undo:
     before = frequencies.change_frequency(
         dict(user_context()), subject.package, wanted, expected_days=expected
     )
-    # None after the second click of a double click: the first one has changed what the form declares.
-    before = expected if before is None else before
     return None if before is None else {"before": before, "wanted": wanted}
 
 

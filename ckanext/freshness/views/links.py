@@ -100,7 +100,7 @@ def repair() -> ResponseReturnValue:
         for key, value in list(tk.request.form.items())
         if key.startswith(_FIELD)
     }
-    context = _editor()
+    context = user_context()
     try:
         with link_test.one_of(context["user"]):
             count_costly(context, utc_now())
@@ -108,7 +108,12 @@ def repair() -> ResponseReturnValue:
     except tk.ValidationError as error:
         tk.h.flash_error(error_text(error))
         return redirect_to("freshness_links.causes")
-    return render("freshness/repaired.html", {"rows": rows, "table": report_tables.BROKEN})
+    if not rows:
+        words = tk._("Nothing was changed: these datasets were deleted, or you may not edit them.")
+        tk.h.flash_error(words)
+        return redirect_to("freshness_links.causes")
+    values = {"rows": rows, "left_out": len(chosen) - len(rows), "table": report_tables.BROKEN}
+    return render("freshness/repaired.html", values)
 
 
 @links.route("/dataset/<id>/test-link", methods=["POST"])
@@ -133,12 +138,6 @@ def test(id: str) -> ResponseReturnValue:
         words = tk._("You may not change this dataset. Log in again if your session has ended.")
     values = {"works": link_test.works(result), "words": words, "result": result}
     return render("freshness/snippets/link_tested.html", values)
-
-
-def _editor() -> Context:
-    if tk.current_user.is_anonymous:
-        raise tk.NotAuthorized(tk._("Log in as an editor of these datasets to mend their links."))
-    return user_context()
 
 
 def _repaired(context: Context, chosen: Mapping[str, str]) -> Iterator[Row]:

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NoReturn
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 import ckan.plugins.toolkit as tk
 from flask import Response, current_app, stream_with_context
@@ -31,25 +31,42 @@ FORMATS: dict[str, tuple[str, Writer]] = {
 """The media type and the writer of a file, by the ending of its URL."""
 
 
-def require_csrf_token() -> None:
-    """Refuse a form without the token of the visitor's session (400). Requests with an API token need none.
+def require_csrf_token() -> ResponseReturnValue | None:
+    """Refuse a form of a visitor, and one without the token of the session. API tokens need no other token.
 
     CKAN 2.11 does not protect the blueprints of plugins. CKAN 2.12 stops protecting a view as soon as
     somebody has visited it without a session.
     """
+    if tk.request.method == "POST" and tk.current_user.is_anonymous:
+        return _refuse_visitor()
     if current_app.config["WTF_CSRF_ENABLED"] and not tk.g.get("login_via_auth_header"):
         current_app.extensions["csrf"].protect()
+    return None
+
+
+def _refuse_visitor() -> ResponseReturnValue:
+    """Lead somebody whose login has ended to a new one, and from there back to the page of the form."""
+    words = tk._("Nothing was changed: you are not logged in any more. Log in, then repeat it.")
+    if is_htmx():
+        return _refused_row(words)
+    tk.h.flash_error(words)
+    page = urlsplit(tk.request.referrer or "")
+    return redirect_to("user.login", next=f"{page.path}?{page.query}" if page.path else None)
 
 
 def refuse_expired(error: CSRFError) -> ResponseReturnValue:
     """Say what to do about a form without a valid token: one older than an hour, or than the last login."""
     words = tk._("Nothing was changed: this form has expired. Load the page again and repeat it.")
     if is_htmx():
-        # htmx shows no response with the status of an error, and sends only forms of lists.
-        values = {"list": tk.request.values.get("list", ""), "text": words, "is_refused": True}
-        return render("freshness/task.html", values)
+        return _refused_row(words)
     values = {"code": 400, "name": tk._("Bad Request"), "content": words}
     return render("error_document_template.html", values), 400
+
+
+def _refused_row(words: str) -> str:
+    # htmx shows no response with the status of an error.
+    values = {"list": tk.request.values.get("list", ""), "text": words, "is_refused": True}
+    return render("freshness/task.html", values)
 
 
 def is_htmx() -> bool:

@@ -12,6 +12,7 @@ import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from hashlib import sha256
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -23,6 +24,7 @@ from flask.typing import ResponseReturnValue
 from ..aging.frequency import Frequency, parse
 from ..aging.messages import N_, NN_
 from ..ckan_adapter.core import connect_to_redis, model
+from ..ckan_adapter.database import locked
 from ..dates import utc_now
 from ..reporting import harvests, labels, links, report_tables
 from ..reporting import worklist as tasks
@@ -31,7 +33,6 @@ from ..runs import queued_run
 from ..status import frequencies
 from .deeds import DEEDS, Subject, subject
 from .responses import (
-    abort,
     error_text,
     is_htmx,
     page_number,
@@ -49,6 +50,7 @@ MOST = 50
 _POLLS = 40
 """Requests for the result of a check, one every three seconds."""
 _UNDOABLE = timedelta(hours=1)
+CSRF_FIELD = "_csrf_token"
 
 _PAGES = {"mine": "freshness_worklist.read", "dataset": "freshness_dataset.read"}
 """The pages with lists that are no tables of the report."""
@@ -126,16 +128,6 @@ def refuse(error: tk.ValidationError) -> ResponseReturnValue:
     return _place().again()
 
 
-@task_pages.before_request
-def require_login() -> None:
-    """Refuse visitors whose login has ended."""
-    if tk.current_user.is_anonymous:
-        if is_htmx():
-            words = tk._("You are not logged in any more. Log in, then try again.")
-            raise tk.ValidationError({"user": [words]})
-        abort(403, tk._("Log in to see your tasks."))
-
-
 @task_pages.after_request
 def count_again(response: Response) -> Response:
     """Have the tasks of the user counted again for the next page."""
@@ -158,31 +150,45 @@ def act() -> ResponseReturnValue:
     deed = DEEDS.get(name)
     if deed is None or not ids:
         raise tk.ValidationError({"id": [tk._("Tick the rows first.")]})
-    done, refused = _with_each(ids, lambda about: deed.do(about, given))
-    before = {about.id: undo for about, undo in done if undo is not None}
-    token = _remember({"do": name, "before": before}) if before else None
-    if not id:
-        return _answer(place, _said_of_many(deed.many, done, refused), refused, token)
-    if done and name == "check" and is_htmx():
-        return _checking(place, done[0][0], 1)
-    about = done[0][0] if done else None
-    text = _said(deed.one, about, given["wanted"]) if about else next(iter(refused))
-    return _answer(place, text, refused, token, about)
+    token = _token_of_form()
+    # A second click waits for the first one, and gets its answer.
+    with locked(f"task-{token}"):
+        known = _recall(token)
+        if known is None:
+            done, refused = _with_each(ids, lambda about: deed.do(about, given))
+            if id and done and name == "check" and is_htmx():
+                return _checking(place, done[0][0], 1)
+            before = {about.id: undo for about, undo in done if undo is not None}
+            answer: dict[str, Any] = {"is_refused": bool(refused)}
+            if id and done:
+                about = done[0][0]
+                answer |= {"text": _said(deed.one, about, given["wanted"])}
+                answer |= {"about": about.title, "id": about.id}
+            else:
+                answer["text"] = (
+                    next(iter(refused)) if id else _said_of_many(deed.many, done, refused)
+                )
+            answer["token"] = token if before else None
+            known = {"do": name, "before": before, "answer": answer}
+            if not _remember(token, known):
+                answer["token"] = None
+    return _answer(place, **known["answer"])
 
 
 def _undo(place: Place, token: str) -> ResponseReturnValue:
-    known = _recall(token)
+    known = _recall(token, forget=True)
     if known is None:
         words = tk._("This can no longer be undone: an hour has passed, or it is undone already.")
         raise tk.ValidationError({"undo": [words]})
     before, deed = known["before"], DEEDS[known["do"]]
     done, refused = _with_each(list(before), lambda about: deed.undo(about, before[about.id]))
     if len(before) > 1:
-        return _answer(place, _said_of_many(_UNDONE, done, refused), refused)
-    if done and is_htmx() and (row := place.row(done[0][0])):
+        text = _said_of_many(_UNDONE, done, refused)
+    elif done and is_htmx() and (row := place.row(done[0][0])):
         return _with_news(row)
-    text = next(iter(refused), None) or _said(N_("Undone: {title} is as before."), done[0][0])
-    return _answer(place, text, refused)
+    else:
+        text = next(iter(refused), None) or _said(N_("Undone: {title} is as before."), done[0][0])
+    return _answer(place, text=text, is_refused=bool(refused))
 
 
 _UNDONE = NN_("Undone: {count} row is as before.", "Undone: {count} rows are as before.")
@@ -226,25 +232,18 @@ def _said_of_many(words: tuple[str, str], done: _Done, refused: _Refused) -> str
     return " ".join(said)
 
 
-def _answer(
-    place: Place,
-    text: str,
-    refused: _Refused,
-    token: str | None = None,
-    about: Subject | None = None,
-) -> ResponseReturnValue:
+def _answer(place: Place, *, id: str | None = None, **values: Any) -> ResponseReturnValue:
     """Say what happened in place of the row, or above the list.
 
-    :param about: of the row, near which the list is then shown; None if it was not one row
+    :param id: of the row, near which the list is then shown; None if it was not one row
+    :param values: of the template
     """
-    values: dict[str, Any] = {"text": text, "token": token, "is_refused": bool(refused)}
-    values["about"] = about and about.title
     if is_htmx():
         return _with_news(place.message(**values))
     shown = {**values, "list": place.name, "back": place.args}
-    flash = tk.h.flash_error if refused else tk.h.flash_success
+    flash = tk.h.flash_error if values["is_refused"] else tk.h.flash_success
     flash(render("freshness/snippets/task_flash.html", shown), allow_html=True)
-    return place.again(_next_row(about.id) if about else None)
+    return place.again(_next_row(id) if id else None)
 
 
 def _with_news(part: str) -> Response:
@@ -289,22 +288,34 @@ def _key(token: str) -> str:
     return f"ckan:{tk.config['ckan.site_id']}:freshness:undo:{tk.current_user.id}:{token}"
 
 
-def _remember(undo: dict[str, Any]) -> str | None:
-    """Keep what undoes something, and return the token for it; None if Redis does not answer."""
-    token = secrets.token_urlsafe(12)
+def _token_of_form() -> str:
+    """Return the name of what is done: the same for the same form that is sent twice.
+
+    Each page that CKAN makes has another CSRF token. htmx sends a button only once, and may send it again
+    after an undo.
+    """
+    form = tk.request.form
+    if is_htmx() or CSRF_FIELD not in form:
+        return secrets.token_urlsafe(12)
+    return sha256(json.dumps(sorted(form.items(multi=True))).encode()).hexdigest()
+
+
+def _remember(token: str, done: dict[str, Any]) -> bool:
+    """Keep what was done, to undo it; return whether Redis does so."""
     try:
-        connect_to_redis().set(_key(token), json.dumps(undo), ex=_UNDOABLE)
+        connect_to_redis().set(_key(token), json.dumps(done), ex=_UNDOABLE)
     except redis.exceptions.RedisError:
-        return None
-    return token
+        return False
+    return True
 
 
-def _recall(token: str) -> dict[str, Any] | None:
-    """Return once what undoes something; None if an hour has passed since."""
+def _recall(token: str, *, forget: bool = False) -> dict[str, Any] | None:
+    """Return what was done; None if it was not, or is undone, or an hour has passed since."""
     try:
         with connect_to_redis().pipeline() as pipe:
             pipe.get(_key(token))
-            pipe.delete(_key(token))
+            if forget:
+                pipe.delete(_key(token))
             found = pipe.execute()[0]
     except redis.exceptions.RedisError:
         return None

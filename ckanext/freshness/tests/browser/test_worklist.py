@@ -34,8 +34,9 @@ def make_world() -> None:
 class Hand:
     """A user's hand on the mouse: counts its clicks."""
 
-    def __init__(self, tab: Any) -> None:
+    def __init__(self, tab: Any, *, has_scripts: bool) -> None:
         self.tab = tab
+        self.has_scripts = has_scripts
         self.clicks = 0
 
     def click(self, role: str, name: str) -> None:
@@ -57,7 +58,7 @@ def hand(chromium: Any, site: str, world: None, request: pytest.FixtureRequest) 
     """The hand of the editor, who has just logged in, in a browser with or without scripts."""
     context = chromium.new_context(base_url=site, locale="en", java_script_enabled=request.param)
     context.set_default_timeout(30_000)
-    one = Hand(context.new_page())
+    one = Hand(context.new_page(), has_scripts=request.param)
     one.log_in()
     yield one
     context.close()
@@ -89,6 +90,62 @@ def test_confirm_and_undo(hand: Hand) -> None:
     hand.tab.get_by_text("You confirmed that Clinics is still accurate.").wait_for()
     hand.click("button", "Undo")
     hand.tab.get_by_role("button", name="Confirm still accurate").wait_for()
+
+
+@BOTH
+def test_a_double_click_acts_once(hand: Hand) -> None:
+    name = f"clicked-{hand.has_scripts}".lower()
+    make_dataset(Status.OVERDUE, name, title=name, owner_org="relief")
+    before = call_action("freshness_show", id=name)["frequency"]
+    hand.tab.goto(f"/freshness/datasets?q={name}")
+    hand.tab.get_by_label(f"Tick {name}").check()
+    hand.tab.get_by_role("button", name="Set the frequency").dblclick()
+    hand.tab.get_by_text("1 update frequency was set.").wait_for()
+    model.Session.rollback()
+    assert call_action("freshness_show", id=name)["frequency"] != before
+    hand.click("button", "Undo")
+    hand.tab.get_by_text(f"Undone: {name} is as before.").wait_for()
+    model.Session.rollback()
+    assert call_action("freshness_show", id=name)["frequency"] == before
+
+
+@pytest.mark.parametrize("path", ["/freshness/mine?group=broken", "/freshness/broken"])
+def test_a_link_is_postponed_in_its_row(hand: Hand, path: str) -> None:
+    tab, name = hand.tab, f"postponed-{'mine' in path}".lower()
+    for one in (name, f"other-{name}"):
+        break_link(make_dataset(Status.FRESH, one, title=one, owner_org="relief"))
+    model.Session.remove()
+    tab.goto(path)
+    row = tab.locator("[data-row]", has=tab.locator(f"a[href*='/dataset/{name}']"))
+    # Another row is ticked already: the button is about its own row.
+    tab.locator("[name=id]").first.check()
+    row.get_by_role("button", name="Ignore or postpone").click()
+    tab.get_by_label("Why?").fill("The server moves")
+    tab.get_by_label("Until").fill("2099-01-31")
+    tab.get_by_role("button", name="Ignore", exact=True).click()
+    tab.get_by_text("1 row is ignored.").wait_for()
+    assert tab.url.partition("?")[0].endswith(path.partition("?")[0])
+    tab.goto("/freshness/mine?group=ignored")
+    assert tab.locator(f"a[href*='/dataset/{name}/']").count() == 1
+    assert tab.locator(f"a[href*='/dataset/other-{name}/']").count() == 0
+
+
+def test_after_the_login_has_ended(hand: Hand) -> None:
+    for name in ("ended-1", "ended-2"):
+        make_dataset(Status.OVERDUE, name, title=name.capitalize(), owner_org="relief")
+    hand.tab.goto("/freshness/datasets?q=Ended")
+    hand.tab.context.clear_cookies()
+    hand.click("button", r"Confirm\s*: Ended-1")
+    said = "Nothing was changed: you are not logged in any more. Log in, then repeat it."
+    hand.tab.get_by_text(said).wait_for()
+    hand.tab.get_by_label("Tick Ended-2").check()
+    hand.tab.get_by_role("button", name="Confirm still accurate").click()
+    hand.tab.get_by_text(said).wait_for()
+    hand.tab.fill("#field-login", "editor")
+    hand.tab.fill("#field-password", PASSWORD)
+    hand.tab.locator("form .btn-primary").click()
+    hand.tab.get_by_label("Tick Ended-2").wait_for()
+    assert "q=Ended" in hand.tab.url
 
 
 def test_a_row_that_is_unticked_is_left_out(hand: Hand) -> None:

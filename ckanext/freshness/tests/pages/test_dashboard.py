@@ -114,28 +114,32 @@ def test_a_month_in_sentences(read: Read, clean_site: None) -> None:
         read("/freshness"), "Organizations"
     )
     page = read(f"/freshness/organization/{worse['name']}")
+    # The headline is of now, the report of last night: both say so, to everybody.
+    assert "100% of 1 dataset" in text_of(page.select_one(".fr-answer"))
+    assert "Public datasets last night: 40%." in text_of(page.select_one(".fr-answer"))
+    assert f"Public datasets, as counted on {page_day(0)}" in section(page, "The past month")
     assert [text_of(one) for one in page.select("#freshness-month li")] == [
         "40% are up to date, 90% a month ago.",
         "Rank 2 of 2 organizations, 1 a month ago.",
         "5 more are long overdue than a month ago.",
         "10 public datasets. A month ago: 10.",
-        "0 links are broken.",
+        "0 links are broken now.",
     ]
 
 
 CARDS: dict[str, dict[str, tuple[str, str, str | None]]] = {
     "nobody": {
         "Need an update": ("2", "of 4 with known freshness; 1 is long overdue", "warn"),
-        "Broken links": ("1", "of 2 checked; 3 not checked (3 not yet)", "bad"),
+        "Broken links": ("1", "of 2 checked; 3 not checked yet", "bad"),
     },
     "editor": {
         "Need an update": ("3", "of 5 with known freshness; 1 is long overdue", "warn"),
-        "Broken links": ("2", "of 3 checked; 4 not checked (4 not yet)", "bad"),
+        "Broken links": ("2", "of 3 checked; 4 not checked yet", "bad"),
         "Deletions on hold": ("3", "from 1 source", "bad"),
     },
     "sysadmin": {
         "Need an update": ("3", "of 5 with known freshness; 1 is long overdue", "warn"),
-        "Broken links": ("2", "of 3 checked; 4 not checked (4 not yet)", "bad"),
+        "Broken links": ("2", "of 3 checked; 4 not checked yet", "bad"),
         "Deletions on hold": ("3", "from 1 source", "bad"),
         "Sources with errors": ("1", "in their last job", "warn"),
         "Last run": ("Finished", "490 links checked in 30 minutes", None),

@@ -86,7 +86,8 @@ def test_ignore_until_a_day(post: Post, get: Any, what: str, group: str) -> None
         "link": f"/dataset/{name}/resource/{ids['link']}/checks",
     }
     for other, path in paths.items():
-        is_said = "because: The <server> moves (editor" in words(get(path, "editor"))
+        by = call_action("user_show", id="editor")["fullname"]
+        is_said = f"because: The <server> moves ( {by}" in words(get(path, "editor"))
         assert is_said == (other == what), path
         assert "The <server> moves" not in words(get(path, "member"))
     # The list of all says so, too.

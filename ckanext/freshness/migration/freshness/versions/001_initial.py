@@ -222,6 +222,7 @@ def upgrade() -> None:
         sa.Column("claimed_at", sa.DateTime),
         sa.Column("author", sa.UnicodeText),
         sa.Column("previous_at", sa.DateTime),
+        sa.Column("previous_author", sa.UnicodeText),
         sa.PrimaryKeyConstraint("package_id", "resource_id", "evidence"),
     )
     op.create_table(
