@@ -1,25 +1,24 @@
-"""Registries: reporting organisations and their datasets, read from two listings. A dataset is one file.
+"""Registries of IATI: reporting organisations and their datasets. A dataset is one file.
 
-A registry is a class with the members of :class:`Registry`. ``KINDS`` in :mod:`.source_type` has them by name:
-a new kind is a class and a row there. It makes records by :func:`organisation_entry` and :func:`dataset_entry`.
+A registry is a CKAN with IATI's fields, which :mod:`ckanext.freshness.harvesting.ckan` reads, or the index
+files of a Bulk Data Service, which are read here: organisations, then datasets, each handed on at once.
+Organisations take the part of a FAIR Data Point's catalogs: a dataset's guid names its organisation's URL.
 
-Registries write null, the text "None" and worse for a missing value. An entry that lacks a required value
-becomes an entry with an error. An entry without an id cannot be identified, so the registry raises
-``UnreadableDocument`` for it.
+Registries write null, the text "None" and worse for a missing value. A record that lacks a required value is an
+error of its own. A record without an id could be any, so that its list counts as unreadable.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping
+from typing import Any
 from urllib.parse import urlsplit
 
 from ..ckan_adapter.core import NAMES
 from ..harvesting import legal_values
 from ..harvesting.ckan.api import (
-    CkanApi,
     JsonClient,
+    Site,
     dictionaries,
     id_of,
     pairs,
@@ -28,9 +27,18 @@ from ..harvesting.ckan.api import (
     too_many,
     without_user,
 )
-from ..harvesting.listings import NotWhole
-from ..harvesting.record import Record
+from ..harvesting.messages import about
+from ..harvesting.record import (
+    Containers,
+    CurrentRecords,
+    ReadOutcome,
+    Record,
+    SeenRecord,
+    Sighting,
+    Sink,
+)
 from ..harvesting.source_client import UnreadableDocument
+from ..harvesting.source_type import CrawlEnd, content_hash
 from ..web.errors import FetchError
 from ..web.urls import parse_url
 
@@ -72,77 +80,69 @@ _IGNORED_DATASET_EXTRAS = frozenset(
 """Extras that this site's harvester writes itself."""
 
 
-@dataclass(frozen=True, slots=True)
-class RegistryEntry:
-    """An organisation or a dataset in a registry's listing.
-
-    :ivar id: the registry's id, which stays when the name changes
-    :ivar record: None if the entry is invalid
-    :ivar organisation_id: the registry's id of a dataset's organisation
-    :ivar error: why the entry is invalid, for people
-    """
-
-    id: str
-    record: Record | None
-    organisation_id: str | None = None
-    error: str | None = None
-
-
 def _link(value: Any) -> str | None:
     text = text_of(value)
     return None if text is None or legal_values.is_active_url(text) else text
 
 
-def organisation_entry(raw: Any, url: str, *, name: Any, title: Any) -> RegistryEntry:
-    """Make the entry of a reporting organisation.
+def organisation_record(raw: Mapping[str, Any], url: str, *, name: Any, title: Any) -> Record:
+    """Return the record of a reporting organisation.
 
     :param raw: its JSON object, which has an id
     :param url: the registry's URL of it
+    :raises ValueError: it has no name. The text is for people.
     """
-    registry_id = str(text_of(raw.get("id")))
     short_name = text_of(name)
     if short_name is None:
-        return RegistryEntry(registry_id, None, error="the registry gives the organisation no name")
+        raise ValueError("the registry gives the organisation no name")
     fields = {
         "title": text_of(title) or short_name,
         "description": text_of(raw.get("description")),
         "image_url": _link(raw.get("image_display_url")) or _link(raw.get("image_url")),
         "uri": url,
-        REGISTRY_ID: registry_id,
+        REGISTRY_ID: id_of(raw),
         REGISTRY_NAME: short_name,
     }
     for key, value in [*raw.items(), *pairs(raw.get("extras"))]:
         if key not in _IGNORED_ORGANISATION_FIELDS:
             fields.setdefault(legal_values.clean(key), text_of(value))
-    return RegistryEntry(registry_id, Record(_present(fields), name=short_name))
+    return Record(_present(fields), name=short_name)
 
 
-def dataset_entry(
-    raw: Any, url: str, *, name: Any, title: Any, organisation_id: Any, file_url: Any, license: Any
-) -> RegistryEntry:
-    """Make the entry of a dataset.
+def dataset_record(
+    raw: Mapping[str, Any],
+    url: str,
+    *,
+    name: Any,
+    title: Any,
+    organisation_id: Any,
+    file_url: Any,
+    license: Any,
+) -> Record:
+    """Return the record of a dataset.
 
     :param raw: its JSON object, which has an id
     :param url: the registry's URL of it
     :param file_url: URL of its file
+    :raises ValueError: it lacks something, or its file has no web URL. The text is for people.
     """
-    registry_id, owner = str(text_of(raw.get("id"))), text_of(organisation_id)
     short_name, file_text = text_of(name), text_of(file_url)
-    if short_name is None or owner is None or file_text is None:
-        missing = (
-            "name" if short_name is None else "organisation" if owner is None else "URL of a file"
-        )
-        error = f"the registry gives the dataset no {missing}"
-        return RegistryEntry(registry_id, None, owner, error)
+    for words, value in (
+        ("name", short_name),
+        ("organisation", text_of(organisation_id)),
+        ("URL of a file", file_text),
+    ):
+        if value is None:
+            raise ValueError(f"the registry gives the dataset no {words}")
     try:
-        parse_url(file_text)
+        parse_url(str(file_text))
     except FetchError as error:
-        return RegistryEntry(registry_id, None, owner, f"the URL of its file {error.words}")
+        raise ValueError(f"the URL of its file {error.words}") from error
     fields = {
         "title": text_of(title) or short_name,
         "license": text_of(license),
         "uri": url,
-        REGISTRY_ID: registry_id,
+        REGISTRY_ID: id_of(raw),
         REGISTRY_NAME: short_name,
         **{key: text_of(raw.get(key)) for key in (*_TEXT_FIELDS, *_IATI_FIELDS)},
     }
@@ -151,51 +151,35 @@ def dataset_entry(
         if not is_ours and fields.get(key) is None:
             fields[legal_values.clean(key)] = text_of(value)
     resource = {"uri": url, "url": file_text, "name": short_name, "format": FORMAT}
-    tags = sorted(
-        {tag for each in dictionaries(raw.get("tags")) if (tag := text_of(each.get("name")))}
-    )
-    return RegistryEntry(
-        registry_id, Record(_present(fields), [resource], tags, name=short_name), owner
-    )
+    tags = {tag for each in dictionaries(raw.get("tags")) if (tag := text_of(each.get("name")))}
+    return Record(_present(fields), [resource], sorted(tags), name=short_name)
 
 
 def _present(fields: Mapping[str, str | None]) -> dict[str, Any]:
     return {key: value for key, value in fields.items() if value is not None}
 
 
-EntrySink = Callable[[RegistryEntry], None]
-"""Gets each entry as it is read; the same entry may come more than once."""
-EntryOf = Callable[[dict[str, Any]], RegistryEntry]
-"""Makes the entry of a record that has an id."""
+# CKAN
 
 
-class Registry(Protocol):
-    """A registry of reporting organisations and their datasets.
+def ckan_organisation(raw: Mapping[str, Any], site: Site) -> Record:
+    """Return the record of an organization of a CKAN. See :func:`organisation_record`."""
+    url = site.url_of("organization", str(id_of(raw)))
+    return organisation_record(raw, url, name=raw.get("name"), title=raw.get("title"))
 
-    :ivar organisations_url: URL of the listing of organisations, for people
-    :ivar datasets_url: URL of the listing of datasets, for people
-    """
 
-    organisations_url: str
-    datasets_url: str
-
-    def organisation_url(self, registry_id: str) -> str:
-        """Return the registry's URL of an organisation, always the same for an id."""
-
-    def dataset_url(self, registry_id: str) -> str:
-        """Return the registry's URL of a dataset, always the same for an id."""
-
-    async def organisations(self, sink: EntrySink) -> None:
-        """Read the listing of organisations.
-
-        :raises UnreadableDocument: it was not read completely; the entries read so far were handed on
-        """
-
-    async def datasets(self, sink: EntrySink) -> None:
-        """Read the listing of datasets.
-
-        :raises UnreadableDocument: it was not read completely; the entries read so far were handed on
-        """
+def ckan_dataset(raw: Mapping[str, Any], site: Site) -> Record:
+    """Return the record of a dataset of a CKAN. See :func:`dataset_record`."""
+    first: dict[str, Any] = next(iter(dictionaries(raw.get("resources"))), {})
+    return dataset_record(
+        raw,
+        site.url_of("dataset", str(id_of(raw))),
+        name=raw.get("name"),
+        title=raw.get("title"),
+        organisation_id=raw.get("owner_org"),
+        file_url=first.get("url"),
+        license=raw.get("license_id"),
+    )
 
 
 # Index files
@@ -205,15 +189,35 @@ INDEX_NAMES = frozenset({ORGANISATIONS, DATASETS, "datasets-full"})
 """Names of index files, with or without ``.json``."""
 
 
-class IndexFiles:
-    """The Bulk Data Service's index files as a registry: ``reporting-orgs`` and ``datasets-minimal``."""
+class IndexCrawl:
+    """One crawl of index files, ``reporting-orgs`` and ``datasets-minimal``. Run it once.
 
-    def __init__(self, client: JsonClient, source_url: str, max_records: int) -> None:
+    :ivar organisations_url: URL of the list of organisations
+    :ivar datasets_url: URL of the list of datasets
+    """
+
+    def __init__(
+        self,
+        client: JsonClient,
+        source_url: str,
+        known: CurrentRecords,
+        sink: Sink,
+        *,
+        salt: str,
+        max_records: int,
+    ) -> None:
         """
         :param source_url: URL of a file, or of the folder
+        :param known: current records of the source
+        :param salt: part of every content hash: if it changes, every package is written again
+        :param max_records: a list with more records counts as unreadable
         """
         self._client = client
+        self._known = known
+        self._sink = sink
+        self._salt = salt
         self._max_records = max_records
+        self._containers = Containers(root=source_url)
         parts = urlsplit(source_url)
         path = parts.path.rstrip("/")
         folder, _, last = path.rpartition("/")
@@ -222,44 +226,29 @@ class IndexFiles:
         suffix = ".json" if is_file and last.endswith(".json") else ""
         self.organisations_url = f"{place.geturl()}/{ORGANISATIONS}{suffix}"
         self.datasets_url = f"{place.geturl()}/{DATASETS}{suffix}"
+        # A record has no page of its own: a query makes the URL unique, and servers ignore it.
         public = place._replace(netloc=without_user(parts.netloc)).geturl()
-        # An organisation has no page of its own: a query makes the URL unique, and servers ignore it.
-        self._organisation = f"{public}/{ORGANISATIONS}{suffix}?id="
-        self._dataset = f"{public}/{DATASETS}{suffix}?id="
+        self._record_url = f"{public}/{{}}{suffix}?id={{}}".format
 
-    def organisation_url(self, registry_id: str) -> str:
-        return self._organisation + quoted(registry_id)
-
-    def dataset_url(self, registry_id: str) -> str:
-        return self._dataset + quoted(registry_id)
-
-    async def organisations(self, sink: EntrySink) -> None:
-        names = ("reporting_orgs", "reporting_organisations", "organisations")
-        await self._read(self.organisations_url, names, self._entry_of_organisation, sink)
-
-    async def datasets(self, sink: EntrySink) -> None:
-        await self._read(self.datasets_url, ("datasets",), self._entry_of_dataset, sink)
-
-    def _entry_of_organisation(self, raw: dict[str, Any]) -> RegistryEntry:
-        title = text_of(raw.get("human_readable_name")) or raw.get("title")
-        url = self.organisation_url(str(text_of(raw.get("id"))))
-        name = text_of(raw.get("short_name")) or raw.get("name")
-        return organisation_entry(raw, url, name=name, title=title)
-
-    def _entry_of_dataset(self, raw: dict[str, Any]) -> RegistryEntry:
-        # Most other fields are results of the service's own checks.
-        return dataset_entry(
-            raw,
-            self.dataset_url(str(text_of(raw.get("id")))),
-            name=text_of(raw.get("short_name")) or raw.get("name"),
-            title=raw.get("title"),
-            organisation_id=raw.get("reporting_org_id"),
-            file_url=raw.get("source_url"),
-            license=text_of(raw.get("licence_id")) or raw.get("license_id"),
-        )
+    async def run(self) -> CrawlEnd:
+        """Read both lists; an exception of the sink ends the crawl."""
+        end = CrawlEnd(self._containers)
+        unreadable = self._containers.unreadable
+        for url, names, take in (
+            (self.organisations_url, _ORGANISATION_LISTS, self._take_organisation),
+            (self.datasets_url, ("datasets",), self._take_dataset),
+        ):
+            try:
+                await self._read(url, names, take)
+            except UnreadableDocument as error:
+                unreadable[error.url] = error.reason
+                end.errors.append(error.message)
+        if len(unreadable) > 1:
+            unreadable[self._containers.root] = "none of its listings could be read"
+        return end
 
     async def _read(
-        self, url: str, names: tuple[str, ...], entry_of: EntryOf, sink: EntrySink
+        self, url: str, names: tuple[str, ...], take: Callable[[dict[str, Any]], None]
     ) -> None:
         rows = await self._client.json(url)
         if isinstance(rows, dict):
@@ -268,89 +257,84 @@ class IndexFiles:
             rows = list(rows.values())  # Older files have an object by name.
         if not isinstance(rows, list):
             raise UnreadableDocument(url, f'has no list of "{names[0]}"')
-        without_id = _hand_on(rows[: self._max_records], entry_of, sink)
+        without_id = 0
+        for raw in rows[: self._max_records]:
+            if id_of(raw) is None:
+                without_id += 1
+            else:
+                take(raw)
         if len(rows) > self._max_records:
             raise too_many(url, self._max_records)
-        _refuse_anonymous(url, without_id)
-
-
-# CKAN
-
-
-class CkanRegistry:
-    """A registry that is a CKAN with IATI's fields, read through its API."""
-
-    def __init__(self, client: JsonClient, source_url: str, max_records: int) -> None:
-        """
-        :param source_url: URL of the site, or of its API
-        """
-        self._api = CkanApi(client, source_url, max_records)
-        self.organisations_url = self._api.action_url("organization_list")
-        self.datasets_url = self._api.action_url("package_search")
+        if without_id:
+            raise UnreadableDocument(url, f"{without_id} of its records have no id")
 
     def organisation_url(self, registry_id: str) -> str:
-        return self._api.url_of("organization", registry_id)
+        """Return the registry's URL of an organisation, always the same for an id."""
+        return self._record_url(ORGANISATIONS, quoted(registry_id))
 
     def dataset_url(self, registry_id: str) -> str:
-        return self._api.url_of("dataset", registry_id)
+        """Return the registry's URL of a dataset, always the same for an id."""
+        return self._record_url(DATASETS, quoted(registry_id))
 
-    async def organisations(self, sink: EntrySink) -> None:
-        async def read() -> int:
-            # A page has 1,000 names but only 25 whole organisations: the names are the proof of wholeness.
-            names = sum([len(rows) async for rows in self._organisations()])
-            without_id = received = 0
-            if names:
-                whole = {"all_fields": "true", "include_extras": "true"}
-                async for rows in self._organisations(**whole):
-                    received += len(rows)
-                    without_id += _hand_on(rows, self._entry_of_organisation, sink)
-            if received != names:
-                raise NotWhole(f"it lists {names} organisations and gives {received}")
-            return without_id
+    def _take_organisation(self, raw: dict[str, Any]) -> None:
+        url = self.organisation_url(str(id_of(raw)))
+        catalogs = self._containers.catalogs
+        if self._known.at(url) is not None:
+            # Its datasets can be read although its own entry may be invalid.
+            catalogs.add(url)
 
-        without_id = await self._api.until_whole("organization_list", read)
-        _refuse_anonymous(self.organisations_url, without_id)
+        def make() -> Record:
+            title = text_of(raw.get("human_readable_name")) or raw.get("title")
+            name = text_of(raw.get("short_name")) or raw.get("name")
+            record = organisation_record(raw, url, name=name, title=title)
+            catalogs.add(url)
+            return record
 
-    def _organisations(self, **query: str) -> AsyncIterator[list[Any]]:
-        return self._api.listed("organization_list", sort="name asc", **query)
+        self._hand_on(url, self.organisations_url, make, is_catalog=True)
 
-    async def datasets(self, sink: EntrySink) -> None:
-        async def read() -> int:
-            pages = self._api.search()
-            return sum([_hand_on(rows, self._entry_of_dataset, sink) async for rows in pages])
+    def _take_dataset(self, raw: dict[str, Any]) -> None:
+        url = self.dataset_url(str(id_of(raw)))
+        owner = self.organisations_url
+        if (organisation_id := text_of(raw.get("reporting_org_id"))) is not None:
+            owner = self.organisation_url(organisation_id)
 
-        without_id = await self._api.until_whole("package_search", read)
-        _refuse_anonymous(self.datasets_url, without_id)
+        def make() -> Record:
+            # Most other fields are results of the service's own checks.
+            record = dataset_record(
+                raw,
+                url,
+                name=text_of(raw.get("short_name")) or raw.get("name"),
+                title=raw.get("title"),
+                organisation_id=organisation_id,
+                file_url=raw.get("source_url"),
+                license=text_of(raw.get("licence_id")) or raw.get("license_id"),
+            )
+            if owner not in self._containers.catalogs and self._known.at(owner) is None:
+                raise ValueError("its organisation is not in the registry's listing")
+            return record
 
-    def _entry_of_organisation(self, raw: dict[str, Any]) -> RegistryEntry:
-        url = self.organisation_url(str(text_of(raw.get("id"))))
-        return organisation_entry(raw, url, name=raw.get("name"), title=raw.get("title"))
+        self._hand_on(url, owner, make, is_catalog=False)
 
-    def _entry_of_dataset(self, raw: dict[str, Any]) -> RegistryEntry:
-        resources, owner = raw.get("resources"), raw.get("organization")
-        first = resources[0] if isinstance(resources, list) and resources else None
-        return dataset_entry(
-            raw,
-            self.dataset_url(str(text_of(raw.get("id")))),
-            name=raw.get("name"),
-            title=raw.get("title"),
-            organisation_id=id_of(owner),
-            file_url=first.get("url") if isinstance(first, dict) else None,
-            license=raw.get("license_id"),
-        )
+    def _hand_on(
+        self, url: str, container: str, make: Callable[[], Record], *, is_catalog: bool
+    ) -> None:
+        """Hand on a record, unless the list has it twice.
 
-
-def _hand_on(rows: Iterable[Any], entry_of: EntryOf, sink: EntrySink) -> int:
-    """Hand on the entries of records, and return the number of records without an id."""
-    without_id = 0
-    for raw in rows:
-        if id_of(raw) is None:
-            without_id += 1
-        else:
-            sink(entry_of(raw))
-    return without_id
+        :param make: makes the record, or raises ValueError with words for people.
+        """
+        listed = self._containers.listed
+        if url in listed:
+            return
+        listed.add(url)
+        record, error, outcome, digest = None, None, ReadOutcome.PRESENT, None
+        try:
+            record = make()
+            digest = content_hash(self._salt, record)
+        except ValueError as refused:
+            error, outcome = about(url, str(refused)), ReadOutcome.MALFORMED
+        seen = SeenRecord(url, outcome, (container,), content_hash=digest, is_catalog=is_catalog)
+        self._sink(Sighting(seen, record, error=error), self._containers)
 
 
-def _refuse_anonymous(url: str, without_id: int) -> None:
-    if without_id:
-        raise UnreadableDocument(url, f"{without_id} of its records have no id")
+_ORGANISATION_LISTS = ("reporting_orgs", "reporting_organisations", "organisations")
+"""Names of the list of organisations in index files of different ages."""

@@ -1,34 +1,21 @@
-"""The source type ``iati_registry``: its configuration, and one crawl of a registry.
-
-A crawl reads organisations, then datasets, and hands on each record at once. Organisations take the part of a
-FAIR Data Point's catalogs: a dataset's guid names its organisation's URL. The strategy decides what is deleted.
-"""
+"""The source type ``iati_registry``: its configuration, and the crawl of a registry of either kind."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from urllib.parse import urlsplit
 
 from ..aging.messages import N_
-from ..harvesting.ckan.api import JsonClient
+from ..harvesting.ckan.api import CkanApi, JsonClient, site_of
 from ..harvesting.messages import HarvestMessage, MessageCode
-from ..harvesting.record import Containers, CurrentRecords, ReadOutcome, SeenRecord, Sighting, Sink
-from ..harvesting.source_client import UnreadableDocument, source_client
+from ..harvesting.record import CurrentRecords, Sink
+from ..harvesting.source_client import source_client
 from ..harvesting.source_config import ConfigError, SourceConfig, one_of
 from ..harvesting.source_memory import SourceMemory
-from ..harvesting.source_type import CrawlEnd, Source, SourceType, content_hash, editor_may, salt_of
+from ..harvesting.source_type import CrawlEnd, Source, SourceType, editor_may, salt_of
 from ..web.event_loop import run
-from .registries import (
-    FIELD_KEYS,
-    INDEX_NAMES,
-    CkanRegistry,
-    IndexFiles,
-    Registry,
-    RegistryEntry,
-)
+from .registries import FIELD_KEYS, INDEX_NAMES, IndexCrawl, ckan_dataset, ckan_organisation
 
 SOURCE_TYPE = "iati_registry"
 
@@ -36,12 +23,7 @@ MAPPING_VERSION = 1
 """Raise it if mapping or layout make another package of the same record: every package is written again."""
 
 CKAN, BULK_DATA_SERVICE = "ckan", "bulk-data-service"
-
-KINDS: Mapping[str, Callable[[JsonClient, str, int], Registry]] = {
-    CKAN: CkanRegistry,
-    BULK_DATA_SERVICE: IndexFiles,
-}
-"""Registries by the value of the configuration's key ``registry``."""
+"""Kinds of registries: values of the configuration's key ``registry``."""
 
 RETIRED_HOSTS = frozenset({"iatiregistry.org", "www.iatiregistry.org"})
 """Hosts of IATI's own CKAN, which was switched off in January 2026."""
@@ -54,7 +36,7 @@ RETIRED = HarvestMessage(
 )
 
 
-OWN_KEYS = {"registry": one_of(KINDS)}
+OWN_KEYS = {"registry": one_of((CKAN, BULK_DATA_SERVICE))}
 
 
 def is_retired(source_url: str) -> bool:
@@ -117,88 +99,28 @@ IATI_REGISTRY = IatiSourceType()
 
 
 async def _crawl(source: Source, known: CurrentRecords, sink: Sink) -> CrawlEnd:
-    config = source.config
+    from ..harvesting.ckan.crawl import CrawlOptions, PortalCrawl
+
+    url, config = source.url, source.config
+    salt = salt_of(config, MAPPING_VERSION)
     async with source_client(source) as opened:
-        registry_client = JsonClient(opened.client, opened.reach)
-        kind = KINDS[kind_of(source.url, config.own.get("registry"))]
-        registry = kind(registry_client, source.url, config.max_records)
-        salt = salt_of(config, MAPPING_VERSION)
-        crawl_end = await RegistryCrawl(registry, source.url, known, sink, salt=salt).run()
-    if crawl_end.errors and is_retired(source.url):
-        crawl_end.errors.insert(0, RETIRED)
-    crawl_end.requests = opened.requests
-    return crawl_end
-
-
-class RegistryCrawl:
-    """One crawl of one source. Run it once."""
-
-    def __init__(
-        self, registry: Registry, source_url: str, known: CurrentRecords, sink: Sink, *, salt: str
-    ) -> None:
-        """
-        :param known: current records of the source
-        :param salt: part of every content hash: if it changes, every package is written again
-        """
-        self._registry = registry
-        self._known = known
-        self._sink = sink
-        self._salt = salt
-        self._containers = Containers(root=source_url)
-        self._errors: list[str] = []
-
-    async def run(self) -> CrawlEnd:
-        """Read both listings; an exception of the sink ends the crawl."""
-        registry, unreadable = self._registry, self._containers.unreadable
-        for read, sink in (
-            (registry.organisations, self._take_organisation),
-            (registry.datasets, self._take_dataset),
-        ):
-            try:
-                await read(sink)
-            except UnreadableDocument as error:
-                unreadable[error.url] = error.reason
-                self._errors.append(error.message)
-        if len(unreadable) > 1:
-            unreadable[self._containers.root] = "none of its listings could be read"
-        return CrawlEnd(self._containers, self._errors)
-
-    def _take_organisation(self, entry: RegistryEntry) -> None:
-        url = self._registry.organisation_url(entry.id)
-        if not self._is_new(url):
-            return
-        # The datasets of a known organisation can be read although its own entry is invalid.
-        if entry.record is not None or self._known.at(url) is not None:
-            self._containers.catalogs.add(url)
-        self._hand_on(entry, url, self._registry.organisations_url, is_catalog=True)
-
-    def _take_dataset(self, entry: RegistryEntry) -> None:
-        url = self._registry.dataset_url(entry.id)
-        if not self._is_new(url):
-            return
-        owner = self._registry.organisations_url
-        if entry.organisation_id is not None:
-            owner = self._registry.organisation_url(entry.organisation_id)
-            if owner not in self._containers.catalogs and self._known.at(owner) is None:
-                error = entry.error or "its organisation is not in the registry's listing"
-                entry = replace(entry, record=None, error=error)
-        self._hand_on(entry, url, owner, is_catalog=False)
-
-    def _is_new(self, url: str) -> bool:
-        if url in self._containers.listed:
-            return False
-        self._containers.listed.add(url)
-        return True
-
-    def _hand_on(self, entry: RegistryEntry, url: str, container: str, *, is_catalog: bool) -> None:
-        record = entry.record
-        if record is None:
-            seen = SeenRecord(url, ReadOutcome.MALFORMED, (container,), is_catalog=is_catalog)
-            sighting = Sighting(seen, error=f"{url}: {entry.error}")
-        else:
-            digest = content_hash(self._salt, record)
-            seen = SeenRecord(
-                url, ReadOutcome.PRESENT, (container,), content_hash=digest, is_catalog=is_catalog
+        client = JsonClient(opened.client, opened.reach)
+        crawl: PortalCrawl | IndexCrawl
+        if kind_of(url, config.own.get("registry")) == CKAN:
+            site = site_of(url)
+            options = CrawlOptions(
+                salt,
+                partial(ckan_dataset, site=site),
+                partial(ckan_organisation, site=site),
+                concurrency=opened.concurrency,
             )
-            sighting = Sighting(seen, record)
-        self._sink(sighting, self._containers)
+            api = CkanApi(client, url, config.max_records)
+            crawl = PortalCrawl(api, url, options, known, sink)
+        else:
+            most = config.max_records
+            crawl = IndexCrawl(client, url, known, sink, salt=salt, max_records=most)
+        end = await crawl.run()
+        end.requests = opened.requests
+    if end.errors and is_retired(url):
+        end.errors.insert(0, RETIRED)
+    return end

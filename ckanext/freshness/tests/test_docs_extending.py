@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import io
-import json
 import re
 import textwrap
 from pathlib import Path
@@ -15,11 +14,6 @@ import pytest
 from ckanext.freshness.aging.frequency import AS_NEEDED, VOCABULARIES, Frequency, Reason, parse
 from ckanext.freshness.aging.vocabularies import read_file
 from ckanext.freshness.checking.content import ContentLimits, Unreadable
-from ckanext.freshness.harvesting.ckan.api import JsonClient
-from ckanext.freshness.harvesting.record import CurrentRecords, Sighting
-from ckanext.freshness.harvesting.source_client import SourceHosts
-from ckanext.freshness.harvesting.source_type import CrawlEnd
-from ckanext.freshness.iati.source_type import RegistryCrawl
 from ckanext.freshness.tests.servers.base import Answer as Served
 from ckanext.freshness.tests.web.support import SETTINGS, UNHURRIED, FileServer, lookup
 from ckanext.freshness.web.client import Client
@@ -102,43 +96,3 @@ def test_the_policy() -> None:
         dead = "http://nowhere.invalid/"
         assert asyncio.run(ask([here, gone, dead])) == {here: True, gone: False, dead: False}
         assert {one.method for one in server.requests} == {"HEAD"}
-
-
-PUBLISHERS = [{"id": "p1", "code": "aid", "title": "Aid"}]
-FILES = [
-    {"id": "f1", "code": "aid-a", "publisher": "p1", "url": "https://aid.example.org/a.xml"},
-    {"id": "f2", "code": "aid-b", "publisher": "p1", "url": None},
-]
-
-
-def crawled(files: Any) -> tuple[CrawlEnd, list[Sighting]]:
-    """What the harvester gets of a registry of the example's kind."""
-    kind = example("add-registry")["PlainLists"]
-    sightings: list[Sighting] = []
-
-    async def crawl(url: str) -> CrawlEnd:
-        async with client() as asking:
-            registry = kind(JsonClient(asking, SourceHosts(url)), url, 100)
-            take = lambda sighting, containers: sightings.append(sighting)  # noqa: E731
-            return await RegistryCrawl(registry, url, CurrentRecords(()), take, salt="").run()
-
-    with FileServer() as server:
-        for path, listed in (("/publishers", PUBLISHERS), ("/files", files)):
-            headers = {"Content-Type": "application/json"}
-            server.files[path] = Served(200, json.dumps(listed).encode(), headers)
-        return asyncio.run(crawl(server.url)), sightings
-
-
-def test_the_registry() -> None:
-    found, sightings = crawled(FILES)
-    assert not found.errors and not found.containers.unreadable
-    records = {one.seen.url.rpartition("/")[2]: one for one in sightings}
-    assert records.keys() == {"p1", "f1", "f2"}
-    (resource,) = records["f1"].contents.resources  # type: ignore[union-attr]
-    assert resource["url"] == "https://aid.example.org/a.xml"
-    assert "no URL of a file" in (records["f2"].error or "")
-
-
-def test_the_registry_that_cannot_be_read_whole() -> None:
-    found, _ = crawled([{"code": "without an id"}])
-    assert found.containers.unreadable

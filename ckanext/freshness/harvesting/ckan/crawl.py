@@ -11,7 +11,7 @@ A portal that refuses ``package_search`` is read by ``package_list`` and ``packa
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote
@@ -30,8 +30,8 @@ from ..record import (
 )
 from ..source_client import UnreadableDocument, for_each
 from ..source_type import CrawlEnd, content_hash
-from . import mapping
 from .api import REFUSED, CkanApi, dictionaries, escaped, id_of, text_of
+from .mapping import uuid_of
 
 BATCH = 50
 """Datasets whose contents are requested at a time. Their ids make a URL of some 2,500 characters."""
@@ -89,16 +89,21 @@ class Filter:
         )
 
 
+MakeRecord = Callable[[Mapping[str, Any]], Record]
+"""Makes a record of what the API says, or raises ValueError with words for people."""
+
+
 @dataclass(frozen=True, slots=True)
 class CrawlOptions:
     """The options of one crawl."""
 
-    mapping: mapping.MappingOptions
     salt: str
     """Part of every hash: what a record's contents depend on besides the portal's."""
+    dataset: MakeRecord
+    """Makes the record of a dataset."""
+    organization: MakeRecord | None = None
+    """Makes the record of an organization; None if the portal's organizations do not become organizations."""
     filter: Filter = field(default_factory=Filter)
-    organizations: bool = False
-    """Organizations of the portal become organizations here."""
     read_all: bool = False
     """Read the contents of all datasets, whatever their ``metadata_modified``."""
     concurrency: int = 8
@@ -374,7 +379,7 @@ class PortalCrawl:
             self._fail(url, container, words, ReadOutcome.FORBIDDEN)
             return
         try:
-            record = mapping.dataset(raw, self._options.mapping)
+            record = self._options.dataset(raw)
         except ValueError as error:
             self._fail(url, container, str(error), ReadOutcome.MALFORMED)
             return
@@ -429,14 +434,15 @@ class PortalCrawl:
     def _container(self, dataset_id: str) -> str | None:
         """Return the container of a dataset: the source, or an organization; None if that could not be read."""
         owner = self._owners.get(dataset_id)
-        if not self._options.organizations or owner is None:
+        if self._options.organization is None or owner is None:
             return self._containers.root
         url = self._api.url_of("organization", owner)
         return url if url in self._containers.catalogs else None
 
     async def _read_organizations(self) -> None:
         """Read the organizations that own the listed datasets, each by itself."""
-        if not self._options.organizations:
+        make = self._options.organization
+        if make is None:
             return
         owners = sorted({owner for owner in self._owners.values() if owner is not None})
         urls = {owner: self._api.url_of("organization", owner) for owner in owners}
@@ -448,7 +454,7 @@ class PortalCrawl:
                 raw = await self._api.call("organization_show", {"id": owner, **WITHOUT_MEMBERS})
                 if id_of(raw) != owner:
                     raise ValueError("the portal answers with another organization")
-                record = mapping.organization(raw)
+                record = make(raw)
             except (UnreadableDocument, ValueError) as error:
                 is_known = self._known.at(url) is not None
                 words = error.reason if isinstance(error, UnreadableDocument) else str(error)
@@ -463,7 +469,7 @@ class PortalCrawl:
 
 
 def _is_uuid(segment: str) -> bool:
-    return mapping.uuid_of({"id": unquote(segment)}) is not None
+    return uuid_of({"id": unquote(segment)}) is not None
 
 
 def _is_public(raw: Mapping[str, Any]) -> bool:

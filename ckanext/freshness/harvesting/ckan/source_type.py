@@ -131,7 +131,7 @@ CKAN_PORTAL = CkanPortalType()
 
 async def _crawl(source: Source, known: CurrentRecords, sink: Sink) -> CrawlEnd:
     from .crawl import CrawlOptions, Filter, PortalCrawl
-    from .mapping import MAPPING_VERSION, MappingOptions
+    from .mapping import MAPPING_VERSION, MappingOptions, dataset, organization
 
     config, own = source.config, source.config.own
     filters = {
@@ -158,10 +158,10 @@ async def _crawl(source: Source, known: CurrentRecords, sink: Sink) -> CrawlEnd:
     async with source_client(source) as opened:
         client = JsonClient(opened.client, opened.reach)
         crawl_options = CrawlOptions(
-            options,
             salt_of(config, MAPPING_VERSION, options),
+            partial(dataset, options=options),
+            organization if CKAN_PORTAL.has_organizations(config) else None,
             Filter(**filters),
-            organizations=CKAN_PORTAL.has_organizations(config),
             read_all=own.get("force_all", False),
             concurrency=opened.concurrency,
         )

@@ -30,6 +30,7 @@ class PortalServer(LoopbackServer):
         rows_max: the most datasets of one page, as `ckan.search.rows_max`.
         forbidden: actions that are answered with 403.
         claimed: what `package_search` says instead of how many datasets there are.
+        ignores_sort, ignores_range: as a careless portal would.
     """
 
     def __init__(self, count: int = 0, *, port: int = 0, address: str = "127.0.0.1") -> None:
@@ -41,6 +42,7 @@ class PortalServer(LoopbackServer):
         self.rows_max = 1000
         self.forbidden: set[str] = set()
         self.claimed: int | None = None
+        self.ignores_sort = self.ignores_range = False
         self._edits = 0
         for number in range(count):
             self.add(f"dataset-{number}")
@@ -149,13 +151,15 @@ class PortalServer(LoopbackServer):
             if dataset_id not in self.unindexed and is_public(one)
         ]
         for sign, key, low, names in _TERM.findall(query.get("fq", "")):
+            if low and self.ignores_range:
+                continue
             values = set(re.findall('"(.*?)"', names))
             found = [
                 one
                 for one in found
                 if (one[key] >= low if low else bool(values & _values(one, key))) != (sign == "-")
             ]
-        if query.get("sort") == "id asc":
+        if query.get("sort") == "id asc" and not self.ignores_sort:
             found.sort(key=lambda one: one["id"])
         start = int(query.get("start", 0))
         rows: list[Any] = found[start : start + min(int(query.get("rows", 10)), self.rows_max)]

@@ -10,7 +10,7 @@ import email.utils
 import hashlib
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
 from typing import Any
 from urllib.parse import parse_qs, quote, unquote
@@ -33,16 +33,11 @@ _Query = dict[str, str]
 
 
 class RegistryServer(LoopbackServer):
-    """Serves a registry, and can tell lies about it.
+    """Serves a registry, and can spoil its records.
 
     Attributes, all of which may be changed at any time:
         registry: what is registered.
-        claimed: what `package_search` says instead of how many datasets there are.
-        rows_max: the most datasets of one page, as `ckan.search.rows_max`.
-        organisations_max: the most organisations of one page with all fields, as CKAN has it.
-        ignores_sort, ignores_offset: as a careless registry would.
         spoil: by id of a dataset or an organisation, what becomes of its record before it is sent.
-        before: is called with each request before it is answered: a registry that changes meanwhile.
     """
 
     def __init__(
@@ -50,13 +45,7 @@ class RegistryServer(LoopbackServer):
     ) -> None:
         super().__init__(port=port, address=address)
         self.registry = Registry() if registry is None else registry
-        self.claimed: int | None = None
-        self.rows_max = 1000
-        self.organisations_max = 25
-        self.ignores_sort = False
-        self.ignores_offset = False
         self.spoil: dict[str, Callable[[dict[str, Any]], Any]] = {}
-        self.before: Callable[[Request], object] | None = None
 
     # Addresses
 
@@ -77,8 +66,6 @@ class RegistryServer(LoopbackServer):
 
     def answer(self, request: Request) -> Answer:
         """A page of the API, an index file, or a dataset's file."""
-        if self.before is not None:
-            self.before(request)
         query = {key: values[-1] for key, values in parse_qs(request.query).items()}
         if request.path.startswith(ACTION):
             return self._action(request.path.removeprefix(ACTION), query)
@@ -92,8 +79,6 @@ class RegistryServer(LoopbackServer):
         return Answer.text("There is nothing here.\n", "text/plain", 404)
 
     def _action(self, name: str, query: _Query) -> Answer:
-        if name == "organization_list":
-            return _success(self._organization_list(query))
         if name == "package_search":
             return _success(self._package_search(query))
         wanted = query.get("id", "")
@@ -107,35 +92,14 @@ class RegistryServer(LoopbackServer):
                     return _success(self._organisation(one))
         return _json({"success": False, "error": {"message": "Not found"}}, 404)
 
-    def _organization_list(self, query: _Query) -> list[Any]:
-        in_order = sorted(self.registry.organisations.values(), key=lambda one: one.name)
-        if query.get("all_fields", "").lower() != "true":
-            return self._page(in_order, query, "limit", "offset", 1000, lambda one: one.name)
-        most = self.organisations_max
-        return self._page(in_order, query, "limit", "offset", most, self._organisation)
-
     def _package_search(self, query: _Query) -> dict[str, Any]:
-        datasets = list(self.registry.datasets.values())
-        if query.get("sort") == "id asc" and not self.ignores_sort:
-            datasets.sort(key=lambda one: one.id)
-        if (wanted := ID_FROM.search(query.get("fq", ""))) and not self.ignores_offset:
-            datasets = [one for one in datasets if one.id >= wanted[1]]
-        results = self._page(datasets, query, "rows", "start", self.rows_max, self._dataset)
-        count = len(datasets) if self.claimed is None else self.claimed
-        return {"count": count, "sort": query.get("sort", ""), "results": results}
-
-    def _page(
-        self,
-        ones: Sequence[Any],
-        query: _Query,
-        limit: str,
-        offset: str,
-        most: int,
-        shown: Callable[[Any], Any],
-    ) -> list[Any]:
-        size = min(int(query.get(limit, most)), most)
-        start = 0 if self.ignores_offset else int(query.get(offset, 0))
-        return [shown(one) for one in ones[start : start + size]]
+        found, wanted = self.registry.datasets, query.get("fq", "")
+        first = ID_FROM.search(wanted)
+        ids = [one for one in sorted(found) if one >= first[1]] if first else sorted(found)
+        if wanted.startswith("id:("):
+            ids = [one for one in ids if f'"{one}"' in wanted]
+        results = [self._dataset(found[one]) for one in ids[: int(query.get("rows", 10))]]
+        return {"count": len(ids), "sort": query.get("sort", ""), "results": results}
 
     # Records
 

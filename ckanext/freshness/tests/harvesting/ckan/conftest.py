@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection, Iterable, Iterator
 from datetime import datetime, timezone
+from functools import partial
 from typing import Any
 
 import pytest
 
 from ckanext.freshness.harvesting.ckan.api import CkanApi, JsonClient
 from ckanext.freshness.harvesting.ckan.crawl import CrawlOptions, PortalCrawl
-from ckanext.freshness.harvesting.ckan.mapping import MappingOptions
+from ckanext.freshness.harvesting.ckan.mapping import MappingOptions, dataset, organization
 from ckanext.freshness.harvesting.record import (
     Containers,
     CurrentRecords,
@@ -61,9 +62,9 @@ class Crawled:
         )
         self.max_records = max_records
         self.limits = limits
-        self.options = CrawlOptions(
-            options.pop("mapping", MappingOptions(site=portal.url)), "salt", **options
-        )
+        as_record = partial(dataset, options=MappingOptions(site=portal.url))
+        make = organization if options.pop("organizations", False) else None
+        self.options = CrawlOptions("salt", as_record, make, **options)
         self.sightings: list[Sighting] = []
         self.end: CrawlEnd = asyncio.run(self._run())
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from ckanext.freshness.harvesting.ckan.api import site_of
 from ckanext.freshness.harvesting.ckan.crawl import OF_THIS_SITE, Filter
 from ckanext.freshness.harvesting.record import KnownRecord, ReadOutcome
 from ckanext.freshness.tests.harvesting.ckan.conftest import LIMITS, Crawled
@@ -366,7 +367,10 @@ def _from(count: Any, place: int, *, only: bool) -> Callable[[Request], bool]:
         ({"claimed": 99}, "the number of its records changes"),
         ({"claimed": 5}, "the number of its records changes"),
         ({"claimed": 4, "rows_max": 4}, "the number of its records changes"),
-        ({"claimed": -1}, "does not say how many"),
+        *(({"claimed": value}, "does not say how many") for value in (-1, "12")),
+        ({"claimed": True}, "no list of datasets"),
+        ({"ignores_sort": True}, "do not come in the order of their ids"),
+        ({"ignores_range": True, "rows_max": 5}, "its pages do not meet"),
         ({"rows_max": 1}, "its pages list 1"),
         ({"rows_max": 0}, "its pages list 0"),
     ],
@@ -460,3 +464,10 @@ def test_an_organization_that_cannot_be_read_keeps_its_datasets(portal: PortalSe
     # Nothing is known of it: its datasets wait.
     third = Crawled(portal, organizations=True)
     assert not third.records() and "its organization could not be read" in third.errors
+
+
+@pytest.mark.parametrize("path", ["", "/", "/api", "/api/3", "/api/3/", "/api/3/action/"])
+def test_a_site_and_its_api_are_the_same_source(path: str) -> None:
+    site = site_of(f"https://someone:secret@example.org:8443/x{path}")
+    assert site.url == "https://someone:secret@example.org:8443/x"
+    assert site.url_of("dataset", "a b/c") == "https://example.org:8443/x/dataset/a%20b%2Fc"

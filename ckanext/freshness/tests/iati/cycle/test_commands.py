@@ -17,7 +17,7 @@ from ckanext.freshness.iati.cycle import check_dataset
 from ckanext.freshness.iati.report import GAUGES
 from ckanext.freshness.model import CheckRun
 from ckanext.freshness.tests.processes import disconnect, end_connections
-from ckanext.freshness.tests.servers.base import Request
+from ckanext.freshness.tests.servers import faults
 from ckanext.freshness.tests.servers.tcp import TcpProxy
 from ckanext.harvest import model as harvest_model
 
@@ -194,13 +194,9 @@ def test_what_somebody_asks_for_during_a_cycle_is_left_to_it(own: Site) -> None:
 
 
 def test_the_database_is_lost(own: Site, cli: Any) -> None:
-    def terminate(request: Request) -> None:
-        """End all database connections, as a restart does."""
-        if request.path.startswith("/files/"):
-            own.server.before = None
-            end_connections()
-
-    own.server.before = terminate
+    # As by a restart.
+    is_file = lambda request: request.path.startswith("/files/")  # noqa: E731
+    own.server.faults[is_file] = faults.Meanwhile(act=end_connections, times=1)
     try:
         done = cli.invoke(ckan, ["iati", "update", own.source_id])
     finally:

@@ -99,18 +99,15 @@ def complete(harvest: Harvest, registry: RegistryServer) -> None:
 
 POINTS = {
     "gather": (object_writer.ObjectWriter, "finish", 1),
-    "before the first record": (stages, "import_", 1),
     "between two records": (PackageWriter, "write", 3),
     "before the end of a page": (stages, "_index", 1),
-    "before the second page": (stages, "import_", 2),
 }
 
 
-LEFT = [(point, "the next") for point in POINTS]
-LEFT += [(point, "consumers") for point in ("gather", "between two records")]
-
-
-@pytest.mark.parametrize(("point", "by"), LEFT)
+@pytest.mark.parametrize(
+    ("point", "by"),
+    [*((point, "the next") for point in POINTS), ("between two records", "consumers")],
+)
 def test_what_a_killed_process_left_is_done_by(
     registry: RegistryServer,
     monkeypatch: pytest.MonkeyPatch,

@@ -21,17 +21,32 @@ from ckanext.freshness.tests.iati.registry.conftest import (
 )
 from ckanext.freshness.tests.servers import faults
 from ckanext.freshness.tests.servers.base import Request
-from ckanext.freshness.tests.servers.registry import RegistryServer
+from ckanext.freshness.tests.servers.registry import (
+    DATASETS_MINIMAL,
+    REPORTING_ORGS,
+    RegistryServer,
+)
 
 pytestmark = pytest.mark.usefixtures("clean_site")
 
 
-@pytest.fixture
-def harvest(registry: RegistryServer) -> Harvest:
+def harvested(url: str) -> Harvest:
     """A source after its first harvest. One of its three organisations may go without an approval."""
-    made = add_registry(registry.url, max_delete_fraction=0.5)
+    made = add_registry(url, max_delete_fraction=0.5)
     assert not again(made).errors
     return made
+
+
+@pytest.fixture
+def harvest(registry: RegistryServer) -> Harvest:
+    """A registry that is a CKAN."""
+    return harvested(registry.url)
+
+
+@pytest.fixture
+def of_index(registry: RegistryServer) -> Harvest:
+    """A registry of index files, which lists organisations apart from datasets."""
+    return harvested(registry.index_url)
 
 
 def test_a_dataset_says_what_the_registry_says(registry: RegistryServer, harvest: Harvest) -> None:
@@ -151,57 +166,57 @@ def test_an_organisation_that_owns_anything_else_stays(
 
 
 def test_an_organisation_whose_datasets_are_still_listed_stays(
-    registry: RegistryServer, harvest: Harvest
+    registry: RegistryServer, of_index: Harvest
 ) -> None:
     first = next(iter(registry.registry.organisations.values()))
     group_id = organizations()[first.id].id
     registry.registry.remove(first)
-    result = again(harvest)
+    result = again(of_index)
     assert model.Group.get(group_id).state == "active"
-    assert len(packages(harvest)) == 6
+    assert len(packages(of_index)) == 6
     assert any(
         "are still there" in words for many in result.object_errors.values() for words in many
     )
 
 
 def test_what_looks_like_an_accident_removes_nothing(
-    registry: RegistryServer, harvest: Harvest
+    registry: RegistryServer, of_index: Harvest
 ) -> None:
     known = registry.registry
     organisations, datasets = list(known.organisations.items()), list(known.datasets.items())
     for left, right in ((1, 6), (3, 2), (0, 0)):
         known.organisations, known.datasets = dict(organisations[:left]), dict(datasets[:right])
-        result = again(harvest)
-        assert len(organizations()) == 3 and len(packages(harvest)) == 6
-        hold = holds.hold_of(harvest.source["id"])
+        result = again(of_index)
+        assert len(organizations()) == 3 and len(packages(of_index)) == 6
+        hold = holds.hold_of(of_index.source["id"])
         assert hold is not None and len(hold.held) == 9 - left - right
         assert any(hold.reason in words for words in result.gather_errors)
         # A whole listing ends the hold, so that each case starts without one.
         known.organisations, known.datasets = dict(organisations), dict(datasets)
-        assert not again(harvest).errors
+        assert not again(of_index).errors
 
 
 def asks_for(target: str) -> Callable[[Request], bool]:
     return lambda request: target in request.target
 
 
-def test_a_registry_that_fails_removes_nothing(registry: RegistryServer, harvest: Harvest) -> None:
+def test_a_registry_that_fails_removes_nothing(registry: RegistryServer, of_index: Harvest) -> None:
     broken = next(iter(registry.registry.datasets))
-    registry.spoil[broken] = lambda record: {**record, "resources": [], "name": "None"}
-    result = again(harvest)
+    registry.spoil[broken] = lambda record: {**record, "source_url": None, "short_name": "None"}
+    result = again(of_index)
     assert counts(result) == {"not modified": 8, "errored": 1}
     assert not result.gather_errors and len(result.object_errors) == 1
-    assert broken in packages(harvest)
+    assert broken in packages(of_index)
     registry.spoil.clear()
 
     *_, removed = registry.registry.datasets.values()
     registry.registry.remove(removed)
-    for target in ("organization_list", "package_search"):
+    for target in (REPORTING_ORGS, DATASETS_MINIMAL):
         registry.faults[asks_for(target)] = faults.Status(code=404)
-        result = again(harvest)
-        assert result.gather_errors and len(packages(harvest)) == 6 and len(organizations()) == 3
+        result = again(of_index)
+        assert result.gather_errors and len(packages(of_index)) == 6 and len(organizations()) == 3
         registry.faults.clear()
-    assert counts(again(harvest))["deleted"] == 1
+    assert counts(again(of_index))["deleted"] == 1
 
 
 ODD_NAMES = ("a/b", "..", "../../etc", "nul\x00", "n" * 300, "საქართველო", "A B", "new")
@@ -268,21 +283,25 @@ def test_two_sources_of_one_registry_each_have_their_own(
     assert counts(again(harvest)) == {"not modified": 9}
 
 
-def test_a_cleared_source_gets_its_organizations_again(
+def test_organizations_survive_whatever_is_cleared(
     registry: RegistryServer, harvest: Harvest
 ) -> None:
-    before = {key: group.id for key, group in organizations().items()}
-    call_action("harvest_source_clear", {"user": sysadmin()}, id=harvest.source["id"])
+    def known() -> tuple[object, dict[str, str]]:
+        return harvest.current(), {key: group.id for key, group in organizations().items()}
+
+    before, user = known(), {"user": sysadmin()}
+    source_id = harvest.source["id"]
+    call_action("harvest_source_job_history_clear", dict(user), id=source_id)
+    model.Session.remove()
+    assert harvest.current() == []
+    assert counts(again(harvest)) == {"added": 8, "updated": 1}
+    assert known() == before and counts(again(harvest)) == {"not modified": 9}
+    call_action("harvest_source_clear", dict(user), id=source_id)
     assert not again(harvest).errors
-    assert {key: group.id for key, group in organizations().items()} == before
-
-
-def test_a_purged_organization_is_made_again(registry: RegistryServer, harvest: Harvest) -> None:
-    organisation = next(iter(registry.registry.organisations.values()))
-    group = organizations()[organisation.id]
-    call_action("organization_purge", {"user": sysadmin()}, id=group.id)
-    result = again(harvest)
-    assert counts(result)["updated"] >= 1 and organisation.id in organizations()
+    assert known()[1] == before[1]
+    organisation, *_ = before[1]
+    call_action("organization_purge", dict(user), id=before[1][organisation])
+    assert counts(again(harvest))["updated"] >= 1 and organisation in organizations()
 
 
 def test_a_dataset_that_comes_before_its_organisation_brings_it_along(
@@ -311,13 +330,3 @@ def _backwards() -> None:
     messages = redis.lrange(key, 0, -1)
     redis.delete(key)
     redis.rpush(key, *reversed(messages))
-
-
-def test_a_source_whose_history_was_cleared(registry: RegistryServer, harvest: Harvest) -> None:
-    before = harvest.current(), {key: group.id for key, group in organizations().items()}
-    call_action("harvest_source_job_history_clear", {"user": sysadmin()}, id=harvest.source["id"])
-    model.Session.remove()
-    assert harvest.current() == []
-    assert counts(again(harvest)) == {"added": 8, "updated": 1}
-    assert (harvest.current(), {key: one.id for key, one in organizations().items()}) == before
-    assert counts(again(harvest)) == {"not modified": 9}

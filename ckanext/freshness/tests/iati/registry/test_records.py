@@ -1,10 +1,24 @@
-"""Records made from a registry's entries."""
+"""Records made from a registry's entries. The rows are those of a CKAN and of index files alike."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from ckanext.freshness.iati.registries import organisation_entry
+from ckanext.freshness.harvesting.ckan.api import site_of
+from ckanext.freshness.iati.registries import ckan_dataset, organisation_record
+
+URL = "https://registry.org/1"
+DATASET: dict[str, Any] = {
+    "id": "1",
+    "name": "a-act",
+    "title": "Activities",
+    "owner_org": "o",
+    "resources": [{"url": "https://a.org/act.xml"}],
+    "extras": [{"key": "secondary_publisher", "value": "b"}, {"key": "freshness", "value": "due"}],
+}
+MISSING = (None, "None", "", "  ")
 
 
 @pytest.mark.parametrize(
@@ -17,6 +31,44 @@ from ckanext.freshness.iati.registries import organisation_entry
 )
 def test_the_image_of_an_organisation(image: str, kept: str | None) -> None:
     raw = {"id": "1", "image_display_url": image}
-    found = organisation_entry(raw, "https://registry.org/1", name="a", title="A")
-    assert found.record is not None
-    assert found.record.fields.get("image_url") == kept
+    assert organisation_record(raw, URL, name="a", title="A").fields.get("image_url") == kept
+
+
+@pytest.mark.parametrize("name", MISSING)
+def test_an_organisation_without_a_name(name: Any) -> None:
+    with pytest.raises(ValueError, match="no name"):
+        organisation_record({"id": "1"}, URL, name=name, title="A")
+
+
+def record(raw: dict[str, Any]) -> Any:
+    return ckan_dataset(raw, site_of("https://registry.org/api/3"))
+
+
+def test_a_dataset() -> None:
+    found = record(DATASET)
+    assert found.fields == {
+        "title": "Activities",
+        "uri": "https://registry.org/dataset/1",
+        "registry_id": "1",
+        "registry_name": "a-act",
+        "secondary_publisher": "b",
+    }
+    (resource,) = found.resources
+    assert (resource["url"], resource["format"]) == ("https://a.org/act.xml", "IATI-XML")
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "words"),
+    [
+        ("name", "None", "no name"),
+        ("owner_org", None, "no organisation"),
+        ("resources", None, "no URL of a file"),
+        ("resources", [None], "no URL of a file"),
+        ("resources", [{"url": "  "}], "no URL of a file"),
+        ("resources", [{"url": "javascript:alert(1)"}], "the URL of its file"),
+        ("resources", [{"url": "file:///etc/passwd"}], "the URL of its file"),
+    ],
+)
+def test_a_dataset_that_lacks_something(key: str, value: Any, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        record({**DATASET, key: value})
