@@ -10,7 +10,7 @@ import ckan.plugins.toolkit as tk
 import yaml
 
 from . import settings, views
-from .ckan_adapter import database
+from .ckan_adapter import database, services
 from .ckan_adapter.core import DefaultTranslation, forget_validators
 from .dates import utc_now
 from .logic import (
@@ -59,6 +59,7 @@ class FreshnessPlugin(p.SingletonPlugin, DefaultTranslation):
         declaration.load_dict(yaml.safe_load(DECLARATION.read_text(encoding="utf-8")))
 
     def update_config(self, config: Any) -> None:
+        services.look_first()
         tk.add_template_directory(config, "templates")
         tk.add_public_directory(config, "public")
         if p.plugin_loaded("dcat"):

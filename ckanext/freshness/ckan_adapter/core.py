@@ -28,7 +28,6 @@ from ckan.lib.plugins import (
 )
 from ckan.lib.redis import connect_to_redis
 from ckan.lib.search import SearchIndexError, SearchQueryError
-from ckan.lib.search import is_available as solr_answers
 from ckan.logic import clear_validators_cache
 from flask import Blueprint
 
@@ -43,7 +42,6 @@ __all__ = [
     "model",
     "munge_tag",
     "munge_title_to_name",
-    "solr_answers",
 ]
 
 

@@ -1,4 +1,4 @@
-"""Diagnosis of a site: its tables say what is checked, and each check what is wrong and what to do.
+"""Diagnosis of a site: the table says what is checked, and each check what is wrong and what to do.
 
 If a service does not answer or tables are missing, the doctor reports it once, and skips the checks that need
 them.
@@ -13,9 +13,9 @@ import ckan.plugins as p
 import redis
 import sqlalchemy as sa
 
-from ..ckan_adapter.core import connect_to_redis, model, solr_answers
+from ..ckan_adapter.core import model
 from ..ckan_adapter.database import plugins_without_tables
-from ..ckan_adapter.harvest import harvest_queue_connection
+from ..ckan_adapter.services import away
 from ..status import indexing
 from . import harvests, site
 from .findings import SiteFinding, note, problem
@@ -23,10 +23,21 @@ from .findings import SiteFinding, note, problem
 Check = Callable[[datetime], Iterable[SiteFinding]]
 """Takes the current time (aware) and yields findings."""
 
-SITE_CHECKS: Mapping[str, Check] = {
+
+def services_and_tables(now: datetime) -> Iterator[SiteFinding]:
+    """Report services that do not answer, and tables that are missing or old."""
+    yield from (problem(one.fact, one.advice) for one in away())
+    for plugin in plugins_without_tables():
+        yield problem(
+            f"The tables of the plugin {plugin} are missing or old", f"ckan db upgrade -p {plugin}"
+        )
+
+
+CHECKS: Mapping[str, Check] = {
+    "services and tables": services_and_tables,
     "plugins": site.plugins,
     "options": site.site_options,
-    "tables": site.tables,
+    "address of the site": site.address,
     "background workers": site.workers,
     "nightly run": site.nightly_run,
     "statuses": site.statuses,
@@ -34,15 +45,20 @@ SITE_CHECKS: Mapping[str, Check] = {
     "fields of the site": site.fields_of_the_site,
     "copies": site.stored_copies,
     "mails": site.mails,
-}
-HARVEST_CHECKS: Mapping[str, Check] = {
     "source types": harvests.source_types,
     "consumers": harvests.consumers,
     "harvest jobs": harvests.harvest_jobs,
     "held deletions": harvests.held_deletions,
     "IATI sources": harvests.iati_sources,
 }
+_HARVESTS = ("source types", "consumers", "harvest jobs", "held deletions", "IATI sources")
 """Checks of sites that harvest."""
+
+
+def subjects() -> list[str]:
+    """Return the subjects of the checks of this site."""
+    harvests = p.plugin_loaded("harvest")
+    return [subject for subject in CHECKS if harvests or subject not in _HARVESTS]
 
 
 def examine(now: datetime) -> Iterator[SiteFinding]:
@@ -50,67 +66,20 @@ def examine(now: datetime) -> Iterator[SiteFinding]:
 
     :param now: the current time, aware
     """
-    yield from services()
-    for name, check in _checks().items():
+    for subject in subjects():
+        skipped = note(f"Not checked, because a service or table is missing: {subject}")
         try:
-            yield from list(check(now))
+            yield from CHECKS[subject](now)
         except _AWAY:
-            yield note(f"{_SKIPPED}: {name}")
+            yield skipped
         except sa.exc.ProgrammingError:
             model.Session.rollback()
             if not plugins_without_tables():
                 raise
-            yield note(f"{_SKIPPED}: {name}")
+            yield skipped
         finally:
             model.Session.remove()
 
 
-def subjects() -> list[str]:
-    """Return the subjects of all checks."""
-    return ["services", *_checks()]
-
-
-def _checks() -> dict[str, Check]:
-    return {**SITE_CHECKS, **(HARVEST_CHECKS if p.plugin_loaded("harvest") else {})}
-
-
-_SKIPPED = "Not checked, because a service or table is missing"
 _AWAY = (redis.exceptions.RedisError, sa.exc.OperationalError, indexing.SolrAwayError)
 """Errors of services that do not answer."""
-
-
-def services() -> Iterator[SiteFinding]:
-    """Report services that do not answer."""
-    for text, answers, option in _SERVICES:
-        try:
-            is_there = answers()
-        except _AWAY:
-            is_there = False
-        if not is_there:
-            yield problem(text, f"Start it, or correct {option}.")
-
-
-def _database_answers() -> bool:
-    try:
-        model.Session.execute(sa.text("SELECT 1"))
-        return True
-    finally:
-        model.Session.rollback()
-
-
-def _queues_answer() -> bool:
-    connection = harvest_queue_connection()
-    return connection is None or bool(connection.ping())
-
-
-_SERVICES: tuple[tuple[str, Callable[[], bool], str], ...] = (
-    ("PostgreSQL does not answer", _database_answers, "sqlalchemy.url"),
-    ("Redis does not answer", lambda: bool(connect_to_redis().ping()), "ckan.redis.url"),
-    (
-        "The Redis of the harvest queues does not answer",
-        _queues_answer,
-        "ckan.harvest.mq.hostname",
-    ),
-    ("Solr does not answer", solr_answers, "solr_url"),
-)
-"""The problem, whether the service answers, and the option with its address."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 import ckan.plugins as p
@@ -19,7 +20,7 @@ from ..ckan_adapter.core import (
     site_names,
     waiting_background_jobs,
 )
-from ..ckan_adapter.database import has_newest_migration, is_held, plugins_without_tables
+from ..ckan_adapter.database import has_newest_migration, is_held
 from ..ckan_adapter.mailer import mailer_problem, unreachable_server
 from ..copies.store import StoreError
 from ..dates import utc, utc_words
@@ -29,7 +30,13 @@ from ..model import CheckRun, DatasetFreshness, Unindexed
 from ..reporting import runs
 from ..runs import copies, night
 from ..status import indexing, own_fields, refresh
-from ..web.exchange import Limits
+from ..web.address_guard import Guard
+from ..web.client import Client
+from ..web.errors import FetchError
+from ..web.event_loop import run
+from ..web.exchange import Body, Limits, Request
+from ..web.hosts import Hosts
+from ..web.urls import display_url
 from .findings import KEEP_RUNNING, SiteFinding, counted, note, problem, warning
 
 # Plugins, tables and options
@@ -58,14 +65,6 @@ def plugins(now: datetime) -> Iterator[SiteFinding]:
             )
 
 
-def tables(now: datetime) -> Iterator[SiteFinding]:
-    """Report plugins whose tables are not those that the code expects."""
-    for plugin in plugins_without_tables():
-        yield problem(
-            f"The tables of the plugin {plugin} are missing or old", f"ckan db upgrade -p {plugin}"
-        )
-
-
 def site_options(now: datetime) -> Iterator[SiteFinding]:
     """Report misspelt options of this extension, and options that remove a protection from requests."""
     known = declared_options(settings.PREFIX)
@@ -88,6 +87,28 @@ def site_options(now: datetime) -> Iterator[SiteFinding]:
         yield note(
             "Certificates of these hosts are not verified (ckanext.freshness.insecure_hosts): "
             + ", ".join(sorted(web.insecure_hosts))
+        )
+
+
+def address(now: datetime) -> Iterator[SiteFinding]:
+    """Report a ``ckan.site_url`` at which this site does not answer."""
+    url = f"{settings.site_url()}/freshness"
+    # The operator names this address, which may be inside the network.
+    limits = Limits(read=10, total=10, attempts=1, backoff=())
+    web = replace(settings.web(limits), guard=Guard(("0.0.0.0/0", "::/0")), proxy=None)
+
+    async def status() -> int:
+        async with Client(web, Hosts()) as client:
+            return (await client.fetch(Request(url), lambda _: Body.SKIP)).status
+
+    try:
+        answer = f"HTTP status {found}" if (found := run(status)) not in (200, 401, 403) else ""
+    except FetchError as error:
+        answer = error.words
+    if answer:
+        yield warning(
+            f"This site does not answer at {display_url(url)}: {answer}. Links in mails and feeds lead there",
+            "Start the web server, or correct ckan.site_url.",
         )
 
 

@@ -29,7 +29,6 @@ from ..ckan_adapter.core import (
     model,
     own_extras,
     site_names,
-    solr_answers,
 )
 from ..ckan_adapter.database import is_loss
 from ..ckan_adapter.packages import (
@@ -42,6 +41,7 @@ from ..ckan_adapter.packages import (
     solr_commit,
     unindex_package,
 )
+from ..ckan_adapter.services import solr_answers
 from ..dates import parse_date
 from ..model import Unindexed
 from .own_fields import foreign

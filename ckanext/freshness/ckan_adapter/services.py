@@ -1,0 +1,123 @@
+"""PostgreSQL, Redis and Solr: which of them do not answer, also while CKAN starts for one of our commands."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+import ckan.plugins.toolkit as tk
+import click
+import pysolr
+import redis
+import sqlalchemy as sa
+from ckan.lib.redis import connect_to_redis
+from ckan.lib.search.common import make_connection
+
+from .harvest import harvest_queue_connection
+
+COMMANDS = ("freshness", "iati")
+"""Our groups of commands."""
+_TIMEOUT = 10
+"""Seconds for a connection to PostgreSQL."""
+_ERRORS = (sa.exc.OperationalError, redis.exceptions.RedisError, pysolr.SolrError, OSError)
+
+
+class Away(NamedTuple):
+    """A service that does not answer.
+
+    :ivar option: the option with its address
+    :ivar error: what was seen, in one line
+    """
+
+    name: str
+    option: str
+    error: str
+
+    @property
+    def fact(self) -> str:
+        """What happened."""
+        return f"{self.name} does not answer: {self.error}"
+
+    @property
+    def advice(self) -> str:
+        """What to do."""
+        return f"Start it, or correct {self.option}."
+
+
+def away() -> Iterator[Away]:
+    """Yield the services that do not answer."""
+    probes: list[tuple[str, str, Callable[[], Any]]] = [
+        ("PostgreSQL", "sqlalchemy.url", _reach_postgresql),
+        ("Redis", "ckan.redis.url", connect_to_redis().ping),
+        ("Solr", "solr_url", _reach_solr),
+    ]
+    queues = harvest_queue_connection()
+    if queues is not None and _place(queues) != _place(connect_to_redis()):
+        name = "The Redis of the harvest queues"
+        probes.append((name, "ckan.harvest.mq.hostname", queues.ping))
+    for name, option, probe in probes:
+        try:
+            probe()
+        except _ERRORS as error:
+            yield Away(name, option, _in_words(error))
+
+
+def solr_answers() -> bool:
+    """Return whether Solr answers. Unlike CKAN's function, log nothing."""
+    try:
+        _reach_solr()
+    except _ERRORS:
+        return False
+    return True
+
+
+def _reach_postgresql() -> None:
+    # CKAN's own engine may not exist yet.
+    options = {"connect_timeout": _TIMEOUT}
+    engine = sa.create_engine(tk.config["sqlalchemy.url"], connect_args=options)
+    engine.connect().close()
+    engine.dispose()
+
+
+def _reach_solr() -> None:
+    make_connection().search("*:*", rows=0)
+
+
+def _place(connection: Any) -> tuple[Any, Any]:
+    known = connection.connection_pool.connection_kwargs
+    return known.get("host"), known.get("port")
+
+
+def _in_words(error: BaseException) -> str:
+    """Return the first line of an error. Those of Solr lack its address, and hide the cause in long texts."""
+    where = ""
+    if isinstance(error, sa.exc.DBAPIError):
+        error = error.orig or error
+    elif isinstance(error, pysolr.SolrError):
+        where = f"{urlsplit(tk.config['solr_url']).netloc.rpartition('@')[2]}: "
+        while error.__context__ is not None:
+            error = error.__context__
+    return f"{where}{error}".strip().partition("\n")[0].rstrip(".")
+
+
+def look_first() -> None:
+    """While CKAN starts for one of our commands, tell in one line if PostgreSQL is away.
+
+    CKAN would end with a traceback. If Redis or Solr are away, it logs tracebacks and starts; the commands
+    say themselves what they cannot do.
+
+    :raises click.ClickException: PostgreSQL does not answer
+    """
+    if click.get_current_context(silent=True) is None or not {*COMMANDS} & {*sys.argv[1:]}:
+        return
+    try:
+        _reach_postgresql()
+    except sa.exc.OperationalError as error:
+        found = Away("PostgreSQL", "sqlalchemy.url", _in_words(error))
+        raise click.ClickException(f"{found.fact}. {found.advice}") from error
+    for name in ("ckan.lib.redis", "ckan.lib.search.common", "ckan.lib.search"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+    logging.getLogger("ckan.config.environment").setLevel(logging.CRITICAL + 1)
