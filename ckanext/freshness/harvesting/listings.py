@@ -8,6 +8,7 @@ A record that a list leaves out is absent only if the list was read whole. That 
 - All its pages were read, however the source links them, none of them repeats others, and each total that
   the source states agrees with what was read. Without a total, no record is on two pages, because that is what
   shifted pages look like (:class:`PagedList`).
+- It still has the further pages that an earlier job read, or is now shorter than one page was.
 - At least one record that it lists could be read, is current, or is a draft: its server refuses it with 401 or
   403.
 - Each record that it lists has a URL that can be requested: any other entry may be the record.
@@ -153,6 +154,14 @@ class ListFacts:
     """Its server said where the document ends, by its length or by chunks."""
     is_lost: bool = False
     """The document has no list, not even an empty one, although an earlier job read one."""
+    first_page: int = 0
+    """How many records its first page lists."""
+    is_paged: bool = False
+    """It has several pages."""
+    is_bare: bool = True
+    """It says nothing of further pages: no link, no total."""
+    is_cut: bool = False
+    """It is bare, although an earlier job read several pages, and as long as the first of these was."""
     instead: str = ""
     """The catalogs now and before, for people, if its URL has led to another one since an earlier job."""
     unusable: int = 0
@@ -189,6 +198,11 @@ def doubt(facts: ListFacts, *, is_missing: bool) -> str | None:
             nothing_there and is_missing,
             f"none of the {facts.listed} records that it lists could be read, and none of them is known here: "
             "nothing is deleted for that",
+        ),
+        (
+            facts.is_cut and is_missing,
+            f"it lists {facts.first_page} records and names no further pages, although an earlier job read "
+            "some: nothing is deleted for that. Ask the publisher whether the link to the next page is lost",
         ),
         (
             not facts.has_end and is_missing,

@@ -13,9 +13,9 @@ from typing import Any
 from rdflib import Graph, URIRef
 
 from ...web.urls import display_url
-from ..listings import ListFacts, doubt
+from ..listings import ListFacts
 from ..messages import HarvestMessage, MessageCode
-from ..rdf.list_reading import MOST_PAGES, ListReading
+from ..rdf.list_reading import MOST_PAGES, ListReading, doubt_of_list
 from ..rdf.mapping import Mapper, mapped
 from ..rdf.reader import FetchedDocument, understood
 from ..record import (
@@ -250,7 +250,8 @@ class ContainerCrawl:
                 facts.there += url in there
                 facts.described += url in self._described
         for url, facts in sorted(self._facts.items()):
-            if (reason := doubt(facts, is_missing=is_missing)) is not None:
+            reason = doubt_of_list(self._reader.memory, url, facts, is_missing=is_missing)
+            if reason is not None:
                 self._end.mark_unproved(url, reason)
             elif facts.listed and not facts.there:
                 words = f"none of the {facts.listed} records that it lists could be read"
@@ -321,7 +322,7 @@ class ContainerCrawl:
         async for page, outline in reading.pages(role, DocumentOutline, learn):
             whole = outline if first is None else _together(whole, outline)
             first = first or page
-        facts.has_end &= reading.has_end
+        reading.note(facts)
         if reading.is_paged:
             self._paged.add(url)
         assert first is not None

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterable
 from functools import partial
-from typing import Generic
+from typing import TYPE_CHECKING, Generic
 from urllib.parse import urljoin, urlsplit
 
 from rdflib import Graph
 
-from ..listings import PagedList
+from ..listings import ListFacts, PagedList, doubt
 from ..source_client import UnreadableDocument
 from .reader import DocumentReader, FetchedDocument, Outline
+
+if TYPE_CHECKING:
+    from ..source_memory import SourceMemory
 
 MOST_PAGES = 1000
 """The most pages of one list. A list may have one more for each current record of the source."""
@@ -38,6 +41,8 @@ class ListReading(Generic[Outline]):
         self._listed = PagedList()
         self.has_end = True
         self.is_paged = False
+        self._is_bare = True
+        self._first_page = 0
 
     @property
     def misfit(self) -> str:
@@ -71,6 +76,11 @@ class ListReading(Generic[Outline]):
             links = self._targets(page, [*filter(None, [page.next_url]), *outline.next_pages])
             following = {plain: url for plain, url in links.items() if plain not in met}
             self.is_paged |= bool(following)
+            self._is_bare &= not (
+                following or outline.totals or outline.last_pages or page.last_url
+            )
+            if len(listed) == 1:
+                self._first_page = len(outline.identities) + outline.nameless
             yield page, outline
             if len(met) + len(following) > self._most:
                 listed.note(f"there is another page after {self._most} pages")
@@ -78,6 +88,12 @@ class ListReading(Generic[Outline]):
             waiting += sorted(following.values())
             met |= following.keys()
         listed.end()
+
+    def note(self, facts: ListFacts) -> None:
+        """Note in the facts about the list what this reading says of its pages."""
+        facts.has_end &= self.has_end
+        facts.first_page = self._first_page
+        facts.is_paged, facts.is_bare = self.is_paged, self._is_bare
 
     def _add(self, page: FetchedDocument, outline: Outline) -> bool:
         """Add a page to the list, and return whether it fits those before."""
@@ -103,6 +119,23 @@ class ListReading(Generic[Outline]):
             except ValueError:
                 self._listed.note("its link to another page is malformed")
         return targets
+
+
+def doubt_of_list(
+    memory: SourceMemory, url: str, facts: ListFacts, *, is_missing: bool
+) -> str | None:
+    """Return why a list does not prove that a record is absent from it; None if it does.
+
+    If it does, and has several pages, the memory keeps for the next job how long the first of them is.
+    """
+    key = f"{url}#pages"
+    before = int(memory.recall(key, "pages") or 0)
+    facts.is_cut = facts.is_bare and 0 < before <= facts.first_page
+    reason = doubt(facts, is_missing=is_missing)
+    now = facts.first_page if facts.is_paged else 0
+    if reason is None and now != before:
+        memory.remember(key, "pages", str(now))
+    return reason
 
 
 def _plain(url: str) -> str:

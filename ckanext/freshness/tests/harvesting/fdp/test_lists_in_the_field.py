@@ -229,6 +229,26 @@ def test_a_dataset_moves_to_a_page_that_is_linked_otherwise(
         assert (job.errors, job.of(RecordClass.UNCHANGED)) == ([], {*first, last})
 
 
+def test_a_list_that_names_no_further_pages_any_more(fdp: FdpServer) -> None:
+    fdp.layout.pages = False
+    catalog = fdp.add_catalog()
+    iris = [fdp.iri_of(fdp.add_dataset(catalog)) for _ in range(12)]
+
+    def page(*datasets: str) -> Answer:
+        listed = ", ".join(f"<{one}>" for one in datasets)
+        return turtle(fdp, f"<{fdp.iri_of(catalog)}> a dcat:Catalog ; dcat:dataset {listed} .")
+
+    first = page(*iris[:10])
+    fdp.files[catalog.path] = Answer(200, first.body, {**first.headers, "Link": "</2>; rel=next"})
+    fdp.files["/2"] = page(*iris[10:])
+    site = Site(fdp)
+    assert len(site.job().of(RecordClass.NEW)) == 12
+    fdp.files[catalog.path] = first
+    job = site.job()
+    assert job.of(RecordClass.DELETED) == set()
+    assert "it lists 10 records and names no further pages" in job.container_errors[0]
+
+
 def test_a_catalog_whose_url_leads_to_another_one_that_is_not_listed(fdp: FdpServer) -> None:
     """Nothing is deleted for that. If its datasets are elsewhere or gone, it counts as moved."""
     fdp.layout.pages = False
