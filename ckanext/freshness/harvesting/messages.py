@@ -100,6 +100,12 @@ class MessageCode(enum.Enum):
         "{count} dataset is no longer in the source. This portal keeps such datasets.",
         "{count} datasets are no longer in the source. This portal keeps such datasets.",
     )
+    LIST_NOT_READ = NN_(
+        "{count} dataset is no longer listed, but stays: {container} may list it and could not be read. If "
+        "this does not end, ask the publisher to let that address answer, or to remove it from the list.",
+        "{count} datasets are no longer listed, but stay: {container} may list them and could not be read. If "
+        "this does not end, ask the publisher to let that address answer, or to remove it from the list.",
+    )
 
     # Why a record is deleted or kept
     UNLISTED = N_("The source no longer lists it.")

@@ -323,7 +323,7 @@ def _decide(
         words = (
             f"kept: not listed any more, but {container} could not be read whole and may list it"
         )
-        reason = HarvestMessage(words, MessageCode.MAY_BE_LISTED)
+        reason = HarvestMessage(words, MessageCode.MAY_BE_LISTED, container=container)
         return AbsentRecord(known, False, reason, since)
     if seen.outcome in (ReadOutcome.FORBIDDEN, ReadOutcome.GONE):
         return _decide_refused(known, seen, refusing, now)

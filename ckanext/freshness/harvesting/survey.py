@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from .messages import HarvestMessage, MessageCode
@@ -306,7 +305,7 @@ class _Classifier:
             result.source_warnings.append(
                 f"all records have moved from {before} to {now}: they keep their datasets"
             )
-        result.source_warnings += filter(None, map(partial(_waiting, decided.keep), _WAITING))
+        result.source_warnings += _waiting(decided.keep)
         for url, sighting in sorted(self._noted.items()):
             result.warnings += [f"{url}: {warning}" for warning in sighting.warnings]
             result.drafts += sighting.drafts
@@ -343,18 +342,30 @@ class _Classifier:
 
 
 _WAITING = {
-    MessageCode.ABSENT: (MessageCode.WAITING, "wait until they are deleted"),
-    MessageCode.KEPT: (MessageCode.KEPT_ABSENT, "are kept"),
+    MessageCode.ABSENT: (
+        MessageCode.WAITING,
+        "records that the source no longer has, and that wait until they are deleted",
+    ),
+    MessageCode.KEPT: (
+        MessageCode.KEPT_ABSENT,
+        "records that the source no longer has, and that are kept",
+    ),
+    MessageCode.MAY_BE_LISTED: (
+        MessageCode.LIST_NOT_READ,
+        "records that {container} may list, which could not be read whole, and that are kept as long",
+    ),
 }
 """By why an absent record is kept: what the job's report says of all such records."""
 
 
-def _waiting(keep: Iterable[AbsentRecord], why: MessageCode) -> HarvestMessage | None:
-    """Return how many records are absent and kept for a reason; None if there are none."""
-    count = sum(absent.reason.code is why for absent in keep)
-    code, words = _WAITING[why]
-    text = f"records that the source no longer has, and that {words}: {count}"
-    return HarvestMessage(text, code, count=count) if count else None
+def _waiting(keep: Collection[AbsentRecord]) -> Iterator[HarvestMessage]:
+    """Yield how many records are absent and kept for each reason."""
+    for why, (code, words) in _WAITING.items():
+        reasons = [absent.reason for absent in keep if absent.reason.code is why]
+        if reasons:
+            of_list = {key: text for key, text in reasons[0].values.items() if key == "container"}
+            text = f"{words.format(**of_list)}: {len(reasons)}"
+            yield HarvestMessage(text, code, count=len(reasons), **of_list)
 
 
 def _reason(

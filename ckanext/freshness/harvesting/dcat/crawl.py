@@ -17,9 +17,9 @@ from rdflib.term import Node
 
 from ...ckan_adapter.core import munge_title_to_name
 from ...web.urls import display_url
-from ..listings import ListFacts, doubt
+from ..listings import ListFacts
 from ..messages import about
-from ..rdf.list_reading import MOST_PAGES, ListReading
+from ..rdf.list_reading import MOST_PAGES, ListReading, doubt_of_list
 from ..rdf.mapping import Mapper, mapped
 from ..rdf.reader import DocumentReader, FetchedDocument, understood
 from ..record import (
@@ -49,6 +49,9 @@ MOST_CATALOGS = 1000
 """The most catalogs with documents of their own."""
 
 _ELSEWHERE = "dcat:Catalog on another host"
+_NEVER_READ = "dcat:Catalog that was never readable"
+_LEFT_OUT = "left out"
+"""The digest in the memory of catalogs that the source does without."""
 _CONTESTED = "several datasets of the catalogue have this identifier"
 _OTHER_CATALOG = "a catalog that could not be read has a dataset with this identifier"
 _UNDESCRIBED = "it is listed, but the catalogue does not describe it"
@@ -104,8 +107,8 @@ class CatalogueCrawl:
         """By identity that several datasets have: the list that has one of them."""
         self._undescribed: dict[str, str] = {}
         """By identity, datasets that no page describes: the list that has them."""
-        self._elsewhere: set[str] = set()
-        """Catalogs whose hosts may not be requested."""
+        self._left_out: dict[str, tuple[str, UnreadableDocument]] = {}
+        """Catalogs that were not read and had no records before: their kind, and why not."""
         self._is_paged = False
         self._page: FetchedDocument | None = None
         self._nodes: dict[str, list[Node]] = {}
@@ -120,9 +123,12 @@ class CatalogueCrawl:
                 below = await self._read_list(url)
             except UnreadableDocument as failure:
                 self._facts.pop(url, None)
-                self._end.mark_unreadable(url, failure.reason, reported=failure.reported)
+                if url == self._containers.root or self._had_records(url):
+                    self._end.mark_unreadable(url, failure.reason, reported=failure.reported)
+                else:
+                    self._left_out[url] = _NEVER_READ, failure
                 continue
-            new = below - self._facts.keys() - self._containers.unreadable.keys() - set(waiting)
+            new = below - self._met() - set(waiting)
             if len(self._facts) + len(waiting) + len(new) > MOST_CATALOGS:
                 self._facts[url].misfit = f"the source lists more than {MOST_CATALOGS} catalogs"
             else:
@@ -152,13 +158,17 @@ class CatalogueCrawl:
             below |= again
         return below
 
+    def _met(self) -> set[str]:
+        """Return all catalogs that were requested."""
+        return {*self._facts, *self._containers.unreadable, *self._left_out}
+
     async def _read_again(self, url: str) -> None:
         facts = self._facts[url]
         try:
             misfit, below = await self._read_pages(url, 2)
         except UnreadableDocument as failure:
             misfit, below = failure.reason, set()
-        if not below <= self._facts.keys() | self._containers.unreadable.keys():
+        if not below <= self._met():
             misfit = misfit or "its list of catalogs changed while it was read"
         facts.misfit = facts.misfit or misfit
 
@@ -188,12 +198,14 @@ class CatalogueCrawl:
                 misfit = f"the source lists more than max_records ({self._most}) datasets"
                 break
         self._is_paged |= reading.is_paged
-        facts.has_end &= reading.has_end
+        reading.note(facts)
         facts.unusable = unidentified
         facts.is_lost = not has_list and not unidentified and self._had_records(url)
         below = {urldefrag(one).url for one in named - filled}
         elsewhere = {one for one in below if not self._reader.reach.may_visit(one)}
-        self._elsewhere |= elsewhere
+        words = 'it is listed, but its host may not be requested: add it to "allowed_hosts"'
+        for one in elsewhere:
+            self._left_out[one] = _ELSEWHERE, UnreadableDocument(one, words)
         return misfit or reading.misfit, below - elsewhere
 
     def _had_records(self, url: str) -> bool:
@@ -331,19 +343,21 @@ class CatalogueCrawl:
     def _prove(self, is_missing: bool) -> None:
         """Mark the lists as unproved that do not prove that a record is absent."""
         memory = self._reader.memory
-        for url in sorted(self._elsewhere):
-            if is_missing and memory.recall(url, _ELSEWHERE) is None:
-                words = 'it is listed, but its host may not be requested: add it to "allowed_hosts"'
-                self._end.mark_unreadable(url, words)
-            else:
-                # Records that are missing later are not there: the source does without this catalog.
-                memory.remember(url, _ELSEWHERE, '""')
-                self._end.skip(_ELSEWHERE, url)
+        for url, (kind, failure) in sorted(self._left_out.items()):
+            if is_missing and memory.recall(url, _LEFT_OUT) is None:
+                self._end.mark_unreadable(url, failure.reason, reported=failure.reported)
+                continue
+            # Records that are missing later are not there: the source does without this catalog.
+            memory.remember(url, _LEFT_OUT, '""')
+            self._end.skip(kind, url)
+            if kind == _NEVER_READ and not failure.reported:
+                self._end.errors.append(failure.message)
         for url, facts in sorted(self._facts.items()):
             facts.listed = facts.there = len(self._found)
             if facts.unusable:
                 self._end.skip("dcat:Dataset without URL and identifier", url, facts.unusable)
-            if (reason := doubt(facts, is_missing=is_missing)) is not None:
+            reason = doubt_of_list(memory, url, facts, is_missing=is_missing)
+            if reason is not None:
                 self._end.mark_unproved(url, reason)
 
 

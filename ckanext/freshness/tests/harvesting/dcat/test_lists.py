@@ -175,7 +175,60 @@ def test_a_source_may_do_without_a_catalog_on_another_host(
     assert job.errors == [] and len(job.of(DELETED)) == 1
 
 
+@pytest.mark.parametrize("status", [404, 503])
+def test_a_catalog_that_was_never_readable_stops_no_deletions(
+    server: Documents, site: CatalogueSite, status: int
+) -> None:
+    """Nothing that is here can be in it, unless it comes to be named as something disappears."""
+    more = '<> dcat:catalog <b> . <b> a dcat:Catalog ; dct:title "B" .'
+    server.files["/b"] = Answer(status)
+    server.publish("/c", datasets(*range(20)) + more)
+    job = site.job()
+    (kind,) = job.survey.not_harvested
+    assert "never readable" in kind and job.errors == [f"{server.url}/b: it answers {status}"]
+    server.publish("/c", datasets(*range(19)) + more)
+    assert len(site.job().of(DELETED)) == 1
+    # Once it was read, it protects what it had, and what may have moved there.
+    server.publish("/b", far(1, 2))
+    assert len(site.job().of(NEW)) == 2
+    server.files["/b"] = Answer(status)
+    server.publish("/c", datasets(*range(18)) + more)
+    job = deletes_nothing(site, f"/b: it answers {status}")
+    assert job.survey.not_harvested == {}
+
+
+def test_a_catalog_that_is_named_as_something_disappears_stops_deletions(
+    server: Documents, site: CatalogueSite
+) -> None:
+    server.publish("/c", datasets(*range(20)))
+    site.job()
+    server.publish("/c", datasets(*range(19)) + "<> dcat:catalog <b> .")
+    for _ in range(2):
+        job = deletes_nothing(site, "/b: it answers 404")
+        (warning,) = job.survey.source_warnings
+        assert warning.startswith(f"records that {server.url}/b may list, which could not be read")
+
+
 # What proves that a list is whole
+
+
+@pytest.mark.parametrize("total", [None, 20])
+def test_a_list_that_names_no_further_pages_any_more(
+    server: Documents, site: CatalogueSite, total: int | None
+) -> None:
+    server.pages(datasets(*range(18)), datasets(18, 19), total=total)
+    site.job()
+    server.publish("/c", datasets(*range(18)))
+    for _ in range(2):
+        deletes_nothing(site, "/c: it lists 18 records and names no further pages")
+    # It fits on one page now, or says how many records it has.
+    shrunk = site.copy()
+    server.publish("/c", datasets(*range(17)))
+    assert len(shrunk.job().of(DELETED)) == 3
+    server.publish("/c", datasets(*range(18)) + "<> hydra:totalItems 18 .")
+    assert len(site.job().of(DELETED)) == 2
+    server.publish("/c", datasets(*range(17)))
+    assert len(site.job().of(DELETED)) == 1
 
 
 def test_totals_that_contradict_each_other(server: Documents, site: CatalogueSite) -> None:
