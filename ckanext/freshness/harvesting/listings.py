@@ -8,7 +8,7 @@ A record that a list leaves out is absent only if the list was read whole. That 
 - All its pages were read, however the source links them, none of them repeats others, and each total that
   the source states agrees with what was read. Without a total, no record is on two pages, because that is what
   shifted pages look like (:class:`PagedList`).
-- It still has the further pages that an earlier job read, or is now shorter than one page was.
+- It says something of pages if it did, or has another length than the first of several pages had before.
 - At least one record that it lists could be read, is current, or is a draft: its server refuses it with 401 or
   403.
 - Each record that it lists has a URL that can be requested: any other entry may be the record.
@@ -159,9 +159,9 @@ class ListFacts:
     is_paged: bool = False
     """It has several pages."""
     is_bare: bool = True
-    """It says nothing of further pages: no link, no total."""
+    """It says nothing of pages: no link, no total."""
     is_cut: bool = False
-    """It is bare, although an earlier job read several pages, and as long as the first of these was."""
+    """It is bare and as long as the first of several pages was that an earlier job read, to the record."""
     instead: str = ""
     """The catalogs now and before, for people, if its URL has led to another one since an earlier job."""
     unusable: int = 0

@@ -97,6 +97,7 @@ def outline_of_catalogue(graph: Graph) -> CatalogueOutline:
     return CatalogueOutline(
         next_pages=paging.next_pages,
         last_pages=paging.last_pages,
+        has_marks=paging.has_marks,
         totals=paging.totals,
         records={
             identity: _description(graph, node, is_listed=node in listed or not listed)

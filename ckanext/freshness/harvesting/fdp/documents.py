@@ -205,6 +205,7 @@ def outline_of_container(
         and not any((node, DCAT.dataset, None) in graph for node in nodes),
         next_pages=paging.next_pages,
         last_pages=paging.last_pages,
+        has_marks=paging.has_marks,
         totals=paging.totals,
     )
 

@@ -76,9 +76,7 @@ class ListReading(Generic[Outline]):
             links = self._targets(page, [*filter(None, [page.next_url]), *outline.next_pages])
             following = {plain: url for plain, url in links.items() if plain not in met}
             self.is_paged |= bool(following)
-            self._is_bare &= not (
-                following or outline.totals or outline.last_pages or page.last_url
-            )
+            self._is_bare &= not (page.has_marks or outline.has_marks)
             if len(listed) == 1:
                 self._first_page = len(outline.identities) + outline.nameless
             yield page, outline
@@ -129,12 +127,12 @@ def doubt_of_list(
     If it does, and has several pages, the memory keeps for the next job how long the first of them is.
     """
     key = f"{url}#pages"
-    before = int(memory.recall(key, "pages") or 0)
-    facts.is_cut = facts.is_bare and 0 < before <= facts.first_page
+    before = memory.recall(key, "pages") or "null"
+    facts.is_cut = facts.is_bare and before == str(facts.first_page)
     reason = doubt(facts, is_missing=is_missing)
-    now = facts.first_page if facts.is_paged else 0
+    now = str(facts.first_page) if facts.is_paged else "null"
     if reason is None and now != before:
-        memory.remember(key, "pages", str(now))
+        memory.remember(key, "pages", now)
     return reason
 
 

@@ -35,6 +35,8 @@ class PageOutline:
     """Pages that the document names as the last one, and that are not this page itself."""
     totals: list[int] = field(default_factory=list)
     """Numbers of records in the whole list that the document states. Several contradict each other."""
+    has_marks: bool = False
+    """The document says something of pages, even if only that this one is the first and the last."""
 
     @property
     def identities(self) -> Sequence[str]:
@@ -99,4 +101,5 @@ def paging_of(graph: Graph) -> PageOutline:
     }
     # If the last page is the first one, this is the only page, whatever its own URL.
     last_pages = sorted({last for _, last in lasts} - {page for page, _ in lasts} - firsts)
-    return PageOutline(sorted(pages), last_pages, sorted(totals))
+    has_marks = bool(pages or lasts or firsts or totals)
+    return PageOutline(sorted(pages), last_pages, sorted(totals), has_marks)

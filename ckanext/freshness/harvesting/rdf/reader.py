@@ -56,6 +56,8 @@ class FetchedDocument:
     """URL of the next page (RFC 8288, rel="next")."""
     last_url: str | None = None
     """URL of the last page (rel="last"), if there are several."""
+    has_marks: bool = False
+    """Its Link headers say something of pages, even if only that this one is the first and the last."""
     seconds: float = 0.0
     """How long the server took."""
     has_end: bool = True
@@ -144,6 +146,7 @@ class DocumentReader(SourceReader):
         content_type = self._content_type or answer.headers.get("Content-Type")
         document = self.document(url, answer.final_url, content_type, body)
         document.next_url, document.last_url = joined.get("next"), joined.get("last")
+        document.has_marks = not joined.keys().isdisjoint(("first", "last", "next", "prev"))
         if document.last_url == joined.get("first"):
             document.last_url = None  # this is the only page, whatever its own URL
         document.seconds = answer.seconds

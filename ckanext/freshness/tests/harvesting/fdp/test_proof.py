@@ -351,9 +351,13 @@ class Machine(RuleBasedStateMachine):
             )
         for own, one in known.items():
             if not end.is_visible(own) and one.guid not in self.site.held:
-                assert self._may_stay(own, one, evidence, known), (
-                    f"{one.url} is kept though it is gone"
-                )
+                may_stay = self._may_stay(own, one, evidence, known)
+                assert may_stay or self._seems_cut(job), f"{one.url} is kept though it is gone"
+
+    def _seems_cut(self, job: Job) -> bool:
+        """Return whether a list that has only one page now looks as if the link to the next one were lost."""
+        is_bare = self.server.layout.paging is Paging.BARE_LINK
+        return is_bare and any("names no further pages" in error for error in job.errors)
 
     def _catalogs_of(
         self, own: str, part_of: object, end: Moment, known: dict[str, KnownRecord]
