@@ -12,8 +12,6 @@ from ..mails import webhooks
 from ..mails.webhook_events import TOPICS
 from ..model import Webhook, WebhookDelivery
 from ..reporting import visibility
-from ..web.errors import FetchError
-from ..web.urls import parse_url
 
 __all__ = [
     "freshness_webhook_create",
@@ -34,17 +32,18 @@ def freshness_webhook_create(context: dict[str, Any], data_dict: dict[str, Any])
         the whole site, only for sysadmins)
     :returns: the webhook, as in ``freshness_webhook_list``, with the ``secret`` to verify signatures, which is
         never shown again
-    :raises ValidationError: the URL cannot be requested, there is no such event, or there are 20 webhooks
+    :raises ValidationError: the URL cannot be requested or is inside the network, there is no such event, or
+        there are 20 webhooks
     """
     tk.check_access("freshness_webhook_create", context, data_dict)
-    url, topics = tk.get_or_bust(data_dict, ["url", "events"])
-    url, organization_id = str(url), _organization_id(context, data_dict)
+    url, topics = str(data_dict.get("url") or ""), data_dict.get("events", [])
+    organization_id = _organization_id(context, data_dict)
     registered = _of(organization_id)
     wrong: dict[str, list[str]] = {}
-    try:
-        parse_url(url)
-    except FetchError as error:
-        wrong["url"] = [f"{error.url} {error.words}"]
+    if not url:
+        wrong["url"] = [tk._("Enter the address (URL) that takes events.")]
+    elif refusal := webhooks.refusal(url):
+        wrong["url"] = [refusal]
     if registered.filter_by(url=url).count():
         # A page that shows a secret may be loaded again.
         words = tk._(
@@ -52,7 +51,7 @@ def freshness_webhook_create(context: dict[str, Any], data_dict: dict[str, Any])
         )
         wrong["url"] = [words]
     if not isinstance(topics, list) or not topics or any(one not in [*TOPICS] for one in topics):
-        words = tk._("must be a list of these: {allowed}")
+        words = tk._("Choose what it is told, a list of these events: {allowed}")
         wrong["events"] = [words.format(allowed=", ".join(TOPICS))]
     if registered.count() >= webhooks.MOST_WEBHOOKS:
         wrong["limit"] = [tk._("There are too many webhooks. Delete one that is not needed.")]
@@ -60,7 +59,7 @@ def freshness_webhook_create(context: dict[str, Any], data_dict: dict[str, Any])
         raise tk.ValidationError(wrong)
     author_id = model.User.get(context["user"]).id
     made = webhooks.register(url, set(topics), organization_id, author_id, utc_now())
-    return {**_plain(made), "secret": webhooks.secret(made.id)}
+    return {**_plain(made, made.url), "secret": webhooks.secret(made.id)}
 
 
 @tk.side_effect_free
@@ -71,16 +70,23 @@ def freshness_webhook_list(
 
     :param organization: name or id of the organization (optional; without it those of the whole site, only
         for sysadmins)
-    :returns: of each ``id``, ``url``, ``events``, ``created_at``; ``failing_since`` (when attempts began to
+    :returns: of each ``id``, ``url`` (only the beginning, unless you registered it or are a sysadmin, since the
+        rest may be secret), ``events``, ``created_at``; ``failing_since`` (when attempts began to
         fail; null if the last one did not), ``disabled_at`` (null while it is on), and ``log``: the last 20
         events, the newest first, each with ``id``, ``event``, ``created_at``, ``attempts``, ``answer`` (the
         status, or why there was none), ``delivered_at`` and ``next_at`` (both null if it was given up)
     """
     tk.check_access("freshness_webhook_list", context, data_dict)
+    organization_id = _organization_id(context, data_dict)
+    reader = model.User.get(context["user"])
     return [
-        _plain(one)
-        for one in _of(_organization_id(context, data_dict)).order_by(Webhook.created_at)
+        _plain(one, one.url if _sees_all(reader, one) else webhooks.masked(one.url))
+        for one in _of(organization_id).order_by(Webhook.created_at)
     ]
+
+
+def _sees_all(reader: Any, webhook: Any) -> bool:
+    return reader is not None and (reader.sysadmin or reader.id == webhook.author_id)
 
 
 def freshness_webhook_test(context: dict[str, Any], data_dict: dict[str, Any]) -> None:
@@ -120,14 +126,14 @@ def _webhook(data_dict: dict[str, Any]) -> Any:
     return found
 
 
-def _plain(webhook: Any) -> dict[str, Any]:
+def _plain(webhook: Any, url: str) -> dict[str, Any]:
     told = model.Session.query(WebhookDelivery).filter(
         WebhookDelivery.webhook_id == webhook.id, WebhookDelivery.body.is_not(None)
     )
     moments = ("created_at", "failing_since", "disabled_at")
     return {
         "id": webhook.id,
-        "url": webhook.url,
+        "url": url,
         "events": list(webhook.topics),
         **{name: utc_text(getattr(webhook, name)) for name in moments},
         "log": [

@@ -12,6 +12,7 @@ import asyncio
 import base64
 import hmac
 import logging
+import socket
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 from functools import lru_cache
@@ -29,6 +30,8 @@ from ..ckan_adapter.core import model
 from ..ckan_adapter.database import locked_if_free
 from ..dates import aware, utc, utc_now
 from ..model import Webhook, WebhookDelivery
+from ..web.address_guard import Guard, InsideAddress
+from ..web.urls import parse_url
 from .news import News
 from .recipients import may_see
 from .webhook_events import EVENTS, TEST, body, test_body
@@ -84,6 +87,35 @@ def register(
                 model.Session.add(_row(webhook, event, one.about, at))
     model.Session.commit()
     return webhook
+
+
+def refusal(url: str) -> str | None:
+    """Return why nothing can be sent to a URL, in words; None if it can.
+
+    A name that has no address now may have one later.
+    """
+    from ..web.errors import FetchError
+    from ..web.exchange import Limits
+    from ..web.faults import fault_of
+
+    try:
+        target = parse_url(url)
+        found = socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
+        Guard(settings.words("allowed_networks")).admitted(str(one[4][0]) for one in found)
+    except FetchError as error:
+        return f"{error.url} {error.words}"
+    except InsideAddress as error:
+        return f"{masked(url)} {fault_of(error, Limits()).words}"
+    except OSError:
+        return None
+    return None
+
+
+def masked(url: str) -> str:
+    """Return the beginning of a URL: its password, its path or its parameters may be secret."""
+    parts = urlsplit(url)
+    start = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
+    return url if url in (start, f"{start}/") else f"{start}/***"
 
 
 def secret(webhook_id: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ckan.plugins.toolkit as tk
-from flask import Blueprint
+from flask import Blueprint, Response
 from flask.typing import ResponseReturnValue
 
 from .. import settings
@@ -22,6 +22,13 @@ mail_link = Blueprint("freshness_mail_link", __name__)
 # Mail programs unsubscribe with one request (RFC 8058), without a session. The token authorizes it.
 mail_link.record(lambda state: exempt_from_csrf(mail_link))
 mail_link.record(lambda state: remember_app(state.app))
+
+
+@mail_link.after_request
+def keep_address(response: Response) -> Response:
+    """Tell no other site the address of a page, which has the token of a link in a mail."""
+    response.headers["Referrer-Policy"] = "no-referrer"
+    return response
 
 
 @mails.route("/freshness/mails", methods=["GET"])

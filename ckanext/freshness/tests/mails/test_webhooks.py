@@ -220,12 +220,47 @@ def test_a_slow_receiver_that_says_yes_has_taken_it(
 def test_addresses_inside_get_no_request(
     make: Make, receiver: Receiver, register: Register, monkeypatch: Any, ckan_config: Any
 ) -> None:
-    monkeypatch.setitem(ckan_config, "ckanext.freshness.allowed_networks", [])
     made = register("data")
+    monkeypatch.setitem(ckan_config, "ckanext.freshness.allowed_networks", [])
     change(make("rain"), (10, 12))
     tell()
     assert not receiver.requests and receiver.connections == 0
     assert "this machine" in log(made)[0]["answer"]
+    port = receiver.url.rpartition(":")[2]
+    for url in (f"http://a:geheim@127.0.0.1:{port}/geheim", "http://[::1]/", "http://localhost/"):
+        by = {"user": model.User.by_email(ROOT).name}
+        with pytest.raises(
+            helpers.logic.ValidationError, match="is this machine, inside"
+        ) as caught:
+            helpers.call_action("freshness_webhook_create", by, url=url, events=["data"])
+        assert "geheim" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("https://example.org", "https://example.org"),
+        ("https://example.org:81/", "https://example.org:81/"),
+        ("https://example.org/services/T0/geheim", "https://example.org/***"),
+        ("https://example.org?key=geheim", "https://example.org/***"),
+        ("https://someone:geheim@example.org/", "https://example.org/***"),
+    ],
+)
+def test_the_rest_of_an_address_may_be_secret(url: str, shown: str) -> None:
+    assert webhooks.masked(url) == shown
+
+
+def test_an_address_is_shown_to_who_registered_it(receiver: Receiver) -> None:
+    owner, other = (factories.User()["name"] for _ in range(2))
+    users = [{"name": name, "capacity": "admin"} for name in (owner, other)]
+    of = {"organization": factories.Organization(users=users)["id"]}
+    url = f"{receiver.url}/services/geheim"
+    data = {"url": url, "events": ["data"], **of}
+    assert helpers.call_action("freshness_webhook_create", {"user": owner}, **data)["url"] == url
+    root, shown = model.User.by_email(ROOT).name, f"{receiver.url}/***"
+    for user, expected in ((owner, url), (root, url), (other, shown)):
+        (found,) = helpers.call_action("freshness_webhook_list", {"user": user}, **of)
+        assert found["url"] == expected
 
 
 def test_the_events_of_a_dataset_are_told_in_order(
@@ -393,6 +428,10 @@ def test_the_secret_is_shown_once_and_stored_nowhere(
     root = factories.SysadminWithToken()
     headers = {"Authorization": root["token"]}
     data = {"url": f"{receiver.url}/", "event": ["data", "status"]}
+    for missing, words in (("url", "Enter the address (URL)"), ("event", "Choose what it is told")):
+        given = {key: value for key, value in data.items() if key != missing}
+        page = app.post("/freshness/webhooks", data={missing: "", **given}, headers=headers).body
+        assert words in page and "Missing value" not in page
     answer = app.post("/freshness/webhooks", data=data, headers=headers)
     (made,) = helpers.call_action("freshness_webhook_list")
     secret = webhooks.secret(made["id"])

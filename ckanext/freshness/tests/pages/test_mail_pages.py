@@ -192,7 +192,9 @@ def test_one_click_and_a_button_confirm(strict: Any, late: Any) -> None:
     dataset, editor = late
     path = confirm_path(dataset)
     # Programs that look at mails open each link.
-    page = BeautifulSoup(strict.get(path).body, "html.parser")
+    answer = strict.get(path)
+    assert answer.headers["Referrer-Policy"] == "no-referrer"
+    page = BeautifulSoup(answer.body, "html.parser")
     assert "Are the data of Rain still accurate?" in page.get_text()
     assert page.select('meta[name="robots"]')[0]["content"] == "noindex"
     assert confirmed(dataset) is None
