@@ -25,6 +25,9 @@ MOST_DOUBTFUL = 3
 class ListReading(Generic[Outline]):
     """A reading of a list from its first page to the last.
 
+    A document's own links come before its ``Link`` header, which may lead to the same pages by other
+    parameters: the document states totals, too. The header counts where the document leads no further.
+
     When :meth:`pages` has ended, the attributes say whether the list was read whole.
 
     :ivar has_end: the server said of each page where it ends
@@ -43,6 +46,8 @@ class ListReading(Generic[Outline]):
         self.is_paged = False
         self._is_bare = True
         self._first_page = 0
+        self._has_links = False
+        """A document of the list names further pages."""
 
     @property
     def misfit(self) -> str:
@@ -71,9 +76,11 @@ class ListReading(Generic[Outline]):
                 return
             self.has_end &= page.has_end
             doubtful = 0 if self._add(page, outline) else doubtful + 1
-            if page.next_url is not None and _plain(page.next_url) in met:
-                listed.note("its link to the next page leads to a page that was read before")
-            links = self._targets(page, [*filter(None, [page.next_url]), *outline.next_pages])
+            links = self._targets(page, outline.next_pages)
+            if links.keys() <= met and page.next_url is not None:
+                links = self._targets(page, [page.next_url])
+                if links.keys() <= met:
+                    listed.note("its link to the next page leads to a page that was read before")
             following = {plain: url for plain, url in links.items() if plain not in met}
             self.is_paged |= bool(following)
             self._is_bare &= not (page.has_marks or outline.has_marks)
@@ -96,7 +103,9 @@ class ListReading(Generic[Outline]):
     def _add(self, page: FetchedDocument, outline: Outline) -> bool:
         """Add a page to the list, and return whether it fits those before."""
         nameless = [f"{page.url} {number}" for number in range(outline.nameless)]
-        ends = self._targets(page, [*outline.last_pages, *filter(None, [page.last_url])])
+        self._has_links |= bool(outline.next_pages or outline.last_pages)
+        last_url = None if self._has_links else page.last_url
+        ends = self._targets(page, [*outline.last_pages, *filter(None, [last_url])])
         return self._listed.add(
             _plain(page.url),
             [*outline.identities, *nameless],
