@@ -2,14 +2,16 @@
 
 Each document with a list is a container: the source's own URL, and each further catalog. The crawl decides
 nothing (:mod:`..source_type`). It hands on the datasets when all lists are read: only then it is known which
-of several descriptions says most, whether an identity belongs to several datasets, and whether the catalogue
-has moved. Meanwhile each new or changed dataset takes some 5 KB of memory.
+of several descriptions says most, whether an identity belongs to several datasets, and which datasets have
+moved. Meanwhile each new or changed dataset waits as compressed JSON.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass, field, replace
+import zlib
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, replace
 from urllib.parse import urldefrag
 
 from rdflib import Graph
@@ -69,11 +71,14 @@ class _Dataset:
     description: Description
     memory: str = ""
     """What the next job compares: a hash of the description, and one of the title."""
-    record: Record | None = None
-    """None if it is unchanged, or could not be mapped."""
-    named: set[str] = field(default_factory=set)
+    contents: bytes = b""
+    """The record as compressed JSON; empty if it is unchanged, or could not be mapped."""
+    named: Collection[str] = ()
     """The distributions that it names and that the page does not describe."""
     error: str | None = None
+
+    def record(self) -> Record | None:
+        return Record.from_json(zlib.decompress(self.contents).decode()) if self.contents else None
 
 
 class CatalogueCrawl:
@@ -113,6 +118,8 @@ class CatalogueCrawl:
         self._page: FetchedDocument | None = None
         self._nodes: dict[str, list[Node]] = {}
         """The nodes of the datasets of this page."""
+        self._renamed: dict[str, KnownRecord] = {}
+        """By their identities now, the current records that had others."""
 
     async def run(self) -> CrawlEnd:
         """Read all lists, and hand on their datasets; an exception of the sink ends the crawl."""
@@ -133,11 +140,12 @@ class CatalogueCrawl:
                 self._facts[url].misfit = f"the source lists more than {MOST_CATALOGS} catalogs"
             else:
                 waiting += sorted(new)
-        if self._is_missing() and (self._is_paged or len(self._facts) > 1):
+        if self._missing() and (self._is_paged or len(self._facts) > 1):
             # A dataset may move from an unread page to one that was read before: an absence is seen twice.
             for url in sorted(self._facts):
                 await self._read_again(url)
-        is_missing = self._is_missing()
+        self._follow_titles(self._missing())
+        is_missing = bool(self._missing())
         self._hand_on()
         self._prove(is_missing)
         self._end.errors += self._reader.errors
@@ -250,9 +258,10 @@ class CatalogueCrawl:
                 self._page, self._nodes = page, nodes_by_identity(graph)
             (node,) = self._nodes[identity]
             with understood(identity):
-                found.record = mapped(self._mapper, graph_of(graph, node), node)
-            found.named = named_distributions(graph, node)
-            found.memory += f" {self._reader.hash(_title(found.record))}"
+                record = mapped(self._mapper, graph_of(graph, node), node)
+            found.contents = zlib.compress(record.as_json().encode("utf-8", "surrogatepass"))
+            found.named = named_distributions(graph, node) or ()
+            found.memory += f" {self._reader.hash(_title(record))}"
         except UnreadableDocument as failure:
             found.error = failure.message
 
@@ -271,13 +280,14 @@ class CatalogueCrawl:
                 known = None if name in listed else records.of(name, listed)
                 if known is not None and known.catalog_url in (None, found.url):
                     return (known if records is self._known else None), name
-        return None, None
+        known = self._renamed.get(identity)
+        return known, known.url if known is not None else None
 
     def _other_names(self, found: _Dataset) -> Iterator[str]:
         yield from found.description.others
-        if found.description.is_blank and found.record is not None:
+        if found.description.is_blank and (record := found.record()) is not None:
             # What ckanext-dcat makes for a dataset without IRI and identifier.
-            name = munge_title_to_name(_title(found.record))
+            name = munge_title_to_name(_title(record))
             yield f"{self._containers.root.rstrip('/')}/{name}"
 
     def _hand_on(self) -> None:
@@ -298,7 +308,7 @@ class CatalogueCrawl:
 
     def _sighting(self, identity: str, found: _Dataset) -> Sighting:
         known, name = self._before(identity)
-        record, is_blank = found.record, found.description.is_blank
+        record, is_blank = found.record(), found.description.is_blank
         if found.error is not None:
             return Sighting(
                 SeenRecord(identity, ReadOutcome.MALFORMED, (found.url,)), error=found.error
@@ -325,20 +335,45 @@ class CatalogueCrawl:
 
     # What the lists prove
 
-    def _is_missing(self) -> bool:
-        """Return whether a current record is in no list."""
+    def _missing(self) -> list[KnownRecord]:
+        """Return the current records that are in no list."""
         listed = self._containers.listed
         listed.update(self._found, self._contested, self._undescribed)
         self._known.follow_move(listed, is_same=self._has_title)
         found = {known.url for one in listed if (known := self._before(one)[0]) is not None}
-        return any(record.url not in found for record in self._known)
+        return [record for record in self._known if record.url not in found]
 
     def _has_title(self, known: KnownRecord, identity: str) -> bool:
         """Return whether a dataset has the title of a current record."""
         found = self._found.get(identity)
-        if found is None or found.record is None or known.memory is None:
-            return False
-        return found.memory.split()[1:] == known.memory.split()[1:]
+        title = _title_hash(known.memory)
+        return title is not None and found is not None and title == _title_hash(found.memory)
+
+    def _follow_titles(self, missing: Iterable[KnownRecord]) -> None:
+        """Recognise missing records whose identities have changed: each is the one new dataset with its title.
+
+        No other dataset may have this title, and the list that had the record must be read whole.
+        """
+        if self._containers.unreadable:
+            return
+        titles = Counter(_title_hash(found.memory) for found in self._found.values())
+        lost = Counter(_title_hash(record.memory) for record in missing)
+        by_title = {_title_hash(record.memory): record for record in missing}
+        for identity, found in self._found.items():
+            title = _title_hash(found.memory)
+            known = by_title.get(title)
+            if (
+                known is not None
+                and title is not None
+                and titles[title] == lost[title] == 1
+                and known.catalog_url == found.url
+                and self._doubt(found.url, is_missing=True) is None
+            ):
+                self._renamed[identity] = known
+
+    def _doubt(self, url: str, *, is_missing: bool) -> str | None:
+        """Return why a list does not prove that a record is absent from it; None if it does."""
+        return doubt_of_list(self._reader.memory, url, self._facts[url], is_missing=is_missing)
 
     def _prove(self, is_missing: bool) -> None:
         """Mark the lists as unproved that do not prove that a record is absent."""
@@ -356,8 +391,7 @@ class CatalogueCrawl:
             facts.listed = facts.there = len(self._found)
             if facts.unusable:
                 self._end.skip("dcat:Dataset without URL and identifier", url, facts.unusable)
-            reason = doubt_of_list(memory, url, facts, is_missing=is_missing)
-            if reason is not None:
+            if (reason := self._doubt(url, is_missing=is_missing)) is not None:
                 self._end.mark_unproved(url, reason)
 
 
@@ -374,6 +408,11 @@ def _differ(before: _Dataset, now: _Dataset, url: str) -> bool:
 def _unread(identity: str, url: str, words: str) -> Sighting:
     seen = SeenRecord(identity, ReadOutcome.MALFORMED, (url,))
     return Sighting(seen, error=about(display_url(identity), words))
+
+
+def _title_hash(memory: str | None) -> str | None:
+    """Return the hash of a dataset's title, which is the second one in its memory."""
+    return memory.split()[1] if memory and " " in memory else None
 
 
 def _title(record: Record) -> str:

@@ -294,6 +294,37 @@ def test_links_to_one_page_in_different_words(server: Documents, site: Catalogue
     assert job.errors == [] and len(job.of(NEW)) == 4
 
 
+@pytest.mark.parametrize("total", ["", "<BASE/c> hydra:totalItems 6 ."])
+def test_a_document_decides_where_its_next_page_is(
+    server: Documents, site: CatalogueSite, total: str
+) -> None:
+    """The header names the same pages by other parameters."""
+    for number in (1, 2, 3):
+        following = f"; hydra:next <BASE/c?page={number + 1}>" if number < 3 else ""
+        text = f"{total} {datasets(2 * number, 2 * number + 1)}"
+        text += f" <#page> hydra:last <BASE/c?page=3> {following} ."
+        link = '<BASE/c?offset=4>; rel="last"'
+        link += f', <BASE/c?offset={2 * number}>; rel="next"' if number < 3 else ""
+        for target in (f"/c?page={number}", f"/c?offset={2 * number - 2}"):
+            server.publish(target, text, Link=link)
+    server.files["/c"] = server.files["/c?page=1"]
+    job = site.job()
+    assert job.errors == [] and len(job.of(NEW)) == 6
+    assert not any("offset" in request.target for request in server.requests)
+
+
+@pytest.mark.parametrize("link", ["", "<> hydra:next <BASE/c?page=2> ."])
+def test_a_header_leads_further_than_the_document(
+    server: Documents, site: CatalogueSite, link: str
+) -> None:
+    server.pages(datasets(1), datasets(2), datasets(3))
+    site.job()
+    server.publish("/c?page=2", datasets(2) + link, Link='<BASE/c?page=3>; rel="next"')
+    unchanged(site)
+    del server.files["/c?page=3"]
+    deletes_nothing(site, "/c?page=3: it answers 404")
+
+
 def test_datasets_without_identity_are_counted_once(server: Documents, site: CatalogueSite) -> None:
     server.pages(datasets(1, 2) + blank("Nobody"), datasets(3, 4))
     site.job()
@@ -396,22 +427,77 @@ NAMES = {
     "an earlier file": (blank("B", files=("m",)), blank("B", files=("a", "m"))),
     "an identifier": (blank("B", files=("m",)), blank("B", "abc", files=("m",))),
     "an IRI": (blank("B", "abc"), BY_IRI),
+    "no IRI": (BY_IRI, blank("B", "abc")),
+    "no identifier": (blank("B", "abc", files=("m",)), blank("B", files=("m",))),
+    "another identifier": (blank("B", "abc"), blank("B", "xyz")),
+    "another URL": (dataset(8, "B"), dataset(9, "B")),
 }
 
 
+@pytest.mark.parametrize("others", ["", datasets(1, 2)], ids=["alone", "among others"])
 @pytest.mark.parametrize("what", NAMES)
 def test_a_dataset_whose_identity_changes(
-    server: Documents, site: CatalogueSite, what: str
+    server: Documents, site: CatalogueSite, what: str, others: str
 ) -> None:
     before, after = NAMES[what]
-    server.publish("/c", datasets(1, 2) + before)
+    server.publish("/c", others + before)
     site.job()
     packages = titles(site)
-    server.publish("/c", datasets(1, 2) + after)
+    server.publish("/c", others + after)
     job = site.job()
     assert job.errors == [] and job.of(NEW) == job.of(DELETED) == set()
     assert titles(site) == packages
     unchanged(site)
+
+
+TITLES = {
+    "another title": (dataset(8, "B"), dataset(9, "C")),
+    "two with this title are missing": (dataset(7, "B") + dataset(8, "B"), dataset(9, "B")),
+    "two with this title are new": (dataset(8, "B"), dataset(9, "B") + dataset(10, "B")),
+    "another dataset has this title": (
+        dataset(7, "B") + dataset(8, "B"),
+        datasets(3) + dataset(7, "B") + dataset(9, "B"),
+    ),
+}
+
+
+@pytest.mark.parametrize("what", TITLES)
+def test_a_title_that_does_not_tell_which_dataset_it_is(
+    server: Documents, site: CatalogueSite, what: str
+) -> None:
+    before, after = TITLES[what]
+    server.publish("/c", datasets(*range(20, 40)) + before)
+    site.job()
+    gone = site.packages[f"{server.url}/d/8"].id
+    server.publish("/c", datasets(*range(20, 40)) + after)
+    job = site.job()
+    assert f"{server.url}/d/9" in job.of(NEW) and f"{server.url}/d/8" in job.of(DELETED)
+    assert gone not in titles(site)
+
+
+def test_a_dataset_on_a_page_that_fails_is_not_one_with_its_title(
+    server: Documents, site: CatalogueSite
+) -> None:
+    server.pages(datasets(1, 2), dataset(8, "B"))
+    site.job()
+    server.pages(datasets(1, 2) + dataset(9, "B"), dataset(8, "B"))
+    server.files["/c?page=2"] = Answer(503)
+    before = titles(site)
+    assert len(site.job().of(NEW)) == 1
+    assert before.items() < titles(site).items()
+
+
+def test_a_dataset_that_may_be_in_a_catalog_that_fails_is_not_one_with_its_title(
+    server: Documents, site: CatalogueSite
+) -> None:
+    server.publish("/c", "<> dcat:catalog <b> ." + datasets(1, 2) + dataset(8, "B"))
+    server.publish("/b", far(1))
+    site.job()
+    server.publish("/c", "<> dcat:catalog <b> ." + datasets(1, 2) + dataset(9, "B"))
+    server.files["/b"] = Answer(503)
+    before = titles(site)
+    assert len(site.job().of(NEW)) == 1
+    assert before.items() < titles(site).items()
 
 
 def test_an_identifier_of_another_catalog_is_no_other_name(

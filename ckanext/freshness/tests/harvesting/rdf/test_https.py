@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ssl
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.usefixtures("clean_site")
 
 @contextlib.contextmanager
 def behind_tls(server: LoopbackServer, bundle: Path) -> Iterator[str]:
-    """Serve a server's documents over TLS at its port, with https in place of http in all URLs; yield the URL."""
+    """Serve a server's documents over TLS at its port, with https in all URLs, and yield its URL."""
 
     async def speak(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         target = (await reader.readuntil(b"\r\n\r\n")).split()[1].decode()
@@ -53,20 +53,31 @@ def datasets() -> dict[str, tuple[str, str, dict[str, str]]]:
     }
 
 
-@pytest.fixture(params=["fdp", "dcat_catalog"])
-def server(request: pytest.FixtureRequest) -> Iterator[Any]:
-    with FdpServer() if request.param == "fdp" else CatalogueServer(3) as running:
-        running.type = request.param  # type: ignore[attr-defined]
-        if isinstance(running, FdpServer):
-            for _ in range(3):
-                running.add_dataset(running.add_catalog())
-        else:
-            running.entries.append(Entry("id-x", "Without a URL", is_blank=True))
-        yield running
+def fair_data_point() -> FdpServer:
+    server = FdpServer()
+    for _ in range(3):
+        server.add_dataset(server.add_catalog())
+    return server
 
 
-def test_a_source_turns_to_https(server: Any, tmp_path: Path, ckan_config: Any) -> None:
-    harvest = add_source(server.source_url, source_type=server.type)
+def catalogue() -> CatalogueServer:
+    server = CatalogueServer(3)
+    server.entries.append(Entry("id-x", "Without a URL", is_blank=True))
+    return server
+
+
+@pytest.mark.parametrize(
+    ("source_type", "make"), [("fdp", fair_data_point), ("dcat_catalog", catalogue)]
+)
+def test_a_source_turns_to_https(
+    source_type: str,
+    make: Callable[[], FdpServer | CatalogueServer],
+    tmp_path: Path,
+    ckan_config: Any,
+) -> None:
+    server = make()
+    server.start()
+    harvest = add_source(server.source_url, source_type=source_type)
     assert harvest.run().errors == []
     before = datasets()
     assert before and all(resources for _, _, resources in before.values())
