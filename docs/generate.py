@@ -37,6 +37,7 @@ from ckanext.freshness.logic import (
     webhook_actions,
 )
 from ckanext.freshness.reporting import report_tables
+from ckanext.freshness.web.errors import FAILURES, Meaning
 
 DOCS = Path(__file__).resolve().parent
 DECLARATION = DOCS.parent / "ckanext" / "freshness" / "config_declaration.yaml"
@@ -327,10 +328,10 @@ def table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]], widths: str) -
 
 
 MEANINGS = {
-    meanings.Meaning.WORKS: "works",
-    meanings.Meaning.FAILED: "failed",
-    meanings.Meaning.CANNOT_TELL: "cannot tell",
-    meanings.Meaning.OURS: "cannot tell (ours)",
+    Meaning.WORKS: "works",
+    Meaning.FAILED: "failed",
+    Meaning.CANNOT_TELL: "cannot tell",
+    Meaning.OURS: "cannot tell (ours)",
 }
 
 
@@ -349,8 +350,7 @@ def answers() -> Iterator[str]:
     yield from table(("Status", "The link", "Why"), rows, "20 20 60")
     yield from heading("No answer", "-")
     failures = [
-        (f"``{reason.value}``", MEANINGS[row.meaning], row.why)
-        for reason, row in meanings.FAILURES.items()
+        (f"``{reason.value}``", MEANINGS[row.meaning], row.why) for reason, row in FAILURES.items()
     ]
     yield from table(("Reason", "The link", "Why"), failures, "26 20 54")
     yield from heading("Bot walls", "-")

@@ -1,8 +1,9 @@
-"""What each status, each failure and each bot wall says about a link: one table of each.
+"""What each status and each bot wall says about a link: a table of each.
 
 A link **works** if people get the file, and has **failed** if they do not. Often nobody **can tell**: a server
 refuses programs but not people, or it asks for an account. And sometimes the cause is **ours**: a limit, a rule
-or the network of this site. Only failures count towards "broken".
+or the network of this site. Only failures count towards "broken". What a request without an answer says is in
+:mod:`..web.errors`.
 
 Pure: no network, database or clock.
 """
@@ -11,20 +12,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from enum import Enum
 from typing import NamedTuple
 
-from ..web.errors import FailureReason
-
-
-class Meaning(Enum):
-    """What an answer, or no answer, says about a link."""
-
-    WORKS = "works"
-    FAILED = "failed"
-    CANNOT_TELL = "cannot tell"
-    OURS = "ours"
-    """The cause is on our side. People see "couldn't be checked", as for ``CANNOT_TELL``."""
+from ..web.errors import Meaning
 
 
 class Row(NamedTuple):
@@ -44,6 +34,10 @@ STATUSES: Mapping[int, Row] = {
     204: Row(_FAILED, "there is no file (RFC 9110, section 15.3.5)"),
     205: Row(_FAILED, "there is no file (RFC 9110, section 15.3.6)"),
     304: Row(_WORKS, "not modified, if we named what we know"),
+    **dict.fromkeys(
+        (300, 301, 302, 303, 307, 308),
+        Row(_WORKS, "without a ``Location``, browsers save what comes with it"),
+    ),
     401: Row(_CANNOT_TELL, "people with an account may get the file"),
     402: Row(_CANNOT_TELL, "Cloudflare asks programs for money so, but not people"),
     403: Row(_CANNOT_TELL, "servers also refuse programs so, but not people"),
@@ -70,47 +64,6 @@ NOT_THERE = frozenset({404, 410})
 BUSY = frozenset({429, 503})
 """Statuses that may name the moment when to ask again. Then the server works, and 503 is no failure."""
 
-FAILURES: Mapping[FailureReason, Row] = {
-    FailureReason.INVALID_URL: Row(_FAILED, "no program can open it"),
-    FailureReason.SCHEME_REFUSED: Row(_CANNOT_TELL, "only http and https are asked for"),
-    FailureReason.INSIDE_ADDRESS: Row(_OURS, "this site sends nothing into private networks"),
-    FailureReason.HOST_NOT_ALLOWED: Row(_OURS, "the site's settings do not allow the host"),
-    FailureReason.ROBOTS: Row(_CANNOT_TELL, "the server's robots.txt forbids it to programs"),
-    FailureReason.HOST_DEFERRED: Row(_CANNOT_TELL, "the server asked for a long pause"),
-    FailureReason.HOST_SILENT: Row(_CANNOT_TELL, "its server gave no answer to other requests"),
-    FailureReason.TOO_LARGE: Row(_OURS, "the file is larger than this site reads"),
-    FailureReason.INVALID_REQUEST: Row(_OURS, "the request cannot be sent"),
-    FailureReason.UNFORESEEN: Row(_OURS, "this site met an error that nobody foresaw"),
-    FailureReason.NAME_NOT_FOUND: Row(_FAILED, "its host name does not exist"),
-    FailureReason.NAME_LOOKUP_FAILED: Row(_FAILED, "its host name cannot be looked up"),
-    FailureReason.CONNECTION_REFUSED: Row(_FAILED, "nothing answers at its address"),
-    FailureReason.CONNECTION_RESET: Row(_FAILED, "the server breaks the connection off"),
-    FailureReason.UNREACHABLE: Row(_FAILED, "its machine cannot be reached"),
-    FailureReason.NO_ROUTE: Row(_OURS, "this machine has no way to its network"),
-    FailureReason.PROXY: Row(_OURS, "the proxy of this site gives no answer"),
-    FailureReason.OUT_OF_SOCKETS: Row(_OURS, "this machine has too many open files"),
-    FailureReason.TLS_EXPIRED: Row(_FAILED, "browsers warn of an expired certificate"),
-    FailureReason.TLS_SELF_SIGNED: Row(
-        _FAILED, "browsers warn of a certificate that nobody signed"
-    ),
-    FailureReason.TLS_WRONG_NAME: Row(_FAILED, "browsers warn of a certificate for another name"),
-    FailureReason.TLS_UNTRUSTED: Row(
-        _CANNOT_TELL, "an intermediate certificate is missing, which browsers may know"
-    ),
-    FailureReason.TLS_FAILED: Row(_FAILED, "not even outdated encryption is understood"),
-    FailureReason.CONNECT_TIMEOUT: Row(_FAILED, "the server takes no connection in time"),
-    FailureReason.READ_TIMEOUT: Row(_FAILED, "the server falls silent"),
-    FailureReason.TOTAL_TIMEOUT: Row(_FAILED, "no answer begins in time"),
-    FailureReason.UNFINISHED: Row(
-        _CANNOT_TELL, "the file arrives, but too slowly for the limits of this site"
-    ),
-    FailureReason.REDIRECT_LOOP: Row(_FAILED, "it redirects in a circle"),
-    FailureReason.TOO_MANY_REDIRECTS: Row(_FAILED, "it redirects too often"),
-    FailureReason.TRUNCATED: Row(_FAILED, "the file breaks off"),
-    FailureReason.MALFORMED: Row(_FAILED, "not even browsers can read the answer"),
-}
-"""What a request without an answer means."""
-
 
 class Wall(NamedTuple):
     """A sign of a bot wall, which answers in place of the site.
@@ -135,6 +88,8 @@ WALL_HEADERS: Mapping[str, frozenset[str]] = {
 
 A wall that answers with a status that tells nothing needs no row.
 """
+
+_CAPTCHA_TITLE = rb"(?i:<title>[^<]{0,99}(?:captcha|robot|human|verif|security check)).{0,16000}?"
 
 WALL_PAGES: tuple[Wall, ...] = (
     Wall(
@@ -249,8 +204,36 @@ WALL_PAGES: tuple[Wall, ...] = (
     ),
     Wall(
         "Google Drive",
-        re.compile(rb"Google Drive - Virus scan warning|id=\"download-form\""),
+        re.compile(rb"Google Drive - (?:Virus scan warning|Quota exceeded)|id=\"download-form\""),
         "https://support.google.com/drive/answer/148505",
+    ),
+    Wall(
+        "ArvanCloud",
+        re.compile(rb"__arcsjs"),
+        "https://docs.arvancloud.ir/en/developer-tools/ddos-protection/",
+    ),
+    Wall(
+        "Azure WAF",
+        re.compile(rb"azwaf_(?:jsclearance|captcha)|<title>Azure WAF</title>"),
+        "https://learn.microsoft.com/en-us/azure/web-application-firewall/waf-javascript-challenge",
+    ),
+    Wall(
+        "Google",
+        re.compile(rb"id=\"captcha-form\"|unusual traffic from your computer network"),
+        "https://support.google.com/websearch/answer/86640",
+    ),
+    # Forms of ordinary pages have such a widget, too, but another title.
+    Wall(
+        "reCAPTCHA",
+        re.compile(
+            _CAPTCHA_TITLE + rb"(?:g-recaptcha|/recaptcha/(?:api|enterprise)\.js)", re.DOTALL
+        ),
+        "https://developers.google.com/recaptcha/docs/display",
+    ),
+    Wall(
+        "hCaptcha",
+        re.compile(_CAPTCHA_TITLE + rb"(?:h-captcha|hcaptcha\.com/)", re.DOTALL),
+        "https://docs.hcaptcha.com/",
     ),
 )
 """Signs of bot walls in the first bytes of HTML that stands in place of data, and of the pages of errors."""
@@ -267,11 +250,6 @@ def status_means(status: int, *, is_busy: bool = False) -> Meaning:
     if row is not None:
         return row.meaning
     return Meaning.WORKS if 200 <= status < 300 else Meaning.FAILED
-
-
-def failure_means(reason: FailureReason) -> Meaning:
-    """Return what a request without an answer says about a link."""
-    return FAILURES[reason].meaning
 
 
 def has_wall_header(headers: Mapping[str, str]) -> bool:

@@ -1,8 +1,10 @@
-"""The reasons of failed requests, and the exceptions that carry them."""
+"""The reasons of failed requests, what each means, and the exceptions that carry them."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import Enum, Flag, auto
+from typing import NamedTuple
 
 
 class FailureReason(Enum):
@@ -58,59 +60,121 @@ class FailureReason(Enum):
 
         A total timeout is not retried: a URL that needs more time needs it every time.
         """
-        return _Trait.RETRIABLE in _TRAITS.get(self, _Trait.NONE)
+        return _RETRY in FAILURES[self].host
 
     @property
     def silence(self) -> bool:
         """Decide whether the host gave no answer at all, so that its other URLs probably fail, too."""
-        return _Trait.SILENCE in _TRAITS.get(self, _Trait.NONE)
+        return _SILENT in FAILURES[self].host
 
     @property
     def theirs(self) -> bool:
-        """Decide whether the reason says something about the URL.
+        """Decide whether the host was asked, so that the reason says something about it."""
+        return _UNASKED not in FAILURES[self].host
 
-        Otherwise the cause is on our side (a limit, the proxy, a rule of the site), and does not mean
-        that the URL is broken.
-        """
-        return _Trait.OURS not in _TRAITS.get(self, _Trait.NONE)
+
+class Meaning(Enum):
+    """What an answer, or no answer, says about a link."""
+
+    WORKS = "works"
+    FAILED = "failed"
+    CANNOT_TELL = "cannot tell"
+    OURS = "ours"
+    """The cause is on our side. People see "couldn't be checked", as for ``CANNOT_TELL``."""
 
 
 class _Trait(Flag):
     NONE = 0
-    RETRIABLE = auto()
-    SILENCE = auto()
-    OURS = auto()
+    RETRY = auto()
+    SILENT = auto()
+    UNASKED = auto()
 
 
-_TRAITS = {
-    FailureReason.INSIDE_ADDRESS: _Trait.OURS,
-    FailureReason.HOST_NOT_ALLOWED: _Trait.OURS,
-    FailureReason.ROBOTS: _Trait.OURS,
-    FailureReason.HOST_DEFERRED: _Trait.OURS,
-    FailureReason.HOST_SILENT: _Trait.OURS,
-    FailureReason.TOO_LARGE: _Trait.OURS,
-    FailureReason.INVALID_REQUEST: _Trait.OURS,
-    FailureReason.UNFORESEEN: _Trait.OURS,
-    FailureReason.NAME_NOT_FOUND: _Trait.SILENCE,
-    FailureReason.NAME_LOOKUP_FAILED: _Trait.RETRIABLE | _Trait.SILENCE,
-    FailureReason.CONNECTION_REFUSED: _Trait.RETRIABLE | _Trait.SILENCE,
-    FailureReason.CONNECTION_RESET: _Trait.RETRIABLE | _Trait.SILENCE,
-    FailureReason.UNREACHABLE: _Trait.RETRIABLE | _Trait.SILENCE,
-    FailureReason.NO_ROUTE: _Trait.RETRIABLE | _Trait.OURS,
-    FailureReason.PROXY: _Trait.RETRIABLE | _Trait.OURS,
-    FailureReason.OUT_OF_SOCKETS: _Trait.RETRIABLE | _Trait.OURS,
-    FailureReason.TLS_EXPIRED: _Trait.SILENCE,
-    FailureReason.TLS_SELF_SIGNED: _Trait.SILENCE,
-    FailureReason.TLS_WRONG_NAME: _Trait.SILENCE,
-    FailureReason.TLS_UNTRUSTED: _Trait.SILENCE,
-    FailureReason.TLS_FAILED: _Trait.SILENCE,
-    FailureReason.CONNECT_TIMEOUT: _Trait.RETRIABLE | _Trait.SILENCE,
-    FailureReason.READ_TIMEOUT: _Trait.RETRIABLE | _Trait.SILENCE,
-    FailureReason.TOTAL_TIMEOUT: _Trait.SILENCE,
-    FailureReason.UNFINISHED: _Trait.SILENCE,
-    FailureReason.TRUNCATED: _Trait.RETRIABLE,
+class Failure(NamedTuple):
+    """A row of the table.
+
+    :ivar why: the reason of the meaning, in words for the documentation
+    :ivar host: what follows for the host; by default, that it gave an answer, which was of no use
+    """
+
+    meaning: Meaning
+    why: str
+    host: _Trait = _Trait.NONE
+
+
+_, _FAILED, _CANNOT_TELL, _OURS = Meaning
+_RETRY, _SILENT, _UNASKED = _Trait.RETRY, _Trait.SILENT, _Trait.UNASKED
+
+FAILURES: Mapping[FailureReason, Failure] = {
+    FailureReason.INVALID_URL: Failure(_FAILED, "no program can open it"),
+    FailureReason.SCHEME_REFUSED: Failure(_CANNOT_TELL, "only http and https are asked for"),
+    FailureReason.INSIDE_ADDRESS: Failure(
+        _OURS, "this site sends nothing into private networks", _UNASKED
+    ),
+    FailureReason.HOST_NOT_ALLOWED: Failure(
+        _OURS, "the site's settings do not allow the host", _UNASKED
+    ),
+    FailureReason.ROBOTS: Failure(
+        _CANNOT_TELL, "the server's robots.txt forbids it to programs", _UNASKED
+    ),
+    FailureReason.HOST_DEFERRED: Failure(
+        _CANNOT_TELL, "the server asked for a long pause", _UNASKED
+    ),
+    FailureReason.HOST_SILENT: Failure(
+        _CANNOT_TELL, "its server gave no answer to other requests", _UNASKED
+    ),
+    FailureReason.TOO_LARGE: Failure(_OURS, "the file is larger than this site reads", _UNASKED),
+    FailureReason.INVALID_REQUEST: Failure(_OURS, "the request cannot be sent", _UNASKED),
+    FailureReason.UNFORESEEN: Failure(
+        _OURS, "this site met an error that nobody foresaw", _UNASKED
+    ),
+    FailureReason.NAME_NOT_FOUND: Failure(_FAILED, "its host name does not exist", _SILENT),
+    FailureReason.NAME_LOOKUP_FAILED: Failure(
+        _FAILED, "its host name cannot be looked up", _SILENT | _RETRY
+    ),
+    FailureReason.CONNECTION_REFUSED: Failure(
+        _FAILED, "nothing answers at its address", _SILENT | _RETRY
+    ),
+    FailureReason.CONNECTION_RESET: Failure(
+        _FAILED, "the server breaks the connection off", _SILENT | _RETRY
+    ),
+    FailureReason.UNREACHABLE: Failure(_FAILED, "its machine cannot be reached", _SILENT | _RETRY),
+    FailureReason.NO_ROUTE: Failure(
+        _OURS, "this machine has no way to its network", _UNASKED | _RETRY
+    ),
+    FailureReason.PROXY: Failure(
+        _OURS, "the proxy of this site gives no answer", _UNASKED | _RETRY
+    ),
+    FailureReason.OUT_OF_SOCKETS: Failure(
+        _OURS, "this machine has too many open files", _UNASKED | _RETRY
+    ),
+    FailureReason.TLS_EXPIRED: Failure(_FAILED, "browsers warn of an expired certificate", _SILENT),
+    FailureReason.TLS_SELF_SIGNED: Failure(
+        _FAILED, "browsers warn of a certificate that nobody signed", _SILENT
+    ),
+    FailureReason.TLS_WRONG_NAME: Failure(
+        _FAILED, "browsers warn of a certificate for another name", _SILENT
+    ),
+    FailureReason.TLS_UNTRUSTED: Failure(
+        _CANNOT_TELL, "an intermediate certificate is missing, which browsers may know", _SILENT
+    ),
+    FailureReason.TLS_FAILED: Failure(
+        _FAILED, "not even outdated encryption is understood", _SILENT
+    ),
+    FailureReason.CONNECT_TIMEOUT: Failure(
+        _FAILED, "the server takes no connection in time", _SILENT | _RETRY
+    ),
+    FailureReason.READ_TIMEOUT: Failure(_FAILED, "the server falls silent", _SILENT | _RETRY),
+    FailureReason.TOTAL_TIMEOUT: Failure(_FAILED, "no answer begins in time", _SILENT),
+    FailureReason.UNFINISHED: Failure(
+        _CANNOT_TELL, "the file arrives, but too slowly for the limits of this site", _SILENT
+    ),
+    FailureReason.REDIRECT_LOOP: Failure(_FAILED, "it redirects in a circle"),
+    FailureReason.TOO_MANY_REDIRECTS: Failure(_FAILED, "it redirects too often"),
+    FailureReason.TRUNCATED: Failure(_FAILED, "the file breaks off", _RETRY),
+    FailureReason.MALFORMED: Failure(_FAILED, "not even browsers can read the answer"),
 }
-"""What follows from each reason. The others say only that the URL failed."""
+"""What a request without an answer means, and what follows for the host."""
 
 
 class FetchError(Exception):

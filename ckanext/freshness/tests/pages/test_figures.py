@@ -13,7 +13,6 @@ from ckan.cli.cli import ckan
 from ckan.tests.helpers import call_action
 
 from ckanext.freshness.checking import check_rows
-from ckanext.freshness.checking.meanings import FAILURES, Meaning
 from ckanext.freshness.ckan_adapter.core import model, site_names
 from ckanext.freshness.reporting import dashboard, runs
 from ckanext.freshness.tests.pages import reports
@@ -29,6 +28,7 @@ from ckanext.freshness.tests.pages.reports import (
     visited,
 )
 from ckanext.freshness.views import report as pages
+from ckanext.freshness.web.errors import FAILURES, Meaning
 
 BEGUN = PLAIN - timedelta(hours=3)
 """When the run of the links below began."""
