@@ -43,7 +43,7 @@ class AnswerHeaders(NamedTuple):
     age: timedelta = timedelta(0)
     """How long a cache has kept the answer."""
     partial: bool = False
-    """Whether the body is a part of the file, for which nobody has asked."""
+    """Whether the body is certainly a part of the file, for which nobody has asked."""
 
 
 _LONGEST_VALIDATOR = 1024
@@ -70,17 +70,20 @@ def read_headers(answer: Answer) -> AnswerHeaders:
         "Retry-After" in headers,
         answer.status != 304 and headers.get("Content-Length") == "0",
         age,
-        answer.status == HTTPStatus.PARTIAL_CONTENT and not _is_whole(headers.get("Content-Range")),
+        answer.status == HTTPStatus.PARTIAL_CONTENT and _is_part(headers.get("Content-Range", "")),
     )
 
 
-_RANGE = re.compile(r"\s*bytes\s+0-(\d{1,18})/(\d{1,18})\s*")
+_RANGE = re.compile(r"\s*bytes[\s=]\s*(\d{1,18})-(\d{1,18})/(\d{1,18}|\*)\s*", re.IGNORECASE)
 
 
-def _is_whole(content_range: str | None) -> bool:
-    """Decide whether a Content-Range (RFC 9110, section 14.4) is the whole file; so it is without one."""
-    found = _RANGE.fullmatch(content_range or "bytes 0-0/1")
-    return found is not None and int(found[1]) + 1 == int(found[2])
+def _is_part(content_range: str) -> bool:
+    """Decide whether a Content-Range (RFC 9110, section 14.4) is certainly a part of the file."""
+    found = _RANGE.fullmatch(content_range)
+    if found is None:
+        return False
+    first, last, size = found.groups()
+    return int(first) > 0 or (size != "*" and int(last) + 1 < int(size))
 
 
 _SECONDS = re.compile(r"(?<![\d.])\d{1,9}")
@@ -104,19 +107,24 @@ def mimetype_of(answer: Answer) -> str | None:
     return text if text.count("/") == 1 and len(text) <= 127 and can_be_sent(text) else None
 
 
-_REFRESH = re.compile(r"\s*\d[\d.]*\s*[;,]\s*(?:url\s*=\s*)?[\"']?([^\"']+)", re.IGNORECASE)
-_META_REFRESH = re.compile(
-    rb"<meta\s[^>]{0,200}?http-equiv=[\"']?refresh[\"']?\s[^>]{0,200}?content=(?:\"([^\">]+)|'([^'>]+))",
-    re.IGNORECASE,
+_REFRESH = re.compile(r"\s*[\d.]+\s*[;,\s]\s*(?:url\s*=\s*)?[\"']?([^\"']+)", re.IGNORECASE)
+_META = re.compile(rb"<meta(\s[^>]{0,2000})", re.IGNORECASE)
+_ATTRIBUTE = re.compile(
+    r"([a-z-]{1,40})\s{0,9}=\s{0,9}(?:\"([^\"]*)|'([^']*)|([^\s\"']+))", re.IGNORECASE
 )
 
 
 def refresh_of(answer: Answer, page: bytes) -> str | None:
     """Return the URL to which an answer sends browsers by a Refresh header or by its page; None if to none."""
-    in_page = _META_REFRESH.search(page)
     given = answer.headers.get("Refresh") or ""
-    if in_page is not None:
-        given = unescape((in_page[1] or in_page[2]).decode("utf-8", "replace"))
+    for tag in _META.findall(page):
+        values = {
+            name.lower(): "".join(value)
+            for name, *value in _ATTRIBUTE.findall(tag.decode("utf-8", "replace"))
+        }
+        if values.get("http-equiv", "").lower() == "refresh" and "content" in values:
+            given = unescape(values["content"])
+            break
     found = _REFRESH.match(given)
     return found[1].strip() if found is not None else None
 

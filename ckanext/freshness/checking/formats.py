@@ -39,6 +39,7 @@ class FileKind(Enum):
     HTML = N_("an HTML page")
     XHTML = N_("an XHTML page")
     GZIPPED_HTML = N_("a compressed HTML page")
+    SCRIPT = N_("the source text of a PHP script")
     SHEET = N_("a workbook saved as HTML or XML")
     JSON = N_("JSON")
     JSON_LIKE = N_("text that begins like JSON")
@@ -78,8 +79,8 @@ class FormatMismatch:
         return f"{self.found.value} came where {self.promised} was promised"
 
 
-_PAGES = frozenset({FileKind.HTML, FileKind.XHTML, FileKind.GZIPPED_HTML, FileKind.SHEET})
-_WEB_PAGES = frozenset({FileKind.HTML, FileKind.XHTML})
+_WEB_PAGES = frozenset({FileKind.HTML, FileKind.XHTML, FileKind.SCRIPT})
+_PAGES = _WEB_PAGES | {FileKind.GZIPPED_HTML, FileKind.SHEET}
 _PROSE = frozenset(
     {FileKind.TEXT, FileKind.JSON, FileKind.JSON_LIKE, FileKind.XML, FileKind.MARKUP}
 )
@@ -203,21 +204,71 @@ _PLAIN_TEXTS = frozenset({"txt", "text", "plaintext", "log"})
 _XML_FORMATS = frozenset({"xml", "kml", "gml", "wfs", "gpx", "rss", "atom", "rdf", "rdfxml", "svg"})
 """Formats of documents in place of which a server may send one that reports an error."""
 
-_ERROR_NAMES = frozenset(
-    {
-        *("error", "errors", "errormessage", "errorcode", "exception", "exceptions", "fault"),
-        *("message", "msg", "detail", "odata.error"),
-    }
+_ERROR_SHAPES: tuple[tuple[str, str, str], ...] = (
+    (
+        "error",
+        "errordescription erroruri state",
+        "https://www.rfc-editor.org/rfc/rfc6749#section-5.2",
+    ),
+    ("error", "jsonrpc id", "https://www.jsonrpc.org/specification#error_object"),
+    ("errors", "extensions", "https://spec.graphql.org/October2021/#sec-Response-Format"),
+    ("message", "status code", "https://github.com/omniti-labs/jsend"),
+    ("detail", "title status instance", "https://www.rfc-editor.org/rfc/rfc9457"),
+    (
+        "message exceptionmessage",
+        "messagedetail exceptiontype stacktrace innerexception modelstate",
+        "https://learn.microsoft.com/aspnet/web-api/overview/error-handling/",
+    ),
+    (
+        "error message exception",
+        "timestamp status path trace requestid",
+        "https://docs.spring.io/spring-boot/reference/web/servlet.html#web.servlet.spring-mvc.error-handling",
+    ),
+    ("error", "help success", "https://docs.ckan.org/en/latest/api/"),
+    ("error message", "code errorcode", "https://dev.socrata.com/docs/response-codes.html"),
+    (
+        "exceptions",
+        "version",
+        "https://docs.geoserver.org/stable/en/user/services/wfs/reference.html",
+    ),
+    (
+        "error",
+        "",
+        "https://developers.arcgis.com/rest/services-reference/enterprise/error-handling/",
+    ),
+    (
+        "odata.error",
+        "",
+        "https://www.odata.org/documentation/odata-version-3-0/json-verbose-format/",
+    ),
+    ("error message", "statuscode", "https://docs.nestjs.com/exception-filters"),
+    ("message", "documentationurl", "https://docs.github.com/rest"),
+    ("error errorcode", "traceid", "https://docs.opendatasoft.com/"),
+    ("fault", "", "https://docs.apigee.com/api-platform/fundamentals/fault-handling"),
+    ("errormessage msg", "success ok reason details", "APIs of portals' own"),
 )
-"""Names in JSON objects that report an error. An object with these and the next names alone holds no data."""
-_BESIDE_ERRORS = frozenset(
-    {
-        *("code", "status", "statuscode", "success", "ok", "timestamp", "path", "title"),
-        *("instance", "details", "reason", "help", "requestid", "traceid", "documentationurl"),
-    }
+"""What JSON objects report errors with, what stands beside it, and where that is documented. Names are in small
+letters, without ``_``. An object with other names holds data."""
+_ERROR_NAMES = frozenset(" ".join(names for names, _, _ in _ERROR_SHAPES).split())
+_WEAK_NAMES = frozenset({"message", "msg", "detail"})
+"""Names that report errors only if no status says otherwise."""
+_BESIDE_ERRORS = frozenset(" ".join(beside for _, beside, _ in _ERROR_SHAPES).split())
+_BESIDE_WEAK = frozenset(
+    " ".join(
+        beside for names, beside, _ in _ERROR_SHAPES if _WEAK_NAMES & set(names.split())
+    ).split()
 )
-_GOOD_VALUES = frozenset({"ok", "true", "success", "200"})
-"""Values of a status, in small letters, that say that there is no error."""
+_NO_ERROR: tuple[object, ...] = (None, False, 0, "", [], {})
+_RESULTS = ("data", "result")
+"""Names of data. They may stand beside an error without any."""
+_STATES = ("status", "success", "ok", "type")
+"""Names of what says whether there is an error. In problem details (RFC 9457), the type does not."""
+_BAD_STATE = re.compile(
+    r"[45]\d\d|false|.*(?:error|exception|denied|unavailable)|err|fail(?:ed|ure)?|forbidden|unauthorized"
+    r"|(?:not|bad|too|invalid)[_ ].*"
+)
+"""A status of an error, in small letters."""
+_GOOD_STATE = re.compile(r"ok|true|success|2\d\d")
 
 FITS = {name: kinds for names, _, kinds in _FORMATS for name in names}
 """The kinds that fit each format."""
@@ -268,6 +319,8 @@ _FRAGMENT = re.compile(
 )
 """First tags of pages without a head: error pages of firewalls, and PHP's warnings."""
 _TABLE = re.compile(r"<table[\s>]", re.IGNORECASE)
+_PASSWORD = re.compile(rb"type\s*=\s*[\"']?password")
+_WORKBOOK_URL = re.compile(r"\.(?:xls[xmb]?|ods)(?:[?#]|\Z)", re.IGNORECASE)
 _SHEET_SIGNS = (
     "urn:schemas-microsoft-com:office:excel",
     "urn:schemas-microsoft-com:office:spreadsheet",
@@ -318,7 +371,12 @@ _ERROR_DOCUMENT = re.compile(
     <(?:\w{1,20}:)?(?:Service)?ExceptionReport[\s>/]         # OGC
     | <(?:\w{1,20}:)?Envelope[^>]{0,1000}>\s{0,99}(?:<(?:\w{1,20}:)?Header.{0,2000}?)?
       <(?:\w{1,20}:)?Body[^>]{0,1000}>\s{0,99}<(?:\w{1,20}:)?Fault[\s>]   # SOAP
-    | \A(?:<\?[^>]{0,200}>\s{0,99})?<Error>\s{0,99}<Code>    # Amazon S3, Azure
+    | \A(?:<\?[^>]{0,200}>\s{0,99})?(?:
+      <Error(?:\s[^>]{0,1000})?>\s{0,99}<Code>               # Amazon S3, Azure
+      | <Fault\s[^>]{0,1000}>\s{0,99}<Code>                  # WCF
+      | <OAI-PMH[\s>](?:(?!<record).){0,3000}?<error\s+code=["'](?!noRecordsMatch)
+      | <(?:\w{1,20}:)?Error[\s>](?:(?!</).){0,1000}?<(?:\w{1,20}:)?ErrorMessage\s   # SDMX
+    )
     """,
     re.VERBOSE | re.DOTALL,
 )
@@ -377,6 +435,7 @@ def verdict(
     was_tabular: bool,
     was_coded: bool = False,
     sent_as: str | None = None,
+    url: str = "",
 ) -> FormatMismatch | None:
     """Return how a file differs from the promised format; None if it may fit.
 
@@ -384,8 +443,8 @@ def verdict(
     :param size: of the file, in bytes
     :param was_tabular: whether the last good file had several lines or columns
     :param was_coded: whether the server sent it with a Content-Encoding, which is decoded here
-    :param sent_as: the media type by the server. It only tells a workbook that is saved as a page from other
-        pages.
+    :param sent_as: the media type by the server. With the URL, it only tells a workbook that is saved as a page
+        from other pages.
     """
     is_short = size < SHORT
     if is_short and _is_empty(first):
@@ -403,11 +462,7 @@ def verdict(
         return None
     if was_coded and found in _INSIDE_GZIP and any(name in _GZIPS for name in formats):
         return None
-    if (
-        found in _WEB_PAGES
-        and MEDIA_TYPES.get(sent_as or "") in _WORKBOOKS
-        and b"<table" in first.lower()
-    ):
+    if found in _WEB_PAGES and _is_sheet(first.lower(), sent_as, url):
         found = FileKind.SHEET
     is_line = was_tabular and found in _LINES and not is_tabular(first, size)
     is_short = is_short and not (found is FileKind.JSON and _FEATURES.search(_text(first)))
@@ -415,6 +470,19 @@ def verdict(
     if None in judged:
         return None
     return FormatMismatch(promised.name, found, is_error=all(judged))
+
+
+def _is_sheet(page: bytes, sent_as: str | None, url: str) -> bool:
+    """Return whether a web page is a workbook that was saved as HTML: browsers save it, and Excel opens it.
+
+    :param page: in small letters
+    """
+    if b"<table" not in page or _PASSWORD.search(page):
+        return False
+    if MEDIA_TYPES.get(sent_as or "text/html") != "html":
+        return True
+    # Many pages of errors have tables, but also scripts and forms.
+    return _WORKBOOK_URL.search(url) is not None and b"<script" not in page and b"<form" not in page
 
 
 def _may_be_page(first: bytes) -> bool:
@@ -431,35 +499,64 @@ def _is_error(first: bytes, promised: PromisedFormat) -> bool:
     """Return whether a short file is an error text, whatever text may be promised."""
     words = promised.words
     text = _text(first).strip(_BEFORE)
-    if text[:1] == "{":
-        return not words.isdisjoint(_JSON_FORMATS) and _is_error_object(text, "geojson" in words)
+    if text[:1] in "{[":
+        return words.isdisjoint(_PLAIN_TEXTS) and _is_error_report(text, words)
     if text[:1] == "<":
         return not words.isdisjoint(_XML_FORMATS) and _ERROR_DOCUMENT.search(text) is not None
     is_data = words.isdisjoint(_PLAIN_TEXTS) and not promised.takes_pages
     return is_data and _ERROR_TEXT.match(text) is not None
 
 
-def _is_error_object(text: str, is_geojson: bool) -> bool:
-    """Return whether a JSON object only reports an error, or is no GeoJSON where that is promised."""
+def _is_error_report(text: str, words: frozenset[str]) -> bool:
+    """Return whether a JSON document only reports an error, or is no GeoJSON where that is promised."""
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):
         return False
+    is_list = isinstance(found, list) and len(found) == 1
+    found = found[0] if is_list else found
     if not isinstance(found, dict):
         return False
-    if is_geojson and not {"type", "features"} & set(found):
+    if words.isdisjoint(_JSON_FORMATS):
+        # As ArcGIS says it, whose services have many formats.
+        return found.keys() == {"error"} and _has_code(found["error"])
+    if "geojson" in words and not (is_list or {"type", "features"} & found.keys()):
         return True
-    names = {name.lower().replace("_", "") for name in found}
-    if "title" in names:
-        # Problem details (RFC 9457) have both.
-        names.discard("type")
-    return (
-        bool(names & _ERROR_NAMES)
-        and names <= _ERROR_NAMES | _BESIDE_ERRORS
-        and not (
-            {str(found.get(name)).lower() for name in ("status", "success", "ok")} & _GOOD_VALUES
-        )
+    by_name = {name.lower().replace("_", ""): it for name, it in found.items()}
+    return _only_reports_error(by_name) and (
+        not is_list or not by_name.keys().isdisjoint(_ERROR_NAMES - _WEAK_NAMES)
     )
+
+
+def _has_code(error: object) -> bool:
+    return isinstance(error, dict) and isinstance(error.get("code"), int) and "message" in error
+
+
+def _only_reports_error(found: dict[str, object]) -> bool:
+    """Return whether an object has an error and no data.
+
+    :param found: its values by their names in small letters
+    """
+    has_type = "type" in found and "title" not in found
+    states = [
+        str(found[name]).lower()
+        for name in _STATES
+        if name in found and (name != "type" or has_type)
+    ]
+    is_bad = any(map(_BAD_STATE.fullmatch, states))
+    errors = found.keys() & _ERROR_NAMES
+    strong = errors - _WEAK_NAMES
+    beside = found.keys() - errors - (_BESIDE_ERRORS if strong else _BESIDE_WEAK)
+    if is_bad or not has_type:
+        beside.discard("type")
+    for name in _RESULTS:
+        if found.get(name) in _NO_ERROR or is_bad or found.get("error") is True:
+            beside.discard(name)
+    if beside or any(map(_GOOD_STATE.fullmatch, states)):
+        return False
+    if any(found[name] in _NO_ERROR for name in strong) or (states and not strong):
+        return is_bad
+    return bool(errors)
 
 
 def _judge(name: str, found: FileKind, is_short: bool, is_line: bool) -> bool | None:
@@ -530,6 +627,8 @@ def _kind_of_text(text: str) -> FileKind:
 
 
 def _kind_of_markup(text: str) -> FileKind:
+    if text.startswith("<?php"):
+        return FileKind.SCRIPT
     declared = False
     while text.startswith(("<?", "<!--")):
         declared = declared or text.startswith("<?xml")

@@ -429,6 +429,7 @@ def _mismatch(
         was_tabular=resource.memory.tabular,
         was_coded="Content-Encoding" in answer.headers,
         sent_as=mimetype_of(answer),
+        url=answer.final_url,
     )
 
 

@@ -27,6 +27,9 @@ _MARK = re.compile(
     rb"|dtstamp)[^\n\r\d]{0,40}?"
     # OGC's services
     rb"|\btimeStamp[\"']?\s?[=:]\s?[\"']"
+    # SDMX, OAI-PMH, and the head of a feed or of a track
+    rb"|\b(?i:prepared)[\"']?\s?[>:]\s?[\"']?|<responseDate>"
+    rb"|<feed\s(?:(?!<entry)[^\0]){0,1500}?<updated>|<metadata>(?:(?!</metadata)[^\0]){0,900}?<time>"
     # Comments
     rb"|^(?:\#|--)[^\n\r\d]{0,80}?|<!--[^>\d]{0,80}?)" + _DATE,
     re.MULTILINE,
@@ -41,7 +44,17 @@ _SIGNS = (
         b"dump completed",
         b"printed",
     ),
-    *(b"lastbuilddate", b"stamp", b"<!--", b"\n#", b"\n--"),
+    *(
+        b"lastbuilddate",
+        b"stamp",
+        b"prepared",
+        b"<responsedate>",
+        b"<feed",
+        b"<metadata>",
+        b"<!--",
+        b"\n#",
+        b"\n--",
+    ),
 )
 """Small letters, one of which is in each file with a mark: searching for them takes a hundredth of the time."""
 _MARKED_AT_THE_END = (b"-- MySQL dump", b"-- MariaDB dump")

@@ -51,7 +51,23 @@ class _Zlib:
 
     @property
     def is_complete(self) -> bool:
-        return self._stream.eof
+        return self._stream.eof or (self._is_gzip and self._lacks_trailer())
+
+    def _lacks_trailer(self) -> bool:
+        """Decide whether only the checksum and the size of a gzip stream are missing, which browsers ignore.
+
+        If they come next, wrong ones are refused, and nothing is decompressed. Of the codes that end compressed
+        data, at most one can be made of zeros or of ones.
+        """
+        for wrong in (b"\0", b"\xff"):
+            stream = self._stream.copy()
+            try:
+                if any(stream.decompress(wrong) for _ in range(8)) or not stream.eof:
+                    return False
+            except zlib.error as error:
+                if not str(error).endswith((" data check", " length check")):
+                    return False
+        return True
 
     def _begin(self, data: bytes) -> None:
         self._has_begun = True
@@ -110,8 +126,6 @@ _STREAMS: dict[str, Callable[[], _Stream]] = {
     "br": _Brotli,
     "zstd": _Zstd,
 }
-_UNKNOWN = frozenset({"compress", "x-compress", "dcb", "dcz"})
-
 
 MOST_STREAMS = 2
 """How often a body may be compressed. Each time a few bytes may become a thousand times as many."""
@@ -120,17 +134,13 @@ MOST_STREAMS = 2
 class Decoder:
     """A decompressor of one body.
 
-    :param encoding: the ``Content-Encoding`` header. Values that name no compression, such as ``utf-8``,
-        ``none`` and ``aws-chunked``, are ignored: some servers send them.
-    :raises Fault: ``MALFORMED``: an encoding cannot be decompressed
+    :param encoding: the ``Content-Encoding`` header. Other values, such as ``utf-8``, ``none``, ``aws-chunked``
+        and ``compress``, are ignored, as browsers do: some servers send them.
+    :raises Fault: ``MALFORMED``: the body is compressed too often
     """
 
     def __init__(self, encoding: str) -> None:
         names = [name.strip().lower() for name in encoding.split(",")]
-        for name in names:
-            if name in _UNKNOWN:
-                words = f"sent a body that is compressed by {name}, which nobody had asked for"
-                raise Fault(FailureReason.MALFORMED, words)
         # The last one that was applied stands last.
         self._streams = [_STREAMS[name]() for name in reversed(names) if name in _STREAMS]
         if len(self._streams) > MOST_STREAMS:

@@ -210,6 +210,14 @@ REDIRECTS = (
             "without a name": say(200, META % b"0;?next"),
             "a header": say(200, PAGE, b"Refresh: 0; url=?next\r\n"),
             "escaped": say(200, META % b"0;url=?a=b&amp;c=?next"),
+            "content first": say(200, b'<html><meta content="0; url=?next" http-equiv=refresh>'),
+            "unquoted": say(200, b"<html><META HTTP-EQUIV=Refresh CONTENT=0;url=?next>"),
+            "blanks": say(200, b'<html><meta http-equiv = "refresh" content = "0; url = ?next" />'),
+            "half a second": say(200, META % b".5;url=?next"),
+            "no semicolon": say(200, META % b"0 url=?next"),
+            "behind other tags": say(
+                200, b"<html><meta charset=utf-8><meta name=a content='0;x'>" + META % b"0;?next"
+            ),
         }.items()
     ),
     Case(
@@ -227,6 +235,12 @@ REDIRECTS = (
         BROKEN,
     ),
     Case("redirect: nowhere", always(say(302)), BROKEN),
+    Case("redirect: nowhere, with a page", always(say(302, PAGE)), BROKEN),
+    *simple(
+        "redirect: nowhere, with a file",
+        ((str(one), say(one, BODY)) for one in (301, 302, 307)),
+        WORKS,
+    ),
     *simple(
         "redirect",
         (
@@ -264,8 +278,21 @@ STATUSES = (
         "status", ((str(one), say(one, BODY)) for one in (200, 201, 203, 206, 226, 299)), WORKS
     ),
     Case("status: 206 of all", always(say(206, BODY, b"Content-Range: bytes 0-13/14\r\n")), WORKS),
-    Case(
-        "status: 206 of a part", always(say(206, BODY, b"Content-Range: bytes 0-13/99\r\n")), BROKEN
+    *simple(
+        "status: 206 of",
+        (
+            (of, say(206, BODY, b"Content-Range: %b\r\n" % of.encode()))
+            for of in ("bytes 0-13/*", "Bytes=0-13/14", "bytes 0-14/14", "bytes 0-/14", "all")
+        ),
+        WORKS,
+    ),
+    *simple(
+        "status: 206 of",
+        (
+            (of, say(206, BODY, b"Content-Range: %b\r\n" % of.encode()))
+            for of in ("bytes 0-13/99", "bytes 5-18/19", "bytes 5-18/*")
+        ),
+        BROKEN,
     ),
     *simple("status", ((str(one), say(one, PAGE)) for one in REFUSALS), UNCHECKED),
     *simple(
@@ -373,6 +400,10 @@ ENCODINGS = (
             ("identity", encoded("identity", BODY)),
             ("two members of gzip", encoded("gzip", packed(BODY[:5]) + packed(BODY[5:]))),
             ("utf-8", encoded("utf-8", BODY)),
+            ("compress", encoded("compress", BODY)),
+            ("x-compress", encoded("x-compress", b"\x1f\x9d\x90i\xc8")),
+            ("gzip without its trailer", encoded("gzip", packed()[:-8])),
+            ("gzip with half a trailer", encoded("gzip", packed()[:-3])),
             ("none", encoded("none", BODY)),
             ("nothing", encoded("", BODY)),
         ),
@@ -391,6 +422,9 @@ ENCODINGS = (
 
 # What comes in place of data
 
+OCTETS = b"Content-Type: application/octet-stream\r\n"
+SHEET = b"<html><body><table><tr><td>1</td></tr></table></body></html>"
+LOGIN = b"<html><table><tr><td><form><input name=p type=password></form></table></html>"
 LONG_PAGE = b"<!DOCTYPE html><html><head>" + b" " * 5000 + b"<title>Log in</title></html>"
 IN_PLACE = (
     *simple(
@@ -430,6 +464,14 @@ IN_PLACE = (
         Case(f"a page under {name}", always(say(200, LONG_PAGE)), WORKS, name)
         for name in ("HTML", "Web application", "API", "WMS", "")
     ),
+    Case(
+        "a redirect by a script",
+        always(say(200, b"<script>window.location.href='/login';</script>")),
+        BROKEN,
+    ),
+    Case("a login", always(say(200, LOGIN)), BROKEN, "XLS"),
+    Case("a table as octets", always(say(200, SHEET, OCTETS)), WORKS, "XLS"),
+    *(Case(f"a token under {name}", always(say(200, TOKEN)), BROKEN, name) for name in ("API", "")),
     Case("a token under GeoJSON", always(say(200, TOKEN)), BROKEN, "GeoJSON"),
     Case("a token under JSON", always(say(200, TOKEN)), BROKEN, "JSON"),
     Case(
@@ -486,6 +528,11 @@ DATED = {
     "GML": b'<w:FeatureCollection xmlns:w="x" timeStamp="2026-11-%dT00:00:00.000Z">',
     "KML": b'<?xml version="1.0"?><!-- written %d/11/2026 --><kml xmlns="x">',
     "RSS": b"<rss xmlns:a='a'><lastBuildDate>Fri, %d Nov 2026 01:30:00 +0000</lastBuildDate>",
+    "OAI": b"<OAI-PMH xmlns='x'><responseDate>2026-11-%dT01:30:00Z</responseDate>",
+    "SDMX": b"<m:Structure xmlns:m='x'><m:Header><m:Prepared>2026-11-%dT01:30:00</m:Prepared>",
+    "SDMX-JSON": b'{"meta": {"id": "a", "prepared": "2026-11-%dT01:30:00Z"}, "a": "',
+    "ATOM": b"<feed xmlns='x'>\n<title>a</title><updated>2026-11-%dT01:30:00Z</updated><entry>",
+    "GPX": b"<gpx xmlns='x'><metadata><name>a</name><time>2026-11-%dT01:30:00Z</time></metadata>",
     "ICS": b"BEGIN:VEVENT\nDTSTAMP:202611%dT013000Z\n",
 }
 """Beginnings of files that say on which day they were made."""
@@ -493,6 +540,10 @@ DATED = {
 
 def rewritten(make: Callable[[int], bytes]) -> Answer:
     return lambda asked: say(200, make(asked.night))
+
+
+def on_each_day(text: bytes) -> Answer:
+    return lambda asked: say(200, text % (25 + asked.night))
 
 
 CHANGES = (
@@ -522,6 +573,14 @@ CHANGES = (
         "a day among data",
         nightly(*(b"day,value\n2026-11-%d,3\n" % (25 + night) for night in range(3))),
         (FIRST, CHANGED, CHANGED),
+    ),
+    *(
+        Case(f"a day of an entry in {name}", on_each_day(text), (FIRST, CHANGED, CHANGED), name)
+        for name, text in {
+            "ATOM": b"<feed xmlns='x'><entry><updated>2026-11-%d</updated></entry></feed>",
+            "GPX": b"<gpx xmlns='x'><metadata></metadata><trkpt><time>2026-11-%d</time></trkpt></gpx>",
+            "TXT": b"Stand: %d.11.2026\n",
+        }.items()
     ),
     Case(
         "a day of an export among data",

@@ -84,7 +84,7 @@ def long(data: bytes) -> bytes:
         (b"\xef\xbb\xbf \r\n\t" + PAGE, FileKind.HTML),
         (b"<!-- a -->\n<!-- b --> " + PAGE, FileKind.HTML),
         (b"<!-- " + b"never closed " * 400, FileKind.UNKNOWN),
-        (b"<?php oops ?>" + PAGE, FileKind.HTML),
+        (b"<?php oops ?>" + PAGE, FileKind.SCRIPT),
         (("\ufeff" + "<!---->\ufeff" * 400).encode(), FileKind.UNKNOWN),
         (b"\n\n<html lang='en'>", FileKind.HTML),
         (b"<head>", FileKind.HTML),
@@ -170,7 +170,20 @@ ERROR_OBJECTS = (
     b'{"timestamp": "2026-11-27", "status": 500, "error": "Internal Server Error", "path": "/x"}',
     b'{"help": "x", "success": false, "error": {"__type": "Not Found Error"}}',
     b'{"type": "about:blank", "title": "Gone", "status": 500, "detail": "x"}',
-    b'{"exceptions": [{"code": "noApplicableCode", "text": "x"}]}',
+    b'{"version": "1.3.0", "exceptions": [{"code": "noApplicableCode", "text": "x"}]}',
+    b'{"Message": "No resource.", "MessageDetail": "No type matches."}',
+    b'{"Message": "x", "ExceptionMessage": "y", "ExceptionType": "z", "StackTrace": "at a"}',
+    b'{"error": "invalid_token", "error_description": "expired"}',
+    b'{"jsonrpc": "2.0", "error": {"code": -32601, "message": "x"}, "id": null}',
+    b'{"errors": [{"message": "x"}], "data": null}',
+    b'{"status": "fail", "data": {"id": "is missing"}}',
+    b'{"code": "query.parser", "error": true, "message": "x", "data": {"query": "y"}}',
+    b'{"code": 404, "type": "error", "message": "x"}',
+    b'{"title": "Not found", "type": "about:blank", "detail": "x"}',
+    b'[{"error": "not found"}]',
+    b'[{"message": "Session expired", "errorCode": "INVALID_SESSION_ID"}]',
+    b'{"odata.error": {"code": "", "message": {"lang": "en", "value": "x"}}}',
+    b'{"status": "REQUEST_DENIED", "error_message": "x"}',
 )
 OBJECTS = (
     b"{}",
@@ -178,6 +191,35 @@ OBJECTS = (
     b'{"status": "ok", "message": "fine"}',
     b'{"message": "Hello", "value": 1}',
     b'{"type": "a", "title": "b"}',
+    b'{"error": null}',
+    b'{"status": "operational", "message": "All is well"}',
+    b'{"errors": [], "details": [1]}',
+    b'{"error": false, "message": "none"}',
+    b'{"errors": [{"message": "x"}], "data": {"a": 1}}',
+    b'{"status": "success", "data": {"message": "x"}}',
+    b'{"id": 1, "message": "Hello"}',
+    b'{"error": 0.5, "value": 3}',
+)
+ROWS = (
+    b'[{"title": "Road closed", "detail": "until May"}]',
+    b'[{"error": "a"}, {"error": "b"}]',
+)
+"""Lists of data."""
+ERROR_DOCUMENTS = (
+    b'<?xml version="1.0"?><OAI-PMH xmlns="x"><responseDate>2026</responseDate><request>x</request>'
+    b'<error code="badVerb">x</error></OAI-PMH>',
+    b'<mes:Error xmlns:mes="x"><mes:ErrorMessage code="100"><com:Text>x</com:Text></mes:ErrorMessage>',
+    b'<Fault xmlns="http://schemas.microsoft.com/ws/2005/05/envelope/none"><Code><Value>x</Value></Code>',
+    b'<Error xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><Code>NoSuchKey</Code></Error>',
+    b"<?php\n$a = 1;\n",
+    b"<?php\n" + b"$a = 1;\n" * 999,
+)
+DOCUMENTS = (
+    b"<Error><Count>1</Count></Error>",
+    b'<OAI-PMH xmlns="x"><request>x</request><error code="noRecordsMatch"/></OAI-PMH>',
+    b'<OAI-PMH xmlns="x"><record><a/></record><error code="badVerb"/></OAI-PMH>',
+    b'<Faults xmlns="x"><Code>1</Code></Faults>',
+    b'<?xml version="1.0"?><?php-like x?><a/>',
 )
 WRAPPED = (b'callback({"a": 1});', b"// comment\n[1, 2]", b')]}\',\n{"a": 1}')
 FLAT_ODS = b'<?xml version="1.0"?><office:document xmlns:office="urn:oasis:names"/>'
@@ -277,12 +319,14 @@ TABLE: list[tuple[str, Sequence[bytes], Sequence[bytes], Sequence[bytes]]] = [
         (),
         (ESRI, FEATURES, b'{"type": "Point", "error": 1}'),
     ),
-    ("JSON", (TOKEN, JSON, b' {"error": null}\n', *ERROR_OBJECTS), (), (*OBJECTS, *WRAPPED)),
+    ("JSON", (TOKEN, JSON, *ERROR_OBJECTS), (), (*OBJECTS, *ROWS, *WRAPPED)),
+    *((name, (TOKEN,), (), (JSON, *OBJECTS)) for name in ("Esri REST", "API", "", "HTML")),
+    ("TXT", (), (), (TOKEN, XML)),
     ("GML", (REPORT, OLD_REPORT, XML), (), (b'<gml:FeatureCollection xmlns:gml="x"/>',)),
     ("WFS", (REPORT, OLD_REPORT), (), (PAGE, b'<WFS_Capabilities xmlns="x"/>')),
     # The bare address of a map service answers so, and works.
     ("WMS", (), (), (PAGE, REPORT, OLD_REPORT, b"<ServiceExceptionReport/>")),
-    ("XML", (REPORT, XML, BARE_XML, SOAP_FAULT), (), (b"<Error><Count>1</Count></Error>",)),
+    ("XML", (REPORT, XML, BARE_XML, SOAP_FAULT, *ERROR_DOCUMENTS), (), DOCUMENTS),
     ("KML", (REPORT, XML), (), (KML,)),
     ("SHP", (JSON,), (FEATURES,), ()),
     ("ODS", (XML,), (FLAT_ODS,), ()),
@@ -425,14 +469,46 @@ def test_tables_about_errors_are_data(data: bytes) -> None:
     assert judged("CSV", None, data, was_tabular=True) is None
 
 
-@pytest.mark.parametrize(
-    ("sent_as", "is_error"), [("application/vnd.ms-excel", False), ("text/html", True)]
+TABLE_PAGE = (
+    b"<html><head><meta charset=utf-8></head><body>%b<TABLE><tr><td>1</table></body></html>"
 )
-def test_a_page_with_a_table_that_is_sent_as_a_workbook(sent_as: str, is_error: bool) -> None:
-    page = b"<html><head><meta charset=utf-8></head><body><TABLE><tr><td>1</table></body></html>"
-    found = verdict(promise("XLS", None), page, len(page), was_tabular=False, sent_as=sent_as)
-    assert found is not None and found.is_error is is_error
-    assert judged("XLS", None, PAGE) is True
+XLS_URL = "http://a.example/export/a.XLS?b=c"
+
+
+@pytest.mark.parametrize(
+    ("sent_as", "url", "more", "is_error"),
+    [
+        ("application/vnd.ms-excel", "", b"", False),
+        ("application/octet-stream", "", b"<form>", False),
+        ("application/x-msexcel", "", b"", False),
+        ("application/force-download", "", b"<script></script>", False),
+        ("text/html", XLS_URL, b"", False),
+        (None, XLS_URL, b"", False),
+        ("text/html", "http://a.example/a.xls.html", b"", True),
+        (None, "", b"", True),
+        # Pages of errors and of logins, to which dead links lead
+        ("text/html", XLS_URL, b"<script src=a></script>", True),
+        ("text/html", XLS_URL, b"<form>", True),
+        ("application/octet-stream", XLS_URL, b"<input type='password'>", True),
+    ],
+)
+def test_a_page_with_a_table_may_be_a_workbook(
+    sent_as: str | None, url: str, more: bytes, is_error: bool
+) -> None:
+    for declared in ("XLS", "Excel", "XLSX"):
+        found = verdict(
+            promise(declared, None),
+            TABLE_PAGE % more,
+            900,
+            was_tabular=False,
+            sent_as=sent_as,
+            url=url,
+        )
+        assert found is not None and found.is_error is is_error
+    page = verdict(
+        promise("CSV", None), TABLE_PAGE, 900, was_tabular=False, sent_as=sent_as, url=url
+    )
+    assert page is not None and page.is_error
 
 
 def test_a_page_is_an_error_under_a_media_type_without_a_format() -> None:

@@ -98,11 +98,6 @@ BROKEN = {
         "close",
         FailureReason.TOTAL_TIMEOUT,
     ),
-    "compressed in another way than asked for": (
-        (OK + b"Content-Encoding: compress\r\nContent-Length: 4\r\n\r\nabcd",),
-        "close",
-        FailureReason.MALFORMED,
-    ),
 }
 
 

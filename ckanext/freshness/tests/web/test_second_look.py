@@ -48,6 +48,7 @@ def read(sent: bytes, method: str = "GET") -> tuple[int, dict[str, str], bytes]:
 READ = {
     "as it should be": OK + L + b"\r\n" + BODY,
     "empty lines before it": b"\r\n\n" + OK + L + b"\r\n" + BODY,
+    "a byte order mark": b"\xef\xbb\xbf" + OK + L + b"\r\n" + BODY,
     "no reason": b"HTTP/1.1 200\r\n" + L + b"\r\n" + BODY,
     "small letters": b"http/1.1 200 OK\r\n" + L + b"\r\n" + BODY,
     "many headers": OK + L + b"X-Policy: " + b"x" * 70_000 + b"\r\n\r\n" + BODY,
