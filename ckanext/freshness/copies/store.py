@@ -433,7 +433,7 @@ class CopyReader:
     def __next__(self) -> bytes:
         if not self._left:
             raise StopIteration
-        with self._store._errors("be read", self._key):
+        with self._store._errors("be read", self._key):  # noqa: SLF001 - of the same module
             piece = bytes(self._file.read(min(PIECE, self._left)))
         if not piece:
             raise StoreError(f"The copy {self._key} ends {self._left:,} bytes too early.")

@@ -20,7 +20,6 @@ from ckan.common import config_declaration
 from ckan.tests.helpers import changed_config
 
 from ckanext.freshness import settings
-from ckanext.freshness.checking.selection import SelectionRules
 from ckanext.freshness.harvesting.source_config import SourceConfig
 from ckanext.freshness.harvesting.strategy import BrakeLimits
 from ckanext.freshness.web.hosts import HostPolicy
@@ -238,35 +237,6 @@ def test_what_is_read_is_declared_and_the_other_way_round() -> None:
 
 
 @pytest.mark.usefixtures("with_plugins")
-def test_the_defaults_for_harvests() -> None:
-    limits = settings.harvest_limits(SourceConfig())
-    assert (limits.connect, limits.read, limits.total) == (10, 30, 120)
-    assert (limits.attempts, limits.backoff, limits.retry_after_max) == (3, (5, 20), 600)
-    assert (limits.max_bytes, limits.redirects) == (50 * 2**20, 5)
-    assert settings.harvest_policy(SourceConfig()) == HostPolicy(8, 50)
-    agent = settings.web(limits).user_agent
-    assert agent.startswith("ckanext-freshness/") and agent.endswith("(+http://test.ckan.net)")
-    # Firewalls block who says so.
-    assert not any(word in agent.lower() for word in ("link", "check"))
-
-
-@pytest.mark.usefixtures("with_plugins")
-def test_the_defaults_for_checks() -> None:
-    checks = settings.checks()
-    assert checks.rules == SelectionRules(
-        adhoc_hosts=frozenset({"proxy.hxlstandard.org", "ourairports.com"}),
-    )
-    assert settings.broken_rule() == (3, timedelta(days=1))
-    assert settings.resource_fields() == {"last_modified", "size", "mimetype"}
-    assert checks.policy == HostPolicy(2, 4.0, robots=False, failures=10)
-    assert checks.policies == {}
-    limits = checks.limits
-    assert (limits.connect, limits.read, limits.total) == (10, 30, 3600)
-    assert (limits.attempts, limits.backoff, limits.retry_after_max) == (3, (5, 20), 600)
-    assert (limits.max_bytes, limits.redirects) == (10 * 2**30, 20)
-
-
-@pytest.mark.usefixtures("with_plugins")
 def test_a_source_may_set_its_own_limits_of_deletions() -> None:
     assert settings.brake_limits(SourceConfig(), 10) == BrakeLimits(0.2, 500, 10)
     with changed_config("ckanext.freshness.harvest.max_delete_fraction", 0.1):
@@ -290,6 +260,11 @@ def test_a_sites_rules() -> None:
             stack.enter_context(changed_config(key, value))
         checks = settings.checks()
         harvest = settings.harvest_policy(SourceConfig()), settings.harvest_limits(SourceConfig())
+        agent = settings.web(checks.limits).user_agent
+    assert agent.startswith("ckanext-freshness/")
+    assert agent.endswith("(+https://Data.Example.org:8443/portal)")
+    # Firewalls block who says so.
+    assert not any(word in agent.lower() for word in ("link", "check"))
     assert checks.site == "https://data.example.org:8443/portal/"
     assert checks.policy == HostPolicy(3, 4.0, robots=True, failures=10)
     # What a host has of its own takes nothing else from it.
@@ -297,6 +272,8 @@ def test_a_sites_rules() -> None:
     assert (harvest[0].connections, harvest[1].read, checks.limits.read) == (9, 60, 60)
     days = {frequency: checks.rules.intervals.of(frequency) for frequency in (1, 7, 8, 365, 366)}
     assert [one / timedelta(days=1) for one in days.values()] == [0.5, 0.5, 2, 2, 14]
+    assert settings.broken_rule() == (3, timedelta(days=1))
+    assert settings.resource_fields() == {"last_modified", "size", "mimetype"}
 
 
 @pytest.mark.usefixtures("with_plugins")

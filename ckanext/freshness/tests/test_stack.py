@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import os
 import signal
@@ -21,8 +20,8 @@ pytestmark = pytest.mark.skipif(
 )
 
 if (ROOT / "dev").exists():
-    from stack import cli, commands, instances, peers, tests
-    from stack.layout import RELEASES, Layout
+    from stack import commands, instances, peers, tests
+    from stack.layout import Layout
     from stack.messages import StackError
     from stack.processes import Identity, spawn, stop
 
@@ -124,13 +123,6 @@ sys.exit(cli.main(Path({str(tmp_path)!r}), ["run", "x"]))"""
         dev.wait()
 
 
-@pytest.mark.parametrize(
-    ("code", "expected"), [("pass", 0), ("raise SystemExit(5)", 5), ("import os; os.abort()", 134)]
-)
-def test_the_exit_code_is_passed_on(code: str, expected: int) -> None:
-    assert commands.foreground([sys.executable, "-c", code], os.environ) == expected
-
-
 # What is private, and what belongs to others
 
 
@@ -146,18 +138,6 @@ def test_the_environment_of_commands_leads_nowhere_else(monkeypatch: pytest.Monk
     assert variables["EXTRA"] == "1"
 
 
-def test_instances_do_not_meet(tmp_path: Path) -> None:
-    kinds: list[tuple[instances.Kind, int]] = [(kind, 0) for kind in instances.Kind]
-    kinds += [(instances.Kind.TEST, slot) for slot in range(1, instances.TEST_SLOTS)]
-    made = [
-        instances.Instance(Layout(tmp_path), series, kind, slot)
-        for series, (kind, slot) in itertools.product(RELEASES, kinds)
-    ]
-    for attribute in ("name", "ini", "storage", "redis_database"):
-        assert len({getattr(instance, attribute) for instance in made}) == len(made), attribute
-    assert max(instance.redis_database for instance in made) < 256
-
-
 def test_what_an_instance_keeps_is_readable_by_its_owner_alone(tmp_path: Path) -> None:
     instance = instances.Instance(Layout(tmp_path), "2.12", instances.Kind.DEMO)
     instance.keep(password="x", settings={"a": "b"})
@@ -167,33 +147,7 @@ def test_what_an_instance_keeps_is_readable_by_its_owner_alone(tmp_path: Path) -
     assert path.stat().st_mode & 0o777 == 0o600
 
 
-# Packages
-
-
-def test_every_jar_has_a_digest() -> None:
-    lines = (ROOT / "stack" / "solr-jars.txt").read_text().splitlines()
-    jars = [line.split(" ") for line in lines if not line.startswith("#")]
-    assert len(jars) > 100
-    assert all(len(digest) == 64 and name.count(":") in (2, 3) for name, digest in jars)
-
-
 # Arguments
-
-
-@pytest.mark.parametrize(
-    ("arguments", "ours", "theirs"),
-    [
-        (["demo", "--no-serve"], ["demo", "--no-serve"], []),
-        (["--ckan", "2.11", "test", "--ckan", "x"], ["--ckan", "2.11", "test"], ["--ckan", "x"]),
-        (["run", "ckan", "test"], ["run"], ["ckan", "test"]),
-        ([], [], []),
-    ],
-)
-def test_arguments_of_other_programs_are_left_to_them(
-    arguments: list[str], ours: list[str], theirs: list[str]
-) -> None:
-    assert cli.split(arguments) == (ours, theirs)
-
 
 FILE = "ckanext/freshness/tests/test_docs.py"
 PURE = "ckanext/freshness/tests/web"

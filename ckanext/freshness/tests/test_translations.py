@@ -106,47 +106,6 @@ def test_the_texts_of_ckanext_harvest_are_ours_or_those_of_ckan() -> None:
     assert marked - known == set()
 
 
-NUMBER = re.compile(r"\{count\}|%\(count\)s")
-NO_NOUN = {
-    "All {count}",
-    "All {count} errors",
-    "All {count} jobs",
-    "A month ago: {count}.",
-    "And {count} more.",
-    "Other broken links: {count}",
-    "These are the {count} links that have been broken for longest. The files have all.",
-    "{count} not checked ({parts})",
-    "Currently harvested: {count}",
-    "Held deletions ({count})",
-    "Listed are {count} of the servers with most links.",
-    "More than {count}",
-    "Rank {rank} of {count} organizations, {before} a month ago.",
-    "The first {count} are shown.",
-    "The first {shown} of {count} are shown.",
-    "The newest {count} of {total} dates; the files have all of them.",
-    "The newest {shown} of {count} jobs are shown.",
-    "of more than {count} checked",
-    "of {count}",
-    "of {count} checked",
-    "of {count} with known freshness",
-    "{count} could not be made",
-    "{count} failed",
-    "{count} of {current} datasets and organizations",
-    "{count} of {total} resources, failing links first.",
-    "{count} worked",
-    "{expiring} of {count} copies would expire in one cycle, so none does: their files have failed for "
-    "too long. Check whether this machine reaches their hosts",
-    "{names} and {count} more",
-    "{words}, {count} of them from {title}.",
-}
-"""Texts that are the same for one and for many, or are never about one."""
-
-
-def test_what_is_counted_has_its_plural() -> None:
-    single = {one for one in texts(catalogue(TEMPLATE)) if isinstance(one, str)}
-    assert {one for one in single if NUMBER.search(one)} == NO_NOUN
-
-
 def test_there_is_a_translation() -> None:
     assert {"de", "es", "fr"} <= set(LOCALES)
 

@@ -11,7 +11,8 @@ import time_machine
 from bs4 import BeautifulSoup
 from ckan.tests import factories
 
-Read = Callable[..., BeautifulSoup]
+Get = Callable[..., Any]
+Read = Callable[..., Any]
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -34,17 +35,32 @@ def sysadmin(clean_site: None) -> dict[str, Any]:
 
 
 @pytest.fixture
-def read(app: Any, request: pytest.FixtureRequest) -> Read:
-    """A function that requests a page, anonymously or with a user's token.
+def get(app: Any, request: pytest.FixtureRequest) -> Get:
+    """A function that requests a page or a file, or posts data, as a user: anonymously, or with a token.
 
-    The site is empty unless the test asks for ``kept_db`` or the module's ``world``.
+    A name stands for a user of the module's ``world``. If the module has none, or the test asks for
+    ``clean_site``, the site is empty.
     """
-    if "kept_db" not in request.fixturenames:
-        request.getfixturevalue("clean_site")
+    if not {"clean_site", "kept_db"} & {*request.fixturenames}:
+        has_world = hasattr(request.module, "make_world")
+        request.getfixturevalue("world" if has_world else "clean_site")
 
-    def read(path: str, user: dict[str, Any] | None = None, status: int = 200) -> BeautifulSoup:
+    def get(
+        path: str, user: Any = None, status: int = 200, *, data: Any = None, htmx: bool = False
+    ) -> Any:
+        if isinstance(user, str):
+            world = request.getfixturevalue("world")
+            user = getattr(world, "people", world)[user]
         headers = {"Authorization": user["token"]} if user else {}
-        answer = app.get(path, headers=headers, status=status)
-        return BeautifulSoup(answer.body, "html.parser")
+        headers |= {"HX-Request": "true"} if htmx else {}
+        if data is None:
+            return app.get(path, headers=headers, status=status)
+        return app.post(path, headers=headers, data=data, status=status)
 
-    return read
+    return get
+
+
+@pytest.fixture
+def read(get: Get) -> Read:
+    """A function that reads the page that ``get`` returns."""
+    return lambda *args, **options: BeautifulSoup(get(*args, **options).body, "html.parser")

@@ -252,3 +252,9 @@ def rows_of(answer: Any) -> list[dict[str, str]]:
 def text_of(page: Any) -> str:
     """Return the words of a page with single blanks."""
     return " ".join(page.get_text(" ").split())
+
+
+def undo(page: Any) -> str:
+    """Return the value of the button that undoes what was just done."""
+    (button,) = (one for one in page.select("button[name=do]") if text_of(one).startswith("Undo"))
+    return str(button["value"])

@@ -1,4 +1,4 @@
-"""Invalid ids and texts: the responses of actions and pages; and limits on requests for work."""
+"""Invalid ids and texts, forms of other sites, and limits on requests for work."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from typing import Any
 import ckan.plugins as p
 import ckan.plugins.toolkit as tk
 import pytest
+from bs4 import BeautifulSoup
 from ckan.tests import factories
 from ckan.tests.helpers import call_action
-from freezegun import freeze_time
 
 from ckanext.freshness.logic import validators
 from ckanext.freshness.logic.validators import TEXTS
+from ckanext.freshness.tests.clock import freeze_time
 
 pytestmark = pytest.mark.usefixtures("clean_site")
 
@@ -42,9 +43,14 @@ def test_texts_that_are_none(app: Any, sysadmin: dict[str, Any]) -> None:
         assert list(answer.json["error"].keys() - {"__type"}) == [key]
 
 
+def path_of(rule: Any, value: str) -> str:
+    """Return a path of a rule, with a value for each variable that takes any."""
+    return re.sub(r"<[^>]*>", value, re.sub(r"<any\((\w+)[^)]*\):\w+>", r"\1", rule.rule))
+
+
 def test_pages_with_a_nul(app: Any) -> None:
     paths = {
-        (method, re.sub(r"<[^>]*>", "%00", re.sub(r"<any\((\w+)[^)]*\):\w+>", r"\1", rule.rule)))
+        (method, path_of(rule, "%00"))
         for rule in app.flask_app.url_map.iter_rules()
         if rule.endpoint.startswith("freshness")
         for method in rule.methods & {"GET", "POST"}
@@ -55,38 +61,66 @@ def test_pages_with_a_nul(app: Any) -> None:
         answer = app.flask_app.test_client().open(
             path, method=method, environ_overrides={"CKAN_LANG": "en"}
         )
-        assert answer.status_code in (400, 404), (method, path, answer.status_code)
+        is_to_log_in = method == "POST" and "/user/login" in answer.headers.get("Location", "")
+        assert answer.status_code in (400, 404) or is_to_log_in, (method, path, answer.status_code)
     for query in ("organization=%00", "since=%00", "page=%00", "sort=%00", "status=a%00"):
         app.get(f"/freshness/changes?{query}", status=400)
 
 
+@pytest.mark.parametrize("htmx", [False, True])
+def test_forms_of_other_sites_are_refused(
+    make_app: Any, ckan_config: Any, monkeypatch: pytest.MonkeyPatch, *, htmx: bool
+) -> None:
+    """CKAN 2.11 does not protect plugins; 2.12 protects no page that was requested without a session."""
+    monkeypatch.setitem(ckan_config, "WTF_CSRF_ENABLED", True)
+    app = make_app()
+    paths = {
+        path_of(rule, "some-name")
+        for rule in app.flask_app.url_map.iter_rules()
+        if rule.endpoint.startswith("freshness")
+        and "POST" in rule.methods
+        # The links of mails are signed.
+        and "<token>" not in rule.rule
+    }
+    assert len(paths) > 10
+    browser = app.test_client()
+    for path in paths:
+        browser.post(path)
+    user = factories.Sysadmin(password="a long password")
+    login = BeautifulSoup(browser.get("/user/login").body, "html.parser")
+    token = login.select("form [name=_csrf_token]")[0]["value"]
+    fields = {"login": user["name"], "password": "a long password", "_csrf_token": token}
+    browser.post("/user/login", data=fields)
+    headers = {"HX-Request": "true"} if htmx else {}
+    for path in paths:
+        # htmx would show nothing if the response had the status of an error.
+        answer = browser.post(path, headers=headers, status=200 if htmx else 400)
+        assert "Nothing was changed: this form has expired." in answer.body, path
+    page = BeautifulSoup(browser.get("/freshness/mails").body, "html.parser")
+    sent = {str(one["name"]): one["value"] for one in page.select("article form input")}
+    assert "gets no mails" in browser.post("/freshness/mails", data={**sent, "mails": "none"}).body
+
+
 def test_costly_actions_in_an_hour() -> None:
-    users = [{"user": factories.User()["name"]} for _ in range(2)]
-    for _ in range(validators.PER_HOUR):
-        validators.count_costly(users[0], NOW)
-    with pytest.raises(tk.ValidationError, match="Try again after 13:00 UTC"):
-        validators.count_costly(users[0], NOW)
-    validators.count_costly(users[1], NOW)
-    validators.count_costly(users[0], NOW + timedelta(seconds=1))
-    sysadmin = {"user": factories.Sysadmin()["name"]}
-    for _ in range(validators.PER_HOUR + 1):
-        validators.count_costly(sysadmin, NOW)
-
-
-def test_which_actions_are_costly() -> None:
-    editor = factories.User()["name"]
+    editor, other = (factories.User()["name"] for _ in range(2))
     owner = factories.Organization(users=[{"name": editor, "capacity": "admin"}])["id"]
-    dataset = factories.Dataset(owner_org=owner)["id"]
     source = call_action(
         "harvest_source_create",
         {"user": editor},
         **{"name": "fdp", "title": "FDP", "url": "http://fdp.example.org", "source_type": "fdp"},
         owner_org=owner,
     )["id"]
-    context = {"user": editor, "ignore_auth": False}
-    with freeze_time(NOW):
+    for user in (editor, factories.Sysadmin()["name"]):
         for _ in range(validators.PER_HOUR):
-            validators.count_costly(context, NOW)
+            validators.count_costly({"user": user}, NOW)
+    validators.count_costly({"user": user}, NOW)
+    validators.count_costly({"user": other}, NOW)
+    context = {"user": editor, "ignore_auth": False}
+    dataset = factories.Dataset(owner_org=owner)["id"]
+    with freeze_time(NOW):
         for action, id_ in (("freshness_check", dataset), ("freshness_harvest_preview", source)):
-            with pytest.raises(tk.ValidationError, match="60 checks and previews"):
+            with pytest.raises(
+                tk.ValidationError, match=r"60 checks and previews.*after 13:00 UTC"
+            ):
                 call_action(action, dict(context), id=id_)
+    validators.count_costly(context, NOW + timedelta(seconds=1))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,7 +11,8 @@ from ckan.tests import factories, helpers
 
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.tests.iati.cycle.cycles import Site
-from ckanext.freshness.tests.pages.conftest import Read
+from ckanext.freshness.tests.pages.conftest import Get, Read
+from ckanext.freshness.tests.pages.reports import rows_of
 from ckanext.freshness.tests.pages.test_runs import text, words
 from ckanext.freshness.tests.servers.registry import RegistryServer
 from ckanext.freshness.tests.servers.registry_model import Registry
@@ -57,7 +56,7 @@ def rows(page: Any) -> list[str]:
     return [text(row) for row in page.select("section[aria-labelledby$=failing] li")]
 
 
-def test_what_everybody_sees(world: Any, read: Read, app: Any) -> None:
+def test_what_everybody_sees(world: Any, read: Read, get: Get) -> None:
     page = read("/iati")
     cards = words(page, ".fr-cards")
     assert "Files available 2 of 3 registered datasets" in cards
@@ -65,35 +64,42 @@ def test_what_everybody_sees(world: Any, read: Read, app: Any) -> None:
     assert "Last cycle Finished" in cards
     # Only sysadmins see runs.
     assert not page.select('.fr-cards a[href*="/freshness/run/"]')
-    assert read("/iati", world["sysadmin"]).select('.fr-cards a[href*="/freshness/run/"]')
+    assert read("/iati", "sysadmin").select('.fr-cards a[href*="/freshness/run/"]')
     links = [str(link["href"]) for link in page.select(".fr-rows a.btn")]
     assert [link.rpartition("/")[2] for link in links] == [
         *("iati-data.zip", "code-for-iati-data-download.zip", "datasets-full.json"),
         *("datasets-minimal.json", "reporting-orgs.json"),
     ]
     for link in links:
-        assert app.get(link).status_code == 200
+        get(link)
         assert f"curl -O {link}" in words(page, "details pre")
     assert all("kB made" in text(row) for row in page.select(".fr-rows .fr-meta"))
 
 
-def test_failing_files(world: Any, read: Read, app: Any) -> None:
+def test_failing_files(world: Any, read: Read, get: Get) -> None:
     for path in ("/iati", "/iati/failing"):
         lately, never = [text(row) for row in read(path).select(".fr-list > li")]
         assert "Second Life · The file is not IATI XML · failing for" in lately, path
         assert "Copy of" in lately and "No copy" in never, path
         assert "Second Life · The file is gone (404 Not Found) · failing for" in never, path
         # The private dataset comes third.
-        assert len(read(path, world["sysadmin"]).select(".fr-list > li")) == 3, path
-    found = app.get("/iati/failing.csv").get_data(as_text=True)
-    listed = list(csv.DictReader(io.StringIO(found)))
+        assert len(read(path, "sysadmin").select(".fr-list > li")) == 3, path
+    listed = rows_of(get("/iati/failing.csv"))
     assert [(row["error"], row["has_copy"]) for row in listed] == [
         ("not_iati_content", "true"),
         ("http_non_200", "false"),
     ]
-    assert len(app.get("/iati/failing.json").get_json()) == 2
+    assert len(get("/iati/failing.json").get_json()) == 2
     for number in ("0", "0000001" + 20 * "9"):
         read(f"/iati/failing?page={number}", status=400)
+
+
+def test_the_page_of_a_dataset_shows_the_attempts_of_its_cycles(world: Any, read: Read) -> None:
+    (path,) = (one["href"] for one in read("/iati").select(".fr-list a") if "lately" in str(one))
+    page = read(f"/dataset/{str(path).split('/')[2]}/freshness")
+    (card,) = page.select("#freshness-checks li[id]")
+    assert "Link failing. The file is not IATI XML. It failed on" in text(card)
+    assert card.select("a.fr-strip")[0]["aria-label"] == "3 checks: 2 worked, 1 failed"
 
 
 def test_another_plugin_may_hide_datasets(world: Any, read: Read) -> None:

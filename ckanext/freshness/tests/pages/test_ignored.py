@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta, timezone
-from typing import Any
+from datetime import datetime, timezone
 
 import ckan.plugins.toolkit as tk
 import pytest
@@ -17,22 +16,13 @@ from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.mails import news
 from ckanext.freshness.model import FreshnessTransition
 from ckanext.freshness.reporting import worklist
+from ckanext.freshness.tests.pages.conftest import Read
 from ckanext.freshness.tests.pages.datasets import break_link, make_dataset
-from ckanext.freshness.tests.pages.test_worklist import (
-    ROOT,
-    Post,
-    facts,
-    get,
-    make_world,
-    post,
-    tasks,
-    undo,
-    words,
-)
+from ckanext.freshness.tests.pages.reports import DAY, undo
+from ckanext.freshness.tests.pages.reports import text_of as words
+from ckanext.freshness.tests.pages.test_worklist import ROOT, Post, facts, make_world, post, tasks
 
-__all__ = ["get", "make_world", "post"]
-
-DAY = timedelta(days=1)
+__all__ = ["make_world", "post"]
 
 
 def make_tasks(name: str) -> dict[str, str]:
@@ -41,9 +31,9 @@ def make_tasks(name: str) -> dict[str, str]:
     return {"dataset": made["id"], "link": break_link(made)}
 
 
-def open_tasks(get: Any, name: str) -> set[str]:
+def open_tasks(read: Read, name: str) -> set[str]:
     """Return the groups in which the editor's worklist has a dataset."""
-    page = get("/freshness/mine", "editor")
+    page = read("/freshness/mine", "editor")
     return {
         section.h2["id"].removeprefix("tasks-")
         for section in page.select("section:has(> h2[id^=tasks-])")
@@ -59,7 +49,7 @@ def told(ids: dict[str, str], now: datetime) -> set[str]:
 
 
 @pytest.mark.parametrize(("what", "group"), [("dataset", "update"), ("link", "broken")])
-def test_ignore_until_a_day(post: Post, get: Any, what: str, group: str) -> None:
+def test_ignore_until_a_day(post: Post, read: Read, what: str, group: str) -> None:
     name, now = f"ignored-{what}", datetime.now(timezone.utc)
     ids = make_tasks(name)
     # The first status of a dataset is no news.
@@ -68,16 +58,16 @@ def test_ignore_until_a_day(post: Post, get: Any, what: str, group: str) -> None
     model.Session.add(FreshnessTransition(package_id=ids["dataset"], changed_at=at, **transition))
     model.Session.commit()
     status = facts(name)
-    everything = words(get("/freshness/mine", "editor").select_one("#freshness-counts"))
-    assert open_tasks(get, name) == {"update", "broken"} and told(ids, now) == {"dataset", "link"}
+    everything = words(read("/freshness/mine", "editor").select_one("#freshness-counts"))
+    assert open_tasks(read, name) == {"update", "broken"} and told(ids, now) == {"dataset", "link"}
     until = (now + 30 * DAY).date().isoformat()
     form = {"id": ids[what], "reason": "The <server> moves", "until": until}
     page = post("ignore:::", "editor", list=f"mine.{group}", **form)
     assert "1 row is ignored." in words(page)
-    assert open_tasks(get, name) == {"update", "broken"} - {group}
+    assert open_tasks(read, name) == {"update", "broken"} - {group}
     assert told(ids, now) == {"dataset", "link"} - {what}
     assert facts(name) == status
-    shown = get("/freshness/mine?group=ignored", "editor")
+    shown = read("/freshness/mine?group=ignored", "editor")
     assert tasks(shown)["ignored"] == [
         "The ignored-dataset" if what == "dataset" else "Table (The ignored-link)"
     ]
@@ -87,31 +77,31 @@ def test_ignore_until_a_day(post: Post, get: Any, what: str, group: str) -> None
     }
     for other, path in paths.items():
         by = call_action("user_show", id="editor")["fullname"]
-        is_said = f"because: The <server> moves ( {by}" in words(get(path, "editor"))
+        is_said = f"because: The <server> moves ( {by}" in words(read(path, "editor"))
         assert is_said == (other == what), path
-        assert "The <server> moves" not in words(get(path, "member"))
+        assert "The <server> moves" not in words(read(path, "member"))
     # The list of all says so, too.
-    every = get(f"/freshness/{'datasets' if what == 'dataset' else 'broken'}?q={name}", "editor")
+    every = read(f"/freshness/{'datasets' if what == 'dataset' else 'broken'}?q={name}", "editor")
     assert every.select("tbody a[href*='group=ignored']")
     for days, groups in ((30, {"update", "broken"} - {group}), (31, {"update", "broken"})):
         with time_machine.travel(now + days * DAY):
-            assert open_tasks(get, name) == groups
+            assert open_tasks(read, name) == groups
             assert told(ids, now + days * DAY) == (
                 {"dataset", "link"} - ({what} if days == 30 else set())
             )
     post(undo(page), "editor", list=f"mine.{group}")
-    assert words(get("/freshness/mine", "editor").select_one("#freshness-counts")) == everything
+    assert words(read("/freshness/mine", "editor").select_one("#freshness-counts")) == everything
     assert worklist.ignored(ids["dataset"]) is worklist.ignored(ids["dataset"], ids["link"]) is None
 
 
-def test_stop_ignoring_and_undo(post: Post, get: Any) -> None:
+def test_stop_ignoring_and_undo(post: Post, read: Read) -> None:
     ids = make_tasks("stopped")
     reason = {"id": ids["dataset"], "reason": "No data this year"}
     post("ignore:::", "editor", list="mine.update", **reason)
     before = worklist.ignored(ids["dataset"])
     page = post(f"stop:::{ids['dataset']}", "editor", list="mine.ignored", htmx=True)
     assert "The stopped is no longer ignored." in words(page)
-    assert open_tasks(get, "stopped") == {"update", "broken"}
+    assert open_tasks(read, "stopped") == {"update", "broken"}
     # The row is back, and the decision is the first one, with its date.
     assert "No data this year" in words(post(undo(page), "editor", list="mine.ignored", htmx=True))
     assert worklist.ignored(ids["dataset"]) == before
@@ -124,7 +114,7 @@ def test_stop_ignoring_and_undo(post: Post, get: Any) -> None:
     post(f"stop:::{ids['dataset']}", "editor", list="mine.ignored")
 
 
-def test_another_url_is_no_longer_ignored(post: Post, get: Any) -> None:
+def test_another_url_is_no_longer_ignored(post: Post, read: Read) -> None:
     ids = make_tasks("moved")
     post("ignore:::", "editor", id=ids["link"], reason="It moves", list="mine.broken")
     call_action(
@@ -132,7 +122,7 @@ def test_another_url_is_no_longer_ignored(post: Post, get: Any) -> None:
     )
     check_rows.sync(datetime.now(timezone.utc), settings.dataset_types())
     assert worklist.ignored(ids["dataset"], ids["link"]) is None
-    page = get("/freshness/mine?group=ignored", "editor")
+    page = read("/freshness/mine?group=ignored", "editor")
     assert "Table (The moved)" not in tasks(page).get("ignored", [])
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 from xml.etree import ElementTree
 
@@ -20,7 +20,7 @@ from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.model import CheckRun
 from ckanext.freshness.reporting import counts, report_tables
 from ckanext.freshness.reporting.visibility import NOBODY
-from ckanext.freshness.tests.pages.conftest import Read
+from ckanext.freshness.tests.pages.conftest import Get, Read
 from ckanext.freshness.tests.pages.reports import (
     DAY,
     NOW,
@@ -39,21 +39,6 @@ from ckanext.freshness.tests.pages.reports import (
 from ckanext.freshness.tests.usual_site import use_hooks_of
 
 __all__ = ["make_world"]
-
-Get = Callable[..., Any]
-
-
-@pytest.fixture
-def get(app: Any, request: pytest.FixtureRequest) -> Get:
-    """A function that requests a page or a file, of the module's world or an empty site."""
-    if "kept_db" not in request.fixturenames:
-        request.getfixturevalue("clean_site")
-
-    def get(path: str, user: dict[str, Any] | None = None, status: int = 200) -> Any:
-        headers = {"Authorization": user["token"]} if user else {}
-        return app.get(path, headers=headers, status=status)
-
-    return get
 
 
 def names(rows: Any) -> set[str]:
@@ -110,7 +95,7 @@ def test_everybody_sees_what_they_may_see(get: Get, world: World, role: str) -> 
         "links": {"wells", "highways"} | private - {"hidden"},
     }
     sees_only(get, world.people[role], seen, every)
-    rows = rows_of(get("/freshness/organizations.csv", world.people[role]))
+    rows = rows_of(get("/freshness/organizations.csv", role))
     assert {row["name"]: int(row["datasets"]) for row in rows} == {
         "relief": 3 + len(private),
         "roads": 1,
@@ -133,23 +118,12 @@ def test_the_past_counts_public_datasets(get: Get, world: World) -> None:
     assert of_one["datasets"] == "3"
 
 
-FOR_SYSADMINS = (
-    ("/freshness/runs", "nobody", 403),
-    ("/freshness/runs.csv", "stranger", 403),
-    ("/freshness/runs", "sysadmin", 200),
-    ("/freshness/run/first", "nobody", 403),
-    ("/freshness/run/first.json", "member", 403),
-    ("/freshness/run/first", "sysadmin", 200),
-    ("/freshness/run/none", "sysadmin", 404),
-    ("/freshness/metrics", "nobody", 403),
-    ("/freshness/metrics", "member", 403),
-    ("/freshness/metrics", "sysadmin", 200),
-)
-
-
-def test_what_counts_private_datasets_is_for_sysadmins(get: Get, world: World) -> None:
-    for path, who, status in FOR_SYSADMINS:
-        get(path, world.people[who], status=status)
+@pytest.mark.parametrize(("role", "status"), [("nobody", 403), ("member", 403), ("sysadmin", 200)])
+def test_what_counts_private_datasets_is_for_sysadmins(
+    get: Get, world: World, role: str, status: int
+) -> None:
+    for path in ("runs", "runs.csv", "run/first.json", "metrics"):
+        get(f"/freshness/{path}", role, status)
 
 
 @pytest.fixture
@@ -163,7 +137,7 @@ def test_sources_count_what_one_may_see(get: Get, read: Read, world: World) -> N
     public = {"harvested": "1", "holding": "0", "failing": "0"}
     seen = {"nobody": public, "sysadmin": {**public, "harvested": "2", "concealed": "0"}}
     for role, numbers in seen.items():
-        rows = rows_of(get("/freshness/sources.csv", world.people[role]))
+        rows = rows_of(get("/freshness/sources.csv", role))
         assert {row["name"]: row["datasets"] for row in rows} == numbers
     page = read("/freshness/sources")
     assert page.select('a[href="/harvest/harvested"]')
@@ -187,8 +161,7 @@ def badge(row: Any) -> tuple[str, Any]:
 
 def test_any_table_begins_where_it_is_asked_to(get: Get, world: World) -> None:
     for name in OF_DATASETS:
-        url = f"/api/action/freshness_report?table={name}"
-        user = world.people["sysadmin"]
+        url, user = f"/api/action/freshness_report?table={name}", "sysadmin"
         every = [row["name"] for row in json.loads(get(url, user).body)["result"]["rows"]]
         assert len(every) >= 2, name
         for offset in range(len(every) + 1):
@@ -264,7 +237,7 @@ def test_the_history_of_an_organization_goes_on_under_another_name(
     assert rows_of(get("/freshness/history.csv?organization=relief")) == []
 
 
-def test_a_day_is_counted_once(read: Read, clean_site: None) -> None:
+def test_a_day_is_counted_once(clean_site: None) -> None:
     counts.record(NOW)
     make("wells")
     judge()
@@ -313,24 +286,24 @@ def test_a_site_without_anything(read: Read, get: Get, people: dict[str, Any]) -
             get(f"/freshness{path}.{ending}", people["sysadmin"])
 
 
-def test_the_feed(get: Get, clean_site: None) -> None:
+@pytest.mark.parametrize("path", ["/freshness/changes.atom", "/dataset/wells/freshness.atom"])
+def test_the_feed(get: Get, app: Any, clean_site: None, path: str) -> None:
     dataset = make("wells", title="Wells <old> & \u0008 new")
     judge()
     changed(dataset, 5 * DAY)
-    answer = get("/freshness/changes.atom")
+    answer = get(path)
     assert answer.content_type == "application/atom+xml; charset=utf-8"
-    root = ElementTree.fromstring(answer.body)
     atom = {"a": "http://www.w3.org/2005/Atom"}
-    (entry,) = root.findall("a:entry", atom)
+    entries = ElementTree.fromstring(answer.body).findall("a:entry", atom)
+    (entry,) = (one for one in entries if "Not updated" in "".join(one.itertext()))
     title = entry.findtext("a:title", namespaces=atom)
     assert title == "Wells <old> & \u0020 new: Due"
-    assert (
-        entry.findtext("a:summary", namespaces=atom) == "It was: Up to date. Not updated in time."
-    )
+    summary = entry.findtext("a:summary", namespaces=atom)
+    assert summary == "It was: Up to date. Not updated in time."
     links = [link.get("href") for link in entry.findall("a:link", atom)]
     assert links == ["http://test.ckan.net/dataset/wells/freshness"]
-    again = get("/freshness/changes.atom")
-    assert again.body == answer.body or "updated" in again.body
+    known = {"If-None-Match": answer.headers["ETag"]}
+    assert app.get(path, headers=known).status_code == 304
 
 
 def test_figures(get: Get, app: Any, people: dict[str, Any], ckan_config: Any) -> None:

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import pytest
-from bs4 import BeautifulSoup
 from ckan.tests import factories
 
 from ckanext.freshness.checking import run_records
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.ckan_adapter.database import locked
 from ckanext.freshness.model import CheckRun, FreshnessTransition
-from ckanext.freshness.tests.pages.conftest import Read
+from ckanext.freshness.tests.pages.conftest import Get, Read
+from ckanext.freshness.tests.pages.reports import rows_of
 from ckanext.freshness.tests.reporting.test_metrics import FIRST, FREQUENCIES, NUMBERS
 
 NOW = datetime.now(timezone.utc).replace(tzinfo=None, microsecond=0)
@@ -134,7 +132,7 @@ def text(element: Any) -> str:
 
 
 def test_the_list_says_how_each_run_ended(world: Any, read: Read) -> None:
-    page = read("/freshness/runs", world["sysadmin"])
+    page = read("/freshness/runs", "sysadmin")
     assert [words(line, ".fr-main").strip() for line in page.select(".fr-list > li")] == [
         "Run Finished in 1 second",
         "Check of files.example.org Finished in 1 second",
@@ -149,18 +147,18 @@ def test_the_list_says_how_each_run_ended(world: Any, read: Read) -> None:
     ]
     chips = words(page, ".fr-filters")
     assert chips == "All 10 Checks of links 4 IATI 2 Checks on request 2 Failed or unfinished 4"
-    found = read("/freshness/runs?only=asked", world["sysadmin"])
+    found = read("/freshness/runs?only=asked", "sysadmin")
     assert [words(line, ".fr-main a") for line in found.select(".fr-list > li")] == [
         "Check of files.example.org",
         "Check of 1 dataset",
     ]
-    refused = read("/freshness/runs?only=none", world["sysadmin"], status=400)
+    refused = read("/freshness/runs?only=none", "sysadmin", status=400)
     allowed = "“only” in the address of this page: must be one of nights, iati, asked, problems"
     assert allowed in words(refused, "body")
 
 
 def test_a_night_in_short(world: Any, read: Read) -> None:
-    page = read("/freshness/run/night", world["sysadmin"])
+    page = read("/freshness/run/night", "sysadmin")
     night = f"{NOW - 10 * HOUR:%-d %b, %H:%M}"
     assert words(page, "h1") == f"Nightly run, {night}"
     note = words(page, ".fr-note")
@@ -208,13 +206,13 @@ def test_a_night_in_short(world: Any, read: Read) -> None:
 
 
 def test_servers_in_trouble(world: Any, read: Read) -> None:
-    page = read("/freshness/run/night", world["sysadmin"])
+    page = read("/freshness/run/night", "sysadmin")
     listed = [text(row) for row in page.select("section[aria-labelledby=run-servers] li")]
     assert len(listed) == 5
     assert listed[0].startswith("slow.example.org It didn't answer.")
     assert listed[1] == "gone.example.org The file is gone (404 Not Found). 18 of 64 links"
     assert listed[2] == "bad-000.example.org Its links failed 1 of 2 links"
-    every = read("/freshness/run/night/servers", world["sysadmin"])
+    every = read("/freshness/run/night/servers", "sysadmin")
     assert "5,000 servers with trouble" in words(every, "h2")
     assert "Listed are 499 of the servers with most links." in words(every)
     assert "walled.example.org It blocks automated checks 173 of 173 links" in words(every)
@@ -223,7 +221,7 @@ def test_servers_in_trouble(world: Any, read: Read) -> None:
 
 def test_a_run_that_goes_on_refreshes_its_page(world: Any, read: Read) -> None:
     with locked(run_records.lock("going")):
-        page = read("/freshness/run/going", world["sysadmin"])
+        page = read("/freshness/run/going", "sysadmin")
         (part,) = page.select("[hx-get]")
         assert part["hx-get"] == "/freshness/run/going" and "every 5s" in part["hx-trigger"]
         assert part["hx-select"] == f"#{part['id']}"
@@ -231,10 +229,10 @@ def test_a_run_that_goes_on_refreshes_its_page(world: Any, read: Read) -> None:
         assert "Running for 1 hour" in note and "So far: 40 links checked." in note
         # Without JavaScript, there is a link.
         assert "Look again" in words(page, '.fr-note a[href="/freshness/run/going"]')
-        assert read("/freshness/runs", world["sysadmin"]).select("#freshness-runs[hx-get]")
-        (part,) = read("/de/freshness/run/going", world["sysadmin"]).select("[hx-get]")
+        assert read("/freshness/runs", "sysadmin").select("#freshness-runs[hx-get]")
+        (part,) = read("/de/freshness/run/going", "sysadmin").select("[hx-get]")
         assert part["hx-get"] == "/de/freshness/run/going"
-    page = read("/freshness/run/going", world["sysadmin"])
+    page = read("/freshness/run/going", "sysadmin")
     assert not page.select("[hx-get]")
     assert words(page, ".fr-note h2") == "Interrupted"
     assert "the next run goes on from there" in words(page, ".fr-note")
@@ -257,22 +255,20 @@ def test_a_run_that_goes_on_refreshes_its_page(world: Any, read: Read) -> None:
 def test_nothing_empty_is_shown(
     world: Any, read: Read, id: str, sentence: str, sections: int
 ) -> None:
-    page = read(f"/freshness/run/{id}", world["sysadmin"])
+    page = read(f"/freshness/run/{id}", "sysadmin")
     assert sentence in words(page, ".fr-note")
     shown = page.select("section[aria-labelledby]")
     assert len(shown) == sections, words(page)
     assert all(section.select("li") for section in shown)
-    read(f"/freshness/run/{id}/servers", world["sysadmin"])
+    read(f"/freshness/run/{id}/servers", "sysadmin")
 
 
-def test_files_of_a_run(world: Any, app: Any) -> None:
-    headers = {"Authorization": world["sysadmin"]["token"]}
-    text = app.get("/freshness/run/night.csv", headers=headers).get_data(as_text=True)
-    rows = list(csv.DictReader(io.StringIO(text)))
+def test_files_of_a_run(world: Any, get: Get, read: Read) -> None:
+    rows = rows_of(get("/freshness/run/night.csv", "sysadmin"))
     assert {"part": "resources", "name": "error", "figure": "count", "value": "78"} in rows
     assert {"part": "hosts", "name": "gone.example.org", "figure": "reason", "value": "404"} in rows
-    assert app.get("/freshness/run/night.json", headers=headers).get_json()
-    page = BeautifulSoup(app.get("/freshness/run/night", headers=headers).body, "html.parser")
+    assert get("/freshness/run/night.json", "sysadmin").get_json()
+    page = read("/freshness/run/night", "sysadmin")
     assert "*** Resources ***" in words(page, "details pre")
 
 
@@ -282,6 +278,6 @@ def test_files_of_a_run(world: Any, app: Any) -> None:
 )
 def test_a_refusal_says_what_to_do(world: Any, read: Read, who: str | None, refusal: str) -> None:
     for path in ("/freshness/runs", "/freshness/run/night", "/freshness/run/night/servers"):
-        page = read(path, world[who] if who else None, status=403)
+        page = read(path, who, status=403)
         assert refusal in words(page, "body"), path
-    read("/freshness/run/none", world["sysadmin"], status=404)
+    read("/freshness/run/none", "sysadmin", status=404)
