@@ -51,7 +51,7 @@ MOST_CATALOGS = 1000
 """The most catalogs with documents of their own."""
 
 _ELSEWHERE = "dcat:Catalog on another host"
-_NEVER_READ = "dcat:Catalog that was never readable"
+_NEVER_READ = "dcat:Catalog whose address never answered with it"
 _LEFT_OUT = "left out"
 """The digest in the memory of catalogs that the source does without."""
 _CONTESTED = "several datasets of the catalogue have this identifier"
@@ -113,7 +113,7 @@ class CatalogueCrawl:
         self._undescribed: dict[str, str] = {}
         """By identity, datasets that no page describes: the list that has them."""
         self._left_out: dict[str, tuple[str, UnreadableDocument]] = {}
-        """Catalogs that were not read and had no records before: their kind, and why not."""
+        """Catalogs that are not there for us and had no records before: their kind, and why not."""
         self._is_paged = False
         self._page: FetchedDocument | None = None
         self._nodes: dict[str, list[Node]] = {}
@@ -130,10 +130,11 @@ class CatalogueCrawl:
                 below = await self._read_list(url)
             except UnreadableDocument as failure:
                 self._facts.pop(url, None)
-                if url == self._containers.root or self._had_records(url):
-                    self._end.mark_unreadable(url, failure.reason, reported=failure.reported)
-                else:
+                is_root = url == self._containers.root
+                if failure.status in (404, 410) and not is_root and not self._had_records(url):
                     self._left_out[url] = _NEVER_READ, failure
+                else:
+                    self._end.mark_unreadable(url, failure.reason, reported=failure.reported)
                 continue
             new = below - self._met() - set(waiting)
             if len(self._facts) + len(waiting) + len(new) > MOST_CATALOGS:

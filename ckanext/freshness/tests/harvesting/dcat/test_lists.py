@@ -175,26 +175,38 @@ def test_a_source_may_do_without_a_catalog_on_another_host(
     assert job.errors == [] and len(job.of(DELETED)) == 1
 
 
-@pytest.mark.parametrize("status", [404, 503])
-def test_a_catalog_that_was_never_readable_stops_no_deletions(
-    server: Documents, site: CatalogueSite, status: int
+def test_a_catalog_that_was_never_there_stops_no_deletions(
+    server: Documents, site: CatalogueSite
 ) -> None:
     """Nothing that is here can be in it, unless it comes to be named as something disappears."""
     more = '<> dcat:catalog <b> . <b> a dcat:Catalog ; dct:title "B" .'
-    server.files["/b"] = Answer(status)
     server.publish("/c", datasets(*range(20)) + more)
     job = site.job()
     (kind,) = job.survey.not_harvested
-    assert "never readable" in kind and job.errors == [f"{server.url}/b: it answers {status}"]
+    assert "never answered" in kind and job.errors == [f"{server.url}/b: it answers 404"]
     server.publish("/c", datasets(*range(19)) + more)
     assert len(site.job().of(DELETED)) == 1
     # Once it was read, it protects what it had, and what may have moved there.
     server.publish("/b", far(1, 2))
     assert len(site.job().of(NEW)) == 2
-    server.files["/b"] = Answer(status)
+    server.files["/b"] = Answer(404)
     server.publish("/c", datasets(*range(18)) + more)
-    job = deletes_nothing(site, f"/b: it answers {status}")
+    job = deletes_nothing(site, "/b: it answers 404")
     assert job.survey.not_harvested == {}
+
+
+@pytest.mark.parametrize(
+    "answer", [Answer(503), Answer(200, b"<html>", {"Content-Type": "text/html"})]
+)
+def test_a_catalog_that_fails_stops_deletions(
+    server: Documents, site: CatalogueSite, answer: Answer
+) -> None:
+    """Datasets may have moved into it, whether or not it was ever read."""
+    more = '<> dcat:catalog <b> . <b> a dcat:Catalog ; dct:title "B" .'
+    server.files["/b"] = answer
+    for count in (20, 19):
+        server.publish("/c", datasets(*range(count)) + more)
+        deletes_nothing(site, "/b: ")
 
 
 def test_a_catalog_that_is_named_as_something_disappears_stops_deletions(
