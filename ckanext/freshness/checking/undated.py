@@ -71,6 +71,9 @@ class Undated(Detector):
         if _is_table(head.decode("latin-1")):
             # Dates in the rows are data.
             head = head.partition(b"\n")[0]
+        if b"20" not in head:
+            # There is no year. Searching for it is quick, for the signs it is not.
+            return first.startswith(_MARKED_AT_THE_END)
         small = b"\n" + head.lower()
         has_sign = any(sign in small for sign in _SIGNS)
         return first.startswith(_MARKED_AT_THE_END) or (has_sign and _MARK.search(head) is not None)
