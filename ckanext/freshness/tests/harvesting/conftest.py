@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -276,12 +276,16 @@ class Published:
 
     :ivar place: the target of its list, or of a later page of the list
     :ivar record_url: the URL of one of its records
+    :ivar change_all: adds "anew" to all titles
+    :ivar remove_first: removes the first dataset
     """
 
     harvest: Harvest
     server: LoopbackServer
     place: str
     record_url: str
+    change_all: Callable[[], object]
+    remove_first: Callable[[], object]
 
 
 SOURCE_TYPES = ["fdp", "dcat_catalog", "ckan_portal"]
@@ -294,17 +298,51 @@ def publish(source_type: str, count: int) -> Iterator[Published]:
         with FdpServer() as fdp:
             catalog = fdp.add_catalog()
             records = [fdp.add_dataset(catalog, title=f"Dataset {one}") for one in range(count)]
-            harvest = add_source(fdp.source_url)
-            yield Published(harvest, fdp, catalog.path, fdp.iri_of(records[0]))
+
+            def change_records() -> None:
+                for record in records:
+                    fdp.change(record, title=f"{record.label} anew")
+
+            yield Published(
+                add_source(fdp.source_url),
+                fdp,
+                catalog.path,
+                fdp.iri_of(records[0]),
+                change_records,
+                lambda: fdp.remove(records[0]),
+            )
     elif source_type == "dcat_catalog":
         with CatalogueServer(count, page_size=2) as catalogue:
-            harvest = add_source(catalogue.source_url, source_type=source_type)
-            yield Published(harvest, catalogue, "/catalog?page=2", catalogue.iri("000"))
+
+            def change_entries() -> None:
+                catalogue.entries = [
+                    replace(one, title=f"{one.title} anew") for one in catalogue.entries
+                ]
+
+            yield Published(
+                add_source(catalogue.source_url, source_type=source_type),
+                catalogue,
+                "/catalog?page=2",
+                catalogue.iri("000"),
+                change_entries,
+                lambda: catalogue.entries.pop(0),
+            )
     else:
         with PortalServer(count) as portal:
-            harvest = add_source(portal.url, source_type=source_type)
-            record_url = f"{portal.url}/dataset/{min(portal.datasets)}"
-            yield Published(harvest, portal, f"{ACTION}package_search", record_url)
+            ids = list(portal.datasets)
+
+            def change_datasets() -> None:
+                for dataset_id, dataset in portal.datasets.items():
+                    portal.change(dataset_id, title=f"{dataset['title']} anew")
+
+            yield Published(
+                add_source(portal.url, source_type=source_type),
+                portal,
+                f"{ACTION}package_search",
+                f"{portal.url}/dataset/{min(ids)}",
+                change_datasets,
+                lambda: portal.datasets.pop(ids[0]),
+            )
 
 
 @pytest.fixture

@@ -85,15 +85,6 @@ def test_a_dataset_is_marked_until_its_source_has_it_again(
     assert mark_of(package_id) is None
 
 
-def test_a_source_that_cannot_be_read_changes_no_mark(server: CatalogueServer) -> None:
-    harvest, package_id, _ = lose(server, on_absence="keep")
-    server.page_size, server.total = 4, "99"
-    with time_machine.travel(START + timedelta(days=2), tick=False):
-        assert harvest.run().errors
-        refresh(datetime.now(timezone.utc))
-    assert mark_of(package_id) == LOST_AT
-
-
 def test_a_deleted_source_marks_no_dataset(server: CatalogueServer) -> None:
     harvest, package_id, _ = lose(server, on_absence="keep")
     call_action("harvest_source_delete", {"user": sysadmin()}, id=harvest.source["id"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from datetime import datetime, timedelta, timezone
 from threading import Thread
@@ -22,13 +22,11 @@ from ckanext.freshness.status.refresh import refresh
 from ckanext.freshness.tests.harvesting.conftest import (
     SOURCE_TYPES,
     Harvest,
+    Job,
     Published,
-    add_source,
     publish,
 )
 from ckanext.freshness.tests.servers.faults import Hold, Status
-from ckanext.freshness.tests.servers.fdp import FdpServer
-from ckanext.freshness.tests.servers.fdp_model import Record
 from ckanext.freshness.tests.servers.tcp import TcpProxy
 from ckanext.harvest import model as harvest_model
 from ckanext.harvest import queue
@@ -37,17 +35,6 @@ from ckanext.harvest.utils import fetch_consumer, gather_consumer
 pytestmark = pytest.mark.usefixtures("clean_site")
 
 TITLES = [f"Dataset {number}" for number in range(4)]
-
-
-@pytest.fixture
-def records(fdp: FdpServer) -> list[Record]:
-    catalog = fdp.add_catalog()
-    return [fdp.add_dataset(catalog, title=title) for title in TITLES]
-
-
-@pytest.fixture
-def harvest(fdp: FdpServer, records: list[Record]) -> Harvest:
-    return add_source(fdp.source_url)
 
 
 @pytest.fixture(params=SOURCE_TYPES)
@@ -122,46 +109,48 @@ def assert_each_is_there_once(harvest: Harvest, titles: list[str]) -> dict[str, 
 # Solr
 
 
-SOLR = [
-    pytest.param(True, lambda solr: solr.leave_at(b"Dataset 3"), True, id="first, cut in a page"),
-    pytest.param(True, lambda solr: solr.leave_at(b"<commit"), False, id="first, at the commit"),
-    pytest.param(False, lambda solr: solr.away(), True, id="update, refuses"),
-]
+def assert_solr_is_blamed(job: Job) -> None:
+    assert job.errors
+    assert all("Solr" in error or "SearchIndexError" in error for error in job.errors)
 
 
-@pytest.mark.parametrize(("first", "leave", "says_so"), SOLR)
-def test_solr_is_away_during_an_import(
-    fdp: FdpServer,
-    records: list[Record],
-    harvest: Harvest,
-    solr: TcpProxy,
-    first: bool,
-    leave: Callable[[TcpProxy], None],
-    says_so: bool,
-) -> None:
-    known: dict[str, str] = {}
-    titles = TITLES
-    if not first:
-        harvest.run()
-        known = stored_ids()
-        titles = [f"{title} anew" for title in TITLES]
-        for record, title in zip(records, titles, strict=True):
-            fdp.change(record, title=title)
+def test_solr_is_away_in_the_middle_of_a_first_import(published: Published, solr: TcpProxy) -> None:
+    harvest = published.harvest
     job_id = harvest.start()
     harvest.gather()
-    leave(solr)
+    solr.leave_at(b"Dataset 3")
     harvest.fetch()
-    assert known.keys() <= stored_ids().keys()
     solr.open()
-    job = harvest.finish(job_id)
-    assert bool(job.errors) == says_so
-    assert all("Solr" in e or "SearchIndexError" in e for e in job.errors)
+    assert_solr_is_blamed(harvest.finish(job_id))
     written = stored_ids()
+    assert harvest.run().errors == []
+    assert assert_each_is_there_once(harvest, TITLES).keys() >= written.keys()
 
-    again = harvest.run()
-    assert again.errors == []
-    found = assert_each_is_there_once(harvest, titles)
-    assert found.keys() >= known.keys() | written.keys()
+
+@pytest.mark.parametrize("remove_deleted", [True, False], ids=["removed", "kept in Solr"])
+def test_solr_is_away_while_datasets_are_changed_and_deleted(
+    published: Published, solr: TcpProxy, remove_deleted: bool
+) -> None:
+    harvest = published.harvest
+    with changed_config("ckan.search.remove_deleted_packages", remove_deleted):
+        harvest.run()
+        known = stored_ids()
+        published.change_all()
+        published.remove_first()
+        job_id = harvest.start()
+        harvest.gather()
+        solr.away()
+        harvest.fetch()
+        assert stored_ids().keys() == known.keys()
+        solr.open()
+        job = harvest.finish(job_id)
+        assert_solr_is_blamed(job)
+        assert job.stats["errored"] == len(TITLES)
+
+        again = harvest.run()
+    assert (again.errors, again.stats["deleted"]) == ([], 1)
+    found = assert_each_is_there_once(harvest, [f"{title} anew" for title in TITLES[1:]])
+    assert found.keys() < known.keys()
 
 
 @pytest.mark.parametrize("word", [b"<commit", b"Dataset 3"], ids=["at the commit", "in a page"])
@@ -188,34 +177,6 @@ def test_what_solr_did_not_take_is_indexed_by_the_next_refresh(
 def unindexed_since(package_id: str) -> Any:
     statement = sa.text("SELECT since FROM freshness_unindexed WHERE package_id = :id")
     return model.Session.execute(statement, {"id": package_id}).scalar()
-
-
-@pytest.mark.parametrize("remove_deleted", [True, False], ids=["removed", "kept in Solr"])
-def test_solr_is_away_during_a_deletion(
-    fdp: FdpServer,
-    records: list[Record],
-    harvest: Harvest,
-    solr: TcpProxy,
-    remove_deleted: bool,
-) -> None:
-    with changed_config("ckan.search.remove_deleted_packages", remove_deleted):
-        harvest.run()
-        known = stored_ids()
-        fdp.remove(records[0])
-        job_id = harvest.start()
-        harvest.gather()
-        solr.away()
-        harvest.fetch()
-        solr.open()
-        job = harvest.finish(job_id)
-        (error,) = job.errors
-        assert "Solr" in error or "SearchIndexError" in error
-
-        again = harvest.run()
-    assert again.errors == []
-    assert again.stats["deleted"] == 1
-    found = assert_each_is_there_once(harvest, TITLES[1:])
-    assert found.keys() < known.keys()
 
 
 # Redis
@@ -254,7 +215,8 @@ def test_redis_is_away_when_a_page_is_done(published: Published, redis: TcpProxy
     assert assert_each_is_there_once(harvest, TITLES) == known
 
 
-def test_redis_is_away_when_a_job_is_made(harvest: Harvest, redis: TcpProxy) -> None:
+def test_redis_is_away_when_a_job_is_made(published: Published, redis: TcpProxy) -> None:
+    harvest = published.harvest
     redis.away()
     with pytest.raises(RedisAway):
         harvest.start()

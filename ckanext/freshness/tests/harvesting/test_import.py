@@ -6,7 +6,6 @@ import re
 from typing import Any
 
 import pytest
-from ckan.lib.search import clear
 from ckan.tests import factories
 from ckan.tests.helpers import call_action, changed_config
 
@@ -39,21 +38,6 @@ def with_extra(dataset: dict[str, Any], key: str, value: str) -> list[dict[str, 
 
 
 # Identity
-
-
-def test_an_import_that_died_before_solr_had_the_dataset_is_completed(fdp: FdpServer) -> None:
-    fdp.add_dataset(fdp.add_catalog())
-    harvest = add_source(fdp.source_url)
-    harvest.start()
-    harvest.gather()
-    harvest.fetch()
-    (dataset,) = harvest.datasets().values()
-    clear(dataset["id"])
-    assert harvest.datasets() == {}
-    ((object_id,),) = model.Session.query(harvest_model.HarvestObject.id)
-    queue.get_fetch_publisher().send({"harvest_object_id": object_id})
-    harvest.fetch()
-    assert [one["id"] for one in harvest.datasets().values()] == [dataset["id"]]
 
 
 def test_messages_that_come_again_after_their_job_has_ended(fdp: FdpServer) -> None:
@@ -157,8 +141,8 @@ def fields_of(dataset: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("where", ["source", "site"])
-def test_protected_fields_stay_as_editors_leave_them(fdp: FdpServer, where: str) -> None:
+def test_protected_fields_stay_as_editors_leave_them(fdp: FdpServer) -> None:
+    """Some are protected for the source, and the others for the site."""
     catalog = fdp.add_catalog()
     edits = {
         fdp.add_dataset(
@@ -170,10 +154,9 @@ def test_protected_fields_stay_as_editors_leave_them(fdp: FdpServer, where: str)
         ): values
         for values in (EDITED, EMPTIED)
     }
-    config: dict[str, Any] = {"keep_fields": list(EDITED)} if where == "source" else {}
-    harvest = add_source(fdp.source_url, **config)
-    site = " ".join(EDITED) if where == "site" else ""
-    with changed_config("ckan.harvest.not_overwrite_fields", site):
+    fields = list(EDITED)
+    harvest = add_source(fdp.source_url, keep_fields=fields[::2])
+    with changed_config("ckan.harvest.not_overwrite_fields", " ".join(fields[1::2])):
         harvest.run()
         for record, values in edits.items():
             assert fields_of(harvest.dataset(record, fdp))["tags"] == ["source"]
@@ -188,39 +171,11 @@ def test_protected_fields_stay_as_editors_leave_them(fdp: FdpServer, where: str)
             )
         for distribution in fdp.records(Kind.DISTRIBUTION):
             fdp.change(distribution, description="New", title="A new file")
-        job = harvest.run()
-    assert job.stats["updated"] == 2
+        assert harvest.run().stats["updated"] == 2
     for record, values in edits.items():
         after = harvest.dataset(record, fdp)
         assert fields_of(after) == values
         assert (after["title"], after["resources"][0]["name"]) == ("A new title", "A new file")
-
-
-def test_what_the_source_does_not_have_stays(fdp: FdpServer) -> None:
-    group = factories.Group()
-    other = factories.Organization()
-    record = fdp.add_dataset(fdp.add_catalog(), title="Old", version="1")
-    harvest = add_source(fdp.source_url)
-    harvest.run()
-    dataset = harvest.dataset(record, fdp)
-    assert dataset["owner_org"] == harvest.source["owner_org"]
-    patch(
-        dataset,
-        maintainer="An editor",
-        private=True,
-        owner_org=other["id"],
-        groups=[{"name": group["name"]}],
-        extras=with_extra(dataset, "reviewed_by", "somebody"),
-        version="The editor's version",
-    )
-    fdp.change(record, title="New")
-    harvest.run()
-    after = harvest.dataset(record, fdp)
-    assert (after["title"], after["version"]) == ("New", "1")
-    assert (after["maintainer"], after["private"]) == ("An editor", True)
-    assert after["owner_org"] == other["id"]
-    assert [one["name"] for one in after["groups"]] == [group["name"]]
-    assert extras(after)["reviewed_by"] == "somebody"
 
 
 def test_default_tags_and_groups(fdp: FdpServer) -> None:

@@ -274,15 +274,3 @@ def test_two_consumers_adopt_a_package_once(fdp: FdpServer, harvest: Harvest) ->
     for source in (one, other):
         assert source.finish(jobs[id(source)]).errors == []
     each_has_its_own(before, one, other)
-
-
-def test_nothing_is_taken_from_a_living_source(fdp: FdpServer, harvest: Harvest) -> None:
-    before = ids(harvest)
-    end(add_source(fdp.source_url, language="de"))
-    other = add_source(fdp.source_url, language="en")
-    job = other.run()
-    assert job.errors == []
-    assert not any("adopted" in one.extras for one in other.objects(job).values())
-    assert ids(harvest) == before
-    assert len(harvest.current()) == 3
-    each_has_its_own(before, harvest, other)

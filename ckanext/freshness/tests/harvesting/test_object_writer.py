@@ -12,7 +12,6 @@ from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.harvesting.known_records import current_records
 from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source, sysadmin
 from ckanext.freshness.tests.servers.fdp import FdpServer
-from ckanext.harvest import model as harvest_model
 
 pytestmark = pytest.mark.usefixtures("clean_site")
 
@@ -147,23 +146,3 @@ def test_the_original_url_is_the_records_own(fdp: FdpServer) -> None:
     found = {plugin.get_original_url(one.id) for one in harvest.objects(job).values()}
     assert found == {fdp.iri_of(catalog), fdp.iri_of(dataset)}
     assert plugin.get_original_url("no such object") is None
-
-
-def test_a_page_that_is_sent_again_after_a_newer_job(fdp: FdpServer) -> None:
-    """Its first record is still current; the others may have been written anew.
-
-    A message that Redis sends again must not restore an old version of a record.
-    """
-    catalog = fdp.add_catalog()
-    for _ in range(3):
-        fdp.add_dataset(catalog)
-    harvest = add_source(fdp.source_url)
-    first = harvest.run()
-    lead = next(one for one in harvest.objects(first).values() if "page" in one.extras)
-    follower = next(
-        one for one in fdp.datasets if harvest.objects(first)[fdp.iri_of(one)].id != lead.id
-    )
-    fdp.change(follower, title="Newer")
-    harvest.run()
-    p.get_plugin("fdp_harvester").import_stage(harvest_model.HarvestObject.get(lead.id))
-    assert harvest.datasets()[fdp.iri_of(follower)]["title"] == "Newer"

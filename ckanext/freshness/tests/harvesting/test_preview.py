@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timezone
 
 import ckan.plugins.toolkit as tk
 import pytest
@@ -95,18 +95,9 @@ def withdrawn(fdp: FdpServer) -> None:
     fdp.withdraw(fdp.datasets[0])
 
 
-def walled(fdp: FdpServer) -> None:
-    for record in fdp.datasets[:3]:
-        fdp.withdraw(record)
-
-
 def all_gone(fdp: FdpServer) -> None:
     for record in fdp.datasets:
         fdp.remove(record)
-
-
-def catalog_gone(fdp: FdpServer) -> None:
-    fdp.remove_catalog(fdp.catalogs[0])
 
 
 @pytest.mark.parametrize(
@@ -119,9 +110,7 @@ def catalog_gone(fdp: FdpServer) -> None:
         (one_record_away, {"deleted": 1, "unchanged": 2, "failed": 1, "kept": 1, "unreadable": 1}),
         (malformed, {"unchanged": 3, "failed": 1, "kept": 1, "unreadable": 1}),
         (withdrawn, {"unchanged": 3, "failed": 1, "kept": 1, "unreadable": 1}),
-        (walled, {"unchanged": 1, "failed": 3, "kept": 3, "unreadable": 3}),
         (all_gone, {"held": 4}),
-        (catalog_gone, {"held": 4}),
     ],
 )
 def test_the_job_does_what_the_preview_said(
@@ -199,27 +188,6 @@ def test_records_have_titles_and_changes_are_told(fdp: FdpServer) -> None:
     assert (moved.moved_from, moved.moved_to) == (first, second)
 
 
-def test_a_first_harvest(fdp: FdpServer) -> None:
-    filled(fdp)
-    harvest = add_source(fdp.source_url)
-    said = harvest.preview()
-    assert said.survey.current == 0
-    assert {one.url for one in said.changes[RecordClass.NEW]} == {
-        fdp.iri_of(one) for one in fdp.datasets
-    }
-    agree(harvest, said)
-
-
-def test_a_draft_is_told_and_no_error(fdp: FdpServer) -> None:
-    catalog = fdp.add_catalog()
-    fdp.add_dataset(catalog)
-    draft = fdp.add_dataset(catalog, draft=True)
-    shown = add_source(fdp.source_url).preview().as_dict()
-    assert (shown["counts"]["new"], shown["counts"]["failed"], shown["errors"]) == (1, 0, [])
-    expected = {"kind": "draft", "count": 1, "examples": [fdp.iri_of(draft)]}
-    assert (shown["drafts"], shown["not_harvested"]) == (1, [expected])
-
-
 def test_released_deletions_are_announced_as_deletions(fdp: FdpServer) -> None:
     filled(fdp)
     harvest = add_source(fdp.source_url)
@@ -232,17 +200,3 @@ def test_released_deletions_are_announced_as_deletions(fdp: FdpServer) -> None:
     assert said.survey.brake is None
     assert len(said.changes[RecordClass.DELETED]) == 4
     agree(harvest, said)
-
-
-def test_time_counts(fdp: FdpServer) -> None:
-    """A record that answers 403 is deleted a day after the first job."""
-    fdp.layout.pages = False
-    filled(fdp)
-    harvest = add_source(fdp.source_url)
-    harvest.run()
-    withdrawn(fdp)
-    harvest.run()
-    now = datetime.now(timezone.utc)
-    assert not harvest.preview(now).changes[RecordClass.DELETED]
-    later = harvest.preview(now + timedelta(hours=25))
-    assert [one.url for one in later.changes[RecordClass.DELETED]] == [fdp.iri_of(fdp.datasets[0])]

@@ -213,14 +213,8 @@ def test_an_error_at_any_place(site: Site, part: int) -> None:
 
 
 KINDS = [
-    *(
-        MemoryError(),
-        RecursionError(),
-        ValueError(SECRET),
-        UnicodeEncodeError("ascii", SECRET, 0, 1, ""),
-    ),
-    *(sa.exc.ProgrammingError(SECRET, {}, Exception(SECRET)), sa.exc.InvalidRequestError(SECRET)),
-    *(asyncio.CancelledError(), KeyError(SECRET), StopIteration(SECRET), GeneratorExit()),
+    *(MemoryError(), UnicodeEncodeError("ascii", SECRET, 0, 1, ""), GeneratorExit()),
+    *(sa.exc.ProgrammingError(SECRET, {}, Exception(SECRET)), StopIteration(SECRET)),
 ]
 
 
@@ -230,7 +224,7 @@ def test_every_kind_of_error(site: Site, place: Any, error: BaseException) -> No
     a_job_with(site, place, error)
 
 
-@pytest.mark.parametrize("place", [Crawl._assemble, PackageWriter.__init__])
+@pytest.mark.parametrize("place", [survey.survey, Crawl._assemble, PackageWriter.__init__])
 def test_work_that_is_cancelled(site: Site, place: Any) -> None:
     """In a crawl, the record that was not read is not taken for one that the source has no more."""
     a_job_with(site, place, asyncio.CancelledError())
