@@ -124,26 +124,22 @@ def of_no_field(job_id: str) -> dict[str, Any]:
         ``name``, ``records`` and ``example``. All are empty for jobs of other harvesters.
     """
     source = harvest.source_row(harvest.job_row(job_id).source_id)
-    if source.type not in our_names():
-        return {
-            **{"warnings": [], "warning_count": 0, "drafts": 0},
-            **{"source_warnings": [], "not_harvested": [], "unmapped": []},
-        }
+    is_ours = source.type in our_names()
     row = model.Session.execute(sa.select(_table).where(_table.c.job_id == job_id)).one_or_none()
-    warnings = _warnings(job_id)
-    about_source = [from_column(text) for text in row.warnings] if row is not None else []
+    warnings = _warnings(job_id) if is_ours else []
+    about_source = list(map(from_column, row.warnings)) if row else []
     if about_source:
         warnings.insert(
             0, {"url": source.url, "guid": None, "messages": list(map(str, about_source))}
         )
-    unmapped = count_unmapped(known_records.unmapped_properties(source.id).values())
+    unmapped = known_records.unmapped_properties(source.id) if is_ours else {}
     return {
         "warnings": warnings,
         "warning_count": sum(len(warning["messages"]) for warning in warnings),
         "drafts": row.drafts if row else 0,
         "source_warnings": list(map(coded, about_source)),
         "not_harvested": row.not_harvested if row else [],
-        "unmapped": [asdict(counted) for counted in unmapped],
+        "unmapped": list(map(asdict, count_unmapped(unmapped.values()))),
     }
 
 

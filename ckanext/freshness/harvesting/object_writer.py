@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -17,7 +17,7 @@ import sqlalchemy as sa
 from ..ckan_adapter import harvest
 from ..ckan_adapter.core import model
 from ..dates import utc, utc_now
-from .known_records import UNMAPPED
+from .known_records import ORGANIZATION_ID, UNMAPPED
 from .legal_values import json_text
 from .messages import to_column
 from .record import KnownRecord
@@ -63,44 +63,37 @@ class ObjectWriter:
         """Changes to the extras of current objects, see :func:`set_extras`."""
 
     def change(self, change: RecordChange) -> None:
-        known, sighting = change.known, change.sighting
+        known, sighting, kind = change.known, change.sighting, change.kind
         contents = sighting.contents if sighting else None
         unmapped = json_text(contents.unmapped) if contents and contents.unmapped else None
-        if change.catalog_url:
-            extras = {"dataset_url": change.url, "catalog_url": change.catalog_url}
-        else:
-            extras = {"catalog_url": change.url}
-        if sighting and sighting.warnings:
-            extras["warnings"] = json_text(list(sighting.warnings))
-        if change.kind is RecordClass.UNCHANGED:
+        extras = {
+            "dataset_url": change.url if change.catalog_url else None,
+            "catalog_url": change.catalog_url or change.url,
+            "warnings": json_text(list(sighting.warnings))
+            if sighting and sighting.warnings
+            else None,
+        }
+        if kind is RecordClass.UNCHANGED:
             self._add(change.guid, extras, state="COMPLETE", report_status="not modified")
             if known and known.object_id and sighting:
-                update: dict[str, str | None] = {}
                 if known.memory != sighting.memory:
-                    update["memory"] = sighting.memory
+                    self._current_extras.append((known.object_id, "memory", sighting.memory))
                 if contents:
-                    update[UNMAPPED] = unmapped
-                self._current_extras += [(known.object_id, key, update[key]) for key in update]
+                    self._current_extras.append((known.object_id, UNMAPPED, unmapped))
             return
 
-        extras["status"] = STATUS[change.kind]
-        if unmapped:
-            extras[UNMAPPED] = unmapped
-        if sighting:
-            extras["content_hash"] = sighting.seen.content_hash or ""
-            if sighting.memory:
-                extras["memory"] = sighting.memory
-            if sighting.subject:
-                extras["subject"] = sighting.subject
-        if change.kind is RecordClass.DELETED:
-            extras["reason"] = str(change.reason)
-        if change.kind is RecordClass.MOVED and known:
-            extras["moved_from"] = known.guid
-        if change.adopted and change.adopted.becomes:
-            extras["adopted"] = change.adopted.becomes
         owner = known or change.adopted
-        if owner and owner.organization_id:
-            extras["organization_id"] = owner.organization_id
+        extras |= {
+            "status": STATUS[kind],
+            UNMAPPED: unmapped,
+            "content_hash": sighting.seen.content_hash or "" if sighting else None,
+            "memory": sighting.memory if sighting else None,
+            "subject": sighting.subject if sighting else None,
+            "reason": str(change.reason) if kind is RecordClass.DELETED else None,
+            "moved_from": known.guid if known and kind is RecordClass.MOVED else None,
+            "adopted": change.adopted.becomes if change.adopted else None,
+            ORGANIZATION_ID: owner.organization_id if owner else None,
+        }
         self._to_import.append(
             self._add(
                 change.guid,
@@ -191,7 +184,7 @@ class ObjectWriter:
     def _add(
         self,
         guid: str,
-        extras: dict[str, str],
+        extras: Mapping[str, str | None],
         *,
         state: str,
         content: str | None = None,
@@ -218,7 +211,9 @@ class ObjectWriter:
                 "import_finished": None if state == GATHERED else self._now,
             }
         )
-        self._extras += [_extra_row(object_id, key, extras[key]) for key in extras]
+        self._extras += [
+            _extra_row(object_id, key, value) for key, value in extras.items() if value is not None
+        ]
         return object_id
 
     def _flush(self) -> None:

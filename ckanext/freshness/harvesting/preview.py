@@ -11,7 +11,6 @@ import contextlib
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
-from functools import partial
 from time import monotonic
 from typing import Any
 
@@ -23,10 +22,9 @@ from rq.job import Job, JobStatus
 from ..ckan_adapter import harvest
 from ..ckan_adapter.core import job_from_id, model
 from ..dates import aware, utc_now, utc_text
-from ..settings import brake_limits
 from . import holds
 from .job_report import coded, harvested_elsewhere, not_harvested, nothing_found
-from .known_records import last_harvested, records_of_source, unmapped_properties
+from .known_records import last_harvested
 from .messages import MessageCode, code_of
 from .record import KnownRecord
 from .record_changes import FieldChange, changes
@@ -34,8 +32,9 @@ from .source_config import ConfigError
 from .source_memory import SourceMemory
 from .source_type import Source, SourceType
 from .sources import ForeignSource, source_of, source_type_named
+from .stages import survey_source
 from .strategy import AbsentRecord, RecordClass
-from .survey import RecordChange, Survey, Tell, survey
+from .survey import RecordChange, Survey, Tell
 
 LONGEST = timedelta(hours=2)
 """The longest time for a page's preview: as long as ckanext-harvest gives a gather."""
@@ -173,22 +172,9 @@ def preview(source: Any, *, now: datetime, tell: Tell | None = None) -> Preview:
     source_type = source_type_of(source)
     result = Preview(source_of(source), now)
     decisions = holds.decisions(holds.hold_of(source.id))
-    found = result.survey = survey(
-        source_type,
-        result.source,
-        SourceMemory(source.id, read_only=True),
-        records_of_source(
-            source.id,
-            (source_type.name, *source_type.adopts),
-            partial(source_type.url_of, result.source.url),
-        ),
-        _Lists(result),
-        now=now,
-        unmapped=unmapped_properties(source.id),
-        limits=brake_limits(result.source.config, source_type.min_records),
-        released=decisions.released,
-        held=decisions.held,
-        tell=tell,
+    memory = SourceMemory(source.id, read_only=True)
+    found = result.survey = survey_source(
+        source_type, result.source, memory, decisions, _Lists(result), now=now, tell=tell
     )
     if found.brake is not None:
         result.held = [_absent(absent) for absent in found.brake.held]

@@ -41,6 +41,16 @@ _OUTCOMES = {
 _UNAVAILABLE = frozenset({408, 429, 502, 503, 504})
 """Statuses of a host that is unavailable at the moment."""
 
+_ADVICE = {
+    FailureReason.HOST_NOT_ALLOWED: (
+        ' (to allow it, add it to "allowed_hosts" in the source\'s configuration)'
+    ),
+    FailureReason.INSIDE_ADDRESS: (
+        " (to allow it, add its network to the site's option ckanext.freshness.allowed_networks)"
+    ),
+}
+"""What to do about a request that was not sent, for people."""
+
 log = logging.getLogger(__name__)
 
 
@@ -254,16 +264,11 @@ class SourceReader:
         )
 
     def _unanswered(self, url: str, error: FetchError) -> UnreadableDocument:
-        more, reported = _tried(error.attempts), False
-        if error.reason is FailureReason.HOST_NOT_ALLOWED:
-            more += ' (to allow it, add it to "allowed_hosts" in the source\'s configuration)'
-        elif error.reason is FailureReason.INSIDE_ADDRESS:
-            more += " (to allow it, add its network to the site's option ckanext.freshness.allowed_networks)"
-        elif error.reason is FailureReason.HOST_DEFERRED:
+        is_deferred = error.reason is FailureReason.HOST_DEFERRED
+        if is_deferred:
             self._deferred[parse_url(error.target or url).host] += 1
-            reported = True
-        reason = no_answer(error, more)
-        return UnreadableDocument(url, reason, reported=reported)
+        reason = no_answer(error, _tried(error.attempts) + _ADVICE.get(error.reason, ""))
+        return UnreadableDocument(url, reason, reported=is_deferred)
 
 
 def _tried(attempts: int) -> str:

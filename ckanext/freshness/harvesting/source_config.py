@@ -38,8 +38,6 @@ FOREIGN_KEYS = frozenset(
 ReadValue = Callable[[Any], Any]
 """Returns a key's value as the code uses it, or raises ValueError with the allowed values."""
 
-_NO_KEYS: Mapping[str, ReadValue] = {}
-
 _HEADER_NAME = re.compile(r"^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")
 _SET_BY_THE_CLIENT = frozenset(
     {
@@ -211,11 +209,7 @@ KEYS: Mapping[str, ReadValue] = {
 """The keys that sources of any type may have."""
 
 
-def parse(
-    text: str | None,
-    *,
-    own_keys: Mapping[str, ReadValue] = _NO_KEYS,
-) -> tuple[SourceConfig, list[str]]:
+def parse(text: str | None, *, own_keys: Mapping[str, ReadValue]) -> tuple[SourceConfig, list[str]]:
     """Read a source's configuration.
 
     :param text: JSON text; empty or None means all defaults.

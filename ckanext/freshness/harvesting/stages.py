@@ -37,7 +37,7 @@ from .source_memory import SourceMemory
 from .source_type import Source, SourceType
 from .sources import source_of
 from .strategy import HeldDeletions, RecordClass
-from .survey import Survey, survey
+from .survey import Survey, SurveyObserver, Tell, survey
 
 log = logging.getLogger(__name__)
 
@@ -167,22 +167,7 @@ def _gather(source_type: SourceType, source: Source, job_id: str, now: datetime)
     writer = ObjectWriter(job_id, source.id, now)
     memory = SourceMemory(source.id)
     decisions = holds.decisions_for_job(source.id)
-    found = survey(
-        source_type,
-        source,
-        memory,
-        known_records.records_of_source(
-            source.id,
-            (source_type.name, *source_type.adopts),
-            partial(source_type.url_of, source.url),
-        ),
-        writer,
-        now=now,
-        unmapped=known_records.unmapped_properties(source.id),
-        limits=brake_limits(source.config, source_type.min_records),
-        released=decisions.released,
-        held=decisions.held,
-    )
+    found = survey_source(source_type, source, memory, decisions, writer, now=now)
     errors = list(found.container_errors)
     if found.brake:
         package = model.Package.get(source.id)
@@ -206,6 +191,34 @@ def _gather(source_type: SourceType, source: Source, job_id: str, now: datetime)
         log.warning("Harvest source %s: %s", source.title, line)
     log.info("Harvest source %s: %s", source.title, summary(found))
     return writer.release(PAGE_SIZE)
+
+
+def survey_source(
+    source_type: SourceType,
+    source: Source,
+    memory: SourceMemory,
+    decisions: holds.Decisions,
+    observer: SurveyObserver,
+    *,
+    now: datetime,
+    tell: Tell | None = None,
+) -> Survey:
+    """Survey a source with everything that earlier jobs left of it. Gathers and previews do this alike."""
+    types = source_type.name, *source_type.adopts
+    url_of = partial(source_type.url_of, source.url)
+    return survey(
+        source_type,
+        source,
+        memory,
+        known_records.records_of_source(source.id, types, url_of),
+        observer,
+        now=now,
+        unmapped=known_records.unmapped_properties(source.id),
+        limits=brake_limits(source.config, source_type.min_records),
+        released=decisions.released,
+        held=decisions.held,
+        tell=tell,
+    )
 
 
 def brake_message(brake: HeldDeletions, name: str) -> HarvestMessage:

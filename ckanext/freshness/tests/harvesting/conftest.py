@@ -194,9 +194,9 @@ class Harvest:
         """Return the held deletions, or None."""
         return call_action("freshness_harvest_hold_show", id=self.source["id"])
 
-    def release(self) -> None:
-        """Approve the held deletions."""
-        ids = {"id": self.source["id"], "list_id": self.hold()["list_id"]}
+    def release(self, list_id: str = "") -> None:
+        """Approve the held deletions, or those of an earlier list."""
+        ids = {"id": self.source["id"], "list_id": list_id or self.hold()["list_id"]}
         call_action("freshness_harvest_release", {"user": sysadmin()}, **ids)
 
     def switch(self, **fields: Any) -> None:

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from ckan.cli.cli import ckan
-from ckan.tests.helpers import call_action
 
 from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source
 from ckanext.freshness.tests.servers.faults import Status
@@ -46,11 +45,6 @@ def empty(fdp: FdpServer, harvest: Harvest) -> None:
     for record in fdp.datasets:
         fdp.remove(record)
     harvest.run()
-
-
-def released(harvest: Harvest) -> bool:
-    hold = call_action("freshness_harvest_hold_show", id=harvest.source["id"])
-    return bool(hold["released_at"])
 
 
 def test_preview(run: Any, fdp: FdpServer, harvest: Harvest) -> None:
@@ -113,17 +107,17 @@ def test_release_asks_first(run: Any, fdp: FdpServer, harvest: Harvest) -> None:
         assert result.exit_code == 1
         assert all(url in result.output for url in urls)
         assert "3 records of it are current" in result.output
-        assert not released(harvest)
+        assert not harvest.hold()["released_at"]
     result = run("release", name, answer="y\n")
     assert result.exit_code == 0
     assert "Released: 3 datasets" in result.output
-    assert released(harvest)
+    assert harvest.hold()["released_at"]
     result = run("release", name)
     assert result.exit_code == 0
     assert "Already released by" in result.output
     result = run("release", name, "--undo")
     assert result.exit_code == 0
     assert "Held again: 3 datasets" in result.output
-    assert not released(harvest)
+    assert not harvest.hold()["released_at"]
     assert run("release", name, "--yes").exit_code == 0
     assert harvest.run().stats["deleted"] == 3

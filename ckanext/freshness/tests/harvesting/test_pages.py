@@ -89,10 +89,6 @@ def admin(harvest: Harvest) -> str:
     return f"/harvest/admin/{harvest.source['name']}"
 
 
-def hold(harvest: Harvest) -> dict[str, Any]:
-    return call_action("freshness_harvest_hold_show", id=harvest.source["id"])
-
-
 def list_id(page: BeautifulSoup) -> str:
     (field,) = page.select("[name=list_id]")
     return str(field["value"])
@@ -150,6 +146,8 @@ def test_a_job_names_the_records_that_it_could_not_harvest(
     assert record.startswith("http://127.0.0.1")
     assert page.select("[hx-get]") == []
     assert world.jobs[1].id in words(page)
+    assert texts(page, "#added a") == ["Wave heights"]
+    assert texts(page, "#updated a") == ["Tides of the north"]
 
 
 def test_pages_of_a_running_job_refresh_themselves(editor: Browser, idle: Harvest) -> None:
@@ -207,10 +205,7 @@ def test_clearing_names_what_goes_and_asks_first(app: Any, world: HarvestedSite)
     assert "This source has not been harvested yet" in words(done)
 
 
-def test_a_job_names_the_datasets_that_it_wrote(editor: Browser, world: HarvestedSite) -> None:
-    page = editor.get(path(world.ocean, f"job/{world.jobs[1].id}"))
-    assert texts(page, "#added a") == ["Wave heights"]
-    assert texts(page, "#updated a") == ["Tides of the north"]
+def test_a_job_that_failed_says_what_to_do(editor: Browser, world: HarvestedSite) -> None:
     failed = editor.get(path(world.away, "job"))
     (job,) = hrefs(failed, ".fr-row--job a.fr-badge")
     page = editor.get(job)
@@ -228,38 +223,14 @@ def test_the_list_shows_titles_and_reasons(editor: Browser, world: HarvestedSite
     assert sorted(titles) == sorted(["Tides of the north", *world.titles[1:HELD]])
     assert "Each of them: The source says that it is gone." in words(page)
     assert "max_delete_fraction" not in words(page)
-    urls = [one["url"] for one in hold(world.ocean)["held"]]
+    urls = [one["url"] for one in world.ocean.hold()["held"]]
     assert hrefs(page, ".fr-two a[rel=nofollow]") == urls
-
-
-def test_approving_asks_first_and_can_be_undone(editor: Browser, world: HarvestedSite) -> None:
-    shown = editor.get(path(world.ocean, "held"))
-    (link,) = (one for one in shown.select("a") if one.get_text() == f"Delete {HELD} datasets…")
-    asked = editor.get(str(link["href"]))
-    assert f"Delete {HELD} of {ALL + 1} datasets?" in words(asked)
-    assert f"{KEPT + 1} stay." in words(asked)
-    assert hold(world.ocean)["released_at"] is None
-    # With scripts, the same question is asked in a dialog of the list's page.
-    assert list_id(asked) == list_id(shown) == hold(world.ocean)["list_id"]
-
-    told = editor.post(path(world.ocean, "held"), list_id=list_id(asked))
-    assert f"The next job deletes {HELD} datasets" in words(told)
-    assert f"Approved by {world.editor['fullname']}" in words(told)
-    assert hold(world.ocean)["released_by"] == world.editor["name"]
-    assert holds.decisions(holds.hold_of(world.ocean.source["id"])).held == frozenset()
-
-    (form,) = told.select("form[action$='/held/undo']")
-    again = editor.post(path(world.ocean, "held/undo"), list_id=list_id(told))
-    assert form is not None
-    assert "We stopped that." in words(again)
-    assert hold(world.ocean)["released_at"] is None
-    assert len(holds.decisions(holds.hold_of(world.ocean.source["id"])).held) == HELD
 
 
 def test_an_approval_stays_in_sight_until_a_job_has_used_it(
     app: Any, editor: Browser, world: HarvestedSite
 ) -> None:
-    shown = hold(world.ocean)["list_id"]
+    shown = world.ocean.hold()["list_id"]
     editor.post(path(world.ocean, "held"), list_id=shown)
     try:
         for url in ("/freshness", "/harvest/", f"/harvest/{world.ocean.source['name']}"):
@@ -270,6 +241,7 @@ def test_an_approval_stays_in_sight_until_a_job_has_used_it(
                 page
             )
             (undo,) = page.select("form[action$='/held/undo']")
+            assert holds.decisions(holds.hold_of(world.ocean.source["id"])).held == frozenset()
             assert undo.select_one(f"[name=list_id][value='{shown}']"), url
             assert page.select("form[action*='/harvest/refresh/']"), url
         assert "Approved by" not in words(Browser(app, world.stranger).get("/freshness"))
@@ -289,11 +261,11 @@ def test_a_list_that_nobody_has_seen_is_not_approved(editor: Browser, world: Har
         editor.post(path(world.ocean, "held/undo"), list_id=stale),
     ):
         assert "list has changed since you looked at it" in words(page)
-    assert hold(world.ocean)["released_at"] is None
+    assert world.ocean.hold()["released_at"] is None
 
 
 def test_strangers_see_and_do_nothing(app: Any, world: HarvestedSite, idle: Harvest) -> None:
-    shown = hold(world.ocean)["list_id"]
+    shown = world.ocean.hold()["list_id"]
     pages = ("held", "preview", "held/undo", f"held/delete?list_id={shown}")
     for user, page in product((world.stranger, None), pages):
         browser = Browser(app, user)
@@ -303,7 +275,7 @@ def test_strangers_see_and_do_nothing(app: Any, world: HarvestedSite, idle: Harv
         if "?" not in page:
             browser.post(path(world.ocean, page), status=403 if user else 200, list_id=shown)
     Browser(app, world.stranger).post(path(idle, "preview"), status=403)
-    assert hold(world.ocean)["released_at"] is None
+    assert world.ocean.hold()["released_at"] is None
     assert preview.progress(idle.source["id"], NOW)["state"] == "none"
 
 
@@ -348,16 +320,16 @@ def test_other_sites_cannot_send_the_forms(
     fields = {"login": user["name"], "password": password, "_csrf_token": token}
     browser.post("/user/login", data=fields)
 
-    shown = hold(world.ocean)["list_id"]
+    shown = world.ocean.hold()["list_id"]
     for page in pages:
         browser.post(page, data={"list_id": shown}, status=400)
-    assert hold(world.ocean)["released_at"] is None
+    assert world.ocean.hold()["released_at"] is None
 
     for page, is_released in ((pages[0], True), (pages[1], False)):
         listed = BeautifulSoup(browser.get(pages[0]).body, "html.parser")
         inputs = listed.select(f"form[action='{page}'] input")
         browser.post(page, data={one["name"]: one["value"] for one in inputs}, status=200)
-        assert bool(hold(world.ocean)["released_at"]) is is_released
+        assert bool(world.ocean.hold()["released_at"]) is is_released
 
 
 # Previews

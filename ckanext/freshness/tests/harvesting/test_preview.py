@@ -9,7 +9,6 @@ import ckan.plugins.toolkit as tk
 import pytest
 import sqlalchemy as sa
 from ckan import model
-from ckan.tests.helpers import call_action
 
 from ckanext.freshness.harvesting.object_writer import STATUS
 from ckanext.freshness.harvesting.preview import Preview, preview
@@ -158,8 +157,7 @@ def agree(harvest: Harvest, said: Preview) -> None:
     assert job.stats["deleted"] == len(gone)
     if said.survey.brake:
         assert any(said.survey.brake.reason in one for one in job.gather_errors)
-        hold = call_action("freshness_harvest_hold_show", id=harvest.source["id"])
-        assert {one["guid"] for one in hold["held"]} == {
+        assert {one["guid"] for one in harvest.hold()["held"]} == {
             one.known.guid for one in said.survey.brake.held
         }
 
@@ -194,8 +192,7 @@ def test_released_deletions_are_announced_as_deletions(fdp: FdpServer) -> None:
     harvest.run()
     all_gone(fdp)
     harvest.run()
-    hold = call_action("freshness_harvest_hold_show", id=harvest.source["id"])
-    call_action("freshness_harvest_release", id=harvest.source["id"], list_id=hold["list_id"])
+    harvest.release()
     said = harvest.preview()
     assert said.survey.brake is None
     assert len(said.changes[RecordClass.DELETED]) == 4

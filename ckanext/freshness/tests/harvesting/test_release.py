@@ -43,19 +43,8 @@ def empty(fdp: FdpServer) -> None:
         fdp.remove(record)
 
 
-def held(harvest: Harvest) -> dict[str, Any]:
-    hold: dict[str, Any] = call_action("freshness_harvest_hold_show", id=harvest.source["id"])
-    return hold
-
-
-def release(harvest: Harvest, list_id: str) -> dict[str, Any]:
-    ids = {"id": harvest.source["id"], "list_id": list_id}
-    hold: dict[str, Any] = call_action("freshness_harvest_release", **ids)
-    return hold
-
-
 def take_back(harvest: Harvest) -> dict[str, Any]:
-    ids = {"id": harvest.source["id"], "list_id": held(harvest)["list_id"]}
+    ids = {"id": harvest.source["id"], "list_id": harvest.hold()["list_id"]}
     hold: dict[str, Any] = call_action("freshness_harvest_take_back", **ids)
     return hold
 
@@ -67,7 +56,7 @@ def decisions(harvest: Harvest) -> holds.Decisions:
 def test_an_emptied_source_is_held_and_told_until_it_is_released(
     fdp: FdpServer, harvest: Harvest
 ) -> None:
-    assert held(harvest) is None
+    assert harvest.hold() is None
     datasets = harvest.datasets()
     empty(fdp)
     job = harvest.run()
@@ -81,7 +70,7 @@ def test_an_emptied_source_is_held_and_told_until_it_is_released(
     assert f"ckan freshness release {name}" in error
     assert code_of(error) == {"code": "deletions held", "values": {"count": 4}}
 
-    shown = held(harvest)
+    shown = harvest.hold()
     assert shown["job_id"] == job.id
     assert shown["count"] == 4
     assert shown["reason"] in error
@@ -106,17 +95,17 @@ def test_an_emptied_source_is_held_and_told_until_it_is_released(
     assert job.stats["deleted"] == 4
     assert harvest.datasets() == {}
     assert harvest.current() == []
-    assert held(harvest) is None
+    assert harvest.hold() is None
 
 
 def test_a_release_that_was_taken_back_deletes_nothing(fdp: FdpServer, harvest: Harvest) -> None:
     empty(fdp)
     harvest.run()
-    release(harvest, held(harvest)["list_id"])
+    harvest.release()
     shown = take_back(harvest)
     assert (shown["released_at"], shown["released_by"]) == (None, None)
     assert harvest.run().stats["deleted"] == 0
-    assert held(harvest)["count"] == 4
+    assert harvest.hold()["count"] == 4
     assert len(harvest.datasets()) == 4
 
 
@@ -124,7 +113,7 @@ def test_a_job_that_has_read_a_release_applies_it(fdp: FdpServer, harvest: Harve
     """Nobody can take it back any more, from the moment when the job reads it."""
     empty(fdp)
     harvest.run()
-    release(harvest, held(harvest)["list_id"])
+    harvest.release()
     refusals: list[str] = []
 
     def undo(request: Request) -> bool:
@@ -148,7 +137,7 @@ def test_a_decision_and_a_job_wait_for_each_other(fdp: FdpServer, harvest: Harve
     """A job that begins while somebody takes a release back does not see the release."""
     empty(fdp)
     harvest.run()
-    release(harvest, held(harvest)["list_id"])
+    harvest.release()
     source_id = harvest.source["id"]
     hold = holds.hold_of(source_id, for_update=True)
     holds.take_back(hold)
@@ -172,14 +161,14 @@ def test_a_release_is_for_the_next_job_only(fdp: FdpServer, harvest: Harvest) ->
     gone = fdp.datasets
     empty(fdp)
     harvest.run()
-    release(harvest, held(harvest)["list_id"])
+    harvest.release()
     for record in gone:
         fdp.add_dataset(fdp.catalogs[0], path=record.path, title=record.label)
     assert harvest.run().stats["deleted"] == 0
     empty(fdp)
     assert harvest.run().stats["deleted"] == 0
-    assert held(harvest)["count"] == 4
-    assert held(harvest)["released_at"] is None
+    assert harvest.hold()["count"] == 4
+    assert harvest.hold()["released_at"] is None
 
 
 def test_a_release_is_for_these_only(fdp: FdpServer, harvest: Harvest) -> None:
@@ -191,35 +180,35 @@ def test_a_release_is_for_these_only(fdp: FdpServer, harvest: Harvest) -> None:
     first, second, third = fdp.datasets[:3]
     fdp.remove(first)
     harvest.run()
-    stale = held(harvest)["list_id"]
+    stale = harvest.hold()["list_id"]
     fdp.remove(second)
     assert harvest.run().stats["deleted"] == 0
-    assert held(harvest)["count"] == 2
+    assert harvest.hold()["count"] == 2
     with pytest.raises(tk.ValidationError, match="the list has changed"):
-        release(harvest, stale)
-    assert held(harvest)["released_at"] is None
-    release(harvest, held(harvest)["list_id"])
+        harvest.release(stale)
+    assert harvest.hold()["released_at"] is None
+    harvest.release()
     fdp.remove(third)
     fdp.add_dataset(fdp.catalogs[0], path=second.path, title="Back")
     job = harvest.run()
     assert job.stats["deleted"] == 1
     assert set(harvest.datasets()) == {fdp.iri_of(one) for one in (*fdp.datasets, third)}
-    assert [one["url"] for one in held(harvest)["held"]] == [fdp.iri_of(third)]
+    assert [one["url"] for one in harvest.hold()["held"]] == [fdp.iri_of(third)]
 
 
 def test_a_list_that_is_no_more_cannot_be_released(fdp: FdpServer, harvest: Harvest) -> None:
     records = fdp.datasets
     empty(fdp)
     harvest.run()
-    shown = held(harvest)["list_id"]
+    shown = harvest.hold()["list_id"]
     for record in records:
         fdp.add_dataset(fdp.catalogs[0], path=record.path)
     assert harvest.run().stats["errored"] == 0
-    assert held(harvest) is None
+    assert harvest.hold() is None
     with pytest.raises(
         tk.ValidationError, match="no deletions of this source are on hold any more"
     ):
-        release(harvest, shown)
+        harvest.release(shown)
 
 
 def test_what_is_held_outlives_jobs_that_cannot_read_it(
@@ -232,15 +221,15 @@ def test_what_is_held_outlives_jobs_that_cannot_read_it(
     fdp.add_dataset(fdp.add_catalog())
     for released in (False, True):
         if released:
-            release(harvest, held(harvest)["list_id"])
+            harvest.release()
         for away in ("/", fdp.catalogs[0].path):
             fdp.faults = {away: Status(503)}
             assert harvest.run().stats["deleted"] == 0
-            assert held(harvest)["count"] == 4
-            assert (held(harvest)["released_at"] is not None) is released
+            assert harvest.hold()["count"] == 4
+            assert (harvest.hold()["released_at"] is not None) is released
         fdp.faults = {}
         assert harvest.run().stats["deleted"] == (4 if released else 0)
-    assert held(harvest) is None
+    assert harvest.hold() is None
 
 
 def test_a_release_outlives_jobs_beside_what_is_held_anew(
@@ -254,17 +243,17 @@ def test_a_release_outlives_jobs_beside_what_is_held_anew(
     harvest.run()
     fdp.remove(fdp.datasets[0])
     harvest.run()
-    release(harvest, held(harvest)["list_id"])
+    harvest.release()
     fdp.faults[first.path] = Status(503)
     fdp.remove(other[0])
     harvest.run()
-    assert held(harvest)["count"] == 2
-    assert held(harvest)["released_at"] is None
+    assert harvest.hold()["count"] == 2
+    assert harvest.hold()["released_at"] is None
     assert len(decisions(harvest).released) == 1
     fdp.faults.clear()
     job = harvest.run()
     assert job.stats["deleted"] == 1
-    (left,) = held(harvest)["held"]
+    (left,) = harvest.hold()["held"]
     assert left["url"] == fdp.iri_of(other[0])
     assert decisions(harvest).held == {left["guid"]}
 

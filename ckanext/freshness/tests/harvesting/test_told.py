@@ -175,7 +175,7 @@ def test_each_deletion_says_whether_its_url_still_answers(
     said = {entry.title: entry.own_url for entry in harvest.preview().held}
     make_preview(harvest)
     harvest.run()
-    hold = call_action("freshness_harvest_hold_show", id=harvest.source["id"])
+    hold = harvest.hold()
     held = {one["title"]: one["own_url"] for one in hold["held"]}
     assert said == held == {title: answer for title, (answer, _) in SENTENCES.items()}
     for page in ("preview", "held", f"held/delete?list_id={hold['list_id']}"):
