@@ -154,14 +154,12 @@ class ListFacts:
     """Its server said where the document ends, by its length or by chunks."""
     is_lost: bool = False
     """The document has no list, not even an empty one, although an earlier job read one."""
-    first_page: int = 0
-    """How many records its first page lists."""
-    is_paged: bool = False
-    """It has several pages."""
-    is_bare: bool = True
-    """It says nothing of pages: no link, no total."""
+    page_size: int | None = None
+    """If it has several pages: how many records the first one lists."""
+    bare_size: int | None = None
+    """If it says nothing of pages, neither by a link nor by a total: how many records it lists."""
     is_cut: bool = False
-    """It is bare and as long as the first of several pages was that an earlier job read, to the record."""
+    """It says nothing of pages, and lists as many records as the first of several pages did before."""
     instead: str = ""
     """The catalogs now and before, for people, if its URL has led to another one since an earlier job."""
     unusable: int = 0
@@ -201,7 +199,7 @@ def doubt(facts: ListFacts, *, is_missing: bool) -> str | None:
         ),
         (
             facts.is_cut and is_missing,
-            f"it lists {facts.first_page} records and names no further pages, although an earlier job read "
+            f"it lists {facts.bare_size} records and names no further pages, although an earlier job read "
             "some: nothing is deleted for that. Ask the publisher whether the link to the next page is lost",
         ),
         (

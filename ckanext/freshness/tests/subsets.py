@@ -4,7 +4,6 @@ from __future__ import annotations
 
 PURE = (
     *("aging", "checking", "copies", "reporting", "sandbox", "web"),
-    "campaign/test_catalogue.py",
     *("iati/files", "iati/policy", "mails/test_addresses.py"),
     *("harvesting/fdp/test_documents.py", "harvesting/rdf/test_mapping.py"),
     *("harvesting/rdf/test_mapping_recording.py", "harvesting/rdf/test_mapping_values.py"),
@@ -13,7 +12,8 @@ PURE = (
     *("harvesting/rdf/test_triples.py", "iati/registry/test_brakes.py"),
     *("iati/registry/test_records.py", "harvesting/packages/test_package_merge.py"),
     *("harvesting/packages/test_schema_fields.py", "harvesting/test_strategy.py"),
-    "harvesting/test_listings.py",
+    *("harvesting/test_listings.py", "harvesting/test_absence.py"),
+    *("harvesting/test_messages.py", "harvesting/test_record_changes.py"),
     *("test_dates.py", "test_import_rules.py", "test_nothing_replaced.py"),
     *("test_regular_expressions.py", "test_stack.py"),
 )

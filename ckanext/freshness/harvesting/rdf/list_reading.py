@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator, Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Generic
@@ -97,8 +98,8 @@ class ListReading(Generic[Outline]):
     def note(self, facts: ListFacts) -> None:
         """Note in the facts about the list what this reading says of its pages."""
         facts.has_end &= self.has_end
-        facts.first_page = self._first_page
-        facts.is_paged, facts.is_bare = self.is_paged, self._is_bare
+        facts.page_size = self._first_page if self.is_paged else None
+        facts.bare_size = self._first_page if self._is_bare else None
 
     def _add(self, page: FetchedDocument, outline: Outline) -> bool:
         """Add a page to the list, and return whether it fits those before."""
@@ -137,9 +138,9 @@ def doubt_of_list(
     """
     key = f"{url}#pages"
     before = memory.recall(key, "pages") or "null"
-    facts.is_cut = facts.is_bare and before == str(facts.first_page)
+    facts.is_cut = before == str(facts.bare_size)
     reason = doubt(facts, is_missing=is_missing)
-    now = str(facts.first_page) if facts.is_paged else "null"
+    now = json.dumps(facts.page_size)
     if reason is None and now != before:
         memory.remember(key, "pages", now)
     return reason
