@@ -203,7 +203,7 @@ def reports() -> Iterator[str]:
     rows = [
         (
             f"``/freshness/{one.name}``",
-            one.meaning + (" For sysadmins." if one.is_for_sysadmins else ""),
+            one.meaning,
             ", ".join(f"``{key}``" for key in one.fields),
             ", ".join(f"``{key}``" for key in sorted(column.key for column in one.shown)),
             "yes" if one.is_of_organizations else "",

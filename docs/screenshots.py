@@ -138,7 +138,7 @@ def visit(
 def found_on(page: Page) -> dict[str, str]:
     """Return what the paths of pages name, as the demo has it."""
     broken = _rows(page, "/freshness/broken.json")[0]
-    runs = _rows(page, "/freshness/runs.json")
+    runs = _call(page, "freshness_run_list")
     return {
         "organization": datasets.ORGANIZATION,
         "dataset": broken["name"],

@@ -30,7 +30,6 @@ from .reporting import (
     dashboard,
     harvests,
     labels,
-    link_history,
     link_repairs,
     links,
     metadata,
@@ -55,10 +54,8 @@ __all__ = [
     "freshness_harvest_error",
     "freshness_harvest_hold",
     "freshness_harvest_jobs",
-    "freshness_harvest_records",
     "freshness_harvest_source",
     "freshness_harvests",
-    "freshness_is_editor",
     "freshness_is_followed",
     "freshness_label",
     "freshness_link_repairs",
@@ -216,19 +213,14 @@ def freshness_is_followed(package_type: str | None) -> bool:
     return settings.is_judged(package_type)
 
 
-def freshness_is_editor() -> bool:
-    """Decide whether the reader may change the datasets of an organization; asked once per request."""
+def freshness_tasks() -> int | None:
+    """Return the number of tasks of the reader; None if they may change the datasets of no organization."""
     user = tk.current_user
     if user.is_anonymous:
-        return False
+        return None
     if "freshness_is_editor" not in tk.g:
         tk.g.freshness_is_editor = edits_some_organization(user.name)
-    return bool(tk.g.freshness_is_editor)
-
-
-def freshness_tasks() -> int:
-    """Return the number of tasks of the reader, who edits the datasets of an organization."""
-    return worklist.total(_reader())
+    return worklist.total(_reader()) if tk.g.freshness_is_editor else None
 
 
 def freshness_frequency_field(
@@ -344,11 +336,6 @@ def freshness_harvest_jobs(
         return harvests.jobs([source_id], most, job_id=job_id, errors=errors)
     except TablesMissingError:
         return []
-
-
-def freshness_harvest_records(job_id: str, most: int) -> dict[str, list[Row]]:
-    """Return the first datasets that a job wrote, as of :func:`.harvests.records`."""
-    return harvests.records(job_id, most)
 
 
 def freshness_harvest_attention() -> list[Row]:
@@ -507,9 +494,9 @@ def _deletion_reason(record: dict[str, Any]) -> str:
 _SENTENCES: Mapping[str, Callable[[Any], str]] = {
     "changed field": harvests.change,
     "changes": labels.changes,
-    "answer": link_history.answer,
-    "checks": link_history.summary,
-    "tick": link_history.tick,
+    "answer": links.answer,
+    "checks": links.summary,
+    "tick": links.tick,
     "deletion": _deletion_reason,
     "every": lambda seen: labels.every(seen["days"], at_least=seen["at_least"]),
     "frequency": labels.frequency_label,

@@ -19,7 +19,7 @@ from ..ckan_adapter.packages import lock_packages
 from ..dates import EARLIEST, exact_text, stated_date, utc, utc_now, utc_text
 from ..iati.cycle import check_dataset
 from ..model import FreshnessEvidence, FreshnessTransition, ResourceCheck
-from ..reporting import changes, labels, link_history, links, visibility
+from ..reporting import changes, labels, links, visibility
 from ..reporting.tables import TableRequest
 from ..runs import queued_run
 from ..status import frequencies, indexing, judgement, snapshot
@@ -457,7 +457,7 @@ def freshness_resource_history(
         **{name: getattr(known, name, None) for name in _TEXTS},
         **{name: utc_text(getattr(known, name, None)) for name in _MOMENTS},
         "attempts": known.attempts if known is not None else [],
-        "checks": link_history.read(known.history) if known is not None else [],
+        "checks": links.stored_checks(known.history) if known is not None else [],
         "evidence": _evidence(resource_id),
     }
 

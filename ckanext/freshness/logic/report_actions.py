@@ -8,7 +8,7 @@ from typing import Any
 import ckan.plugins.toolkit as tk
 
 from ..ckan_adapter.core import model, same_user
-from ..dates import parse_date, utc_now
+from ..dates import parse_date, utc_now, utc_text
 from ..mails import recipients
 from ..mails.kinds import KINDS
 from ..model import CheckRun
@@ -260,4 +260,12 @@ def freshness_run_show(context: dict[str, Any], data_dict: dict[str, Any]) -> di
 
 
 def _run(row: Any) -> dict[str, Any]:
-    return {**report_tables.run_row(row), "version": row.version}
+    return {
+        "id": row.id,
+        "kind": row.kind,
+        "started_at": utc_text(row.started_at),
+        "ended_at": utc_text(row.ended_at),
+        "checked": row.checked,
+        "error": row.error,
+        "version": row.version,
+    }

@@ -80,6 +80,18 @@ class HarvestJob:
         """Whether nothing more happens in the job."""
         return self.state not in (JOBS["waiting"], JOBS["running"])
 
+    def records(self, most: int) -> dict[str, list[Row]]:
+        """Return the first datasets that the job wrote, by title, by what became of them.
+
+        :param most: how many of each kind
+        :returns: rows with ``name``, ``title``, ``state`` and ``guid``, by a key of :attr:`counts`
+        """
+        found: dict[str, list[Row]] = {}
+        values = {"job": self.id, "most": most}
+        for row in model.Session.execute(sa.text(harvest.WRITTEN_RECORDS), values).mappings():
+            found.setdefault(row["result"], []).append(dict(row))
+        return found
+
     @property
     def is_troubled(self) -> bool:
         """Whether somebody should look at the job."""
@@ -243,19 +255,6 @@ def datasets_of(source_id: str) -> list[Row]:
     """Return name and title of all datasets that "clear" deletes, by title."""
     statement = sa.text(harvest.TITLES_OF_SOURCE)
     return list(map(dict, model.Session.execute(statement, {"owner": source_id}).mappings()))
-
-
-def records(job_id: str, most: int) -> dict[str, list[Row]]:
-    """Return the first datasets that a job wrote, by title, by what became of them.
-
-    :param most: how many of each kind
-    :returns: rows with ``name``, ``title``, ``state`` and ``guid``, by a key of :attr:`HarvestJob.counts`
-    """
-    found: dict[str, list[Row]] = {}
-    values = {"job": job_id, "most": most}
-    for row in model.Session.execute(sa.text(harvest.WRITTEN_RECORDS), values).mappings():
-        found.setdefault(row["result"], []).append(dict(row))
-    return found
 
 
 def of_packages(package_ids: Iterable[str]) -> dict[str, dict[str, str]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from datetime import datetime
+from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import ckan.plugins.toolkit as tk
@@ -26,7 +26,7 @@ from ..ckan_adapter.core import model
 from ..dates import utc, utc_now, utc_text
 from ..model.runs import IS_HERE, LAST_CYCLE_CHECK
 from ..web.urls import display_link, host_of
-from . import labels, link_history
+from . import labels
 from .labels import counted, label
 
 COPY_KEYS = ("cached_url", "cached_zip_url", "cached_at", "cached_size")
@@ -140,7 +140,7 @@ def _link(row: Any, checks: settings.Checks, never: str | None, now: datetime) -
         "succeeded_at": utc_text(row.succeeded_at),
         "changed_at": utc_text(row.changed_at),
         "checks": stored,
-        "uptime": link_history.uptime(stored, now),
+        "uptime": uptime(stored, now),
         **_copy(row),
     }
 
@@ -166,10 +166,10 @@ def _cycle_attempt(attempt: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _checks(row: Any) -> list[link_history.Check]:
+def _checks(row: Any) -> list[Check]:
     """Return all stored checks of a link, the newest first. Cycles store neither their time nor their size."""
     if not row.by_cycle:
-        return link_history.read(row.history)
+        return stored_checks(row.history)
     return [
         {
             "at": utc_text(isoparse(attempt["datetime"])),
@@ -246,6 +246,79 @@ def _rows(which: str, ids: Sequence[str | None], most: int | None = None) -> lis
     statement = sa.text(_LINKS.format(which=which))
     values = {"ids": list(ids), "most": most, "site": settings.site_root()}
     return list(model.Session.execute(statement, values))
+
+
+# The stored checks of a link: when, with what answer, how fast, and the share of them that worked.
+
+RESULTS = {"w": "worked", "f": "failed", "u": "not made"}
+"""The result of a check by its letter in the column ``history`` of ``freshness_check``."""
+CHECK_FIELDS = ("at", "result", "status", "reason", "milliseconds", "bytes")
+PERIOD = timedelta(days=90)
+
+Check = Mapping[str, Any]
+
+
+def stored_checks(history: Sequence[str] | None) -> list[Check]:
+    """Return checks as ``freshness_resource_history`` shows them, the newest first.
+
+    :param history: the column ``history`` of ``freshness_check``
+    """
+    return [_check(*entry.split("|")) for entry in history or ()]
+
+
+def _check(letter: str, at: str, answer: str, milliseconds: str, received: str) -> Check:
+    values = (
+        utc_text(datetime.fromtimestamp(int(at), timezone.utc)),
+        RESULTS[letter],
+        int(answer) if answer.isdecimal() else None,
+        None if answer.isdecimal() else answer or None,
+        int(milliseconds) if milliseconds else None,
+        int(received) if received else None,
+    )
+    return dict(zip(CHECK_FIELDS, values, strict=True))
+
+
+def uptime(checks: Sequence[Check], now: datetime) -> float | None:
+    """Return the percentage of a link's checks in the last 90 days that worked; None if there were none.
+
+    Checks that could not be made tell nothing of the link.
+    """
+    since = utc_text(now - PERIOD) or ""
+    told = [one["result"] for one in checks if one["at"] >= since and one["result"] != "not made"]
+    return round(100 * told.count("worked") / len(told), 1) if told else None
+
+
+def answer(check: Check) -> str:
+    """Return what a link answered, in a sentence."""
+    if check["result"] == "worked":
+        return str(tk._("The link worked."))
+    outcome = "cannot tell" if check["result"] == "not made" else "error"
+    return labels.link_problem({**check, "outcome": outcome})
+
+
+def tick(check: Check) -> str:
+    """Return a check in one short line: "2026-11-27 02:13 UTC: worked, 143 ms".
+
+    A page has thousands of them, so that its date is not the reader's.
+    """
+    words = {"worked": tk._("worked"), "failed": tk._("failed"), "not made": tk._("not made")}
+    facts = [words[check["result"]], check["status"] if check["result"] != "worked" else None]
+    facts += [check["reason"], f"{check['milliseconds']} ms" if check["milliseconds"] else None]
+    moment = check["at"][:16].replace("T", " ")
+    return f"{moment} UTC: {', '.join(str(fact) for fact in facts if fact)}"
+
+
+def summary(checks: Sequence[Check]) -> str:
+    """Return the numbers of checks: "30 checks: 20 worked, 10 failed"."""
+    results = [one["result"] for one in checks]
+    total = counted(labels.CHECKS, len(results))
+    counts = [
+        (tk._("{count} worked"), results.count("worked")),
+        (tk._("{count} failed"), results.count("failed")),
+        (tk._("{count} could not be made"), results.count("not made")),
+    ]
+    parts = [words.format(count=count) for words, count in counts if count]
+    return str(tk._("{total}: {parts}")).format(total=total, parts=", ".join(parts))
 
 
 # Copies: their URLs, which are never stored, their date and their size.

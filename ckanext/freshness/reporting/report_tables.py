@@ -5,7 +5,7 @@ Pages, files, the action and the command all use them, and validate their parame
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -19,13 +19,12 @@ from ..checking.check_rows import REQUESTABLE_KEYS
 from ..checking.selection import IS_BROKEN
 from ..ckan_adapter.core import model, same_user
 from ..ckan_adapter.packages import EXTRA, IS_TRUE
-from ..dates import aware, parse_date, utc, utc_text
+from ..dates import aware, parse_date, utc
 from ..model import CheckRun
 from ..model.datasets import IS_OPEN, IS_SUGGESTED
 from ..model.runs import CHECKED_LINKS, DECLARED, IS_CHECKED_BY_CYCLES, IS_HERE
 from . import changes, counts, harvests, labels, links, runs, visibility
 from .tables import (
-    BATCH,
     DATASET,
     ORGANIZATION,
     RESOURCE,
@@ -453,58 +452,11 @@ HISTORY = Table(
 )
 
 
-def _runs(request: TableRequest) -> Iterator[Row]:
-    """Yield runs of checks and of other nightly work, the newest first."""
-    rows = model.Session.query(CheckRun).order_by(CheckRun.started_at.desc(), CheckRun.id)
-    for row in rows.yield_per(BATCH):
-        yield run_row(row)
-
-
-def run_row(run: Any) -> Row:
-    """Return a run as tables and the API show it."""
-    return {
-        "id": run.id,
-        "kind": run.kind,
-        "started_at": utc_text(run.started_at),
-        "ended_at": utc_text(run.ended_at),
-        "checked": run.checked,
-        "error": run.error,
-    }
-
-
-RUNS = Table(
-    name="runs",
-    title=N_("Runs"),
-    meaning=N_("Scheduled and manual runs."),
-    empty=N_("There has been no run yet."),
-    columns=(
-        Column("id"),
-        Column("started_at", N_("Started"), "run"),
-        Column("kind", N_("Kind")),
-        Column("ended_at", N_("Ended"), "moment"),
-        Column("checked", N_("Resources checked"), "number"),
-        Column("error", N_("What went wrong")),
-    ),
-    rows=_runs,
-    is_for_sysadmins=True,
-    is_of_organizations=False,
-)
-
 TABLES: dict[str, Table] = {
     table.name: table
     for table in (
         *(STATUSES, HISTORY, DUE, CHANGES, changes.DATA, BROKEN, MISMATCHES, UNCLEAR),
-        *(
-            UNDETECTABLE,
-            LINKS,
-            EVERY_LINK,
-            FREQUENCIES,
-            ORGANIZATIONS,
-            SOURCES,
-            HOSTS,
-            RUNS,
-            DATASETS,
-        ),
+        *(UNDETECTABLE, LINKS, EVERY_LINK, FREQUENCIES, ORGANIZATIONS, SOURCES, HOSTS, DATASETS),
     )
 }
 """In the order of the dashboard."""
@@ -536,12 +488,9 @@ def request_for(
 
     :param data: ``organization`` (name or id), ``since`` (a date, or a run), ``status``, ``q`` (a
         text to search for), ``sort``
-    :raises tk.NotAuthorized: the user may not read the table
     :raises tk.ValidationError: a value is not allowed; the text says which ones are
     :raises tk.ObjectNotFound: the organization does not exist, or the user may not see it
     """
-    if table.is_for_sysadmins:
-        tk.check_access("freshness_run_list", same_user(context), {})
     since, run = _since_date(data.get("since"))
     sort = str(data.get("sort") or "") or None
     if sort is not None:

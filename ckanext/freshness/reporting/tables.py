@@ -121,7 +121,6 @@ class Table:
     :ivar rows: returns all rows of a request in the table's own order
     :ivar tab: the tab of its page
     :ivar filters: what ``status`` may name, to list only a part of its rows
-    :ivar is_for_sysadmins: its numbers include private datasets
     :ivar is_of_organizations: it can be restricted to an organization
     """
 
@@ -133,7 +132,6 @@ class Table:
     rows: Callable[[TableRequest], Iterable[Row]] = lambda request: ()
     tab: str = "overview"
     filters: tuple[str, ...] = ()
-    is_for_sysadmins: bool = False
     is_of_organizations: bool = True
 
     @property

@@ -81,19 +81,23 @@ def _search(context: Mapping[str, Any]) -> list[str]:
             return found
 
 
-def edited_organizations(context: Mapping[str, Any]) -> frozenset[str]:
-    """Return the ids of the organizations whose datasets the user may change, asked once for a page."""
+def edited(context: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the organizations whose datasets the user may change, asked once for a page."""
     if not context.get("user"):
-        return frozenset()
-    known: dict[str, frozenset[str]] = (
+        return []
+    known: dict[str, list[dict[str, Any]]] = (
         g.setdefault("freshness_edited", {}) if has_request_context() else {}
     )
     user = str(context["user"])
     if user not in known:
         permission = {"permission": "update_dataset"}
-        found = tk.get_action("organization_list_for_user")(same_user(context), permission)
-        known[user] = frozenset(organization["id"] for organization in found)
+        known[user] = tk.get_action("organization_list_for_user")(same_user(context), permission)
     return known[user]
+
+
+def edited_organizations(context: Mapping[str, Any]) -> frozenset[str]:
+    """Return the ids of the organizations whose datasets the user may change."""
+    return frozenset(organization["id"] for organization in edited(context))
 
 
 def organization(context: Mapping[str, Any], given: str) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from .. import settings
 from ..ckan_adapter.core import connect_to_redis, model, same_user
 from ..dates import aware, utc_now
 from ..model.datasets import IS_OPEN, IS_SUGGESTED
-from . import harvests, link_history, links
+from . import harvests, links, visibility
 from .report_tables import broken_links
 from .tables import MOST_COUNTED, Context, Row, with_texts
 
@@ -69,9 +69,7 @@ def organizations(context: Context) -> list[Row]:
 
     A sysadmin may change all datasets. If sysadmins are members of organizations, they get only these.
     """
-    found = tk.get_action("organization_list_for_user")(
-        same_user(context), {"permission": "update_dataset"}
-    )
+    found = visibility.edited(context)
     user = context["auth_user_obj"]
     if user.sysadmin:
         own = {group.id for group in user.get_groups("organization")}
@@ -87,9 +85,7 @@ def scope(context: Context, organization: str | None = None) -> Scope:
     :raises tk.NotAuthorized: the user may not change the datasets of this organization
     """
     if organization is not None:
-        found = tk.get_action("organization_list_for_user")(
-            same_user(context), {"permission": "update_dataset"}
-        )
+        found = visibility.edited(context)
         ids = tuple(one["id"] for one in found if organization in (one["id"], one["name"]))
         if not ids:
             words = tk._("Log in as an editor of this organization to see its tasks.")
@@ -226,7 +222,7 @@ def _row(row: Mapping[str, Any]) -> Row:
     if "attempts" in shown:
         last = links.last_failure(shown.pop("attempts"))
         shown |= {key: last.get(key) for key in ("outcome", "status", "reason", "words")}
-        shown["checks"] = link_history.read(shown.pop("history"))[: links.TICKS]
+        shown["checks"] = links.stored_checks(shown.pop("history"))[: links.TICKS]
     if shown.get("changed_at"):
         shown["beats"] = beats(sorted(map(aware, shown.pop("changed_at"))), utc_now())
     if shown.get("copied_at"):

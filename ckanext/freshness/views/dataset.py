@@ -12,7 +12,7 @@ from flask.typing import ResponseReturnValue
 
 from ..aging.messages import N_
 from ..dates import aware, utc_now
-from ..reporting import harvests, link_history, links, worklist
+from ..reporting import harvests, links, worklist
 from ..reporting.dashboard import KNOWN
 from ..runs import copies as kept_copies
 from ..runs import queued_run
@@ -122,7 +122,7 @@ def link_file(id: str, resource_id: str, ending: str) -> ResponseReturnValue:
     """Download all stored checks of a link."""
     _package, resource = _resource(id, resource_id)
     checks = _link(resource["id"])["checks"]
-    return file_of(checks, link_history.FIELDS, f"checks-{resource['id']}", ending)
+    return file_of(checks, links.CHECK_FIELDS, f"checks-{resource['id']}", ending)
 
 
 def _link(resource_id: str) -> dict[str, Any]:

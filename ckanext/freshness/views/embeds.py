@@ -27,7 +27,7 @@ from ..reporting import changes, counts, labels, report_tables, visibility
 from ..reporting.counts import StatusCounts
 from ..reporting.tables import Row, TableRequest
 from .report import table_and_request, with_error_pages
-from .responses import abort, keep, user_context
+from .responses import abort, call, keep, user_context
 
 embeds = Blueprint("freshness_embeds", __name__)
 
@@ -234,10 +234,7 @@ def dataset_data_feed(id: str) -> ResponseReturnValue:
 
 
 def _call(action: str, id: str) -> dict[str, Any]:
-    try:
-        found: dict[str, Any] = tk.get_action(action)({}, {"id": id})
-    except (tk.ObjectNotFound, tk.NotAuthorized):
-        abort(404, tk._("Dataset not found"))
+    found: dict[str, Any] = call(action, tk._("Dataset not found"), id=id)
     return found
 
 

@@ -17,6 +17,7 @@ from .report import reader, with_error_pages
 from .responses import (
     FORMATS,
     abort,
+    call,
     download,
     error_text,
     file_of,
@@ -136,17 +137,10 @@ def _source(name: str) -> dict[str, Any]:
 
 
 def _call(action: str, **data: Any) -> Any:
-    try:
-        return tk.get_action(action)({}, data)
-    except tk.ObjectNotFound:
-        abort(404, tk._("Harvest source not found"))
-    except tk.NotAuthorized:
-        abort(
-            403,
-            tk._(
-                "Log in as an editor of this harvest source to see its previews and held deletions"
-            ),
-        )
+    words = tk._(
+        "Log in as an editor of this harvest source to see its previews and held deletions"
+    )
+    return call(action, tk._("Harvest source not found"), words, **data)
 
 
 # IATI. A site has these pages if its plugin ``iati_harvester`` is on.

@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import ckan.plugins.toolkit as tk
 from flask import Blueprint
 from flask.typing import ResponseReturnValue
 
 from ..reporting import worklist as tasks
+from ..reporting.tables import Context
 from .deeds import LISTS
-from .responses import (
-    FORMATS,
-    abort,
-    file_of,
-    last_page,
-    page_number,
-    redirect_to,
-    refuse_address,
-    render,
-    user_context,
-)
+from .report import with_error_pages
+from .responses import FORMATS, file_of, last_page, page_number, redirect_to, render, user_context
 
 worklist = Blueprint("freshness_worklist", __name__)
 
@@ -35,6 +25,7 @@ _BACK = ("organization", "group", "page")
 
 
 @worklist.route("/freshness/mine")
+@with_error_pages
 def read() -> ResponseReturnValue:
     """Show what the user has to do now."""
     if tk.current_user.is_anonymous:
@@ -42,7 +33,7 @@ def read() -> ResponseReturnValue:
         return redirect_to("user.login", next=here)
     group, size, number = _group(), tasks.FIRST, 1
     if group:
-        size, number = tasks.LONG, _page_number()
+        size, number = tasks.LONG, page_number()
     shown = tasks.worklist(_scope(), group=group, offset=(number - 1) * size, limit=size)
     if group and number > 1 and not shown.tasks.get(group):
         # The tasks of this page are done.
@@ -68,6 +59,7 @@ def read() -> ResponseReturnValue:
 
 
 @worklist.route(f"/freshness/mine.<any({_ENDINGS}):ending>")
+@with_error_pages
 def file(ending: str) -> ResponseReturnValue:
     """Return all tasks as a file."""
     shown = tasks.worklist(_scope(), group=_group(), limit=None)
@@ -76,29 +68,18 @@ def file(ending: str) -> ResponseReturnValue:
 
 
 def _scope() -> tasks.Scope:
-    try:
-        return tasks.scope(_context(), tk.request.values.get("organization") or None)
-    except tk.NotAuthorized as error:
-        abort(403, str(error))
+    return tasks.scope(_context(), tk.request.values.get("organization") or None)
 
 
-def _context() -> dict[str, Any]:
-    user = tk.current_user
-    if user.is_anonymous:
-        abort(403, tk._("Log in to see your tasks."))
-    return dict(user_context())
+def _context() -> Context:
+    if tk.current_user.is_anonymous:
+        raise tk.NotAuthorized(tk._("Log in to see your tasks."))
+    return user_context()
 
 
 def _group() -> str | None:
     group = tk.request.args.get("group")
     return group if group in tasks.GROUPS else None
-
-
-def _page_number() -> int:
-    try:
-        return page_number()
-    except tk.ValidationError as error:
-        refuse_address(error)
 
 
 def _back() -> dict[str, str]:

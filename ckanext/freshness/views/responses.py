@@ -111,6 +111,21 @@ def may(action: str, **data: str) -> bool:
     return True
 
 
+def call(action: str, missing: str, refused: str | None = None, **data: Any) -> Any:
+    """Call an action for the reader; end the request with an error page if that is refused.
+
+    :param missing: what to say if the thing does not exist (404)
+    :param refused: what to say if the reader may not do it (403); by default, as on CKAN's own pages, the
+        response does not reveal whether the thing exists
+    """
+    try:
+        return tk.get_action(action)(dict(user_context()), data)
+    except tk.ObjectNotFound:
+        abort(404, missing)
+    except tk.NotAuthorized:
+        abort(404, missing) if refused is None else abort(403, refused)
+
+
 def render(template: str, values: dict[str, Any]) -> str:
     """Return a rendered template."""
     return str(tk.render(template, values))

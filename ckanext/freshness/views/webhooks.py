@@ -10,7 +10,7 @@ from flask.typing import ResponseReturnValue
 
 from ..mails.webhook_events import TOPICS
 from ..reporting import visibility
-from .responses import abort, error_text, redirect_to, render, require_csrf_token, user_context
+from .responses import call, error_text, redirect_to, render, require_csrf_token, user_context
 
 webhooks = Blueprint("freshness_webhooks", __name__)
 webhooks.before_request(require_csrf_token)
@@ -50,12 +50,8 @@ def change(id: str, what: str) -> ResponseReturnValue:
 
 
 def _call(what: str, given: dict[str, Any]) -> Any:
-    try:
-        return tk.get_action(f"freshness_webhook_{what}")(dict(user_context()), given)
-    except tk.NotAuthorized:
-        abort(403, tk._("Only sysadmins, and admins of the organization, can do this."))
-    except tk.ObjectNotFound as error:
-        abort(404, str(error))
+    words = tk._("Only sysadmins, and admins of the organization, can do this.")
+    return call(f"freshness_webhook_{what}", tk._("There is no such webhook."), words, **given)
 
 
 def _organization() -> dict[str, str]:

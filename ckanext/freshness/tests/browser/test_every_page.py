@@ -279,7 +279,7 @@ def test_no_page_is_forgotten(app: Any, world: dict[str, Any]) -> None:
         if endpoint == "freshness.table":
             tables.add(values["name"])
     assert expected - listed == set()
-    assert tables | {"runs"} == set(report_tables.TABLES)
+    assert tables == set(report_tables.TABLES)
 
 
 def test_right_to_left(tab: Any) -> None:
@@ -297,18 +297,6 @@ def test_phones_show_the_answer_before_the_facts_about_the_dataset(
     tab.goto(f"/dataset/{world['ids']['dataset']}/freshness")
     places = [tab.locator(part).bounding_box()["y"] for part in ("[role=main]", "aside.secondary")]
     assert places == sorted(places)
-
-
-def test_without_a_mouse(tab: Any) -> None:
-    tab.goto("/freshness/datasets")
-    tab.locator("th a").first.focus()
-    tab.keyboard.press("Enter")
-    tab.wait_for_url("**/freshness/datasets?sort=*")
-    assert tab.locator("th[aria-sort]").count() == 1
-    # The arrow keys scroll a table that is wider than the screen.
-    region = tab.locator(".table-responsive").first
-    region.focus()
-    assert region.evaluate("one => one === document.activeElement")
 
 
 def test_without_scripts(chromium: Any, site: str, world: dict[str, Any]) -> None:

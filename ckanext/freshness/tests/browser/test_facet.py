@@ -29,8 +29,6 @@ VALUES = {label: Counter({label: count}) for label, count in _COUNTS.items()} | 
     )
 }
 """The badges that each value of the facet finds."""
-AA = 4.5
-"""The contrast required by WCAG 2.1, level AA."""
 
 
 @pytest.fixture
@@ -74,45 +72,3 @@ def test_each_value_of_the_facet_finds_the_badges_that_it_counts(
         page.wait_for_url(lambda url: "freshness" not in url)
         page.locator(".nav-item.active").wait_for(state="detached")
         assert len(badges(page)) == 7
-
-
-def test_badges_can_be_read(page: Any, datasets: dict[str, Any]) -> None:
-    """Badges have enough contrast in lists and on the dataset's page, and fit on small screens."""
-    page.goto("/dataset/")
-    assert set(contrasts(page)) == set(LABELS.values())
-    assert min(contrasts(page).values()) >= AA
-    page.goto("/dataset/delinquent-0")
-    page.locator("a.fr-badge").hover()
-    assert contrasts(page)[LABELS[Status.DELINQUENT]] >= AA
-    page.set_viewport_size({"width": 360, "height": 700})
-    page.goto("/dataset/")
-    boxes = [one.bounding_box() for one in page.locator(".fr-badge").all()]
-    assert len(boxes) == 7
-    assert all(box["x"] >= 0 and box["x"] + box["width"] <= 360 for box in boxes)
-
-
-def contrasts(page: Any) -> dict[str, float]:
-    """Return the contrast of each badge, by its words and by WCAG's formula, from the computed styles."""
-    colors = page.eval_on_selector_all(
-        ".fr-badge",
-        """badges => badges.map(badge => {
-            const style = getComputedStyle(badge);
-            return [badge.innerText.trim(), style.color, style.backgroundColor];
-        })""",
-    )
-    return {label: contrast(text, behind) for label, text, behind in colors}
-
-
-def contrast(one: str, other: str) -> float:
-    lighter, darker = sorted((luminance(one), luminance(other)), reverse=True)
-    return (lighter + 0.05) / (darker + 0.05)
-
-
-def luminance(color: str) -> float:
-    parts = re.fullmatch(r"rgb\((\d+), (\d+), (\d+)\)", color)
-    assert parts, f"{color} is not opaque"
-    shares = [int(part) / 255 for part in parts.groups()]
-    red, green, blue = (
-        share / 12.92 if share <= 0.04045 else ((share + 0.055) / 1.055) ** 2.4 for share in shares
-    )
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue

@@ -83,36 +83,3 @@ def test_three_clicks_approve_held_deletions_and_one_undoes_it(
     clicks.on(editor.get_by_role("button", name="Undo"))
     editor.get_by_role("heading", name="We stopped that").wait_for()
     assert not is_approved(world)
-
-
-def test_the_dialog_can_be_left_with_the_keyboard(editor: Any, world: HarvestedSite) -> None:
-    editor.goto(f"/harvest/{world.ocean.source['name']}/held")
-    editor.get_by_role("link", name=f"Delete {HELD} datasets").press("Enter")
-    dialog = editor.get_by_role("dialog")
-    dialog.wait_for()
-    editor.wait_for_function("document.querySelector('.modal').contains(document.activeElement)")
-    editor.keyboard.press("Escape")
-    dialog.wait_for(state="hidden")
-    assert not is_approved(world)
-
-
-def test_without_scripts_the_question_is_a_page(
-    chromium: Any, site: str, editor: Any, world: HarvestedSite
-) -> None:
-    headers = {"Authorization": world.editor["token"]}
-    context = chromium.new_context(
-        base_url=site, java_script_enabled=False, extra_http_headers=headers
-    )
-    try:
-        tab = context.new_page()
-        tab.goto(f"/harvest/{world.ocean.source['name']}/held")
-        tab.get_by_role("link", name=f"Delete {HELD} datasets").click()
-        assert tab.get_by_role("heading", name=f"Delete {HELD} of {ALL + 1} datasets?").is_visible()
-        tab.get_by_role("link", name="Keep them").click()
-        assert not is_approved(world)
-        tab.get_by_role("link", name=f"Delete {HELD} datasets").click()
-        tab.get_by_role("button", name=f"Delete {HELD} datasets").click()
-        assert tab.get_by_role("button", name="Undo").is_visible()
-        assert is_approved(world)
-    finally:
-        context.close()

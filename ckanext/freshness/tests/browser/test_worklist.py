@@ -84,15 +84,6 @@ def test_a_frequency_is_changed_with_3_clicks(hand: Hand) -> None:
 
 
 @BOTH
-def test_confirm_and_undo(hand: Hand) -> None:
-    hand.click("link", r"My tasks \d+")
-    hand.click("button", "Confirm still accurate")
-    hand.tab.get_by_text("You confirmed that Clinics is still accurate.").wait_for()
-    hand.click("button", "Undo")
-    hand.tab.get_by_role("button", name="Confirm still accurate").wait_for()
-
-
-@BOTH
 def test_a_double_click_acts_once(hand: Hand) -> None:
     name = f"clicked-{hand.has_scripts}".lower()
     make_dataset(Status.OVERDUE, name, title=name, owner_org="relief")

@@ -1,4 +1,4 @@
-"""A run's metrics in HDX's layout, compared with two runs that HDX has published."""
+"""A run's metrics in HDX's layout, compared with a run that HDX has published."""
 
 from __future__ import annotations
 
@@ -54,45 +54,6 @@ def test_the_resources_of_the_first_published_run() -> None:
     shuffled = dict(sorted(FIRST.items(), key=lambda one: one[1]))
     made = run(resources=shuffled, datasets={"0: Fresh, Updated nothing": 22160})
     assert metrics.text(made) == FIRST_TEXT
-
-
-def test_the_datasets_of_the_second_published_run() -> None:
-    datasets = {
-        "Freshness Unavailable, Updated no resources": 10,
-        "3: Delinquent, Updated nothing,error": 24,
-        "3: Delinquent, Updated nothing": 5166,
-        "2: Overdue, Updated nothing,error": 1,
-        "2: Overdue, Updated nothing": 26,
-        "1: Due, Updated nothing,error": 27,
-        "1: Due, Updated nothing": 259,
-        "1: Due, Updated filestore": 2,
-        "0: Fresh, Updated script update": 165,
-        "0: Fresh, Updated nothing,error": 19,
-        "0: Fresh, Updated nothing": 16015,
-    }
-    assert metrics.text(run(datasets=datasets)) == (
-        """\
-*** Resources ***
-* total: 0 *
-
-*** Datasets ***
-* total: 21714 *,
-0: Fresh, Updated nothing: 16015,
-0: Fresh, Updated nothing,error: 19,
-0: Fresh, Updated script update: 165,
-1: Due, Updated filestore: 2,
-1: Due, Updated nothing: 259,
-1: Due, Updated nothing,error: 27,
-2: Overdue, Updated nothing: 26,
-2: Overdue, Updated nothing,error: 1,
-3: Delinquent, Updated nothing: 5166,
-3: Delinquent, Updated nothing,error: 24,
-Freshness Unavailable, Updated no resources: 10
-
-1248 datasets have update frequency of Live
-3978 datasets have update frequency of Never
-2163 datasets have update frequency of As Needed"""
-    )
 
 
 NUMBERS = {
