@@ -286,6 +286,15 @@ WHERE id = :id"""
 """SQL: make the object ``:id`` the current one of ``:package_id``."""
 
 
+def config_value(config: str | None, key: str) -> object:
+    """Return a value of the configuration of a source of any harvester; None if it has none."""
+    try:
+        values = json.loads(config or "{}")
+    except ValueError:
+        return None
+    return values.get(key) if isinstance(values, dict) else None
+
+
 def source_row(source_id: str) -> Any:
     """Return the row of a source, active or not; None if there is none."""
     return model.Session.execute(sa.select(SOURCE).where(SOURCE.c.id == source_id)).first()

@@ -158,11 +158,7 @@ def notify_all(clock: Callable[[], datetime], *, dry_run: bool = False) -> MailR
             old = (key for key in _current(clock(), KINDS) if not KINDS[key[0]].tells_old)
             _enter(dict.fromkeys([_BEGUN, *old], ()), clock())
         model.Session.commit()
-        return MailReport(_not_begun(is_on))
-
-
-def _not_begun(is_on: bool) -> NotifyState:
-    return NotifyState.BEGUN if is_on else NotifyState.OFF
+        return MailReport(NotifyState.BEGUN if is_on else NotifyState.OFF)
 
 
 def _planned(now: datetime, *, is_begun: bool) -> MailReport:
@@ -205,38 +201,27 @@ def _sent(clock: Callable[[], datetime], kinds: Collection[str] = KINDS) -> Mail
 # The plan
 
 
-@dataclass(frozen=True, slots=True)
-class _People:
-    """The addresses of people besides those of datasets.
+def _concerned(
+    kind: str,
+    one: News,
+    dataset: recipients.DatasetFacts | None,
+    editors: Mapping[str, tuple[str, ...]],
+    operators: tuple[str, ...],
+) -> tuple[str, ...]:
+    """Return the addresses of the people whom a piece of news concerns.
 
-    :ivar editors: of organizations with sources, by id
+    :param editors: of organizations with sources, by id
     """
-
-    editors: Mapping[str, tuple[str, ...]]
-    operators: tuple[str, ...]
-
-
-def _keepers(one: News, dataset: Any, known: _People) -> tuple[str, ...]:
-    if dataset is not None:
-        return tuple(dataset.keepers)
-    return (*known.editors.get(one.details["owner_org"], ()), *known.operators)
-
-
-def _owners(one: News, dataset: Any, known: _People) -> tuple[str, ...]:
-    organization = one.details["organization_id"]
-    author = recipients.addresses(one.details["email"])
-    if organization is None:
-        return (*author, *known.operators)
-    return (*author, *recipients.admins_of([organization]).get(organization, ()))
-
-
-_RECEIVERS: Mapping[Receivers, Callable[[News, Any, _People], tuple[str, ...]]] = {
-    Receivers.KEEPERS: _keepers,
-    Receivers.EDITORS: _keepers,
-    Receivers.OPERATORS: lambda one, dataset, known: known.operators,
-    Receivers.FOLLOWERS: lambda one, dataset, known: tuple(dataset.followers),
-    Receivers.OWNERS: _owners,
-}
+    receivers = KINDS[kind].receivers
+    if receivers is Receivers.OPERATORS:
+        return operators
+    if receivers is Receivers.OWNERS:
+        owner = one.details["organization_id"]
+        author = recipients.addresses(one.details["email"])
+        return (*author, *(recipients.admins_of([owner]).get(owner, ()) if owner else operators))
+    if dataset is None:
+        return (*editors.get(one.details["owner_org"], ()), *operators)
+    return dataset.followers if receivers is Receivers.FOLLOWERS else dataset.keepers
 
 
 def _current(now: datetime, kinds: Collection[str]) -> dict[Key, News]:
@@ -254,15 +239,15 @@ def _plan(now: datetime, kinds: Collection[str] = KINDS, *, is_begun: bool = Tru
     ids = (current[key].package_id for key in open_keys)
     datasets = recipients.datasets((id for id in ids if id is not None), now)
     owners = {one.details["owner_org"] for key in open_keys if (one := current[key]).source_id}
-    known_people = _People(recipients.editors_of(owners - {None}), recipients.operators())
+    editors, operators = recipients.editors_of(owners - {None}), recipients.operators()
     concerned: dict[Key, tuple[str, ...]] = {}
     for key in open_keys:
         one = current[key]
         dataset = datasets.get(one.package_id or "")
         # A dataset may have been deleted, or have no status yet.
         if one.package_id is None or dataset is not None:
-            find = _RECEIVERS[KINDS[key[0]].receivers]
-            concerned[key] = tuple(dict.fromkeys(find(one, dataset, known_people)))
+            found = _concerned(key[0], one, dataset, editors, operators)
+            concerned[key] = tuple(dict.fromkeys(found))
     emails = {address for found in concerned.values() for address in found}
     emails |= {address for dataset in datasets.values() for address in dataset.keepers}
     people = recipients.people(emails)
@@ -498,16 +483,11 @@ _FAILED = {
 
 def mail_line(mail: SentMail) -> str:
     """Return a line about a mail: its recipient, its contents and its failure."""
-    contents = (kind_words(kind, len(lines)) for kind, lines in mail.about.items())
+    contents = (counted(KINDS[kind].subject, len(lines)) for kind, lines in mail.about.items())
     text = f"{mail.address}: {', '.join(contents)}"
     if mail.failure is not None:
         return f"{text}; {tk._(_FAILED[mail.failure]).format(error=mail.error)}"
     return text
-
-
-def kind_words(kind: str, count: int) -> str:
-    """Return the contents of a section of a mail in words."""
-    return counted(KINDS[kind].subject, count)
 
 
 def report_lines(report: MailReport) -> Iterator[str]:

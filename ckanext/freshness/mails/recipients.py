@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import unicodedata
 from collections import defaultdict
@@ -192,15 +191,9 @@ def _steps(row: Any, admins: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
 
 def _has_consent(configs: Sequence[str | None] | None) -> bool:
     """Decide whether all sources of a dataset, of any harvester, permit mails to its contacts."""
-    return bool(configs) and all(_permits(config) for config in configs or ())
-
-
-def _permits(config: str | None) -> bool:
-    try:
-        plain = json.loads(config or "{}")
-    except ValueError:
-        return False
-    return isinstance(plain, dict) and plain.get(_CONSENT_KEY) is True
+    return bool(configs) and all(
+        harvest.config_value(config, _CONSENT_KEY) is True for config in configs or ()
+    )
 
 
 def _facts(

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 import ckan.plugins.toolkit as tk
@@ -66,24 +67,12 @@ def _held(details: Mapping[str, Any]) -> str:
     return labels.counted(forms, details["count"])
 
 
-def _changes(since: datetime, now: datetime) -> Iterator[News]:
-    return _happened(_CHANGES, since)
-
-
-def _transitions(since: datetime, now: datetime) -> Iterator[News]:
-    return _happened(_TRANSITIONS, since)
-
-
 def _broken(since: datetime, now: datetime) -> Iterator[News]:
     for one in news.broken_links(now):
         yield News(f"{one.about}:{one.details['failing_since']}", one.package_id, None, one.details)
 
 
-def _mended(since: datetime, now: datetime) -> Iterator[News]:
-    return _happened(_MENDED, since)
-
-
-def _happened(statement: str, since: datetime) -> Iterator[News]:
+def _happened(statement: str, since: datetime, now: datetime) -> Iterator[News]:
     for row in news.rows(statement, since=utc(since)):
         details = {key: value for key, value in row._mapping.items() if key != "about"}
         yield News(str(row.about), row.package_id, None, details)
@@ -111,13 +100,13 @@ ORDER BY d.id"""
 _LINK = ("resource_id", "resource")
 EVENTS: Mapping[str, EventRule] = {
     "data.changed": EventRule(
-        _changes,
+        partial(_happened, _CHANGES),
         N_("The data of {title} changed: {words}."),
         _change,
         (*_LINK, "evidence", "summary"),
     ),
     "status.changed": EventRule(
-        _transitions,
+        partial(_happened, _TRANSITIONS),
         N_("{title} is now: {words}."),
         lambda details: str(tk._(labels.STATUSES[details["status"]].label)),
         ("status_before", "status"),
@@ -130,7 +119,10 @@ EVENTS: Mapping[str, EventRule] = {
         lasts=True,
     ),
     "link.works": EventRule(
-        _mended, N_("A link of {title} works again: {words}."), _resource, _LINK
+        partial(_happened, _MENDED),
+        N_("A link of {title} works again: {words}."),
+        _resource,
+        _LINK,
     ),
     "source.failed": EventRule(
         lambda since, now: news.failed_sources(now),

@@ -76,15 +76,7 @@ def _sources() -> list[str]:
             source.active.is_(True), source.config.contains('"keep_copies"')
         )
     )
-    return [source_id for source_id, config in rows if _keeps_copies(config)]
-
-
-def _keeps_copies(config: str) -> bool:
-    try:
-        plain = json.loads(config)
-    except ValueError:
-        return False
-    return isinstance(plain, dict) and plain.get("keep_copies") is True
+    return [id for id, config in rows if harvest.config_value(config, "keep_copies") is True]
 
 
 # The rows of copies
@@ -135,11 +127,7 @@ def remember(copies: Sequence[CopyRow]) -> None:
         {
             "resource_id": one.resource_id,
             "package_id": one.package_id,
-            "key": one.kept.key,
-            "zip_key": one.kept.zip_key,
-            "size": one.kept.size,
-            "zip_size": one.kept.zip_size,
-            "sha256": one.kept.sha256,
+            **one.kept._asdict(),
             "filename": one.filename,
             "mimetype": one.mimetype,
             "source_url": one.source_url,
@@ -155,7 +143,7 @@ def stored_files(resource_ids: Sequence[str]) -> list[StoredFiles]:
     rows = model.Session.query(Copy.resource_id, Copy.key, Copy.zip_key).filter(
         Copy.resource_id.in_(resource_ids), Copy.key.isnot(None)
     )
-    return [_files(row) for row in rows]
+    return [_files(row.resource_id, row) for row in rows]
 
 
 def verified(resource_ids: Collection[str], at: datetime) -> None:
@@ -205,11 +193,11 @@ def delete_files(place: Store, files: Iterable[StoredFiles]) -> int:
 def _deleted(statement: str, values: dict[str, Any]) -> list[StoredFiles]:
     rows = model.Session.execute(sa.text(statement), values).all()
     model.Session.commit()
-    return [_files(row) for row in rows if row.key is not None]
+    return [_files(row.resource_id, row) for row in rows if row.key is not None]
 
 
-def _files(row: Any) -> StoredFiles:
-    return StoredFiles(row.resource_id, tuple(filter(None, (row.key, row.zip_key))))
+def _files(resource_id: str, kept: Any) -> StoredFiles:
+    return StoredFiles(resource_id, tuple(filter(None, (kept.key, kept.zip_key))))
 
 
 # Copies of checked resources
@@ -256,7 +244,7 @@ def keep(results: Iterable[CheckResult], now: datetime) -> list[str]:
         new = {copy.kept.key for copy in stored}
         # If a resource was deleted during its check, its copy has no row.
         gone = new - owners(new)
-        unnamed = [_files_of(copy) for copy in stored if copy.kept.key in gone]
+        unnamed = [_files(copy.resource_id, copy.kept) for copy in stored if copy.kept.key in gone]
         delete_files(place, [*(copy for copy in before if copy.keys[0] not in new), *unnamed])
     except StoreError as error:
         errors.append(str(error))
@@ -280,11 +268,6 @@ def _kept(place: Store, result: CheckResult, now: datetime, errors: list[str]) -
     return CopyRow(
         resource.resource_id, resource.package_id, kept, filename, result.mimetype, url, now
     )
-
-
-def _files_of(copy: CopyRow) -> StoredFiles:
-    keys = tuple(filter(None, (copy.kept.key, copy.kept.zip_key)))
-    return StoredFiles(copy.resource_id, keys)
 
 
 def _filename(resource: ResourceToCheck) -> str:

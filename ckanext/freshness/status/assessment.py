@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
+from functools import lru_cache
 from typing import Any
 
 import sqlalchemy as sa
@@ -140,29 +142,30 @@ def assess_packages(
     rules = site_rules()
     now = now.astimezone(timezone.utc).replace(microsecond=0)
     lock_packages(package_ids)
-    changes = TableChanges()
+    tables: Tables = defaultdict(list)
+    data: list[DataChange] = []
     assessed = []
-    names = _NamesOfTypes()
+    names = site_names()
+    # CKAN makes a schema anew each time.
+    keys_of = lru_cache(lambda kind, prefix: own_extras(kind, with_prefix(prefix)))
     for dataset in snapshot.take(package_ids, rules.aging.dataset_types):
-        if names.own_fields(dataset):
+        keys = keys_of(dataset.type, names.prefix)
+        has_ours = dataset.row is not None and dataset.row.field_prefix == names.prefix
+        if not has_ours and foreign(dataset.extras, names, keys):
             # They are the site's, which sets a prefix for ours.
             continue
+        if dataset.row is not None and not has_ours:
+            # Those with an earlier prefix are to be removed.
+            keys = (*keys, *keys_of(dataset.type, dataset.row.field_prefix))
         own_edit = None if edit is None else completed(edit, dataset)
         found_pieces = (found or {}).get(dataset.id, ())
-        judgement = judge(
-            dataset,
-            [
-                *observed(dataset, now, writer),
-                *found_pieces,
-            ],
-            now,
-            rules,
-        )
+        seen = [*observed(dataset, now, writer), *found_pieces]
+        judgement = judge(dataset, seen, now, rules)
         row = row_of(dataset, judgement, now, rules)
         replaced = replaced_resource(own_edit)
-        changes.add(dataset, judgement.pieces, row, now, writer, replaced)
-        changes.of_data += changes_of_data(dataset, judgement.pieces, found_pieces, now)
-        changes.transitions += transitions(
+        _add(tables, dataset, judgement.pieces, row, now, writer, replaced)
+        data += changes_of_data(dataset, judgement.pieces, found_pieces, now)
+        tables["transitions"] += transitions(
             dataset,
             judgement,
             row,
@@ -173,7 +176,6 @@ def assess_packages(
             edit=own_edit,
             run_id=run_id,
         )
-        keys = names.to_write(dataset)
         assessed.append(
             AssessedDataset(
                 dataset.id,
@@ -188,110 +190,63 @@ def assess_packages(
                 ),
             )
         )
-    changes.write()
+    # Changes of data are few.
+    data_changes.write(data)
+    if any(tables.values()):
+        rows = {name: json.dumps(tables[name], default=datetime.isoformat) for name in _JSON}
+        model.Session.execute(sa.text(_WRITE), {**rows, "gone": tables["gone"]})
     return assessed
 
 
-class _NamesOfTypes:
-    """The names of extras that are this extension's, in datasets of each type."""
-
-    def __init__(self) -> None:
-        self.names = site_names()
-        self._keys: dict[tuple[str, str], tuple[str, ...]] = {}
-
-    def own_fields(self, dataset: DatasetSnapshot) -> dict[str, str]:
-        """Return a dataset's values under these names, if this extension has not written them."""
-        if dataset.row is not None and dataset.row.field_prefix == self.names.prefix:
-            return {}
-        return foreign(dataset.extras, self.names, self._of(dataset.type, self.names.prefix))
-
-    def to_write(self, dataset: DatasetSnapshot) -> tuple[str, ...]:
-        """Return the names to write: with the site's prefix, and to remove those with an earlier prefix."""
-        keys = self._of(dataset.type, self.names.prefix)
-        if dataset.row is None or dataset.row.field_prefix == self.names.prefix:
-            return keys
-        return (*keys, *self._of(dataset.type, dataset.row.field_prefix))
-
-    def _of(self, package_type: str, prefix: str) -> tuple[str, ...]:
-        if (package_type, prefix) not in self._keys:
-            self._keys[package_type, prefix] = own_extras(package_type, with_prefix(prefix))
-        return self._keys[package_type, prefix]
+Tables = dict[str, list[Any]]
+"""The rows to write, by the parameters of :data:`_WRITE`: only those that differ from the stored rows."""
 
 
-class TableChanges:
-    """The rows to write for some datasets: only those that differ from the stored rows."""
+def _add(
+    tables: Tables,
+    dataset: DatasetSnapshot,
+    pieces: Iterable[DatedEvidence],
+    row: FreshnessRow,
+    now: datetime,
+    writer: str | None,
+    replaced: str | None,
+) -> None:
+    """Add the rows of a dataset, except its transitions.
 
-    def __init__(self) -> None:
-        self.datasets: list[dict[str, Any]] = []
-        self.evidence: list[dict[str, Any]] = []
-        self.dropped: list[dict[str, Any]] = []
-        self.resources: list[dict[str, Any]] = []
-        self.gone: list[str] = []
-        self.transitions: list[dict[str, Any]] = []
-        self.of_data: list[DataChange] = []
-
-    def add(
-        self,
-        dataset: DatasetSnapshot,
-        pieces: Iterable[DatedEvidence],
-        row: FreshnessRow,
-        now: datetime,
-        writer: str | None,
-        replaced: str | None,
-    ) -> None:
-        """Add the rows of a dataset, except its transitions.
-
-        :param replaced: the id of the resource that has just got another file or URL, if any
-        """
-        values = vars(row)
-        if any(getattr(dataset.row, name, None) != value for name, value in values.items()):
-            self.datasets.append(values)
-        before = {(piece.resource, piece.evidence): piece for piece in dataset.pieces}
-        after = {(piece.resource, piece.evidence): piece for piece in pieces}
-        for key, piece in after.items():
-            old = before.get(key)
-            if old != piece:
-                previous = old.when if old and piece.evidence is Evidence.REVIEW else None
-                authorship = {"author": writer, "previous_at": utc_to_second(previous)}
-                self.evidence.append(_evidence_row(dataset.id, piece) | authorship)
-        self.dropped += [
-            _evidence_row(dataset.id, piece) for key, piece in before.items() if key not in after
-        ]
-        self.gone += dataset.gone
-        for resource in dataset.resources:
-            has_same_url = resource.is_known and resource.url == resource.known_url
-            has_same_hash = resource.is_known and resource.hash == (resource.known_hash or "")
-            is_new = has_new_url(resource, dataset, is_replaced=resource.id == replaced)
-            is_pending = has_same_url and not resource.found_at_url
-            url_changed_at = now if is_new else resource.url_changed_at if is_pending else None
-            if not (has_same_url and has_same_hash and url_changed_at == resource.url_changed_at):
-                self.resources.append(
-                    {
-                        "resource_id": resource.id,
-                        "package_id": dataset.id,
-                        "url": resource.url,
-                        "hash": resource.hash or None,
-                        "hash_writer": resource.hash_writer if has_same_hash else writer,
-                        "url_changed_at": utc_to_second(url_changed_at),
-                    }
-                )
-
-    def write(self) -> None:
-        """Write all rows: changes of data by a statement of their own, since they are few."""
-        data_changes.write(self.of_data)
-        tables = {
-            "datasets": self.datasets,
-            "evidence": self.evidence,
-            "dropped": self.dropped,
-            "resources": self.resources,
-            "transitions": self.transitions,
-        }
-        if any(tables.values()) or self.gone:
-            rows = {
-                name: json.dumps(table, default=datetime.isoformat)
-                for name, table in tables.items()
-            }
-            model.Session.execute(sa.text(_WRITE), {**rows, "gone": self.gone})
+    :param replaced: the id of the resource that has just got another file or URL, if any
+    """
+    values = vars(row)
+    if any(getattr(dataset.row, name, None) != value for name, value in values.items()):
+        tables["datasets"].append(values)
+    before = {(piece.resource, piece.evidence): piece for piece in dataset.pieces}
+    after = {(piece.resource, piece.evidence): piece for piece in pieces}
+    for key, piece in after.items():
+        old = before.get(key)
+        if old != piece:
+            previous = old.when if old and piece.evidence is Evidence.REVIEW else None
+            authorship = {"author": writer, "previous_at": utc_to_second(previous)}
+            tables["evidence"].append(_evidence_row(dataset.id, piece) | authorship)
+    tables["dropped"] += [
+        _evidence_row(dataset.id, piece) for key, piece in before.items() if key not in after
+    ]
+    tables["gone"] += dataset.gone
+    for resource in dataset.resources:
+        has_same_url = resource.is_known and resource.url == resource.known_url
+        has_same_hash = resource.is_known and resource.hash == (resource.known_hash or "")
+        is_new = has_new_url(resource, dataset, is_replaced=resource.id == replaced)
+        is_pending = has_same_url and not resource.found_at_url
+        url_changed_at = now if is_new else resource.url_changed_at if is_pending else None
+        if not (has_same_url and has_same_hash and url_changed_at == resource.url_changed_at):
+            tables["resources"].append(
+                {
+                    "resource_id": resource.id,
+                    "package_id": dataset.id,
+                    "url": resource.url,
+                    "hash": resource.hash or None,
+                    "hash_writer": resource.hash_writer if has_same_hash else writer,
+                    "url_changed_at": utc_to_second(url_changed_at),
+                }
+            )
 
 
 def _evidence_row(package_id: str, piece: DatedEvidence) -> dict[str, Any]:
@@ -343,6 +298,7 @@ _TRANSITION = (
     "package_id, from_status, to_status, changed_at, evidence, cause, run_id"
     ", action, change, resource_id, resource_name, author, frequency_before, frequency_after"
 )
+_JSON = ("datasets", "evidence", "dropped", "resources", "transitions")
 _WRITE = f"""
 WITH datasets AS ({_DATASETS}),
 evidence AS ({_EVIDENCE}),

@@ -65,21 +65,17 @@ def write(
             first.add(package_id)
         if result_writer.EFFECTS[result.outcome].found:
             seen.add(package_id)
-    # A doubt that came from another resource with the same URL ends with a resource's own first check.
-    if first := first - concerned:
-        concerned.update(
-            _those_of(first, DatasetFreshness, DatasetFreshness.undetermined.is_not(None))
-        )
-    # A fresh dataset is not in doubt. Once it is no longer fresh, an old doubt begins to matter.
-    if doubted := doubted - concerned:
-        concerned.update(
-            _those_of(doubted, DatasetFreshness, DatasetFreshness.next_boundary <= utc(now))
-        )
-    # A new URL is news of the data once a file was found there.
-    if seen := seen - concerned:
-        concerned.update(
-            _those_of(seen, ResourceMemory, ResourceMemory.url_changed_at.is_not(None))
-        )
+    may_concern: tuple[tuple[set[str], Any, Any], ...] = (
+        # A doubt that came from another resource with the same URL ends with a resource's own first check.
+        (first, DatasetFreshness, DatasetFreshness.undetermined.is_not(None)),
+        # A fresh dataset is not in doubt. Once it is no longer fresh, an old doubt begins to matter.
+        (doubted, DatasetFreshness, DatasetFreshness.next_boundary <= utc(now)),
+        # A new URL is news of the data once a file was found there.
+        (seen, ResourceMemory, ResourceMemory.url_changed_at.is_not(None)),
+    )
+    for package_ids, table, condition in may_concern:
+        if package_ids := package_ids - concerned:
+            concerned.update(_those_of(package_ids, table, condition))
     changes = (data_changes.of_check(result, row) for result, row in written)
     data_changes.write([change for change in changes if change is not None])
     touched = fields.write_found(written, settings.resource_fields())

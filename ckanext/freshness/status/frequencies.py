@@ -8,7 +8,6 @@ into the extras.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -108,15 +107,6 @@ def read(
     if own is not None:
         return StatedFrequency(own, FrequencySource.DATASET, key, raw)
     return StatedFrequency(UnknownFrequency("", Reason.NOT_GIVEN), None)
-
-
-def of_source(config: str | None) -> object:
-    """Return the default in the configuration of a harvest source, of any harvester."""
-    try:
-        values = json.loads(config or "{}")
-    except ValueError:
-        return None
-    return values.get(DEFAULT_KEY) if isinstance(values, dict) else None
 
 
 def explained(reading: UnknownFrequency) -> str:

@@ -56,7 +56,7 @@ def look_ours(
     :param keys: those of our names that are extras, if the site's schema declares others
     """
     own = names.extras if keys is None else keys
-    values = {key: extras[key] for key in own if key in extras}
+    values = _under(extras, own)
     if not values or not all(_is_valid(key, value, names) for key, value in values.items()):
         return False
     if names.status not in own:
@@ -73,9 +73,8 @@ def foreign(
 
     The parameters are those of :func:`look_ours`.
     """
-    own = names.extras if keys is None else keys
-    values = {key: extras[key] for key in own if key in extras}
-    return {} if not values or look_ours(extras, names, keys) else values
+    values = _under(extras, names.extras if keys is None else keys)
+    return {} if look_ours(extras, names, keys) else values
 
 
 def claimed(
@@ -86,9 +85,12 @@ def claimed(
     For extras that a caller sends: a caller who sends ``freshness: fresh`` alone may not claim a status.
     The parameters are those of :func:`look_ours`.
     """
-    own = names.extras if keys is None else keys
-    values = {key: extras[key] for key in own if key in extras}
+    values = _under(extras, names.extras if keys is None else keys)
     return {} if all(_is_valid(key, value, names) for key, value in values.items()) else values
+
+
+def _under(extras: Mapping[str, str], keys: Collection[str]) -> dict[str, str]:
+    return {key: extras[key] for key in keys if key in extras}
 
 
 def ours_among(extras: Iterable[Mapping[str, Any]], names: FieldNames) -> Collection[str]:

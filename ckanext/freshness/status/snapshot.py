@@ -22,7 +22,7 @@ from ..ckan_adapter import harvest
 from ..ckan_adapter.core import model
 from ..ckan_adapter.packages import ORGANIZATION_EXTRA, PACKAGE_EXTRAS
 from ..dates import aware, aware_to_second, parse_date, stated_date
-from .frequencies import DEFAULT_KEY, FrequencySource, of_source
+from .frequencies import DEFAULT_KEY, FrequencySource
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ def take(package_ids: Iterable[str], package_types: Iterable[str]) -> list[Datas
             is_harvested=row.harvest_object_id is not None,
             absent_since=parse_date(row.found_absent),
             defaults={
-                FrequencySource.SOURCE: of_source(row.source_config),
+                FrequencySource.SOURCE: harvest.config_value(row.source_config, DEFAULT_KEY),
                 FrequencySource.ORGANIZATION: row.organization_frequency,
             },
             row=None if row.package_id is None else row,

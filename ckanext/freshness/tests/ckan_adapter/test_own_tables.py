@@ -17,7 +17,6 @@ from ckan.lib import search
 from ckan.tests import factories
 
 from ckanext.freshness.ckan_adapter import database
-from ckanext.freshness.ckan_adapter.database import TablesMissingError
 
 pytestmark = pytest.mark.usefixtures("kept_db")
 
@@ -122,13 +121,6 @@ def test_commands(
         "Error: The tables of freshness are missing or old. This makes them: "
         "ckan -c ... db upgrade -p freshness"
     )
-
-
-def test_the_error_names_all_plugins() -> None:
-    with without_tables("freshness", "harvest"), pytest.raises(TablesMissingError) as caught:
-        database.refuse_missing_tables()
-    assert caught.value.plugins == ["harvest", "freshness"]
-    assert "db upgrade -p harvest && ckan -c ... db upgrade -p freshness" in str(caught.value)
 
 
 WITHOUT = {"missing": lambda: without_tables("freshness"), "old": with_old_tables}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import email.utils
-import unicodedata
 from email.message import EmailMessage
 
 import pytest
@@ -76,11 +75,3 @@ def test_what_is_found_makes_one_header_and_one_recipient(field: str) -> None:
 )
 def test_a_line(text: str | None, shown: str) -> None:
     assert line(text) == shown
-
-
-@given(st.text(max_size=2_000), st.integers(2, 300))
-def test_a_line_is_one(text: str, most: int) -> None:
-    found = line(text, most)
-    assert len(found) <= most
-    assert len(found.splitlines()) <= 1
-    assert not any(unicodedata.category(one) in ("Cc", "Cs") for one in found)

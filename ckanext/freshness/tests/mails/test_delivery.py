@@ -21,7 +21,7 @@ from click.testing import CliRunner
 
 from ckanext.freshness.ckan_adapter.database import is_held, locked
 from ckanext.freshness.ckan_adapter.mailer import MailFailure
-from ckanext.freshness.cli.site import PARTS, freshness
+from ckanext.freshness.cli.site import freshness
 from ckanext.freshness.mails import digests
 from ckanext.freshness.mails.digests import MailReport, NotifyState
 from ckanext.freshness.mails.kinds import KINDS
@@ -56,20 +56,6 @@ def sent(report: MailReport) -> list[str]:
     return sorted(one.address for one in report.mails if one.failure is None)
 
 
-def test_what_the_first_run_finds_is_no_news(make: Make, notify: Notify, mails_on: None) -> None:
-    make("old", maintainer_email=ANN)
-    model.Session.execute(sa.text("DELETE FROM freshness_dataset"))
-    model.Session.execute(sa.text("DELETE FROM freshness_transition"))
-    model.Session.commit()
-    with MailHost() as host, helpers.changed_config("smtp.server", f"127.0.0.1:{host.port}"):
-        refresh(later(OVERDUE), everything=True)
-        assert notify().state is NotifyState.BEGUN
-        assert notify() == MailReport(NotifyState.DONE)
-        refresh(later(OVERDUE + 1), everything=True)
-        assert notify(OVERDUE + 1) == MailReport(NotifyState.DONE)
-        assert host.mails == []
-
-
 def test_the_first_notify_sends_nothing_and_what_comes_then_is_sent(
     make: Make, notify: Notify, mails_on: None
 ) -> None:
@@ -85,19 +71,6 @@ def test_the_first_notify_sends_nothing_and_what_comes_then_is_sent(
         (mail,) = host.to(ANN)
         assert "/dataset/edit/late" in mail.part("plain")
         assert "early" not in mail.part("plain")
-
-
-def test_one_mail_for_each_crossing(make: Make, notify: Notify, host: MailHost) -> None:
-    make("weekly", maintainer_email=ANN, title="Rain")
-    age(OVERDUE - 2)
-    assert notify(OVERDUE - 2) == MailReport(NotifyState.DONE)
-    age(OVERDUE)
-    assert sent(notify()) == [ANN]
-    assert notify() == MailReport(NotifyState.DONE)
-    assert notify(OVERDUE + 3) == MailReport(NotifyState.DONE)
-    (mail,) = host.mails
-    assert mail.to == (ANN,)
-    assert rows() == {("overdue", ANN): "sent"}
 
 
 def test_what_the_mail_says(make: Make, notify: Notify, host: MailHost) -> None:
@@ -279,17 +252,6 @@ def text(host: MailHost, address: str) -> str:
     return mail.part("plain")
 
 
-def test_dry_run(make: Make, notify: Notify, host: MailHost) -> None:
-    make("rain", maintainer_email=ANN, title="Rain")
-    age(OVERDUE)
-    report = notify(dry_run=True)
-    assert [(one.address, one.about) for one in report.mails] == [
-        (ANN, {"overdue": ["Rain (rain)"]})
-    ]
-    assert (host.connections, rows()) == (0, {})
-    assert sent(notify()) == [ANN]
-
-
 def test_the_command(make: Make, host: MailHost) -> None:
     make("rain", maintainer_email=ANN, title="Rain")
     model.Session.execute(
@@ -347,7 +309,9 @@ def test_dry_run_says_that_no_mails_can_be_sent(make: Make, host: MailHost, key:
         as_json = CliRunner().invoke(freshness, ["notify", "--dry-run", "--json"])
         with helpers.changed_config("ckanext.freshness.notify.enabled", False):
             off = CliRunner().invoke(freshness, ["notify", "--dry-run"])
+        told = night.mails(later())
     assert real.exit_code == 1 and f"{key} is not set" in real.output
+    assert not told.complete and f"{key} is not set" in told.words
     assert dry.exit_code == 0
     warning = real.output.replace("Error: ", "Warning: ")
     assert warning in dry.output
@@ -375,27 +339,6 @@ def test_mails_are_off_until_they_are_switched_on(
     assert notify() == MailReport(NotifyState.BEGUN)
     assert notify() == MailReport(NotifyState.DONE)
     assert host.connections == 0
-
-
-def test_mails_are_a_part_of_the_night(make: Make, host: MailHost) -> None:
-    assert PARTS[-1].name == "notify"
-    told = PARTS[-1].work(later())
-    assert (told.complete, told.words) == (True, "0 mails sent")
-
-
-@pytest.mark.parametrize(
-    ("key", "value", "words"),
-    [
-        ("smtp.server", "", "smtp.server is not set"),
-        ("smtp.mail_from", None, "smtp.mail_from is not"),
-    ],
-)
-def test_a_site_that_cannot_send(host: MailHost, key: str, value: str | None, words: str) -> None:
-    with helpers.changed_config(key, value):
-        done = CliRunner().invoke(freshness, ["notify"])
-        assert done.exit_code == 1 and words in done.output
-        told = night.mails(later())
-        assert not told.complete and words in told.words
 
 
 @contextmanager
@@ -477,17 +420,6 @@ class TestMailServer:
         host.silent_at = None
         assert notify() == MailReport(NotifyState.DONE)
         assert host.to(ANN) == []
-
-    def test_falls_silent_for_all(self, notify: Notify, host: MailHost, make: Make) -> None:
-        for number in range(3):
-            make(f"b-{number}", maintainer_email=f"b{number}@example.org")
-        age(OVERDUE + 1)
-        host.silent_at = "MAIL"
-        with waiting_for(0.5):
-            report = notify(OVERDUE + 1)
-        assert (len(report.mails), report.left) == (3, 3)
-        host.silent_at = None
-        assert len(sent(notify(OVERDUE + 1))) == 3
 
     def test_greets_for_ever(self, notify: Notify, host: MailHost) -> None:
         """Each response but the last arrives in time."""

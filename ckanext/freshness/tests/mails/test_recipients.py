@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -176,24 +175,6 @@ def test_an_organization_may_want_none(make: Make, wish: str | None, is_wanted: 
     owner = organization(factories.User(email=ADMIN), extras=extras)
     made = make("rain", owner_org=owner)
     assert bool(recipients.datasets([made["id"]], later())[made["id"]].keepers) is is_wanted
-
-
-def test_nobody_is_told_of_what_no_organization_wants_told(
-    make: Make, notify: Notify, host: MailHost
-) -> None:
-    extras = [{"key": "freshness_notify", "value": "false"}]
-    make("rain", owner_org=organization(factories.User(), extras=extras), maintainer_email=ANN)
-    age(OVERDUE)
-    assert (notify().mails, host.mails) == ([], [])
-
-
-def test_what_is_not_judged_is_nothing_to_tell_of(make: Make) -> None:
-    made = make("rain", maintainer_email=ANN)
-    assert set(recipients.datasets([made["id"], "no-such"], later())) == {made["id"]}
-    user = helpers.call_action("get_site_user")["name"]
-    helpers.call_action("package_delete", {"user": user}, id=made["id"])
-    assert recipients.datasets([made["id"]], later()) == {}
-    assert json.dumps(keepers()) == "[]"
 
 
 def test_mails_ask_nobody_to_edit_a_harvested_dataset(

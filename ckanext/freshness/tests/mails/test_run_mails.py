@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 from ckan import model
-from ckan.tests import factories, helpers
+from ckan.tests import factories
 
 from ckanext.freshness.mails import recipients
 from ckanext.freshness.mails.digests import MailReport, NotifyState
@@ -85,24 +85,6 @@ def test_other_parts_of_a_night_are_told_of(notify: Notify, host: MailHost) -> N
     assert notify(0.6) == MailReport(NotifyState.DONE)
 
 
-def test_what_was_wrong_before_mails_began_is_no_news(notify: Notify, host: MailHost) -> None:
-    factories.Sysadmin(email=ROOT)
-    with helpers.changed_config("ckanext.freshness.notify.enabled", False):
-        notify(0)
-    night("old", -1, 0)
-    night("one", -0.1)
-    assert notify(0.5).state is NotifyState.BEGUN
-    assert notify(0.5) == MailReport(NotifyState.DONE)
-
-
-def test_who_opted_out_is_not_told(notify: Notify, host: MailHost) -> None:
-    for address in (ROOT, "other@example.org"):
-        factories.Sysadmin(email=address)
-    recipients.write(ROOT, [recipients.EVERY_KIND])
-    night("one", 0.1, error="no luck")
-    assert [one.address for one in notify(0.5).mails] == ["other@example.org"]
-
-
 def test_who_comes_later_is_not_told_of_what_is_over(notify: Notify, host: MailHost) -> None:
     for address in (ROOT, "other@example.org"):
         factories.Sysadmin(email=address)
@@ -112,14 +94,3 @@ def test_who_comes_later_is_not_told_of_what_is_over(notify: Notify, host: MailH
     factories.Sysadmin(email="new@example.org")
     recipients.write("other@example.org", ())
     assert notify(0.6) == MailReport(NotifyState.DONE)
-
-
-def test_what_the_server_refused_is_told_later(notify: Notify, host: MailHost) -> None:
-    factories.Sysadmin(email=ROOT)
-    night("one", 0.1, error="no luck")
-    host.refused[ROOT] = 450
-    notify(0.5)
-    host.refused.clear()
-    notify(0.6)
-    assert [mail.to for mail in host.mails] == [(ROOT,)]
-    assert notify(0.7) == MailReport(NotifyState.DONE)

@@ -97,13 +97,6 @@ def test_other_work_fails_too_and_is_no_check() -> None:
     assert list(problems([night(26), night(2), other], NOW)) == [expected]
 
 
-def test_each_problem_has_a_key_of_its_own() -> None:
-    runs = [night(90, error="x"), night(50), night(2, 10)]
-    keys = [one.key for one in problems(runs, NOW)]
-    assert len(set(keys)) == len(keys) == 4
-    assert keys[0] == "failed:90"
-
-
 @pytest.mark.parametrize(
     ("columns", "datasets", "is_whole"),
     [

@@ -207,16 +207,6 @@ def test_a_failure_is_tried_again_with_growing_delays(
     assert log(made)[0]["delivered_at"] and state(made)["failing_since"] is None
 
 
-def test_a_slow_receiver_that_says_yes_has_taken_it(
-    make: Make, receiver: Receiver, register: Register
-) -> None:
-    made = register("data")
-    change(make("rain"), (10, 12))
-    receiver.latency = 0.3
-    tell()
-    assert log(made)[0]["answer"] == "204"
-
-
 def test_addresses_inside_get_no_request(
     make: Make, receiver: Receiver, register: Register, monkeypatch: Any, ckan_config: Any
 ) -> None:

@@ -9,14 +9,13 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from ckan.lib import search
 from ckan.tests import factories, helpers
 
 from ckanext.freshness.checking import run_records
 from ckanext.freshness.ckan_adapter.core import model
-from ckanext.freshness.ckan_adapter.database import is_held, locked_if_free
+from ckanext.freshness.ckan_adapter.database import locked_if_free
 from ckanext.freshness.ckan_adapter.packages import package_extras, write_extras
-from ckanext.freshness.model import DatasetFreshness, FreshnessChange, ResourceCheck
+from ckanext.freshness.model import DatasetFreshness, ResourceCheck
 from ckanext.freshness.runs import check_run
 from ckanext.freshness.runs.check_run import CheckScope, RunResult
 from ckanext.freshness.status import indexing
@@ -90,12 +89,6 @@ def history(resource: dict[str, Any]) -> dict[str, Any]:
     return helpers.call_action("freshness_resource_history", id=resource["id"])
 
 
-def found(query: str) -> set[str]:
-    """Return the names of the datasets that Solr finds."""
-    answer = search.query_for(model.Package).run({"q": query, "fl": "name", "rows": 100})
-    return {one if isinstance(one, str) else one["name"] for one in answer["results"]}
-
-
 def test_a_link_without_a_scheme_is_the_one_that_ckan_shows(
     host: Host, make: Make, app: Any
 ) -> None:
@@ -112,62 +105,6 @@ def test_a_link_without_a_scheme_is_the_one_that_ckan_shows(
     assert page.body.count(url) >= 2
     for name in (f"dataset/{dataset['name']}/freshness.csv", "freshness/links.csv"):
         assert app.get(f"/{name}", status=200).body.count(url) == 2
-
-
-def test_what_two_nights_find(host: Host, make: Make) -> None:
-    datasets = {path: make(file) for path, file in WHAT.items()}
-    assert stored(datasets["/stocks.csv"])["freshness"] == "fresh"
-
-    first = run(10 * DAY)
-    # Their own dates are ten days old, but a server's header is not.
-    assert first.counts.resources() == {
-        "http header,first hash": 1,
-        "first hash": 5,
-        "error": 2,
-        "cannot tell": 1,
-    }
-    assert first.counts.datasets() == {
-        "0: Fresh, Updated http header": 1,
-        "1: Due, Updated firstrun": 6,
-        "1: Due, Updated firstrun,error": 2,
-    }
-    assert first.counts.checks == len(WHAT)
-    assert stored(datasets["/bulletin.csv"])["freshness"] == "fresh"
-    assert stored(datasets["/bulletin.csv"])["freshness_evidence"] == "http header"
-    assert stored(datasets["/stocks.csv"])["freshness"] == "due"
-    # As a search for what is fresh asks for.
-    later = (START + 10 * DAY).strftime("%Y-%m-%dT%H:%M:%SZ")
-    assert found(f"freshness_due_date:[{later} TO *]") == {datasets["/bulletin.csv"]["name"]}
-
-    host.publish()
-    second = run(11 * DAY)
-    stocks = stored(datasets["/stocks.csv"])
-    assert (stocks["freshness"], stocks["freshness_evidence"]) == ("fresh", "hash")
-    assert stocks["freshness_last_modified"] == (START + 11 * DAY).strftime("%Y-%m-%dT%H:%M:%SZ")
-    assert stored(datasets["/boundaries.csv"])["freshness"] == "due"
-    assert second.counts.resources() == {
-        "nothing": 1,
-        "not modified": 3,
-        "hash": 1,
-        "api": 1,
-        "error": 2,
-        "cannot tell": 1,
-    }
-    assert second.counts.datasets() == {
-        "0: Fresh, Updated nothing": 1,
-        "0: Fresh, Updated hash": 1,
-        "1: Due, Updated nothing": 4,
-        "1: Due, Updated nothing,error": 2,
-        "Freshness Unavailable, Updated nothing": 1,
-    }
-    (change,) = model.Session.query(FreshnessChange)
-    assert (change.package_id, change.evidence) == (datasets["/stocks.csv"]["id"], "hash")
-    assert change.changed_after == (START + 10 * DAY).replace(tzinfo=None)
-    assert change.changed_before == (START + 11 * DAY).replace(tzinfo=None)
-    # Each edition has a row more.
-    assert change.summary == {"tables": [{"name": None, "rows": [6, 7]}]}
-    assert change.size_after > change.size_before > 0
-    assert not is_held(run_records.CHECKING)
 
 
 def test_a_learned_run_says_how_often_a_file_was_expected_to_change(
@@ -305,29 +242,6 @@ def test_a_check_of_one_dataset_leaves_all_others_alone(
     assert [row.package_id for row in known] == [asked["id"]]
     assert model.Session.query(DatasetFreshness).get(other["id"]) is None
     assert run(2 * DAY, CheckScope(everything=True)).counts.checks == 2
-
-
-def test_a_date_is_newer_once_whatever_a_run_looks_at(host: Host, make: Make) -> None:
-    dataset, other = make(WHAT["/stocks.csv"]), make(WHAT["/stocks.csv"])
-    both = [dataset["resources"][0]["id"], other["resources"][0]["id"]]
-
-    def dated(when: str, resources: list[str]) -> None:
-        model.Session.execute(
-            sa.text("UPDATE resource SET last_modified = :at WHERE id = ANY(:ids)"),
-            {"at": when, "ids": resources},
-        )
-        model.Session.commit()
-
-    def newer(after: timedelta, scope: CheckScope) -> int:
-        found = run(after, scope).counts.resources()
-        return sum(count for label, count in found.items() if "filestore" in label)
-
-    dated("2024-01-01", both)
-    named = CheckScope(package_ids=(dataset["id"],))
-    assert [newer(DAY, named), newer(2 * DAY, named), newer(3 * DAY, CheckScope())] == [0, 0, 0]
-    dated("2099-01-01", both)
-    assert [newer(4 * DAY, named), newer(5 * DAY, named)] == [1, 0]
-    assert [newer(6 * DAY, CheckScope()), newer(7 * DAY, CheckScope(everything=True))] == [1, 0]
 
 
 def test_a_dataset_is_indexed_once_whenever_its_files_are_visited(

@@ -83,7 +83,7 @@ def test_what_is_no_dataset_whose_urls_are_checked(
     assert helpers.call_action("freshness_run_list") == []
 
 
-@pytest.mark.parametrize("more", [(), ("files",), ("--all",), ("--dry-run",), ("--queue",)])
+@pytest.mark.parametrize("more", [("files",), ("--queue",)])
 def test_a_host_that_there_is_not(
     dataset: dict[str, Any], check: Invoke, more: tuple[str, ...]
 ) -> None:

@@ -13,7 +13,7 @@ from ckan import model
 from ckan.cli.cli import ckan
 
 from ckanext.freshness.checking import run_records
-from ckanext.freshness.ckan_adapter.database import is_held, locked, locked_if_free
+from ckanext.freshness.ckan_adapter.database import is_held, locked
 from ckanext.freshness.cli import site
 from ckanext.freshness.model import CheckRun, FreshnessTransition
 from ckanext.freshness.reporting import counts
@@ -57,35 +57,15 @@ def test_each_part_is_done_at_its_own_moment_under_the_lock(hours: Iterator[date
     assert not is_held(LOCK)
 
 
-def test_what_fails_is_told_and_the_others_are_done(
-    hours: Iterator[datetime], caplog: pytest.LogCaptureFixture
-) -> None:
-    def wrong(now: datetime) -> PartReport:
-        raise LookupError("no such thing")
-
-    parts = [
-        NightPart("wrong", wrong),
-        NightPart("half", lambda now: PartReport("some", complete=False)),
-        NightPart("right", lambda now: PartReport("all")),
-    ]
-    with caplog.at_level(logging.ERROR):
-        done = list(nightly(parts, lambda: next(hours)))
-    assert [(name, report.complete) for name, report in done] == [
-        ("wrong", False),
-        ("half", False),
-        ("right", True),
-    ]
-    assert done[0][1].words == "LookupError: no such thing"
-    assert "The nightly wrong failed" in caplog.text and "Traceback" in caplog.text
-
-
 def noted() -> list[tuple[str, str | None]]:
     """Return the kinds and errors of the stored runs."""
     rows = model.Session.query(CheckRun.kind, CheckRun.error).order_by(CheckRun.started_at)
     return [tuple(row) for row in rows]
 
 
-def test_what_was_not_done_is_written_down(hours: Iterator[datetime]) -> None:
+def test_what_fails_is_written_down_and_the_others_are_done(
+    hours: Iterator[datetime], caplog: pytest.LogCaptureFixture
+) -> None:
     def breaks(now: datetime) -> PartReport:
         # What the part left behind in the session is nobody else's business.
         model.Session.execute(sa.text("SELECT nothing"))
@@ -97,7 +77,10 @@ def test_what_was_not_done_is_written_down(hours: Iterator[datetime]) -> None:
         NightPart("report", lambda now: PartReport("all")),
         NightPart("notify", lambda now: PartReport("no luck", complete=False), is_noted=False),
     ]
-    list(nightly(parts, lambda: next(hours)))
+    with caplog.at_level(logging.ERROR):
+        done = list(nightly(parts, lambda: next(hours)))
+    assert [report.complete for _, report in done] == [False, False, True, False]
+    assert "The nightly prune failed" in caplog.text and "Traceback" in caplog.text
     (first, second) = noted()
     assert first == ("nightly", "refresh: Solr is away")
     assert second[0] == "nightly" and str(second[1]).startswith("prune: ProgrammingError: ")
@@ -132,15 +115,6 @@ def test_only_one_works_at_a_time(hours: Iterator[datetime]) -> None:
     parts = [NightPart("one", lambda now: pytest.fail("not to be done"))]
     with locked(LOCK), pytest.raises(NightRunningError, match="under way"):
         list(nightly(parts, lambda: next(hours)))
-
-
-def test_a_lock_is_taken_only_if_it_is_free() -> None:
-    with locked_if_free("a thing") as first:
-        with locked_if_free("a thing") as second, locked_if_free("another") as other:
-            assert first and other and second is None
-        # Who did not get it does not give it back.
-        assert is_held("a thing")
-    assert not is_held("a thing")
 
 
 @pytest.mark.usefixtures("impatient_checks")

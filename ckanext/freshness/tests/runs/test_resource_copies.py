@@ -7,7 +7,6 @@ import shutil
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta, timezone
-from email.utils import format_datetime
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -124,15 +123,6 @@ def test_a_copy_is_made_although_the_server_says_that_nothing_changed(
     assert server.methods == ["GET!"]
 
 
-def test_what_a_header_dates_is_copied_as_well(csvs: None, server: IatiFiles) -> None:
-    resource = link(server, extras=[{"key": "frequency", "value": "7"}])
-    run(resource, 1)
-    server.body, server.etag = b"a,b\n3,4\n", '"v2"'
-    server.last_modified = format_datetime(START + timedelta(days=2), usegmt=True)
-    run(resource, 3)
-    assert bytes_of(resource) == b"a,b\n3,4\n"
-
-
 def test_a_change_that_found_no_room_is_copied_later(
     csvs: None, server: IatiFiles, ckan_config: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -225,14 +215,6 @@ def test_what_a_killed_run_has_left_is_pruned(
     assert left.exists()
     copies.prune(written + timedelta(hours=25))
     assert not left.exists()
-
-
-def test_nothing_is_pruned_where_no_copies_are_kept(tmp_path: Path) -> None:
-    model.Session.query(Copy).delete()
-    model.Session.commit()
-    with helpers.changed_config("ckanext.freshness.copies.location", str(tmp_path / "none")):
-        assert copies.prune(START) == 0
-    assert not (tmp_path / "none").exists()
 
 
 @pytest.mark.parametrize("few", [0, 100])

@@ -24,7 +24,7 @@ from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.ckan_adapter.packages import rebuild, solr_commit
 from ckanext.freshness.runs import queued_run
 from ckanext.freshness.status import conclusions
-from ckanext.freshness.status.assessment import assess_packages, update_packages
+from ckanext.freshness.status.assessment import update_packages
 from ckanext.freshness.status.changes import TransitionCause
 from ckanext.freshness.tests.clock import freeze_time
 
@@ -147,21 +147,6 @@ def test_ad_hoc_hosts_cannot_be_determined(act: Act) -> None:
         assert undetermined(act, dataset) == "adhoc"
     edit(act, dataset, LATE, notes="edited")
     assert undetermined(act, dataset) == "blocked"
-
-
-def test_a_host_is_ad_hoc_as_long_as_the_url_names_it(act: Act) -> None:
-    dataset = new(act, "http://x.org/1")
-    resource = dataset["resources"][0]
-    for url, expected in (("https://PROXY.hxlstandard.org/1", "adhoc"), ("http://x.org/2", None)):
-        for _ in range(2):
-            with freeze_time(LATE):
-                act("resource_patch", id=resource["id"], url=url)
-            judged = assess_packages(
-                [dataset["id"]], LATE + timedelta(days=20), cause=TransitionCause.CHECK
-            )
-            model.Session.commit()
-            assert [one.wanted.get("freshness_undetermined") for one in judged] == [expected]
-            check_rows.sync(LATE, settings.aging().dataset_types)
 
 
 def test_without_a_frequency_nothing_is_in_doubt(act: Act) -> None:

@@ -106,16 +106,6 @@ def test_of_a_harvest_source() -> None:
     assert state(elsewhere) == ("unavailable", None)
 
 
-def test_a_deleted_dataset_waits_until_it_is_restored() -> None:
-    owner = factories.Organization()
-    gone = dataset(owner)
-    act("package_delete", id=gone)
-    assume(owner, "365")
-    assert refreshed() == 0
-    act("package_patch", id=gone, state="active")
-    assert state(gone) == ("fresh", "365")
-
-
 def test_of_the_site(ckan_config: Any) -> None:
     ckan_config["ckanext.freshness.default_frequency"] = "P1W"
     made = dataset(factories.Organization(), frequency="UNKNOWN")

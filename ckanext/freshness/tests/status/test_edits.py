@@ -132,12 +132,6 @@ CASES = {
     "another url, resource_patch": Case(
         lambda act, d: act("resource_patch", id=first(d), url="http://x.org/o"), MADE
     ),
-    "another url, package_update": Case(
-        lambda act, d: act("package_update", **resource(d, url="http://x.org/o")), MADE
-    ),
-    "the same url with blanks": Case(
-        lambda act, d: act("package_update", **resource(d, url=" http://x.org/1 ")), MADE
-    ),
     "a new link": Case(
         # By the name of the dataset.
         lambda act, d: act("resource_create", package_id=d["name"], url="http://x.org/o"),
@@ -186,10 +180,6 @@ CASES = {
         },
     ),
     "a date in the past, when it is made": Case(NOTHING, (at(STATED), "upload"), stated(STATED)),
-    "a date in the past, set later": Case(
-        lambda act, d: act("resource_patch", id=first(d), last_modified=STATED.isoformat()),
-        (at(STATED), "upload"),
-    ),
     "the date of today": Case(
         lambda act, d: act("resource_patch", id=first(d), last_modified=EDITED.isoformat()),
         (at(EDITED), "upload"),
@@ -230,11 +220,6 @@ CASES = {
         (at(CREATED), "upload"),
         {"resources": [{"url": "http://x.org/1", "last_modified": "2099-01-01T00:00:00"}]},
     ),
-    "a date of an upload in the future, and another title": Case(
-        lambda act, d: act("package_patch", id=d["id"], title="Other"),
-        (at(CREATED), "upload"),
-        {"resources": [{"url": "http://x.org/1", "last_modified": "2099-01-01T00:00:00"}]},
-    ),
     "that date corrected": Case(
         lambda act, d: act("resource_patch", id=first(d), last_modified="2025-06-07T00:00:00"),
         ("2025-06-07T00:00:00Z", "upload"),
@@ -244,13 +229,6 @@ CASES = {
         lambda act, d: act("package_patch", id=d["id"], **extra("review_date", "2026-01-05")),
         MADE,
         confirmed="2026-01-05T00:00:00Z",
-    ),
-    "a review, with a zone": Case(
-        lambda act, d: act(
-            "package_patch", id=d["id"], **extra("review_date", "2026-01-05T00:00:00+01:00")
-        ),
-        MADE,
-        confirmed="2026-01-04T23:00:00Z",
     ),
     "a review that is no date": Case(
         lambda act, d: act("package_patch", id=d["id"], **extra("review_date", "last week")), MADE
@@ -349,19 +327,6 @@ def test_a_note_ends_with_a_refused_write(act: Act) -> None:
         for dataset in (other, refused):
             act("package_patch", id=dataset["id"], **extra("frequency", "-1"))
             assert edit_of(history(dataset)) == ("fresh", "package_update", None, None)
-
-
-def test_a_review_that_is_taken_back_stays(act: Act) -> None:
-    with freeze_time(EDITED):
-        dataset = new(
-            act, **extra("review_date", "2026-01-05"), resources=[{"url": "http://x.org"}]
-        )
-        act("package_patch", id=dataset["id"], extras=[])
-        pieces = act("freshness_show", id=dataset["id"])["pieces"]
-    assert [(one["evidence"], one["date"]) for one in pieces] == [
-        ("created", at(EDITED)),
-        ("review", "2026-01-05T00:00:00Z"),
-    ]
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,6 @@ import sqlalchemy as sa
 from ckan import model
 from ckan.tests import factories
 
-from ckanext.freshness.aging.evidence import Evidence, observe
 from ckanext.freshness.status.assessment import update_packages
 from ckanext.freshness.status.changes import TransitionCause
 from ckanext.freshness.tests.datasets import stored
@@ -131,35 +130,6 @@ def test_what_are_no_extras_is_the_business_of_the_validators(act: Act) -> None:
         plain = [outcome(act, one) for one in odd]
     assert [outcome(act, one) for one in odd] == plain
     assert "saved" not in plain[:1]
-
-
-def test_what_a_visit_finds_is_evidence_too(act: Act) -> None:
-    made = new(act, {"frequency": "7"})
-    later = datetime.now(timezone.utc) + timedelta(days=30)
-    seen = observe(later, Evidence.HTTP_HEADER, later, made["resources"][0]["id"])
-    changed = update_packages(
-        [made["id"]], later, cause=TransitionCause.CHECK, run_id="run", found={made["id"]: [seen]}
-    )
-    assert [one.package_id for one in changed] == [made["id"]]
-    model.Session.commit()
-    found = stored(made["id"])
-    assert (found["freshness"], found["freshness_evidence"]) == ("fresh", "http header")
-    newest, *_ = act("freshness_show", id=made["id"])["transitions"]
-    assert (newest["from"], newest["to"], newest["cause"]) == ("delinquent", "fresh", "check")
-
-
-def test_writing_by_sql_says_the_same_as_the_hook(act: Act) -> None:
-    made = new(act, {"frequency": "7", "zone": "3"})
-    before = stored(made["id"])
-    modified = model.Package.get(made["id"]).metadata_modified
-    now = datetime.now(timezone.utc)
-    assert update_packages([made["id"]], now, cause=TransitionCause.RECOMPUTE) == []
-    update_packages([made["id"]], NOW + timedelta(days=4000), cause=TransitionCause.RECOMPUTE)
-    model.Session.commit()
-    after = stored(made["id"])
-    assert after["freshness"] == "delinquent"
-    assert {**after, "freshness": "fresh"} == before
-    assert model.Package.get(made["id"]).metadata_modified == modified
 
 
 @pytest.mark.parametrize("change", [{"private": True}, {"state": "draft"}, {"state": "deleted"}])
