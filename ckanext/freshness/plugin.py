@@ -23,7 +23,7 @@ from .logic import (
     webhook_actions,
 )
 from .reporting import labels, links
-from .status import indexing, own_fields
+from .status import indexing
 
 DECLARATION = Path(__file__).parent / "config_declaration.yaml"
 
@@ -72,7 +72,6 @@ class FreshnessPlugin(p.SingletonPlugin, DefaultTranslation):
         # Fail at the start and not at each edit: this reads ckan.site_url, which needs a host.
         settings.checks()
         database.forget_tables()
-        own_fields.warn_at_first_start()
         if p.plugin_loaded("harvest"):
             # Imported only where ckanext-harvest is installed.
             from . import harvesters

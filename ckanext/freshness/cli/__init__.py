@@ -16,22 +16,35 @@ import ckan.plugins as p
 import ckan.plugins.toolkit as tk
 import click
 
-from ..ckan_adapter.database import DatabaseLostError, TablesMissingError, telling_of_loss
+from ..ckan_adapter.database import (
+    DatabaseLostError,
+    LocksLostError,
+    TablesMissingError,
+    telling_of_loss,
+)
 from ..copies.store import StoreError
+from ..harvesting.source_config import ConfigError
+from ..harvesting.sources import ForeignSource
+from ..iati.cycle import CycleRunningError
 from ..logic.harvest_actions import harvest_source
+from ..mails.digests import NotifyError
 from ..reporting import runs
 from ..reporting.labels import LABELS, label
+from ..runs.night import NightRunningError
+from ..runs.queued_run import RedisAwayError
 from ..settings import OptionError
+from ..status.own_fields import OwnFieldsError
 
-_EXPECTED = (OptionError, StoreError, DatabaseLostError, TablesMissingError)
-"""Errors of any command whose text says all that an operator needs."""
+_EXPECTED = (
+    *(ConfigError, ForeignSource, OptionError, OwnFieldsError, StoreError, TablesMissingError),
+    *(CycleRunningError, NightRunningError, NotifyError),
+    *(DatabaseLostError, LocksLostError, RedisAwayError),
+)
+"""Errors whose text says all that an operator needs."""
 
 
 class ReportingGroup(click.Group):
-    """Commands that report expected errors in one sentence, without a traceback.
-
-    These are: the database was lost or lacks our tables; an option or the store of copies is unusable.
-    """
+    """Commands that report expected errors in one sentence, without a traceback."""
 
     def invoke(self, ctx: click.Context) -> Any:
         try:

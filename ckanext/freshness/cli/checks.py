@@ -11,7 +11,6 @@ import click
 from ..aging.messages import NN_
 from ..checking import check_rows
 from ..checking.selection import LEARNED, POLICIES, SelectionReason
-from ..ckan_adapter.database import DatabaseLostError, LocksLostError, telling_of_loss
 from ..dates import utc_now
 from ..iati.datasets import in_registries
 from ..reporting import metrics
@@ -85,28 +84,18 @@ def check(
         raise click.UsageError(
             "--queue leaves the checks to other processes. It cannot be combined with --strict or --dry-run."
         )
-    try:
-        with telling_of_loss():
-            scope = check_run.CheckScope(
-                _ids(dataset, _not_checked), _host(host), everything, policy
-            )
-            if scope.host is not None and not check_run.has_resources(scope.host, utc_now()):
-                words = tk._("No resource has a URL on the host {host}. Nothing was checked.")
-                raise click.ClickException(words.format(host=host))
-            if dry_run:
-                _print_plan(check_run.plan(scope, utc_now()), as_json)
-            elif queue:
-                _print_queued(queued_run.enqueue(scope, utc_now()), as_json)
-            else:
-                with check_progress() as show:
-                    run, done = check_run.check(scope, utc_now, progress=show)
-                _print_result(run.id, done, as_json, hdx, strict)
-    except _ERRORS as error:
-        raise click.ClickException(str(error)) from error
-
-
-_ERRORS = (LocksLostError, DatabaseLostError, queued_run.RedisAwayError)
-"""Errors of a run whose text says all that an operator needs, besides those of any command."""
+    scope = check_run.CheckScope(_ids(dataset, _not_checked), _host(host), everything, policy)
+    if scope.host is not None and not check_run.has_resources(scope.host, utc_now()):
+        words = tk._("No resource has a URL on the host {host}. Nothing was checked.")
+        raise click.ClickException(words.format(host=host))
+    if dry_run:
+        _print_plan(check_run.plan(scope, utc_now()), as_json)
+    elif queue:
+        _print_queued(queued_run.enqueue(scope, utc_now()), as_json)
+    else:
+        with check_progress() as show:
+            run, done = check_run.check(scope, utc_now, progress=show)
+        _print_result(run.id, done, as_json, hdx, strict)
 
 
 def _host(name: str | None) -> str | None:

@@ -11,7 +11,7 @@ import ckan.plugins.toolkit as tk
 import click
 
 from ..aging.messages import NN_
-from ..ckan_adapter.database import DatabaseLostError, require_tables
+from ..ckan_adapter.database import require_tables
 from ..dates import utc_now
 from ..doctor import examine, subjects
 from ..doctor.findings import Severity
@@ -22,7 +22,7 @@ from ..reporting.labels import counted, refresh_summary
 from ..runs import night
 from ..runs.night import NightPart
 from ..status.indexing import SolrAwayError, solr_away_in_words
-from ..status.own_fields import CHOICE, OwnFieldsError, in_words
+from ..status.own_fields import CHOICE, in_words
 from ..status.refresh import refresh as refresh_statuses
 from . import ReportingGroup, progress_of
 from .checks import check
@@ -88,13 +88,10 @@ def nightly() -> None:
     run. Exits with 1 if one failed, or if another nightly run is in progress.
     """
     failed = []
-    try:
-        for name, report in night.nightly(PARTS, utc_now):
-            click.echo(f"{name}: {report.words}", err=not report.complete)
-            if not report.complete:
-                failed.append(name)
-    except (night.NightRunningError, DatabaseLostError) as error:
-        raise click.ClickException(str(error)) from error
+    for name, done in night.nightly(PARTS, utc_now):
+        click.echo(f"{name}: {done.words}", err=not done.complete)
+        if not done.complete:
+            failed.append(name)
     if failed:
         words = tk._("These parts of the nightly run failed: {parts}. Their lines above say why.")
         raise click.ClickException(words.format(parts=", ".join(failed)))
@@ -134,8 +131,6 @@ def refresh(everything: bool) -> None:
             )
     except SolrAwayError as error:
         raise click.ClickException(solr_away_in_words(error)) from error
-    except OwnFieldsError as error:
-        raise click.ClickException(str(error)) from error
     click.echo(refresh_summary(done.datasets, done.changed, done.statuses))
     webhooks.tell()
     _tell_at_once()
@@ -176,10 +171,7 @@ def notify(dry_run: bool, as_json: bool) -> None:
     Each piece of news is sent once. If the mail server is away, the next notify tries again. The first
     notify after mails were switched on sends nothing. Exits with 1 if a mail was not sent.
     """
-    try:
-        report = digests.notify_all(utc_now, dry_run=dry_run)
-    except digests.NotifyError as error:
-        raise click.ClickException(str(error)) from error
+    report = digests.notify_all(utc_now, dry_run=dry_run)
     if as_json:
         click.echo(json.dumps(_plain(report), indent=2, ensure_ascii=False))
     else:

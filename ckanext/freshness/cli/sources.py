@@ -12,14 +12,12 @@ import ckan.plugins.toolkit as tk
 import click
 
 from ..aging.messages import NN_
-from ..ckan_adapter.database import DatabaseLostError, LocksLostError, require_tables
+from ..ckan_adapter.database import require_tables
 from ..dates import utc_now
 from ..harvesting.job_report import not_harvested, nothing_found
 from ..harvesting.messages import with_code
 from ..harvesting.preview import Preview, PreviewEntry
 from ..harvesting.preview import preview as make_preview
-from ..harvesting.source_config import ConfigError
-from ..harvesting.sources import ForeignSource
 from ..harvesting.strategy import RecordClass
 from ..iati import cycle
 from ..iati.cycle import update_all
@@ -41,11 +39,8 @@ def preview(source: str, as_json: bool) -> None:
     SOURCE is a name or an id. Nothing is written. Exits with 1 if the source could not be read.
     """
     row = source_named(source)
-    try:
-        with progress_of(tk._("records read")) as progress:
-            shown = make_preview(row, now=utc_now(), tell=progress)
-    except (ForeignSource, ConfigError) as error:
-        raise click.ClickException(str(error)) from error
+    with progress_of(tk._("records read")) as progress:
+        shown = make_preview(row, now=utc_now(), tell=progress)
     if as_json:
         click.echo(json.dumps(shown.as_dict(), indent=2, ensure_ascii=False))
     else:
@@ -233,26 +228,19 @@ def update_registries(now: datetime) -> PartReport:
 def run_cycle(row: Any, **options: Any) -> CycleReport:
     """Run a cycle with its progress on the terminal.
 
-    :raises click.ClickException: the cycle cannot run, or it lost its lock or the database
+    :raises CycleRunningError: another cycle of the source runs
+    :raises LocksLostError: it lost its lock
     :raises settings.OptionError: the site has no place for copies
     :raises StoreError: the store cannot be used
     """
-    try:
-        with check_progress() as show:
-            return cycle.run_cycle(row, utc_now, show, **options)
-    except _ERRORS as error:
-        raise click.ClickException(str(error)) from error
-
-
-_ERRORS = (cycle.CycleRunningError, LocksLostError, DatabaseLostError)
-"""Errors that end a cycle, besides those that end any command."""
+    with check_progress() as show:
+        return cycle.run_cycle(row, utc_now, show, **options)
 
 
 def check_files(package_ids: Sequence[str] | None, *, strict: bool, as_json: bool) -> None:
     """Check the files of all sources: ``ckan freshness check --policy iati``.
 
     :param package_ids: check the files of these datasets only
-    :raises click.ClickException: a cycle cannot run
     """
     options = {"strict": strict, "package_ids": package_ids}
     rows = sources()

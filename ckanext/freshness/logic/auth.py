@@ -37,6 +37,15 @@ __all__ = [
 AuthFunction = Callable[[dict[str, Any], dict[str, Any]], dict[str, Any]]
 
 
+def _as(action: str, context: dict[str, Any], data_dict: dict[str, Any]) -> dict[str, Any]:
+    """Return what CKAN says of another action."""
+    try:
+        tk.check_access(action, context, data_dict)
+    except tk.NotAuthorized as error:
+        return {"success": False, "msg": str(error)}
+    return {"success": True}
+
+
 def _as_for(action: str, who: str) -> AuthFunction:
     """Return an auth function that allows what another action is allowed for the same ``id``.
 
@@ -46,11 +55,7 @@ def _as_for(action: str, who: str) -> AuthFunction:
     def authorize(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[str, Any]:
         # Auth functions take the package in the context for the one that the id names, and leave theirs there.
         own = {key: value for key, value in context.items() if key != "package"}
-        try:
-            tk.check_access(action, own, {"id": tk.get_or_bust(data_dict, "id")})
-        except tk.NotAuthorized as error:
-            return {"success": False, "msg": str(error)}
-        return {"success": True}
+        return _as(action, own, {"id": tk.get_or_bust(data_dict, "id")})
 
     authorize.__doc__ = who
     return authorize
@@ -77,41 +82,26 @@ freshness_harvest_take_back = _as_for(*_EDITORS_OF_SOURCE)
 @tk.auth_allow_anonymous_access
 def freshness_report(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[str, Any]:
     """Users who may search for datasets; the report counts the datasets that the user may see."""
-    return _may_search(context)
-
-
-def _may_search(context: dict[str, Any]) -> dict[str, Any]:
-    try:
-        tk.check_access("package_search", dict(context), {})
-    except tk.NotAuthorized as error:
-        return {"success": False, "msg": str(error)}
-    return {"success": True}
+    return _as("package_search", dict(context), {})
 
 
 @tk.auth_allow_anonymous_access
 def freshness_change_list(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[str, Any]:
     """Users who may search for datasets; the list has the changes of datasets that the user may see."""
-    return _may_search(context)
+    return _as("package_search", dict(context), {})
 
 
 @tk.auth_allow_anonymous_access
 def freshness_run_list(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[str, Any]:
     """Only sysadmins: the counts include private datasets, and the hosts of these are named."""
-    return _no_runs(context)
-
-
-@tk.auth_allow_anonymous_access
-def freshness_run_show(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[str, Any]:
-    """Only sysadmins: the counts include private datasets, and the hosts of these are named."""
-    return _no_runs(context)
-
-
-def _no_runs(context: dict[str, Any]) -> dict[str, Any]:
     # CKAN allows sysadmins everything without asking, and would tell others the name of the action.
     if not context.get("user"):
         return {"success": False, "msg": tk._("Log in to see runs")}
     words = tk._("Only sysadmins can see runs. Ask a sysadmin of this site.")
     return {"success": False, "msg": words}
+
+
+freshness_run_show = freshness_run_list
 
 
 def freshness_opt_out(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[str, Any]:
@@ -124,9 +114,7 @@ def freshness_opt_out(context: dict[str, Any], data_dict: dict[str, Any]) -> dic
     return {"success": True}
 
 
-def freshness_opt_out_show(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[str, Any]:
-    """Each user for their own address; sysadmins for all addresses."""
-    return freshness_opt_out(context, data_dict)
+freshness_opt_out_show = freshness_opt_out
 
 
 def freshness_webhook_list(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[str, Any]:
@@ -135,9 +123,7 @@ def freshness_webhook_list(context: dict[str, Any], data_dict: dict[str, Any]) -
     return _admins(context, model.Group.get(organization) if organization else None)
 
 
-def freshness_webhook_create(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[str, Any]:
-    """Admins of the organization; sysadmins for the whole site."""
-    return freshness_webhook_list(context, data_dict)
+freshness_webhook_create = freshness_webhook_list
 
 
 def freshness_webhook_test(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[str, Any]:
@@ -147,18 +133,12 @@ def freshness_webhook_test(context: dict[str, Any], data_dict: dict[str, Any]) -
     return _admins(context, model.Group.get(organization_id) if organization_id else None)
 
 
-def freshness_webhook_delete(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[str, Any]:
-    """Admins of the webhook's organization; sysadmins for those of the whole site."""
-    return freshness_webhook_test(context, data_dict)
+freshness_webhook_delete = freshness_webhook_test
 
 
 def _admins(context: dict[str, Any], organization: Any) -> dict[str, Any]:
     # CKAN allows sysadmins everything without asking.
     if organization is not None and organization.state == "active":
-        try:
-            tk.check_access("organization_update", same_user(context), {"id": organization.id})
-        except tk.NotAuthorized as error:
-            return {"success": False, "msg": str(error)}
-        return {"success": True}
+        return _as("organization_update", same_user(context), {"id": organization.id})
     words = tk._("Only sysadmins can do so for the whole site. Name your organization.")
     return {"success": False, "msg": words}

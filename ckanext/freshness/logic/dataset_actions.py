@@ -109,11 +109,12 @@ def freshness_confirm(context: dict[str, Any], data_dict: dict[str, Any]) -> dic
         withdraw, or somebody has confirmed the data again after ``date``
     """
     tk.check_access("freshness_confirm", context, data_dict)
-    active_package(tk.get_or_bust(data_dict, "id"))
+    package_id = active_package(tk.get_or_bust(data_dict, "id")).id
+    lock_packages([package_id])
     if data_dict.get("withdraw"):
-        _withdraw(context, tk.get_or_bust(data_dict, "id"), data_dict.get("date"))
+        _withdraw(context, package_id, data_dict.get("date"))
     else:
-        _confirm(context, tk.get_or_bust(data_dict, "id"), utc(utc_now()).replace(microsecond=0))
+        _confirm(context, package_id, utc(utc_now()).replace(microsecond=0))
     shown: dict[str, Any] = tk.get_action("freshness_show")(
         same_user(context), {"id": data_dict["id"]}
     )
@@ -147,48 +148,32 @@ def active_package(name_or_id: str) -> Any:
     return package
 
 
-def _confirm(context: dict[str, Any], name_or_id: str, now: datetime) -> None:
-    """Confirm the data of a dataset by an edit, unless the same user has just done so.
-
-    :param now: in UTC, without zone, as CKAN's own dates are
-    """
-    if _has_just_confirmed(context, name_or_id, now):
-        # Release the lock.
-        model.Session.commit()
-    else:
-        write_field(context, name_or_id, REVIEW_KEY, exact_text(now))
-
-
-def _has_just_confirmed(context: dict[str, Any], name_or_id: str, now: datetime) -> bool:
-    """Decide whether a user confirms the same data twice at once, as by a double click.
+def _confirm(context: dict[str, Any], package_id: str, now: datetime) -> None:
+    """Confirm the data of a dataset by an edit, unless the same user has just done so, as by a double click.
 
     If both counted, the first one would keep the dataset fresh after the user withdraws the second.
 
-    :param now: in UTC, without zone
+    :param now: in UTC, without zone, as CKAN's own dates are
     """
-    package = model.Package.get(name_or_id)
-    if package is None:
-        return False
-    lock_packages([package.id])
-    review = _review(package.id)
-    return (
+    review = _review(package_id)
+    if (
         review is not None
         and review.author is not None
         and review.author == context.get("user")
         and abs(now - review.happened_at) < _AT_ONCE
-    )
+    ):
+        # Release the lock.
+        model.Session.commit()
+    else:
+        write_field(context, package_id, REVIEW_KEY, exact_text(now))
 
 
-def _withdraw(context: dict[str, Any], name_or_id: str, date: str | None) -> None:
+def _withdraw(context: dict[str, Any], package_id: str, date: str | None) -> None:
     """Withdraw the last confirmation of a dataset, in the transaction of an edit.
 
     :param date: of the confirmation, if only that one may be withdrawn
     """
-    package = model.Package.get(name_or_id)
-    if package is None:
-        raise tk.ObjectNotFound(tk._("Dataset not found"))
-    lock_packages([package.id])
-    review = _review(package.id)
+    review = _review(package_id)
     if review is None:
         # Release the lock.
         model.Session.commit()
@@ -206,10 +191,10 @@ def _withdraw(context: dict[str, Any], name_or_id: str, date: str | None) -> Non
         review.author = review.previous_author
         review.previous_at = review.previous_author = None
     model.Session.flush()
-    write_field(context, package.id, REVIEW_KEY, "" if earlier is None else exact_text(earlier))
+    write_field(context, package_id, REVIEW_KEY, "" if earlier is None else exact_text(earlier))
     # If the dataset had lost its review_date before, that was no edit, and no hook has judged it.
     user = context.get("user") or None
-    changed = update_packages([package.id], utc_now(), cause=TransitionCause.EDIT, writer=user)
+    changed = update_packages([package_id], utc_now(), cause=TransitionCause.EDIT, writer=user)
     marks = indexing.mark([dataset.package_id for dataset in changed]) if changed else {}
     model.Session.commit()
     indexing.index(marks)

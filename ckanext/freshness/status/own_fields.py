@@ -7,7 +7,6 @@ declared then, and are not read for it.
 
 from __future__ import annotations
 
-import logging
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -122,8 +121,6 @@ def _is_valid(key: str, value: str, names: FieldNames) -> bool:
     return _MOMENT.fullmatch(value) is not None
 
 
-log = logging.getLogger(__name__)
-
 CHOICE = (
     "Set ckanext.freshness.field_prefix = PREFIX_ in the ini file, so that the names of this extension begin "
     "with PREFIX_. Restart CKAN, then: ckan freshness refresh --all"
@@ -137,11 +134,6 @@ class OwnField:
     package_id: str
     key: str
     value: str
-
-
-_DECLARED = (
-    "Fields that a dataset schema declares are never overwritten: ckan freshness doctor names them."
-)
 
 
 class OwnFieldsError(Exception):
@@ -164,27 +156,17 @@ def in_words(found: Sequence[OwnField]) -> str:
     )
 
 
-def find(
-    ids: Sequence[str] | None = None, *, has_tables: bool = True, has_schemas: bool = True
-) -> list[OwnField]:
-    """Return the site's own fields that have names of ours.
+def find(ids: Sequence[str] | None = None) -> list[OwnField]:
+    """Return the site's own fields that have names of ours, except those that a schema declares.
 
     :param ids: look only at these datasets
-    :param has_tables: whether this extension's tables exist; without them, it has not written anything yet
-    :param has_schemas: whether to leave out fields that a schema declares, which are never overwritten
     """
     names = site_names()
-    # At a start, schemas cannot be asked for yet.
-    keys = {
-        each: own_extras(each) if has_schemas else names.extras for each in settings.dataset_types()
-    }
+    keys = {each: own_extras(each) for each in settings.dataset_types()}
     return [
         OwnField(package_id, key, value)
         for package_id, package_type, extras in packages_with_extras(
-            names.extras,
-            types=list(keys),
-            ids=ids,
-            not_judged_with=names.prefix if has_tables else None,
+            names.extras, types=list(keys), ids=ids, not_judged_with=names.prefix
         )
         for key, value in foreign(extras, names, keys[package_type]).items()
     ]
@@ -199,25 +181,6 @@ def declared() -> dict[str, list[str]]:
         for each, fields in found.items()
         if not fields.isdisjoint(names)
     }
-
-
-def warn_at_first_start() -> None:
-    """Log the site's own fields before this extension has written anything."""
-    try:
-        inspector = sa.inspect(model.Session.get_bind())
-        if not inspector.has_table("package"):
-            return
-        has_tables = inspector.has_table("freshness_dataset")
-        dataset = "SELECT 1 FROM freshness_dataset LIMIT 1"
-        if has_tables and model.Session.execute(sa.text(dataset)).first():
-            return
-        if found := find(has_tables=has_tables, has_schemas=False):
-            log.warning("%s. They are not overwritten. %s. %s", in_words(found), CHOICE, _DECLARED)
-    except sa.exc.SQLAlchemyError:
-        # Without a database, or with older tables, commands and pages say what is wrong.
-        log.debug("The site's own fields were not looked for", exc_info=True)
-    finally:
-        model.Session.remove()
 
 
 _BATCH = 100

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from datetime import datetime, timezone
 from typing import Any
@@ -18,7 +17,6 @@ from ckanext.freshness.ckan_adapter.packages import write_extras
 from ckanext.freshness.status import own_fields
 from ckanext.freshness.status.own_fields import OwnField
 from ckanext.freshness.status.refresh import RefreshCounts, refresh
-from ckanext.freshness.tests.ckan_adapter.test_own_tables import without_tables
 from ckanext.freshness.tests.datasets import stored
 
 pytestmark = pytest.mark.usefixtures("with_plugins", "clean_db", "clean_index", "usual_names")
@@ -201,25 +199,6 @@ def test_values_of_another_portal_with_this_extension_are_ours(act: Act) -> None
     made = new(act, **there)
     assert stored(made)["freshness"] == "fresh"
     assert own_fields.find() == []
-
-
-@pytest.mark.parametrize("tables", [True, False])
-def test_the_first_start_says_it_and_later_ones_do_not(
-    act: Act, catalogue: dict[str, str], caplog: pytest.LogCaptureFixture, tables: bool
-) -> None:
-    with caplog.at_level(logging.WARNING):
-        if tables:
-            own_fields.warn_at_first_start()
-        else:
-            with without_tables("freshness"):
-                own_fields.warn_at_first_start()
-    (said,) = [one.getMessage() for one in caplog.records if "own_fields" in one.name]
-    assert f"freshness = 'ripe' in {catalogue['own']}" in said
-    assert "Fields that a dataset schema declares are never overwritten" in said
-    caplog.clear()
-    act("package_patch", id=catalogue["ours"], notes="An edit")
-    own_fields.warn_at_first_start()
-    assert not [one for one in caplog.records if "own_fields" in one.name]
 
 
 def test_it_is_told_in_words() -> None:
