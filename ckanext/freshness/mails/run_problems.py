@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum
+from itertools import zip_longest
 from typing import Any
 
 from ..ckan_adapter.core import model
@@ -26,24 +27,6 @@ class ProblemKind(str, Enum):
     KILLED = "killed"
     FALLEN = "fallen"
     MISSING = "missing"
-
-
-@dataclass(frozen=True, slots=True)
-class FinishedRun:
-    """A row of ``freshness_run``.
-
-    :ivar datasets: the number of datasets it covered; None if unknown
-    :ivar is_whole: whether it was a check of all datasets
-    :ivar kind: ``check``, the kind of an update cycle, or ``nightly`` for another part of a nightly run
-    """
-
-    id: str
-    started_at: datetime
-    ended_at: datetime | None
-    datasets: int | None
-    is_whole: bool
-    error: str | None = None
-    kind: str = "check"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,70 +54,50 @@ class RunProblem:
         return f"{self.kind.value}:{self.run_id}"
 
 
-def finished_run(row: Any) -> FinishedRun:
-    """Return a run from its row."""
-    options = row.options or {}
-    is_counted = row.datasets is not None and row.ended_at is not None
-    return FinishedRun(
-        row.id,
-        aware(row.started_at),
-        aware(row.ended_at),
-        sum(row.datasets.values()) if is_counted else None,
-        row.kind == "check" and not options.get("package_ids") and not options.get("host"),
-        row.error,
-        row.kind,
-    )
-
-
-def problems(runs: Sequence[FinishedRun], now: datetime) -> Iterator[RunProblem]:
-    """Yield the problems of runs and of the gaps between them, each kind in order of time.
+def problems(runs: Iterable[Any], now: datetime) -> Iterator[RunProblem]:
+    """Yield the problems of runs and of the gaps between them.
 
     Checks of a few datasets cover no night and may find no datasets. If there has been no run at all,
     there is no problem: the site has not begun.
 
-    :param runs: in any order, including the last good run before the period of interest
+    :param runs: rows of ``freshness_run`` in any order, including the last good run before the period of
+        interest
     """
     ordered = sorted(runs, key=lambda run: run.started_at)
     for run in ordered:
         if run.error:
-            at = run.ended_at or run.started_at
+            at = aware(run.ended_at or run.started_at)
             yield RunProblem(ProblemKind.FAILED, run.id, at, run.error, run_kind=run.kind)
-    whole = [run for run in ordered if run.is_whole]
-    yield from _killed(whole, now)
-    yield from _missing(whole, now)
-    yield from _counts(whole)
-
-
-def _killed(whole: list[FinishedRun], now: datetime) -> Iterator[RunProblem]:
-    for number, run in enumerate(whole):
-        if run.ended_at is None and not run.error:
-            followed = number + 1 < len(whole)
-            if followed or now - run.started_at > STALLED:
-                yield RunProblem(ProblemKind.KILLED, run.id, run.started_at)
-
-
-def _missing(whole: list[FinishedRun], now: datetime) -> Iterator[RunProblem]:
-    following = [*(run.started_at for run in whole[1:]), None]
-    for run, until in zip(whole, following, strict=False):
-        if (until or now) - run.started_at > SILENCE + LATE:
-            yield RunProblem(ProblemKind.MISSING, run.id, run.started_at, until=until)
-
-
-def _counts(whole: list[FinishedRun]) -> Iterator[RunProblem]:
-    before: int | None = None
-    for run in whole:
-        if run.error or run.datasets is None or run.ended_at is None:
+    whole = [run for run in ordered if _is_whole(run)]
+    before = 0
+    for run, following in zip_longest(whole, whole[1:]):
+        began, until = aware(run.started_at), following and aware(following.started_at)
+        if (until or now) - began > SILENCE + LATE:
+            yield RunProblem(ProblemKind.MISSING, run.id, began, until=until)
+        if run.error:
             continue
-        if before and 100 * (before - run.datasets) > FALL_PERCENT * before:
-            yield RunProblem(ProblemKind.FALLEN, run.id, run.ended_at, None, run.datasets, before)
-        # Compare with the last run that covered any datasets.
-        before = run.datasets or before
+        if run.ended_at is None:
+            if until or now - began > STALLED:
+                yield RunProblem(ProblemKind.KILLED, run.id, began)
+        elif run.datasets is not None:
+            count = sum(run.datasets.values())
+            if 100 * (before - count) > FALL_PERCENT * before:
+                at = aware(run.ended_at)
+                yield RunProblem(ProblemKind.FALLEN, run.id, at, None, count, before)
+            # Compare with the last run that covered any datasets.
+            before = count or before
+
+
+def _is_whole(run: Any) -> bool:
+    """Return whether a run was a check of all datasets."""
+    options = run.options or {}
+    return run.kind == "check" and not options.get("package_ids") and not options.get("host")
 
 
 def newest_problems(now: datetime) -> Iterator[RunProblem]:
     """Yield the problems of the newest runs."""
     rows = model.Session.query(*columns()).order_by(CheckRun.started_at.desc()).limit(_MOST)
-    return problems([finished_run(row) for row in rows], now)
+    return problems(rows, now)
 
 
 _MOST = 500

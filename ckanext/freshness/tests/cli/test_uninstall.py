@@ -14,6 +14,7 @@ from ckan.cli.cli import ckan
 from ckan.lib import search
 from ckan.tests.helpers import changed_config
 
+from ckanext.freshness.ckan_adapter.core import NAMES
 from ckanext.freshness.ckan_adapter.packages import write_extras
 from ckanext.freshness.status import own_fields
 from ckanext.freshness.tests.ckan_adapter.test_own_tables import without_tables
@@ -172,9 +173,14 @@ LEFT_BEHIND = {
     ],
     ids=str,
 )
+def test_values_that_look_like_ours(extras: dict[str, str], is_ours: bool) -> None:
+    assert own_fields.look_ours({"frequency": "weekly", **extras}, NAMES) is is_ours
+
+
+@pytest.mark.parametrize("extras", [LEFT_BEHIND, {"freshness": "ripe"}], ids=str)
 @pytest.mark.parametrize("tables", [True, False])
 def test_an_earlier_installation_and_the_sites_own_fields(
-    act: Act, cli: Any, extras: dict[str, str], is_ours: bool, tables: bool
+    act: Act, cli: Any, extras: dict[str, str], tables: bool
 ) -> None:
     made = new(act, **one_extra("frequency", "weekly"))
     own = [key for key in stored(made["id"]) if key != "frequency"]
@@ -189,4 +195,7 @@ def test_an_earlier_installation_and_the_sites_own_fields(
         with without_tables("freshness"):
             done = run(cli, "--yes")
     assert done.exit_code == 0, done.output
-    assert stored(made["id"]) == {"frequency": "weekly", **({} if is_ours else extras)}
+    assert stored(made["id"]) == {
+        "frequency": "weekly",
+        **({} if extras == LEFT_BEHIND else extras),
+    }

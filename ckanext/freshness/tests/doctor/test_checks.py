@@ -7,7 +7,6 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import pytest
-import sqlalchemy as sa
 from ckan import model
 from ckan.tests import factories
 from ckan.tests.helpers import changed_config
@@ -15,7 +14,6 @@ from ckan.tests.helpers import changed_config
 from ckanext.freshness import doctor
 from ckanext.freshness.checking.run_records import CHECKING
 from ckanext.freshness.ckan_adapter.database import locked_if_free
-from ckanext.freshness.doctor import examine
 from ckanext.freshness.doctor.findings import Severity, SiteFinding
 from ckanext.freshness.model import CheckRun, DatasetFreshness, Unindexed
 
@@ -177,23 +175,3 @@ def test_an_option_that_is_misspelt() -> None:
     assert "There is no option ckanext.freshness.allowed_network," in near.text
     assert near.advice.startswith("Did you mean ckanext.freshness.allowed_networks? ")
     assert "mean" not in far.advice
-
-
-def test_of_old_tables_one_thing_is_said() -> None:
-    version = "freshness_alembic_version"
-    before = model.Session.execute(sa.text(f"SELECT version_num FROM {version}")).scalar()
-    try:
-        model.Session.execute(sa.text(f"UPDATE {version} SET version_num = '000_older'"))
-        model.Session.execute(sa.text("ALTER TABLE freshness_run RENAME TO elsewhere"))
-        model.Session.commit()
-        found = list(examine(NOW))
-        advice = [one.advice for one in found if one.severity is Severity.PROBLEM]
-        assert "ckan db upgrade -p freshness" in advice
-        assert "Not checked, because a service or table is missing: nightly run" in [
-            one.text for one in found
-        ]
-    finally:
-        model.Session.rollback()
-        model.Session.execute(sa.text("ALTER TABLE elsewhere RENAME TO freshness_run"))
-        model.Session.execute(sa.text(f"UPDATE {version} SET version_num = :v"), {"v": before})
-        model.Session.commit()

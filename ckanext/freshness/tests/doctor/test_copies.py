@@ -48,24 +48,12 @@ def mails_on(ckan_config: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Mail
         yield host
 
 
-@pytest.mark.parametrize(
-    ("key", "value", "what", "advice"),
-    [
-        ("smtp.server", "", "smtp.server is not set", "Set it in the site's ini file"),
-        ("smtp.mail_from", None, "smtp.mail_from is not set", "Set it in the site's ini file"),
-    ],
-)
-def test_mails_that_cannot_be_sent(
-    mails_on: MailHost, key: str, value: Any, what: str, advice: str
-) -> None:
+def test_mails_that_cannot_be_sent(mails_on: MailHost) -> None:
     assert findings(doctor.site.mails) == []
-    with changed_config(key, value):
+    with changed_config("smtp.server", ""):
         (one,) = findings(doctor.site.mails)
-        assert one.severity is Severity.PROBLEM
-        assert what in one.text and one.advice.startswith(advice)
-
-
-def test_a_mail_server_that_does_not_answer(mails_on: MailHost) -> None:
+    assert one.severity is Severity.PROBLEM
+    assert "smtp.server is not set" in one.text and one.advice.startswith("Set it in the site's")
     mails_on.stop()
     (one,) = findings(doctor.site.mails)
     assert one.severity is Severity.PROBLEM

@@ -307,16 +307,6 @@ def test_the_order_of_plugins(
     assert all(words in one.advice for one in found)
 
 
-@pytest.mark.parametrize("plugin", ["freshness", "harvest"])
-def test_tables_that_are_missing_or_old(plugin: str) -> None:
-    assert findings(doctor.services_and_tables) == []
-    # Without a commit: the checks look into the same transaction.
-    model.Session.execute(sa.text(f"UPDATE {plugin}_alembic_version SET version_num = 'older'"))
-    (one,) = problems(doctor.services_and_tables)
-    assert one.advice == f"ckan db upgrade -p {plugin}"
-    model.Session.rollback()
-
-
 def test_sources_that_no_plugin_harvests(harvest: Harvest) -> None:
     assert findings(doctor.harvests.source_types) == []
     change(harvest_model.HarvestSource, harvest.source["id"], type="waf")

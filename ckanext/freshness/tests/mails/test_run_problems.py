@@ -9,10 +9,8 @@ from typing import Any
 import pytest
 
 from ckanext.freshness.mails.run_problems import (
-    FinishedRun,
     ProblemKind,
     RunProblem,
-    finished_run,
     problems,
 )
 
@@ -29,11 +27,19 @@ def night(
     *,
     error: str | None = None,
     ended: bool = True,
-    is_whole: bool = True,
-) -> FinishedRun:
-    """Return a run that began the given number of hours ago and took an hour."""
-    end = at(hours - 1) if ended else None
-    return FinishedRun(f"{hours:g}", at(hours), end, datasets, is_whole, error)
+    **columns: Any,
+) -> SimpleNamespace:
+    """Return the row of a run that began the given number of hours ago and took an hour."""
+    row: dict[str, Any] = {
+        "id": f"{hours:g}",
+        "kind": "check",
+        "started_at": at(hours).replace(tzinfo=None),
+        "ended_at": at(hours - 1).replace(tzinfo=None) if ended else None,
+        "options": {"package_ids": None, "host": None, "everything": True},
+        "datasets": None if datasets is None else {"0: Fresh": 1, "1: Due": datasets - 1},
+        "error": error,
+    }
+    return SimpleNamespace(**row | columns)
 
 
 @pytest.mark.parametrize(
@@ -79,48 +85,19 @@ def night(
             ],
         ),
         # Checks of a few datasets are ignored.
-        ([night(26), night(3, 1, is_whole=False), night(2)], []),
+        ([night(26), night(3, 1, options={"package_ids": ["a"]}), night(2)], []),
         (
-            [night(28), night(2, 1, is_whole=False)],
+            [night(28), night(2, 1, options={"host": "a.org"})],
             [RunProblem(ProblemKind.MISSING, "28", at(28))],
         ),
     ],
 )
-def test_problems(runs: list[FinishedRun], expected: list[RunProblem]) -> None:
+def test_problems(runs: list[Any], expected: list[RunProblem]) -> None:
     assert list(problems(runs, NOW)) == expected
     assert list(problems(runs[::-1], NOW)) == expected
 
 
 def test_other_work_fails_too_and_is_no_check() -> None:
-    other = FinishedRun("1", at(1), at(0.5), 0, False, "Solr is away", "nightly")
-    expected = RunProblem(ProblemKind.FAILED, "1", at(0.5), "Solr is away", run_kind="nightly")
+    other = night(1, 0, error="Solr is away", kind="nightly")
+    expected = RunProblem(ProblemKind.FAILED, "1", at(0), "Solr is away", run_kind="nightly")
     assert list(problems([night(26), night(2), other], NOW)) == [expected]
-
-
-@pytest.mark.parametrize(
-    ("columns", "datasets", "is_whole"),
-    [
-        ({}, 5, True),
-        ({"options": {"package_ids": None, "host": None, "everything": True}}, 5, True),
-        ({"options": {"package_ids": ["a"], "host": None}}, 5, False),
-        ({"options": {"host": "example.org"}}, 5, False),
-        ({"kind": "iati"}, 5, False),
-        ({"kind": "nightly"}, 5, False),
-        ({"datasets": {}}, 0, True),
-        ({"datasets": None}, None, True),
-        ({"ended_at": None}, None, True),
-    ],
-)
-def test_rows(columns: dict[str, Any], datasets: int | None, is_whole: bool) -> None:
-    row = {
-        "id": "a",
-        "kind": "check",
-        "started_at": at(2),
-        "ended_at": at(1),
-        "options": {},
-        "datasets": {"0: Fresh, Updated nothing": 2, "1: Due, Updated nothing": 3},
-        "error": None,
-        **columns,
-    }
-    made = finished_run(SimpleNamespace(**row))
-    assert (made.datasets, made.is_whole) == (datasets, is_whole)
