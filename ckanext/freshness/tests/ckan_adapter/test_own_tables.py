@@ -90,15 +90,9 @@ def test_the_doctor(cli: Any, plugins: tuple[str, ...]) -> None:
 @pytest.mark.parametrize(
     "arguments",
     [
-        ("freshness", "refresh", "--all"),
         ("freshness", "refresh"),
-        ("freshness", "check"),
-        ("freshness", "check", "--dry-run"),
-        ("freshness", "report"),
         ("freshness", "nightly"),
-        ("freshness", "notify"),
         ("freshness", "notify", "--dry-run"),
-        ("freshness", "runs"),
         ("freshness", "prune"),
     ],
     ids=" ".join,

@@ -136,15 +136,6 @@ def test_history_names_the_frequencies_and_who_changed_them(act: Act) -> None:
     assert newest(33, extras=[])[1] == words.format("Every year", "unknown")
 
 
-@pytest.mark.parametrize("action", ["freshness_show", "freshness_confirm"])
-@pytest.mark.parametrize("reference", [["d"], {"a": 1}, 7])
-def test_an_id_that_is_none_is_a_clear_error(act: Act, action: str, reference: Any) -> None:
-    for user in (None, factories.User()["name"]):
-        with pytest.raises(tk.ValidationError) as caught:
-            act(action, id=reference, **({"by": user} if user else {}))
-        assert list(caught.value.error_dict) == ["id"]
-
-
 def test_what_is_shown(act: Act) -> None:
     then = datetime(2026, 1, 1, 12, tzinfo=timezone.utc)
     with freeze_time(then):

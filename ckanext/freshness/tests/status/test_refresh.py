@@ -322,23 +322,6 @@ def test_one_that_cannot_be_indexed_does_not_stop_the_others(
     assert facet() == {"due": 3}
 
 
-def test_rows_of_what_is_gone_are_reaped() -> None:
-    gone, kept = dataset("a-gone"), dataset("b-kept")
-    write("dataset_purge", id=gone)
-    model.Session.execute(
-        sa.text(
-            "INSERT INTO freshness_evidence (package_id, resource_id, evidence, happened_at) "
-            "VALUES ('never there', '', 'review', now())"
-        )
-    )
-    model.Session.commit()
-    assert refresh(datetime.now(timezone.utc), compares_index=True).reaped == 1
-    assert rows("freshness_dataset", "package_id") == [(kept,)]
-    assert refresh(datetime.now(timezone.utc), everything=True).reaped == 1
-    for table in OWN:
-        assert {one for (one,) in rows(f"freshness_{table}", "package_id")} <= {kept}
-
-
 def test_what_is_deleted_or_judged_no_more_waits() -> None:
     deleted, other = many(2)
     write("package_delete", id=deleted)
