@@ -37,7 +37,7 @@ from ckanext.freshness.logic import (
     webhook_actions,
 )
 from ckanext.freshness.reporting import report_tables
-from ckanext.freshness.web.errors import FAILURES, Meaning
+from ckanext.freshness.web.errors import FailureReason, Meaning
 
 DOCS = Path(__file__).resolve().parent
 DECLARATION = DOCS.parent / "ckanext" / "freshness" / "config_declaration.yaml"
@@ -350,7 +350,7 @@ def answers() -> Iterator[str]:
     yield from table(("Status", "The link", "Why"), rows, "20 20 60")
     yield from heading("No answer", "-")
     failures = [
-        (f"``{reason.value}``", MEANINGS[row.meaning], row.why) for reason, row in FAILURES.items()
+        (f"``{reason.value}``", MEANINGS[reason.meaning], reason.why) for reason in FailureReason
     ]
     yield from table(("Reason", "The link", "Why"), failures, "26 20 54")
     yield from heading("Bot walls", "-")

@@ -26,7 +26,7 @@ from enum import Enum
 from http import HTTPStatus
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..web.errors import FAILURES, FailureReason, Meaning
+from ..web.errors import FailureReason, Meaning
 from .answer_headers import AnswerHeaders, believed, status_in_words
 from .formats import Shape
 from .meanings import NOT_THERE, status_means
@@ -306,7 +306,7 @@ def after_failure(
             return step._replace(outcome=Outcome.CANNOT_TELL)
         if memory.last_modified != headers.last_modified_text:
             return step
-    if FAILURES[reason].meaning is not Meaning.FAILED:
+    if reason.meaning is not Meaning.FAILED:
         put_off = reason is FailureReason.HOST_SILENT
         return Decision(NextRequest.END, memory, Outcome.CANNOT_TELL, put_off=put_off)
     return _error(memory)

@@ -2,75 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from enum import Enum, Flag, auto
-from typing import NamedTuple
-
-
-class FailureReason(Enum):
-    """The reason why a request has no answer. The value is stored and counted."""
-
-    # The URL itself
-    INVALID_URL = "invalid url"
-    SCHEME_REFUSED = "scheme refused"
-
-    # Requests that we refuse to send
-    INSIDE_ADDRESS = "inside address"
-    HOST_NOT_ALLOWED = "host not allowed"
-    ROBOTS = "refused by robots.txt"
-    HOST_DEFERRED = "host asked for a pause"
-    HOST_SILENT = "host gave no answer"
-    """Other requests to the host failed again and again. This URL was not requested."""
-    TOO_LARGE = "too large"
-    INVALID_REQUEST = "invalid request"
-    UNFORESEEN = "unforeseen"
-    """An exception that nobody expected, probably because of a bug of ours."""
-
-    # Names and connections
-    NAME_NOT_FOUND = "name not found"
-    NAME_LOOKUP_FAILED = "name lookup failed"
-    CONNECTION_REFUSED = "connection refused"
-    CONNECTION_RESET = "connection reset"
-    UNREACHABLE = "unreachable"
-    NO_ROUTE = "no route"
-    PROXY = "proxy"
-    OUT_OF_SOCKETS = "out of sockets"
-
-    TLS_EXPIRED = "certificate expired"
-    TLS_SELF_SIGNED = "certificate self-signed"
-    TLS_WRONG_NAME = "certificate for another name"
-    TLS_UNTRUSTED = "certificate not trusted"
-    TLS_FAILED = "TLS failed"
-
-    CONNECT_TIMEOUT = "connect timeout"
-    READ_TIMEOUT = "read timeout"
-    TOTAL_TIMEOUT = "total timeout"
-    UNFINISHED = "unfinished"
-    """The time was over while the body still arrived: a slow file is no broken one."""
-
-    # The answer
-    REDIRECT_LOOP = "redirect loop"
-    TOO_MANY_REDIRECTS = "too many redirects"
-    TRUNCATED = "truncated"
-    MALFORMED = "malformed answer"
-
-    @property
-    def retriable(self) -> bool:
-        """Decide whether a retry soon may succeed.
-
-        A total timeout is not retried: a URL that needs more time needs it every time.
-        """
-        return _RETRY in FAILURES[self].host
-
-    @property
-    def silence(self) -> bool:
-        """Decide whether the host gave no answer at all, so that its other URLs probably fail, too."""
-        return _SILENT in FAILURES[self].host
-
-    @property
-    def theirs(self) -> bool:
-        """Decide whether the host was asked, so that the reason says something about it."""
-        return _UNASKED not in FAILURES[self].host
 
 
 class Meaning(Enum):
@@ -83,6 +15,9 @@ class Meaning(Enum):
     """The cause is on our side. People see "couldn't be checked", as for ``CANNOT_TELL``."""
 
 
+_, _FAILED, _CANNOT_TELL, _OURS = Meaning
+
+
 class _Trait(Flag):
     NONE = 0
     RETRY = auto()
@@ -90,91 +25,155 @@ class _Trait(Flag):
     UNASKED = auto()
 
 
-class Failure(NamedTuple):
-    """A row of the table.
+_RETRY, _SILENT, _UNASKED = _Trait.RETRY, _Trait.SILENT, _Trait.UNASKED
+_SILENT_RETRY, _UNASKED_RETRY = _SILENT | _RETRY, _UNASKED | _RETRY
 
-    :ivar why: the reason of the meaning, in words for the documentation
-    :ivar host: what follows for the host; by default, that it gave an answer, which was of no use
+
+class FailureReason(Enum):
+    """The reason why a request has no answer. The value is stored and counted.
+
+    :ivar meaning: what it says about the link
+    :ivar why: the same, in words for the documentation
     """
 
     meaning: Meaning
     why: str
-    host: _Trait = _Trait.NONE
+    _traits: _Trait
 
+    def __new__(
+        cls, value: str, meaning: Meaning, why: str, traits: _Trait = _Trait.NONE
+    ) -> FailureReason:
+        self = object.__new__(cls)
+        self._value_ = value
+        self.meaning, self.why, self._traits = meaning, why, traits
+        return self
 
-_, _FAILED, _CANNOT_TELL, _OURS = Meaning
-_RETRY, _SILENT, _UNASKED = _Trait.RETRY, _Trait.SILENT, _Trait.UNASKED
+    # The URL itself
+    INVALID_URL = "invalid url", _FAILED, "no program can open it"
+    SCHEME_REFUSED = "scheme refused", _CANNOT_TELL, "only http and https are asked for"
 
-FAILURES: Mapping[FailureReason, Failure] = {
-    FailureReason.INVALID_URL: Failure(_FAILED, "no program can open it"),
-    FailureReason.SCHEME_REFUSED: Failure(_CANNOT_TELL, "only http and https are asked for"),
-    FailureReason.INSIDE_ADDRESS: Failure(
-        _OURS, "this site sends nothing into private networks", _UNASKED
-    ),
-    FailureReason.HOST_NOT_ALLOWED: Failure(
-        _OURS, "the site's settings do not allow the host", _UNASKED
-    ),
-    FailureReason.ROBOTS: Failure(
-        _CANNOT_TELL, "the server's robots.txt forbids it to programs", _UNASKED
-    ),
-    FailureReason.HOST_DEFERRED: Failure(
-        _CANNOT_TELL, "the server asked for a long pause", _UNASKED
-    ),
-    FailureReason.HOST_SILENT: Failure(
-        _CANNOT_TELL, "its server gave no answer to other requests", _UNASKED
-    ),
-    FailureReason.TOO_LARGE: Failure(_OURS, "the file is larger than this site reads", _UNASKED),
-    FailureReason.INVALID_REQUEST: Failure(_OURS, "the request cannot be sent", _UNASKED),
-    FailureReason.UNFORESEEN: Failure(
-        _OURS, "this site met an error that nobody foresaw", _UNASKED
-    ),
-    FailureReason.NAME_NOT_FOUND: Failure(_FAILED, "its host name does not exist", _SILENT),
-    FailureReason.NAME_LOOKUP_FAILED: Failure(
-        _FAILED, "its host name cannot be looked up", _SILENT | _RETRY
-    ),
-    FailureReason.CONNECTION_REFUSED: Failure(
-        _FAILED, "nothing answers at its address", _SILENT | _RETRY
-    ),
-    FailureReason.CONNECTION_RESET: Failure(
-        _FAILED, "the server breaks the connection off", _SILENT | _RETRY
-    ),
-    FailureReason.UNREACHABLE: Failure(_FAILED, "its machine cannot be reached", _SILENT | _RETRY),
-    FailureReason.NO_ROUTE: Failure(
-        _OURS, "this machine has no way to its network", _UNASKED | _RETRY
-    ),
-    FailureReason.PROXY: Failure(
-        _OURS, "the proxy of this site gives no answer", _UNASKED | _RETRY
-    ),
-    FailureReason.OUT_OF_SOCKETS: Failure(
-        _OURS, "this machine has too many open files", _UNASKED | _RETRY
-    ),
-    FailureReason.TLS_EXPIRED: Failure(_FAILED, "browsers warn of an expired certificate", _SILENT),
-    FailureReason.TLS_SELF_SIGNED: Failure(
-        _FAILED, "browsers warn of a certificate that nobody signed", _SILENT
-    ),
-    FailureReason.TLS_WRONG_NAME: Failure(
-        _FAILED, "browsers warn of a certificate for another name", _SILENT
-    ),
-    FailureReason.TLS_UNTRUSTED: Failure(
-        _CANNOT_TELL, "an intermediate certificate is missing, which browsers may know", _SILENT
-    ),
-    FailureReason.TLS_FAILED: Failure(
-        _FAILED, "not even outdated encryption is understood", _SILENT
-    ),
-    FailureReason.CONNECT_TIMEOUT: Failure(
-        _FAILED, "the server takes no connection in time", _SILENT | _RETRY
-    ),
-    FailureReason.READ_TIMEOUT: Failure(_FAILED, "the server falls silent", _SILENT | _RETRY),
-    FailureReason.TOTAL_TIMEOUT: Failure(_FAILED, "no answer begins in time", _SILENT),
-    FailureReason.UNFINISHED: Failure(
-        _CANNOT_TELL, "the file arrives, but too slowly for the limits of this site", _SILENT
-    ),
-    FailureReason.REDIRECT_LOOP: Failure(_FAILED, "it redirects in a circle"),
-    FailureReason.TOO_MANY_REDIRECTS: Failure(_FAILED, "it redirects too often"),
-    FailureReason.TRUNCATED: Failure(_FAILED, "the file breaks off", _RETRY),
-    FailureReason.MALFORMED: Failure(_FAILED, "not even browsers can read the answer"),
-}
-"""What a request without an answer means, and what follows for the host."""
+    # Requests that we refuse to send
+    INSIDE_ADDRESS = (
+        "inside address",
+        _OURS,
+        "this site sends nothing into private networks",
+        _UNASKED,
+    )
+    HOST_NOT_ALLOWED = (
+        "host not allowed",
+        _OURS,
+        "the site's settings do not allow the host",
+        _UNASKED,
+    )
+    ROBOTS = (
+        "refused by robots.txt",
+        _CANNOT_TELL,
+        "the server's robots.txt forbids it to programs",
+        _UNASKED,
+    )
+    HOST_DEFERRED = (
+        "host asked for a pause",
+        _CANNOT_TELL,
+        "the server asked for a long pause",
+        _UNASKED,
+    )
+    HOST_SILENT = (
+        "host gave no answer",
+        _CANNOT_TELL,
+        "its server gave no answer to other requests",
+        _UNASKED,
+    )
+    """Other requests to the host failed again and again. This URL was not requested."""
+    TOO_LARGE = "too large", _OURS, "the file is larger than this site reads", _UNASKED
+    INVALID_REQUEST = "invalid request", _OURS, "the request cannot be sent", _UNASKED
+    UNFORESEEN = "unforeseen", _OURS, "this site met an error that nobody foresaw", _UNASKED
+    """An exception that nobody expected, probably because of a bug of ours."""
+
+    # Names and connections
+    NAME_NOT_FOUND = "name not found", _FAILED, "its host name does not exist", _SILENT
+    NAME_LOOKUP_FAILED = (
+        "name lookup failed",
+        _FAILED,
+        "its host name cannot be looked up",
+        _SILENT_RETRY,
+    )
+    CONNECTION_REFUSED = (
+        "connection refused",
+        _FAILED,
+        "nothing answers at its address",
+        _SILENT_RETRY,
+    )
+    CONNECTION_RESET = (
+        "connection reset",
+        _FAILED,
+        "the server breaks the connection off",
+        _SILENT_RETRY,
+    )
+    UNREACHABLE = "unreachable", _FAILED, "its machine cannot be reached", _SILENT_RETRY
+    NO_ROUTE = "no route", _OURS, "this machine has no way to its network", _UNASKED_RETRY
+    PROXY = "proxy", _OURS, "the proxy of this site gives no answer", _UNASKED_RETRY
+    OUT_OF_SOCKETS = "out of sockets", _OURS, "this machine has too many open files", _UNASKED_RETRY
+
+    TLS_EXPIRED = "certificate expired", _FAILED, "browsers warn of an expired certificate", _SILENT
+    TLS_SELF_SIGNED = (
+        "certificate self-signed",
+        _FAILED,
+        "browsers warn of a certificate that nobody signed",
+        _SILENT,
+    )
+    TLS_WRONG_NAME = (
+        "certificate for another name",
+        _FAILED,
+        "browsers warn of a certificate for another name",
+        _SILENT,
+    )
+    TLS_UNTRUSTED = (
+        "certificate not trusted",
+        _CANNOT_TELL,
+        "an intermediate certificate is missing, which browsers may know",
+        _SILENT,
+    )
+    TLS_FAILED = "TLS failed", _FAILED, "not even outdated encryption is understood", _SILENT
+
+    CONNECT_TIMEOUT = (
+        "connect timeout",
+        _FAILED,
+        "the server takes no connection in time",
+        _SILENT_RETRY,
+    )
+    READ_TIMEOUT = "read timeout", _FAILED, "the server falls silent", _SILENT_RETRY
+    TOTAL_TIMEOUT = "total timeout", _FAILED, "no answer begins in time", _SILENT
+    UNFINISHED = (
+        "unfinished",
+        _CANNOT_TELL,
+        "the file arrives, but too slowly for the limits of this site",
+        _SILENT,
+    )
+    """The time was over while the body still arrived: a slow file is no broken one."""
+
+    # The answer
+    REDIRECT_LOOP = "redirect loop", _FAILED, "it redirects in a circle"
+    TOO_MANY_REDIRECTS = "too many redirects", _FAILED, "it redirects too often"
+    TRUNCATED = "truncated", _FAILED, "the file breaks off", _RETRY
+    MALFORMED = "malformed answer", _FAILED, "not even browsers can read the answer"
+
+    @property
+    def retriable(self) -> bool:
+        """Decide whether a retry soon may succeed.
+
+        A total timeout is not retried: a URL that needs more time needs it every time.
+        """
+        return _RETRY in self._traits
+
+    @property
+    def silence(self) -> bool:
+        """Decide whether the host gave no answer at all, so that its other URLs probably fail, too."""
+        return _SILENT in self._traits
+
+    @property
+    def theirs(self) -> bool:
+        """Decide whether the host was asked, so that the reason says something about it."""
+        return _UNASKED not in self._traits
 
 
 class FetchError(Exception):

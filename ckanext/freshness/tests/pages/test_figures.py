@@ -30,7 +30,7 @@ from ckanext.freshness.tests.pages.reports import (
     visited,
 )
 from ckanext.freshness.views import report as pages
-from ckanext.freshness.web.errors import FAILURES, Meaning
+from ckanext.freshness.web.errors import FailureReason, Meaning
 
 BEGUN = PLAIN - timedelta(hours=3)
 """When the run of the links below began."""
@@ -76,8 +76,8 @@ LINKS: dict[str, tuple[dict[str, Any], dict[str, Any] | None, str]] = {
             ),
             "unchecked",
         )
-        for reason, row in FAILURES.items()
-        if row.meaning is not Meaning.FAILED
+        for reason in FailureReason
+        if reason.meaning is not Meaning.FAILED
     },
     "never checked": ({}, None, "waiting"),
     "made on request": ({"url": "https://proxy.hxlstandard.org/data.csv"}, None, "excluded"),
