@@ -188,18 +188,6 @@ moments = st.datetimes(timezones=st.just(timezone.utc))
 frequencies = st.integers(1, MAX_DAYS)
 
 
-@given(moments, frequencies, moments, moments)
-def test_time_only_makes_older(
-    modified: datetime, frequency: int, one: datetime, other: datetime
-) -> None:
-    earlier, later = sorted((one, other))
-    found = assess(modified, frequency, later, HDX, first_seen=min(modified, earlier))
-    before = assess(modified, frequency, earlier, HDX, first_seen=min(modified, earlier))
-    aging = list(Status)
-    assert aging.index(before.status) <= aging.index(found.status)
-    assert before.boundaries == found.boundaries
-
-
 @given(moments, frequencies, moments)
 def test_the_status_changes_at_the_next_boundary_and_not_before(
     modified: datetime, frequency: int, now: datetime

@@ -137,7 +137,7 @@ SERVED: tuple[Case, ...] = (
     broken("/loop", FailureReason.REDIRECT_LOOP, "redirects in a circle"),
     broken("/loop-of-two", FailureReason.REDIRECT_LOOP, "redirects in a circle"),
     broken("/loop-of-two-back", FailureReason.REDIRECT_LOOP, "redirects in a circle"),
-    answered("/redirect-nowhere", 302),
+    broken("/redirect-nowhere", "format", "an empty file came", status=302),
     ours(
         "/to/file",
         FailureReason.SCHEME_REFUSED,

@@ -9,7 +9,6 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
-from email.utils import format_datetime
 from typing import Any
 
 import pytest
@@ -252,47 +251,6 @@ def test_a_confirmation_that_fails_changes_nothing(
     assert (finding.size, finding.shape, finding.counts_as_failure) == (None, None, False)
 
 
-@pytest.mark.parametrize(
-    ("answer", "outcome", "words", "counts"),
-    [
-        (Answer(404), Outcome.ERROR, "answered 404 (Not Found)", True),
-        (Answer(304), Outcome.ERROR, "answered 304 (Not Modified) to a request without", True),
-        (Answer(202, b"wait"), Outcome.CANNOT_TELL, "answered 202 (Accepted)", False),
-        (Answer(403), Outcome.CANNOT_TELL, "answered 403 (Forbidden)", False),
-        (
-            Answer(503, b"", {"CF-Mitigated": "challenge"}),
-            Outcome.CANNOT_TELL,
-            "a bot wall answered 503",
-            False,
-        ),
-        (
-            Answer(405, b"", {"x-amzn-waf-action": "captcha"}),
-            Outcome.CANNOT_TELL,
-            "a bot wall",
-            False,
-        ),
-        (
-            Answer(200, faults.HTML_PAGE, {"Content-Type": "text/html"}),
-            Outcome.ERROR,
-            "an HTML page came where CSV was promised",
-            True,
-        ),
-    ],
-)
-def test_answers_that_are_not_the_file(
-    server: FileServer, answer: Answer, outcome: Outcome, words: str, counts: bool
-) -> None:
-    server.files["/file.csv"] = answer
-    before = KnownContent(hash="sha256:before")
-    finding = one(server, before, format="CSV")
-    assert finding.outcome is outcome
-    assert words in (finding.attempt.words or "")
-    assert finding.counts_as_failure is counts
-    assert finding.memory == before
-    assert (finding.size, finding.mimetype, finding.modified) == (None, None, None)
-    assert not finding.has_etag and not finding.has_last_modified
-
-
 LATER = "Fri, 20 Nov 2026 10:00:00 GMT"
 ERROR_TEXT = b"Error: the database is not available"
 
@@ -336,27 +294,6 @@ def test_a_newer_date_of_a_large_file_is_believed_by_its_beginning(
     assert 0 < finding.attempt.received < len(body) / 2
 
 
-@pytest.mark.parametrize(
-    ("ago", "age"),
-    [
-        (timedelta(minutes=20), "1200"),
-        (timedelta(minutes=20), "600, 1200.5"),
-        (timedelta(hours=5), "0"),
-        (timedelta(hours=4), "x"),
-    ],
-    ids=["kept by a cache", "kept by two caches", "local time", "no age"],
-)
-def test_a_date_that_the_server_made_ends_no_visit(
-    server: FileServer, seen: KnownContent, ago: timedelta, age: str
-) -> None:
-    made = format_datetime(NOW - ago, usegmt=True)
-    server.files["/file.csv"] = Answer(200, BODY, {"Last-Modified": made, "Age": age})
-    finding = one(
-        server, seen, format="CSV", last_change=MODIFIED_AT, fresh_after=NOW - timedelta(days=30)
-    )
-    assert (finding.outcome, finding.modified) == (Outcome.SAME_HASH, None)
-
-
 def test_data_of_another_kind_are_a_mismatch_and_count(server: FileServer) -> None:
     book = workbook({"Data": {"A1": 1.0}})
     server.files["/file.csv"] = Answer(200, book, {"ETag": '"v1"'})
@@ -391,27 +328,6 @@ def test_a_gzip_file_that_is_sent_as_a_compressed_transfer_is_what_it_says(
     assert (finding.outcome, finding.memory.found) == (outcome, None)
 
 
-@pytest.mark.parametrize(
-    "url",
-    [
-        *(
-            "ftp://example.org/x",
-            "sftp://example.org/x",
-            "ftps://example.org/x",
-            "s3://bucket/x.csv",
-        ),
-        *(
-            "magnet:?xt=urn:btih:c12fe1c06bba254a9dc9f519b335aa7c1367a88a",
-            "mailto:data@example.org",
-        ),
-    ],
-)
-def test_other_schemes_are_never_checked(url: str) -> None:
-    (finding,) = run_check([visit(url)])
-    assert (finding.outcome, finding.attempt.reason) == (Outcome.CANNOT_TELL, "scheme refused")
-    assert (finding.host, finding.counts_as_failure) == ("", False)
-
-
 def test_the_date_of_what_is_too_large_counts_when_it_moves(server: FileServer) -> None:
     memory = KnownContent()
     changes: list[datetime] = []
@@ -430,13 +346,6 @@ def test_the_date_of_what_is_too_large_counts_when_it_moves(server: FileServer) 
             changes.append(finding.modified)
     assert outcomes == [Outcome.CANNOT_TELL, Outcome.CANNOT_TELL, Outcome.HEADER]
     assert changes == [MODIFIED_AT, datetime(2026, 11, 20, 10, tzinfo=timezone.utc)]
-
-
-def test_a_compressed_transfer_is_hashed_by_what_it_carries(server: FileServer) -> None:
-    plain = one(server).memory.hash
-    packed = Answer(200, gzip.compress(BODY), {"Content-Encoding": "gzip"})
-    server.files["/file.csv"] = packed
-    assert one(server).memory.hash == plain
 
 
 def test_validators_that_cannot_be_kept_are_not(server: FileServer) -> None:
@@ -610,14 +519,6 @@ def test_a_sink_that_raises_ends_the_run(server: FileServer) -> None:
     with pytest.raises(SinkError):
         run_check(visits, sink=sink, read=60, total=60)
     server.wait_until_idle()
-
-
-def test_a_sink_that_raises_ends_the_run_also_for_urls_that_are_none(server: FileServer) -> None:
-    def sink(finding: CheckResult) -> None:
-        raise SinkError
-
-    with pytest.raises(SinkError):
-        run_check([visit("no url"), visit(f"{server.url}/file.csv")], sink=sink)
 
 
 def test_a_run_can_be_broken_off(server: FileServer) -> None:

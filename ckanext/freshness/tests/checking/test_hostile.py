@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import random
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -21,7 +20,6 @@ from ckanext.freshness.checking.decisions import CheckResult, KnownContent, Outc
 from ckanext.freshness.checking.hasher import ContentSandbox
 from ckanext.freshness.checking.hdx_check import HdxTools, check_resources
 from ckanext.freshness.tests.checking.hostile_cases import ENCRYPTED, GIVEN, KNOWN, SERVED, Case
-from ckanext.freshness.tests.servers.faults import Raw
 from ckanext.freshness.tests.servers.hostile import (
     ADDRESS,
     HEALTHY,
@@ -60,10 +58,6 @@ AS_IT_WAS = KnownContent(hash=f"sha256:{sha256(HEALTHY).hexdigest()}")
 
 CLOSED = frozenset({"/later"})
 """Cases after which the host asks for a pause that is longer than we wait."""
-
-UNREADABLE = frozenset({Outcome.ERROR, Outcome.CANNOT_TELL})
-SLOW = frozenset({FailureReason.READ_TIMEOUT, FailureReason.TOTAL_TIMEOUT})
-"""Slow cases, which are only run once."""
 
 
 def lookup(host: str) -> Sequence[str]:
@@ -241,23 +235,6 @@ def test_the_host_is_asked_again_afterwards(everything: Run, case: Case) -> None
         assert found.outcome is Outcome.SAME_HASH, found.attempt
 
 
-def test_the_first_visit_to_hostile_urls(server: HostileServer) -> None:
-    # What is new where something is known is the first hash where nothing is.
-    server.repent()
-    places = urls(server.port)
-    cases = [case for case in SERVED if case.memory is KNOWN and case.reason not in SLOW]
-    done = run(visit_of(case, places[case.url], case.url, KnownContent()) for case in cases)
-    first = {
-        case.url: case.outcome if case.outcome in UNREADABLE else Outcome.FIRST_HASH
-        for case in cases
-    }
-    first["/not-modified-unasked"] = Outcome.ERROR
-    assert {it.resource.resource_id: it.outcome for it in done.findings} == first
-    for found in done.findings:
-        assert (found.memory.hash is not None) is (found.outcome is Outcome.FIRST_HASH)
-        storable(found)
-
-
 def test_nothing_inside_was_connected_to(everything: Run) -> None:
     assert everything.connected == {ADDRESS}
     assert everything.canary == 0
@@ -325,40 +302,3 @@ def test_a_name_that_changes_its_mind(
         assert not found.counts_as_failure
         assert found.memory._replace(unconfirmed=None) == KNOWN
     assert (found.outcome is Outcome.CHANGED) is (asked["mind.example"] <= outside)
-
-
-ANSWERS = (
-    b'HTTP/1.1 200 OK\r\nContent-Type: text/csv\r\nETag: "x"\r\nLast-Modified: Tue, 01 Sep 2026'
-    b" 10:00:00 GMT\r\nDate: Sat, 21 Nov 2026 12:00:00 GMT\r\nContent-Length: 8\r\n\r\na,b\n1,2\n",
-    b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\na,b\n\r\n4\r\n1,2\n\r\n0\r\n\r\n",
-    b"HTTP/1.1 302 Found\r\nLocation: http://elsewhere.example/x?y=1\r\nContent-Length: 0\r\n\r\n",
-    b'HTTP/1.1 304 Not Modified\r\nETag: "x"\r\n\r\n',
-    b"HTTP/1.1 503 Sorry\r\nRetry-After: 0\r\nContent-Length: 5\r\n\r\nsorry",
-)
-
-
-def damaged(answer: bytes, chance: random.Random) -> bytes:
-    """A good answer with a few bytes removed, doubled or changed."""
-    data = bytearray(answer)
-    for _ in range(chance.randint(1, 4)):
-        at, length = chance.randrange(len(data)), chance.randint(1, 4)
-        data[at : at + length] = chance.choice(
-            (b"", data[at : at + length] * 2, chance.randbytes(length), b"\r\n", b"\x00", b"\xff")
-        )
-    return bytes(data)
-
-
-@pytest.mark.parametrize("runners", [200])
-def test_damaged_answers_are_findings_too(server: HostileServer, runners: int) -> None:
-    chance = random.Random(20261121)
-    paths = [f"/damaged/{number}" for number in range(200)]
-    for path in paths:
-        server.faults[path] = Raw(damaged(chance.choice(ANSWERS), chance))
-    visits = [
-        ResourceToCheck(path, "package", f"http://d-{n}.example:{server.port}{path}", KNOWN)
-        for n, path in enumerate(paths)
-    ]
-    done = run(visits, concurrency=runners)
-    assert sorted(it.resource.resource_id for it in done.findings) == sorted(paths)
-    for found in done.findings:
-        storable(found)

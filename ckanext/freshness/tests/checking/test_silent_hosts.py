@@ -54,19 +54,6 @@ def test_a_host_that_hangs_is_put_off(server: FileServer) -> None:
     assert sum(request.host.startswith(SILENT) for request in server.requests) < 30
 
 
-@pytest.mark.parametrize("headers", [False, True], ids=["body", "headers"])
-def test_a_host_that_drips_is_put_off(server: FileServer, headers: bool) -> None:
-    server.faults[lambda request: True] = faults.Drip(interval=0.05, headers=headers)
-    visits = [visit(f"{server.url}/{n}") for n in range(1000)]
-    begin = monotonic()
-    found = run_check(visits, policies={SILENT: HASTY}, total=0.3)
-    # 1,000 visits of 0.3 s, two at a time, would be 150 s.
-    assert monotonic() - begin < 15
-    failed = [one for one in found if not one.put_off]
-    assert 4 <= len(failed) < 20
-    assert {one.attempt.reason for one in failed} <= {"total timeout", "unfinished"}
-
-
 @pytest.mark.parametrize(
     ("fault", "postpones"),
     [
@@ -97,28 +84,6 @@ def test_dead_files_do_not_cost_healthy_ones_their_check(
     # What was postponed is tried from its end.
     in_order = [one.resource.url for one in found if "/healthy/" in one.resource.url]
     assert (in_order[0].endswith("/healthy/12")) is postpones
-
-
-def test_the_last_round_comes_after_all_other_hosts(server: FileServer) -> None:
-    server.faults[lambda request: request.host.startswith(f"{SILENT}:")] = faults.Hang()
-    visits = [visit(f"{server.url}/{n}") for n in range(20)]
-    visits += [visit(f"{server.url_at('127.0.0.2')}/{n}") for n in range(5)]
-    others = 5
-
-    def sink(finding: CheckResult) -> None:
-        nonlocal others
-        others -= finding.host != SILENT
-        if not others:
-            server.faults.clear()
-
-    slow = {
-        SILENT: HASTY,
-        "127.0.0.2": HostPolicy(connections=1, per_second=5.0),
-    }
-    found = run_check(visits, policies=slow, read=0.1, attempts=1, sink=sink)
-    silent = [one.outcome for one in found if one.host == SILENT]
-    assert Counter(silent)[Outcome.FIRST_HASH] >= 14
-    assert not any(one.put_off for one in found)
 
 
 def test_a_name_that_comes_back_is_asked_for_again(server: FileServer) -> None:
@@ -155,22 +120,6 @@ def test_a_host_that_comes_back_is_visited_after_all(server: FileServer) -> None
     assert set(outcomes) == {Outcome.ERROR, Outcome.FIRST_HASH}
     assert 4 <= outcomes[Outcome.ERROR] <= 5
     assert not any(one.put_off for one in found)
-
-
-def test_what_redirects_to_a_silent_host_is_put_off_too(server: FileServer) -> None:
-    other = server.url_at("127.0.0.2")
-    server.faults[lambda request: request.host.startswith(f"{SILENT}:")] = faults.Hang()
-    for number in range(8):
-        server.faults[f"/moved/{number}"] = faults.Redirect(f"{server.url}/x/{number}")
-    visits = [visit(f"{other}/moved/{number}") for number in range(8)]
-    visits += [visit(f"{other}/well")]
-    quick = replace(HASTY, failures=1, last_round=0.0)
-    found = run_check(visits, policies={SILENT: quick}, read=0.1, attempts=1)
-    assert {one.host for one in found} == {"127.0.0.2"}
-    assert [one.outcome for one in found if one.resource.url.endswith("/well")] == [
-        Outcome.FIRST_HASH
-    ]
-    assert sum(one.put_off for one in found) >= 4
 
 
 def test_a_change_that_waits_for_its_confirmation_is_not_lost(server: FileServer) -> None:

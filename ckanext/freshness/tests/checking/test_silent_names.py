@@ -13,7 +13,7 @@ import pytest
 from ckanext.freshness.checking.decisions import CheckResult, Outcome
 from ckanext.freshness.tests.checking.test_hdx_check import run_check, visit
 from ckanext.freshness.tests.servers.name_server import NameServer
-from ckanext.freshness.tests.web.support import FileServer, asking
+from ckanext.freshness.tests.web.support import FileServer
 from ckanext.freshness.web.connections import Names
 
 SILENT, LIVING = 1_000, 40
@@ -53,10 +53,3 @@ def test_silent_names_do_not_hold_up_the_living(server: FileServer) -> None:
     outcomes = Counter((finding.host[:6], finding.outcome) for finding in found)
     assert outcomes == {("silent", Outcome.ERROR): SILENT, ("living", Outcome.FIRST_HASH): LIVING}
     assert not early
-
-
-def test_a_name_that_is_forgotten_at_once_is_visited_all_the_same(server: FileServer) -> None:
-    names = Names(asking(lambda host: ["127.0.0.1"]), ttl=1e-9)
-    visits = [visit(f"http://forgotten.example:{server.port}/{n}") for n in range(5)]
-    found = run_check(visits, names=names)
-    assert {finding.outcome for finding in found} == {Outcome.FIRST_HASH}

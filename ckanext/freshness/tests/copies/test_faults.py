@@ -115,26 +115,6 @@ def test_a_full_disk_leaves_what_was_there(folder: Store, root: Path, limit: int
     assert left_over(root) == []
 
 
-@pytest.mark.parametrize("size", [1000, 200_000])
-def test_a_disk_that_is_full_with_the_zip_takes_neither(
-    folder: Store, root: Path, size: int
-) -> None:
-    keep(folder, "org/a.xml", SMALL)
-    done = run(
-        """
-        resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]),) * 2)
-        try:
-            keep(Store(sys.argv[1]), "org/a.xml", os.urandom(int(sys.argv[2])))
-        except StoreError as error:
-            print(error)
-        """,
-        *(root, size),
-    )
-    assert "File too large" in done.stdout, done.stderr
-    assert read(folder, "org/a.xml") == SMALL
-    assert left_over(root) == []
-
-
 @pytest.mark.parametrize("body", ["SMALL", "LARGE"])
 def test_a_directory_that_may_not_be_written_can_be_read(body: str) -> None:
     # Not pytest's folder, which nobody else may enter.
