@@ -243,7 +243,7 @@ HEALTH = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck
 SERVERS = {"knows_conditions": st.booleans(), "is_encrypted": st.booleans()}
 
 
-@settings(suppress_health_check=HEALTH)
+@settings(max_examples=40, suppress_health_check=HEALTH)
 @given(answers=st.lists(saved(), min_size=1, max_size=6), **SERVERS)
 def test_what_a_browser_would_save_works(
     watch: None,
@@ -260,7 +260,7 @@ def test_what_a_browser_would_save_works(
             assert result.size in (None, len(BODY)), answer
 
 
-@settings(suppress_health_check=HEALTH)
+@settings(max_examples=40, suppress_health_check=HEALTH)
 @given(answers=st.lists(others(), min_size=1, max_size=6), **SERVERS)
 def test_what_holds_for_any_answer(
     watch: None,

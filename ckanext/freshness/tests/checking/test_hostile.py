@@ -266,7 +266,8 @@ def storable(found: CheckResult) -> None:
 
 def test_the_canary_and_the_hook_would_notice(watch: None, canary: Canary) -> None:
     # Without a guard: so they see what the others must not do.
-    unguarded = replace(SETTINGS, guard=Guard(["0.0.0.0/0", "::/0"]))
+    limits = replace(LIMITS, read=0.2, total=0.5)
+    unguarded = replace(SETTINGS, guard=Guard(["0.0.0.0/0", "::/0"]), limits=limits)
     with HostileServer(canary.port, port=canary.port, address="127.0.0.8") as server:
         visits = [
             ResourceToCheck(f"{n}", "package", f"{server.url}/to/{name}")

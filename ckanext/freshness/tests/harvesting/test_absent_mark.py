@@ -29,7 +29,7 @@ LOST_AT = "2026-11-03T12:00:00Z"
 
 @pytest.fixture
 def server() -> Iterator[CatalogueServer]:
-    with CatalogueServer(10) as running:
+    with CatalogueServer(4) as running:
         yield running
 
 
