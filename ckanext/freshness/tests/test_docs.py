@@ -213,6 +213,15 @@ def test_the_queries_of_the_pages_run() -> None:
     session.remove()
 
 
+def test_the_modules_that_pages_for_developers_name_exist() -> None:
+    pages = [DOCS / "design.rst", DOCS / "extending.rst", ROOT / "CONTRIBUTING.rst"]
+    folders = (PACKAGE, ROOT / "stack", DOCS)
+    there = [f"/{path.relative_to(ROOT)}" for one in folders for path in one.rglob("*.*")]
+    named = {name for page in pages for name in re.findall(r"``([\w./-]+\.py)``", text_of(page))}
+    assert len(named) > 50
+    assert not [name for name in named if not any(one.endswith(f"/{name}") for one in there)]
+
+
 def test_the_links_of_the_readme_lead_somewhere() -> None:
     links = re.findall(r"<([^<>\s]+)>`_", text_of(ROOT / "README.rst"))
     inside = [link for link in links if not link.startswith("https://")]

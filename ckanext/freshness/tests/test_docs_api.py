@@ -72,33 +72,19 @@ def test_every_action_has_an_example() -> None:
     )
 
 
-@pytest.fixture(scope="module")
-def made() -> Site:
-    return {}
-
-
-@pytest.fixture
-def site(with_plugins: Any, made: Site, request: pytest.FixtureRequest) -> Site:
-    """A small site, made once; what an example changes, no other one shows."""
-    if not made:
-        request.getfixturevalue("clean_db")
-        request.getfixturevalue("clean_index")
-        request.getfixturevalue("clean_queues")
-        made["sysadmin"] = factories.SysadminWithToken()["token"]
-        editor = factories.UserWithToken(
-            name="erika", fullname="Erika Meyer", email="erika@example.org"
-        )
-        made["editor"] = editor["token"]
-        owner = factories.Organization(
-            name="relief-works",
-            title="Relief Works",
-            users=[{"name": editor["name"], "capacity": "editor"}],
-        )["id"]
-        made["resource"] = _datasets(owner)
-        _runs()
-        _harvests(owner)
-        made["webhook"] = _webhook(owner)
-    return made
+def make_world() -> Site:
+    """A small site; what an example changes, no other one shows."""
+    sysadmin = factories.SysadminWithToken()["token"]
+    editor = factories.UserWithToken(
+        name="erika", fullname="Erika Meyer", email="erika@example.org"
+    )
+    users = [{"name": editor["name"], "capacity": "editor"}]
+    owner = factories.Organization(name="relief-works", title="Relief Works", users=users)["id"]
+    resource = _datasets(owner)
+    _runs()
+    _harvests(owner)
+    tokens = {"sysadmin": sysadmin, "editor": editor["token"]}
+    return {**tokens, "resource": resource, "webhook": _webhook(owner)}
 
 
 def _datasets(owner: str) -> str:
@@ -201,14 +187,14 @@ def _webhook(owner: str) -> str:
 
 @pytest.mark.parametrize("example", examples(), ids=lambda one: one["action"])
 def test_the_example_is_answered_as_the_page_says(
-    app: Any, site: Site, example: dict[str, Any]
+    app: Any, clean_queues: Any, world: Site, example: dict[str, Any]
 ) -> None:
     others = {each["action"]: each for each in examples()}
     if example["action"] == TAKE_BACK:
-        ask(app, site, others[RELEASE])
-    result = ask(app, site, example)
+        ask(app, world, others[RELEASE])
+    result = ask(app, world, example)
     if example["action"] == RELEASE:
-        ask(app, site, others[TAKE_BACK])
+        ask(app, world, others[TAKE_BACK])
     assert masked(result) == masked(example["result"])
 
 
@@ -271,8 +257,8 @@ def masked(value: Any) -> Any:
 # Figures
 
 
-def test_the_figures_are_those_of_the_page(app: Any, site: Site) -> None:
-    answer = app.get("/freshness/metrics", headers={"Authorization": site["sysadmin"]})
+def test_the_figures_are_those_of_the_page(app: Any, world: Site) -> None:
+    answer = app.get("/freshness/metrics", headers={"Authorization": world["sysadmin"]})
     text = answer.get_data(as_text=True)
     ours = {family.name for family in text_string_to_metric_families(text)}
     page = (DOCS / "reports.rst").read_text(encoding="utf-8")

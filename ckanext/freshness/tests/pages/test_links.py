@@ -370,6 +370,11 @@ def test_a_file_of_another_kind_is_told_until_the_format_is_mended(
     assert told() == (False, 0)
 
 
+@pytest.mark.parametrize(("never", "state"), [("internal", "internal"), ("ad hoc", "broken")])
+def test_a_broken_link_that_is_never_checked(never: str, state: str) -> None:
+    assert links.state_of("error", 3, is_broken=True, never=never) == state
+
+
 def test_each_outcome_and_failure_has_its_sentence() -> None:
     assert all(labels.label("outcome", outcome.value).endswith(".") for outcome in Outcome)
     known = {one.value for kind in (FailureReason, ErrorType) for one in kind}

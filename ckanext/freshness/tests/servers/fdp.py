@@ -35,8 +35,7 @@ _DEFAULT_PAGE_SIZE = "10"
 class FdpServer(FdpModel, LoopbackServer):
     """A FAIR Data Point: the model's records, served.
 
-    `persistent_url` is the base of all IRIs in its documents where that is not where it is served,
-    `prefix` a path below which it lives (`/fdp`). `layout` says how it differs from the reference
+    `prefix` is a path below which it lives (`/fdp`). `layout` says how it differs from the reference
     implementation and may be changed at any time. `also_below` is a path below which everything is served
     once more, as after a change of the persistent URL. With `shuffle`, each answer has its triples in
     another order, other blank node labels and other server-made values, so that the bytes differ
@@ -51,7 +50,6 @@ class FdpServer(FdpModel, LoopbackServer):
         port: int = 0,
         address: str = "127.0.0.1",
         latency: float = 0.0,
-        persistent_url: str | None = None,
         prefix: str = "",
         layout: Layout | None = None,
         shuffle: bool = False,
@@ -61,7 +59,7 @@ class FdpServer(FdpModel, LoopbackServer):
         self.shuffle = shuffle
         self.files: dict[str, Answer] = {}
         self.also_below = ""
-        self.renderer = Renderer(self, persistent_url or self.url, layout or Layout())
+        self.renderer = Renderer(self, self.url, layout or Layout())
         self._noise = itertools.count(1)
 
     @property
@@ -83,7 +81,7 @@ class FdpServer(FdpModel, LoopbackServer):
         return f"{self.url}{record.path}"
 
     def iri_of(self, record: Record) -> str:
-        """What a record is called in documents; its URL unless `persistent_url` was given."""
+        """What a record is called in documents."""
         return self.renderer.iri(record)
 
     def answer(self, request: Request) -> Answer:
