@@ -58,7 +58,7 @@ def ours(package: dict[str, Any]) -> dict[str, str]:
         ({"frequency": "7", "review_date": "9999-12-31T23:59:59-14:00"}, "fresh", 7),
         ({"frequency": "36525", "review_date": "9999-12-31"}, "fresh", 36525),
         ({"frequency": "7", "updated_by_script": "(" * 1_000_000}, "fresh", 7),
-        ({"frequency": "7", "dataset_date": "[2020 TO *]" * 100_000}, "fresh", 7),
+        ({"frequency": "7", "dataset_date": "[2020 TO *]" * 10_000}, "fresh", 7),
     ],
 )
 def test_extras(act: Act, extras: dict[str, str], status: str, days: int | None) -> None:
