@@ -10,6 +10,7 @@ from typing import Any
 
 import ckan.plugins.toolkit as tk
 import pytest
+from ckan.lib import jobs
 from ckan.tests import factories
 from ckan.tests.helpers import call_action
 from prometheus_client.parser import text_string_to_metric_families
@@ -74,6 +75,8 @@ def test_every_action_has_an_example() -> None:
 
 def make_world() -> Site:
     """A small site; what an example changes, no other one shows."""
+    for queue in jobs.get_all_queues():
+        queue.delete()
     sysadmin = factories.SysadminWithToken()["token"]
     editor = factories.UserWithToken(
         name="erika", fullname="Erika Meyer", email="erika@example.org"
@@ -187,7 +190,7 @@ def _webhook(owner: str) -> str:
 
 @pytest.mark.parametrize("example", examples(), ids=lambda one: one["action"])
 def test_the_example_is_answered_as_the_page_says(
-    app: Any, clean_queues: Any, world: Site, example: dict[str, Any]
+    app: Any, world: Site, example: dict[str, Any]
 ) -> None:
     others = {each["action"]: each for each in examples()}
     if example["action"] == TAKE_BACK:
