@@ -301,37 +301,6 @@ def test_a_url_that_is_no_web_address_is_no_link(editor: Browser, world: Harvest
     assert page.select("a[href^=javascript]") == []
 
 
-def test_other_sites_cannot_send_the_forms(
-    monkeypatch: pytest.MonkeyPatch, make_app: Any, world: HarvestedSite
-) -> None:
-    """CKAN's own protection is off.
-
-    In 2.11 it does not cover plugins; in 2.12 an earlier request without a session switches it off.
-    """
-    pages = [path(world.ocean, page) for page in ("held", "held/undo", "preview")]
-    monkeypatch.setitem(tk.config, "WTF_CSRF_ENABLED", True)
-    browser = make_app().test_client()  # with cookies, and the same one for all
-    for page in pages:
-        browser.post(page)
-    password = "a long password"
-    user = factories.Sysadmin(password=password)
-    login = BeautifulSoup(browser.get("/user/login").body, "html.parser")
-    token = login.select("form [name=_csrf_token]")[0]["value"]
-    fields = {"login": user["name"], "password": password, "_csrf_token": token}
-    browser.post("/user/login", data=fields)
-
-    shown = world.ocean.hold()["list_id"]
-    for page in pages:
-        browser.post(page, data={"list_id": shown}, status=400)
-    assert world.ocean.hold()["released_at"] is None
-
-    for page, is_released in ((pages[0], True), (pages[1], False)):
-        listed = BeautifulSoup(browser.get(pages[0]).body, "html.parser")
-        inputs = listed.select(f"form[action='{page}'] input")
-        browser.post(page, data={one["name"]: one["value"] for one in inputs}, status=200)
-        assert bool(world.ocean.hold()["released_at"]) is is_released
-
-
 # Previews
 
 
