@@ -182,7 +182,10 @@ def test_known_organisations_keep_their_datasets_when_their_listing_fails(
 
 Spoil = Callable[[dict[str, Any]], Any]
 WITHOUT_ID: list[Any] = [
-    *({"id": value} for value in (None, "None", "", [], True)),
+    {"id": None},
+    {"id": "None"},
+    {"id": ""},
+    {"id": True},
     None,
     7,
     "x",
