@@ -24,6 +24,10 @@ from typing import Any
 
 from benchmarks.measure import ROOT, Remote, Result, Taken, timed
 from benchmarks.servers import File, FileHost, addresses
+from ckanext.freshness.checking.decisions import CheckResult, KnownContent, ResourceToCheck
+from ckanext.freshness.web.address_guard import Guard
+from ckanext.freshness.web.exchange import ClientSettings, Limits
+from ckanext.freshness.web.hosts import HostPolicy, Hosts
 
 PEER = ("hdx-data-freshness==2.0.0", "hdx-python-database==1.2.3")
 """Later versions of the second give tables other names than the first expects."""
@@ -170,25 +174,32 @@ WHERE c.resource_id = v.resource_id"""
 
 
 def _floor(urls: list[str]) -> Run:
-    floor = Floor()
+    floor = Floor(per_host=1)
 
     def run() -> float:
         before = time.process_time()
-        asyncio.run(floor.visit(urls, per_host=1))
+        floor.visit(urls)
         return time.process_time() - before
 
     return run
 
 
 class Floor:
-    """Bare aiohttp, which remembers the validators and hashes of URLs."""
+    """Bare aiohttp, which remembers the validators and hashes of URLs.
 
-    def __init__(self) -> None:
+    :param per_host: connections to each host
+    """
+
+    def __init__(self, per_host: int = 2) -> None:
+        self._per_host = per_host
         self._validators: dict[str, str] = {}
         self._hashes: dict[str, str] = {}
 
-    async def visit(self, urls: list[str], *, per_host: int) -> None:
-        """Request all URLs, with some connections to each host."""
+    def visit(self, urls: list[str]) -> None:
+        """Request all URLs."""
+        asyncio.run(self._visit(urls))
+
+    async def _visit(self, urls: list[str]) -> None:
         import aiohttp
 
         queues: Mapping[str, deque[str]] = defaultdict(deque)
@@ -201,7 +212,8 @@ class Floor:
                 while queue:
                     await self._one(session, queue.popleft())
 
-            await asyncio.gather(*(runner(one) for one in queues.values() for _ in range(per_host)))
+            runners = (runner(one) for one in queues.values() for _ in range(self._per_host))
+            await asyncio.gather(*runners)
 
     async def _one(self, session: Any, url: str) -> None:
         headers = {"If-None-Match": self._validators[url]} if url in self._validators else {}
@@ -259,7 +271,7 @@ def _rate(say: Say, size: int) -> Result:
     with (
         Remote(FileHost, files, hosts, 0.05) as server,
         Remote(Engine) as ours,
-        Remote(Bare) as floor,
+        Remote(Floor) as floor,
     ):
         port = server.call("port")
         urls = [f"http://{hosts[n % 100]}:{port}{path}" for n, path in enumerate(files)]
@@ -273,22 +285,10 @@ def _rate(say: Say, size: int) -> Result:
     return Result("clean URLs", engine, "aiohttp", bare, 1 / 0.8, unit="s")
 
 
-class Bare:
-    """The floor in a process of its own."""
-
-    def __init__(self) -> None:
-        self._floor = Floor()
-
-    def visit(self, urls: list[str]) -> None:
-        asyncio.run(self._floor.visit(urls, per_host=2))
-
-
 class Engine:
     """Our engine without database, which remembers what it knows of each URL."""
 
     def __init__(self) -> None:
-        from ckanext.freshness.checking.decisions import KnownContent
-
         self._known: dict[str, KnownContent] = {}
 
     def visit(self, urls: list[str]) -> None:
@@ -297,13 +297,9 @@ class Engine:
         run(lambda: self._visit(urls))
 
     async def _visit(self, urls: list[str]) -> None:
-        from ckanext.freshness.checking.decisions import CheckResult, KnownContent, ResourceToCheck
         from ckanext.freshness.checking.hasher import ContentSandbox
         from ckanext.freshness.checking.hdx_check import HdxTools, check_resources
-        from ckanext.freshness.web.address_guard import Guard
         from ckanext.freshness.web.client import Client
-        from ckanext.freshness.web.exchange import ClientSettings, Limits
-        from ckanext.freshness.web.hosts import HostPolicy, Hosts
 
         resources = [
             ResourceToCheck(url, "bench", url, self._known.get(url, KnownContent()), format="CSV")

@@ -12,14 +12,10 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
 
 from benchmarks.harvest import POLITE
 from benchmarks.measure import Remote, Result
 from benchmarks.servers import PagedCatalogue, Portal
-
-if TYPE_CHECKING:
-    from benchmarks.site import Site
 
 OPTIONS = {
     "ckan.plugins": "freshness ckan_portal_harvester dcat_catalog_harvester harvest activity dcat",
@@ -61,7 +57,7 @@ class Gathers:
     def __init__(self, source_type: str, url: str, size: int) -> None:
         from benchmarks.site import Site
 
-        self._site: Site = Site()
+        self._site = Site()
         self._type, self._url, self._size = source_type, url, size
 
     def first(self) -> None:

@@ -12,7 +12,7 @@ import os
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -36,14 +36,7 @@ FROM harvest_job j WHERE id = :job"""
 
 def measure(say: Callable[[str], None], size: int = 500) -> Iterator[Result]:
     """Yield the costs of harvests of ``size`` datasets."""
-    with ExitStack() as stack:
-        folder = Path(stack.enter_context(TemporaryDirectory()))
-        os.environ["CKAN_INI"] = str(write_ini(folder, OPTIONS))
-        few, many = (stack.enter_context(Remote(FairDataPoint, count)) for count in (WARM_UP, size))
-        url = many.call("url")
-        subject = Harvests(folder)
-        say("warming up PostgreSQL and Solr")
-        subject.jobs("fdp", few, few.call("url"), POLITE, WARM_UP)
+    with warm(say, OPTIONS, "fdp", FairDataPoint, size) as (subject, many, url):
         say("ours")
         ours = subject.jobs("fdp", many, url, POLITE, size)
         packages = subject.packages()
@@ -58,6 +51,23 @@ def measure(say: Callable[[str], None], size: int = 500) -> Iterator[Result]:
     yield Result("first harvest", ours[0].total, "package_create alone", alone.total, 1.15)
     for name, mine in (("a FAIR Data Point", ours), ("one document", catalogue)):
         yield from compared(name, mine, "ckanext-dcat", theirs)
+
+
+@contextmanager
+def warm(
+    say: Callable[[str], None], options: Mapping[str, str], source_type: str, make: Any, size: int
+) -> Iterator[tuple[Harvests, Remote, str]]:
+    """Yield a site on which one harvest has warmed up PostgreSQL and Solr, a server, and its URL.
+
+    :param make: the class of the server
+    """
+    with TemporaryDirectory() as folder:
+        os.environ["CKAN_INI"] = str(write_ini(Path(folder), options))
+        with Remote(make, WARM_UP) as few, Remote(make, size) as many:
+            subject = Harvests(Path(folder))
+            say("warming up PostgreSQL and Solr")
+            subject.jobs(source_type, few, few.call("url"), POLITE, WARM_UP)
+            yield subject, many, many.call("url")
 
 
 def compared(name: str, ours: list[Taken], peer: str, theirs: list[Taken]) -> Iterator[Result]:
@@ -101,27 +111,17 @@ class Harvests:
 
     def packages(self) -> list[dict[str, Any]]:
         """Return the dicts of all datasets, as package_create takes them."""
-        names = self._site.call("package_list")
-        shown = [self._site.call("package_show", id=name) for name in names]
-        kept = ("name", "title", "notes", "url", "version", "license_id", "owner_org")
-        of_resource = ("name", "description", "url", "format", "mimetype", "size", "license")
-        return [
-            {
-                **{key: one[key] for key in kept if one.get(key)},
-                "tags": [{"name": tag["name"]} for tag in one["tags"]],
-                "extras": [
-                    {"key": extra["key"], "value": extra["value"]}
-                    for extra in one["extras"]
-                    if not extra["key"].startswith(("harvest_", "freshness"))
-                ],
-                "resources": [
-                    {key: resource[key] for key in of_resource if resource.get(key)}
-                    for resource in one["resources"]
-                ],
-            }
-            for one in shown
-            if one["type"] == "dataset"
+        shown = [
+            self._site.call("package_show", id=name) for name in self._site.call("package_list")
         ]
+        for one in shown:
+            one["extras"] = [
+                extra
+                for extra in one["extras"]
+                if not extra["key"].startswith(("harvest_", "freshness"))
+            ]
+        kept = ("name", "title", "notes", "url", "license_id", "tags", "extras", "resources")
+        return [{key: one[key] for key in kept} for one in shown if one["type"] == "dataset"]
 
     @contextmanager
     def _consumers(self) -> Iterator[list[int]]:

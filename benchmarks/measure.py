@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import ModuleType, TracebackType
+from types import ModuleType
 from typing import Any
 
 from stack.layout import Layout
@@ -181,12 +181,7 @@ class Remote:
     def __enter__(self) -> Remote:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._pipe.close()
         self._process.join(20)
         self._process.kill()

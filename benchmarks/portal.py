@@ -6,14 +6,10 @@ raised so far that they slow nothing down.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
-from benchmarks.harvest import POLITE, WARM_UP, Harvests, compared
-from benchmarks.measure import Remote, Result, write_ini
+from benchmarks.harvest import POLITE, compared, warm
+from benchmarks.measure import Result
 from benchmarks.servers import Portal
 
 OPTIONS = {
@@ -24,14 +20,7 @@ OPTIONS = {
 
 def measure(say: Callable[[str], None], size: int = 500) -> Iterator[Result]:
     """Yield the costs of harvests of ``size`` datasets."""
-    with ExitStack() as stack:
-        folder = Path(stack.enter_context(TemporaryDirectory()))
-        os.environ["CKAN_INI"] = str(write_ini(folder, OPTIONS))
-        few, portal = (stack.enter_context(Remote(Portal, count)) for count in (WARM_UP, size))
-        subject = Harvests(folder)
-        say("warming up PostgreSQL and Solr")
-        subject.jobs("ckan_portal", few, few.call("url"), POLITE, WARM_UP)
-        url = portal.call("url")
+    with warm(say, OPTIONS, "ckan_portal", Portal, size) as (subject, portal, url):
         say("ours")
         ours = subject.jobs("ckan_portal", portal, url, POLITE, size)
         say("ckanext-harvest")

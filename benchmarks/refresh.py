@@ -7,12 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta, timezone
-from typing import TYPE_CHECKING
 
 from benchmarks.measure import Remote, Result
-
-if TYPE_CHECKING:
-    from benchmarks.site import Site
 
 HDX = 22_160
 """Datasets of HDX."""
@@ -44,7 +40,7 @@ class Portal:
     def __init__(self, datasets: int) -> None:
         from benchmarks.site import Site
 
-        self.site: Site = Site()
+        self.site = Site()
         self.site.empty()
         self.site.write(datasets, 2 * datasets, URL, EXTRAS)
 

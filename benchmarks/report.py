@@ -1,8 +1,7 @@
-"""What the plugins add to CKAN: to ``package_create``, to its pages and to a web worker; and our own pages.
+"""What the plugins add to CKAN: to ``package_create``, to its pages and to a web worker.
 
 Two web workers, one with our plugins and one without them, answer the same requests in turn. The processor
-time of the worker and of PostgreSQL counts, not Solr's. Then our pages are shown over a catalogue of the
-given size.
+time of the worker and of PostgreSQL counts, not Solr's.
 """
 
 from __future__ import annotations
@@ -15,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.measure import Remote, Result
-from benchmarks.refresh import HDX, Portal
 
 WITHOUT = {"ckan.plugins": "harvest activity"}
 ROUNDS, TIMES = 12, 10
@@ -25,26 +23,16 @@ RESOURCES, FOUND = 9, 20
 PAGES = {
     "search page": ("/dataset/?q=measurable", 1.08),
     "dataset page": ("/dataset/{name}", None),
-    "package_show": ("/api/action/package_show?id={name}", None),
 }
 """The paths of CKAN's pages, and the most that they may take as a multiple of their time without us."""
 DATASET_PAGE_MS, WORKER_MB = 2.0, 10.0
-OURS = {
-    "dashboard": "/freshness",
-    "list of datasets": "/freshness/datasets?status=due&sort=-due",
-    "organization": "/freshness/organization/bench",
-    "status changes": "/freshness/changes",
-    "broken links": "/freshness/broken",
-    "feed": "/freshness/changes.atom",
-    "dataset": "/dataset/bench-7/freshness",
-}
 
 
-def measure(say: Callable[[str], None], size: int = HDX) -> Iterator[Result]:
-    """Yield what the plugins add, and the times of our pages over ``size`` datasets."""
+def measure(say: Callable[[str], None], size: int = RESOURCES) -> Iterator[Result]:
+    """Yield what the plugins add; a typical dataset has ``size`` resources."""
     with Remote(Worker) as ours, Remote(Worker, options=WITHOUT) as bare:
         ours.call("empty")
-        names = {"ours": ours.call("prepare"), "bare": bare.call("prepare")}
+        names = {"ours": ours.call("prepare", size), "bare": bare.call("prepare", size)}
         for page, (path, goal) in PAGES.items():
             say(page)
             with_us, without = _in_turn(
@@ -62,15 +50,6 @@ def measure(say: Callable[[str], None], size: int = HDX) -> Iterator[Result]:
             partial(ours.measure, "create", TIMES), partial(bare.measure, "create", TIMES)
         )
         yield Result("package_create", with_us, "without us", without, 1.08, unit="ms")
-    say(f"our pages over {size} datasets")
-    with Remote(Portal, size) as portal:
-        portal.call("refresh_all")
-    with Remote(Worker) as ours:
-        for name, path in OURS.items():
-            ours.call("get", path)
-            _, taken = ours.measure("get", path)
-            cpu = taken.cpu + taken.postgres + taken.solr
-            yield Result(f"our page: {name}", cpu * 1e3, unit="ms")
 
 
 def _in_turn(ours: Callable[[], Any], bare: Callable[[], Any]) -> tuple[float, float]:
@@ -97,11 +76,11 @@ class Worker:
     def empty(self) -> None:
         self._site.empty()
 
-    def prepare(self) -> str:
+    def prepare(self, resources: int) -> str:
         """Create datasets to be found, and return the name of a typical one."""
         for _ in range(FOUND // 2):
             self._create("A measurable dataset", 2)
-        return self._create("A dataset", RESOURCES)
+        return self._create("A dataset", resources)
 
     def get(self, path: str, times: int = 1) -> None:
         self._site.get(path, times)

@@ -1,7 +1,7 @@
 """How soon each policy sees changes and dead links, in two simulated years over several catalogues.
 
 The policies choose with the project's own code. Catalogues, updates and deaths of links are the same for all
-policies, and depend on the seed alone. docs/checking.rst describes the worlds. ``learned`` makes each night as
+policies and in each run. docs/checking.rst describes the worlds. ``learned`` makes each night as
 many checks as ``hdx`` makes on average, then half as many. No network and no database is used.
 """
 
@@ -34,8 +34,6 @@ DAY = timedelta(days=1)
 NIGHTS = 730
 WARM_UP = 30
 """Nights after which changes, deaths and statuses count: the policy hdx has then read each file once."""
-SLOW = 7.0
-"""True interval in days from which a change counts as slow."""
 
 _RULES = SelectionRules()
 
@@ -110,7 +108,6 @@ class File:
 class Dataset:
     """A dataset.
 
-    :ivar interval: true interval between updates, in days
     :ivar updates: moments at which any of its files changed
     :ivar known: date of its last update, as the catalogue knows it
     :ivar hides_changes: whether a check has read a change of which the server said "not modified"
@@ -118,7 +115,6 @@ class Dataset:
 
     number: int
     frequency: int | None
-    interval: float
     host: str
     dated: bool
     silent: bool
@@ -130,9 +126,9 @@ class Dataset:
     hides_changes: bool = False
 
 
-def catalogue(world: World, count: int, seed: int) -> list[Dataset]:
+def catalogue(world: World, count: int) -> list[Dataset]:
     """Return datasets with at least ``count`` files."""
-    rnd = random.Random(f"{seed} {world.name}")
+    rnd = random.Random(f"2026 {world.name}")
     thresholds = Thresholds()
     datasets: list[Dataset] = []
     total = 0
@@ -145,7 +141,6 @@ def catalogue(world: World, count: int, seed: int) -> list[Dataset]:
         dataset = Dataset(
             number=len(datasets),
             frequency=frequency,
-            interval=interval,
             host=f"h{int(rnd.paretovariate(1)) % 100}",
             dated=rnd.random() < world.dated,
             silent=rnd.random() < world.silent,
@@ -213,19 +208,16 @@ class Simulation:
     :param budget: checks a night by the policy ``learned``; None for the policy ``hdx``
     """
 
-    def __init__(self, datasets: Sequence[Dataset], budget: int | None, nights: int) -> None:
+    def __init__(self, datasets: Sequence[Dataset], budget: int | None) -> None:
         self._datasets = datasets
         self._files = [file for dataset in datasets for file in dataset.files]
         self._budget = budget
-        self._nights = nights
         self._rotation = rotation_budget(len(self._files), _RULES)
         self._known = [dataset.known for dataset in datasets]
         self._stale = set(range(len(datasets)))
         """Datasets whose candidates' histories are to be made anew."""
         self.checks: list[int] = []
         self._delays: list[float] = []
-        self._slow: list[float] = []
-        self._unseen = 0
         self._dead: list[float] = []
         self._false = self._shown = 0
         for dataset in datasets:
@@ -252,12 +244,12 @@ class Simulation:
 
     def run(self) -> None:
         """Do all nights."""
-        for night in range(1, self._nights):
+        for night in range(1, NIGHTS):
             self._run_night(night)
         for file in self._files:
             # At the end, the changes that were never seen have waited until now.
-            end = bisect_right(file.changes, self._nights - 1)
-            self._count_seen(file, file.changes[file.seen : end], float(self._nights))
+            end = bisect_right(file.changes, NIGHTS - 1)
+            self._count_seen(file.changes[file.seen : end], float(NIGHTS))
 
     def _run_night(self, night: int) -> None:
         now = START + night * DAY
@@ -307,11 +299,14 @@ class Simulation:
         found = bisect_right(file.changes, at) if is_whole else file.seen
         seen = file.changes[file.seen : found]
         file.seen = found
-        self._count_seen(file, seen, at)
+        self._count_seen(seen, at)
         changed = bool(seen) and not is_first
         dataset.hides_changes |= changed and dataset.silent
-        if self._budget is not None:
-            self._learn(file, row, now, changed=changed)
+        if row.succeeded_at is not None:
+            # As :mod:`ckanext.freshness.checking.result_writer` observes a file.
+            days = (now - row.succeeded_at) / DAY
+            file.watched_days += days / 2 if changed else days
+            file.seen_changes += changed
         self._candidates[file.number] = row._replace(
             checked_at=now,
             tried_at=now,
@@ -320,6 +315,7 @@ class Simulation:
             has_hash=True,
         )
         if changed:
+            dataset.change_seen_at = now
             date = seen[-1] if dataset.dated else at
             if date > self._known[dataset.number]:
                 self._known[dataset.number] = date
@@ -341,21 +337,8 @@ class Simulation:
         if _is_broken(after) and not _is_broken(row) and file.dies > WARM_UP:
             self._dead.append((now - START) / DAY - file.dies)
 
-    def _learn(self, file: File, row: Candidate, now: datetime, *, changed: bool) -> None:
-        """Observe a file as :mod:`ckanext.freshness.checking.result_writer` does."""
-        if row.succeeded_at is not None:
-            days = (now - row.succeeded_at) / DAY
-            file.watched_days += days / 2 if changed else days
-            file.seen_changes += changed
-        if changed:
-            file.dataset.change_seen_at = now
-
-    def _count_seen(self, file: File, seen: Sequence[float], at: float) -> None:
-        delays = [at - change for change in seen if change > WARM_UP]
-        self._unseen += max(len(delays) - 1, 0)
-        self._delays += delays
-        if file.dataset.interval >= SLOW:
-            self._slow += delays
+    def _count_seen(self, seen: Sequence[float], at: float) -> None:
+        self._delays += [at - change for change in seen if change > WARM_UP]
 
     def _count_statuses(self, at: float) -> None:
         for dataset, known in zip(self._datasets, self._known, strict=True):
@@ -372,9 +355,7 @@ class Simulation:
         return {
             "checks a night": (statistics.fmean(self.checks), ""),
             "mean delay": (_mean(self._delays), "days"),
-            "of slow files": (_mean(self._slow), "days"),
             "dead links found after": (_mean(self._dead), "days"),
-            "changes never seen": (100 * self._unseen / max(len(self._delays), 1), "%"),
             "false statuses": (100 * self._false / max(self._shown, 1), "%"),
         }
 
@@ -393,23 +374,21 @@ def _mean(values: Sequence[float]) -> float:
     return statistics.fmean(values) if values else 0.0
 
 
-def measure(
-    say: Callable[[str], None], size: int = 60_000, seed: int = 2026, nights: int = NIGHTS
-) -> Iterator[Result]:
+def measure(say: Callable[[str], None], size: int = 60_000) -> Iterator[Result]:
     """Yield the figures of ``learned`` beside those of ``hdx`` in each world.
 
     :param size: resources in all worlds together
     """
     for world in WORLDS:
-        datasets = catalogue(world, size // len(WORLDS), seed)
+        datasets = catalogue(world, size // len(WORLDS))
         say(f"{world.name}: hdx")
-        hdx = Simulation(datasets, None, nights)
+        hdx = Simulation(datasets, None)
         hdx.run()
         budget = round(statistics.fmean(hdx.checks))
         peer = hdx.figures()
         for name, checks in (("learned", budget), ("half the checks", budget // 2)):
             say(f"{world.name}: {name}")
-            ours = Simulation(datasets, checks, nights)
+            ours = Simulation(datasets, checks)
             ours.run()
             for figure, (value, unit) in ours.figures().items():
                 what = f"{world.name}, {name}: {figure}"

@@ -53,12 +53,11 @@ class Site:
         finally:
             model.Session.remove()
 
-    def get(self, path: str, times: int = 1, token: str | None = None) -> None:
+    def get(self, path: str, times: int = 1) -> None:
         """Show a page some times."""
         client = self._flask.test_client()
-        headers = {"Authorization": token} if token else {}
         for _ in range(times):
-            answer = client.get(path, headers=headers)
+            answer = client.get(path)
             if answer.status_code != 200:
                 raise SystemExit(f"{path} answered {answer.status_code}: {answer.data[-500:]!r}")
 

@@ -38,7 +38,7 @@ class Organisation:
             "publisher_organization_type": "21",
             "publisher_source_type": "primary_source",
         }
-        title = name.replace("_", " ").title()
+        title = name.replace("_", " ").title().replace(" Of ", " of ")
         return cls(registry_id("organisation", name), name, title, {**usual, **fields})
 
 
