@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any
+from urllib.parse import urlsplit
 
 from ckan import model
 from ckan.cli import load_config
@@ -16,6 +15,7 @@ from ckan.plugins import toolkit as tk
 from ckanext.harvest.model import HarvestJob, HarvestObject
 
 from demo.datasets import DemoDataset
+from stack.messages import StackError
 
 ADMIN, EDITOR, ORG_ADMIN = "admin", "editor", "org-admin"
 PEOPLE = {ADMIN: "Ada Admin", EDITOR: "Erin Editor", ORG_ADMIN: "Omar Okello"}
@@ -24,15 +24,6 @@ OPEN_STATES = ("GATHER", "WAITING", "FETCH", "IMPORT")
 """States of harvest objects that a consumer still has to process."""
 COUNTS = ("added", "updated", "not modified", "deleted", "errored")
 """Names of ckanext-harvest's counts, in the order of the summary."""
-
-
-@dataclass(frozen=True, slots=True)
-class Report:
-    """The results of a finished job."""
-
-    counts: dict[str, int]
-    errors: list[tuple[str, int]]
-    """Messages, and how many records each is about."""
 
 
 class Site:
@@ -95,15 +86,6 @@ class Site:
             item["name"]: item["count"] for item in found["search_facets"]["freshness"]["items"]
         }
 
-    def outcomes(self, names: Iterable[str]) -> Counter[str]:
-        """Return the outcomes of the last checks of some datasets' links, with their numbers."""
-        found: Counter[str] = Counter()
-        for name in names:
-            shown = self._call("freshness_show", id=name)
-            found.update(one["outcome"] or "-" for one in shown["links"]["resources"])
-        model.Session.remove()
-        return found
-
     def ensure_source(
         self,
         name: str,
@@ -113,26 +95,19 @@ class Site:
         organization: str,
         config: Mapping[str, object] | None = None,
     ) -> str:
-        """Make a harvest source unless there is one with the name and URL, and return its id.
+        """Make a harvest source unless there is one with the name, and return its id.
 
-        A source with the name and another URL is of an earlier demo, whose port is taken.
+        :raises StackError: it has another URL, since the port of an earlier demo is taken
         """
         there = model.Package.get(name)
         if there is not None and there.url == url:
             return str(there.id)
         if there is not None:
-            self._call("harvest_source_clear", id=there.id)
-            self._call("package_delete", id=there.id)
-            self._call("dataset_purge", id=there.id)
-            model.Session.remove()
-        values = {
-            "name": name,
-            "url": url,
-            "source_type": source_type,
-            "title": title,
-            "owner_org": organization,
-            "config": json.dumps(config) if config else None,
-        }
+            raise StackError(
+                f"Port {urlsplit(there.url).port} of an earlier demo is taken. End what uses it."
+            )
+        values = {"name": name, "url": url, "source_type": source_type, "title": title}
+        values |= {"owner_org": organization, "config": json.dumps(config or {})}
         with self._app._wsgi_app.test_request_context():
             # Of a registry, the source's validator asks for the user of the request.
             tk.login_user(model.User.get(ADMIN))
@@ -168,14 +143,10 @@ class Site:
         is_open = objects.filter(HarvestObject.state.in_(OPEN_STATES)).count()
         return job.gather_finished is not None and not is_open
 
-    def report(self, job_id: str) -> Report:
-        """Return the numbers and errors of a job, as ckanext-harvest counts them."""
-        job = self._call("harvest_job_show", id=job_id)
-        errors = [*job["gather_error_summary"], *job["object_error_summary"]]
-        return Report(
-            counts={name: job["stats"].get(name, 0) for name in COUNTS},
-            errors=[(error["message"], error["error_count"]) for error in errors],
-        )
+    def counts(self, job_id: str) -> dict[str, int]:
+        """Return the numbers of a job's records, as ckanext-harvest counts them."""
+        stats = self._call("harvest_job_show", id=job_id)["stats"]
+        return {name: stats.get(name, 0) for name in COUNTS}
 
     def _call(self, action: str, **parameters: object) -> Any:
         context = {"ignore_auth": True, "user": getattr(self, "_user", "")}

@@ -13,7 +13,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from stack import browser, peers, tests
-from stack.commands import LOOPBACK, Interrupted, end_on_signals, foreground, undisturbed
+from stack.commands import LOOPBACK, exit_code, foreground, undisturbed
 from stack.environment import ensure_ckan, ensure_tools, tools_are_made
 from stack.instances import (
     TEST_SLOTS,
@@ -71,18 +71,13 @@ def main(root: Path, arguments: Sequence[str]) -> int:
     ours, theirs = split(arguments)
     options = parser().parse_args(ours)
     options.arguments = theirs
-    end_on_signals()
-    try:
+
+    def work() -> int:
         check_platform()
         code: int = options.command(Layout(root), options)
         return code
-    except StackError as error:
-        say(f"\n{error}")
-        return 1
-    except Interrupted as signalled:
-        return 128 + signalled.number
-    except KeyboardInterrupt:
-        return 130
+
+    return exit_code(work)
 
 
 def split(arguments: Sequence[str]) -> tuple[list[str], list[str]]:

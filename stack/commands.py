@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
-from stack.messages import StackError
+from stack.messages import StackError, say
 from stack.processes import Account
 
 DROPPED_PREFIXES = ("CKAN_", "PG", "PYTHON")
@@ -50,6 +50,20 @@ def end_on_signals() -> None:
 
     for each in ENDING:
         signal.signal(each, unwind)
+
+
+def exit_code(work: Callable[[], int]) -> int:
+    """Do the work of a program, and return its exit code. Errors for people are told."""
+    end_on_signals()
+    try:
+        return work()
+    except StackError as error:
+        say(f"\n{error}")
+        return 1
+    except Interrupted as signalled:
+        return 128 + signalled.number
+    except KeyboardInterrupt:
+        return 130
 
 
 def _wait(number: int, frame: FrameType | None) -> None:

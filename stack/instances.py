@@ -198,8 +198,6 @@ def _ensure_data(instance: Instance, services: Services, ckan_bin: Path) -> None
     )
     if not exists:
         services.postgres.sql(port, f"CREATE DATABASE {instance.name} TEMPLATE template0")
-        if not core_is_new:
-            services.solr.clear(services.port(services.solr), instance.name)
     wanted = _migrations(instance, ckan_bin)
     # The stamp lies in the database itself, so that the two cannot part.
     stamp = services.postgres.sql(

@@ -117,15 +117,6 @@ class Solr(Service):
         """Remove a core and its index."""
         self._admin(port, "cores", action="UNLOAD", core=core, deleteInstanceDir="true")
 
-    def clear(self, port: int, core: str) -> None:
-        """Remove every document of a core."""
-        request = urllib.request.Request(
-            f"{self.url(port, core)}/update?commit=true",
-            data=b'{"delete": {"query": "*:*"}}',
-            headers={"Content-Type": "application/json"},
-        )
-        _ask(request)
-
     def _known(self, port: int, core: str, folder: Path) -> bool:
         """Return whether Solr has the core. It answers before it has loaded all cores."""
         deadline = time.monotonic() + LOAD_PATIENCE
