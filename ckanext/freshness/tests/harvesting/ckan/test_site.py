@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +26,6 @@ from ckanext.freshness.tests.harvesting.conftest import (
     sysadmin,
 )
 from ckanext.freshness.tests.processes import CkanProcess, until
-from ckanext.freshness.tests.servers import faults
-from ckanext.freshness.tests.servers.base import Request
 from ckanext.freshness.tests.servers.ckan_portal import PortalServer
 from ckanext.harvest import model as harvest_model
 
@@ -131,20 +129,6 @@ def test_a_dataset_goes_and_comes_back_as_it_was(portal: PortalServer) -> None:
     assert identities(harvest) == before
 
 
-def test_a_resource_goes_and_comes_back_as_it_was(portal: PortalServer) -> None:
-    harvest = add_portal(portal)
-    harvest.run()
-    before = identities(harvest)
-    dataset_id = sorted(portal.datasets)[0]
-    both = portal.datasets[dataset_id]["resources"]
-    portal.change(dataset_id, resources=both[1:])
-    harvest.run()
-    assert len(identities(harvest) - before) == 1
-    portal.change(dataset_id, resources=both)
-    harvest.run()
-    assert identities(harvest) == before
-
-
 def test_ids_and_names_that_are_taken_here_stay_with_their_owners(portal: PortalServer) -> None:
     first, second, third, *_ = sorted(portal.datasets)
     # Another source has harvested it.
@@ -202,15 +186,6 @@ def test_a_portal_of_one_dataset_moves(portal: PortalServer) -> None:
     new = add_portal(portal)
     new.run()
     assert identities(new) == before
-
-
-def test_a_search_index_that_is_being_rebuilt_costs_nothing(portal: PortalServer) -> None:
-    harvest = add_portal(portal)
-    harvest.run()
-    portal.unindexed = {sorted(portal.datasets)[0]}
-    job = harvest.run()
-    assert job.stats["deleted"] == 0 and "is still there" in job.errors[0]
-    assert len(datasets(harvest)) == 6
 
 
 # Options
@@ -360,25 +335,6 @@ def test_packages_of_a_deleted_source_of_the_type_ckan_are_taken_over(
         current=True
     )
     assert {one.harvest_source_id for one in owners} == {harvest.source["id"]}
-
-
-def test_a_job_that_is_interrupted_at_any_request_is_finished_by_the_next(
-    portal: PortalServer,
-) -> None:
-    portal.rows_max = 3
-    harvest = add_portal(portal)
-    for place in range(5):
-        portal.faults = {_from(place): faults.Status(code=500)}
-        assert harvest.run().stats["deleted"] == 0
-    portal.faults = {}
-    harvest.run()
-    assert len(identities(harvest)) == 6
-    assert len({name for _, name, *_ in identities(harvest)}) == 6
-
-
-def _from(place: int) -> Callable[[Request], bool]:
-    count = iter(range(1000))
-    return lambda request: next(count) >= place
 
 
 # A real CKAN

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from ckan.model.license import DefaultLicense
 from hypothesis import assume, given, settings
@@ -82,17 +80,6 @@ def test_ckans_own_register(text: str, expected: str | None) -> None:
 )
 def test_a_register_with_versions(text: str, expected: str | None) -> None:
     assert license_id(text, OPEN_DEFINITION) == expected
-
-
-def test_licences_without_url_or_title_are_found_by_their_id() -> None:
-    entries: list[dict[str, Any]] = [{"id": "a"}, {"id": "b", "url": None, "title": " "}]
-    assert license_index(entries) == {"a": "a", "b": "b"}
-
-
-@settings(deadline=None)
-@given(st.text(max_size=60) | st.text(max_size=30).map("https://www.creativecommons.org/".__add__))
-def test_any_text_can_be_looked_up(text: str) -> None:
-    assert license_id(text, CORE) in {None, *CORE.values()}
 
 
 @settings(deadline=None)

@@ -107,10 +107,6 @@ def test_what_the_source_says_is_taken_and_what_it_no_longer_says_goes() -> None
     assert package["url"] is None  # empty already: no change for CKAN to see
 
 
-def test_ckan_sets_the_time_of_the_change_itself() -> None:
-    assert "metadata_modified" not in merged()
-
-
 def test_extras() -> None:
     """They keep their order, and extras of others stay. Extras that CKAN only shows are not stored."""
     assert list(extras(merged()).items()) == [
@@ -131,11 +127,6 @@ def test_a_field_that_leaves_the_schema_moves_to_the_extras() -> None:
     package = merged(theme=["a"], extras=[])
     assert "theme" not in package
     assert extras(package)["theme"] == '["b"]'
-
-
-def test_other_keys_can_be_owned() -> None:
-    package = merge(EXISTING, NEW, owned=OWNED_KEYS | {"review_date"})
-    assert "review_date" not in extras(package)
 
 
 def test_groups_are_only_added_to() -> None:
@@ -177,12 +168,6 @@ def test_what_was_found_out_about_other_bytes_goes() -> None:
 )
 def test_protected_fields(keep: str, key: str) -> None:
     assert merged(None, keep)[key] == EXISTING[key]
-
-
-def test_protected_extras() -> None:
-    package = merged(None, "theme", "identifier")
-    assert extras(package)["theme"] == '["a"]'
-    assert extras(package)["identifier"] == "id-1"
 
 
 def test_protected_fields_that_somebody_emptied_stay_empty() -> None:
@@ -262,14 +247,6 @@ def test_a_maintainer_that_was_filled_in_yields_to_an_editor(
     assert merged["maintainer"] == kept
     protected = merge(existing, LaidOutRecord(new, [], frozenset({"maintainer"})), ["maintainer"])
     assert protected["maintainer"] == stored
-
-
-def test_a_maintainer_that_the_source_states_replaces_any_other() -> None:
-    existing = {"title": "T", "maintainer": "An editor", "extras": []}
-    assert (
-        merge(existing, LaidOutRecord({"title": "T", "maintainer": "Stated"}, []))["maintainer"]
-        == "Stated"
-    )
 
 
 def test_a_name_that_several_resources_have_recognises_none() -> None:

@@ -72,19 +72,6 @@ def test_declared_keys_land_in_the_schemas_own_fields(name: str) -> None:
     }
 
 
-def test_a_choice_that_the_schema_does_not_offer() -> None:
-    """CKAN would refuse the whole dataset for it."""
-    result = laid(
-        {},
-        shipped("health_dcat_ap.yaml"),
-        resources=[{"name": "N", "status": "http://purl.org/adms/status/Completed"}],
-    )
-    assert result.package["resources"] == [{"name": "N", "url": ""}]
-    assert result.warnings[0].startswith(
-        'resource N: status: "http://purl.org/adms/status/Completed" is none of the schema\'s choices'
-    )
-
-
 MULTILINGUAL = {
     "title_translated": {"en": "T", "nl": "S"},
     "notes_translated": {"de": "D"},
@@ -208,23 +195,6 @@ def test_language_tags_that_fluent_refuses() -> None:
         f'f: "{text}" has the language "{tag}", which ckanext-fluent does not know; left out'
         for tag, text in (("x_y", "no"), ("EN", "upper"))
     ]
-
-
-def test_translations_without_a_subfield_are_said() -> None:
-    field = {"field_name": "f", "repeating_subfields": [{"field_name": "name"}]}
-    items = [
-        {"name": "A", "name_translated": {"en": "A", "nl": "B"}},
-        {"name": "C", "name_translated": {"en": "C"}},
-    ]
-    result = laid({"f": items}, schema_of(field))
-    assert result.package["f"] == [{"name": "A"}, {"name": "C"}]
-    assert result.warnings == ["f.name_translated: the schema's field has no room for it; left out"]
-
-
-def test_text_without_a_language_gives_way_to_text_in_the_default_one() -> None:
-    field = {"field_name": "f", "preset": "fluent_text"}
-    package = laid({"f": "t", "f_translated": {"": "t", "en": "e"}}, schema_of(field)).package
-    assert package["f"] == {"en": "e"}
 
 
 def test_a_required_description_that_the_source_lacks() -> None:

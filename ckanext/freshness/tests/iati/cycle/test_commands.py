@@ -12,7 +12,6 @@ from ckan.tests import factories, helpers
 
 from ckanext.freshness.ckan_adapter.database import locked
 from ckanext.freshness.cli.sources import update_registries
-from ckanext.freshness.harvesters import harvest_here
 from ckanext.freshness.iati.cycle import check_dataset
 from ckanext.freshness.iati.report import GAUGES
 from ckanext.freshness.model import CheckRun
@@ -51,13 +50,6 @@ def test_update_does_a_whole_cycle(own: Site, cli: Any) -> None:
     told = as_json(done.output)
     assert (told["checked"], told["downloaded"], told["zips_made_anew"]) == (3, 3, True)
     assert [own.bytes_of(one) for one in datasets(own)] == [one.contents() for one in datasets(own)]
-
-
-def test_update_ends_with_1_if_not_all_was_done(own: Site, cli: Any) -> None:
-    own.update()
-    own.server.registry.remove(*datasets(own))
-    done = cli.invoke(ckan, ["iati", "update", own.source_id])
-    assert done.exit_code == 1 and "3" in done.output and "stopped" in done.output
 
 
 @pytest.fixture
@@ -149,15 +141,6 @@ def test_what_is_in_no_registry_has_no_cycle(own: Site, cli: Any) -> None:
     assert not own.asked(datasets(own)[0])
 
 
-def test_a_file_that_no_cycle_has_seen_is_visited_by_its_name(own: Site, cli: Any) -> None:
-    harvest_here(own.source_id)
-    package = model.Session.query(model.Package).filter_by(type="dataset", state="active")
-    (row,) = package.filter(model.Package.title == datasets(own)[0].title)
-    done = cli.invoke(ckan, ["freshness", "check", row.name, "--policy", "iati"])
-    assert not done.exit_code, done.output
-    assert own.asked(datasets(own)[0]) and not own.asked(datasets(own)[1])
-
-
 def test_the_checker_visits_what_a_deleted_source_has_left(own: Site, cli: Any) -> None:
     own.update()
     own.server.reset()
@@ -168,20 +151,6 @@ def test_the_checker_visits_what_a_deleted_source_has_left(own: Site, cli: Any) 
     assert own.row(left) is not None
     done = cli.invoke(ckan, ["freshness", "check", name])
     assert not done.exit_code and own.asked(left)
-
-
-def test_what_somebody_asks_for_is_visited_by_the_cycles_rules(own: Site) -> None:
-    own.update()
-    first, second, _ = datasets(own)
-    for one in (first, second):
-        one.edition += 1
-    own.server.reset()
-    check_dataset(own.row(first).package_id)
-    model.Session.remove()
-    assert own.asked(first) == ["HEAD", "GET"] and not own.asked(second)
-    assert not own.server.count("/api")
-    assert own.bytes_of(first) == first.contents()
-    assert own.listed()[first.name]["last_known_good_dataset"]["hash"] == own.row(first).hash
 
 
 def test_what_somebody_asks_for_during_a_cycle_is_left_to_it(own: Site) -> None:

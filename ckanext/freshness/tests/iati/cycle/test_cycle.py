@@ -12,7 +12,6 @@ from ckan import model
 from ckan.tests import helpers
 
 from ckanext.freshness.iati import datasets as rows
-from ckanext.freshness.iati.attempts import attempt, store_error
 from ckanext.freshness.iati.report import CycleReport
 from ckanext.freshness.model import CheckRun, FreshnessChange, FreshnessEvidence
 from ckanext.freshness.tests.servers.registry_model import Dataset
@@ -158,16 +157,6 @@ def test_if_most_copies_would_expire_none_does(site: Site) -> None:
     assert site.bytes_of(third)
 
 
-def test_a_304_to_a_condition_is_a_healthy_download(site: Site) -> None:
-    site.update()
-    failed = store_error("The disk is full.", "https://example.org/a.xml")
-    answers = [(304, None), (304, failed), (None, failed)]
-    for dataset, (status, error) in zip(datasets(site), answers, strict=True):
-        site.row(dataset).get_attempt = attempt(site.now, "GET", status, error)
-    model.Session.commit()
-    assert done(site.later(hours=1).update())["datasets_downloads_non_200"] == 2
-
-
 def test_what_is_no_longer_registered_goes_and_the_rest_stays(
     site: Site, store_folder: Path
 ) -> None:
@@ -249,32 +238,6 @@ def test_that_copies_were_lost_is_said(site: Site, store_folder: Path) -> None:
     row = model.Session.get(CheckRun, report.run_id)
     assert row.error == words
 
-    # The copy is back, so the cycle is complete.
-    copy = site.copy(failing)
-    (store_folder / copy.key).parent.mkdir(parents=True, exist_ok=True)
-    for key in (copy.key, copy.zip_key):
-        (away / key).rename(store_folder / key)
-    report = site.later(hours=2).update()
-    assert report.complete and len(list(report.lines())) == 1
-    failing.status = 200
-    (store_folder / site.copy(failing).key).unlink()
-    report = site.later(hours=10).update()
-    assert report.complete and not list(report.complaints())
-    assert list(report.lines())[1:] == ["1 copy was lost: 1 fetched again, 0 not"]
-
-
-def test_a_copy_that_stays_lost_is_not_named(site: Site, store_folder: Path) -> None:
-    site.update()
-    lost = datasets(site)[0]
-    (store_folder / site.copy(lost).key).unlink()
-    lost.status = 500
-    site.later(hours=1).update()
-    assert site.listed()[lost.name]["last_known_good_dataset"]["cached_dataset_xml_url"] is None
-    assert site.row(lost).hash is not None
-    lost.status = 200
-    site.later(hours=7).update()
-    assert site.bytes_of(lost) == lost.contents()
-
 
 def test_names_that_change_places_leave_the_copies_where_they_are(
     site: Site, store_folder: Path
@@ -299,11 +262,6 @@ def test_names_that_change_places_leave_the_copies_where_they_are(
     with zipfile.ZipFile(io.BytesIO(site.published("iati-data.zip"))) as bulk:
         name = f"iati-data/datasets/{owner.name}/another-name.xml"
         assert bulk.read(name) == bodies[2]
-    # Once its file can be downloaded again, the copy's own ZIP has the new name, too.
-    third.status = 200
-    assert done(site.later(hours=7).update())["downloaded"] == 1
-    with zipfile.ZipFile(io.BytesIO(site.read(site.copy(third).zip_key))) as found:
-        assert found.namelist() == ["another-name.xml"]
 
 
 def test_a_store_that_is_full_leaves_the_last_good_untouched(
@@ -370,32 +328,6 @@ def test_what_is_deleted_is_given_to_nobody_until_the_files_are_made_anew(
     assert named and not [one for one in named if gone.name in one]
     app.get(url, status=200)
     assert site.row(gone) is None
-
-
-def test_of_two_datasets_of_one_name_one_has_no_copy(site: Site) -> None:
-    first, second, _ = datasets(site)
-    second.name = first.name
-    for one, path in ((first, "one"), (second, "two")):
-        one.url, one.status = f"{site.server.url}/files/{path}.xml", 404
-    assert done(site.update())["failed"] == 2
-    second.status = 200
-    assert done(site.later(hours=7).update())["downloaded"] == 1
-    with zipfile.ZipFile(io.BytesIO(site.published("code-for-iati-data-download.zip"))) as legacy:
-        found = legacy.namelist()
-    assert len(found) == len(set(found))
-    assert len([one for one in found if one.endswith(".xml")]) == 3
-
-
-def test_a_copy_of_which_nothing_is_known_is_not_published(site: Site) -> None:
-    site.update()
-    unknown = datasets(site)[0]
-    site.row(unknown).hash = None
-    model.Session.commit()
-    unknown.status = 404
-    done(site.later(hours=25).update())
-    assert site.listed()[unknown.name]["last_known_good_dataset"]["hash"] is None
-    with zipfile.ZipFile(io.BytesIO(site.published("iati-data.zip"))) as bulk:
-        assert not [one for one in bulk.namelist() if unknown.name in one]
 
 
 def test_strays_of_killed_cycles_are_removed(site: Site) -> None:

@@ -14,7 +14,7 @@ from ckan.tests import factories, helpers
 from ckanext.freshness.runs import copies
 from ckanext.freshness.views.responses import disposition
 
-from .stored_copies import NOON, put
+from .stored_copies import put
 
 pytestmark = pytest.mark.usefixtures("kept_db", "store_folder")
 
@@ -61,6 +61,40 @@ def test_the_bytes_come_as_they_are_and_as_a_file(app: Any, resource: dict[str, 
     assert answer.headers["ETag"] == f'"{hashlib.sha256(BODY).hexdigest()}"'
     assert answer.headers["Last-Modified"] == "Fri, 20 Nov 2026 12:00:00 GMT"
     assert answer.headers["Accept-Ranges"] == "bytes"
+    head = app.test_client().open(address(resource), method="HEAD")
+    assert (head.status_code, head.data) == (200, b"")
+    assert head.headers["Content-Length"] == str(len(BODY))
+    answer = get(app, address(resource, "copy.zip"))
+    with zipfile.ZipFile(io.BytesIO(answer.data)) as found:
+        assert {name: found.read(name) for name in found.namelist()} == {"budget.xml": BODY}
+    assert answer.headers["Content-Disposition"] == 'attachment; filename="budget.zip"'
+    assert answer.headers["Content-Type"] == "application/zip"
+    put(resource, BODY, zipped=False)
+    get(app, address(resource, "copy.zip"), 404)
+    facts = shown(resource)
+    assert facts["cached_url"] and facts["cached_zip_url"] is None
+
+
+def test_ranges(app: Any, resource: dict[str, Any]) -> None:
+    put(resource, BODY)
+    size = len(BODY)
+    for asked, status, start, end in (
+        ("bytes=0-9", 206, 0, 10),
+        ("bytes=10-", 206, 10, size),
+        ("bytes=-5", 206, size - 5, size),
+        (f"bytes=5-{size + 100}", 206, 5, size),
+        ("bytes=0-0", 206, 0, 1),
+        ("bytes=0-3,7-9", 200, 0, size),
+        ("furlongs=0-3", 200, 0, size),
+        ("bytes=what", 200, 0, size),
+    ):
+        answer = get(app, address(resource), status, Range=asked)
+        assert answer.data == BODY[start:end], asked
+        assert answer.headers["Content-Length"] == str(end - start)
+        if status == 206:
+            assert answer.headers["Content-Range"] == f"bytes {start}-{end - 1}/{size}"
+    answer = get(app, address(resource), 416, Range=f"bytes={size}-")
+    assert answer.headers["Content-Range"] == f"bytes */{size}"
 
 
 def test_no_browser_takes_a_strangers_file_for_a_page_of_the_site(
@@ -71,52 +105,6 @@ def test_no_browser_takes_a_strangers_file_for_a_page_of_the_site(
     assert headers["Content-Disposition"].startswith("attachment")
     assert headers["X-Content-Type-Options"] == "nosniff"
     assert "sandbox" in headers["Content-Security-Policy"]
-
-
-def test_its_zip(app: Any, resource: dict[str, Any]) -> None:
-    put(resource, BODY)
-    answer = get(app, address(resource, "copy.zip"))
-    with zipfile.ZipFile(io.BytesIO(answer.data)) as found:
-        assert {name: found.read(name) for name in found.namelist()} == {"budget.xml": BODY}
-    assert answer.headers["Content-Disposition"] == 'attachment; filename="budget.zip"'
-    assert answer.headers["Content-Type"] == "application/zip"
-
-
-def test_a_copy_without_a_zip_has_none(app: Any, resource: dict[str, Any]) -> None:
-    put(resource, BODY, zipped=False)
-    get(app, address(resource, "copy.zip"), 404)
-    facts = shown(resource)
-    assert facts["cached_url"] and facts["cached_zip_url"] is None
-
-
-RANGES = [
-    ("bytes=0-9", 206, 0, 10),
-    ("bytes=10-", 206, 10, len(BODY)),
-    ("bytes=-5", 206, len(BODY) - 5, len(BODY)),
-    (f"bytes=5-{len(BODY) + 100}", 206, 5, len(BODY)),
-    ("bytes=0-0", 206, 0, 1),
-    ("bytes=0-3,7-9", 200, 0, len(BODY)),
-    ("furlongs=0-3", 200, 0, len(BODY)),
-    ("bytes=what", 200, 0, len(BODY)),
-]
-
-
-@pytest.mark.parametrize(("asked", "status", "start", "end"), RANGES)
-def test_ranges(
-    app: Any, resource: dict[str, Any], asked: str, status: int, start: int, end: int
-) -> None:
-    put(resource, BODY)
-    answer = get(app, address(resource), status, Range=asked)
-    assert answer.data == BODY[start:end]
-    assert answer.headers["Content-Length"] == str(end - start)
-    if status == 206:
-        assert answer.headers["Content-Range"] == f"bytes {start}-{end - 1}/{len(BODY)}"
-
-
-def test_a_range_beyond_the_end(app: Any, resource: dict[str, Any]) -> None:
-    put(resource, BODY)
-    answer = get(app, address(resource), 416, Range=f"bytes={len(BODY)}-")
-    assert answer.headers["Content-Range"] == f"bytes */{len(BODY)}"
 
 
 def test_a_range_of_what_was_there_before_gives_the_whole(
@@ -140,71 +128,42 @@ def test_what_a_visitor_has_is_not_sent_again(app: Any, resource: dict[str, Any]
     get(app, address(resource), 412, If_Match='"another"')
 
 
-def test_head_tells_without_a_body(app: Any, resource: dict[str, Any]) -> None:
-    put(resource, BODY)
-    answer = app.test_client().open(address(resource), method="HEAD")
-    assert (answer.status_code, answer.data) == (200, b"")
-    assert answer.headers["Content-Length"] == str(len(BODY))
-
-
-def test_private_stays_private(app: Any, private: Any) -> None:
-    resource, member, stranger = private
-    put(resource, BODY)
-    for what in ("copy", "copy.zip"):
-        get(app, address(resource, what), 404)
-        get(app, address(resource, what), 404, **stranger)
-        get(app, address(resource, what), 200, **member)
-
-
-def test_what_a_member_gets_no_cache_gives_to_others(
-    app: Any, private: Any, resource: dict[str, Any]
-) -> None:
-    hidden, member, _ = private
+def test_private_stays_private(app: Any, private: Any, resource: dict[str, Any]) -> None:
+    hidden, member, stranger = private
     for one in (hidden, resource):
         put(one, BODY)
-    for of_both in ("copy", "copy.zip"):
-        kept = get(app, address(hidden, of_both), **member).headers["Cache-Control"]
+    for what in ("copy", "copy.zip"):
+        get(app, address(hidden, what), 404)
+        get(app, address(hidden, what), 404, **stranger)
+        kept = get(app, address(hidden, what), 200, **member).headers["Cache-Control"]
+        # No cache gives it to others.
         assert "private" in kept and "public" not in kept
-        assert "public" in get(app, address(resource, of_both)).headers["Cache-Control"]
+        assert "public" in get(app, address(resource, what)).headers["Cache-Control"]
+    through_another = f"/dataset/{resource['package_id']}/resource/{hidden['id']}/copy"
+    get(app, through_another, 404)
+    get(app, through_another, 404, **member)
 
 
-def test_a_public_dataset_opens_nobody_elses_copy(
-    app: Any, resource: dict[str, Any], private: Any
-) -> None:
-    put(private[0], BODY)
-    url = f"/dataset/{resource['package_id']}/resource/{private[0]['id']}/copy"
-    get(app, url, 404)
-    get(app, url, 404, **private[1])
-
-
-def test_what_is_deleted_gives_no_copy(app: Any, resource: dict[str, Any]) -> None:
-    put(resource, BODY)
-    helpers.call_action(
-        "package_delete", {"user": factories.Sysadmin()["name"]}, id=resource["package_id"]
-    )
-    get(app, address(resource), 404)
-
-
-def test_a_copy_that_is_lost_is_not_found(
-    app: Any, resource: dict[str, Any], store_folder: Path
-) -> None:
-    one = put(resource, BODY)
-    (store_folder / one.kept.key).unlink()
-    assert "lost" in get(app, address(resource), 404).body
-
-
-def test_a_store_that_is_gone_is_no_missing_copy(
+def test_what_is_not_there_is_not_found(
     app: Any, resource: dict[str, Any], store_folder: Path, ckan_config: Any, monkeypatch: Any
 ) -> None:
-    put(resource, BODY)
-    monkeypatch.setitem(ckan_config, "ckanext.freshness.copies.location", "/proc/none/here")
-    get(app, address(resource), 503)
-
-
-def test_without_a_copy(app: Any, resource: dict[str, Any]) -> None:
     get(app, address(resource), 404)
     get(app, f"/dataset/{resource['package_id']}/resource/none/copy", 404)
     get(app, f"/dataset/none/resource/{resource['id']}/copy", 404)
+    one = put(resource, BODY)
+    with monkeypatch.context() as away:
+        away.setitem(ckan_config, "ckanext.freshness.copies.location", "/proc/none/here")
+        get(app, address(resource), 503)
+    (store_folder / one.kept.key).unlink()
+    assert "lost" in get(app, address(resource), 404).body
+    put(resource, BODY)
+    copies.expire([resource["id"]])
+    assert not shown(resource)
+    get(app, address(resource), 404)
+    put(resource, BODY)
+    user = {"user": factories.Sysadmin()["name"]}
+    helpers.call_action("package_delete", user, id=resource["package_id"])
+    get(app, address(resource), 404)
 
 
 NAMES = [
@@ -240,12 +199,3 @@ def test_resources_show_where_their_copies_are(app: Any, resource: dict[str, Any
     assert found["cached_url"].endswith(address(resource))
     assert found["cached_zip_url"].endswith(address(resource, "copy.zip"))
     assert get(app, found["cached_url"]).data == BODY
-
-
-def test_an_expired_copy_is_neither_shown_nor_given(app: Any, resource: dict[str, Any]) -> None:
-    put(resource, BODY)
-    copies.expire([resource["id"]])
-    assert not shown(resource)
-    get(app, address(resource), 404)
-    put(resource, BODY, at=NOON)
-    assert get(app, address(resource)).data == BODY

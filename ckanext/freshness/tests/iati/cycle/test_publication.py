@@ -104,8 +104,6 @@ def test_the_index_files_have_the_fields_of_the_service(site: Site) -> None:
     attempt = listed[failing.name]["most_recent_get_attempt"]
     assert attempt["error_details"]["error_type"] == "http_non_200"
     assert listed[failing.name]["attempts"] == [{**attempt, "http_method": "GET"}]
-    minimal = site.listed("datasets-minimal.json")
-    assert set(minimal[failing.name]) == registered
     organisations = json.loads(site.published("reporting-orgs.json"))["reporting_orgs"]
     assert set(organisations[0]) == {
         *("id", "short_name", "human_readable_name", "organisation_identifier"),

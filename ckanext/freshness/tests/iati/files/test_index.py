@@ -97,11 +97,6 @@ def test_the_index_of_organisations() -> None:
     assert found["index_created"] == "2026-11-21T19:00:00Z"
 
 
-def test_nothing_is_a_valid_index() -> None:
-    for file in written([]).values():
-        assert json.loads(file)["datasets"] == []
-
-
 def test_large_files_come_in_pieces() -> None:
     many = [{**ENTRY, "id": f"{number:05}"} for number in range(3000)]
     pieces: list[bytes] = []

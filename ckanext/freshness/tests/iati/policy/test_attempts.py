@@ -10,11 +10,9 @@ import pytest
 from ckanext.freshness.iati.attempts import (
     ErrorType,
     attempt,
-    content_error,
     fetch_error,
     public_headers,
     status_error,
-    store_error,
 )
 from ckanext.freshness.web.errors import FailureReason, FetchError
 
@@ -55,14 +53,6 @@ def test_a_status(status: int, phrase: str | None, words: str) -> None:
     assert (found["error_type"], found["http_reason"]) == ("http_non_200", phrase)
     assert found["detailed_message"] == f"{SHOWN} {words}"
     assert found["http_headers"] == {"Server": "x"}
-
-
-def test_content_and_store() -> None:
-    found = content_error("is empty", {}, URL)
-    assert found["error_type"] == "not_iati_content"
-    assert found["detailed_message"] == f"The file at {SHOWN} is empty"
-    found = store_error("The disk is full.", URL)
-    assert (found["error_type"], found["detailed_message"]) == ("store_error", "The disk is full.")
 
 
 @pytest.mark.parametrize(

@@ -160,19 +160,7 @@ texts = st.lists(
     st.sampled_from(
         [
             *(XML, ROOT, "<", ">", "<iati-activities", "<!--", "-->", " ", "\n", "語", "&a;", "\0"),
-            *(
-                LAUGHS,
-                EXTERNAL,
-                "<!DOCTYPE a [",
-                "]>",
-                "<?",
-                "?>",
-                "'",
-                '"',
-                "\ufeff",
-                "a:",
-                "x" * 999,
-            ),
+            *(LAUGHS, EXTERNAL, "<!DOCTYPE a [", "]>", "<?", "?>", "'", '"', "\ufeff", "a:"),
         ]
     ),
     max_size=12,
@@ -186,14 +174,6 @@ def test_the_verdict_does_not_depend_on_where_it_is_cut(
     body = text.encode(encoding)
     cuts = data.draw(st.lists(st.integers(0, len(body)), max_size=8))
     assert look(body) == look(body, *cuts)
-
-
-@given(st.binary(max_size=300), st.lists(st.integers(0, 300), max_size=5))
-def test_any_bytes_get_a_verdict(data: bytes, cuts: list[int]) -> None:
-    problem, initial = look(data, *cuts)
-    assert (problem is None) is (initial is not None)
-    assert "\0" not in (initial or "")
-    (initial or "").encode()
 
 
 def test_nothing_is_expanded() -> None:

@@ -260,10 +260,6 @@ def test_after_a_conditional_get_that_fails_the_file_is_downloaded(status: int |
     assert play(downloaded(10 * HOUR), head(405), conditional(status)).next_method is NextMethod.GET
 
 
-def test_without_a_validator_there_is_no_condition() -> None:
-    assert play(downloaded(6 * HOUR + MOMENT, **NOTHING), head(405)).next_method is NextMethod.GET
-
-
 # Rules 6 to 11
 
 
@@ -405,12 +401,6 @@ def test_a_url_that_works_again_has_not_failed(
     assert (after.failures, after.postponed_until) == (0, None)
 
 
-def test_another_url_has_not_failed() -> None:
-    state = failing(3)
-    decision = play(state, now=NOW + MOMENT, subject=CheckSubject(f"{URL}?v=2"))
-    assert (decision.next_method, decision.state.failures) == (NextMethod.GET, 0)
-
-
 @pytest.mark.parametrize(
     ("ago", "until"),
     [(HOUR, timedelta(minutes=15)), (6 * HOUR - timedelta(minutes=5), timedelta(minutes=5))],
@@ -482,12 +472,6 @@ def test_a_success_ends_the_time_of_failing() -> None:
         state._replace(failed_url=URL), failed_get(), subject=CheckSubject(f"{URL}?v=2")
     ).state
     assert failed.failing_since == NOW, "another URL has not failed before"
-
-
-def test_a_fault_of_ours_expires_nothing() -> None:
-    state = downloaded(80 * HOUR)._replace(failures=3, failing_since=NOW - 80 * HOUR)
-    response = failed_get(None, ErrorType.CONNECTION_ERROR)._replace(our_fault=True)
-    assert not has_expired(play(state, response).state)
 
 
 # Random sequences

@@ -5,8 +5,6 @@ from __future__ import annotations
 from datetime import datetime, timezone
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from ckanext.freshness.harvesting.record import (
     Containers,
@@ -32,7 +30,7 @@ def dataset(number: int) -> KnownRecord:
 
 
 def outcome(
-    organisations: tuple[int, int], datasets: tuple[int, int], *, new: int = 0, **options: object
+    organisations: tuple[int, int], datasets: tuple[int, int], **options: object
 ) -> Deletions:
     """Decide the deletions.
 
@@ -47,10 +45,6 @@ def outcome(
             for one in known[-current:][:listed]
             if current
         ]
-    seen += [
-        SeenRecord(f"{SITE}/dataset/new-{number}", ReadOutcome.PRESENT, (SITE,))
-        for number in range(new)
-    ]
     containers = Containers(SITE, listed={one.url for one in seen})
     return deletions(
         known,
@@ -96,8 +90,6 @@ def test_each_kind_has_its_brake_and_holds_both(
     ("organisations", "datasets", "words"),
     [
         ((4, 1), (9, 9), ["3 of 4 organisations would be deleted"]),
-        ((9, 9), (9, 4), ["5 of 9 datasets would be deleted"]),
-        ((4, 4), (9, 0), ["lists nothing at all, but 9 datasets of it are current"]),
         ((4, 0), (9, 9), ["lists nothing at all, but 4 organisations of it are current"]),
         ((4, 4), (1, 0), ["lists nothing at all, but 1 dataset of it is current"]),
         ((4, 1), (9, 1), ["3 of 4 organisations", "8 of 9 datasets"]),
@@ -124,37 +116,3 @@ def test_what_was_released_goes_and_nothing_else() -> None:
         organisation(number).url for number in (1, 2, 3)
     }
     assert len(third.delete) == 8
-
-
-def test_what_is_held_stays_held_when_there_are_many_more() -> None:
-    first = outcome((1, 1), (3, 1))
-    assert first.brake is not None
-    held = {one.known.guid for one in first.brake.held}
-    second = outcome((1, 1), (100, 1), held=held)
-    assert second.brake is not None
-    again = outcome((1, 1), (3, 2), held={dataset(2).guid})
-    assert again.brake is not None and [one.known.url for one in again.brake.held] == [
-        dataset(2).url
-    ]
-
-
-def test_new_records_are_no_reason_to_let_known_ones_go() -> None:
-    found = outcome((1, 1), (10, 4), new=20)
-    assert found.brake is not None and not found.delete
-
-
-@given(
-    organisations=st.integers(0, 12).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n))),
-    datasets=st.integers(0, 12).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n))),
-)
-def test_either_all_goes_or_nothing(
-    organisations: tuple[int, int], datasets: tuple[int, int]
-) -> None:
-    found = outcome(organisations, datasets)
-    gone = sum(current - listed for current, listed in (organisations, datasets))
-    braked = any(
-        listed < current and (listed <= 1 or (current - listed) * 5 > current)
-        for current, listed in (organisations, datasets)
-    )
-    assert len(found.delete) == (0 if braked else gone)
-    assert len(found.brake.held if found.brake else ()) == (gone if braked else 0)

@@ -14,7 +14,6 @@ from ckanext.freshness.harvesters import harvest_here
 from ckanext.freshness.harvesting import object_writer, stages
 from ckanext.freshness.harvesting.packages.writer import PackageWriter
 from ckanext.freshness.tests.harvesting.conftest import Harvest, stored, sysadmin
-from ckanext.freshness.tests.harvesting.stumbling import StumblingPlugin
 from ckanext.freshness.tests.iati.registry.conftest import (
     add_registry,
     again,
@@ -128,16 +127,6 @@ def test_what_a_killed_process_left_is_done_by(
     assert running() == [] and waiting() == 0
     complete(harvest, registry)
     assert counts(again(harvest)) == {"not modified": 9}
-
-
-def test_a_process_killed_within_a_hook_leaves_no_dataset_out_of_solr(
-    registry: RegistryServer, stumbling: StumblingPlugin
-) -> None:
-    harvest = add_registry(registry.url)
-    killed(harvest, stumbling, "before_dataset_index", 3)
-    assert 0 < len(harvest.current()) < 9
-    assert not again(harvest).errors
-    complete(harvest, registry)
 
 
 def test_the_job_of_the_queues_is_done_here_and_its_messages_change_nothing(

@@ -272,17 +272,6 @@ def test_a_source_that_is_made_again_goes_on_with_what_it_had(
     assert counts(again(made)) == {"not modified": 9}
 
 
-def test_two_sources_of_one_registry_each_have_their_own(
-    registry: RegistryServer, harvest: Harvest
-) -> None:
-    other = add_registry(f"{registry.url}/api/3")
-    assert not again(other).errors
-    own, others = packages(harvest), packages(other)
-    assert own.keys() == others.keys()
-    assert not {one.id for one in own.values()} & {one.id for one in others.values()}
-    assert counts(again(harvest)) == {"not modified": 9}
-
-
 def test_organizations_survive_whatever_is_cleared(
     registry: RegistryServer, harvest: Harvest
 ) -> None:

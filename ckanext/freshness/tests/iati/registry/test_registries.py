@@ -23,7 +23,7 @@ from ckanext.freshness.harvesting.record import (
 from ckanext.freshness.harvesting.source_client import SourceHosts
 from ckanext.freshness.harvesting.source_type import CrawlEnd
 from ckanext.freshness.iati.registries import IndexCrawl
-from ckanext.freshness.iati.source_type import OWN_KEYS, is_retired, kind_of
+from ckanext.freshness.iati.source_type import OWN_KEYS, kind_of
 from ckanext.freshness.tests.servers import faults
 from ckanext.freshness.tests.servers.registry import (
     DATASETS_MINIMAL,
@@ -102,13 +102,6 @@ def test_an_unchanged_registry_has_the_same_hashes(server: RegistryServer) -> No
     next(iter(server.registry.datasets.values())).url = "https://example.org/elsewhere.xml"
     after = hashes()
     assert sum(after[url] != first[url] for url in first) == 1
-
-
-def test_an_empty_registry_is_read_whole() -> None:
-    with RegistryServer(sample(0, 0)) as server:
-        found = Crawler(server)
-    assert not found.errors and not found.sightings
-    assert not found.crawled.containers.unreadable
 
 
 def test_a_listing_ends_at_max_records(server: RegistryServer) -> None:
@@ -319,16 +312,3 @@ def test_what_is_published_of_a_source_has_no_password() -> None:
         assert url.startswith("https://example.org:8443/x/")
     for url in (crawl.datasets_url, crawl.organisations_url):
         assert url.startswith(f"{given}/")
-
-
-@pytest.mark.parametrize(
-    ("url", "retired"),
-    [
-        ("https://iatiregistry.org", True),
-        ("http://www.iatiregistry.org/api/3/action", True),
-        ("https://bulk-data.iatistandard.org/", False),
-        ("https://registry.example.org", False),
-    ],
-)
-def test_the_retired_registry(url: str, retired: bool) -> None:
-    assert is_retired(url) is retired
