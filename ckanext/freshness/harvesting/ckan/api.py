@@ -125,18 +125,11 @@ class CkanApi:
         """
         self._client = client
         self._max_records = max_records
-        self._site = site_of(source_url)
-
-    def url_of(self, kind: str, record_id: str) -> str:
-        """Return the URL of a record's page, always the same for an id.
-
-        :param kind: ``dataset`` or ``organization``.
-        """
-        return self._site.url_of(kind, record_id)
+        self.site = site_of(source_url)
 
     def action_url(self, action: str) -> str:
         """Return the URL of an action."""
-        return f"{self._site.url}/api/3/action/{action}"
+        return f"{self.site.url}/api/3/action/{action}"
 
     async def call(self, action: str, query: Mapping[str, Any]) -> Any:
         """Return the result of an action.
@@ -175,30 +168,27 @@ class CkanApi:
             words = f"{error}, each of the {READINGS} times that it was read"
             raise UnreadableDocument(self.action_url(action), words) from error
 
-    async def listed(self, action: str, **query: Any) -> AsyncIterator[list[Any]]:
-        """Yield the records of a list in the order of their names, page by page, each of them once.
+    async def names(self) -> AsyncIterator[list[str]]:
+        """Yield the names that ``package_list`` gives, in their order, page by page.
 
-        :param action: takes ``limit`` and ``offset``, as ``organization_list`` and ``package_list`` do.
         :raises NotWhole: at the end, if two pages did not meet
         """
-        whole = PagedList(overlapping=True)
-        names: set[str] = set()
+        action, whole = "package_list", PagedList(overlapping=True)
+        read: set[str] = set()
         start = size = 0
         while True:
-            page = {**query, "limit": ROWS, "offset": start}
-            rows = _rows(*await self._call(action, page))
-            # Records without an id are told apart by their contents.
-            found = [str(id_of(raw) or raw) for raw in rows]
-            whole.add(str(start), found)
+            page = {"limit": ROWS, "offset": start}
+            names = [str(row) for row in _rows(*await self._call(action, page))]
+            whole.add(str(start), names)
             self._refuse_too_many(action, start)
-            yield [raw for raw, name in zip(rows, found, strict=True) if name not in names]
+            yield names
             # A list of more records than requested has all of them: some portals ignore the limit.
-            size = size or len(rows)
-            if size < 2 or len(rows) < size or size > ROWS or names.issuperset(found):
+            size = size or len(names)
+            if size < 2 or len(names) < size or size > ROWS or read.issuperset(names):
                 break
-            names.update(found)
+            read.update(names)
             start += size - 1
-        if size == 1 and _rows(*await self._call(action, {**query, "limit": ROWS, "offset": 1})):
+        if size == 1 and _rows(*await self._call(action, {"limit": ROWS, "offset": 1})):
             # Pages of one record cannot overlap. Usually the list has only one.
             whole.note("it gives its records one by one only")
         if whole.misfit:

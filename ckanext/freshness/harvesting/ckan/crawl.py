@@ -131,20 +131,24 @@ class PortalCrawl:
 
     async def run(self) -> CrawlEnd:
         """Read the portal; an exception of the sink ends the crawl."""
-        found: dict[str, str | None] = {}
+        found: dict[str, Any] = {}
+        has_search = True
         try:
             await self._read_list(found)
         except UnreadableDocument as error:
-            if error.status in REFUSED and not found:
-                await self._read_without_search()
-                return self._end
-            self._doubt(error.reason, is_read=bool(found))
-            self._end.errors.append(error.message)
+            if has_search := error.status not in REFUSED or bool(found):
+                self._doubt(error, is_read=bool(found))
+            else:
+                await self._read_without_search(found)
         self._note(found)
         await self._read_organizations()
-        ids = [one for one in list(found) if not self._is_unchanged(one, found.pop(one))]
-        batches = [ids[start : start + BATCH] for start in range(0, len(ids), BATCH)]
-        await for_each(self._options.concurrency, self._read_batch, batches)
+        if has_search:
+            ids = [one for one in list(found) if not self._is_unchanged(one, found.pop(one))]
+            batches = [ids[start : start + BATCH] for start in range(0, len(ids), BATCH)]
+            await for_each(self._options.concurrency, self._read_batch, batches)
+        else:
+            for raw in found.values():
+                self._take(raw)
         await self._ask_for_absent()
         return self._end
 
@@ -179,17 +183,14 @@ class PortalCrawl:
             url = self._api.action_url("package_search")
             raise UnreadableDocument(url, f"{without_id} of its records have no id")
 
-    async def _read_without_search(self) -> None:
-        """Read a portal by ``package_list``, which has names only, and ``package_show``."""
-
+    async def _read_without_search(self, found: dict[str, Mapping[str, Any]]) -> None:
+        """Read all datasets, by id, by ``package_list``, which has names only, and ``package_show``."""
         names: dict[str, None] = {}
+        failed: list[str] = []
 
         async def read() -> None:
-            async for rows in self._api.listed("package_list"):
-                names.update(dict.fromkeys(map(str, rows)))
-
-        found: dict[str, Mapping[str, Any]] = {}
-        failed: list[str] = []
+            async for page in self._api.names():
+                names.update(dict.fromkeys(page))
 
         async def show(name: str) -> None:
             try:
@@ -204,20 +205,13 @@ class PortalCrawl:
         try:
             await self._api.until_whole("package_list", read)
         except UnreadableDocument as error:
-            self._doubt(error.reason, is_read=bool(names))
-            self._end.errors.append(error.message)
+            self._doubt(error, is_read=bool(names))
         await for_each(self._options.concurrency, show, names)
         if failed:
             # A dataset is known by its id, which a list of names does not tell.
-            self._doubt(
-                f"{len(failed)} of its {len(names)} datasets could not be read", is_read=True
-            )
+            words = f"{len(failed)} of its {len(names)} datasets could not be read"
+            self._end.mark_unproved(self._containers.root, words, reported=True)
             self._end.errors += sorted(failed)[:10]
-        self._note(found)
-        await self._read_organizations()
-        for raw in found.values():
-            self._take(raw)
-        await self._ask_for_absent()
 
     def _note_owner(self, raw: Mapping[str, Any]) -> None:
         owner = text_of(raw.get("owner_org"))
@@ -244,14 +238,15 @@ class PortalCrawl:
         if len(own) < len(new):
             self._known.adoptable.follow_move(listed, _is_uuid)
 
-    def _doubt(self, words: str, *, is_read: bool) -> None:
+    def _doubt(self, error: UnreadableDocument, *, is_read: bool) -> None:
         """Note that the list was not read, or not proved to be read whole. Nothing unlisted is deleted then."""
-        doubts = self._containers.unproved if is_read else self._containers.unreadable
-        doubts[self._containers.root] = words
+        mark = self._end.mark_unproved if is_read else self._end.mark_unreadable
+        mark(self._containers.root, error.reason, reported=True)
+        self._end.errors.append(error.message)
 
     def _distrust(self, words: str) -> None:
         """Note that package_show contradicts the list, or cannot confirm it, and tell people."""
-        self._doubt(words, is_read=True)
+        self._end.mark_unproved(self._containers.root, words, reported=True)
         words = f"nothing is deleted, because {words}"
         self._end.errors.append(about(self._containers.root, words))
 
@@ -427,7 +422,7 @@ class PortalCrawl:
         return f"{second}.{fraction[:3].ljust(3, '0')} {self._options.salt[:16]}"
 
     def _url(self, dataset_id: str) -> str:
-        return self._api.url_of("dataset", dataset_id)
+        return self._api.site.url_of("dataset", dataset_id)
 
     # Organizations
 
@@ -436,7 +431,7 @@ class PortalCrawl:
         owner = self._owners.get(dataset_id)
         if self._options.organization is None or owner is None:
             return self._containers.root
-        url = self._api.url_of("organization", owner)
+        url = self._api.site.url_of("organization", owner)
         return url if url in self._containers.catalogs else None
 
     async def _read_organizations(self) -> None:
@@ -445,7 +440,7 @@ class PortalCrawl:
         if make is None:
             return
         owners = sorted({owner for owner in self._owners.values() if owner is not None})
-        urls = {owner: self._api.url_of("organization", owner) for owner in owners}
+        urls = {owner: self._api.site.url_of("organization", owner) for owner in owners}
         self._containers.listed.update(urls.values())
 
         async def read(owner: str) -> None:
@@ -456,10 +451,9 @@ class PortalCrawl:
                     raise ValueError("the portal answers with another organization")
                 record = make(raw)
             except (UnreadableDocument, ValueError) as error:
-                is_known = self._known.at(url) is not None
-                words = error.reason if isinstance(error, UnreadableDocument) else str(error)
-                if is_known:
+                if self._known.at(url) is not None:
                     self._containers.catalogs.add(url)
+                words = error.reason if isinstance(error, UnreadableDocument) else str(error)
                 self._fail(url, root, words, ReadOutcome.FAILED, is_catalog=True)
             else:
                 self._containers.catalogs.add(url)

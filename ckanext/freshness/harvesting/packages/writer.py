@@ -122,7 +122,7 @@ class PackageWriter:
                 package_type=package_type,
                 default_tags=self._config.default_tags,
                 default_groups=self._config.default_groups,
-                language=self._config.own.get("language") or tk.config.get("ckan.locale_default"),
+                language=tk.config.get("ckan.locale_default"),
             )
         return self._sites[package_type]
 
