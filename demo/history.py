@@ -48,6 +48,7 @@ def remember(now: datetime) -> None:
 def counted(datasets: list[Any], at: datetime) -> CurrentCounts:
     """Return the counts of a moment, without datasets that had no dates by then."""
     found: dict[str | None, Counter[str]] = {}
+    thresholds = settings.aging().thresholds
     for number, one in enumerate(datasets):
         modified = one.newest.replace(tzinfo=timezone.utc)
         if (one.frequency_days or 0) > 0:
@@ -55,7 +56,7 @@ def counted(datasets: list[Any], at: datetime) -> CurrentCounts:
             # Rounded up: the last update before the moment.
             modified += min((at - modified) // between, 0) * between
         if modified <= at:
-            status = assess(modified, one.frequency_days, at, settings.aging().thresholds).status
+            status = assess(modified, one.frequency_days, at, thresholds).status
             found.setdefault(one.organization, Counter())[status.value] += 1
     return CurrentCounts(
         of_statuses(sum(found.values(), Counter())),
