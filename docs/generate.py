@@ -359,10 +359,7 @@ def answers() -> Iterator[str]:
         for name, values in meanings.WALL_HEADERS.items()
         for value in sorted(values)
     ]
-    pages = [
-        (wall.name, f"``{wall.sign.pattern.decode()}``", wall.source)
-        for wall in meanings.WALL_PAGES
-    ]
+    pages = [(wall.name, f"``{wall.sign.decode()}``", wall.source) for wall in meanings.WALL_PAGES]
     yield from table(("Wall", "Sign", "Source"), [*headers, *pages], "20 40 40")
 
 

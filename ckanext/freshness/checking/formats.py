@@ -165,7 +165,7 @@ _TAKE_PAGES = frozenset(
         *("html5", "geoportal", "documentation", "dokumentation", "tableau", "powerbi", "bi"),
         *("shiny", "qgis", "search", "database", "git", "github", "gitlab", "repository"),
         *("ckan", "directory", "folder", "listing", "ftp", "google", "gsheet", "googlesheet"),
-        *("googlesheets"),
+        "googlesheets",
         # Text that may begin with tags
         *("md", "markdown"),
         # Interfaces, many of which have a page

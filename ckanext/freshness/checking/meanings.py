@@ -68,11 +68,12 @@ BUSY = frozenset({429, 503})
 class Wall(NamedTuple):
     """A sign of a bot wall, which answers in place of the site.
 
+    :ivar sign: a regular expression
     :ivar source: where the sign is documented
     """
 
     name: str
-    sign: re.Pattern[bytes]
+    sign: bytes
     source: str
 
 
@@ -89,151 +90,103 @@ WALL_HEADERS: Mapping[str, frozenset[str]] = {
 A wall that answers with a status that tells nothing needs no row.
 """
 
-_CAPTCHA_TITLE = rb"(?i:<title>[^<]{0,99}(?:captcha|robot|human|verif|security check)).{0,16000}?"
+_CAPTCHA_TITLE = (
+    rb"(?i:<title>[^<]{0,99}(?:captcha|robot|human|verif|security check))(?s:.{0,16000}?)"
+)
 
 WALL_PAGES: tuple[Wall, ...] = (
     Wall(
         "Cloudflare",
-        re.compile(
-            rb"/cdn-cgi/challenge-platform/(?![\w/]{0,40}scripts/jsd)|_cf_chl_opt|Attention Required! \| Cl"
-        ),
+        rb"/cdn-cgi/challenge-platform/(?![\w/]{0,40}scripts/jsd)|_cf_chl_opt|Attention Required! \| Cl",
         "https://developers.cloudflare.com/cloudflare-challenges/",
     ),
     Wall(
         "AWS WAF",
-        re.compile(rb"awsWafCookieDomainList|gokuProps|token\.awswaf\.com"),
+        rb"awsWafCookieDomainList|gokuProps|token\.awswaf\.com",
         "https://docs.aws.amazon.com/waf/latest/developerguide/waf-javascript-api.html",
     ),
     Wall(
         "Vercel",
-        re.compile(rb"Vercel Security Checkpoint"),
+        rb"Vercel Security Checkpoint",
         "https://vercel.com/docs/vercel-firewall/attack-challenge-mode",
     ),
     Wall(
         "Imperva",
-        re.compile(rb"_Incapsula_Resource|Incapsula incident ID"),
+        rb"_Incapsula_Resource|Incapsula incident ID",
         "https://docs.imperva.com/bundle/cloud-application-security/page/error-codes.htm",
     ),
     Wall(
         "F5",
-        re.compile(
-            rb"<title>Request Rejected</title>|The requested URL was rejected. Please consult"
-            rb"|window\[.bobcmn.\]|/TSPD/"
-        ),
+        rb"<title>Request Rejected</title>|The requested URL was rejected. Please consult"
+        rb"|window\[.bobcmn.\]|/TSPD/",
         "https://my.f5.com/manage/s/article/K7825",
     ),
     Wall(
         "Sucuri",
-        re.compile(rb"sucuri_cloudproxy_js|Sucuri Website Firewall - Access Denied"),
+        rb"sucuri_cloudproxy_js|Sucuri Website Firewall - Access Denied",
         "https://docs.sucuri.net/website-firewall/troubleshooting/",
     ),
     Wall(
         "Anubis",
-        re.compile(rb"id=[\"']anubis_challenge[\"']|/\.within\.website/"),
+        rb"id=[\"']anubis_challenge[\"']|/\.within\.website/",
         "https://anubis.techaro.lol/docs/admin/robots2policy/",
     ),
-    Wall(
-        "DataDome",
-        re.compile(rb"captcha-delivery\.com"),
-        "https://docs.datadome.co/docs/client-side-tag",
-    ),
+    Wall("DataDome", rb"captcha-delivery\.com", "https://docs.datadome.co/docs/client-side-tag"),
     Wall(
         "Akamai",
-        re.compile(rb"errors\.edgesuite\.net|/_sec/cp_challenge/|Pardon Our Interruption"),
+        rb"errors\.edgesuite\.net|/_sec/cp_challenge/|Pardon Our Interruption",
         "https://techdocs.akamai.com/bot-manager/docs/challenge-actions",
     ),
-    Wall(
-        "HUMAN",
-        re.compile(rb"px-captcha|/captcha/captcha\.js\?a="),
-        "https://docs.humansecurity.com/",
-    ),
-    Wall(
-        "Kasada",
-        re.compile(rb"window\.KPSDK"),
-        "https://github.com/wappalyzer/wappalyzer/issues/7857",
-    ),
+    Wall("HUMAN", rb"px-captcha|/captcha/captcha\.js\?a=", "https://docs.humansecurity.com/"),
+    Wall("Kasada", rb"window\.KPSDK", "https://github.com/wappalyzer/wappalyzer/issues/7857"),
     Wall(
         "Radware",
-        re.compile(rb"Radware Captcha Page|perfdrive\.com"),
+        rb"Radware Captcha Page|perfdrive\.com",
         "https://www.radware.com/products/bot-manager/",
     ),
-    Wall(
-        "DDoS-Guard",
-        re.compile(rb"<title>DDoS-Guard</title>"),
-        "https://ddos-guard.net/",
-    ),
+    Wall("DDoS-Guard", rb"<title>DDoS-Guard</title>", "https://ddos-guard.net/"),
     Wall(
         "Fortinet",
-        re.compile(rb"<title>Web Page Blocked!?</title>|\.fgd_icon"),
+        rb"<title>Web Page Blocked!?</title>|\.fgd_icon",
         "https://github.com/EnableSecurity/wafw00f",
     ),
-    Wall(
-        "Alibaba Cloud",
-        re.compile(rb"errors\.aliyun\.com"),
-        "https://github.com/EnableSecurity/wafw00f",
-    ),
-    Wall(
-        "SafeLine",
-        re.compile(rb"SafeLineChallenge"),
-        "https://docs.waf.chaitin.com/",
-    ),
-    Wall(
-        "Imunify360",
-        re.compile(rb"imunify360"),
-        "https://docs.imunify360.com/webshield/",
-    ),
+    Wall("Alibaba Cloud", rb"errors\.aliyun\.com", "https://github.com/EnableSecurity/wafw00f"),
+    Wall("SafeLine", rb"SafeLineChallenge", "https://docs.waf.chaitin.com/"),
+    Wall("Imunify360", rb"imunify360", "https://docs.imunify360.com/webshield/"),
     Wall(
         "SiteGround",
-        re.compile(rb"/\.well-known/(?:sg)?captcha/"),
+        rb"/\.well-known/(?:sg)?captcha/",
         "https://github.com/woocommerce/woocommerce/issues/52896",
     ),
-    Wall(
-        "Wordfence",
-        re.compile(rb"Generated by Wordfence"),
-        "https://github.com/EnableSecurity/wafw00f",
-    ),
-    Wall(
-        "go-away",
-        re.compile(rb"__goaway_"),
-        "https://git.gammaspectra.live/git/go-away",
-    ),
-    Wall(
-        "testcookie",
-        re.compile(rb"slowAES\.decrypt"),
-        "https://github.com/kyprizel/testcookie-nginx-module",
-    ),
+    Wall("Wordfence", rb"Generated by Wordfence", "https://github.com/EnableSecurity/wafw00f"),
+    Wall("go-away", rb"__goaway_", "https://git.gammaspectra.live/git/go-away"),
+    Wall("testcookie", rb"slowAES\.decrypt", "https://github.com/kyprizel/testcookie-nginx-module"),
     Wall(
         "Google Drive",
-        re.compile(rb"Google Drive - (?:Virus scan warning|Quota exceeded)|id=\"download-form\""),
+        rb"Google Drive - (?:Virus scan warning|Quota exceeded)|id=\"download-form\"",
         "https://support.google.com/drive/answer/148505",
     ),
     Wall(
-        "ArvanCloud",
-        re.compile(rb"__arcsjs"),
-        "https://docs.arvancloud.ir/en/developer-tools/ddos-protection/",
+        "ArvanCloud", rb"__arcsjs", "https://docs.arvancloud.ir/en/developer-tools/ddos-protection/"
     ),
     Wall(
         "Azure WAF",
-        re.compile(rb"azwaf_(?:jsclearance|captcha)|<title>Azure WAF</title>"),
+        rb"azwaf_(?:jsclearance|captcha)|<title>Azure WAF</title>",
         "https://learn.microsoft.com/en-us/azure/web-application-firewall/waf-javascript-challenge",
     ),
     Wall(
         "Google",
-        re.compile(rb"id=\"captcha-form\"|unusual traffic from your computer network"),
+        rb"id=\"captcha-form\"|unusual traffic from your computer network",
         "https://support.google.com/websearch/answer/86640",
     ),
     # Forms of ordinary pages have such a widget, too, but another title.
     Wall(
         "reCAPTCHA",
-        re.compile(
-            _CAPTCHA_TITLE + rb"(?:g-recaptcha|/recaptcha/(?:api|enterprise)\.js)", re.DOTALL
-        ),
+        _CAPTCHA_TITLE + rb"(?:g-recaptcha|/recaptcha/(?:api|enterprise)\.js)",
         "https://developers.google.com/recaptcha/docs/display",
     ),
     Wall(
-        "hCaptcha",
-        re.compile(_CAPTCHA_TITLE + rb"(?:h-captcha|hcaptcha\.com/)", re.DOTALL),
-        "https://docs.hcaptcha.com/",
+        "hCaptcha", _CAPTCHA_TITLE + rb"(?:h-captcha|hcaptcha\.com/)", "https://docs.hcaptcha.com/"
     ),
 )
 """Signs of bot walls in the first bytes of HTML that stands in place of data, and of the pages of errors."""
@@ -269,4 +222,4 @@ def wall_of_page(first: bytes) -> str | None:
 
     :param first: the first bytes of a page that stands in place of data
     """
-    return next((wall.name for wall in WALL_PAGES if wall.sign.search(first)), None)
+    return next((wall.name for wall in WALL_PAGES if re.search(wall.sign, first)), None)

@@ -228,7 +228,7 @@ MSO_SHEET = b"<html><style>td {mso-number-format: 0}</style><table><tr><td>1</ta
 UNKNOWN = (
     *("RDF", "N3", "DOC", "PPT", "ODP", "RTF", "DBF", "MDB", "DWG", "DXF", "SAV", "DTA", "TAR"),
     *("BZ2", "E00", "ICS", "OWL", "LAZ", "YAML", "MS Excel", "Comma Separated Values"),
-    *("OGC GeoPackage", "ESRI File Geodatabase", "application/x-shapefile"),
+    *("E", "OGC GeoPackage", "ESRI File Geodatabase", "application/x-shapefile"),
     "http://publications.europa.eu/resource/authority/file-type/RDF_TURTLE",
     "http://publications.europa.eu/resource/authority/file-type/DOC",
 )
@@ -241,6 +241,8 @@ PAGES_OF_SITES = (
         "file listing",
         "Git repository",
         "Google Sheet",
+        "Google Sheets",
+        "googlesheets",
         "Geoportal",
         "Search form",
         "RDFa",
