@@ -62,7 +62,7 @@ def away() -> Iterator[Away]:
         try:
             probe()
         except _ERRORS as error:
-            yield Away(name, option, _in_words(error))
+            yield Away(name, option, in_words(error))
 
 
 def solr_answers() -> bool:
@@ -91,15 +91,18 @@ def _place(connection: Any) -> tuple[Any, Any]:
     return known.get("host"), known.get("port")
 
 
-def _in_words(error: BaseException) -> str:
-    """Return the first line of an error. Those of Solr lack its address, and hide the cause in long texts."""
+def in_words(error: BaseException) -> str:
+    """Return the first line of the error of a service, without passwords.
+
+    Those of Solr lack its address or have its password, and hide the cause in long texts.
+    """
     where = ""
     if isinstance(error, sa.exc.DBAPIError):
         error = error.orig or error
-    elif isinstance(error, pysolr.SolrError):
+    elif not isinstance(error, redis.exceptions.RedisError):
         where = f"{urlsplit(tk.config['solr_url']).netloc.rpartition('@')[2]}: "
-        while error.__context__ is not None:
-            error = error.__context__
+        while (cause := error.__cause__ or error.__context__) is not None:
+            error = cause
     return f"{where}{error}".strip().partition("\n")[0].rstrip(".")
 
 
@@ -116,7 +119,7 @@ def look_first() -> None:
     try:
         _reach_postgresql()
     except sa.exc.OperationalError as error:
-        found = Away("PostgreSQL", "sqlalchemy.url", _in_words(error))
+        found = Away("PostgreSQL", "sqlalchemy.url", in_words(error))
         raise click.ClickException(f"{found.fact}. {found.advice}") from error
     for name in ("ckan.lib.redis", "ckan.lib.search.common", "ckan.lib.search"):
         logging.getLogger(name).setLevel(logging.CRITICAL)

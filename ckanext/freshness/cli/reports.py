@@ -10,6 +10,7 @@ import ckan.plugins.toolkit as tk
 import click
 
 from ..ckan_adapter.packages import SEARCH_FAULTS
+from ..ckan_adapter.services import in_words
 from ..dates import utc_now
 from ..reporting import counts, metrics, report_tables, visibility
 from ..reporting.labels import label
@@ -41,7 +42,7 @@ def report(since: str | None, organization: str | None, with_hosts: bool, as_jso
         raise click.ClickException(words.format(name=organization)) from error
     except SEARCH_FAULTS as error:
         words = tk._("Solr does not answer, so that nothing could be counted: {error}")
-        raise click.ClickException(words.format(error=error)) from error
+        raise click.ClickException(words.format(error=in_words(error))) from error
     if as_json:
         click.echo(json.dumps(found, indent=2))
         return

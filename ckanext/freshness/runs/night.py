@@ -22,6 +22,7 @@ from ..ckan_adapter.database import (
     telling_of_loss,
 )
 from ..ckan_adapter.packages import SEARCH_FAULTS
+from ..ckan_adapter.services import in_words
 from ..copies.store import StoreError
 from ..dates import utc, utc_now
 from ..mails import digests, webhooks
@@ -199,7 +200,7 @@ def report(now: datetime) -> PartReport:
         kept = counts.record(now)
     except SEARCH_FAULTS as error:
         words = tk._("Solr does not answer, so that nothing could be counted: {error}")
-        return PartReport(words.format(error=error), complete=False)
+        return PartReport(words.format(error=in_words(error)), complete=False)
     return PartReport(tk._("Public datasets: {share}").format(share=counts.fresh_share(kept)))
 
 

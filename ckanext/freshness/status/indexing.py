@@ -41,7 +41,7 @@ from ..ckan_adapter.packages import (
     solr_commit,
     unindex_package,
 )
-from ..ckan_adapter.services import solr_answers
+from ..ckan_adapter.services import in_words, solr_answers
 from ..dates import parse_date
 from ..model import Unindexed
 from .own_fields import foreign
@@ -196,7 +196,7 @@ def _telling_that_solr_is_away() -> Iterator[None]:
     try:
         yield
     except (*SEARCH_FAULTS, SearchIndexError) as error:
-        raise SolrAwayError(str(error)) from error
+        raise SolrAwayError(in_words(error)) from error
 
 
 def _active_packages() -> set[str]:
@@ -296,7 +296,7 @@ def index(marks: Mapping[str, datetime]) -> list[IndexFailure]:
         todo = [id_ for id_ in todo if before.get(id_) != after.get(id_)]
         before = after
     if failures and not solr_answers():
-        raise SolrAwayError(str(next(iter(failures.values()))))
+        raise SolrAwayError(in_words(next(iter(failures.values()))))
     unmark({id_: since for id_, since in marks.items() if id_ not in failures})
     model.Session.commit()
     return [IndexFailure(package_id, error) for package_id, error in failures.items()]
@@ -313,17 +313,17 @@ def _send(ids: Sequence[str]) -> dict[str, Exception]:
         except Exception as error:
             if is_loss(error):
                 raise
+            model.Session.rollback()
+            if isinstance(error, SearchIndexError) and not solr_answers():
+                raise SolrAwayError(in_words(error)) from error
             # A plugin's hook or the dataset itself failed: send the other documents all the same.
             log.exception("Dataset %s could not be indexed", package_id)
             failures[package_id] = error
-            model.Session.rollback()
-            if isinstance(error, SearchIndexError) and not solr_answers():
-                raise SolrAwayError(str(error)) from error
     model.Session.commit()
     try:
         solr_commit()
     except SearchIndexError as error:
-        raise SolrAwayError(str(error)) from error
+        raise SolrAwayError(in_words(error)) from error
     return failures
 
 

@@ -60,6 +60,11 @@ def night(
             [night(26, ended=False, datasets=None), night(2)],
             [RunProblem(ProblemKind.KILLED, "26", at(26))],
         ),
+        # The next run began: the one before does not run any more.
+        (
+            [night(5, ended=False, datasets=None), night(2)],
+            [RunProblem(ProblemKind.KILLED, "5", at(5))],
+        ),
         ([night(26), night(2, ended=False, datasets=None)], []),
         (
             [night(25, ended=False, datasets=None)],
