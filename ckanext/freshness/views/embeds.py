@@ -156,7 +156,6 @@ def changes_feed() -> ResponseReturnValue:
     rows = report_tables.CHANGES.read(replace(request, since=since, limit=ENTRIES))
     return _feed(
         tk._("Changes of freshness") + f" - {_site()}",
-        url=tk.h.url_for("freshness_embeds.changes_feed", _external=True),
         page=tk.h.url_for("freshness.dashboard", _external=True),
         # Without new changes, the feed keeps its date.
         empty_since=since,
@@ -187,7 +186,6 @@ def data_feed() -> ResponseReturnValue:
     return _data_feed(
         replace(request, since=request.since or since),
         title=title,
-        url=tk.h.url_for("freshness_embeds.data_feed", organization=name, _external=True),
         page=tk.h.url_for("freshness.table", name="data", organization=name, _external=True),
         empty_since=since,
     )
@@ -204,7 +202,6 @@ def dataset_feed(id: str) -> ResponseReturnValue:
     }
     return _feed(
         tk._("Freshness of {title}").format(title=shown["title"]),
-        url=tk.h.url_for("freshness_embeds.dataset_feed", id=shown["name"], _external=True),
         page=tk.h.url_for("freshness_dataset.read", id=shown["name"], _external=True),
         empty_since=isoparse(f"{package['metadata_created']}Z"),
         entries=(
@@ -227,7 +224,6 @@ def dataset_data_feed(id: str) -> ResponseReturnValue:
     return _data_feed(
         TableRequest(user_context(), utc_now(), dataset=package["id"], since=EARLIEST),
         title=package["title"] or package["name"],
-        url=tk.h.url_for("freshness_embeds.dataset_data_feed", id=package["name"], _external=True),
         page=tk.h.url_for("freshness_dataset.read", id=package["name"], _external=True),
         empty_since=isoparse(f"{package['metadata_created']}Z"),
     )
@@ -238,12 +234,9 @@ def _call(action: str, id: str) -> dict[str, Any]:
     return found
 
 
-def _data_feed(
-    request: TableRequest, *, title: str, url: str, page: str, empty_since: datetime
-) -> Response:
+def _data_feed(request: TableRequest, *, title: str, page: str, empty_since: datetime) -> Response:
     return _feed(
         tk._("Data changes") + f" - {title}",
-        url=url,
         page=page,
         empty_since=empty_since,
         entries=(
@@ -271,12 +264,9 @@ def _site() -> str:
     return str(tk.config.get("ckan.site_title", ""))
 
 
-def _feed(
-    title: str, *, url: str, page: str, empty_since: datetime, entries: Iterable[Row]
-) -> Response:
+def _feed(title: str, *, page: str, empty_since: datetime, entries: Iterable[Row]) -> Response:
     """Return a feed.
 
-    :param url: of the feed
     :param page: URL of the page that shows the same changes
     :param empty_since: the date of a feed without entries
     :param entries: about datasets, the newest first, each with the ``id`` that distinguishes it from all others
@@ -284,6 +274,9 @@ def _feed(
         title, its ``summary`` and its moment ``at``
     """
     feed, updated = FeedGenerator(), None
+    # Two lists are two feeds: readers take feeds of one id for the same.
+    asked = {"organization": tk.request.args.get("organization"), **(tk.request.view_args or {})}
+    url = tk.h.url_for(tk.request.endpoint, **asked, _external=True)
     host = urlsplit(tk.config.get("ckan.site_url") or "").hostname or "ckan"
     for row in entries:
         updated = updated or row["at"]

@@ -6,6 +6,7 @@ All are accessible, fit on small screens and load nothing from other hosts.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -15,6 +16,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from axe_playwright_python.base import AXE_SCRIPT
+from ckan.tests import factories
 from ckan.tests.helpers import call_action
 from werkzeug.exceptions import HTTPException
 
@@ -297,6 +299,43 @@ def test_phones_show_the_answer_before_the_facts_about_the_dataset(
     tab.goto(f"/dataset/{world['ids']['dataset']}/freshness")
     places = [tab.locator(part).bounding_box()["y"] for part in ("[role=main]", "aside.secondary")]
     assert places == sorted(places)
+
+
+def test_cards_on_tablets_say_what_their_values_are(tab: Any) -> None:
+    """A table whose head is hidden has its names and its sorting elsewhere."""
+    tab.set_viewport_size({"width": 900, "height": 900})
+    tab.goto("/freshness/broken")
+    assert not tab.locator("thead").is_visible()
+    assert tab.locator("tbody").get_by_text("Failed checks:").first.is_visible()
+    assert tab.get_by_label("Sort by").is_visible()
+    tab.set_viewport_size(WIDE)
+    assert not tab.locator("tbody").get_by_text("Failed checks:").first.is_visible()
+
+
+def test_six_cards_stand_in_even_rows(tab: Any, world: dict[str, Any]) -> None:
+    tab.context.set_extra_http_headers({"Authorization": world["tokens"]["sysadmin"]})
+    tab.goto("/freshness")
+    for width, rows in ((1440, [6]), (1100, [3, 3]), (768, [3, 3])):
+        tab.set_viewport_size({"width": width, "height": 900})
+        places = [card.bounding_box()["y"] for card in tab.locator(".fr-card").all()]
+        assert list(Counter(places).values()) == rows, width
+
+
+def test_a_webhook_is_deleted_only_after_a_question(tab: Any, world: dict[str, Any]) -> None:
+    url = "https://receiver.example.org/events"
+    by = {"user": factories.Sysadmin()["name"]}
+    call_action("freshness_webhook_create", by, url=url, events=["data"])
+    tab.context.set_extra_http_headers({"Authorization": world["tokens"]["sysadmin"]})
+    tab.goto("/freshness/webhooks")
+    question = tab.get_by_role("button", name="Delete this webhook")
+    tab.get_by_role("button", name=re.compile(r"^Delete\b")).click()
+    question.wait_for()
+    tab.keyboard.press("Escape")
+    question.wait_for(state="hidden")
+    assert tab.get_by_role("heading", name=url).is_visible()
+    tab.get_by_role("button", name=re.compile(r"^Delete\b")).click()
+    question.click()
+    tab.get_by_text("The webhook is deleted.").wait_for()
 
 
 def test_without_scripts(chromium: Any, site: str, world: dict[str, Any]) -> None:

@@ -210,6 +210,13 @@ def test_a_feed_says_what_changed(world: World, app: Any) -> None:
         assert app.get(path, headers=known).status_code == 304
 
 
+def test_each_feed_has_an_id_of_its_own(world: World, app: Any) -> None:
+    paths = ("changes.atom", "changes.atom?organization=roads", "data.atom?organization=roads")
+    for path in paths:
+        feed = ElementTree.fromstring(app.get(f"/freshness/{path}").body)
+        assert str(feed.findtext(f"{ATOM}id")).endswith(f"/freshness/{path}")
+
+
 WORDS: list[tuple[Any, str]] = [
     (None, "The file has changed since the previous check"),
     ({"tables": [{"name": None, "rows": [2, 1]}]}, "1 row (-1)"),
