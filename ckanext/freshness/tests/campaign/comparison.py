@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from ckanext.freshness.ckan_adapter.packages import PACKAGE_EXTRAS
 from ckanext.freshness.tests.campaign.catalogue import Catalogue
 from ckanext.freshness.tests.campaign.site import Job, Site
-from ckanext.freshness.tests.campaign.troubles import WrongAnswer
-from ckanext.freshness.tests.servers.fdp_model import Kind, Record, State
+from ckanext.freshness.tests.servers.fdp_model import Record, State
 
 SOLR_PATIENCE = 5.0
 """Seconds until Solr shows everything; after a start it reads its log of updates, and ignores commits."""
@@ -92,12 +91,12 @@ class Comparison:
         self._before = {record: one for record, (one, *_) in self._packages().items()}
         self._edited = set()
 
-    def after(self, job: Job, wrong: list[WrongAnswer]) -> Iterator[str]:
+    def after(self, job: Job) -> Iterator[str]:
         """Compare after a job, and yield each difference in words."""
         if job.waits_for:
             yield f"the job has not ended: {job.waits_for}"
             return
-        is_calm = not wrong and not job.blows
+        is_calm = not job.blows
         packages = self._packages()
         held = self._held()
         for record, found in packages.items():
@@ -108,7 +107,7 @@ class Comparison:
             package = (active or found)[0]
             before = self._before.get(record)
             yield from self._kept(record, package)
-            yield from self._deleted(record, before, package, wrong)
+            yield from self._deleted(record, before, package)
             yield from self._written(record, before, package)
             if is_calm:
                 yield from self._as_the_source_has_it(record, package)
@@ -120,7 +119,6 @@ class Comparison:
                     yield f"{record.path} is missing; the job's errors: {job.errors}"
             yield from self._failed(job)
         yield from self._all_deleted(packages)
-        yield from self._silent(job, wrong)
         if is_calm or not any("Solr" in one.name or "aborted" in one.name for one in job.blows):
             yield from self._indexed(packages)
         self._before = {record: found[0] for record, found in packages.items()}
@@ -148,29 +146,15 @@ class Comparison:
             if known != resource_id:
                 yield f"{path} has another resource id: {resource_id}, it was {known}"
 
-    def _deleted(
-        self, record: Record, before: Package | None, package: Package, wrong: list[WrongAnswer]
-    ) -> Iterator[str]:
+    def _deleted(self, record: Record, before: Package | None, package: Package) -> Iterator[str]:
         """Nothing is deleted without a proof."""
         if before is None or not before.is_active or package.is_active:
             return
         catalogue = self._catalogue
-        lists = {catalogue.server.root, record.part_of, *catalogue.listings(record)}
-        hidden = [one.words for one in wrong if one.struck and one.record in lists]
-        containers = [
-            one.words
-            for one in wrong
-            if one.struck and not one.of_pages and one.record.kind in (Kind.ROOT, Kind.CATALOG)
-        ]
-        if catalogue.is_gone(record) or any(
-            one.record is record and one.says_gone and one.fault.seen for one in wrong
-        ):
+        if catalogue.is_gone(record) or not catalogue.listings(record):
             return
-        if not catalogue.listings(record):
-            if containers:
-                yield f"{record.path} was deleted: it is not listed, but {containers}"
-        elif record.state is State.PUBLISHED:
-            yield f"{record.path} was deleted: it answers and is listed; {hidden}"
+        if record.state is State.PUBLISHED:
+            yield f"{record.path} was deleted: it answers and is listed"
         else:
             yield f"{record.path} was deleted: it is listed, and has answered 403 for less than a day"
 
@@ -250,14 +234,6 @@ class Comparison:
         lost = before - after - self._released
         if len(before) > 1 and len(lost) >= len(before) - 1:
             yield f"{len(lost)} of {len(before)} datasets were deleted at once"
-
-    def _silent(self, job: Job, wrong: list[WrongAnswer]) -> Iterator[str]:
-        """A container of known datasets that fails is an error that people see."""
-        known = {record.part_of for record, one in self._before.items() if one.is_active}
-        known.add(self._catalogue.server.root)
-        for one in wrong:
-            if one.struck and not one.of_pages and one.record in known and not job.errors:
-                yield f"{one.words}, but the job has no error"
 
     def _indexed(self, packages: Mapping[Record, list[Package]]) -> Iterator[str]:
         """Solr has the same as the database."""

@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 import pytest
+from ckan.lib.search import clear
 from ckan.tests import factories
 from ckan.tests.helpers import call_action, changed_config
 
@@ -38,6 +39,21 @@ def with_extra(dataset: dict[str, Any], key: str, value: str) -> list[dict[str, 
 
 
 # Identity
+
+
+def test_an_import_that_died_before_solr_had_the_dataset_is_completed(fdp: FdpServer) -> None:
+    fdp.add_dataset(fdp.add_catalog())
+    harvest = add_source(fdp.source_url)
+    harvest.start()
+    harvest.gather()
+    harvest.fetch()
+    (dataset,) = harvest.datasets().values()
+    clear(dataset["id"])
+    assert harvest.datasets() == {}
+    ((object_id,),) = model.Session.query(harvest_model.HarvestObject.id)
+    queue.get_fetch_publisher().send({"harvest_object_id": object_id})
+    harvest.fetch()
+    assert [one["id"] for one in harvest.datasets().values()] == [dataset["id"]]
 
 
 def test_messages_that_come_again_after_their_job_has_ended(fdp: FdpServer) -> None:
