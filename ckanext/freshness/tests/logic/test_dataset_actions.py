@@ -8,6 +8,7 @@ from typing import Any
 
 import ckan.plugins.toolkit as tk
 import pytest
+from ckan.lib import search
 from ckan.tests import factories
 
 from ckanext.freshness.tests.clock import freeze_time
@@ -201,3 +202,10 @@ def test_what_is_shown(act: Act) -> None:
         "may_check": True,
         "may_confirm": True,
     }
+
+
+def test_a_private_dataset_is_shown_to_its_readers_only(act: Act) -> None:
+    made = new(act, owner_org=factories.Organization()["id"], private=True)
+    with pytest.raises(tk.NotAuthorized):
+        act("freshness_show", by=factories.User()["name"], id=made["id"])
+    assert search.show(made["id"])

@@ -421,6 +421,17 @@ class TestMailServer:
         assert notify() == MailReport(NotifyState.DONE)
         assert host.to(ANN) == []
 
+    def test_falls_silent_for_all(self, notify: Notify, host: MailHost, make: Make) -> None:
+        for number in range(3):
+            make(f"b-{number}", maintainer_email=f"b{number}@example.org")
+        age(OVERDUE + 1)
+        host.silent_at = "MAIL"
+        with waiting_for(0.5):
+            report = notify(OVERDUE + 1)
+        assert (len(report.mails), report.left) == (3, 3)
+        host.silent_at = None
+        assert len(sent(notify(OVERDUE + 1))) == 3
+
     def test_greets_for_ever(self, notify: Notify, host: MailHost) -> None:
         """Each response but the last arrives in time."""
         with DrippingHost() as slow, waiting_for(0.3):

@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta, timezone
+from email.utils import format_datetime
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -121,6 +122,15 @@ def test_a_copy_is_made_although_the_server_says_that_nothing_changed(
     server.requests.clear()
     run(resource, 3)
     assert server.methods == ["GET!"]
+
+
+def test_what_a_header_dates_is_copied_as_well(csvs: None, server: IatiFiles) -> None:
+    resource = link(server, extras=[{"key": "frequency", "value": "7"}])
+    run(resource, 1)
+    server.body, server.etag = b"a,b\n3,4\n", '"v2"'
+    server.last_modified = format_datetime(START + timedelta(days=2), usegmt=True)
+    run(resource, 3)
+    assert bytes_of(resource) == b"a,b\n3,4\n"
 
 
 def test_a_change_that_found_no_room_is_copied_later(
