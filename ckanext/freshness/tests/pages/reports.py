@@ -16,10 +16,11 @@ from ckanext.freshness.aging.evidence import Evidence
 from ckanext.freshness.checking import data_changes
 from ckanext.freshness.checking.data_changes import DataChange
 from ckanext.freshness.ckan_adapter.core import model
-from ckanext.freshness.model import CheckRun, FreshnessTransition, HarvestHold, ResourceCheck
+from ckanext.freshness.model import CheckRun, FreshnessTransition, HarvestHold
 from ckanext.freshness.reporting import counts
 from ckanext.freshness.reporting.counts import CurrentCounts, of_statuses
 from ckanext.freshness.status.refresh import refresh
+from ckanext.freshness.tests.pages.datasets import break_link
 from ckanext.freshness.tests.reporting.test_metrics import FIRST, FREQUENCIES, NUMBERS
 from ckanext.harvest import model as harvest_model
 
@@ -57,27 +58,16 @@ def judge() -> None:
 
 def visited(dataset: dict[str, Any], **more: Any) -> None:
     """Add the row of a broken link, whose changes cannot be detected, for a dataset's resource."""
-    resource = dataset["resources"][0]
     known: dict[str, Any] = {
-        "resource_id": resource["id"],
-        "package_id": dataset["id"],
-        "url": resource["url"],
         "host": f"{dataset['name']}.example.org",
-        "first_seen": PLAIN - 90 * DAY,
-        "earlier": [],
-        "outdated": False,
-        "promised": resource["format"],
+        "promised": dataset["resources"][0]["format"],
         "found": "a ZIP archive",
-        "failures": 5,
-        "failing_since": PLAIN - 9 * DAY,
         "failed_at": PLAIN - DAY,
         "tried_at": PLAIN - DAY,
         "undetermined": "blocked",
         "attempts": [{"status": 404, "words": "answered 404 (Not Found)"}],
-        "wrote": {},
     }
-    model.Session.add(ResourceCheck(**{**known, **more}))
-    model.Session.commit()
+    break_link(dataset, **{**known, **more})
 
 
 WORKS = {

@@ -15,7 +15,7 @@ from ckan.tests.helpers import call_action
 
 from ckanext.freshness.checking import check_rows
 from ckanext.freshness.ckan_adapter.core import model, site_names
-from ckanext.freshness.reporting import dashboard, runs
+from ckanext.freshness.reporting import dashboard
 from ckanext.freshness.tests.pages import reports
 from ckanext.freshness.tests.pages.conftest import Get
 from ckanext.freshness.tests.pages.reports import (
@@ -262,12 +262,6 @@ def test_a_run_whose_links_were_checked_again_leads_nowhere(get: Get) -> None:
     page = page_of(get("/freshness/run/first", "sysadmin"))
     assert page.select("[aria-labelledby=run-found] li")
     assert not page.select("[aria-labelledby=run-found] a")
-
-
-def test_each_outcome_of_a_check_has_a_group() -> None:
-    assert {known["attempts"][0]["outcome"] for _, known, _ in LINKS.values() if known} <= set(
-        runs.GROUPS
-    )
 
 
 # One share of fresh datasets.

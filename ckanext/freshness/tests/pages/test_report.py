@@ -398,16 +398,10 @@ def test_the_command(cli: Any, clean_site: None) -> None:
         assert words in failed.output
 
 
-def test_the_action(app: Any, get: Get, clean_site: None) -> None:
-    make("wells", 9)
-    judge()
-    answer = json.loads(get("/api/action/freshness_report").body)["result"]
-    assert (answer["datasets"], answer["statuses"]["due"], answer["fresh_percent"]) == (1, 1, 0.0)
-    rows = json.loads(get("/api/action/freshness_report?table=datasets&limit=1").body)["result"]
-    assert (names(rows["rows"]), rows["more"]) == ({"wells"}, False)
-    refused = json.loads(get("/api/action/freshness_report?table=none", status=409).body)
+def test_the_action(get: Get, clean_site: None) -> None:
+    url = "/api/action/freshness_report?table"
+    refused = json.loads(get(f"{url}=none", status=409).body)
     assert "There is no table none: choose broken, changes" in refused["error"]["table"][0]
     for name in ("datasets", "broken"):
-        url = f"/api/action/freshness_report?table={name}&offset={'9' * 30}"
-        assert "whole number" in get(url, status=409).body
+        assert "whole number" in get(f"{url}={name}&offset={'9' * 30}", status=409).body
     get("/api/action/freshness_report?organization=none", status=404)

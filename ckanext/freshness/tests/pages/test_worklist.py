@@ -202,20 +202,6 @@ def test_two_editors_confirm(post: Post, world: dict[str, dict[str, Any]]) -> No
     assert call_action("freshness_show", id="shared")["confirmation"] == shown["confirmation"]
 
 
-def test_set_a_frequency_and_undo(post: Post, read: Read) -> None:
-    made = make_dataset(Status.UNAVAILABLE, "unset", title="Unset", owner_org="relief")
-    before = facts("unset")
-    weekly = f"frequency:7:*:{made['id']}"
-    (button,) = read("/freshness/mine", "editor").select(f"button[value='{weekly}']")
-    assert words(button) == "Every week"
-    page = post(weekly, "editor")
-    assert "The update frequency of Unset is now: Every week." in words(page)
-    assert facts("unset")["frequency"]["days"] == 7
-    undone = post(undo(page), "editor")
-    assert "Undone: Unset is as before." in words(undone)
-    assert facts("unset") == before
-
-
 @pytest.mark.parametrize("is_bulk", [False, True])
 def test_the_same_form_sent_twice_acts_once(post: Post, *, is_bulk: bool) -> None:
     """As by a double click, whose second answer is the one that people see."""
