@@ -168,8 +168,6 @@ class ListFacts:
     """How many records it lists."""
     there: int = 0
     """How many of these this job has read, are current, or are drafts."""
-    described: int = 0
-    """How many of these the document describes itself."""
 
 
 def doubt(facts: ListFacts, *, is_missing: bool) -> str | None:
@@ -184,12 +182,6 @@ def doubt(facts: ListFacts, *, is_missing: bool) -> str | None:
         (
             facts.is_lost,
             "it has no list of records any more, although an earlier job read one: nothing is deleted for that",
-        ),
-        (
-            nothing_there and facts.described,
-            f"none of the {facts.listed} records that it lists answers at its own URL. It describes "
-            f"{facts.described} of them itself, but records are read from documents of their own: ask the "
-            "publisher to let their URLs answer",
         ),
         (
             # A server that names itself wrongly after an upgrade lists as many records as before.

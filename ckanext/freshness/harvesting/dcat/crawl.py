@@ -21,9 +21,15 @@ from ...ckan_adapter.core import munge_title_to_name
 from ...web.urls import display_url
 from ..listings import ListFacts
 from ..messages import about
-from ..rdf.list_reading import MOST_PAGES, ListReading, doubt_of_list
 from ..rdf.mapping import Mapper, mapped
-from ..rdf.reader import DocumentReader, FetchedDocument, understood
+from ..rdf.reader import (
+    MOST_PAGES,
+    DocumentReader,
+    FetchedDocument,
+    ListReading,
+    doubt_of_list,
+    understood,
+)
 from ..record import (
     Containers,
     CurrentRecords,

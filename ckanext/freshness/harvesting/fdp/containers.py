@@ -15,9 +15,8 @@ from rdflib import Graph, URIRef
 from ...web.urls import display_url
 from ..listings import ListFacts
 from ..messages import HarvestMessage, MessageCode
-from ..rdf.list_reading import MOST_PAGES, ListReading, doubt_of_list
 from ..rdf.mapping import Mapper, mapped
-from ..rdf.reader import FetchedDocument, understood
+from ..rdf.reader import MOST_PAGES, FetchedDocument, ListReading, doubt_of_list, understood
 from ..record import (
     Containers,
     CurrentRecords,
@@ -34,14 +33,7 @@ from ..source_type import CrawlEnd
 from . import documents
 from .datasets import RecordMemory
 from .documents import DocumentOutline, last_segment
-from .reader import CrawlOptions, FdpReader
-from .services import ServiceReader
-
-ONLY_ABOVE = (
-    "the catalog that lists it describes it, but records are read from documents of their own: ask the "
-    "publisher to let its URL answer"
-)
-"""What to do about a catalog that cannot be read, and that the document of another one describes."""
+from .reader import CrawlOptions, FdpReader, ServiceReader
 
 
 class DatasetListing:
@@ -163,8 +155,6 @@ class ContainerCrawl:
         self._subjects: dict[str, str] = {}
         """By listed URL of each container with a list, the URL in its document; "" for the root of a FAIR Data
         Point, which may answer under any URL."""
-        self._described: set[str] = set()
-        """Listed catalogs and datasets that the document of their container describes itself."""
         self.aliases: dict[str, str] = {}
 
     async def read(self, level: Mapping[str, Place]) -> list[str]:
@@ -248,7 +238,6 @@ class ContainerCrawl:
                 facts = self._facts[container]
                 facts.listed += 1
                 facts.there += url in there
-                facts.described += url in self._described
         for url, facts in sorted(self._facts.items()):
             reason = doubt_of_list(self._reader.memory, url, facts, is_missing=is_missing)
             if reason is not None:
@@ -368,8 +357,8 @@ class ContainerCrawl:
             is_forbidden = failure.outcome is ReadOutcome.FORBIDDEN and url != self._containers.root
             if is_forbidden:
                 self._forbidden[url] = failure
-            reason = f"{failure.reason}; {ONLY_ABOVE}" if url in self._described else failure.reason
-            self._end.mark_unreadable(url, reason, reported=failure.reported or is_forbidden)
+            is_told = failure.reported or is_forbidden
+            self._end.mark_unreadable(url, failure.reason, reported=is_told)
             return
         # It may have been a container, so it proves nothing. Drafts of any type are listed, too.
         is_draft = failure.outcome in (ReadOutcome.FORBIDDEN, ReadOutcome.GONE)
@@ -421,7 +410,6 @@ class ContainerCrawl:
             self._sink(container.sighting, self._containers)
         for dataset in outline.datasets:
             self._listing.add(dataset, url)
-        self._described.update(outline.described)
         kind = outline.type_name or "of no known type"
         counts = Counter({**outline.unusable, "dcat:DataService": outline.services})
         counts[kind] += not is_catalog and not is_root
@@ -493,7 +481,7 @@ def _together(pages: DocumentOutline, page: DocumentOutline) -> DocumentOutline:
 
 def _united(first: DocumentOutline, second: DocumentOutline) -> DocumentOutline:
     """Return the first outline with what the second one lists besides."""
-    names = ("catalogs", "datasets", "parts", "described")
+    names = ("catalogs", "datasets", "parts")
     united: dict[str, Any] = {
         name: sorted({*getattr(first, name), *getattr(second, name)}) for name in names
     }

@@ -8,7 +8,6 @@ The crawl reports and decides nothing. It hands each record to a sink as soon as
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from rdflib import Graph
 
@@ -22,7 +21,6 @@ from ..record import (
     SeenRecord,
     Sighting,
     Sink,
-    loose_spelling,
 )
 from ..source_client import UnreadableDocument, for_each
 from ..source_type import CrawlEnd
@@ -31,11 +29,7 @@ from . import documents
 from .containers import ContainerCrawl, DatasetListing, Place, list_key
 from .datasets import DatasetReader
 from .documents import DocumentOutline, ListedDataset
-from .reader import CrawlOptions, FdpReader, first_page
-from .services import ServiceReader
-
-if TYPE_CHECKING:
-    pass
+from .reader import CrawlOptions, FdpReader, ServiceReader, first_page
 
 MOST_ASKED = 500
 """The most records that are asked whether they still answer, if that decides nothing."""
@@ -80,8 +74,6 @@ class Crawl:
         """Listed URLs of the datasets that were read, and of drafts."""
         self._below: dict[str, Place] = {}
         """Records that datasets list, and that are not read yet."""
-        self._parents: dict[str, set[str]] = {}
-        """By what the dct:isPartOf of datasets names besides catalogs: these datasets."""
         self._answers: dict[str, ReadOutcome] = {}
         """What the own URLs of current records answer that no list has."""
         self._end = self._listing.end
@@ -117,7 +109,6 @@ class Crawl:
             url for url in self._listing.urls() if self._known_as(url) is not None
         }
         self._catalogs.prove(there, is_missing=self._is_missing(missing), is_unlisted=bool(missing))
-        self._warn_of_parents()
         if self.containers.unreadable or self.containers.unproved:
             await self._ask(missing)
         for record in missing:
@@ -157,18 +148,6 @@ class Crawl:
             self._answers[url] = ReadOutcome.PRESENT if is_itself else ReadOutcome.MALFORMED
         except UnreadableDocument as failure:
             self._answers[url] = failure.outcome
-
-    def _warn_of_parents(self) -> None:
-        """Warn of each URL that datasets name by dct:isPartOf, and that is no record of this source."""
-        records = {*self._catalogs.met, *self._listing.urls(), *self._subjects}
-        there = set(map(loose_spelling, records))
-        for parent, datasets in sorted(self._parents.items()):
-            if loose_spelling(parent) not in there:
-                example = display_url(min(datasets))
-                self._end.warnings.append(
-                    f"{display_url(parent)}: {len(datasets)} datasets, such as {example}, name it by "
-                    "dct:isPartOf, but it is no record of this source; they are in the catalogs that list them"
-                )
 
     # Datasets in pages, and by themselves
 
@@ -351,9 +330,6 @@ class Crawl:
             adoptable = self._known.adoptable
             adopted = adoptable.of(url, listed) or adoptable.of(subject, listed)
         part_of = self._catalog_named(member.part_of)
-        if part_of is None:
-            for one in member.part_of:
-                self._parents.setdefault(one, set()).add(url)
         seen = SeenRecord(url, ReadOutcome.PRESENT, listed_in, part_of=part_of)
         return await self._datasets.read(seen, document, member, known, adopted)
 

@@ -37,8 +37,7 @@ from ..source_client import UnreadableDocument
 from ..strategy import fate_of_distribution
 from . import documents
 from .documents import ListedDataset
-from .reader import FdpReader, first_page
-from .services import Named, ServiceReader
+from .reader import FdpReader, Named, ServiceReader, first_page
 
 MOST_PAGES = 1000
 """The most pages of one dataset's distributions."""

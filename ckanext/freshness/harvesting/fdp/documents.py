@@ -100,8 +100,6 @@ class DocumentOutline(PageOutline):
     """Number of listed catalogs and datasets without a URL that can be requested, by their kind."""
     states_list: bool = False
     """The document has a list of records, which may be empty."""
-    described: list[str] = field(default_factory=list)
-    """Listed catalogs and datasets that the container's document describes itself."""
     by_containers: bool = False
     """Only the container in the document names the datasets; pages have no such container."""
     members: dict[str, ListedDataset] = field(default_factory=dict)
@@ -198,9 +196,6 @@ def outline_of_container(
         services=len(own),
         unusable=_unusable(graph, nodes, [*below, *datasets_]),
         states_list=bool(_relations(graph, nodes) - _PARTS_OF_RECORDS) or bool(paging.totals),
-        described=[
-            one for one in (*below, *datasets_) if (URIRef(one), DCTERMS.title, None) in graph
-        ],
         by_containers=bool(datasets_)
         and not any((node, DCAT.dataset, None) in graph for node in nodes),
         next_pages=paging.next_pages,

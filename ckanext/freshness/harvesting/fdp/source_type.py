@@ -8,7 +8,7 @@ from functools import partial
 
 from ...aging.messages import N_
 from ...web.event_loop import run
-from ..rdf.source_type import RDF_KEYS, RdfSourceType, language_of, mapper_of, rdf_salt
+from ..rdf.source_type import RDF_KEYS, RdfSourceType, mapper_of, rdf_salt
 from ..record import CurrentRecords, Sink
 from ..source_client import source_client
 from ..source_config import boolean
@@ -56,7 +56,7 @@ async def _crawl(
             mapper=mapper_of(config),
             now=now,
             catalog_mapper=(
-                partial(map_catalog, language=language_of(config))
+                partial(map_catalog, language=config.own.get("language"))
                 if config.own.get("harvest_catalogs")
                 else None
             ),

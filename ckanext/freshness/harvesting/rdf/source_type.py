@@ -44,7 +44,7 @@ class RdfSourceType(SourceType):
 
     def check(self, config: SourceConfig) -> None:
         """Check that the profiles are installed."""
-        if not (profiles := profiles_of(config)):
+        if not (profiles := config.own.get("profiles")):
             return
         from . import dcat_profiles
 
@@ -54,29 +54,18 @@ class RdfSourceType(SourceType):
             raise ConfigError(str(error)) from error
 
 
-def language_of(config: SourceConfig) -> str | None:
-    """Return the language whose texts a source prefers."""
-    language: str | None = config.own.get("language")
-    return language
-
-
-def profiles_of(config: SourceConfig) -> tuple[str, ...]:
-    """Return the profiles of ckanext-dcat that map a source's datasets; none for our own mapping."""
-    profiles: tuple[str, ...] = config.own.get("profiles", ())
-    return profiles
-
-
 def mapper_of(config: SourceConfig) -> Mapper:
     """Return the mapping of datasets that a source's configuration chooses."""
     from . import dcat_profiles
     from .mapping import map_dataset
 
-    language = language_of(config)
-    if profiles := profiles_of(config):
+    language = config.own.get("language")
+    if profiles := config.own.get("profiles"):
         return partial(dcat_profiles.map_with_profiles, profiles=profiles, language=language)
     return partial(map_dataset, language=language)
 
 
 def rdf_salt(config: SourceConfig) -> str:
     """Return a hash of the settings on which packages of RDF depend."""
-    return salt_of(config, MAPPING_VERSION, language_of(config), profiles_of(config))
+    own = config.own
+    return salt_of(config, MAPPING_VERSION, own.get("language"), own.get("profiles", ()))

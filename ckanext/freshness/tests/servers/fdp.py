@@ -11,7 +11,6 @@ In a test:
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import re
 from urllib.parse import parse_qs
@@ -36,8 +35,7 @@ class FdpServer(FdpModel, LoopbackServer):
     """A FAIR Data Point: the model's records, served.
 
     `prefix` is a path below which it lives (`/fdp`). `layout` says how it differs from the reference
-    implementation and may be changed at any time. `also_below` is a path below which everything is served
-    once more, as after a change of the persistent URL. With `shuffle`, each answer has its triples in
+    implementation and may be changed at any time. With `shuffle`, each answer has its triples in
     another order, other blank node labels and other server-made values, so that the bytes differ
     and the content does not. `files` are further paths and what is at them.
 
@@ -58,7 +56,6 @@ class FdpServer(FdpModel, LoopbackServer):
         FdpModel.__init__(self, prefix)
         self.shuffle = shuffle
         self.files: dict[str, Answer] = {}
-        self.also_below = ""
         self.renderer = Renderer(self, self.url, layout or Layout())
         self._noise = itertools.count(1)
 
@@ -88,9 +85,6 @@ class FdpServer(FdpModel, LoopbackServer):
         """What is at a target; GET and HEAD only."""
         if request.method not in ("GET", "HEAD"):
             return Answer(405, b"", {"Allow": "GET, HEAD"})
-        if self.also_below and request.target.startswith(self.also_below):
-            inner = request.target.removeprefix(self.also_below)
-            request = dataclasses.replace(request, target=inner)
         if file := self.files.get(request.path):
             return file.unless_known(request)
         if request.path == f"{self.prefix}/all.ttl":

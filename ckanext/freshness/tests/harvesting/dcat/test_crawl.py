@@ -55,12 +55,6 @@ def test_a_catalogue_is_read_changed_and_left(
     assert site.ids() == {url: id_ for url, id_ in ids.items() if url != server.iri(gone.key)}
 
 
-def test_unchanged_bytes_are_not_parsed(server: CatalogueServer, site: CatalogueSite) -> None:
-    site.job()
-    unchanged(site)
-    assert site.memory.recalled == {server.source_url}
-
-
 CATALOG_ONLY = b"<http://x/> a <http://www.w3.org/ns/dcat#Catalog> ."
 PAGES = (1, 2, 3, 4)
 FAULTS: dict[str, Callable[[], faults.Fault]] = {
@@ -104,19 +98,6 @@ def test_a_fault_of_a_page_deletes_nothing(
         server.entries.pop()
         case.limits = LIMITS
         assert case.job().of(DELETED) == {server.iri("006")}, (page, link)
-
-
-@pytest.mark.parametrize("total", ["6", "8", "100"])
-def test_a_total_that_does_not_match_deletes_nothing(
-    server: CatalogueServer, site: CatalogueSite, total: str
-) -> None:
-    server.page_size = 3
-    site.job()
-    server.entries.pop()
-    server.total = total if total != "6" else "5"
-    job = site.job()
-    assert job.of(DELETED) == set()
-    assert "and its pages list 6" in " ".join(job.errors)
 
 
 @pytest.mark.parametrize("link", LINKS)
@@ -184,28 +165,6 @@ def test_blank_nodes_keep_their_identity(server: CatalogueServer, site: Catalogu
     assert site.packages["id-0"].resources == ["data.csv", "more.csv"]
 
 
-def test_an_identifier_of_several_blank_nodes_is_none(
-    server: CatalogueServer, site: CatalogueSite
-) -> None:
-    server.entries = [Entry(f"id-{n}", f"Dataset {n}", is_blank=True) for n in range(4)]
-    site.job()
-    server.entries.append(dataclasses.replace(server.entries[0], title="Another one"))
-    job = site.job()
-    assert site.packages["id-0"].title == "Dataset 0" and job.of(DELETED) == set()
-    assert "several datasets of the catalogue have this identifier" in " ".join(job.errors)
-
-
-def test_a_dataset_that_is_only_listed_is_kept(
-    server: CatalogueServer, site: CatalogueSite
-) -> None:
-    site.job()
-    gone = server.entries.pop()
-    server.extra.add((URIRef(f"{server.url}/"), DCAT.dataset, URIRef(server.iri(gone.key))))
-    job = site.job()
-    assert job.of(DELETED) == set() and len(site.packages) == 7
-    assert "does not describe it" in " ".join(job.errors)
-
-
 def test_a_dataset_without_identity_may_be_any(
     server: CatalogueServer, site: CatalogueSite
 ) -> None:
@@ -245,21 +204,6 @@ def test_catalogs_of_a_catalog(server: CatalogueServer, site: CatalogueSite) -> 
         assert site.job().of(DELETED) == set() and len(site.packages) == 10
 
 
-def test_a_catalog_whose_host_is_not_allowed_any_more(
-    server: CatalogueServer, site: CatalogueSite
-) -> None:
-    with CatalogueServer(2) as other:
-        outside = other.source_url.replace("127.0.0.1", "localhost")
-        server.extra.add((URIRef(f"{server.url}/"), DCAT.catalog, URIRef(outside)))
-        assert site.job().survey.not_harvested.keys() == {"dcat:Catalog on another host"}
-        site.allowed_hosts = ["localhost"]
-        assert site.job().of(NEW) == other.iris()
-        site.allowed_hosts = []
-        job = site.job()
-        assert job.of(DELETED) == set() and len(site.packages) == 9
-        assert "allowed_hosts" in " ".join(job.errors)
-
-
 def test_distributions_are_not_requested(server: CatalogueServer, site: CatalogueSite) -> None:
     site.job()
     assert {request.path for request in server.requests} == {"/catalog"}
@@ -290,20 +234,6 @@ def test_a_catalogue_that_moves_keeps_its_datasets(
         assert before.keys() - after.keys() == {"Dataset 2"}
         assert all(after[title] == before[title] for title in after.keys() & before.keys())
         unchanged(site)
-
-
-def test_a_catalogue_that_turns_to_https_keeps_its_datasets(
-    server: CatalogueServer, site: CatalogueSite
-) -> None:
-    site.job()
-    before = {package.title: package.id for package in site.packages.values()}
-    secure = server.url.replace("http:", "https:")
-    server.iri = lambda key: f"{secure}/dataset/{key}"  # type: ignore[method-assign]
-    job = site.job()
-    assert job.errors == [] and job.brake is None
-    assert job.of(RecordClass.MOVED) == server.iris()
-    assert {package.title: package.id for package in site.packages.values()} == before
-    unchanged(site)
 
 
 def test_another_catalogue_at_the_url_is_no_move(

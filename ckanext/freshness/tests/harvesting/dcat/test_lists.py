@@ -263,16 +263,6 @@ def test_a_record_on_two_pages_means_that_they_shifted(
     assert site.job().of(DELETED) == {f"{server.url}/d/4"}
 
 
-def test_a_total_that_changes_does_not_end_the_reading(
-    server: Documents, site: CatalogueSite
-) -> None:
-    pages = [datasets(2 * n, 2 * n + 1) for n in range(12)]
-    server.pages(*(f"{page} <> hydra:totalItems {24 + (n > 1)} ." for n, page in enumerate(pages)))
-    job = site.job()
-    assert len(job.of(NEW)) == 24
-    assert "the number of its records changes: it states 24 and 25" in " ".join(job.errors)
-
-
 def test_each_page_may_name_all_datasets(server: Documents, site: CatalogueSite) -> None:
     names = "".join(f"<> dcat:dataset <d/{n}> .\n" for n in range(12))
     server.pages(*(names + datasets(2 * n, 2 * n + 1) for n in range(6)))

@@ -184,15 +184,3 @@ def test_a_shape_is_read_whole(server: Portal, name: str) -> None:
     found = {url.removeprefix(server.url): one.resources for url, one in site.packages.items()}
     assert found == shape.resources
     unchanged(site)
-
-
-@pytest.mark.parametrize("name", [name for name, shape in SHAPES.items() if len(shape.pages) > 1])
-def test_a_shape_without_its_last_page_deletes_nothing(server: Portal, name: str) -> None:
-    shape = SHAPES[name]
-    publish(server, shape)
-    site = CatalogueSite(None, url=server.url + shape.first)
-    site.job()
-    server.files[list(shape.pages)[-1]] = Answer(500)
-    job = site.job()
-    assert job.errors and len(site.packages) == 2
-    assert job.of(RecordClass.DELETED) == set()

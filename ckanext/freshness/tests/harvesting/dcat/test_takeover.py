@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
-from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import ckan.plugins as p
 import pytest
-import time_machine
 from ckan.tests.helpers import call_action
 
 from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source, sysadmin
@@ -72,27 +70,3 @@ def test_the_packages_of_a_deleted_source_are_taken_over(server: CatalogueServer
     again = add_source(server.source_url, source_type="dcat_catalog")
     assert again.run().stats["added"] + 0 <= 10
     assert found(again) == before
-
-
-def test_absences_are_counted_from_job_to_job(server: CatalogueServer) -> None:
-    def waiting() -> int:
-        return len(harvest.current()) - len(server.entries)
-
-    harvest = add_source(server.source_url, source_type="dcat_catalog", absent_for=7)
-    start = datetime.now(timezone.utc)
-    harvest.run()
-    gone = server.entries.pop()
-    for day in (1, 7):
-        with time_machine.travel(start + timedelta(days=day), tick=True):
-            job = harvest.run()
-            assert job.stats["deleted"] == 0 and waiting() == 1
-            (told,) = job.warnings[server.source_url]
-            assert told.endswith("no longer has, and that wait until they are deleted: 1")
-    server.entries.append(gone)
-    with time_machine.travel(start + timedelta(days=9), tick=True):
-        harvest.run()
-    server.entries.pop()
-    for day, is_there in ((10, 1), (16, 1), (18, 0)):
-        with time_machine.travel(start + timedelta(days=day), tick=True):
-            job = harvest.run()
-            assert (job.errors, waiting()) == ([], is_there)

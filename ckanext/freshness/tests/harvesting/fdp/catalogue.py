@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from urllib.parse import unquote
 
-from ckanext.freshness.tests.harvesting.fdp.proofs import target_of
 from ckanext.freshness.tests.servers import faults
 from ckanext.freshness.tests.servers.base import Request
 from ckanext.freshness.tests.servers.faults import Fault, FaultKey, Reset
@@ -26,8 +25,6 @@ class Catalogue:
         self.server = server
         server.layout = layout
         server.faults.clear()
-        server.also_below = ""
-        server.renderer.base = server.url
         self._made = 0
         first, *_ = [server.add_catalog(f"c{number}") for number in range(catalogs)]
         self.source_url = server.url if is_root else server.url_of(first)
@@ -204,11 +201,6 @@ class Catalogue:
             record.children[Kind.DATASET] = junk
         self.server.version += 1
 
-    def change_prefix(self) -> None:
-        """Name all records by URLs below another path, at which they answer too."""
-        self.server.also_below = "/new"
-        self.server.renderer.base = f"{self.server.url}/new"
-
     # What goes wrong
 
     def containers(self) -> list[str]:
@@ -224,11 +216,10 @@ class Catalogue:
         return found
 
     def key(self, target: str) -> FaultKey:
-        """What a fault of exactly this target is set for, under whatever prefix."""
+        """What a fault of exactly this target is set for."""
 
         def matches(request: Request) -> bool:
-            found = target_of(request, self.server)
-            return found.partition("?")[0] == target if "/page/" in target else found == target
+            return (request.path if "/page/" in target else request.target) == target
 
         return matches
 

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime, timedelta
 from urllib.parse import unquote
 
-from ckanext.freshness.tests.servers.base import Answered, Request
+from ckanext.freshness.tests.servers.base import Answered
 from ckanext.freshness.tests.servers.faults import Redirect, Reset, Truncate
 from ckanext.freshness.tests.servers.fdp import FdpServer
 from ckanext.freshness.tests.servers.fdp_model import Kind, Record, State
@@ -21,16 +21,9 @@ _BELOW = (Kind.CATALOG, Kind.BIOBANK)
 WITHDRAWN_AFTER = timedelta(hours=24)
 
 
-def target_of(request: Request, server: FdpServer) -> str:
-    """Return the target of a request, without the prefix that all URLs may have got."""
-    target = request.target.removeprefix(server.also_below or "\0")
-    return target if target.startswith("/") else f"/{target}"
-
-
 def identity(url: str, server: FdpServer) -> str:
-    """Return what stays of a record's URL when servers respell it or put another prefix before it."""
-    path = url.removeprefix(server.url).removeprefix(server.also_below or "\0")
-    return unquote(path).rstrip("/")
+    """Return what stays of a record's URL when servers respell it."""
+    return unquote(url.removeprefix(server.url)).rstrip("/")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -133,7 +126,7 @@ class Evidence:
         """The last status of each record, by identity."""
         redirected = []
         for one in self.answers:
-            target = target_of(one.request, self.server)
+            target = one.request.target
             status = one.status
             if isinstance(one.fault, Reset | Truncate) and (record := self.server.find(target)):
                 status = record.state.status  # of the healthy answer, whose body was cut off
@@ -189,7 +182,7 @@ class Evidence:
     def _were_pages_read(self, container: Container) -> bool:
         """Return whether page endpoints of a container were requested, and all answered well."""
         start = f"{container.record.path}/page/dataset?"
-        targets = {target_of(one.request, self.server) for one in self.answers}
+        targets = {one.request.target for one in self.answers}
         asked = {target for target in targets if target.startswith(start)}
         return bool(asked) and asked <= self._well
 

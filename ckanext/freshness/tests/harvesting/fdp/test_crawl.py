@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import json
-from collections.abc import Callable
 
 import pytest
 
-from ckanext.freshness.harvesting.fdp.containers import DatasetListing
 from ckanext.freshness.harvesting.fdp.crawl import SLOW
 from ckanext.freshness.harvesting.source_client import for_each
 from ckanext.freshness.harvesting.strategy import RecordClass
@@ -53,7 +50,6 @@ def test_slow_pages_are_not_read_to_the_end(fdp: FdpServer) -> None:
 
 
 def test_bytes_as_last_time_are_not_parsed(fdp: FdpServer) -> None:
-    """The test changes the memory, and the crawl believes it."""
     catalog = fdp.add_catalog()
     for n in range(4):
         fdp.add_dataset(catalog, str(n))
@@ -64,19 +60,6 @@ def test_bytes_as_last_time_are_not_parsed(fdp: FdpServer) -> None:
     assert len(parsed) == 3  # root, catalog, page
     unchanged(site)
     assert {url for url in site.memory.recalled if "#" not in url} == parsed
-
-    digest, outline = site.memory.rows[fdp.iri_of(catalog)]
-    kept = [fdp.iri_of(one) for one in fdp.datasets[:2]]
-    told = json.loads(outline) | {"datasets": kept}
-    site.memory.rows[fdp.iri_of(catalog)] = digest, json.dumps(told)
-    page = next(url for url in site.memory.rows if "/page/" in url)
-    digest, outline = site.memory.rows[page]
-    members = json.loads(outline)["members"]
-    told = json.loads(outline) | {"members": {url: members[url] for url in kept}}
-    site.memory.rows[page] = digest, json.dumps(told)
-    job = site.job()
-    assert job.of(RecordClass.UNCHANGED) == set(kept)
-    assert job.of(RecordClass.DELETED) == urls(fdp, *fdp.datasets[2:])
 
 
 def test_equal_bytes_at_another_url_have_another_meaning(fdp: FdpServer) -> None:
@@ -116,29 +99,6 @@ def test_order_and_noise_are_no_change(fdp: FdpServer, pages: bool) -> None:
 # Parts
 
 
-def test_a_sink_that_fails_ends_the_crawl_at_once(fdp: FdpServer) -> None:
-    fdp.layout.pages = False
-    catalog = fdp.add_catalog()
-    for _ in range(300):
-        fdp.add_dataset(catalog, distributions=0)
-
-    class Full(Exception):
-        pass
-
-    site = Site(fdp)
-    site.memory.remember = _raise(Full)  # type: ignore[method-assign]
-    with pytest.raises(Full):
-        site.job()
-    assert len(fdp.requests) < 50
-
-
-def _raise(kind: type[Exception]) -> Callable[..., None]:
-    def raising(*_: object) -> None:
-        raise kind
-
-    return raising
-
-
 def test_calls_for_each_item() -> None:
     async def main() -> None:
         under_way: list[int] = []
@@ -163,22 +123,3 @@ def test_calls_for_each_item() -> None:
         assert len(asyncio.all_tasks()) == 1
 
     asyncio.run(main())
-
-
-def test_a_listing() -> None:
-    listing = DatasetListing("http://x/", 2)
-    for dataset, container in (("ä", "c2"), ("ä", "c1"), ("b/", "c1"), ("c", "c1"), ("b/", "c3")):
-        listing.add(f"http://x/{dataset}", container)
-    words = "the source lists more than max_records (2) datasets"
-    assert listing.end.containers.unreadable == {"c1": words}
-    assert listing.end.errors == [f"c1: {words}"]
-    assert listing.containers_of("http://x/ä") == {"c1", "c2"}
-    assert listing.listed_as("http://x/%c3%a4") == "http://x/ä"
-    assert listing.listed_as("http://x/b") == "http://x/b/"
-    assert listing.listed_as("http://x/%62") == "http://x/b/"
-    assert listing.listed_as("http://x/b%2F") is None
-    assert listing.listed_as("nothing") is None
-    listing.remove(["http://x/ä", "http://x/never"])
-    assert listing.urls() == ["http://x/b/"]
-    assert listing.listed_as("http://x/%C3%A4") is None
-    assert "http://x/b/" in listing

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from ckanext.freshness.harvesting.record import KnownRecord
 from ckanext.freshness.harvesting.strategy import RecordClass
 from ckanext.freshness.tests.harvesting.fdp.crawling import (
     Site,
@@ -56,20 +55,6 @@ def test_a_record_that_answers_with_another_one_does_not_become_it(fdp: FdpServe
             f"{fdp.url_of(one)}: it describes {fdp.url_of(other)} instead, which is listed itself"
         )
         assert site.titles() == {"One", "Other"}
-
-
-def test_nested_catalogs_as_deep_as_the_limit_says(fdp: FdpServer) -> None:
-    catalogs = [fdp.add_catalog()]
-    for _ in range(3):
-        catalogs.append(fdp.add_catalog(parent=catalogs[-1]))
-    datasets = [fdp.add_dataset(catalog) for catalog in catalogs]
-    site = Site(fdp)
-    assert site.job().of(RecordClass.NEW) == urls(fdp, *datasets)
-    site.options = {"max_depth": 3}
-    job = site.job()
-    assert job.errors == [f"{fdp.url_of(catalogs[3])}: it lies deeper than 3 levels of catalogs"]
-    assert job.of(RecordClass.UNCHANGED) == urls(fdp, *datasets[:3])
-    assert len(site.packages) == 4
 
 
 def test_endless_catalogs(fdp: FdpServer) -> None:
@@ -125,23 +110,6 @@ def test_a_url_that_nobody_can_ask_for_is_told_and_the_rest_is_read(fdp: FdpServ
     assert job.record_errors == {
         "urn:uuid:1": "urn:uuid:1: is a urn: URL; only http and https are requested"
     }
-
-
-@pytest.mark.parametrize("level", [Level.DATASET, Level.CATALOG])
-def test_what_nobody_can_ask_for_is_listed_all_the_same(fdp: FdpServer, level: Level) -> None:
-    """Another harvester may have made a dataset of it, which must stay."""
-    catalog = fdp.add_catalog()
-    fdp.add_dataset(catalog)
-    site = Site(fdp)
-    site.job()
-    url = f"{fdp.url}/{'x' * 1300}"
-    ours = f"{fdp.url}/{'x' * 1300}" if level is Level.DATASET else f"{fdp.url}/dataset/below"
-    container = fdp.url_of(catalog) if level is Level.DATASET else url
-    site.known[ours] = KnownRecord(ours, f"catalog={container};dataset={ours}", container)
-    site.packages[ours] = next(iter(site.packages.values()))
-    fdp.list_also(url, catalog if level is Level.DATASET else fdp.root, level)
-    assert site.job().of(RecordClass.DELETED) == set()
-    assert ours in site.known
 
 
 # Pages without an end

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
-
 import pytest
 from rdflib import Graph
 from rdflib.term import Node
@@ -12,18 +10,15 @@ from ckanext.freshness.harvesting.rdf.mapping import map_dataset
 from ckanext.freshness.harvesting.record import Record as Contents
 from ckanext.freshness.harvesting.strategy import RecordClass
 from ckanext.freshness.tests.harvesting.fdp.crawling import (
-    NOW,
     Site,
     unchanged,
     urls,
     with_and_without_pages,
     without_links,
 )
-from ckanext.freshness.tests.servers import faults
 from ckanext.freshness.tests.servers.fdp import FdpServer
 from ckanext.freshness.tests.servers.fdp_model import Kind as Level
 from ckanext.freshness.tests.servers.fdp_model import Record
-from ckanext.freshness.tests.servers.replay import FDP_RICH, ReplayServer
 
 # Drafts, and records that are withdrawn or gone
 
@@ -57,47 +52,6 @@ def test_drafts_are_nobodys_fault(fdp: FdpServer, pages: bool, status: int) -> N
     assert job.errors == []
     assert site.titles() == {"Draft", "Half", "Dataset 4"}
     assert site.packages[fdp.iri_of(half)].resources == ["File 1", "File 2"]
-
-
-@with_and_without_pages
-@pytest.mark.parametrize("vanish", [True, False])
-def test_a_server_that_lists_only_other_urls_loses_nothing(
-    fdp: FdpServer, pages: bool, vanish: bool
-) -> None:
-    """It was set up anew, or names itself otherwise. What it lists answers 404."""
-    fdp.layout.pages = pages
-    catalog = fdp.add_catalog()
-    for _ in range(9):
-        fdp.add_dataset(catalog)
-    site = Site(fdp)
-    site.job()
-    ids = site.ids()
-    for number, dataset in enumerate(list(fdp.datasets)):
-        fdp.unlist(dataset, catalog)
-        fdp.list_also(f"{fdp.url}/dataset/other-{number}", catalog, Level.DATASET)
-        if vanish:
-            fdp.vanish(dataset)
-    job = site.job()
-    assert job.of(RecordClass.DELETED) == set()
-    assert site.ids() == ids
-    if vanish:
-        assert job.brake is not None
-        assert len(job.brake.held) == 9
-
-
-@with_and_without_pages
-@pytest.mark.parametrize("status", [401, 403])
-def test_a_series_that_is_withdrawn(pages: bool, status: int) -> None:
-    """Pages of datasets have no series."""
-    with ReplayServer(FDP_RICH, pages=pages) as server:
-        site = Site(server, url=server.url)  # type: ignore[arg-type]
-        site.job()
-        series = server.urls("series")
-        path = series[0].removeprefix(server.url)
-        for hours, answer in {0: 500, 1: status, 2: 500, 3: status, 25: status}.items():
-            server.faults[path] = faults.Status(answer)
-            job = site.job(NOW + timedelta(hours=hours))
-            assert job.of(RecordClass.DELETED) == (set(series) if hours == 25 else set()), hours
 
 
 @with_and_without_pages

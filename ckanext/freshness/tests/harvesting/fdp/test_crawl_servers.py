@@ -21,36 +21,6 @@ from ckanext.freshness.tests.servers.fdp_render import OLD_FDP_O, R3D, Layout
 
 # URLs
 
-ODD = [
-    "/data?id=1;v=2",
-    "/data;a=b",
-    "/sp%20ace",
-    "/%C3%A4%C3%B6",
-    "/a%2Fb",
-    "/x%3Fy=1",
-    "/~t=1/",
-]
-
-
-@with_and_without_pages
-@pytest.mark.parametrize("decoded", [False, True])
-def test_odd_urls(fdp: FdpServer, pages: bool, decoded: bool) -> None:
-    fdp.layout.pages = pages
-    fdp.layout.iris_decoded = decoded
-    catalog = fdp.add_catalog("käse;=x")
-    for path in ODD:
-        fdp.add_dataset(catalog, path=path, title=path)
-    site = Site(fdp)
-    job = site.job()
-    assert job.errors == []
-    assert site.titles() == set(ODD)
-    assert all(len(package.resources) == 2 for package in site.packages.values())
-    for url, package in site.packages.items():
-        assert package.guid == f"catalog={fdp.iri_of(catalog)};dataset={url}"
-    unchanged(site)
-    fdp.change(fdp.datasets[3], title="changed")
-    assert site.job().of(RecordClass.CHANGED) == urls(fdp, fdp.datasets[3])
-
 
 SPELLINGS = {
     "https": lambda iri: iri.replace("http:", "https:"),

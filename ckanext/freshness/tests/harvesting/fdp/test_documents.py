@@ -8,7 +8,6 @@ import pytest
 from rdflib import Graph, URIRef
 
 from ckanext.freshness.harvesting.fdp import documents
-from ckanext.freshness.harvesting.fdp.documents import DocumentOutline, ListedDataset
 from ckanext.freshness.harvesting.rdf import record_graph
 from ckanext.freshness.harvesting.rdf.mapping import map_dataset
 from ckanext.freshness.harvesting.rdf.parsing import DocumentError
@@ -55,30 +54,6 @@ def test_what_cannot_be_understood(body: bytes, content_type: str | None, words:
     assert words in said
     assert len(said) < 400
     assert said.isprintable()
-
-
-@pytest.mark.parametrize(
-    ("context", "refused"),
-    [
-        ("https://schema.org/", True),
-        (["https://schema.org/"], True),
-        ({"a": "http://a/"}, False),
-        ({"@import": "https://schema.org/"}, True),
-        ([{"a": "http://a/"}, "context.jsonld"], True),
-        ({"a": {"@id": "http://a/", "@context": "https://schema.org/"}}, True),
-        ({"a": {"@id": "http://a/", "@context": [{"b": "http://b/"}]}}, False),
-        (None, False),
-    ],
-)
-@pytest.mark.parametrize("nested", [False, True])
-def test_no_context_is_loaded(context: object, refused: bool, nested: bool) -> None:
-    node: dict[str, object] = {"@context": context, "@id": "http://x/", "http://p/": "v"}
-    body = json.dumps([{"@id": "http://y/", "http://q/": node}] if nested else node).encode()
-    if refused:
-        with pytest.raises(DocumentError, match="names a remote @context, which is not loaded"):
-            parse(body, JSON_LD, B)
-    else:
-        assert len(parse(body, JSON_LD, B)) == 1 + nested
 
 
 @pytest.mark.parametrize("media_type", FORMATS)
@@ -283,13 +258,41 @@ def test_a_datasets_own_document(turtle: str, subject: str | None) -> None:
         assert outline.members[url].subject == subject
 
 
-def test_outlines_are_kept_as_json() -> None:
-    dataset = ListedDataset("n", "h", ["p"], ["q"], ["s"], ["o"])
-    outline = DocumentOutline(
-        subject="s", catalogs=["c"], datasets=["d"], parts=["p"], totals=[3], members={"m": dataset}
-    )
-    assert DocumentOutline.from_json(outline.as_json()) == outline
-    assert {"totals", "subject", "part_of"} <= set(DocumentOutline.shape().split())
+# Records whose URLs differ only in their fragments
+
+C = f"{B}/c"
+
+
+@pytest.mark.parametrize(
+    ("described", "subject"),
+    [
+        (["#this"], "#this"),
+        (["/#it"], "/#it"),
+        (["#catalog", "-of-another-server"], "#catalog"),
+        (["#one", "#two"], None),
+        (["", "#one"], ""),
+    ],
+)
+def test_a_document_that_describes_a_fragment_of_its_url(
+    described: list[str], subject: str | None
+) -> None:
+    turtle = "".join(f"<{C}{one}> a dcat:Catalog .\n" for one in described)
+    graph = graph_of(turtle)
+    if subject is None:
+        with pytest.raises(DocumentError, match="it describes no dcat:Catalog"):
+            documents.outline_of_container(graph, C, is_root=False)
+    else:
+        assert documents.outline_of_container(graph, C, is_root=False).subject == C + subject
+
+
+@pytest.mark.parametrize("described", [["#a", "#b"], ["#b"]])
+def test_a_document_without_the_requested_fragment(described: list[str]) -> None:
+    turtle = "".join(f"<{C}{one}> a dcat:Dataset .\n" for one in described)
+    graph = graph_of(turtle)
+    found = documents.outline_of_dataset(graph, f"{C}#b", final_url=C)
+    assert found.members[f"{C}#b"].subject == f"{C}#b"
+    with pytest.raises(DocumentError, match="it describes"):
+        documents.outline_of_dataset(graph, f"{C}#c", final_url=C)
 
 
 # One record's graph

@@ -7,7 +7,6 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from ckanext.freshness.harvesting.fdp.containers import ONLY_ABOVE
 from ckanext.freshness.harvesting.strategy import WITHDRAWN_AFTER, RecordClass
 from ckanext.freshness.tests.harvesting.fdp.crawling import NOW, Site, unchanged, urls
 from ckanext.freshness.tests.servers import faults
@@ -44,30 +43,6 @@ def test_a_catalog_as_source_that_answers_with_another_container(fdp: FdpServer,
     assert set(site.packages) == urls(fdp, *datasets[:2])
 
 
-@pytest.mark.parametrize("is_container", [True, False])
-def test_a_record_that_names_a_catalog_outside_of_the_source(
-    fdp: FdpServer, is_container: bool
-) -> None:
-    """It is harvested in the catalog that lists it, and the job says so."""
-    fdp.layout.pages = False
-    catalog, outside = fdp.add_catalog(), fdp.add_catalog()
-    fdp.unlist(outside, fdp.root)
-    part_of = fdp.add_biobank(catalog) if is_container else outside
-    named, second, _ = [fdp.add_dataset(catalog, part_of=one) for one in (part_of, part_of, None)]
-    site = Site(fdp)
-    job = site.job()
-    assert (job.errors, len(job.of(RecordClass.NEW))) == ([], 3)
-    example = min(urls(fdp, named, second))
-    warning = (
-        f"{fdp.iri_of(outside)}: 2 datasets, such as {example}, name it by dct:isPartOf, but it is no record "
-        "of this source; they are in the catalogs that list them"
-    )
-    for one in (job, unchanged(site)):
-        assert one.survey.source_warnings == ([] if is_container else [warning])
-    guid = site.packages[fdp.iri_of(named)].guid
-    assert guid == f"catalog={fdp.iri_of(catalog)};dataset={fdp.iri_of(named)}"
-
-
 def turtle(fdp: FdpServer, text: str) -> Answer:
     prefixes = (
         "@prefix dcat: <http://www.w3.org/ns/dcat#> . @prefix dct: <http://purl.org/dc/terms/> ."
@@ -90,38 +65,6 @@ def test_a_listed_url_that_describes_a_record_that_is_no_longer_listed(fdp: FdpS
         job = site.job()
         assert job.of(RecordClass.DELETED) == set()
         assert sorted(site.ids().values()) == sorted(ids.values())
-
-
-def test_a_catalog_that_only_its_parent_describes(fdp: FdpServer) -> None:
-    """Its own URL answers 404."""
-    fdp.layout.pages = False
-    catalog = fdp.add_catalog()
-    iri = fdp.iri_of(fdp.add_dataset(catalog))
-    root = (
-        "<BASE/> a <https://w3id.org/fdp/fdp-o#FAIRDataPoint> ; dcat:catalog <BASE/catalog/outer> ."
-    )
-    outer = "<BASE/catalog/outer> a dcat:Catalog ; dcat:catalog <BASE/catalog/inner> ."
-    inner = f"<BASE/catalog/inner> a dcat:Catalog ; dct:title 'Inner' ; dcat:dataset <{iri}> ."
-    fdp.files |= {"/": turtle(fdp, root), "/catalog/outer": turtle(fdp, f"{outer}\n{inner}")}
-    job = Site(fdp).job()
-    assert job.errors == [f"{fdp.url}/catalog/inner: it answers 404; {ONLY_ABOVE}"]
-
-
-def test_a_document_that_describes_the_whole_catalogue(fdp: FdpServer) -> None:
-    """The URLs of its records do not answer."""
-    fdp.files["/catalog.ttl"] = turtle(
-        fdp,
-        "<BASE/catalog.ttl> a dcat:Catalog ; dct:title 'C' ; dcat:dataset <BASE/id/1>, <BASE/id/2> ."
-        "<BASE/id/1> a dcat:Dataset ; dct:title '1' . <BASE/id/2> a dcat:Dataset ; dct:title '2' .",
-    )
-    site = Site(fdp, url=f"{fdp.url}/catalog.ttl")
-    job = site.job()
-    (error,) = job.errors
-    assert error == (
-        f"{fdp.url}/catalog.ttl: none of the 2 records that it lists answers at its own URL. It describes 2 of "
-        "them itself, but records are read from documents of their own: ask the publisher to let their URLs "
-        "answer"
-    )
 
 
 @pytest.mark.parametrize(
@@ -156,34 +99,6 @@ def test_an_entry_of_a_list_that_may_be_a_missing_record(fdp: FdpServer, entry: 
     fdp.files.clear()
     assert site.job().errors == []
     assert site.ids() == ids
-
-
-def test_an_entry_without_a_url_costs_nothing_else(fdp: FdpServer) -> None:
-    """It is counted. What is gone is deleted, what is only unlisted as soon as all entries have URLs."""
-    fdp.layout.pages = False
-    catalog = fdp.add_catalog()
-    gone, unlisted, *others = [fdp.add_dataset(catalog) for _ in range(5)]
-    site = Site(fdp)
-    site.job()
-
-    def list_with_text(*datasets: str) -> None:
-        listed = ", ".join(f"<{one}>" for one in datasets)
-        text = f"<{fdp.iri_of(catalog)}> a dcat:Catalog ; dcat:dataset 'none', {listed} ."
-        fdp.files[catalog.path] = turtle(fdp, text)
-
-    rest = [fdp.iri_of(one) for one in others]
-    list_with_text(fdp.iri_of(unlisted), *rest)
-    fdp.faults[gone.path] = faults.Status(404)
-    job = site.job()
-    assert (job.errors, job.of(RecordClass.DELETED)) == ([], urls(fdp, gone))
-    assert job.survey.not_harvested["text in place of a URL"].count == 1
-    list_with_text(*rest)
-    job = site.job()
-    assert (len(job.errors), job.of(RecordClass.DELETED)) == (1, set())
-    fdp.files.clear()
-    fdp.unlist(unlisted, catalog)
-    job = site.job()
-    assert (job.errors, job.of(RecordClass.DELETED)) == ([], urls(fdp, unlisted))
 
 
 @pytest.mark.parametrize(

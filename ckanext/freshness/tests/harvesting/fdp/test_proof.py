@@ -20,7 +20,6 @@ from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
     initialize,
-    precondition,
     rule,
     run_state_machine_as_test,
 )
@@ -71,10 +70,6 @@ def breakages() -> st.SearchStrategy[list[tuple[str, bool, int]]]:
     return st.lists(
         st.tuples(st.sampled_from(list(FAULTS)), is_container, NUMBERS), min_size=1, max_size=2
     )
-
-
-class Killed(Exception):
-    """The end of a gather that was killed."""
 
 
 class Machine(RuleBasedStateMachine):
@@ -183,48 +178,6 @@ class Machine(RuleBasedStateMachine):
         self._job()
         self.catalogue.repair()
 
-    @rule(changes=changes(), after=NUMBERS, in_gather=st.booleans(), remembers=st.booleans())
-    def kill(
-        self, changes: list[tuple[str, int, int]], after: int, in_gather: bool, remembers: bool
-    ) -> None:
-        """Kill a job in its gather after so many records, or in its imports.
-
-        A killed gather may have remembered documents.
-        """
-        self._change(changes)
-        if not in_gather:
-            self._job(imports=after)
-            return
-
-        def tell(read: int, listed: int | None) -> None:
-            if read > after:
-                raise Killed
-
-        kept = self.site.copy()
-        try:
-            self.site.gather(self.now, tell)
-        except Killed:
-            rows = self.site.memory.rows
-            self.site = kept
-            if remembers:
-                self.site.memory.rows = rows
-        else:
-            self.site = kept
-
-    @precondition(lambda self: not self.server.also_below)
-    @rule()
-    def change_prefix(self) -> None:
-        """Name all records by other URLs, if the site has no others, and more than one."""
-        moment = self._moment()
-        known = self.site.known
-        is_as_there = all(moment.is_visible(self._identity(url)) for url in known)
-        if is_as_there and len(known) > 1:
-            self.catalogue.change_prefix()
-            # A deleted record that comes back elsewhere is another one.
-            current = set(map(self._identity, known))
-            self.ids = {own: self.ids[own] for own in current}
-        self._job()
-
     def teardown(self) -> None:
         """Run two good jobs: everything is as at the source, or held. So is the rest after an approval."""
         if self.is_over:
@@ -256,11 +209,8 @@ class Machine(RuleBasedStateMachine):
     def _identity(self, url: str | None) -> str:
         return identity(url or "", self.server)
 
-    def _job(self, *, hours: int = 1, imports: int | None = None) -> tuple[Job, Evidence]:
-        """Run a job, and check that everything it deletes has a proof.
-
-        :param imports: how many imports are made before the job is killed; None for all.
-        """
+    def _job(self, *, hours: int = 1) -> tuple[Job, Evidence]:
+        """Run a job, and check that everything it deletes has a proof."""
         self.is_over = True
         self.now += timedelta(hours=hours)
         self.server.reset()
@@ -277,7 +227,7 @@ class Machine(RuleBasedStateMachine):
         self.refusals.note(evidence, map(self._identity, known), self.now)
         self._check_proofs(deleted, job, evidence, known)
         self._check_brake(deleted, evidence, known, released)
-        for change in self.site.to_import(job)[:imports]:
+        for change in self.site.to_import(job):
             self.site.import_(change, job)
         self._check_ids(known, deleted)
         self.is_over = False

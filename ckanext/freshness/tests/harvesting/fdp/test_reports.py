@@ -5,10 +5,8 @@ The ids of the rows are public issues. ``harvesting/test_reports.py`` has accide
 
 from __future__ import annotations
 
-import gzip
 import json
 import re
-import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -174,56 +172,14 @@ def triples(base: str, names: list[str]) -> bytes:
     return "".join(lines).encode()
 
 
-def raw(
-    body: bytes, *headers: str, length: int | None = None, start: str = "HTTP/1.1 200 OK"
-) -> Raw:
-    """Return an answer as it is on the wire.
-
-    :param length: what it says about its length, in place of the truth.
-    """
-    length = len(body) if length is None else length
-    lines = [start, "Content-Type: text/turtle", *headers]
-    if "Transfer-Encoding: chunked" not in headers:
-        lines.append(f"Content-Length: {length}")
-    return Raw("\r\n".join([*lines, "", ""]).encode() + body)
-
-
-def zipped(body: bytes, encoding: str = "gzip") -> Raw:
-    return raw(body, f"Content-Encoding: {encoding}")
-
-
-def flushed(body: bytes) -> bytes:
-    """Return a gzip file that is not finished, but can be unpacked so far."""
-    packer = zlib.compressobj(wbits=31)
-    return packer.compress(body) + packer.flush(zlib.Z_SYNC_FLUSH)
-
-
-def chunk(body: bytes) -> bytes:
-    return b"%x\r\n%s\r\n" % (len(body), body)
-
-
 TURTLE = {"Content-Type": "text/turtle"}
-REDIRECT = "HTTP/1.1 302 Found"
 REFUSED: dict[str, Callable[[bytes, bytes], Fault]] = {
-    "cut: chunks without the last one": lambda _, half: raw(
-        chunk(half), "Transfer-Encoding: chunked"
-    ),
-    "cut: shorter than its length": lambda whole, half: raw(half, length=len(whole)),
     "cut: without a stated end": lambda _, half: Raw(
         b"HTTP/1.0 200 OK\r\nContent-Type: text/turtle\r\nConnection: close\r\n\r\n" + half
     ),
-    "cut: gzip": lambda whole, _: zipped(gzip.compress(whole)[:-30]),
-    "cut: gzip without its trailer": lambda whole, _: zipped(gzip.compress(whole)[:-8]),
-    "cut: gzip that was flushed": lambda _, half: zipped(flushed(half)),
-    "gzip in gzip": lambda whole, _: zipped(gzip.compress(gzip.compress(whole))),
-    "gzip without a label": lambda whole, _: raw(gzip.compress(whole)),
-    "no gzip, labelled so": lambda whole, _: zipped(whole),
     "206": lambda _, half: faults.Status(206, half, TURTLE),
     "202": lambda whole, _: faults.Status(202, whole, TURTLE),
-    "203": lambda whole, _: faults.Status(203, whole, TURTLE),
-    "300": lambda whole, _: faults.Status(300, whole, TURTLE),
     "304": lambda *_: faults.Status(304, b""),
-    "302 without a Location": lambda *_: raw(b"", start=REDIRECT),
     "GSA/data.gov 5246: a proxy that knows nothing": lambda *_: faults.Status(404),
     "molgenis/molgenis-emx2 3833: nothing at the other slash": lambda *_: faults.empty(),
     "zazuko/cube-creator 1127: a prefix that XML reserves": lambda *_: faults.Body(
@@ -235,16 +191,6 @@ REFUSED: dict[str, Callable[[bytes, bytes], Fault]] = {
     ),
     "IQSS/dataverse.harvard.edu 251: moved to another host": lambda *_: faults.Redirect(
         "http://127.0.0.77:9/c", code=301
-    ),
-}
-READ: dict[str, Callable[[bytes], Fault]] = {
-    "Content-Encoding: UTF-8": lambda whole: zipped(whole, "UTF-8"),
-    "Content-Encoding: none": lambda whole: zipped(whole, "none"),
-    "two content types": lambda whole: raw(whole, "Content-Type: text/turtle;charset=UTF-8"),
-    "HTTP/1.0": lambda whole: raw(whole, start="HTTP/1.0 200 OK"),
-    "no reason": lambda whole: raw(whole, start="HTTP/1.1 200"),
-    "early hints": lambda whole: raw(
-        whole, start="HTTP/1.1 103 Early Hints\r\nLink: </x>; rel=preload\r\n\r\nHTTP/1.1 200 OK"
     ),
 }
 
@@ -271,12 +217,6 @@ def test_a_catalog_that_is_not_read_whole(fdp: FdpServer, site: Site, name: str)
         assert (job.of(RecordClass.DELETED), job.brake) == (set(), None)
     assert site.packages == before
     fdp.faults.clear()
-    unchanged(site)
-
-
-@pytest.mark.parametrize("name", READ)
-def test_a_catalog_that_is_read(fdp: FdpServer, site: Site, name: str) -> None:
-    fdp.faults["/c"] = READ[name](triples(fdp.url, NAMES))
     unchanged(site)
 
 

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator
 
 import pytest
-from rdflib import RDF, Graph, Literal, URIRef
+from rdflib import RDF, Literal, URIRef
 
 from ckanext.freshness.harvesting.rdf.parsing import DocumentError
 from ckanext.freshness.harvesting.rdf.triples import language_tag
@@ -191,13 +191,6 @@ def test_false_declarations(charset: str, declared: str, encoding: str, text: st
         assert title(body, content_type) == Literal(text)
 
 
-@pytest.mark.parametrize("charset", ["ISO-8859-1", "utf-16", "x-unknown", "zlib_codec", "'utf-8'"])
-def test_turtle_that_is_utf8_is_read_as_such(charset: str) -> None:
-    assert title(triple('"Zoë"').encode(), f"text/turtle;qs=0.9; CharSet={charset}") == Literal(
-        "Zoë"
-    )
-
-
 @pytest.mark.parametrize(
     "encoding",
     [
@@ -234,19 +227,6 @@ def test_bytes_that_are_not_as_declared(body: bytes, content_type: str, words: s
     assert str(caught.value).isprintable()
 
 
-@pytest.mark.parametrize(
-    "before", ["\ufeff", "\ufeff\ufeff", "\n\n", "\ufeff \r\n", "\n<!-- c -->\n"]
-)
-def test_marks_and_blank_lines_before_a_document_are_skipped(before: str) -> None:
-    for media_type, document in titled("t").items():
-        if "<!--" not in before or media_type == XML:
-            assert title((before + document).encode(), media_type) == Literal("t")
-    if "<!--" not in before:
-        document = declaration("windows-1252") + titled("ë")[XML]
-        encoding = "utf-8" if "\ufeff" in before else "windows-1252"
-        assert title((before + document).encode(encoding), XML) == Literal("ë")
-
-
 # RDF/XML
 
 PIECES = [
@@ -265,23 +245,6 @@ PIECES = [
 @pytest.mark.parametrize(("pieces", "text"), PIECES)
 def test_a_text_of_pieces_is_one_text(pieces: str, text: str) -> None:
     assert title(rdf_xml(f"<dct:title>{pieces}</dct:title>").encode(), XML) == Literal(text)
-
-
-@pytest.mark.parametrize(
-    ("content", "text"),
-    [
-        ("a <em>b</em><!-- c --> d", "a <em>b</em> d"),
-        ("<![CDATA[<a> & b]]>", "&lt;a&gt; &amp; b"),
-        ("<em>a<?pi?><![CDATA[&]]></em>", "<em>a&amp;</em>"),
-    ],
-)
-def test_literal_xml_keeps_its_elements(content: str, text: str) -> None:
-    body = rdf_xml(f'<dct:title rdf:parseType="Literal">{content}</dct:title>')
-    found = title(body.encode(), XML)
-    assert found.datatype == RDF.XMLLiteral
-    for namespace in NAMESPACES.split():
-        found = Literal(found.replace(f" {namespace}", ""))
-    assert str(found) == text
 
 
 @pytest.mark.parametrize(
@@ -418,35 +381,3 @@ def test_turtle_is_recognized(media_type: str | None, before: str) -> None:
 def test_other_content_is_not_rdf(body: bytes, media_type: str | None) -> None:
     with pytest.raises(DocumentError, match=r"the .* is not RDF"):
         parse(body, media_type, BASE)
-
-
-# Bases
-
-
-@pytest.mark.parametrize(
-    "url",
-    [
-        *(
-            "http://x/{id}",
-            "http://x/a|b",
-            "http://x/a b",
-            "http://x/%zz",
-            "http://x/[1]",
-            "http://x",
-        ),
-        *(
-            "http://x/\ud800",
-            "http://x/é?q=ü#ö",
-            "http://[::1/",
-            "http://a b/",
-            "",
-            "relative",
-            "urn:x",
-        ),
-    ],
-)
-def test_no_url_of_a_document_makes_it_malformed(url: str) -> None:
-    for media_type, document in titled("t").items():
-        assert title(document.encode(), media_type, url) == Literal("t")
-    graph: Graph = parse(b"<a> <b> <c> .", TURTLE, url)
-    assert len(graph) == 1

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import logging
 
 import pytest
@@ -18,42 +17,23 @@ from ckanext.freshness.harvesting.rdf.parsing import RdfParser
 URL = "http://fdp.example.org/dataset/1"
 DCAT = "http://www.w3.org/ns/dcat#"
 DCT = "http://purl.org/dc/terms/"
-DATE = str(XSD.date)
 
-ODD = {
-    "text/turtle": f"""<{URL}> a <{DCAT}Dataset> ; <{DCT}title> "t" ;
-        <{DCT}issued> "yesterday"^^<{DATE}> ; <{DCAT}landingPage> <http://x/a b> .""",
-    "text/n3": f"""<{URL}> a <{DCAT}Dataset> ; <{DCT}title> "t" ;
-        <{DCT}issued> "yesterday"^^<{DATE}> ; <{DCAT}landingPage> <http://x/a^b> .""",
-    "application/rdf+xml": f"""<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"
-        xmlns:dct="{DCT}" xmlns:dcat="{DCAT}"><dcat:Dataset rdf:about="{URL}"><dct:title>t</dct:title>
-        <dct:issued rdf:datatype="{DATE}">yesterday</dct:issued>
-        <dcat:landingPage rdf:resource="http://x/a b"/></dcat:Dataset></rdf:RDF>""",
-    "application/ld+json": json.dumps(
-        {
-            "@id": URL,
-            "@type": DCAT + "Dataset",
-            DCT + "title": "t",
-            DCT + "issued": {"@value": "yesterday", "@type": DATE},
-            DCAT + "landingPage": {"@id": "http://x/a b"},
-        }
-    ),
-}
+ODD = f"""<{URL}> a <{DCAT}Dataset> ; <{DCT}title> "t" ;
+    <{DCT}issued> "yesterday"^^<{XSD.date}> ; <{DCAT}landingPage> <http://x/a b> ."""
 
 
 def told(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [record.getMessage() for record in caplog.records if record.name == "rdflib.term"]
 
 
-@pytest.mark.parametrize("content_type", ODD)
 def test_a_document_is_read_without_a_word(
-    content_type: str, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+    caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
 ) -> None:
     caplog.set_level(logging.WARNING)
 
     async def parsed() -> Graph:
         with contextlib.closing(RdfParser()) as parser:
-            return await parser.parse(ODD[content_type].encode(), content_type, URL)
+            return await parser.parse(ODD.encode(), "text/turtle", URL)
 
     graph = asyncio.run(parsed())
     assert capfd.readouterr().err == "", "the parser's process writes into this one's log"
