@@ -8,7 +8,6 @@ which record they belong to.
 
 from __future__ import annotations
 
-import logging
 import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, fields
@@ -24,8 +23,6 @@ from ..rdf.paging import PageOutline, paging_of
 from ..rdf.parsing import ADMS, DCAT, FDP_O, HEALTHDCATAP, LDP, DocumentError
 from ..rdf.record_graph import DATASET_TYPES, descriptions, digest_of, undescribed
 from ..record import loose_spelling
-
-log = logging.getLogger(__name__)
 
 _FDP_NAMESPACES = (FDP_O, Namespace("http://rdf.biosemantics.org/ontologies/fdp-o#"))
 _R3D = Namespace("http://www.re3data.org/schema/3-0#")

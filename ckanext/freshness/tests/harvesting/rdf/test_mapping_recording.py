@@ -18,14 +18,6 @@ RECORDING = json.loads(
 )
 
 COHORT_A = f"{BASE}/dataset/5bf39611-e763-4e62-8e87-9ad25b1179ff"
-DATASET_02 = f"{BASE}/dataset/f9ef2c55-8b02-4603-b36f-6000c0a0629e"
-DATASET_14 = f"{BASE}/dataset/aa6ce6ea-07a8-451d-87e7-e822aeaed20f"
-CATALOG = f"{BASE}/catalog/acc1d0d1-3312-4e2a-a5a1-76d0925ab347"
-
-CC_ZERO = "http://purl.org/NET/rdflicense/cc-zero1.0"
-ENGLISH = "http://id.loc.gov/vocabulary/iso639-1/en"
-HEALTH = "http://publications.europa.eu/resource/authority/data-theme/HEAL"
-INSTITUTE = [{"name": "Example Institute", "email": "info@example.org"}]
 
 
 def document(url: str) -> str:
