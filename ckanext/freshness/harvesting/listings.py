@@ -64,7 +64,7 @@ class PagedList:
     def add(
         self,
         url: str,
-        members: Sequence[str] | None,
+        members: Sequence[str],
         *,
         further: Sequence[str] = (),
         digest: str = "",
@@ -74,54 +74,47 @@ class PagedList:
     ) -> bool:
         """Add a page, and return whether it fits those before: it neither repeats them, nor leaves a gap.
 
-        :param members: the identities of the records on the page, in its order; None if they are not known.
+        :param members: the identities of the records on the page, in its order.
         :param further: identities of members of other kinds, such as catalogs; a total may include them.
         :param digest: a hash of the page's bytes.
         :param totals: the numbers of records in the whole list that the page states.
         :param others: the number of members that have no identity; a total may include them.
         :param ends: URLs of other pages that the page names as the last one.
         """
-        doubt = self._doubt(url, members, further, digest, others)
+        is_old = self._found.issuperset(members) and (
+            bool(members) or all(one in self._found or one in self._further for one in further)
+        )
+        rows = (
+            (digest and digest in self._digests, f"its page {url} repeats an earlier page"),
+            (
+                self._overlapping and (not members or members[0] != self._last),
+                "its pages do not meet",
+            ),
+            # Overlapping pages are proved by where they meet.
+            (self._overlapping, ""),
+            (not members and not further and not others, f"its page {url} lists nothing"),
+            (
+                not self._found and not self._further and not self._others,
+                "its first page lists nothing, although it has further pages",
+            ),
+            # Each page may name all records, and describe some.
+            (
+                is_old and (members or further),
+                f"its page {url} lists only records of earlier pages",
+            ),
+        )
+        misfit = next((words for holds, words in rows if holds and self._urls), "")
+        self.note(misfit)
         self._urls.add(url)
         self._digests.add(digest)
-        self._repeated.update(self._found.intersection(members or ()))
-        self._found.update(members or ())
+        self._repeated.update(self._found.intersection(members))
+        self._found.update(members)
         self._further.update(further)
         self._ends.update(ends)
         self._last = members[-1] if members else self._last
         self._others += others
         self._totals.update(totals)
-        self.note(doubt or "")
-        return doubt is None
-
-    def _doubt(
-        self,
-        url: str,
-        members: Sequence[str] | None,
-        further: Sequence[str],
-        digest: str,
-        others: int,
-    ) -> str | None:
-        """Return why a page after the first one proves that the list is not read whole; None if it does not."""
-        if not self._urls:
-            return None
-        if digest and digest in self._digests:
-            return f"its page {url} repeats an earlier page"
-        if self._overlapping and (not members or members[0] != self._last):
-            return "its pages do not meet"
-        if self._overlapping or members is None:
-            return None
-        if not members and not further and not others:
-            return f"its page {url} lists nothing"
-        if not self._found | self._further and not self._others:
-            return "its first page lists nothing, although it has further pages"
-        # Each page may name all records, and describe some.
-        is_old = self._found.issuperset(members or ()) and (
-            bool(members) or (self._found | self._further).issuperset(further)
-        )
-        if is_old and (members or further):
-            return f"its page {url} lists only records of earlier pages"
-        return None
+        return not misfit
 
     def end(self) -> None:
         """Check the statements of all pages after the last one.
