@@ -19,7 +19,6 @@ from ckanext.freshness.iati import datasets as rows
 from ckanext.freshness.iati import publication
 from ckanext.freshness.model import Copy
 from ckanext.freshness.runs import copies
-from ckanext.freshness.status import conclusions
 from ckanext.freshness.tests.processes import disconnect, until
 
 from .cycles import Site
@@ -67,13 +66,10 @@ def killed_in(site: Site, patch: Callable[[], None]) -> None:
 
 POINTS = {
     "before the first bytes": at_call(LocalFileSystem, "mv", 1),
-    "between bytes and zip": at_call(LocalFileSystem, "mv", 2),
     "between zip and row": at_call(rows, "write", 1),
-    "before the commit": at_call(conclusions, "assess_and_commit", 1),
     "before a copy goes": at_call(copies, "delete_files", 1),
     "before what is named is marked": at_call(publication, "_mark", 1),
     "before the bulk zips": at_call(publication, "build", 1),
-    "before it is unmarked": at_call(publication, "_mark", 2),
 }
 
 
