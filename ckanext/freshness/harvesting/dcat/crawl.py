@@ -2,15 +2,14 @@
 
 Each document with a list is a container: the source's own URL, and each further catalog. The crawl decides
 nothing (:mod:`..source_type`). It hands on the datasets when all lists are read: only then it is known which
-of several descriptions says most, whether an identity belongs to several datasets, and which datasets have
-moved. Meanwhile each new or changed dataset waits as compressed JSON.
+of several descriptions says most, whether an identity belongs to several datasets, and whether the catalogue
+has moved. Meanwhile each new or changed dataset waits as compressed JSON.
 """
 
 from __future__ import annotations
 
 import zlib
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from urllib.parse import urldefrag
 
@@ -124,8 +123,6 @@ class CatalogueCrawl:
         self._page: FetchedDocument | None = None
         self._nodes: dict[str, list[Node]] = {}
         """The nodes of the datasets of this page."""
-        self._renamed: dict[str, KnownRecord] = {}
-        """By their identities now, the current records that had others."""
 
     async def run(self) -> CrawlEnd:
         """Read all lists, and hand on their datasets; an exception of the sink ends the crawl."""
@@ -147,12 +144,11 @@ class CatalogueCrawl:
                 self._facts[url].misfit = f"the source lists more than {MOST_CATALOGS} catalogs"
             else:
                 waiting += sorted(new)
-        if self._missing() and (self._is_paged or len(self._facts) > 1):
+        if self._is_missing() and (self._is_paged or len(self._facts) > 1):
             # A dataset may move from an unread page to one that was read before: an absence is seen twice.
             for url in sorted(self._facts):
                 await self._read_again(url)
-        self._follow_titles(self._missing())
-        is_missing = bool(self._missing())
+        is_missing = self._is_missing()
         self._hand_on()
         self._prove(is_missing)
         self._end.errors += self._reader.errors
@@ -287,8 +283,7 @@ class CatalogueCrawl:
                 known = None if name in listed else records.of(name, listed)
                 if known is not None and known.catalog_url in (None, found.url):
                     return (known if records is self._known else None), name
-        known = self._renamed.get(identity)
-        return known, known.url if known is not None else None
+        return None, None
 
     def _other_names(self, found: _Dataset) -> Iterator[str]:
         yield from found.description.others
@@ -342,45 +337,19 @@ class CatalogueCrawl:
 
     # What the lists prove
 
-    def _missing(self) -> list[KnownRecord]:
-        """Return the current records that are in no list."""
+    def _is_missing(self) -> bool:
+        """Return whether a current record is in no list."""
         listed = self._containers.listed
         listed.update(self._found, self._contested, self._undescribed)
         self._known.follow_move(listed, is_same=self._has_title)
         found = {known.url for one in listed if (known := self._before(one)[0]) is not None}
-        return [record for record in self._known if record.url not in found]
+        return any(record.url not in found for record in self._known)
 
     def _has_title(self, known: KnownRecord, identity: str) -> bool:
         """Return whether a dataset has the title of a current record."""
         found = self._found.get(identity)
         title = _title_hash(known.memory)
         return title is not None and found is not None and title == _title_hash(found.memory)
-
-    def _follow_titles(self, missing: Iterable[KnownRecord]) -> None:
-        """Recognise missing records whose identities have changed: each is the one new dataset with its title.
-
-        No other dataset may have this title, and the list that had the record must be read whole.
-        """
-        if self._containers.unreadable:
-            return
-        titles = Counter(_title_hash(found.memory) for found in self._found.values())
-        lost = Counter(_title_hash(record.memory) for record in missing)
-        by_title = {_title_hash(record.memory): record for record in missing}
-        for identity, found in self._found.items():
-            title = _title_hash(found.memory)
-            known = by_title.get(title)
-            if (
-                known is not None
-                and title is not None
-                and titles[title] == lost[title] == 1
-                and known.catalog_url == found.url
-                and self._doubt(found.url, is_missing=True) is None
-            ):
-                self._renamed[identity] = known
-
-    def _doubt(self, url: str, *, is_missing: bool) -> str | None:
-        """Return why a list does not prove that a record is absent from it; None if it does."""
-        return doubt_of_list(self._reader.memory, url, self._facts[url], is_missing=is_missing)
 
     def _prove(self, is_missing: bool) -> None:
         """Mark the lists as unproved that do not prove that a record is absent."""
@@ -398,7 +367,8 @@ class CatalogueCrawl:
             facts.listed = facts.there = len(self._found)
             if facts.unusable:
                 self._end.skip("dcat:Dataset without URL and identifier", url, facts.unusable)
-            if (reason := self._doubt(url, is_missing=is_missing)) is not None:
+            reason = doubt_of_list(memory, url, facts, is_missing=is_missing)
+            if reason is not None:
                 self._end.mark_unproved(url, reason)
 
 
