@@ -335,6 +335,14 @@ def test_resources(given_: dict[str, Any], stored: dict[str, Any]) -> None:
     assert result.warnings == []
 
 
+def test_a_resource_with_too_much() -> None:
+    result = laid(
+        resources=[{"name": "N", "url": "https://a.nl/" + "x" * 40_000, "format": "f" * 200}]
+    )
+    assert result.package["resources"] == [{"name": "N", "url": "", "format": "f" * 100}]
+    assert len(result.warnings) == 2
+
+
 # Licences
 
 SITE = CatalogSite(licenses={"cc-by": "cc-by", "cc-zero": "cc-zero"})

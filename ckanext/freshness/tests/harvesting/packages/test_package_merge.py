@@ -107,6 +107,10 @@ def test_what_the_source_says_is_taken_and_what_it_no_longer_says_goes() -> None
     assert package["url"] is None  # empty already: no change for CKAN to see
 
 
+def test_ckan_sets_the_time_of_the_change_itself() -> None:
+    assert "metadata_modified" not in merged()
+
+
 def test_extras() -> None:
     """They keep their order, and extras of others stay. Extras that CKAN only shows are not stored."""
     assert list(extras(merged()).items()) == [
@@ -168,6 +172,12 @@ def test_what_was_found_out_about_other_bytes_goes() -> None:
 )
 def test_protected_fields(keep: str, key: str) -> None:
     assert merged(None, keep)[key] == EXISTING[key]
+
+
+def test_protected_extras() -> None:
+    package = merged(None, "theme", "identifier")
+    assert extras(package)["theme"] == '["a"]'
+    assert extras(package)["identifier"] == "id-1"
 
 
 def test_protected_fields_that_somebody_emptied_stay_empty() -> None:

@@ -260,6 +260,10 @@ def test_after_a_conditional_get_that_fails_the_file_is_downloaded(status: int |
     assert play(downloaded(10 * HOUR), head(405), conditional(status)).next_method is NextMethod.GET
 
 
+def test_without_a_validator_there_is_no_condition() -> None:
+    assert play(downloaded(6 * HOUR + MOMENT, **NOTHING), head(405)).next_method is NextMethod.GET
+
+
 # Rules 6 to 11
 
 
