@@ -97,6 +97,9 @@ def _share(part: float, whole: float) -> str:
 
 # Figures as tables
 
+FIELDS = ("part", "name", "figure", "value")
+"""The columns of a run's CSV file."""
+
 HOST_COLUMNS = (
     Column("name", N_("Server")),
     Column("checks", N_("Checks"), "number"),
@@ -114,6 +117,16 @@ def hosts(run: Run) -> list[Row]:
     """Return a row for each host with its figures, the one with most checks first."""
     rows = [{"name": name, **found} for name, found in run["hosts"].items() if name != ALL_HOSTS]
     return sorted(rows, key=lambda row: (-row["checks"], row["name"]))
+
+
+def flat(run: Run) -> Iterator[Row]:
+    """Yield the counts of a run as rows of one table, a number each."""
+    for part in ("resources", "datasets", "frequencies"):
+        for name, value in sorted(run[part].items()):
+            yield {"part": part, "name": name, "figure": "count", "value": value}
+    for name, numbers in sorted(run["hosts"].items()):
+        for figure, value in sorted(numbers.items()):
+            yield {"part": "hosts", "name": name, "figure": figure, "value": value}
 
 
 # Prometheus

@@ -107,6 +107,17 @@ def dashboard_file(ending: str) -> ResponseReturnValue:
     return table_file(report_tables.STATUSES.name, ending)
 
 
+@report_pages.route(f"/freshness/organization/<name>.<any({_ENDINGS}):ending>")
+@with_error_pages
+def organization_file(name: str, ending: str) -> ResponseReturnValue:
+    """Download the datasets of an organization with their statuses."""
+    context = reader()
+    found = visibility.organization(context, name)
+    request = TableRequest(context, utc_now(), organization=found["id"])
+    rows = report_tables.DATASETS.read(request)
+    return file_of(rows, report_tables.DATASETS.fields, f"freshness-{found['name']}", ending)
+
+
 @report_pages.route(f"/freshness/<any({_NAMES}):name>")
 @with_error_pages
 def table(name: str) -> ResponseReturnValue:
@@ -237,6 +248,14 @@ def _listed(run_id: str) -> Counter[str]:
     for outcome, number in links[0].counts(links[1], "outcome").items():
         found[run_pages.GROUPS.get(outcome, "")] += number
     return found
+
+
+@report_pages.route(f"/freshness/run/<id>.<any({_ENDINGS}):ending>")
+@with_error_pages
+def run_file(id: str, ending: str) -> ResponseReturnValue:
+    """Download the counts of a run."""
+    run = _run(id)
+    return file_of(metrics.flat(run), metrics.FIELDS, f"freshness-run-{run['id']}", ending)
 
 
 def _run(id: str) -> dict[str, Any]:

@@ -284,6 +284,7 @@ def test_those_who_may_not_search_see_nothing(
         "",
         ".csv",
         "/organization/relief",
+        "/organization/relief.csv",
         "/changes.atom",
         "/data.atom",
     ):

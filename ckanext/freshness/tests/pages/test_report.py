@@ -51,8 +51,8 @@ OF_DATASETS = ("datasets", "due", "changes", "data", "broken", "mismatches", "li
 PAGES = (
     "",
     "/organization/relief",
-    "/datasets.csv?organization=relief",
-    "/datasets.json?organization=relief",
+    "/organization/relief.csv",
+    "/organization/relief.json",
     "/changes.atom",
     "/data.atom",
 )
@@ -122,7 +122,7 @@ def test_the_past_counts_public_datasets(get: Get, world: World) -> None:
 def test_what_counts_private_datasets_is_for_sysadmins(
     get: Get, world: World, role: str, status: int
 ) -> None:
-    for path in ("runs", "run/first", "metrics"):
+    for path in ("runs", "run/first.json", "metrics"):
         get(f"/freshness/{path}", role, status)
 
 

@@ -12,7 +12,8 @@ from ckanext.freshness.checking import run_records
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.ckan_adapter.database import locked
 from ckanext.freshness.model import CheckRun, FreshnessTransition
-from ckanext.freshness.tests.pages.conftest import Read
+from ckanext.freshness.tests.pages.conftest import Get, Read
+from ckanext.freshness.tests.pages.reports import rows_of
 from ckanext.freshness.tests.reporting.test_metrics import FIRST, FREQUENCIES, NUMBERS
 
 NOW = datetime.now(timezone.utc).replace(tzinfo=None, microsecond=0)
@@ -262,7 +263,11 @@ def test_nothing_empty_is_shown(
     read(f"/freshness/run/{id}/servers", "sysadmin")
 
 
-def test_the_counts_in_the_layout_of_hdx(world: Any, read: Read) -> None:
+def test_files_of_a_run(world: Any, get: Get, read: Read) -> None:
+    rows = rows_of(get("/freshness/run/night.csv", "sysadmin"))
+    assert {"part": "resources", "name": "error", "figure": "count", "value": "78"} in rows
+    assert {"part": "hosts", "name": "gone.example.org", "figure": "reason", "value": "404"} in rows
+    assert get("/freshness/run/night.json", "sysadmin").get_json()
     page = read("/freshness/run/night", "sysadmin")
     assert "*** Resources ***" in words(page, "details pre")
 
