@@ -16,7 +16,7 @@ from ckanext.freshness.tests.harvesting.fdp.crawling import (
     urls,
 )
 from ckanext.freshness.tests.servers import faults
-from ckanext.freshness.tests.servers.base import Answer
+from ckanext.freshness.tests.servers.base import Answer, Request
 from ckanext.freshness.tests.servers.fdp import FdpServer
 from ckanext.freshness.tests.servers.fdp_model import Kind, Record
 from ckanext.freshness.tests.servers.replay import (
@@ -164,6 +164,57 @@ def test_a_list_without_a_proof_deletes_nothing(
     assert site.job(NOW + 3 * DAY).of(RecordClass.DELETED) == urls(fdp, datasets[5])
     del fdp.files[first.path]
     assert site.job(NOW + 4 * DAY).errors == []
+
+
+PAGES: dict[str, tuple[list[str], bool]] = {
+    # what each page of a list of three has besides the catalog, and whether the list is proved
+    "a page that repeats a catalog": (
+        [
+            "; dcat:catalog {3} ; dcat:dataset {0}, {1} . <?p=1> hydra:next <?p=2>",
+            "; dcat:catalog {3} . <> hydra:totalItems 4",
+        ],
+        False,
+    ),
+    "a total that includes catalogs": (
+        [
+            "; dcat:catalog {3} ; dcat:dataset {0} . <?p=1> hydra:next <?p=2> ; hydra:totalItems 4",
+            "; dcat:dataset {1}, {2} . <?p=2> hydra:totalItems 4",
+        ],
+        True,
+    ),
+    "the only page, by another name": (
+        ["; dcat:dataset {0}, {1}, {2} . <> hydra:first <?p=1> ; hydra:last <?p=1>"],
+        True,
+    ),
+}
+
+
+@pytest.mark.parametrize("case", PAGES)
+def test_the_pages_of_a_list(fdp: FdpServer, case: str) -> None:
+    """The fourth dataset is on none of them, and still answers."""
+    fdp.layout.pages = fdp.layout.containers = False
+    record, other = fdp.add_catalog(), fdp.add_catalog()
+    datasets = [fdp.add_dataset(record) for _ in range(4)]
+    site = Site(fdp)
+    site.job()
+    pages, proved = PAGES[case]
+    iris = [f"<{fdp.iri_of(one)}>" for one in (*datasets[:3], other)]
+    documents = [
+        f"@prefix hydra: <http://www.w3.org/ns/hydra/core#> .\n{PREFIXES}<{fdp.iri_of(record)}> "
+        f"a dcat:Catalog {page.format(*iris)} ."
+        for page in pages
+    ]
+    healthy = fdp.answer
+
+    def answer(request: Request) -> Answer:
+        if request.path == record.path:
+            return Answer.text(documents["p=2" in request.query], "text/turtle")
+        return healthy(request)
+
+    fdp.answer = answer  # type: ignore[method-assign]
+    job = site.job()
+    assert job.of(RecordClass.DELETED) == (urls(fdp, datasets[3]) if proved else set())
+    assert bool(job.container_errors) is not proved
 
 
 @pytest.mark.parametrize(

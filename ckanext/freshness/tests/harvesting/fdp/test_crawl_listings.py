@@ -57,6 +57,20 @@ def test_a_record_that_answers_with_another_one_does_not_become_it(fdp: FdpServe
         assert site.titles() == {"One", "Other"}
 
 
+def test_nested_catalogs_as_deep_as_the_limit_says(fdp: FdpServer) -> None:
+    catalogs = [fdp.add_catalog()]
+    for _ in range(3):
+        catalogs.append(fdp.add_catalog(parent=catalogs[-1]))
+    datasets = [fdp.add_dataset(catalog) for catalog in catalogs]
+    site = Site(fdp)
+    assert site.job().of(RecordClass.NEW) == urls(fdp, *datasets)
+    site.options = {"max_depth": 3}
+    job = site.job()
+    assert job.errors == [f"{fdp.url_of(catalogs[3])}: it lies deeper than 3 levels of catalogs"]
+    assert job.of(RecordClass.UNCHANGED) == urls(fdp, *datasets[:3])
+    assert len(site.packages) == 4
+
+
 def test_endless_catalogs(fdp: FdpServer) -> None:
     """The server invents two catalogs below each catalog."""
     fdp.add_dataset(fdp.add_catalog())
