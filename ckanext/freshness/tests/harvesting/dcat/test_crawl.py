@@ -165,6 +165,17 @@ def test_blank_nodes_keep_their_identity(server: CatalogueServer, site: Catalogu
     assert site.packages["id-0"].resources == ["data.csv", "more.csv"]
 
 
+def test_an_identifier_of_several_blank_nodes_is_none(
+    server: CatalogueServer, site: CatalogueSite
+) -> None:
+    server.entries = [Entry(f"id-{n}", f"Dataset {n}", is_blank=True) for n in range(4)]
+    site.job()
+    server.entries.append(dataclasses.replace(server.entries[0], title="Another one"))
+    job = site.job()
+    assert site.packages["id-0"].title == "Dataset 0" and job.of(DELETED) == set()
+    assert "several datasets of the catalogue have this identifier" in " ".join(job.errors)
+
+
 def test_a_dataset_without_identity_may_be_any(
     server: CatalogueServer, site: CatalogueSite
 ) -> None:
