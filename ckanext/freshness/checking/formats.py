@@ -15,7 +15,6 @@ that are not in :data:`FITS`, only pages and error texts are errors.
 
 from __future__ import annotations
 
-import json
 import re
 import zlib
 from collections.abc import Sequence
@@ -25,6 +24,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from ..aging.messages import N_
+from .error_texts import is_error_text
 
 FIRST_BYTES = 16 * 1024
 """Bytes from the beginning of a file that decide its kind; fewer if the file is smaller."""
@@ -197,79 +197,6 @@ _NAME_NOTHING = frozenset(
 )
 """Words that name no format."""
 
-_JSON_FORMATS = frozenset({"json", "jsonld", "geojson", "topojson"})
-_PLAIN_TEXTS = frozenset({"txt", "text", "plaintext", "log"})
-"""Formats of texts that may be about errors."""
-
-_XML_FORMATS = frozenset({"xml", "kml", "gml", "wfs", "gpx", "rss", "atom", "rdf", "rdfxml", "svg"})
-"""Formats of documents in place of which a server may send one that reports an error."""
-
-_ERROR_SHAPES: tuple[tuple[str, str, str], ...] = (
-    (
-        "error",
-        "errordescription erroruri state",
-        "https://www.rfc-editor.org/rfc/rfc6749#section-5.2",
-    ),
-    ("error", "jsonrpc id", "https://www.jsonrpc.org/specification#error_object"),
-    ("errors", "extensions", "https://spec.graphql.org/October2021/#sec-Response-Format"),
-    ("message", "status code", "https://github.com/omniti-labs/jsend"),
-    ("detail", "title status instance", "https://www.rfc-editor.org/rfc/rfc9457"),
-    (
-        "message exceptionmessage",
-        "messagedetail exceptiontype stacktrace innerexception modelstate",
-        "https://learn.microsoft.com/aspnet/web-api/overview/error-handling/",
-    ),
-    (
-        "error message exception",
-        "timestamp status path trace requestid",
-        "https://docs.spring.io/spring-boot/reference/web/servlet.html#web.servlet.spring-mvc.error-handling",
-    ),
-    ("error", "help success", "https://docs.ckan.org/en/latest/api/"),
-    ("error message", "code errorcode", "https://dev.socrata.com/docs/response-codes.html"),
-    (
-        "exceptions",
-        "version",
-        "https://docs.geoserver.org/stable/en/user/services/wfs/reference.html",
-    ),
-    (
-        "error",
-        "",
-        "https://developers.arcgis.com/rest/services-reference/enterprise/error-handling/",
-    ),
-    (
-        "odata.error",
-        "",
-        "https://www.odata.org/documentation/odata-version-3-0/json-verbose-format/",
-    ),
-    ("error message", "statuscode", "https://docs.nestjs.com/exception-filters"),
-    ("message", "documentationurl", "https://docs.github.com/rest"),
-    ("error errorcode", "traceid", "https://docs.opendatasoft.com/"),
-    ("fault", "", "https://docs.apigee.com/api-platform/fundamentals/fault-handling"),
-    ("errormessage msg", "success ok reason details", "APIs of portals' own"),
-)
-"""What JSON objects report errors with, what stands beside it, and where that is documented. Names are in small
-letters, without ``_``. An object with other names holds data."""
-_ERROR_NAMES = frozenset(" ".join(names for names, _, _ in _ERROR_SHAPES).split())
-_WEAK_NAMES = frozenset({"message", "msg", "detail"})
-"""Names that report errors only if no status says otherwise."""
-_BESIDE_ERRORS = frozenset(" ".join(beside for _, beside, _ in _ERROR_SHAPES).split())
-_BESIDE_WEAK = frozenset(
-    " ".join(
-        beside for names, beside, _ in _ERROR_SHAPES if _WEAK_NAMES & set(names.split())
-    ).split()
-)
-_NO_ERROR: tuple[object, ...] = (None, False, 0, "", [], {})
-_RESULTS = ("data", "result")
-"""Names of data. They may stand beside an error without any."""
-_STATES = ("status", "success", "ok", "type")
-"""Names of what says whether there is an error. In problem details (RFC 9457), the type does not."""
-_BAD_STATE = re.compile(
-    r"[45]\d\d|false|.*(?:error|exception|denied|unavailable)|err|fail(?:ed|ure)?|forbidden|unauthorized"
-    r"|(?:not|bad|too|invalid)[_ ].*"
-)
-"""A status of an error, in small letters."""
-_GOOD_STATE = re.compile(r"ok|true|success|2\d\d")
-
 FITS = {name: kinds for names, _, kinds in _FORMATS for name in names}
 """The kinds that fit each format."""
 
@@ -339,48 +266,6 @@ _WRAPPED_JSON = re.compile(
 _FEATURES = re.compile(r'"type"\s*:\s*"(?:Feature(?:Collection)?|Topology)"')
 """GeoJSON: data, however short they are."""
 _JSON_VALUE = re.compile(r"(?:true|false|null|-?[0-9][0-9.eE+-]{0,30})\s*\Z")
-_ERROR_TEXT = re.compile(
-    r"""
-    Traceback\ \(most\ recent\ call\ last\):                  # Python
-    | (?:Exception\ in\ thread\ .{1,200}?\ |Unhandled\ exception.{0,40}?\s)?
-      (?:[A-Za-z_$][\w$]{0,60}[./]){0,12}(?:[A-Z][\w$]{0,80})?(?:Exception|Error)
-      (?::\ [^\n]{0,500})?\r?\n\s+at\ \S                        # Java, .NET, Node
-    | panic:\ [^\n]{0,500}\n\s*goroutine\ \d                    # Go
-    | (?:psql:[^\n]{0,200}?)?(?:ERROR|FATAL):\ \ \S              # PostgreSQL
-    | psql:\ (?:error:|could\ not)
-    | (?:ERROR\ at\ line\ \d{1,9}:\s{1,9})?ORA-\d{5}:          # Oracle
-    | SP2-\d{4}:
-    | ERROR\ \d{4}\ \([0-9A-Z]{5}\)                            # MySQL
-    | mysqldump:\ |SQLSTATE\[
-    | Msg\ \d{1,9},\ Level\ \d{1,3},\ State\ \d                # SQL Server
-    | (?:PHP\ )?(?:Fatal|Parse)\ error:\ \ ?\S                # PHP
-    | (?:(?:PHP\ )?(?:Warning|Notice|Deprecated):\ [^\n]{0,1000}\ on\ line\ \d{1,9}
-      (?:[ \t]{0,9}\r?\n\s{0,9}|\s{0,9}\Z))+\Z
-    | (?:Error|Warning)(?:\ in\ [^\n]{1,500})?:?[^\n]{0,500}(?:\n[^\n]{0,500}){0,20}\nExecution\ halted\b # R
-    | [^\s:]{1,300}:\d{1,9}:in\ [`'][^\n]{1,500}\((?:\w|::){1,80}(?:Error|Exception)?\)\s  # Ruby
-    | [^\n]{1,1000}\ at\ \S{1,300}\.p[lm]\ line\ \d{1,9}\.\s{0,9}\Z  # Perl
-    | (?:ba|da|z)?sh:\ (?:line\ )?\d{1,9}:\ [^\n]{1,500}\s{0,9}\Z  # shells
-    | upstream\ connect\ error\ or\ disconnect/reset  # Envoy
-    | version\ https://git-lfs\.github\.com/spec/v1\s  # a pointer of Git LFS in place of the file
-    """,
-    re.VERBOSE,
-)
-"""The beginning of an error text of a program or a database."""
-_ERROR_DOCUMENT = re.compile(
-    r"""
-    <(?:\w{1,20}:)?(?:Service)?ExceptionReport[\s>/]         # OGC
-    | <(?:\w{1,20}:)?Envelope[^>]{0,1000}>\s{0,99}(?:<(?:\w{1,20}:)?Header.{0,2000}?)?
-      <(?:\w{1,20}:)?Body[^>]{0,1000}>\s{0,99}<(?:\w{1,20}:)?Fault[\s>]   # SOAP
-    | \A(?:<\?[^>]{0,200}>\s{0,99})?(?:
-      <Error(?:\s[^>]{0,1000})?>\s{0,99}<Code>               # Amazon S3, Azure
-      | <Fault\s[^>]{0,1000}>\s{0,99}<Code>                  # WCF
-      | <OAI-PMH[\s>](?:(?!<record).){0,3000}?<error\s+code=["'](?!noRecordsMatch)
-      | <(?:\w{1,20}:)?Error[\s>](?:(?!</).){0,1000}?<(?:\w{1,20}:)?ErrorMessage\s   # SDMX
-    )
-    """,
-    re.VERBOSE | re.DOTALL,
-)
-"""The beginning of an XML document that reports an error."""
 _SEPARATOR = re.compile(r"[,;\t|]")
 _LINE_END = re.compile(r"[\r\n]+")
 
@@ -449,7 +334,9 @@ def verdict(
     is_short = size < SHORT
     if is_short and _is_empty(first):
         return FormatMismatch(promised.name or "data", FileKind.NOTHING, is_error=True)
-    if is_short and _is_error(first, promised):
+    if is_short and is_error_text(
+        _text(first).strip(_BEFORE), promised.words, takes_pages=promised.takes_pages
+    ):
         return FormatMismatch(promised.name, FileKind.ERROR, is_error=True)
     formats = promised.formats
     if not formats:
@@ -493,70 +380,6 @@ def _may_be_page(first: bytes) -> bool:
 def _is_plain(first: bytes) -> bool:
     """Return whether a file begins as only texts do, which is quickly seen of most tables."""
     return first[:1] in _PLAIN_STARTS and not first.startswith(_MAGICS)
-
-
-def _is_error(first: bytes, promised: PromisedFormat) -> bool:
-    """Return whether a short file is an error text, whatever text may be promised."""
-    words = promised.words
-    text = _text(first).strip(_BEFORE)
-    if text[:1] in "{[":
-        return words.isdisjoint(_PLAIN_TEXTS) and _is_error_report(text, words)
-    if text[:1] == "<":
-        return not words.isdisjoint(_XML_FORMATS) and _ERROR_DOCUMENT.search(text) is not None
-    is_data = words.isdisjoint(_PLAIN_TEXTS) and not promised.takes_pages
-    return is_data and _ERROR_TEXT.match(text) is not None
-
-
-def _is_error_report(text: str, words: frozenset[str]) -> bool:
-    """Return whether a JSON document only reports an error, or is no GeoJSON where that is promised."""
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
-        return False
-    is_list = isinstance(found, list) and len(found) == 1
-    found = found[0] if is_list else found
-    if not isinstance(found, dict):
-        return False
-    if words.isdisjoint(_JSON_FORMATS):
-        # As ArcGIS says it, whose services have many formats.
-        return found.keys() == {"error"} and _has_code(found["error"])
-    if "geojson" in words and not (is_list or {"type", "features"} & found.keys()):
-        return True
-    by_name = {name.lower().replace("_", ""): it for name, it in found.items()}
-    return _only_reports_error(by_name) and (
-        not is_list or not by_name.keys().isdisjoint(_ERROR_NAMES - _WEAK_NAMES)
-    )
-
-
-def _has_code(error: object) -> bool:
-    return isinstance(error, dict) and isinstance(error.get("code"), int) and "message" in error
-
-
-def _only_reports_error(found: dict[str, object]) -> bool:
-    """Return whether an object has an error and no data.
-
-    :param found: its values by their names in small letters
-    """
-    has_type = "type" in found and "title" not in found
-    states = [
-        str(found[name]).lower()
-        for name in _STATES
-        if name in found and (name != "type" or has_type)
-    ]
-    is_bad = any(map(_BAD_STATE.fullmatch, states))
-    errors = found.keys() & _ERROR_NAMES
-    strong = errors - _WEAK_NAMES
-    beside = found.keys() - errors - (_BESIDE_ERRORS if strong else _BESIDE_WEAK)
-    if is_bad or not has_type:
-        beside.discard("type")
-    for name in _RESULTS:
-        if found.get(name) in _NO_ERROR or is_bad or found.get("error") is True:
-            beside.discard(name)
-    if beside or any(map(_GOOD_STATE.fullmatch, states)):
-        return False
-    if any(found[name] in _NO_ERROR for name in strong) or (states and not strong):
-        return is_bad
-    return bool(errors)
 
 
 def _judge(name: str, found: FileKind, is_short: bool, is_line: bool) -> bool | None:
