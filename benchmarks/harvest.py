@@ -111,9 +111,8 @@ class Harvests:
 
     def packages(self) -> list[dict[str, Any]]:
         """Return the dicts of all datasets, as package_create takes them."""
-        shown = [
-            self._site.call("package_show", id=name) for name in self._site.call("package_list")
-        ]
+        found = (self._site.call("package_show", id=one) for one in self._site.call("package_list"))
+        shown = [one for one in found if one["type"] == "dataset"]
         for one in shown:
             one["extras"] = [
                 extra
@@ -121,7 +120,7 @@ class Harvests:
                 if not extra["key"].startswith(("harvest_", "freshness"))
             ]
         kept = ("name", "title", "notes", "url", "license_id", "tags", "extras", "resources")
-        return [{key: one[key] for key in kept} for one in shown if one["type"] == "dataset"]
+        return [{key: one[key] for key in kept} for one in shown]
 
     @contextmanager
     def _consumers(self) -> Iterator[list[int]]:
