@@ -219,6 +219,11 @@ def test_an_organisation_without_a_name_protects_itself(server: RegistryServer) 
     found = Crawler(server)
     assert "no name" in found.errors and len(found.read(catalogs=True)) == 2
     assert not found.crawled.containers.unreadable
+    # Of a known one the datasets are harvested.
+    url = index_crawl(server.index_url).organisation_url(bad)
+    known = Crawler(server, known=[KnownRecord(url, guid_of(url, None))])
+    assert url in known.crawled.containers.catalogs - found.crawled.containers.catalogs
+    assert len(known.read(catalogs=False)) == 12
 
 
 @pytest.mark.parametrize("junk", WITHOUT_ID)
