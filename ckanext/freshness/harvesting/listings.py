@@ -9,6 +9,7 @@ A record that a list leaves out is absent only if the list was read whole. That 
   the source states agrees with what was read. Without a total, no record is on two pages, because that is what
   shifted pages look like (:class:`PagedList`).
 - It says something of pages if it did, or has another length than the first of several pages had before.
+- Its last page is shorter than those before it, or it states a total or which page is the last one.
 - At least one record that it lists could be read, is current, or is a draft: its server refuses it with 401 or
   403.
 - Each record that it lists has a URL that can be requested: any other entry may be the record.
@@ -153,6 +154,8 @@ class ListFacts:
     """If it says nothing of pages, neither by a link nor by a total: how many records it lists."""
     is_cut: bool = False
     """It says nothing of pages, and lists as many records as the first of several pages did before."""
+    is_full: bool = False
+    """Its last page is as long as those before it, and nothing else says that it is the last one."""
     instead: str = ""
     """The catalogs now and before, for people, if its URL has led to another one since an earlier job."""
     unusable: int = 0
@@ -186,6 +189,11 @@ def doubt(facts: ListFacts, *, is_missing: bool) -> str | None:
             facts.is_cut and is_missing,
             f"it lists {facts.bare_size} records and names no further pages, although an earlier job read "
             "some: nothing is deleted for that. Ask the publisher whether the link to the next page is lost",
+        ),
+        (
+            facts.is_full and is_missing,
+            "its last page is as full as those before it, and nothing says that it is the last one: nothing is "
+            "deleted for that. Ask the publisher to state the number of records",
         ),
         (
             not facts.has_end and is_missing,

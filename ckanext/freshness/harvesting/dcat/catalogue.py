@@ -72,6 +72,11 @@ class CatalogueOutline(PageOutline):
         """Return the number of datasets without an identity."""
         return self.unidentified
 
+    @property
+    def length(self) -> int:
+        """Return how many datasets the document lists, also without describing them."""
+        return len(self.identities) + self.nameless + len(self.undescribed)
+
     @classmethod
     def from_plain(cls, plain: dict[str, Any]) -> Self:
         """Return the outline with these values of fields."""

@@ -58,6 +58,11 @@ class PageOutline:
         """Return the number of listed records without an identity."""
         return 0
 
+    @property
+    def length(self) -> int:
+        """Return how many records the document lists."""
+        return len(self.identities) + self.nameless
+
     def as_json(self) -> str:
         """Return the outline as JSON."""
         return json.dumps(asdict(self), sort_keys=True, ensure_ascii=False)
@@ -101,5 +106,5 @@ def paging_of(graph: Graph) -> PageOutline:
     }
     # If the last page is the first one, this is the only page, whatever its own URL.
     last_pages = sorted({last for _, last in lasts} - {page for page, _ in lasts} - firsts)
-    has_marks = bool(pages or lasts or firsts or totals)
+    has_marks = bool(pages or lasts or totals)
     return PageOutline(sorted(pages), last_pages, sorted(totals), has_marks)

@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Generic, TypeVar
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import quote, unquote_to_bytes, urljoin, urlsplit
 
 from rdflib import Graph
 from requests.utils import parse_header_links
@@ -151,7 +151,7 @@ class DocumentReader(SourceReader):
         content_type = self._content_type or answer.headers.get("Content-Type")
         document = self.document(url, answer.final_url, content_type, body)
         document.next_url, document.last_url = joined.get("next"), joined.get("last")
-        document.has_marks = not joined.keys().isdisjoint(("first", "last", "next", "prev"))
+        document.has_marks = not joined.keys().isdisjoint(("last", "next", "prev"))
         if document.last_url == joined.get("first"):
             document.last_url = None  # this is the only page, whatever its own URL
         document.seconds = answer.seconds
@@ -221,8 +221,7 @@ def _links(answer: Answer) -> dict[str, str]:
 class ListReading(Generic[Outline]):
     """A reading of a list from its first page to the last.
 
-    A document's own links come before its ``Link`` header, which may lead to the same pages by other
-    parameters: the document states totals, too. The header counts where the document leads no further.
+    All further pages are read that a document or its ``Link`` header names. If both do, they must agree.
 
     When :meth:`pages` has ended, the attributes say whether the list was read whole.
 
@@ -241,9 +240,10 @@ class ListReading(Generic[Outline]):
         self.has_end = True
         self.is_paged = False
         self._is_bare = True
-        self._first_page = 0
-        self._has_links = False
-        """A document of the list names further pages."""
+        self._has_last = False
+        """A page states the number of records, or which page is the last one."""
+        self._lengths: list[int] = []
+        """How many records each page lists."""
 
     @property
     def misfit(self) -> str:
@@ -273,15 +273,17 @@ class ListReading(Generic[Outline]):
             self.has_end &= page.has_end
             doubtful = 0 if self._add(page, outline) else doubtful + 1
             links = self._targets(page, outline.next_pages)
-            if links.keys() <= met and page.next_url is not None:
-                links = self._targets(page, [page.next_url])
-                if links.keys() <= met:
-                    listed.note("its link to the next page leads to a page that was read before")
+            header = self._targets(page, filter(None, [page.next_url]))
+            if links and not header.keys() <= links.keys():
+                listed.note("a document and its Link header name different next pages")
+            links |= header
+            if links and links.keys() <= met:
+                listed.note("its link to the next page leads to a page that was read before")
             following = {plain: url for plain, url in links.items() if plain not in met}
             self.is_paged |= bool(following)
             self._is_bare &= not (page.has_marks or outline.has_marks)
-            if len(listed) == 1:
-                self._first_page = len(outline.identities) + outline.nameless
+            self._has_last |= bool(outline.totals or outline.last_pages or page.last_url)
+            self._lengths.append(outline.length)
             yield page, outline
             if len(met) + len(following) > self._most:
                 listed.note(f"there is another page after {self._most} pages")
@@ -291,17 +293,19 @@ class ListReading(Generic[Outline]):
         listed.end()
 
     def note(self, facts: ListFacts) -> None:
-        """Note in the facts about the list what this reading says of its pages."""
+        """Note in the facts about the list what this reading says of its pages, besides what others said."""
         facts.has_end &= self.has_end
-        facts.page_size = self._first_page if self.is_paged else None
-        facts.bare_size = self._first_page if self._is_bare else None
+        first, *others = self._lengths
+        facts.page_size = first if self.is_paged else facts.page_size
+        facts.bare_size = first if self._is_bare else None
+        facts.is_full = (
+            bool(others) and not self._has_last and others[-1] >= max(self._lengths[:-1])
+        )
 
     def _add(self, page: FetchedDocument, outline: Outline) -> bool:
         """Add a page to the list, and return whether it fits those before."""
         nameless = [f"{page.url} {number}" for number in range(outline.nameless)]
-        self._has_links |= bool(outline.next_pages or outline.last_pages)
-        last_url = None if self._has_links else page.last_url
-        ends = self._targets(page, [*outline.last_pages, *filter(None, [last_url])])
+        ends = self._targets(page, [*outline.last_pages, *filter(None, [page.last_url])])
         return self._listed.add(
             _plain(page.url),
             [*outline.identities, *nameless],
@@ -329,20 +333,25 @@ def doubt_of_list(
 ) -> str | None:
     """Return why a list does not prove that a record is absent from it; None if it does.
 
-    If it does, and has several pages, the memory keeps for the next job how long the first of them is.
+    If it has several pages, the memory keeps for the next job how long the first of them is.
     """
     key = f"{url}#pages"
     before = memory.recall(key, "pages") or "null"
-    facts.is_cut = before == str(facts.bare_size)
+    lengths = json.loads(before), facts.page_size
+    facts.is_cut = facts.bare_size is not None and facts.bare_size in lengths
     reason = doubt(facts, is_missing=is_missing)
     now = json.dumps(facts.page_size)
-    if reason is None and now != before:
+    if now != before and (reason is None or facts.page_size is not None):
         memory.remember(key, "pages", now)
     return reason
 
 
 def _plain(url: str) -> str:
-    """Return a URL without fragment, and with its parameters in order: a page's links may differ in both."""
+    """Return a URL in one spelling, without fragment: links to a page differ in order and percent-encoding."""
     parts = urlsplit(url)
-    query = "&".join(sorted(parts.query.split("&")))
-    return parts._replace(query=query, fragment="").geturl()
+    query = "&".join(sorted(_encoded(one.replace("+", "%20")) for one in parts.query.split("&")))
+    return parts._replace(path=_encoded(parts.path), query=query, fragment="").geturl()
+
+
+def _encoded(text: str) -> str:
+    return quote(unquote_to_bytes(text), safe="/=:,;@")

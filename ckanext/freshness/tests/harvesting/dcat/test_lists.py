@@ -231,8 +231,9 @@ def test_a_list_that_names_no_further_pages_any_more(
 ) -> None:
     server.pages(datasets(*range(18)), datasets(18, 19), total=total)
     site.job()
-    server.publish("/c", datasets(*range(18)))
-    for _ in range(2):
+    cut = datasets(*range(17)) + "<> dcat:dataset <d/17> ; hydra:first <BASE/c> ."
+    for text in (datasets(*range(18)), cut):
+        server.publish("/c", text)
         deletes_nothing(site, "/c: it lists 18 records and names no further pages")
     # It fits on one page now, or says how many records it has.
     shrunk = site.copy()
@@ -242,6 +243,45 @@ def test_a_list_that_names_no_further_pages_any_more(
     assert len(site.job().of(DELETED)) == 2
     server.publish("/c", datasets(*range(17)))
     assert len(site.job().of(DELETED)) == 1
+
+
+def test_a_list_is_cut_after_a_page_that_failed(server: Documents, site: CatalogueSite) -> None:
+    server.pages(datasets(*range(18)), datasets(18, 19))
+    site.job()
+    server.pages(datasets(*range(17)), datasets(17, 18, 19))
+    server.files["/c?page=2"] = Answer(503)
+    deletes_nothing(site, "/c?page=2: it answers 503")
+    server.publish("/c", datasets(*range(17)))
+    deletes_nothing(site, "it lists 17 records and names no further pages")
+
+
+def test_a_link_to_further_pages_is_lost_within_one_job(
+    server: Documents, site: CatalogueSite
+) -> None:
+    server.publish("/c", datasets(*range(20)))
+    site.job()
+    server.pages(datasets(*range(16)), datasets(16, 17, 18, 19))
+    server.files["/c?page=2"] = Answer(503)
+    healthy, asked = server.answer, []
+
+    def answer(request: Any) -> Answer:
+        asked.append(request.target)
+        if asked.count("/c") == 2:
+            server.publish("/c", datasets(*range(16)))
+        return healthy(request)
+
+    server.answer = answer  # type: ignore[method-assign]
+    deletes_nothing(site, "it lists 16 records and names no further pages")
+
+
+def test_a_last_page_that_is_as_full_as_the_others(server: Documents, site: CatalogueSite) -> None:
+    pages = [datasets(*range(9)), datasets(*range(9, 18)), datasets(18, 19)]
+    server.pages(*pages)
+    site.job()
+    server.pages(*pages[:2])
+    deletes_nothing(site, "its last page is as full as those before it")
+    server.pages(*pages[:2], total=18)
+    assert len(site.job().of(DELETED)) == 2
 
 
 def test_totals_that_contradict_each_other(server: Documents, site: CatalogueSite) -> None:
@@ -285,47 +325,57 @@ def test_a_malformed_link_to_the_next_page(
 
 
 def test_links_to_one_page_in_different_words(server: Documents, site: CatalogueSite) -> None:
-    own = "<BASE/c?a=1&page=2>"
+    own = "<BASE/c?a=%61&page=2>"
     server.publish(
         "/c",
-        datasets(1, 2) + f"<> hydra:next <BASE/c?page=2&a=1#list> ; hydra:last {own} .",
-        Link='<BASE/c?a=1&page=2>; rel="next"',
+        datasets(1, 2) + f"<> hydra:next <BASE/c?page=2&a=a#list> ; hydra:last {own} .",
+        Link='<BASE/c?a=a&page=%32>; rel="next"',
     )
-    for target in ("/c?a=1&page=2", "/c?page=2&a=1"):
+    for target in ("/c?a=a&page=%32", "/c?page=2&a=a", "/c?a=a&page=2"):
         server.publish(target, datasets(3, 4) + f"<#list> hydra:last {own} .")
     job = site.job()
     assert job.errors == [] and len(job.of(NEW)) == 4
 
 
-@pytest.mark.parametrize("total", ["", "<BASE/c> hydra:totalItems 6 ."])
-def test_a_document_decides_where_its_next_page_is(
-    server: Documents, site: CatalogueSite, total: str
+@pytest.mark.parametrize(
+    ("link", "following", "words"),
+    [
+        ("3", "2", "a document and its Link header name different next pages"),
+        ("2", "3", "a document and its Link header name different next pages"),
+        ("2", "", "leads to a page that was read before"),
+        ("1", "", "leads to a page that was read before"),
+    ],
+)
+def test_next_pages_that_contradict_each_other(
+    server: Documents, site: CatalogueSite, link: str, following: str, words: str
 ) -> None:
-    """The header names the same pages by other parameters."""
-    for number in (1, 2, 3):
-        following = f"; hydra:next <BASE/c?page={number + 1}>" if number < 3 else ""
-        text = f"{total} {datasets(2 * number, 2 * number + 1)}"
-        text += f" <#page> hydra:last <BASE/c?page=3> {following} ."
-        link = '<BASE/c?offset=4>; rel="last"'
-        link += f', <BASE/c?offset={2 * number}>; rel="next"' if number < 3 else ""
-        for target in (f"/c?page={number}", f"/c?offset={2 * number - 2}"):
-            server.publish(target, text, Link=link)
-    server.files["/c"] = server.files["/c?page=1"]
-    job = site.job()
-    assert job.errors == [] and len(job.of(NEW)) == 6
-    assert not any("offset" in request.target for request in server.requests)
+    parts = [datasets(*range(9)), datasets(*range(9, 18)), datasets(18, 19)]
+    server.pages(*parts)
+    site.job()
+    header = {"Link": f'<BASE/c?page={following}>; rel="next"'} if following else {}
+    link = f"<> hydra:next <BASE/c?page={link}> .".replace("/c?page=1>", "/c>")
+    server.publish("/c?page=2", parts[1] + link, **header)
+    server.publish("/c?page=3", datasets(18))
+    deletes_nothing(site, words)
 
 
-@pytest.mark.parametrize("link", ["", "<> hydra:next <BASE/c?page=2> ."])
-def test_a_header_leads_further_than_the_document(
-    server: Documents, site: CatalogueSite, link: str
-) -> None:
+def test_a_header_leads_further_than_the_document(server: Documents, site: CatalogueSite) -> None:
     server.pages(datasets(1), datasets(2), datasets(3))
     site.job()
-    server.publish("/c?page=2", datasets(2) + link, Link='<BASE/c?page=3>; rel="next"')
+    server.publish("/c?page=2", datasets(2), Link='<BASE/c?page=3>; rel="next"')
     unchanged(site)
     del server.files["/c?page=3"]
     deletes_nothing(site, "/c?page=3: it answers 404")
+
+
+def test_a_header_whose_last_page_is_not_reached(server: Documents, site: CatalogueSite) -> None:
+    parts = [datasets(*range(9)), datasets(*range(9, 18)), datasets(18, 19)]
+    server.pages(*parts)
+    site.job()
+    server.pages(*parts[:2])
+    link = "<> hydra:next <BASE/c?page=2> ."
+    server.publish("/c", parts[0] + link, Link='<BASE/c?page=3>; rel="last"')
+    deletes_nothing(site, "its last page", "was not among those")
 
 
 def test_datasets_without_identity_are_counted_once(server: Documents, site: CatalogueSite) -> None:
