@@ -8,9 +8,12 @@ has moved. Meanwhile each new or changed dataset waits as compressed JSON.
 
 from __future__ import annotations
 
+import json
 import zlib
+from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from urllib.parse import urldefrag
 
 from rdflib import Graph
@@ -57,8 +60,12 @@ MOST_CATALOGS = 1000
 
 _ELSEWHERE = "dcat:Catalog on another host"
 _NEVER_READ = "dcat:Catalog whose address never answered with it"
-_LEFT_OUT = "left out"
-"""The digest in the memory of catalogs that the source does without."""
+_NOT_THERE = "not there"
+"""The digest in the memory of catalogs that were never read: since when they answer 404 or 410."""
+_LEFT_OUT_AFTER = timedelta(days=7)
+_FLEETING = (
+    "its datasets get new identifiers with every request; ask the publisher for lasting ones"
+)
 _CONTESTED = "several datasets of the catalogue have this identifier"
 _OTHER_CATALOG = "a catalog that could not be read has a dataset with this identifier"
 _UNDESCRIBED = "it is listed, but the catalogue does not describe it"
@@ -96,6 +103,7 @@ class CatalogueCrawl:
         mapper: Mapper,
         known: CurrentRecords,
         sink: Sink,
+        now: datetime,
         *,
         most: int,
     ) -> None:
@@ -107,6 +115,7 @@ class CatalogueCrawl:
         self._mapper = mapper
         self._known = known
         self._sink = sink
+        self._now = now
         self._most = most
         self._containers = Containers(root=source_url)
         self._end = CrawlEnd(self._containers)
@@ -117,8 +126,14 @@ class CatalogueCrawl:
         """By identity that several datasets have: the list that has one of them."""
         self._undescribed: dict[str, str] = {}
         """By identity, datasets that no page describes: the list that has them."""
-        self._left_out: dict[str, tuple[str, UnreadableDocument]] = {}
-        """Catalogs that are not there for us and had no records before: their kind, and why not."""
+        self._elsewhere: set[str] = set()
+        """Catalogs whose hosts may not be requested."""
+        self._left_out: set[str] = set()
+        """Catalogs that were never there."""
+        self._identities: dict[str, set[str]] = {}
+        """The identities in the last reading of each list."""
+        self._fleeting: set[str] = set()
+        """Lists that share no identity with their reading before."""
         self._is_paged = False
         self._page: FetchedDocument | None = None
         self._nodes: dict[str, list[Node]] = {}
@@ -133,9 +148,10 @@ class CatalogueCrawl:
                 below = await self._read_list(url)
             except UnreadableDocument as failure:
                 self._facts.pop(url, None)
-                is_root = url == self._containers.root
-                if failure.status in (404, 410) and not is_root and not self._had_records(url):
-                    self._left_out[url] = _NEVER_READ, failure
+                if self._was_never_there(url, failure):
+                    self._left_out.add(url)
+                    self._end.skip(_NEVER_READ, url)
+                    self._end.errors.append(failure.message)
                 else:
                     self._end.mark_unreadable(url, failure.reason, reported=failure.reported)
                 continue
@@ -144,11 +160,14 @@ class CatalogueCrawl:
                 self._facts[url].misfit = f"the source lists more than {MOST_CATALOGS} catalogs"
             else:
                 waiting += sorted(new)
-        if self._is_missing() and (self._is_paged or len(self._facts) > 1):
+        missing = self._missing()
+        is_everything = missing == len(self._known)
+        if missing and (self._is_paged or len(self._facts) > 1 or is_everything):
             # A dataset may move from an unread page to one that was read before: an absence is seen twice.
+            # And if everything has another identity, another request may give yet another one.
             for url in sorted(self._facts):
                 await self._read_again(url)
-        is_missing = self._is_missing()
+        is_missing = self._missing() > 0
         self._hand_on()
         self._prove(is_missing)
         self._end.errors += self._reader.errors
@@ -173,6 +192,18 @@ class CatalogueCrawl:
         """Return all catalogs that were requested."""
         return {*self._facts, *self._containers.unreadable, *self._left_out}
 
+    def _was_never_there(self, url: str, failure: UnreadableDocument) -> bool:
+        """Return whether a catalog answered 404 or 410 in all jobs of some days, and nothing before."""
+        memory = self._reader.memory
+        since = memory.recall(url, _NOT_THERE)
+        is_old = self._had_records(url) or (since is None and memory.knows(url))
+        if url == self._containers.root or is_old:
+            return False
+        if since is None or failure.status not in (404, 410):
+            memory.remember(url, _NOT_THERE, json.dumps(self._now.isoformat()))
+            return False
+        return self._now - datetime.fromisoformat(json.loads(since)) >= _LEFT_OUT_AFTER
+
     async def _read_again(self, url: str) -> None:
         facts = self._facts[url]
         try:
@@ -195,6 +226,7 @@ class CatalogueCrawl:
         )
         named: set[str] = set()
         filled: set[str] = set()
+        identities: set[str] = set()
         misfit, has_list, unidentified = "", False, 0
 
         def learn(page: FetchedDocument, graph: Graph) -> CatalogueOutline:
@@ -205,6 +237,7 @@ class CatalogueCrawl:
             unidentified += outline.nameless
             named.update(outline.catalogs)
             filled.update(outline.filled)
+            identities.update(outline.identities)
             if not await self._take_page(url, page, number, outline):
                 misfit = f"the source lists more than max_records ({self._most}) datasets"
                 break
@@ -214,9 +247,11 @@ class CatalogueCrawl:
         facts.is_lost = not has_list and not unidentified and self._had_records(url)
         below = {urldefrag(one).url for one in named - filled}
         elsewhere = {one for one in below if not self._reader.reach.may_visit(one)}
-        words = 'it is listed, but its host may not be requested: add it to "allowed_hosts"'
-        for one in elsewhere:
-            self._left_out[one] = _ELSEWHERE, UnreadableDocument(one, words)
+        self._elsewhere |= elsewhere
+        earlier = self._identities.get(url, set())
+        self._identities[url] = identities
+        if earlier and identities and earlier.isdisjoint(identities):
+            self._fleeting.add(url)
         return misfit or reading.misfit, below - elsewhere
 
     def _had_records(self, url: str) -> bool:
@@ -295,7 +330,7 @@ class CatalogueCrawl:
     def _hand_on(self) -> None:
         """Hand on the datasets, and report those that could not be read."""
         for identity, found in self._found.items():
-            if identity not in self._contested:
+            if identity not in self._contested and found.url not in self._fleeting:
                 self._sink(self._sighting(identity, found), self._containers)
         for identity, url in sorted(self._contested.items()):
             self._sink(_unread(identity, url, _CONTESTED), self._containers)
@@ -337,13 +372,13 @@ class CatalogueCrawl:
 
     # What the lists prove
 
-    def _is_missing(self) -> bool:
-        """Return whether a current record is in no list."""
+    def _missing(self) -> int:
+        """Return how many current records are in no list."""
         listed = self._containers.listed
         listed.update(self._found, self._contested, self._undescribed)
         self._known.follow_move(listed, is_same=self._has_title)
         found = {known.url for one in listed if (known := self._before(one)[0]) is not None}
-        return any(record.url not in found for record in self._known)
+        return sum(record.url not in found for record in self._known)
 
     def _has_title(self, known: KnownRecord, identity: str) -> bool:
         """Return whether a dataset has the title of a current record."""
@@ -354,19 +389,25 @@ class CatalogueCrawl:
     def _prove(self, is_missing: bool) -> None:
         """Mark the lists as unproved that do not prove that a record is absent."""
         memory = self._reader.memory
-        for url, (kind, failure) in sorted(self._left_out.items()):
-            if is_missing and memory.recall(url, _LEFT_OUT) is None:
-                self._end.mark_unreadable(url, failure.reason, reported=failure.reported)
-                continue
-            # Records that are missing later are not there: the source does without this catalog.
-            memory.remember(url, _LEFT_OUT, '""')
-            self._end.skip(kind, url)
-            if kind == _NEVER_READ and not failure.reported:
-                self._end.errors.append(failure.message)
+        for url in sorted(self._elsewhere):
+            if is_missing and memory.recall(url, _ELSEWHERE) is None:
+                words = 'it is listed, but its host may not be requested: add it to "allowed_hosts"'
+                self._end.mark_unreadable(url, words)
+            else:
+                # Records that are missing later are not there: the source does without this catalog.
+                memory.remember(url, _ELSEWHERE, '""')
+                self._end.skip(_ELSEWHERE, url)
+        contested = Counter(
+            url for one, url in self._contested.items() if self._before(one)[0] is None
+        )
         for url, facts in sorted(self._facts.items()):
             facts.listed = facts.there = len(self._found)
             if facts.unusable:
                 self._end.skip("dcat:Dataset without URL and identifier", url, facts.unusable)
+            # A new one of several datasets with one identifier may be the missing dataset.
+            facts.unusable += contested[url]
+            if url in self._fleeting:
+                facts.misfit = _FLEETING
             reason = doubt_of_list(memory, url, facts, is_missing=is_missing)
             if reason is not None:
                 self._end.mark_unproved(url, reason)

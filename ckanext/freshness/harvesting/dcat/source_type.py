@@ -44,14 +44,14 @@ class DcatSourceType(RdfSourceType):
         now: datetime,
     ) -> CrawlEnd:
         """Read the pages of a catalogue, each with its datasets."""
-        return run(lambda: _crawl(source, known, memory, sink))
+        return run(lambda: _crawl(source, known, memory, sink, now))
 
 
 DCAT_CATALOG = DcatSourceType()
 
 
 async def _crawl(
-    source: Source, known: CurrentRecords, memory: SourceMemory, sink: Sink
+    source: Source, known: CurrentRecords, memory: SourceMemory, sink: Sink, now: datetime
 ) -> CrawlEnd:
     from ..rdf.parsing import ACCEPT, LARGE, RdfParser
     from ..rdf.reader import DocumentReader
@@ -71,7 +71,7 @@ async def _crawl(
                 content_type=media_type,
             )
             crawl = CatalogueCrawl(
-                reader, source.url, mapper_of(config), known, sink, most=config.max_records
+                reader, source.url, mapper_of(config), known, sink, now, most=config.max_records
             )
             end = await crawl.run()
         end.requests = opened.requests

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from ckanext.freshness.harvesting.strategy import RecordClass
 from ckanext.freshness.tests.harvesting.dcat.crawling import CatalogueSite
 from ckanext.freshness.tests.harvesting.dcat.test_shapes import PREFIXES, TURTLE, Portal
-from ckanext.freshness.tests.harvesting.fdp.crawling import Job, unchanged
+from ckanext.freshness.tests.harvesting.fdp.crawling import NOW, Job, unchanged
 from ckanext.freshness.tests.servers.base import Answer
 
 CHANGED, DELETED, MOVED, NEW = (
@@ -175,24 +176,36 @@ def test_a_source_may_do_without_a_catalog_on_another_host(
     assert job.errors == [] and len(job.of(DELETED)) == 1
 
 
+MORE = '<> dcat:catalog <b> . <b> a dcat:Catalog ; dct:title "B" .'
+
+
 def test_a_catalog_that_was_never_there_stops_no_deletions(
     server: Documents, site: CatalogueSite
 ) -> None:
-    """Nothing that is here can be in it, unless it comes to be named as something disappears."""
-    more = '<> dcat:catalog <b> . <b> a dcat:Catalog ; dct:title "B" .'
-    server.publish("/c", datasets(*range(20)) + more)
-    job = site.job()
+    """Until it has answered 404 for a week, datasets may have moved into it."""
+    days = [NOW + timedelta(days=day) for day in range(9)]
+    server.publish("/c", datasets(*range(20)) + MORE)
+    site.job(days[0])
+    server.publish("/c", datasets(*range(19)) + MORE)
+    interrupted = site.copy()
+    assert site.job(days[6]).of(DELETED) == set()
+    job = site.job(days[7])
     (kind,) = job.survey.not_harvested
     assert "never answered" in kind and job.errors == [f"{server.url}/b: it answers 404"]
-    server.publish("/c", datasets(*range(19)) + more)
-    assert len(site.job().of(DELETED)) == 1
-    # Once it was read, it protects what it had, and what may have moved there.
-    server.publish("/b", far(1, 2))
-    assert len(site.job().of(NEW)) == 2
+    assert len(job.of(DELETED)) == 1
+    # Once it was read, even empty, it protects what may have moved there.
+    server.publish("/b", "")
+    site.job(days[7])
+    # And other answers say nothing of what it has.
+    server.files["/b"] = Answer(503)
+    interrupted.job(days[7])
     server.files["/b"] = Answer(404)
-    server.publish("/c", datasets(*range(18)) + more)
-    job = deletes_nothing(site, "/b: it answers 404")
-    assert job.survey.not_harvested == {}
+    server.publish("/c", datasets(*range(18)) + MORE)
+    for one in (site, interrupted):
+        job = one.job(days[8])
+        assert job.of(DELETED) == set() and job.survey.not_harvested == {}
+    site.job(days[8] + timedelta(days=9))
+    assert len(site.packages) == 19
 
 
 @pytest.mark.parametrize(
@@ -202,11 +215,10 @@ def test_a_catalog_that_fails_stops_deletions(
     server: Documents, site: CatalogueSite, answer: Answer
 ) -> None:
     """Datasets may have moved into it, whether or not it was ever read."""
-    more = '<> dcat:catalog <b> . <b> a dcat:Catalog ; dct:title "B" .'
     server.files["/b"] = answer
-    server.publish("/c", datasets(*range(20)) + more)
+    server.publish("/c", datasets(*range(20)) + MORE)
     site.job()
-    server.publish("/c", datasets(*range(19)) + more)
+    server.publish("/c", datasets(*range(19)) + MORE)
     deletes_nothing(site, "/b: ")
 
 
@@ -443,6 +455,38 @@ def test_an_identifier_in_two_catalogs(server: Documents, site: CatalogueSite, k
     server.files["/a"] = Answer(503)
     if known:
         deletes_nothing(site, "1: a catalog that could not be read has a dataset with this")
+
+
+def test_a_contested_identifier_may_be_that_of_the_missing_dataset(
+    server: Documents, site: CatalogueSite
+) -> None:
+    server.publish("/c", datasets(*range(20)) + dataset(88, "B"))
+    site.job()
+    server.publish("/c", datasets(*range(20)) + blank("B", "same") + blank("Other", "same"))
+    deletes_nothing(site, "it lists 1 record without a URL", "several datasets")
+
+
+@pytest.mark.parametrize("is_paged", [True, False])
+def test_identities_that_change_with_each_request(
+    server: Documents, site: CatalogueSite, is_paged: bool
+) -> None:
+    """As of blank nodes to which a server gives IRIs."""
+    healthy, asked = server.answer, []
+
+    def answer(request: Any) -> Answer:
+        asked.append(request)
+        pages = [
+            "".join(dataset(f"{len(asked)}-{n}", f"Title {n}") for n in numbers)
+            for numbers in (range(6), range(6, 12))
+        ]
+        server.pages(*(pages if is_paged else ["".join(pages)]))
+        return healthy(request)
+
+    server.answer = answer  # type: ignore[method-assign]
+    assert len(site.job().of(NEW)) == 12
+    for _ in range(2):
+        job = deletes_nothing(site, "new identifiers with every request; ask the publisher")
+        assert job.of(NEW) == set()
 
 
 def test_a_dataset_that_shifts_while_it_is_edited_is_one(
