@@ -111,13 +111,14 @@ def followed_name(
 ) -> str:
     """Return the name of a package or organization that follows the source's own name for its record.
 
-    :param now: its name in CKAN. It stays if it still fits the source's name, also with a suffix that
-        ckanext-harvest added when that name was taken, or if no other is free.
+    :param now: its name in CKAN. It stays if it still fits the source's name, also with a suffix of
+        ckanext-harvest as long as that name is taken, or if no other is free.
     """
     wanted = _names(own_name(source_name), url, source_id, organizations=organizations)
-    if now in wanted or re.fullmatch(re.escape(wanted[0]) + _SUFFIX_OF_HARVEST, now):
-        return now
     taken = taken_names(wanted, organizations=organizations)
+    is_numbered = re.fullmatch(re.escape(wanted[0]) + _SUFFIX_OF_HARVEST, now)
+    if now in wanted or (is_numbered and wanted[0] in taken):
+        return now
     return next((name for name in wanted if name not in taken), now)
 
 

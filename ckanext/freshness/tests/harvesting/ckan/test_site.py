@@ -129,6 +129,20 @@ def test_a_dataset_goes_and_comes_back_as_it_was(portal: PortalServer) -> None:
     assert identities(harvest) == before
 
 
+def test_a_name_that_loses_its_number_is_followed(portal: PortalServer) -> None:
+    """The portal renames plan1 to plan, and publishes another plan1."""
+    first = portal.add("plan1")["id"]
+    harvest = add_portal(portal)
+    counts(harvest)
+    portal.change(first, name="plan")
+    counts(harvest)
+    second = portal.add("another")["id"]
+    portal.change(second, name="plan1")
+    counts(harvest)
+    names = {one["id"]: one["name"] for one in datasets(harvest).values()}
+    assert (names[first], names[second]) == ("plan", "plan1")
+
+
 def test_ids_and_names_that_are_taken_here_stay_with_their_owners(portal: PortalServer) -> None:
     first, second, third, *_ = sorted(portal.datasets)
     # Another source has harvested it.
