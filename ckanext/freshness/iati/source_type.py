@@ -112,6 +112,7 @@ async def _crawl(source: Source, known: CurrentRecords, sink: Sink) -> CrawlEnd:
                 salt,
                 partial(ckan_dataset, site=site),
                 partial(ckan_organisation, site=site),
+                keeps_organizations=True,
                 concurrency=opened.concurrency,
             )
             api = CkanApi(client, url, config.max_records)

@@ -107,6 +107,8 @@ class CrawlOptions:
     read_all: bool = False
     """Read the contents of all datasets, whatever their ``metadata_modified``."""
     concurrency: int = 8
+    keeps_organizations: bool = False
+    """Organizations stay as long as the portal has them, also without datasets."""
 
 
 class PortalCrawl:
@@ -435,13 +437,17 @@ class PortalCrawl:
         return url if url in self._containers.catalogs else None
 
     async def _read_organizations(self) -> None:
-        """Read the organizations that own the listed datasets, each by itself."""
+        """Read the organizations that own the listed datasets, and those that did before, each by itself."""
         make = self._options.organization
         if make is None:
             return
-        owners = sorted({owner for owner in self._owners.values() if owner is not None})
-        urls = {owner: self._api.site.url_of("organization", owner) for owner in owners}
-        self._containers.listed.update(urls.values())
+        owners = {owner for owner in self._owners.values() if owner is not None}
+        former = set()
+        if self._options.keeps_organizations:
+            catalogs = (known.url for known in self._known if known.is_catalog)
+            former = {unquote(url.rpartition("/")[2]) for url in catalogs} - owners
+        urls = {one: self._api.site.url_of("organization", one) for one in owners | former}
+        self._containers.listed.update(urls[owner] for owner in owners)
 
         async def read(owner: str) -> None:
             url, root = urls[owner], self._containers.root
@@ -451,6 +457,9 @@ class PortalCrawl:
                     raise ValueError("the portal answers with another organization")
                 record = make(raw)
             except (UnreadableDocument, ValueError) as error:
+                is_gone = getattr(error, "outcome", None) is ReadOutcome.GONE
+                if is_gone and owner in former:
+                    return
                 if self._known.at(url) is not None:
                     self._containers.catalogs.add(url)
                 words = error.reason if isinstance(error, UnreadableDocument) else str(error)
@@ -459,7 +468,7 @@ class PortalCrawl:
                 self._containers.catalogs.add(url)
                 self._hand_on(url, root, record, None, is_catalog=True)
 
-        await for_each(self._options.concurrency, read, owners)
+        await for_each(self._options.concurrency, read, sorted(urls))
 
 
 def _is_uuid(segment: str) -> bool:

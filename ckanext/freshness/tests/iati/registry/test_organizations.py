@@ -165,6 +165,24 @@ def test_an_organisation_that_owns_anything_else_stays(
     assert counts(again(harvest)) == {"not modified": 6}
 
 
+def test_an_organisation_that_the_registry_still_has_stays_without_datasets(
+    registry: RegistryServer, harvest: Harvest
+) -> None:
+    known = registry.registry
+    first = next(iter(known.organisations.values()))
+    for one in [one for one in known.datasets.values() if one.organisation_id == first.id]:
+        del known.datasets[one.id]
+    again(harvest)
+    assert len(packages(harvest)) == 4 and first.id in organizations()
+    registry.faults[asks_for("organization_show")] = faults.Status(code=503)
+    again(harvest)
+    assert first.id in organizations()
+    registry.faults.clear()
+    del known.organisations[first.id]
+    again(harvest)
+    assert first.id not in organizations()
+
+
 def test_an_organisation_whose_datasets_are_still_listed_stays(
     registry: RegistryServer, of_index: Harvest
 ) -> None:
