@@ -35,7 +35,7 @@ class Description(NamedTuple):
     """The dataset is a blank node, so that another one with this identity is another dataset."""
     is_listed: bool
     """A catalog lists it, or the document has no such list. If not, another dataset may only mention it."""
-    others: list[str]
+    others: Sequence[str]
     """Further names of the dataset, each of which may have been its identity before."""
 
 
@@ -81,7 +81,9 @@ class CatalogueOutline(PageOutline):
     def from_plain(cls, plain: dict[str, Any]) -> Self:
         """Return the outline with these values of fields."""
         records = {identity: Description(*one) for identity, one in plain["records"].items()}
-        return cls(**{**plain, "records": records})
+        # Most datasets have no other names: they share one empty tuple.
+        few = {name: one._replace(others=()) for name, one in records.items() if not one.others}
+        return cls(**{**plain, "records": records | few})
 
 
 def outline_of_catalogue(graph: Graph) -> CatalogueOutline:

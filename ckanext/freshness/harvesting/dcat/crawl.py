@@ -130,8 +130,6 @@ class CatalogueCrawl:
         """Catalogs whose hosts may not be requested."""
         self._left_out: set[str] = set()
         """Catalogs that were never there."""
-        self._identities: dict[str, set[str]] = {}
-        """The identities in the last reading of each list."""
         self._fleeting: set[str] = set()
         """Lists that share no identity with their reading before."""
         self._is_paged = False
@@ -226,8 +224,10 @@ class CatalogueCrawl:
         )
         named: set[str] = set()
         filled: set[str] = set()
-        identities: set[str] = set()
-        misfit, has_list, unidentified = "", False, 0
+        misfit, has_list, has_any, unidentified = "", False, False, 0
+        # Whether this reading has to have identities of the reading before, and has one of them.
+        is_again = number > 1 and any(found.url == url for found in self._found.values())
+        is_familiar = False
 
         def learn(page: FetchedDocument, graph: Graph) -> CatalogueOutline:
             return outline_of_catalogue(graph)
@@ -237,7 +237,11 @@ class CatalogueCrawl:
             unidentified += outline.nameless
             named.update(outline.catalogs)
             filled.update(outline.filled)
-            identities.update(outline.identities)
+            is_familiar |= is_again and any(
+                one in self._contested or (one in self._found and self._found[one].reading < number)
+                for one in outline.identities
+            )
+            has_any |= bool(outline.identities)
             if not await self._take_page(url, page, number, outline):
                 misfit = f"the source lists more than max_records ({self._most}) datasets"
                 break
@@ -248,9 +252,7 @@ class CatalogueCrawl:
         below = {urldefrag(one).url for one in named - filled}
         elsewhere = {one for one in below if not self._reader.reach.may_visit(one)}
         self._elsewhere |= elsewhere
-        earlier = self._identities.get(url, set())
-        self._identities[url] = identities
-        if earlier and identities and earlier.isdisjoint(identities):
+        if is_again and has_any and not is_familiar:
             self._fleeting.add(url)
         return misfit or reading.misfit, below - elsewhere
 
@@ -271,7 +273,9 @@ class CatalogueCrawl:
             if before is not None and _differ(before, found, url):
                 self._contested[identity] = url
             if before is None or before.description.size < described.size:
-                self._found[identity] = found
+                known = self._known.at(identity)
+                # There may be many: a known dataset shares the text of its identity.
+                self._found[identity if known is None else known.url] = found
                 await self._read(identity, found, page)
         self._contested.update(dict.fromkeys(outline.contested, url))
         self._undescribed.update(dict.fromkeys(outline.undescribed, url))

@@ -335,6 +335,13 @@ def test_resources(given_: dict[str, Any], stored: dict[str, Any]) -> None:
     assert result.warnings == []
 
 
+@pytest.mark.parametrize("size", [-1, 2**63, "many", float("inf"), float("nan"), []])
+def test_sizes_that_are_none(size: Any) -> None:
+    result = laid(resources=[{"name": "N", "size": size}])
+    assert result.package["resources"] == [{"name": "N", "url": ""}]
+    assert (size == []) or result.warnings[0].startswith("resource N: size:")
+
+
 def test_a_resource_with_too_much() -> None:
     result = laid(
         resources=[{"name": "N", "url": "https://a.nl/" + "x" * 40_000, "format": "f" * 200}]
