@@ -115,9 +115,10 @@ def followed_name(
         ckanext-harvest as long as that name is taken, or if no other is free.
     """
     wanted = _names(own_name(source_name), url, source_id, organizations=organizations)
+    if now in wanted:
+        return now
     taken = taken_names(wanted, organizations=organizations)
-    is_numbered = re.fullmatch(re.escape(wanted[0]) + _SUFFIX_OF_HARVEST, now)
-    if now in wanted or (is_numbered and wanted[0] in taken):
+    if wanted[0] in taken and re.fullmatch(re.escape(wanted[0]) + _SUFFIX_OF_HARVEST, now):
         return now
     return next((name for name in wanted if name not in taken), now)
 
