@@ -19,7 +19,7 @@ from ..model.datasets import IS_SUGGESTED
 from ..reporting import changes, worklist
 from ..runs import queued_run
 from ..status import frequencies
-from .responses import user_context
+from .responses import may, user_context
 
 Undo = Mapping[str, str] | None
 """The values that undo something; None if nothing needs to be undone."""
@@ -58,12 +58,9 @@ def subject(id: str) -> Subject:
     """
     resource = model.Resource.get(id)
     package = model.Package.get(id if resource is None else resource.package_id)
-    if package is not None:
-        try:
-            tk.check_access("package_update", dict(user_context()), {"id": package.id})
-        except (tk.NotAuthorized, tk.ObjectNotFound):
-            # As on CKAN's own pages, the response does not reveal whether the dataset exists.
-            package = None
+    if package is not None and not may("package_update", id=package.id):
+        # As on CKAN's own pages, the response does not reveal whether the dataset exists.
+        package = None
     is_judged = package is not None and package.type in settings.dataset_types()
     if not is_judged or package.state != model.State.ACTIVE:
         words = tk._("This dataset was deleted, or you may not change it.")
