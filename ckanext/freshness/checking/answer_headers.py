@@ -43,7 +43,7 @@ class AnswerHeaders(NamedTuple):
     age: timedelta = timedelta(0)
     """How long a cache has kept the answer."""
     partial: bool = False
-    """Whether the body is certainly a part of the file, for which nobody has asked."""
+    """Whether the body is certainly only a part of the file. The checker never asks for a part."""
 
 
 _LONGEST_VALIDATOR = 1024

@@ -72,7 +72,7 @@ class Undated(Detector):
             # Dates in the rows are data.
             head = head.partition(b"\n")[0]
         if b"20" not in head:
-            # There is no year. Searching for it is quick, for the signs it is not.
+            # Without a year there is no stamp. Looking for a year is faster than looking for the signs.
             return first.startswith(_MARKED_AT_THE_END)
         small = b"\n" + head.lower()
         has_sign = any(sign in small for sign in _SIGNS)
