@@ -31,7 +31,8 @@ _REST = re.compile(r"//([^/?#]*)([^#]*)")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _BEFORE_QUERY = re.compile(r"([^?#]*)(.*)", re.DOTALL)
 _SLASHES = re.compile(r"\A((?i:https?:)?)//+")
-_ODD_SLASHES = re.compile(r"\A((?i:https?):)[/\\]*")
+_ODD_SLASHES = re.compile(r"\A((?i:https?):)/*")
+_LINE_BREAKS = re.compile(r"[\t\r\n]+")
 _NOT_ALLOWED = re.compile(r"%(?![0-9A-Fa-f]{2})|[^%!$&'()*+,;=:@/?\-._~A-Za-z0-9]+")
 _NAME = re.compile(r"[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*\.?")
 _NUMBER = re.compile(r"0x[0-9a-f]*|[0-9]+")
@@ -88,13 +89,14 @@ class Target:
 def parse_url(given: str) -> Target:
     """Parse a URL.
 
-    :raises FetchError: ``INVALID_URL`` or ``SCHEME_REFUSED``; no other error, whatever the text is
+    :raises FetchError: ``INVALID_URL``, ``INVALID_REQUEST`` or ``SCHEME_REFUSED``; no other error, whatever the
+        text is
     """
     text = given.strip(" \t\r\n\f\v")
     if not text:
         raise _invalid(given, "is empty")
     if len(text) > MAX_URL_BYTES:
-        raise _invalid(given, f"is longer than {MAX_URL_BYTES} bytes")
+        raise _too_long(given)
     if _CONTROL.search(text):
         raise _invalid(given, "has control characters in it")
     match = _SCHEME.match(text)
@@ -128,7 +130,7 @@ def parse_url(given: str) -> Target:
     except ValueError as error:
         raise _invalid(given, str(error)) from None
     if len(url) > MAX_URL_BYTES:
-        raise _invalid(given, f"is longer than {MAX_URL_BYTES} bytes")
+        raise _too_long(given)
     return Target(url, scheme, host, port, authorization)
 
 
@@ -139,17 +141,21 @@ def join_url(base: Target, location: str) -> Target:
 
     :raises FetchError: ``INVALID_URL`` or ``SCHEME_REFUSED``
     """
-    # Browsers read backslashes in it as slashes, and more than two slashes before a host as two.
-    beginning = _BEFORE_QUERY.match(location.strip(" \t\r\n\f\v"))
-    assert beginning is not None
-    plain = _SLASHES.sub(r"\1//", beginning[1].replace("\\", "/")) + beginning[2]
     try:
-        joined = urljoin(base.url, plain)
+        joined = urljoin(base.url, _as_browsers(location))
     except ValueError:
         raise _invalid(location, "is malformed") from None
     target = parse_url(joined)
     kept = base.authorization if target.origin == base.origin else None
     return replace(target, authorization=kept)
+
+
+def _as_browsers(text: str) -> str:
+    """Return a URL as browsers read it: without line breaks and tabs, with slashes for backslashes, and with no
+    more than two slashes before the host."""
+    beginning = _BEFORE_QUERY.match(_LINE_BREAKS.sub("", text.strip(" \t\r\n\f\v")))
+    assert beginning is not None
+    return _SLASHES.sub(r"\1//", beginning[1].replace("\\", "/")) + beginning[2]
 
 
 def _escape(match: re.Match[str]) -> str:
@@ -269,16 +275,20 @@ def _visible(character: str) -> str:
     return quote_from_bytes(character.encode("utf-8", "surrogatepass"), safe="")
 
 
-def _invalid(given: str, why: str) -> FetchError:
-    return FetchError(
-        FailureReason.INVALID_URL, display_url(given), f"cannot be requested: it {why}"
-    )
+def _invalid(given: str, why: str, reason: FailureReason = FailureReason.INVALID_URL) -> FetchError:
+    return FetchError(reason, display_url(given), f"cannot be requested: it {why}")
+
+
+def _too_long(given: str) -> FetchError:
+    # Some servers take longer ones: the limit is ours.
+    why = f"is longer than {MAX_URL_BYTES} bytes"
+    return _invalid(given, why, FailureReason.INVALID_REQUEST)
 
 
 def parse_link(url: str) -> Target:
     """Parse the URL of a resource as CKAN shows it: where it has no scheme, ``http://`` stands before it.
 
-    As in browsers, any number of slashes and backslashes may stand behind the scheme.
+    As in browsers, any number of slashes may stand behind the scheme.
 
     :raises FetchError: see :func:`parse_url`
     """
@@ -286,7 +296,7 @@ def parse_link(url: str) -> Target:
 
 
 def _as_link(url: str) -> str:
-    link = _ODD_SLASHES.sub(r"\1//", url.strip())
+    link = _ODD_SLASHES.sub(r"\1//", _as_browsers(url))
     return link if not link or _SCHEME.match(link) else f"http://{link.lstrip('/')}"
 
 
