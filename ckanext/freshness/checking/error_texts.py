@@ -20,6 +20,7 @@ _ERROR_SHAPES: tuple[tuple[str, str, str], ...] = (
     ),
     ("error", "jsonrpc id", "https://www.jsonrpc.org/specification#error_object"),
     ("errors", "extensions", "https://spec.graphql.org/October2021/#sec-Response-Format"),
+    ("errors", "jsonapi meta links", "https://jsonapi.org/format/#document-top-level"),
     ("message", "status code", "https://github.com/omniti-labs/jsend"),
     ("detail", "title status instance", "https://www.rfc-editor.org/rfc/rfc9457"),
     (
@@ -54,11 +55,19 @@ _ERROR_SHAPES: tuple[tuple[str, str, str], ...] = (
     ("error errorcode", "traceid", "https://docs.opendatasoft.com/"),
     ("fault", "", "https://docs.apigee.com/api-platform/fundamentals/fault-handling"),
     ("errormessage msg", "success ok reason details", "APIs of portals' own"),
+    (
+        "erreur erreurs erro erros errore errori fehler fehlermeldung fout fouten chyba eroare virhe",
+        "codigo codice codi kod fehlercode",
+        "the same in other languages",
+    ),
+    ("descripcion mensaje mensagem messaggio", "estado codigo", "https://opendata.aemet.es/dist/"),
 )
 """What JSON objects report errors with, what stands beside it, and where that is documented. Names are in small
 letters, without ``_``. An object with other names holds data."""
 _ERROR_NAMES = frozenset(" ".join(names for names, _, _ in _ERROR_SHAPES).split())
-_WEAK_NAMES = frozenset({"message", "msg", "detail"})
+_WEAK_NAMES = frozenset(
+    {"message", "msg", "detail", "descripcion", "mensaje", "mensagem", "messaggio"}
+)
 """Names that report errors only if no status says otherwise."""
 _BESIDE_ERRORS = frozenset(" ".join(beside for _, beside, _ in _ERROR_SHAPES).split())
 _BESIDE_WEAK = frozenset(
@@ -69,7 +78,7 @@ _BESIDE_WEAK = frozenset(
 _NO_ERROR: tuple[object, ...] = (None, False, 0, "", [], {})
 _RESULTS = ("data", "result")
 """Names of data. They may stand beside an error without any."""
-_STATES = ("status", "success", "ok", "type")
+_STATES = ("status", "success", "ok", "type", "estado")
 """Names of what says whether there is an error. In problem details (RFC 9457), the type does not."""
 _BAD_STATE = re.compile(
     r"[45]\d\d|false|.*(?:error|exception|denied|unavailable)|err|fail(?:ed|ure)?|forbidden|unauthorized"
@@ -111,10 +120,10 @@ _ERROR_DOCUMENT = re.compile(
     | <(?:\w{1,20}:)?Envelope[^>]{0,1000}>\s{0,99}(?:<(?:\w{1,20}:)?Header.{0,2000}?)?
       <(?:\w{1,20}:)?Body[^>]{0,1000}>\s{0,99}<(?:\w{1,20}:)?Fault[\s>]   # SOAP
     | \A(?:<\?[^>]{0,200}>\s{0,99})?(?:
-      <Error(?:\s[^>]{0,1000})?>\s{0,99}<Code>               # Amazon S3, Azure
-      | <Fault\s[^>]{0,1000}>\s{0,99}<Code>                  # WCF
+      # Amazon S3, Azure, WCF, SDMX, OData, RFC 9457, and portals' own
+      <(?:\w{1,20}:)?(?i:errors?|exception|fault|problem|erreurs?|erro|errore|fehler)[\s>]
+      | <OpenAPI_ServiceResponse>                             # data.go.kr
       | <OAI-PMH[\s>](?:(?!<record).){0,3000}?<error\s+code=["'](?!noRecordsMatch)
-      | <(?:\w{1,20}:)?Error[\s>](?:(?!</).){0,1000}?<(?:\w{1,20}:)?ErrorMessage\s   # SDMX
     )
     """,
     re.VERBOSE | re.DOTALL,
@@ -131,6 +140,9 @@ def is_error_text(text: str, words: frozenset[str], *, takes_pages: bool) -> boo
     """
     if text[:1] in "{[":
         return words.isdisjoint(_PLAIN_TEXTS) and _is_error_report(text, words)
+    if text == "null":
+        # Databases with an interface in JSON answer so where there is nothing.
+        return not words.isdisjoint(_JSON_FORMATS)
     if text[:1] == "<":
         return not words.isdisjoint(_XML_FORMATS) and _ERROR_DOCUMENT.search(text) is not None
     is_data = words.isdisjoint(_PLAIN_TEXTS) and not takes_pages

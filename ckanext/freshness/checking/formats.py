@@ -241,7 +241,8 @@ _SHOWS_BINARY = 1024
 """How many characters are searched for those that no text has."""
 _PAGE = re.compile(r"<(?:!doctype\s*html|html|head|body)[\s>]", re.IGNORECASE)
 _FRAGMENT = re.compile(
-    r"<(?:title|meta|script|noscript|style|center|div|form|iframe|font|pre|h[1-6]|p|br|b)[\s/>]",
+    r"<(?:title|meta|link|script|noscript|style|center|div|span|form|iframe|img|font|pre|h[1-6]|hr|p|br|b"
+    r"|strong)[\s/>]",
     re.IGNORECASE,
 )
 """First tags of pages without a head: error pages of firewalls, and PHP's warnings."""
@@ -259,14 +260,15 @@ _ROOT_WITH_NAMESPACE = re.compile(r"<[A-Za-z_][^<>]{0,1000}?\sxmlns[:=]")
 _START_TAG = re.compile(r"<([A-Za-z_][\w:.-]*)(?:\s[^<>]{0,1000})?>")
 _JSON_START = re.compile(r'(?:\[\s*)?\{\s*"(?:[^"\\]|\\.){0,1000}"\s*:')
 _WRAPPED_JSON = re.compile(
-    r"(?:\s*(?://[^\n]{0,500}\n|/\*(?:[^*]|\*(?!/)){0,500}\*/|\)\]\}',?\s|[A-Za-z_$][\w$.]{0,100}\s?\())+\s*[\[{]",
+    r"(?:\s*(?://[^\n]{0,500}\n|/\*(?:[^*]|\*(?!/)){0,500}\*/|\)\]\}',?\s"
+    r"|[A-Za-z_$][\w$. ]{0,100}[(=]))+\s*[\[{]",
     re.DOTALL,
 )
-"""JSON behind comments, in the call of a function (JSONP), or behind a prefix against other sites."""
+"""JSON behind comments, in the call of a function (JSONP) or a variable, or behind a prefix against other
+sites."""
 _FEATURES = re.compile(r'"type"\s*:\s*"(?:Feature(?:Collection)?|Topology)"')
 """GeoJSON: data, however short they are."""
 _JSON_VALUE = re.compile(r"(?:true|false|null|-?[0-9][0-9.eE+-]{0,30})\s*\Z")
-_SEPARATOR = re.compile(r"[,;\t|]")
 _LINE_END = re.compile(r"[\r\n]+")
 
 
@@ -401,7 +403,7 @@ def is_tabular(first: bytes, size: int) -> bool:
     if size >= SHORT:
         return True
     text = _text(first).strip()
-    return _LINE_END.search(text) is not None or _SEPARATOR.search(text) is not None
+    return _LINE_END.search(text) is not None or any(_separators(text))
 
 
 def _is_empty(first: bytes) -> bool:

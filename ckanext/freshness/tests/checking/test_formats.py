@@ -147,7 +147,7 @@ def test_kinds(first: bytes, expected: FileKind) -> None:
 
 PAGES = (PAGE, XHTML, WALL, WARNING, gzip.compress(PAGE, mtime=0))
 EMPTY = (b"\xff\xfe", b"\xfe\xff\0\n", bytes(100), EMPTY_ZIP, EMPTY_GZIP)
-TEXTS = (ERROR, TRACE, b"404", b"null", b"<p>Error</p>")
+TEXTS = (ERROR, TRACE, b"404", b"null", b"<p>Error</p>", b"<img src=x>Gone")
 """Files that are errors under every format that is no text."""
 
 TOKEN = b'{"error":{"code":499,"message":"Token Required","details":[]}}'
@@ -184,6 +184,20 @@ ERROR_OBJECTS = (
     b'[{"message": "Session expired", "errorCode": "INVALID_SESSION_ID"}]',
     b'{"odata.error": {"code": "", "message": {"lang": "en", "value": "x"}}}',
     b'{"status": "REQUEST_DENIED", "error_message": "x"}',
+    b'{"errors": [{"status": "404", "title": "x"}], "jsonapi": {"version": "1.0"}}',
+    *(
+        text.encode()
+        for text in (
+            '{"erreur": "Ressource introuvable", "code": 404}',
+            '{"erro": true}',
+            '{"errore": "Risorsa non trovata"}',
+            '{"fehlercode": 500, "fehlermeldung": "Interner Fehler"}',
+            '{"fout": "niet gevonden"}',
+            '{"descripcion": "no hay datos que satisfagan esos criterios", "estado": 404}',
+            '{"mensaje": "No se encontr\xf3", "codigo": 404}',
+            '{"mensagem": "Indispon\xedvel", "status": 500}',
+        )
+    ),
 )
 OBJECTS = (
     b"{}",
@@ -199,6 +213,8 @@ OBJECTS = (
     b'{"status": "success", "data": {"message": "x"}}',
     b'{"id": 1, "message": "Hello"}',
     b'{"error": 0.5, "value": 3}',
+    b'{"descripcion": "exito", "estado": 200, "datos": "https://a.example/x"}',
+    b'{"fehler": [{"a": 1}], "anzahl": 1}',
 )
 ROWS = (
     b'[{"title": "Road closed", "detail": "until May"}]',
@@ -211,17 +227,27 @@ ERROR_DOCUMENTS = (
     b'<mes:Error xmlns:mes="x"><mes:ErrorMessage code="100"><com:Text>x</com:Text></mes:ErrorMessage>',
     b'<Fault xmlns="http://schemas.microsoft.com/ws/2005/05/envelope/none"><Code><Value>x</Value></Code>',
     b'<Error xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><Code>NoSuchKey</Code></Error>',
+    b"<error><message>Not found</message></error>",
+    b"<?xml version='1.0'?><m:error xmlns:m='x'><m:message>x</m:message></m:error>",
+    b"<erreur>Ressource introuvable</erreur>",
+    b"<problem xmlns='urn:ietf:rfc:7807'><title>x</title></problem>",
+    b"<OpenAPI_ServiceResponse><cmmMsgHeader><errMsg>x</errMsg></cmmMsgHeader></OpenAPI_ServiceResponse>",
     b"<?php\n$a = 1;\n",
     b"<?php\n" + b"$a = 1;\n" * 999,
 )
 DOCUMENTS = (
-    b"<Error><Count>1</Count></Error>",
+    b"<ErrorCodes><Code>1</Code></ErrorCodes>",
     b'<OAI-PMH xmlns="x"><request>x</request><error code="noRecordsMatch"/></OAI-PMH>',
     b'<OAI-PMH xmlns="x"><record><a/></record><error code="badVerb"/></OAI-PMH>',
     b'<Faults xmlns="x"><Code>1</Code></Faults>',
     b'<?xml version="1.0"?><?php-like x?><a/>',
 )
-WRAPPED = (b'callback({"a": 1});', b"// comment\n[1, 2]", b')]}\',\n{"a": 1}')
+WRAPPED = (
+    b'callback({"a": 1});',
+    b"// comment\n[1, 2]",
+    b')]}\',\n{"a": 1}',
+    b'var roads = {"a": 1};',
+)
 FLAT_ODS = b'<?xml version="1.0"?><office:document xmlns:office="urn:oasis:names"/>'
 MSO_SHEET = b"<html><style>td {mso-number-format: 0}</style><table><tr><td>1</table></html>"
 
@@ -264,9 +290,9 @@ TABLE: list[tuple[str, Sequence[bytes], Sequence[bytes], Sequence[bytes]]] = [
     *(
         (
             name,
-            (*PAGES, XML, ERROR, TRACE),
+            (*PAGES, XML, ERROR, TRACE, b"null"),
             (CSV, ZIP, GZIPPED, PDF, long(XML), long(ERROR)),
-            (b"[]", b"[1, 2]", b'{"type": "x"}', b"null", b"404", b'"text"', SHAPE),
+            (b"[]", b"[1, 2]", b'{"type": "x"}', b"404", b'"text"', SHAPE),
         )
         for name in ("JSON", "GeoJSON", "Geo JSON", "application/geo+json")
     ),
@@ -396,6 +422,7 @@ def test_format_and_media_type(
         ("CSV", ERROR + b"\r\n", False, True),
         ("CSV", ERROR.decode().encode("utf-16"), False, True),
         ("CSV", b"404", False, True),
+        ("CSV", "Désolé, le fichier est introuvable.".encode(), False, True),
         ("CSV", b"[1]", False, True),
         ("CSV", b"country\n", False, True),
         ("CSV", ERROR * 200, True, None),
