@@ -323,7 +323,7 @@ class CurrentRecords:
         :param resources_of: returns the resources of a record as an earlier job read them.
         :param own_datasets: returns which ids are those of datasets that were made here, and not harvested.
         """
-        self.resources_of = resources_of
+        self._resources_of = resources_of
         self.own_datasets = own_datasets
         self._by_url = {record.url: record for record in records}
         self._by_spelling: dict[str, KnownRecord] | None = None
@@ -366,11 +366,25 @@ class CurrentRecords:
             }
             self._by_spelling |= {loose_spelling(record.url): record for record in self}
         found = self._by_spelling.get(loose_spelling(url))
-        if found is None and self.moved is not None:
-            before, now = self.moved
-            if url.startswith(f"{now}/"):
-                found = self._by_url.get(before + url[len(now) :])
+        found = found or self._by_url.get(self._formerly(url))
         return None if found is None or found.url in listed else found
+
+    def _formerly(self, url: str) -> str:
+        """Return the URL that was this one before the source moved; "" if the move does not tell."""
+        before, now = self.moved or ("", "")
+        return before + url[len(now) :] if now and url.startswith(f"{now}/") else ""
+
+    def resources_of(self, record: KnownRecord, named: Collection[str]) -> list[dict[str, Any]]:
+        """Return the resources of a record as an earlier job read them.
+
+        :param named: the URIs of its distributions now. Those that moved with the source are in place of
+            their former ones.
+        """
+        moved = {was: uri for uri in named if (was := self._formerly(uri)) and was not in named}
+        return [
+            {**one, "uri": moved[one["uri"]]} if one.get("uri") in moved else one
+            for one in self._resources_of(record)
+        ]
 
     def follow_move(
         self,

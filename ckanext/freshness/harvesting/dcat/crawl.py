@@ -371,7 +371,8 @@ class CatalogueCrawl:
         """Keep the resources of distributions that a dataset names and that the document does not describe."""
         if known is None or not named:
             return
-        kept = [one for one in self._known.resources_of(known) if one.get("uri") in named]
+        before = self._known.resources_of(known, named)
+        kept = [one for one in before if one.get("uri") in named]
         record.resources = sorted([*record.resources, *kept], key=resource_order)
 
     # What the lists prove

@@ -192,11 +192,11 @@ class _Dataset:
 
     async def add_documents(self, document: FetchedDocument) -> None:
         """Add the dataset's own document and those of its distributions."""
-        if self._known is not None and self._known.object_id:
-            resources = self._datasets.known.resources_of(self._known)
-            self._old_resources = {one["uri"]: one for one in resources if one.get("uri")}
         self._graph = await document.parsed()
         named = documents.distributions_of(self._graph, self._subject)
+        if self._known is not None and self._known.object_id:
+            resources = self._datasets.known.resources_of(self._known, set(named))
+            self._old_resources = {one["uri"]: one for one in resources if one.get("uri")}
         self._named = {loose_spelling(url): url for url in named}
         self._without_url = documents.distributions_without_url(self._graph, self._subject)
         self._inside = set(documents.distributions_inside(self._graph, self._subject))

@@ -5,7 +5,8 @@ harvester owns the keys that a record can have: if the source no longer gives a 
 Everything else in the package (an editor's maintainer, another extension's extras, groups, privacy) stays.
 
 The id that a resource has at its source is its identity, or else its distribution's URI. Without either, it is
-known by its URL, title and format: several distributions may lead to one page, and others have no URL. A
+known by its URL, title and format: several distributions may lead to one page, and others have no URL. A source
+that moves to another host or path may take its distributions and files along: the ends of their URLs stay. A
 distribution that comes back gets the id that its resource had. Some time after a resource was removed, CKAN
 deletes its row, and with it the id. Therefore ids are made of the dataset's id and the distribution's identity.
 Other ids are kept with the harvest object when their resource is removed. Pure.
@@ -193,6 +194,11 @@ def _facts(resource: Resource) -> tuple[str, str, str, str]:
     return uri, loose_spelling(url), name, kind.casefold()
 
 
+def _path(url: str) -> str:
+    """Return a URL without its scheme, host and last slash."""
+    return loose_spelling(url).partition("/")[2]
+
+
 _WAYS: tuple[tuple[Callable[[str, str, str, str], Hashable], bool], ...] = (
     (lambda uri, url, name, kind: uri, False),
     (lambda uri, url, name, kind: loose_spelling(uri), False),
@@ -201,6 +207,8 @@ _WAYS: tuple[tuple[Callable[[str, str, str, str], Hashable], bool], ...] = (
     (lambda uri, url, name, kind: name and (url, name), False),
     (lambda uri, url, name, kind: url and kind and (url, kind), False),
     (lambda uri, url, name, kind: url, False),
+    (lambda uri, url, name, kind: _path(uri or url), True),
+    (lambda uri, url, name, kind: _path(uri or url).rpartition("/")[2], True),
     (lambda uri, url, name, kind: not uri and name and (name, kind), True),
 )
 """Ways to recognise a resource, the most certain first, and whether a way counts only if it is unambiguous."""

@@ -147,6 +147,15 @@ def test_a_distribution_that_is_only_named_keeps_its_resource(
     server.extra.add((URIRef(server.iri("002")), DCAT.distribution, file))
     assert site.job().of(CHANGED) == {server.iri("002")}
     assert site.packages[server.iri("002")].resources == before
+    with CatalogueServer() as elsewhere:
+        elsewhere.entries = server.entries
+        site.url = elsewhere.source_url
+        there = URIRef(f"{elsewhere.url}/files/002/data.csv")
+        elsewhere.extra.add((URIRef(elsewhere.iri("002")), DCAT.distribution, there))
+        site.job()
+        assert site.packages[elsewhere.iri("002")].resources == before
+    site.url = server.source_url
+    site.job()
     server.extra.remove((None, None, None))
     site.job()
     assert site.packages[server.iri("002")].resources == []

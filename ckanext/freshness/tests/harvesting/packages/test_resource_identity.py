@@ -30,6 +30,14 @@ def harvested(
     return with_resource_ids("p", merged["resources"], earlier or {})
 
 
+def there(place: str) -> list[dict[str, Any]]:
+    """Return resources with equal titles, whose distributions and files are at a place."""
+    return [
+        resource("Data", "CSV", f"{place}/file/{number}.csv", f"{place}/distribution/{number}")
+        for number in range(3)
+    ]
+
+
 CSV, JSON, XML = (resource(name, name) for name in ("CSV", "JSON", "XML"))
 
 
@@ -68,6 +76,33 @@ CSV, JSON, XML = (resource(name, name) for name in ("CSV", "JSON", "XML"))
             [resource("A", uri="u:2"), resource("B", "", "http://o.example/3", "u:3")],
             [1, None],
             id="the URI comes first",
+        ),
+        *(
+            pytest.param(there("http://o.example/fdp"), there(now), [0, 1, 2], id=f"moved to {now}")
+            for now in (
+                "https://o.example/fdp",
+                "http://new.example/fdp",
+                "http://new.example/data",
+                "https://new.example",
+            )
+        ),
+        pytest.param(
+            [resource(uri="http://o.example/1/csv", url="")],
+            [resource(uri=f"http://{host}.example/1/csv", url="") for host in "ab"],
+            [None, None],
+            id="two that may be one",
+        ),
+        pytest.param(
+            [
+                resource("A", url="http://o.example/d/1/a"),
+                resource("A", url="http://o.example/d/2/a"),
+            ],
+            [
+                resource("A", url="http://n.example/d/2/a/"),
+                resource("A", url="http://n.example/d/1/a/"),
+            ],
+            [1, 0],
+            id="files moved, and have no URI",
         ),
     ],
 )
