@@ -90,9 +90,20 @@ PAGES = {
 }
 
 
-@pytest.mark.parametrize("name", PAGES)
-def test_walls_that_look_like_a_page(name: str) -> None:
-    page = b"<!DOCTYPE html><html><head>" + b" " * 5000 + PAGES[name] + b"</html>"
+OTHER_SIGNS = (
+    ("Cloudflare", b"<title>Attention Required! | Cloudflare</title>"),
+    ("Imperva", b"Request unsuccessful. Incapsula incident ID: 1-2"),
+    ("F5", b"<script>window['bobcmn'] = '1';</script>"),
+    ("F5", b'<script src="/TSPD/08?type=11"></script>'),
+    ("Sucuri", b"<title>Sucuri Website Firewall - Access Denied</title>"),
+    ("Anubis", b'<script src="/.within.website/x/cmd/anubis/main.mjs"></script>'),
+    ("Akamai", b'<script src="/_sec/cp_challenge/ak-1.js"></script>'),
+)
+
+
+@pytest.mark.parametrize(("name", "sign"), [*PAGES.items(), *OTHER_SIGNS])
+def test_walls_that_look_like_a_page(name: str, sign: bytes) -> None:
+    page = b"<!DOCTYPE html><html><head>" + b" " * 5000 + sign + b"</html>"
     assert wall_of_page(page) == name
 
 

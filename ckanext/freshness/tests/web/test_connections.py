@@ -148,6 +148,11 @@ def test_a_connection_that_was_closed_meanwhile_costs_no_attempt() -> None:
 
 LATE = {
     "a body after 304": (b"HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\n", 0.05, b"hello"),
+    "an empty chunk after 304": (
+        b"HTTP/1.1 304 Not Modified\r\nTransfer-Encoding: chunked\r\n\r\n",
+        0.05,
+        b"0\r\n\r\n",
+    ),
     "the rest of another answer": (GOOD + GOOD[:20], 0.05, GOOD[20:]),
 }
 

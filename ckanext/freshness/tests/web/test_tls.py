@@ -120,18 +120,23 @@ def test_bad_certificates(
         assert (answer.status, answer.insecure) == (200, True)
 
 
-def test_a_self_signed_certificate(trusting: ClientSettings, tmp_path: Path) -> None:
+def test_a_certificate_without_its_chain(
+    authority: trustme.CA, trusting: ClientSettings, tmp_path: Path
+) -> None:
     # A root certificate that is served as it is has signed itself.
-    root = trustme.CA()
-    pem = tmp_path / "root.pem"
-    root.cert_pem.write_to_path(str(pem))
-    root.private_key_pem.write_to_path(str(pem), append=True)
-    served = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    served.load_cert_chain(pem)
-    with RawServer(OK, served) as server:
-        error = failure(f"https://127.0.0.1:{server.port}/x", settings=trusting)
-    assert error.reason is FailureReason.TLS_SELF_SIGNED
-    assert "has a self-signed TLS certificate" in str(error)
+    root, leaf = trustme.CA(), authority.create_child_ca().issue_cert("127.0.0.1")
+    for certificate, key, reason, words in (
+        (root.cert_pem, root.private_key_pem, FailureReason.TLS_SELF_SIGNED, "has a self-signed"),
+        (leaf.cert_chain_pems[0], leaf.private_key_pem, FailureReason.TLS_UNTRUSTED, "not trusted"),
+    ):
+        pem = tmp_path / reason.name
+        pem.write_bytes(certificate.bytes() + key.bytes())
+        served = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        served.load_cert_chain(pem)
+        with RawServer(OK, served) as server:
+            error = failure(f"https://127.0.0.1:{server.port}/x", settings=trusting)
+        assert error.reason is reason
+        assert words in str(error)
 
 
 def test_an_excuse_is_for_its_host_only(authority: trustme.CA) -> None:

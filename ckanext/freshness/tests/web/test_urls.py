@@ -103,11 +103,20 @@ REFUSED = [
     ("/relative", FailureReason.INVALID_URL, "does not begin"),
     ("//example.org/x", FailureReason.INVALID_URL, "does not begin"),
     ("see our website", FailureReason.INVALID_URL, "does not begin"),
-    ("ftp://example.org/x", FailureReason.SCHEME_REFUSED, "is a ftp: URL"),
-    ("file:///etc/passwd", FailureReason.SCHEME_REFUSED, "is a file: URL"),
-    ("data:text/csv,a", FailureReason.SCHEME_REFUSED, "is a data: URL"),
-    ("javascript:alert(1)", FailureReason.SCHEME_REFUSED, "is a javascript: URL"),
-    ("gopher://h/", FailureReason.SCHEME_REFUSED, "is a gopher: URL"),
+    *(
+        (url, FailureReason.SCHEME_REFUSED, f"is a {url.partition(':')[0]}: URL")
+        for url in (
+            *(
+                "ftp://example.org/x",
+                "ftps://h/x",
+                "sftp://h/x",
+                "s3://bucket/x",
+                "magnet:?xt=urn:x",
+            ),
+            *("mailto:me@h.org", "file:///etc/passwd", "data:text/csv,a", "javascript:alert(1)"),
+            "gopher://h/",
+        )
+    ),
     ("http:example.org", FailureReason.INVALID_URL, "has no //"),
     ("http:/example.org", FailureReason.INVALID_URL, "has no //"),
     ("http://", FailureReason.INVALID_URL, "has no host"),
