@@ -32,6 +32,7 @@ from .engine import NextStep, check_all
 from .formats import FormatMismatch, Shape, is_tabular, kind_of_text, promise, verdict
 from .hasher import ContentSandbox, FirstBytes, HashedBody, Hasher
 from .meanings import wall_of_page
+from .own_network import OwnNetwork
 
 if TYPE_CHECKING:
     from ..web.client import Client
@@ -66,11 +67,14 @@ async def check_resources(
     confirm_after: float = 30.0,
 ) -> None:
     """Check resources by the policy ``hdx``; see :func:`.engine.check_all`."""
+    network = OwnNetwork(sink)
 
     def begin(resource: ResourceToCheck, host: str, target: Target | None) -> HdxCheck:
+        network.expect(host)
         return HdxCheck(tools, resource, host, target)
 
-    await check_all(resources, tools.client, begin, sink, confirm_after=confirm_after)
+    await check_all(resources, tools.client, begin, network.give, confirm_after=confirm_after)
+    network.end()
 
 
 class HdxCheck:

@@ -11,7 +11,13 @@ from time import monotonic
 
 import pytest
 
-from ckanext.freshness.checking.decisions import CheckResult, KnownContent, Outcome
+from ckanext.freshness.checking.decisions import (
+    CheckResult,
+    KnownContent,
+    Outcome,
+    ResourceToCheck,
+)
+from ckanext.freshness.checking.own_network import LEAST_HOSTS
 from ckanext.freshness.checking.run_records import RunCounts
 from ckanext.freshness.checking.selection import SelectionReason
 from ckanext.freshness.reporting import metrics
@@ -166,3 +172,55 @@ def test_what_was_put_off_is_counted_and_told(server: FileServer) -> None:
     both.merge(counting)
     both.merge(counting)
     assert both.put_off == 2 * put_off
+
+
+def of_hosts(number: int, port: int) -> list[ResourceToCheck]:
+    return [visit(f"http://silent{n}.example:{port}/") for n in range(number)]
+
+
+@pytest.mark.parametrize(
+    ("hosts", "others", "is_ours"),
+    [
+        (LEAST_HOSTS, (), True),
+        (LEAST_HOSTS - 1, (), False),
+        (LEAST_HOSTS, ("/", "/missing"), False),
+    ],
+    ids=["no host answers", "a few hosts", "another host answers"],
+)
+@pytest.mark.parametrize(
+    "fault", [faults.Hang(), faults.Reset(), None], ids=["hang", "reset", "no names"]
+)
+def test_silence_of_all_hosts_is_no_failure_of_theirs(
+    server: FileServer,
+    fault: faults.Fault | None,
+    hosts: int,
+    others: Sequence[str],
+    is_ours: bool,
+) -> None:
+    server.faults[lambda request: request.host.startswith("silent")] = fault or faults.Hang()
+    server.faults[lambda request: request.path == "/missing"] = faults.Status(404)
+
+    def find(host: str) -> Sequence[str]:
+        if host.startswith("silent") and fault is None:
+            no_such_name()
+        return ["127.0.0.1"]
+
+    visits = of_hosts(hosts, server.port) + [visit(f"{server.url}{path}") for path in others]
+    found = run_check(visits, names=Names(asking(find)), read=0.1, attempts=1)
+    assert len(found) == len(visits)
+    silent = [one for one in found if one.host.startswith("silent")]
+    outcome = Outcome.CANNOT_TELL if is_ours else Outcome.ERROR
+    assert {(one.outcome, one.counts_as_failure) for one in silent} == {(outcome, not is_ours)}
+    assert ({one.attempt.reason for one in silent} == {"no route"}) is is_ours
+
+
+def test_only_an_answer_shows_that_the_network_works(server: FileServer) -> None:
+    server.faults[lambda request: True] = faults.Hang()
+    names = Names(asking(lambda _: ["127.0.0.1"]))
+    visits = [
+        *of_hosts(LEAST_HOSTS, server.port),
+        visit("ftp://a.example/"),
+        visit("http://10.0.0.1/"),
+    ]
+    found = run_check(visits, names=names, read=0.1, attempts=1)
+    assert {one.outcome for one in found} == {Outcome.CANNOT_TELL}

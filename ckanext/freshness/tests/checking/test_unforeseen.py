@@ -41,7 +41,7 @@ OF_ALL = (
     # Functions of all checks together
     *("checking/engine.py", "sandbox/processes.py", "iati/iati_check.py:check_files"),
     *("iati/iati_check.py:due", "iati/iati_check.py:begin", "checking/hdx_check.py:begin"),
-    "checking/hdx_check.py:check_resources",
+    *("checking/hdx_check.py:check_resources", "checking/own_network.py"),
     # Without it, a reader waits until its time is over
     "web/connections.py:_Watch.connection_lost",
 )
