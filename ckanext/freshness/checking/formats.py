@@ -205,6 +205,14 @@ MEDIA_TYPES = {type_: names[0] for names, types, _ in _FORMATS for type_ in type
 )
 """Formats by media type. HTML is none of :data:`FITS`: everything fits it."""
 
+_LINKED_DATA = {
+    "jsonld": "application/ld+json",
+    **dict.fromkeys(("ttl", "turtle", "trig"), "text/turtle"),
+    **dict.fromkeys(("n3", "nt", "ntriples", "nquads"), "application/n-triples, text/turtle"),
+    **dict.fromkeys(("rdf", "rdfxml", "owl", "skos"), "application/rdf+xml, text/turtle"),
+}
+"""The media types to ask for, by words of formats. Their servers have a page at the same URL, for browsers."""
+
 _NO_MEMBERS = b"PK\x05\x06"
 """First bytes of a ZIP archive without members."""
 _MAGIC: tuple[tuple[bytes, FileKind], ...] = (
@@ -289,6 +297,12 @@ class PromisedFormat:
     def takes_pages(self) -> bool:
         """Whether a web page may be what is meant: the format says so, or there is none."""
         return self.words <= _NAME_NOTHING or not _TAKE_PAGES.isdisjoint(self.words)
+
+    @property
+    def accept(self) -> str | None:
+        """The media types of linked data to ask for if a page came in its place; None for other data."""
+        types = [types for word, types in _LINKED_DATA.items() if word in self.words]
+        return ", ".join((*types, "*/*;q=0.1")) if types else None
 
     @property
     def is_table(self) -> bool:

@@ -29,7 +29,15 @@ from .decisions import (
     outcome_in_words,
 )
 from .engine import NextStep, check_all
-from .formats import FormatMismatch, Shape, is_tabular, kind_of_text, promise, verdict
+from .formats import (
+    FormatMismatch,
+    PromisedFormat,
+    Shape,
+    is_tabular,
+    kind_of_text,
+    promise,
+    verdict,
+)
 from .hasher import ContentSandbox, FirstBytes, HashedBody, Hasher
 from .meanings import wall_of_page
 from .own_network import OwnNetwork
@@ -89,6 +97,7 @@ class HdxCheck:
         self._target = target
         self._url = None if target is None else target.url
         self._is_refreshed = False
+        self._accept: str | None = None
         self._request: RequestAttempts | None = None
         self._conditional = False
         self._headers: AnswerHeaders | None = None
@@ -107,6 +116,7 @@ class HdxCheck:
             resource.url == first.url
             and not (resource.keep_copy or first.keep_copy)
             and _conditions(resource) == _conditions(first)
+            and _promise(resource).accept == _promise(first).accept
         )
         if is_same:
             self._resources.append(resource)
@@ -120,7 +130,8 @@ class HdxCheck:
         return self._request
 
     def _ask(self, etag: str | None = None, last_modified: str | None = None) -> RequestAttempts:
-        request = Request(self._resources[0].url, etag=etag, last_modified=last_modified)
+        url = self._resources[0].url
+        request = Request(url, accept=self._accept, etag=etag, last_modified=last_modified)
         return self._tools.client.begin(request, self._choose_sink, self._target)
 
     def _choose_sink(self, answer: Answer) -> Sink | Body:
@@ -166,7 +177,7 @@ class HdxCheck:
         """Return how to read the shape of a text; None if that is not needed, or there is none to be read."""
         for resource in self._resources:
             if self._first_hash is not None or _lacks_shape(resource):
-                promised = promise(resource.format, resource.mimetype)
+                promised = _promise(resource)
                 if kind := kind_of_text(promised.formats):
                     return kind
         return None
@@ -185,7 +196,8 @@ class HdxCheck:
             (resource, judge(resource, step, answer, hashed))
             for resource, step in zip(self._resources, self._steps, strict=True)
         ]
-        if any(judged.reason == "format" for _, judged in found) and self._follows_refresh(answer):
+        is_page = any(judged.reason == "format" for _, judged in found)
+        if is_page and (self._follows_refresh(answer) or self._negotiates()):
             return self._ask_without_conditions()
         shape = await self._shape(found)
         unconfirmed = []
@@ -288,6 +300,11 @@ class HdxCheck:
             return False
         self._is_refreshed = True
         return True
+
+    def _negotiates(self) -> bool:
+        """Ask for the promised type of linked data, once, if a page came in its place."""
+        before, self._accept = self._accept, _promise(self._resources[0]).accept
+        return before != self._accept
 
     def _ask_without_conditions(self) -> NextStep:
         self._conditional = False
@@ -427,7 +444,7 @@ def _mismatch(
 ) -> FormatMismatch | None:
     """Return how a body differs from the format that the catalogue promises; None if it may fit."""
     return verdict(
-        promise(resource.format, resource.mimetype),
+        _promise(resource),
         body.first,
         body.size,
         was_tabular=resource.memory.tabular,
@@ -444,13 +461,17 @@ def _with_kind(
     mismatch: FormatMismatch | None,
 ) -> Decision:
     """Return a decision about a usable file that also stores the kind of the file."""
-    is_table = promise(resource.format, resource.mimetype).is_table
+    is_table = _promise(resource).is_table
     memory = step.memory._replace(
         tabular=is_table and mismatch is None and is_tabular(body.first, body.size),
         promised=None if mismatch is None else mismatch.promised,
         found=None if mismatch is None else mismatch.found.value,
     )
     return step._replace(memory=memory)
+
+
+def _promise(resource: ResourceToCheck) -> PromisedFormat:
+    return promise(resource.format, resource.mimetype)
 
 
 def _lacks_shape(resource: ResourceToCheck) -> bool:

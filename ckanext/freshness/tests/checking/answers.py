@@ -430,6 +430,20 @@ ENCODINGS = (
 OCTETS = b"Content-Type: application/octet-stream\r\n"
 SHEET = b"<html><body><table><tr><td>1</td></tr></table></body></html>"
 LOGIN = b"<html><table><tr><td><form><input name=p type=password></form></table></html>"
+LINKED_DATA = {
+    "application/rdf+xml": b'<rdf:RDF xmlns:rdf="x"/>',
+    "text/turtle": b"<a> <b> <c> .",
+    "application/ld+json": b'{"@id": "a"}',
+    "text/csv": BODY,
+}
+
+
+def negotiated(type_: str) -> Answer:
+    """Return a server that gives data to whom asks for their type, and a page to all others."""
+    asked_for = b"accept: %b" % type_.encode()
+    return lambda asked: say(200, LINKED_DATA[type_] if asked_for in asked.headers else PAGE)
+
+
 LONG_PAGE = b"<!DOCTYPE html><html><head>" + b" " * 5000 + b"<title>Log in</title></html>"
 IN_PLACE = (
     *simple(
@@ -468,6 +482,24 @@ IN_PLACE = (
     *(
         Case(f"a page under {name}", always(say(200, LONG_PAGE)), WORKS, name)
         for name in ("HTML", "Web application", "API", "WMS", "")
+    ),
+    *(
+        Case(
+            f"a page of linked data, and {type_} to whom asks for it",
+            negotiated(type_),
+            nights,
+            name,
+        )
+        for name, type_, nights in (
+            ("RDF", "application/rdf+xml", WORKS),
+            (
+                "http://publications.europa.eu/resource/authority/file-type/RDF_TURTLE",
+                "text/turtle",
+                WORKS,
+            ),
+            ("JSON-LD", "application/ld+json", WORKS),
+            ("CSV", "text/csv", BROKEN),
+        )
     ),
     Case(
         "a redirect by a script",
