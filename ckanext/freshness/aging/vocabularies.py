@@ -278,7 +278,7 @@ _FORMS = tuple(
         # Twice a week, once a day.
         (rf"(?P<count>{'|'.join(_MULTIPLES)}) {_IN_ONE}", True),
         # 3x per year, three times yearly.
-        (rf"(?P<count>{_CARDINAL})(?: times| ?x) {_IN_ONE}", True),
+        (rf"(?P<count>{_CARDINAL})(?: times?| ?x) {_IN_ONE}", True),
         # 1 per year, 2/month, 3 x/week.
         (rf"(?P<count>{_CARDINAL})(?: times| ?x)? ?(?:per|/) ?(?P<unit>{_NOUN})", True),
     )
