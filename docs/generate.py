@@ -33,7 +33,6 @@ from ckanext.freshness.logic import (
     dataset_actions,
     harvest_actions,
     report_actions,
-    task_actions,
     webhook_actions,
 )
 from ckanext.freshness.reporting import report_tables
@@ -222,7 +221,6 @@ def reports() -> Iterator[str]:
 
 ACTIONS: tuple[tuple[str, Any], ...] = (
     ("Datasets and resources", dataset_actions),
-    ("Tasks", task_actions),
     ("Reports, data changes, runs and mails", report_actions),
     ("Harvest sources", harvest_actions),
     ("Webhooks", webhook_actions),

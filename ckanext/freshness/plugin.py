@@ -18,7 +18,6 @@ from .logic import (
     harvest_actions,
     hooks,
     report_actions,
-    task_actions,
     validators,
     webhook_actions,
 )
@@ -85,7 +84,6 @@ class FreshnessPlugin(p.SingletonPlugin, DefaultTranslation):
                 dataset_actions,
                 harvest_actions,
                 report_actions,
-                task_actions,
                 webhook_actions,
             )
             for name in module.__all__

@@ -1,10 +1,11 @@
-"""Actions about a dataset or a resource: show how fresh it is, confirm its data, have its URLs checked."""
+"""Actions about a dataset or a resource: show how fresh it is, confirm its data, have its URLs checked,
+and leave it out of the tasks of editors."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import Any
 
 import ckan.plugins.toolkit as tk
@@ -19,7 +20,7 @@ from ..ckan_adapter.packages import lock_packages
 from ..dates import EARLIEST, exact_text, stated_date, utc, utc_now, utc_text
 from ..iati.cycle import check_dataset
 from ..model import FreshnessEvidence, FreshnessTransition, ResourceCheck
-from ..reporting import changes, labels, links, visibility
+from ..reporting import changes, labels, links, visibility, worklist
 from ..reporting.tables import TableRequest
 from ..runs import queued_run
 from ..status import frequencies, indexing, judgement, snapshot
@@ -33,6 +34,7 @@ from .validators import count_costly
 __all__ = [
     "freshness_check",
     "freshness_confirm",
+    "freshness_ignore",
     "freshness_resource_history",
     "freshness_show",
 ]
@@ -466,3 +468,53 @@ def _evidence(resource_id: str) -> list[dict[str, Any]]:
         }
         for row in rows
     ]
+
+
+_LONGEST = 300
+"""Characters of a reason."""
+
+
+def freshness_ignore(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[str, Any]:
+    """Ignore a dataset or one of its links: nobody is asked to work on it, in lists of tasks or by mail.
+
+    Its status and all figures stay as they are. An ignored dataset's links are ignored one by one. If the URL
+    of a link changes, the link is no longer ignored.
+
+    :param id: id or name of the dataset
+    :param resource_id: id of the resource whose link is ignored (optional; without it, the dataset is)
+    :param reason: why, for other editors
+    :param until: the last day, such as ``2027-01-31`` (optional, default: without end)
+    :param stop: ignore it no longer (optional, default: false)
+    :returns: ``package_id``, ``resource_id``, and ``ignored``: ``at``, ``by``, ``reason`` and ``until``; null
+        if it is not ignored
+    :raises ObjectNotFound: there is no such dataset, or its package type is not judged
+    :raises ValidationError: the dataset was deleted, there is no reason, the day is past, or nothing is known
+        of the link or the dataset yet
+    """
+    tk.check_access("freshness_ignore", context, data_dict)
+    package = active_package(tk.get_or_bust(data_dict, "id"))
+    given = data_dict.get("resource_id")
+    resource_id = None if given is None else str(given)
+    ignored = None if data_dict.get("stop") else _decision(context, data_dict)
+    if not worklist.ignore(package.id, resource_id, ignored):
+        words = tk._("Nothing is known of this link yet, so there is nothing to ignore.")
+        raise tk.ValidationError({"resource_id": [words]})
+    model.Session.commit()
+    return {"package_id": package.id, "resource_id": resource_id, "ignored": ignored}
+
+
+def _decision(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[str, Any]:
+    reason = str(data_dict.get("reason") or "").strip()[:_LONGEST]
+    if not reason:
+        raise tk.ValidationError({"reason": [tk._("Give a reason, so that others understand it.")]})
+    now, until = utc_now(), None
+    if data_dict.get("until"):
+        try:
+            until = date.fromisoformat(str(data_dict["until"]))
+        except ValueError:
+            words = tk._("Write the day as 2027-01-31.")
+            raise tk.ValidationError({"until": [words]}) from None
+        if until < now.date():
+            raise tk.ValidationError({"until": [tk._("Choose a day that is not past.")]})
+    by = context.get("user") or None
+    return {"at": utc_text(now), "by": by, "reason": reason, "until": until and until.isoformat()}

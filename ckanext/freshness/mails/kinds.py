@@ -17,9 +17,8 @@ from ..reporting import harvests, labels, links
 from ..reporting.changes import change_label
 from ..reporting.labels import State
 from . import news, recipients, signed_links
-from .news import News
+from .news import News, ProblemKind, RunProblem
 from .recipients import DatasetFacts, Person, line
-from .run_problems import ProblemKind, RunProblem
 
 COOLDOWN = timedelta(hours=20)
 """The shortest time between two mails to one person. Nightly runs may begin a few hours early."""

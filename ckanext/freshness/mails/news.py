@@ -1,4 +1,4 @@
-"""What people are told of: facts that last, read from the tables.
+"""What people are told of: facts that last, read from the tables, and the problems of runs.
 
 Each function yields all that lasts at a moment.
 """
@@ -6,9 +6,11 @@ Each function yields all that lasts at a moment.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from enum import Enum
+from itertools import zip_longest
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -22,15 +24,15 @@ from ..ckan_adapter.core import model
 from ..ckan_adapter.packages import packages_with_true_extras
 from ..dates import aware, utc
 from ..harvesting import holds
-from ..model import HarvestHold
+from ..model import CheckRun, HarvestHold
 from ..model.datasets import IS_OPEN
 from ..model.runs import CHECKED_LINKS
 from ..reporting import report_tables
+from ..reporting.runs import SILENCE, STALLED, columns
 from ..reporting.tables import TableRequest
 from ..reporting.visibility import SITE
-from . import recipients, run_problems
+from . import recipients
 from .recipients import addresses, line
-from .run_problems import ProblemKind
 
 RECENT = timedelta(days=7)
 """How long a change of data, or a link that works again, can be told of."""
@@ -142,7 +144,7 @@ WHERE p.state = 'active' AND p.type = ANY(:types) AND p.metadata_created < :befo
 
 def problems_of_runs(kinds: frozenset[ProblemKind], now: datetime) -> Iterator[News]:
     """Yield the problems of runs of some kinds."""
-    for problem in run_problems.newest_problems(now):
+    for problem in newest_problems(now):
         if problem.kind in kinds:
             yield News(problem.key, details={"problem": problem})
 
@@ -260,3 +262,93 @@ FROM freshness_mail m WHERE {_TOLD.format(failed="source")}"""
 def rows(statement: str, **values: Any) -> Any:
     types = {"types": sorted(settings.aging().dataset_types)}
     return model.Session.execute(sa.text(statement), {**types, **values})
+
+
+LATE = timedelta(hours=2)
+"""Delay of a nightly run that causes no mail, since clocks change and machines wait."""
+FALL_PERCENT = 2
+"""A loss of datasets from one run to the next that is no problem yet (HDX's rule)."""
+
+
+class ProblemKind(str, Enum):
+    """A way in which a run can go wrong. The value is stored with the mails about it."""
+
+    FAILED = "failed"
+    KILLED = "killed"
+    FALLEN = "fallen"
+    MISSING = "missing"
+
+
+@dataclass(frozen=True, slots=True)
+class RunProblem:
+    """A problem of a run.
+
+    :ivar at: when it began; of a missing run, when the run before it began
+    :ivar until: when the next run began; None if there is none yet, and for other problems
+    :ivar datasets: the number of datasets that the run covered
+    :ivar before: the number of datasets that the previous run covered
+    """
+
+    kind: ProblemKind
+    run_id: str
+    at: datetime
+    error: str | None = None
+    datasets: int | None = None
+    before: int | None = None
+    run_kind: str = "check"
+    until: datetime | None = None
+
+    @property
+    def key(self) -> str:
+        """The key under which sent mails are stored, so that each problem is mailed once."""
+        return f"{self.kind.value}:{self.run_id}"
+
+
+def problems(runs: Iterable[Any], now: datetime) -> Iterator[RunProblem]:
+    """Yield the problems of runs and of the gaps between them.
+
+    Checks of a few datasets cover no night and may find no datasets. If there has been no run at all,
+    there is no problem: the site has not begun.
+
+    :param runs: rows of ``freshness_run`` in any order, including the last good run before the period of
+        interest
+    """
+    ordered = sorted(runs, key=lambda run: run.started_at)
+    for run in ordered:
+        if run.error:
+            at = aware(run.ended_at or run.started_at)
+            yield RunProblem(ProblemKind.FAILED, run.id, at, run.error, run_kind=run.kind)
+    whole = [run for run in ordered if _is_whole(run)]
+    before = 0
+    for run, following in zip_longest(whole, whole[1:]):
+        began, until = aware(run.started_at), following and aware(following.started_at)
+        if (until or now) - began > SILENCE + LATE:
+            yield RunProblem(ProblemKind.MISSING, run.id, began, until=until)
+        if run.error:
+            continue
+        if run.ended_at is None:
+            if until or now - began > STALLED:
+                yield RunProblem(ProblemKind.KILLED, run.id, began)
+        elif run.datasets is not None:
+            count = sum(run.datasets.values())
+            if 100 * (before - count) > FALL_PERCENT * before:
+                at = aware(run.ended_at)
+                yield RunProblem(ProblemKind.FALLEN, run.id, at, None, count, before)
+            # Compare with the last run that covered any datasets.
+            before = count or before
+
+
+def _is_whole(run: Any) -> bool:
+    """Return whether a run was a check of all datasets."""
+    options = run.options or {}
+    return run.kind == "check" and not options.get("package_ids") and not options.get("host")
+
+
+def newest_problems(now: datetime) -> Iterator[RunProblem]:
+    """Yield the problems of the newest runs."""
+    rows = model.Session.query(*columns()).order_by(CheckRun.started_at.desc()).limit(_MOST)
+    return problems(rows, now)
+
+
+_MOST = 500
+"""Runs to read. Among so many, at least one is a nightly run, the others may be checks of single datasets."""

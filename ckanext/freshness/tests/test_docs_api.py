@@ -25,7 +25,6 @@ from ckanext.freshness.logic import (
     dataset_actions,
     harvest_actions,
     report_actions,
-    task_actions,
     webhook_actions,
 )
 from ckanext.freshness.mails import webhooks
@@ -66,7 +65,6 @@ def test_every_action_has_an_example() -> None:
             dataset_actions,
             harvest_actions,
             report_actions,
-            task_actions,
             webhook_actions,
         )
         for name in module.__all__

@@ -15,10 +15,9 @@ from .embeds import embeds
 from .harvests import harvest, iati
 from .links import links
 from .mails import mail_link, mails
-from .mine import worklist
 from .report import report_pages
 from .responses import refuse_expired
-from .tasks import task_pages
+from .tasks import task_pages, worklist
 from .webhooks import webhooks
 
 

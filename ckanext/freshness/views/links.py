@@ -14,7 +14,7 @@ from ..checking.decisions import ResourceToCheck
 from ..checking.selection import SelectionReason
 from ..dates import utc_now
 from ..logic.validators import count_costly
-from ..reporting import harvests, labels, link_causes, link_repairs, report_tables, visibility
+from ..reporting import harvests, labels, link_repairs, report_tables, visibility
 from ..reporting import links as link_facts
 from ..reporting.tables import Context, Row, TableRequest
 from ..runs import link_test
@@ -40,7 +40,7 @@ _FIELD = "use:"
 def causes() -> ResponseReturnValue:
     """Show the broken links by server and reason, and to their editors how to mend them."""
     table, request = table_and_request(report_tables.BROKEN.name)
-    groups, are_more = link_causes.read(request)
+    groups, are_more = link_repairs.read(request)
     number = page_number()
     shown = groups[(number - 1) * LONG : number * LONG]
     return render(
@@ -52,8 +52,8 @@ def causes() -> ResponseReturnValue:
             "total": len(groups),
             "size": LONG,
             "number": number,
-            "most": link_causes.MOST if are_more else None,
-            "listed": link_causes.LISTED,
+            "most": link_repairs.MOST if are_more else None,
+            "listed": link_repairs.LISTED,
         },
     )
 
@@ -71,7 +71,7 @@ def _with_repairs(
     for group in groups:
         own = [
             row
-            for row in group["links"][: link_causes.LISTED]
+            for row in group["links"][: link_repairs.LISTED]
             if sees_all or row["owner_org"] in edits
         ]
         sources = harvests.of_packages(row["package_id"] for row in own)
@@ -143,7 +143,7 @@ def test(id: str) -> ResponseReturnValue:
 def _repaired(context: Context, chosen: Mapping[str, str]) -> Iterator[Row]:
     """Repair links, and yield for each its resource, whether it ``is_mended``, and a sentence (``words``)."""
     resources, refused = {}, {}
-    for id_ in list(chosen)[: link_causes.LISTED]:
+    for id_ in list(chosen)[: link_repairs.LISTED]:
         try:
             tk.check_access("resource_update", dict(context), {"id": id_})
             resources[id_] = tk.get_action("resource_show")(dict(context), {"id": id_})

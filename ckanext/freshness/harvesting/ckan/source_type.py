@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 
 from ...aging.messages import N_
-from ...web.event_loop import run
+from ...web.client import run
 from ..record import CurrentRecords, Sink
 from ..source_client import source_client
 from ..source_config import ConfigError, ReadValue, SourceConfig, boolean, one_of, texts

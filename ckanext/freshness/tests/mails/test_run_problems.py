@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ckanext.freshness.mails.run_problems import (
+from ckanext.freshness.mails.news import (
     ProblemKind,
     RunProblem,
     problems,

@@ -15,7 +15,7 @@ from ckanext.freshness.aging.status import Status
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.ckan_adapter.database import locked_if_free
 from ckanext.freshness.model import ResourceCheck
-from ckanext.freshness.reporting import link_causes
+from ckanext.freshness.reporting import link_repairs
 from ckanext.freshness.runs import link_test
 from ckanext.freshness.tests.checking.test_formats import PAGE
 from ckanext.freshness.tests.checking.workbooks import archive
@@ -114,7 +114,7 @@ def test_groups_can_be_restricted_as_the_list_can(read: Read, world: dict[str, A
 def test_a_page_says_that_it_has_not_all_links(
     read: Read, world: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(link_causes, "MOST", 4)
+    monkeypatch.setattr(link_repairs, "MOST", 4)
     page = read("/freshness/broken/servers")
     assert "the 4 links that have been broken for longest" in text_of(page)
 

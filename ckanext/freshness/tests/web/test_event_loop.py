@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from ckanext.freshness.web.event_loop import in_batches, run
+from ckanext.freshness.web.client import in_batches, run
 
 
 async def _count(tell: Callable[[int], None], up_to: int) -> None:

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from ckanext.freshness.tests.servers.raw import RawServer, saying
 from ckanext.freshness.tests.web.support import SETTINGS, UNHURRIED, failure, visit
 from ckanext.freshness.web.address_guard import Guard, InsideAddress
-from ckanext.freshness.web.client import Client
+from ckanext.freshness.web.client import Client, run
 from ckanext.freshness.web.errors import FailureReason, Fault
-from ckanext.freshness.web.event_loop import run
 from ckanext.freshness.web.exchange import Request
 from ckanext.freshness.web.hosts import Hosts
 from ckanext.freshness.web.second_look import (
