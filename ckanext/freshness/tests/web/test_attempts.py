@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from dataclasses import replace
-from datetime import datetime, timedelta, timezone
-from email.utils import format_datetime
 from time import monotonic
 
 import pytest
 
 from ckanext.freshness.tests.servers import faults
 from ckanext.freshness.tests.web.support import (
-    FAST,
     SETTINGS,
     UNHURRIED,
     FileServer,
@@ -23,8 +19,8 @@ from ckanext.freshness.tests.web.support import (
 from ckanext.freshness.web.client import Client
 from ckanext.freshness.web.connections import Names
 from ckanext.freshness.web.errors import FailureReason, FetchError
-from ckanext.freshness.web.exchange import Answer, Body, Request
-from ckanext.freshness.web.hosts import HostPolicy, Hosts
+from ckanext.freshness.web.exchange import Answer, Request
+from ckanext.freshness.web.hosts import Hosts
 
 RETRIED = [408, 429, 500, 502, 503, 504, 507, 520]
 
@@ -57,25 +53,6 @@ def test_the_last_attempt_waits_longer_for_a_file_that_is_made_when_asked_for(
     assert (answer.status, answer.attempts) == (200, 2)
 
 
-def test_the_choice_is_not_asked_before_the_last_attempt(server: FileServer) -> None:
-    server.faults["/x"] = faults.Status(code=503)
-    seen = []
-
-    def choose(answer: Answer) -> Body:
-        seen.append(answer.attempts)
-        return Body.SKIP
-
-    visit(f"{server.url}/x", choose)
-    assert seen == [3]
-
-
-def test_a_connection_fault_heals(server: FileServer) -> None:
-    # aiohttp asks once more at once by itself, so two of these make one attempt.
-    server.faults["/x"] = faults.Reset(moment=faults.Reset.Moment.BEFORE, times=4)
-    answer = visit(f"{server.url}/x")
-    assert (answer.status, answer.attempts) == (200, 3)
-
-
 def times(server: FileServer) -> list[float]:
     """Return the seconds between the requests."""
     at = [asked.at for asked in server.requests]
@@ -95,17 +72,6 @@ def test_retry_after_is_honoured(server: FileServer) -> None:
     server.faults["/x"] = faults.Status(code=503, headers={"Retry-After": "0.1"}, times=1)
     assert visit(f"{server.url}/x").status == 200
     assert times(server)[0] >= 0.1
-
-
-def test_retry_after_as_a_date_by_the_servers_clock(server: FileServer) -> None:
-    ahead = datetime.now(timezone.utc) + timedelta(hours=5)
-    headers = {
-        "Date": format_datetime(ahead, usegmt=True),
-        "Retry-After": format_datetime(ahead + timedelta(seconds=1), usegmt=True),
-    }
-    server.faults["/x"] = faults.Status(code=429, headers=headers, times=1)
-    assert visit(f"{server.url}/x").status == 200
-    assert times(server)[0] >= 0.99
 
 
 def test_retry_after_holds_for_the_whole_host_and_for_no_other(server: FileServer) -> None:
@@ -144,20 +110,3 @@ def test_a_host_that_wants_a_long_pause_is_left_alone(server: FileServer) -> Non
     assert (answer.status, answer.attempts) == (503, 1)
     assert error.reason is FailureReason.HOST_DEFERRED
     assert len(server.requests) == 1
-
-
-def test_waiting_between_attempts_holds_no_place(server: FileServer) -> None:
-    server.faults["/x"] = faults.Status(code=500)
-
-    async def main() -> float:
-        settings = replace(SETTINGS, limits=replace(FAST, backoff=(5.0,)))
-        async with Client(settings, Hosts(HostPolicy(1, 1000.0)), Names(lookup({}))) as client:
-            waiting = asyncio.create_task(client.fetch(Request(f"{server.url}/x")))
-            while server.count("/x") == 0:
-                await asyncio.sleep(0.005)
-            begin = monotonic()
-            await client.fetch(Request(f"{server.url}/y"))
-            waiting.cancel()
-            return monotonic() - begin
-
-    assert asyncio.run(main()) < 1

@@ -23,7 +23,6 @@ from ckanext.freshness.tests.web.support import (
     FileServer,
     Pieces,
     failure,
-    last,
     lookup,
     visit,
 )
@@ -35,10 +34,9 @@ from ckanext.freshness.web.exchange import (
     Answer,
     Body,
     Enough,
-    Limits,
     Request,
 )
-from ckanext.freshness.web.hosts import HostPolicy, Hosts
+from ckanext.freshness.web.hosts import Hosts
 
 # Answers
 
@@ -57,13 +55,6 @@ def test_a_plain_get(server: FileServer) -> None:
     assert "Cookie" not in asked.headers
     [host] = hosts
     assert host.requests == 1
-
-
-def test_head(server: FileServer) -> None:
-    answer = visit(Request(f"{server.url}/x", method="HEAD"), max_bytes=10)
-    assert (answer.status, answer.body, answer.complete) == (200, b"", True)
-    assert answer.headers["Content-Length"] == str(len(BODY))
-    assert server.count(method="HEAD") == 1
 
 
 CONDITIONS = [
@@ -89,25 +80,6 @@ def test_conditional(
     assert (answer.body == b"") is (status == 304)
 
 
-def test_the_accepted_types_and_other_headers_are_sent(server: FileServer) -> None:
-    visit(Request(f"{server.url}/x", accept="text/turtle", headers={"X-Key": "geheim"}))
-    assert server.requests[0].headers["Accept"] == "text/turtle"
-    assert server.requests[0].headers["X-Key"] == "geheim"
-
-
-def test_a_given_header_takes_the_place_of_our_own(server: FileServer) -> None:
-    given = {"user-agent": "another", "Host": "data.example", "Accept-Encoding": "identity"}
-    visit(Request(f"{server.url}/x", headers=given))
-    [asked] = server.requests
-    sent = [(name.lower(), value) for name, value in asked.headers.items()]
-    assert sorted(sent) == [
-        ("accept", "*/*"),
-        ("accept-encoding", "identity"),
-        ("host", "data.example"),
-        ("user-agent", "another"),
-    ]
-
-
 BYTES = [
     "/%7Euser/%e4%C3",
     "/a/../b/./c//d",
@@ -121,22 +93,6 @@ BYTES = [
 def test_a_url_is_sent_byte_by_byte(server: FileServer, target: str) -> None:
     visit(server.url + target)
     assert server.requests[0].target == target
-
-
-def test_user_and_password_are_sent_as_a_header(server: FileServer) -> None:
-    answer = visit(server.url.replace("//", "//user:password@") + "/x")
-    assert server.requests[0].headers["Authorization"] == "Basic dXNlcjpwYXNzd29yZA=="
-    assert "password" not in repr(answer)
-
-
-def test_connections_are_kept(server: FileServer) -> None:
-    async def main() -> None:
-        async with Client(SETTINGS, Hosts(UNHURRIED), Names(lookup({}))) as client:
-            for n in range(5):
-                await client.fetch(Request(f"{server.url}/{n}"))
-
-    asyncio.run(main())
-    assert server.connections == 1
 
 
 def test_a_connection_on_which_an_answer_is_still_to_come_is_not_used_again(
@@ -158,17 +114,6 @@ def test_a_connection_on_which_an_answer_is_still_to_come_is_not_used_again(
     assert server.connections == 2
 
 
-def test_the_last_connection_is_not_kept(server: FileServer) -> None:
-    async def main() -> None:
-        async with Client(SETTINGS, Hosts(UNHURRIED), Names(lookup({}))) as client:
-            for _ in range(3):
-                await last(client, f"{server.url}/x")
-
-    asyncio.run(main())
-    assert server.connections == 3
-    assert server.requests[0].headers["Connection"] == "close"
-
-
 def test_no_cookie_is_kept(server: FileServer) -> None:
     server.files["/x"] = Served(200, b"", {"Set-Cookie": "visitor=1; Path=/"})
 
@@ -183,20 +128,6 @@ def test_no_cookie_is_kept(server: FileServer) -> None:
 
 
 # Bodies
-
-
-def test_a_body_goes_into_a_sink(server: FileServer) -> None:
-    sink, seen = Pieces(), []
-
-    def choose(answer: Answer) -> Pieces:
-        seen.append((answer.status, answer.headers["ETag"]))
-        return sink
-
-    answer = visit(f"{server.url}/x", choose)
-    assert seen == [(200, ETAG)]
-    assert bytes(sink.data) == BODY
-    assert answer.body is None
-    assert (answer.received, answer.complete) == (len(BODY), True)
 
 
 def test_a_body_that_is_skipped_is_not_downloaded(server: FileServer) -> None:
@@ -263,16 +194,6 @@ def test_a_sink_that_has_enough_ends_the_download(server: FileServer) -> None:
     assert fault.sent < 20 << 20
 
 
-def test_a_full_disk_is_not_the_urls_fault(server: FileServer) -> None:
-    class Full(Pieces):
-        def write(self, data: bytes, /) -> None:
-            raise OSError(28, "No space left on device")
-
-    with pytest.raises(OSError, match="No space left"):
-        visit(f"{server.url}/x", lambda answer: Full())
-    assert server.count("/x") == 1
-
-
 ERROR_PAGE = b"HTTP/1.1 404 Not Found\r\nContent-Length: %d\r\n\r\n"
 ERROR_PAGES = [
     (ERROR_PAGE % 10 + b"short", b"short"),
@@ -288,20 +209,6 @@ def test_an_error_is_an_error_whatever_its_page(sent: bytes, body: bytes) -> Non
 
 
 # The client itself
-
-
-def test_one_who_gives_up_leaves_the_host_to_the_others(server: FileServer) -> None:
-    server.faults["/hang"] = faults.Hang()
-
-    async def main() -> int:
-        async with Client(SETTINGS, Hosts(HostPolicy(1, 1000.0)), Names(lookup({}))) as client:
-            hanging = asyncio.create_task(client.fetch(Request(f"{server.url}/hang")))
-            while server.count("/hang") == 0:
-                await asyncio.sleep(0.005)
-            hanging.cancel()
-            return (await client.fetch(Request(f"{server.url}/x"))).status
-
-    assert asyncio.run(main()) == 200
 
 
 BAD_SETTINGS: list[tuple[dict[str, object], str]] = [
@@ -326,41 +233,3 @@ def test_an_unusable_ca_bundle(tmp_path: Path, content: bytes | None) -> None:
         bundle.write_bytes(content)
     with pytest.raises(ValueError, match=r"the CA bundle .*ca\.pem cannot be read"):
         visit("http://example.org/", settings=replace(SETTINGS, ca_bundle=bundle))
-
-
-BAD_LIMITS: list[dict[str, object]] = [
-    {"connect": 0},
-    {"total": -1.0},
-    {"attempts": 0},
-    {"max_bytes": 0},
-    {"redirects": -1},
-    {"backoff": (-1.0,)},
-]
-
-
-@pytest.mark.parametrize("limits", BAD_LIMITS)
-def test_unusable_limits(limits: dict[str, object]) -> None:
-    with pytest.raises(ValueError, match=next(iter(limits))):
-        Limits(**limits)  # type: ignore[arg-type]
-
-
-def test_what_a_server_says_without_being_asked_answers_nobody() -> None:
-    answer = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n%s"
-
-    async def speak(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.readuntil(b"\r\n\r\n")
-        writer.write(answer % b"good")
-        await writer.drain()
-        await asyncio.sleep(0.05)
-        writer.write(answer % b"evil")
-        await reader.read()
-
-    async def main(url: str) -> list[bytes | None]:
-        async with Client(SETTINGS, Hosts(UNHURRIED), Names(lookup({}))) as client:
-            first = await client.fetch(Request(f"{url}/1"))
-            await asyncio.sleep(0.2)
-            second = await client.fetch(Request(f"{url}/2"))
-            return [first.body, second.body]
-
-    with RawServer(speak) as server:
-        assert run(lambda: main(server.url)) == [b"good", b"good"]

@@ -120,14 +120,6 @@ def test_what_is_longer_than_its_length_ends_there_as_in_browsers(more: bytes) -
     assert [answer.body for answer in answers] == [b"a,b\n", b"good"]
 
 
-def test_compressed_and_whole() -> None:
-    sent = ZIPPED + b"Content-Length: %d\r\n\r\n" % len(PACKED) + PACKED
-    with RawServer(saying(sent)) as server:
-        (answer,) = fetch([f"{server.url}/x"])
-    assert answer.body == gzip.decompress(PACKED) and answer.complete
-    assert (answer.received, answer.on_wire) == (len(gzip.decompress(PACKED)), len(PACKED))
-
-
 def test_a_connection_that_was_closed_meanwhile_costs_no_attempt() -> None:
     async def once(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")

@@ -6,7 +6,6 @@ import asyncio
 import socket
 from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
-from pathlib import Path
 
 import pytest
 
@@ -66,16 +65,6 @@ def test_a_living_name_is_looked_up_once(server: NameServer) -> None:
     assert server.asked == {"living.example": 1}
 
 
-def test_a_living_name_is_believed_for_a_while_only(server: NameServer) -> None:
-    async def main(names: Names) -> None:
-        await names.addresses("living.example")
-        await asyncio.sleep(0.02)
-        await names.addresses("living.example")
-
-    look_up(server, main, ttl=0.01)
-    assert server.asked == {"living.example": 2}
-
-
 def test_a_dead_name_is_dead_for_the_run(server: NameServer) -> None:
     async def main(names: Names) -> None:
         for _ in range(3):
@@ -85,14 +74,6 @@ def test_a_dead_name_is_dead_for_the_run(server: NameServer) -> None:
 
     look_up(server, main)
     assert server.asked == {"dead.example": 1}
-
-
-@pytest.mark.parametrize("host", ["a" * 64 + ".example", ".".join(["a" * 60] * 5)])
-def test_a_name_that_cannot_exist(server: NameServer, host: str) -> None:
-    async def main(names: Names) -> None:
-        assert (await fault(names, host)).reason is FailureReason.NAME_NOT_FOUND
-
-    look_up(server, main)
 
 
 def test_a_failing_name_is_tried_again_after_a_pause(
@@ -110,15 +91,6 @@ def test_a_failing_name_is_tried_again_after_a_pause(
     assert server.asked == {"failing.example": 5}
 
 
-def test_all_who_ask_at_once_hear_of_the_same_failure(server: NameServer) -> None:
-    async def main(names: Names) -> None:
-        await asyncio.gather(*(fault(names, "failing.example") for _ in range(20)))
-        await fault(names, "failing.example")
-
-    look_up(server, main)
-    assert server.asked == {"failing.example": 1}
-
-
 def test_a_silent_name_is_not_waited_for_any_longer(server: NameServer) -> None:
     async def main(names: Names) -> None:
         found = await fault(names, "silent.example")
@@ -126,25 +98,6 @@ def test_a_silent_name_is_not_waited_for_any_longer(server: NameServer) -> None:
         assert "within 0.05 s" in found.words
 
     look_up(server, main, timeout=0.05)
-
-
-def test_a_mistake_in_a_resolver_is_no_dead_name() -> None:
-    def broken(host: str) -> list[str]:
-        raise LookupError("a mistake in a resolver")
-
-    with pytest.raises(LookupError):
-        asyncio.run(Names(asking(broken)).addresses("broken.example"))
-
-
-def test_one_who_gives_up_does_not_take_the_answer_from_the_others(server: NameServer) -> None:
-    async def main(names: Names) -> None:
-        first = asyncio.create_task(names.addresses("living.example"))
-        second = asyncio.create_task(names.addresses("living.example"))
-        await asyncio.sleep(0)
-        first.cancel()
-        assert await second == ["8.8.8.8"]
-
-    look_up(server, main)
 
 
 def test_the_connector_gets_only_what_may_be_connected_to() -> None:
@@ -166,19 +119,3 @@ def test_a_name_that_leads_inside_is_refused() -> None:
 
     with pytest.raises(InsideAddress):
         asyncio.run(main())
-
-
-def test_the_machines_own_names_are_known() -> None:
-    lines = Path("/etc/hosts").read_text(encoding="utf-8").splitlines()
-    words = [line.partition("#")[0].split() for line in lines]
-    host, address = next((found[-1], found[0]) for found in reversed(words) if len(found) > 1)
-
-    async def main() -> None:
-        names = Names()
-        try:
-            assert address in await names.addresses(host)
-            await fault(names, "no-such-name.invalid")
-        finally:
-            await names.close()
-
-    asyncio.run(main())

@@ -72,23 +72,6 @@ def test_what_is_cut_off_is_never_whole(form: str, share: float, size: int) -> N
     assert raised.value.reason is FailureReason.TRUNCATED
 
 
-@given(st.integers(1, 6_000))
-def test_members_one_after_the_other(size: int) -> None:
-    packed = gzip.compress(b"a,b\n") + gzip.compress(TABLE) + gzip.compress(b"end\n")
-    assert decoded("gzip", packed, size) == b"a,b\n" + TABLE + b"end\n"
-
-
-def test_a_last_member_that_is_cut_off() -> None:
-    packed = gzip.compress(b"a,b\n") + gzip.compress(TABLE)
-    with pytest.raises(Fault) as raised:
-        decoded("gzip", packed[:-19], 100)
-    assert raised.value.reason is FailureReason.TRUNCATED
-
-
-def test_what_follows_and_is_no_member_is_no_part_of_it() -> None:
-    assert decoded("gzip", gzip.compress(TABLE) + b"\0" * 500, 100) == TABLE
-
-
 def test_a_damaged_stream() -> None:
     packed = bytearray(gzip.compress(random.Random(1).randbytes(10_000)))
     packed[-6] ^= 1  # in its checksum
@@ -105,25 +88,10 @@ def test_a_bomb_comes_in_pieces(form: str) -> None:
     assert sum(sizes) == 8 << 20 and max(sizes) <= 1 << 20
 
 
-def test_frames_one_after_the_other() -> None:
-    packed = zstd.compress(b"a,b\n") + zstd.compress(TABLE)
-    assert decoded("zstd", packed, 100) == b"a,b\n" + TABLE
-    assert decoded("zstd", packed, len(packed)) == b"a,b\n" + TABLE
-
-
-def test_nothing_at_all_is_an_empty_body() -> None:
-    assert decoded("gzip", b"", 1) == b""
-
-
 def test_a_body_that_is_compressed_too_often() -> None:
     with pytest.raises(Fault, match="compressed 3 times") as raised:
         Decoder("gzip, br, gzip")
     assert raised.value.reason is FailureReason.MALFORMED
-
-
-@pytest.mark.parametrize("encoding", ["compress", "X-Compress", "dcz"])
-def test_what_browsers_do_not_decompress(encoding: str) -> None:
-    assert decoded(encoding, b"\x1f\x9d\x90", 2) == b"\x1f\x9d\x90"
 
 
 @pytest.mark.parametrize("level", [0, 1, 6, 9])

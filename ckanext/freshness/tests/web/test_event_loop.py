@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import threading
-import warnings
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import Callable, Coroutine
 from contextlib import closing
 from itertools import chain
 from typing import Any
 
 import pytest
 
-from ckanext.freshness.web.client import in_batches, run
+from ckanext.freshness.web.client import in_batches
 
 
 async def _count(tell: Callable[[int], None], up_to: int) -> None:
@@ -24,16 +22,6 @@ async def _count(tell: Callable[[int], None], up_to: int) -> None:
 
 def counting(up_to: int) -> Callable[[Callable[[int], None]], Coroutine[Any, Any, None]]:
     return lambda tell: _count(tell, up_to)
-
-
-def test_everything_comes_in_order_and_in_batches() -> None:
-    batches: list[list[int]] = list(in_batches(counting(25), most=10, seconds=5))
-    assert [len(batch) for batch in batches] == [10, 10, 5]
-    assert list(chain(*batches)) == list(range(25))
-
-
-def test_nothing_at_all() -> None:
-    assert list(chain(*in_batches(counting(0)))) == []
 
 
 def test_what_came_is_not_held_back() -> None:
@@ -80,45 +68,3 @@ def test_who_stops_half_way_stops_the_loop() -> None:
         raise KeyError
     assert cancelled.is_set()
     assert threading.active_count() == before
-
-
-def test_who_never_begins_starts_nothing() -> None:
-    before = threading.active_count()
-    batches: Generator[list[int], None, None] = in_batches(counting(3))
-    batches.close()
-    assert threading.active_count() == before
-
-
-@pytest.mark.parametrize("fails", [False, True])
-def test_the_collector_is_as_it_was_once_a_run_has_ended(fails: bool) -> None:
-    during: list[tuple[int, int]] = []
-
-    async def main() -> None:
-        during.append((gc.get_threshold()[0], gc.get_freeze_count()))
-        if fails:
-            raise LookupError
-
-    before = gc.get_threshold()
-    try:
-        run(main)
-    except LookupError:
-        assert fails
-    assert gc.get_threshold() == before
-    assert gc.get_freeze_count() == 0
-    ((threshold, frozen),) = during
-    assert threshold > before[0]
-    assert frozen > 0
-
-
-def test_no_coroutine_is_left_over_if_none_can_run() -> None:
-    async def work() -> None: ...
-
-    async def main() -> None:
-        run(work)
-
-    with warnings.catch_warnings(record=True) as told:
-        warnings.simplefilter("always")
-        with pytest.raises(RuntimeError, match="running event loop"):
-            run(main)
-        gc.collect()
-    assert told == []

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import errno
 import os
-import pickle
 import resource
 import socket
 import traceback
@@ -14,20 +13,16 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from time import monotonic
 
-import aiohttp
 import pytest
 
 from ckanext.freshness.tests.servers import faults
-from ckanext.freshness.tests.servers.raw import RawServer, repeating
 from ckanext.freshness.tests.web.support import (
     FAST,
     SETTINGS,
     UNHURRIED,
     FileServer,
-    asking,
     failure,
     lookup,
-    visit,
 )
 from ckanext.freshness.web.client import Client
 from ckanext.freshness.web.connections import Names
@@ -102,12 +97,6 @@ def test_what_servers_do(
     assert "secret" not in str(error)
 
 
-def test_host_not_allowed(server: FileServer) -> None:
-    error = failure(Request(f"{server.url}/x", host_allowed=lambda host: host != "127.0.0.1"))
-    assert error.reason is FailureReason.HOST_NOT_ALLOWED
-    assert server.connections == 0
-
-
 def test_host_not_allowed_after_a_redirect(server: FileServer) -> None:
     elsewhere = f"{server.url_at('127.0.0.2')}/y"
     server.faults["/x"] = faults.Redirect(to=elsewhere)
@@ -116,36 +105,6 @@ def test_host_not_allowed_after_a_redirect(server: FileServer) -> None:
     # Whoever may visit that host is told where to go on.
     assert error.target == elsewhere
     assert server.count("/y") == 0
-
-
-def test_name_not_found() -> None:
-    error = failure("http://gone.example/x")
-    assert error.reason is FailureReason.NAME_NOT_FOUND
-    assert str(error) == "http://gone.example/x has a host name that does not exist"
-
-
-def test_a_dead_name_counts_for_its_own_host(server: FileServer) -> None:
-    server.faults["/x"] = faults.Redirect(to="http://gone.example/")
-    hosts = Hosts(replace(UNHURRIED, failures=1))
-    failure(f"{server.url}/x", hosts=hosts)
-    assert {host.name: host.is_given_up for host in hosts} == {
-        "127.0.0.1": False,
-        "gone.example": True,
-    }
-
-
-def test_name_lookup_failed() -> None:
-    def failing(host: str) -> list[str]:
-        raise OSError(None, "DNS server returned general failure")
-
-    async def main() -> None:
-        async with Client(SETTINGS, Hosts(UNHURRIED), Names(asking(failing))) as client:
-            await client.fetch(Request("http://slow.example/x"))
-
-    with pytest.raises(FetchError, match="could not be looked up: DNS server") as caught:
-        asyncio.run(main())
-    assert caught.value.reason is FailureReason.NAME_LOOKUP_FAILED
-    assert caught.value.attempts == 3
 
 
 def test_connection_refused() -> None:
@@ -173,50 +132,6 @@ def test_connect_timeout() -> None:
         error = failure(f"http://127.0.0.1:{port}/x", connect=0.1, attempts=1)
     assert error.reason is FailureReason.CONNECT_TIMEOUT
     assert "did not accept a connection within 0.1 s (connect timeout)" in str(error)
-
-
-def test_connect_timeout_of_a_silent_tls_handshake() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        port = silent.getsockname()[1]
-        error = failure(f"https://127.0.0.1:{port}/x", connect=0.1, attempts=1)
-    assert error.reason is FailureReason.CONNECT_TIMEOUT
-
-
-ENDLESS = [
-    (b"HTTP/1.1 200 OK\r\n", b"X-Again: and again\r\n", FailureReason.MALFORMED),
-    (b"HTTP/1.1 200 OK\r\nX-Long: ", b"x" * 1000, FailureReason.MALFORMED),
-    (b"", b"HTTP/1.1 100 Continue\r\n\r\n", FailureReason.TOTAL_TIMEOUT),
-]
-
-
-@pytest.mark.parametrize(("begin", "piece", "reason"), ENDLESS)
-def test_endless_headers(begin: bytes, piece: bytes, reason: FailureReason) -> None:
-    with RawServer(repeating(begin, piece)) as server:
-        error = failure(f"{server.url}/x", total=0.3, attempts=1)
-    assert error.reason is reason
-
-
-@pytest.mark.parametrize(("first", "second"), [(0.4, 0.4), (0.2, 0.4), (60.0, 0.3)])
-def test_each_request_over_a_connection_has_its_own_time(
-    server: FileServer, first: float, second: float
-) -> None:
-    server.faults["/slow"] = faults.Drip(interval=0.02)
-
-    async def main() -> tuple[FetchError, float]:
-        async with Client(SETTINGS, Hosts(UNHURRIED), Names(lookup({}))) as client:
-            limits = replace(FAST, total=first)
-            await client.fetch(Request(f"{server.url}/x", limits=limits))
-            await asyncio.sleep(0.15)
-            limits = replace(FAST, total=second)
-            before = monotonic()
-            with pytest.raises(FetchError) as caught:
-                await client.fetch(Request(f"{server.url}/slow", limits=limits))
-            return caught.value, monotonic() - before
-
-    error, seconds = asyncio.run(main())
-    assert error.reason is FailureReason.UNFINISHED
-    assert second <= seconds < second + 0.5
-    assert server.connections == 1
 
 
 def test_out_of_sockets(server: FileServer) -> None:
@@ -275,48 +190,12 @@ def test_what_the_system_says(code: int, reason: FailureReason) -> None:
     assert fault_of(OSError(code, os.strerror(code)), Limits()).reason is reason
 
 
-def test_an_unknown_exception_of_aiohttps_is_still_an_answer_to_why() -> None:
-    fault = fault_of(aiohttp.ClientError("odd\nsecond line"), Limits())
-    assert fault.reason is FailureReason.MALFORMED
-    assert fault.words == "gave no usable answer: odd"
-
-
-def test_our_own_mistakes_are_not_the_urls() -> None:
-    def mistaken(host: str) -> bool:
-        raise LookupError(host)
-
-    with pytest.raises(LookupError):
-        visit(Request("http://example.org/", host_allowed=mistaken))
-
-
 def test_a_password_in_the_url_is_never_shown(server: FileServer) -> None:
     server.faults["/x"] = faults.Raw(b"nonsense")
     error = failure(server.url.replace("http://", "http://user:geheim@") + "/x")
     shown = "".join(traceback.format_exception(error)) + f"{error!r} {error.url} {error.target}"
     assert "geheim" not in shown
     assert str(error).startswith(f"http://***@127.0.0.1:{server.port}/x ")
-
-
-WHOSE = [
-    (FailureReason.INVALID_URL, True, False),
-    (FailureReason.TOO_LARGE, False, False),
-    (FailureReason.PROXY, False, True),
-    (FailureReason.NAME_NOT_FOUND, True, False),
-    (FailureReason.CONNECTION_RESET, True, True),
-    (FailureReason.TOTAL_TIMEOUT, True, False),
-    (FailureReason.TRUNCATED, True, True),
-]
-
-
-@pytest.mark.parametrize(("reason", "theirs", "retriable"), WHOSE)
-def test_whose_fault_it_is(reason: FailureReason, theirs: bool, retriable: bool) -> None:
-    assert (reason.theirs, reason.retriable) == (theirs, retriable)
-
-
-def test_an_error_survives_pickling() -> None:
-    error = failure("http://gone.example/x")
-    again = pickle.loads(pickle.dumps(error))
-    assert (str(again), again.reason, again.attempts) == (str(error), error.reason, 1)
 
 
 def test_waiting_in_our_queues_is_no_timeout(server: FileServer) -> None:

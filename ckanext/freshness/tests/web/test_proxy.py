@@ -133,13 +133,3 @@ def test_a_proxy_that_refuses_a_tunnel(proxy: tuple[Proxy, ClientSettings], stat
     shown = "".join(traceback.format_exception(error)) + repr(error) + repr(proxy[1])
     assert "geheim" not in shown
     assert base64.b64encode(b"user:geheim").decode() not in shown
-
-
-def test_a_proxy_that_is_not_there(server: FileServer) -> None:
-    with RawServer(saying(b"")) as gone:
-        url = gone.url
-    settings = replace(SETTINGS, guard=Guard(), proxy=url.replace("//", "//user:geheim@"))
-    error = failure("http://data.example/x", settings=settings, names=PUBLIC)
-    assert error.reason is FailureReason.PROXY
-    assert "it cannot be reached" in str(error)
-    assert "geheim" not in f"{error} {error!r}"

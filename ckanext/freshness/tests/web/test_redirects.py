@@ -12,7 +12,6 @@ from ckanext.freshness.tests.servers import faults
 from ckanext.freshness.tests.servers.base import Answer as Served
 from ckanext.freshness.tests.servers.base import LoopbackServer
 from ckanext.freshness.tests.servers.base import Request as Asked
-from ckanext.freshness.tests.servers.raw import RawServer, Speak
 from ckanext.freshness.tests.web.support import (
     ETAG,
     SETTINGS,
@@ -59,72 +58,6 @@ def test_where_a_file_has_moved_for_good(
         server.faults[f"/{number}"] = faults.Redirect(to=f"/{number + 1}", code=code)
     answer = visit(f"{server.url}/0")
     assert answer.moved_to == (moved_to and f"{server.url}{moved_to}")
-
-
-def test_redirects_on_one_host_use_one_connection(server: FileServer) -> None:
-    server.files["/old"] = Served(302, b"x" * 3000, {"Location": "/new"})
-    visit(f"{server.url}/old")
-    assert server.connections == 1
-
-
-def redirecting(sent: bytes) -> Speak:
-    """Redirects /old with this body, which comes later than the headers; /new is there."""
-
-    async def speak(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        while True:
-            asked = await reader.readuntil(b"\r\n\r\n")
-            if asked.startswith(b"GET /new"):
-                writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
-                continue
-            writer.write(b"HTTP/1.1 302 Found\r\nLocation: /new\r\nContent-Length: 5\r\n\r\n")
-            await writer.drain()
-            await asyncio.sleep(0.02)
-            writer.write(sent)
-
-    return speak
-
-
-def test_the_body_of_a_redirect_is_waited_for(server: FileServer) -> None:
-    with RawServer(redirecting(b"moved")) as moved:
-        assert visit(f"{moved.url}/old").status == 200
-        assert moved.connections == 1
-
-
-def test_but_not_for_long(server: FileServer) -> None:
-    with RawServer(redirecting(b"")) as moved:
-        answer = visit(f"{moved.url}/old")
-        assert (answer.status, answer.attempts) == (200, 1)
-        assert moved.connections == 2
-        # Time that is used up before a hop begins is used up all the same.
-        error = failure(f"{moved.url}/old", total=0.15)
-        assert error.reason is FailureReason.TOTAL_TIMEOUT
-
-
-LOCATIONS: list[tuple[str, str]] = [
-    ("new", "/dir/new"),
-    ("../new", "/new"),
-    ("?y", "/dir/old?y"),
-    (" /a b ", "/a%20b"),
-    ("//127.0.0.1:{port}/new", "/new"),
-    ("HTTP://127.1:{port}/new#part", "/new"),
-    ("/%7e", "/%7e"),
-]
-
-
-@pytest.mark.parametrize(("location", "target"), LOCATIONS)
-def test_odd_locations(server: FileServer, location: str, target: str) -> None:
-    server.faults["/dir/old"] = faults.Redirect(to=location.format(port=server.port), times=1)
-    answer = visit(f"{server.url}/dir/old")
-    assert (answer.status, server.requests[-1].target) == (200, target)
-
-
-def test_a_loop_over_two_hosts(server: FileServer) -> None:
-    other = server.url_at("127.0.0.2")
-    server.faults["/a"] = faults.Redirect(to=f"{other}/b")
-    server.faults["/b"] = faults.Redirect(to=f"{server.url}/a")
-    error = failure(f"{server.url}/a")
-    assert error.reason is FailureReason.REDIRECT_LOOP
-    assert len(server.requests) == 6
 
 
 SECRETS: list[tuple[Callable[[FileServer], str], bool]] = [
@@ -222,10 +155,3 @@ def test_cookies_go_to_no_other_host(server: FileServer) -> None:
     )
     visit(f"{server.url}/old", names={"other.example": ["127.0.0.1"]})
     assert "Cookie" not in server.requests[-1].headers
-
-
-def test_a_cookie_that_changes_for_ever_is_one_redirect_too_many() -> None:
-    with CookieServer() as server:
-        error = failure(f"{server.url}/for-ever")
-        assert error.reason is FailureReason.TOO_MANY_REDIRECTS
-        assert server.count() == 21

@@ -22,8 +22,7 @@ from ckanext.freshness.web.client import Client
 from ckanext.freshness.web.connections import Names
 from ckanext.freshness.web.errors import FailureReason
 from ckanext.freshness.web.exchange import Request
-from ckanext.freshness.web.hosts import MAX_CRAWL_DELAY, Hosts, crawl_delay, robots_url, rules_of
-from ckanext.freshness.web.urls import parse_url
+from ckanext.freshness.web.hosts import MAX_CRAWL_DELAY, Hosts, crawl_delay, rules_of
 
 OBEDIENT = replace(UNHURRIED, robots=True)
 RULES = b"""
@@ -51,25 +50,6 @@ def test_rules_are_obeyed(server: FileServer, path: str, allowed: bool) -> None:
         assert server.count(path) == 0
 
 
-def test_nobody_asks_who_does_not_obey(server: FileServer) -> None:
-    server.files["/robots.txt"] = Served(200, RULES)
-    assert visit(f"{server.url}/private/x").status == 200
-    assert server.count("/robots.txt") == 0
-
-
-def test_an_origin_is_asked_once(server: FileServer) -> None:
-    server.files["/robots.txt"] = Served(404)
-
-    async def main() -> None:
-        async with Client(SETTINGS, Hosts(OBEDIENT), Names(lookup({}))) as client:
-            urls = [f"{server.url}/{n}" for n in range(10)]
-            await asyncio.gather(*(client.fetch(Request(url)) for url in urls))
-
-    asyncio.run(main())
-    assert server.count("/robots.txt") == 1
-    assert len(server.requests) == 11
-
-
 STATUSES = [(200, True), (404, True), (401, True), (503, False), (500, False)]
 
 
@@ -81,12 +61,6 @@ def test_what_a_status_means(server: FileServer, status: int, allowed: bool) -> 
         assert visit(f"{server.url}/x", hosts=hosts).status == 200
     else:
         assert failure(f"{server.url}/x", hosts=hosts).reason is FailureReason.ROBOTS
-
-
-@pytest.mark.parametrize("fault", [faults.Raw(b"nonsense"), faults.EndlessBody()])
-def test_without_an_answer_the_visit_tells(server: FileServer, fault: faults.Fault) -> None:
-    server.faults["/robots.txt"] = fault
-    assert visit(f"{server.url}/x", hosts=Hosts(OBEDIENT)).status == 200
 
 
 def test_rules_hold_after_a_redirect(server: FileServer) -> None:
@@ -111,19 +85,6 @@ def test_a_crawl_delay_slows_down(server: FileServer) -> None:
     assert asyncio.run(main()) >= 0.19
 
 
-def test_a_client_that_ends_takes_its_question_along(server: FileServer) -> None:
-    server.faults["/robots.txt"] = faults.Hang()
-
-    async def main() -> None:
-        async with Client(SETTINGS, Hosts(OBEDIENT), Names(lookup({}))) as client:
-            waiting = asyncio.create_task(client.fetch(Request(f"{server.url}/x")))
-            while server.count("/robots.txt") == 0:
-                await asyncio.sleep(0.005)
-            waiting.cancel()
-
-    asyncio.run(asyncio.wait_for(main(), 1))
-
-
 DELAYS = [
     ("User-agent: *\nCrawl-delay: 2", 2.0),
     ("User-agent: tests\nCrawl-delay: 3\n\nUser-agent: *\nCrawl-delay: 9", 3.0),
@@ -145,18 +106,6 @@ def test_crawl_delays(server: FileServer, text: str, seconds: float) -> None:
     server.files["/robots.txt"] = Served(200, text.encode())
     rules = rules_of(visit(f"{server.url}/robots.txt"))
     assert crawl_delay(rules, SETTINGS.user_agent) == seconds
-
-
-ORIGINS = [
-    ("https://h.org/a/b", "https://h.org:443/robots.txt"),
-    ("http://h.org:8080/?x", "http://h.org:8080/robots.txt"),
-    ("http://[::1]/", "http://[::1]:80/robots.txt"),
-]
-
-
-@pytest.mark.parametrize(("url", "robots"), ORIGINS)
-def test_where_the_rules_are(url: str, robots: str) -> None:
-    assert robots_url(parse_url(url)) == robots
 
 
 HOSTILE = [

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ckanext.freshness.tests.servers.raw import RawServer, saying
-from ckanext.freshness.tests.web.support import SETTINGS, UNHURRIED, failure, visit
+from ckanext.freshness.tests.web.support import SETTINGS, UNHURRIED, visit
 from ckanext.freshness.web.address_guard import Guard, InsideAddress
 from ckanext.freshness.web.client import Client, run
 from ckanext.freshness.web.errors import FailureReason, Fault
@@ -84,19 +84,6 @@ def test_what_browsers_save_is_read(name: str) -> None:
     assert (status, body) == (200, BODY)
 
 
-@pytest.mark.parametrize(
-    ("sent", "method"),
-    [
-        (b"HTTP/1.1 304 Not Modified\r\n" + L + b"\r\n" + BODY, "GET"),
-        (b"HTTP/1.1 304 Not Modified\r\n" + CHUNKED + b"\r\n0\r\n\r\n", "GET"),
-        (b"HTTP/1.1 204 No Content\r\n" + L + b"\r\n" + BODY, "GET"),
-        (OK + L + b"\r\n" + BODY, "HEAD"),
-    ],
-)
-def test_some_answers_have_no_body(sent: bytes, method: str) -> None:
-    assert read(sent, method)[2] == b""
-
-
 REFUSED = {
     "nothing": (b"", FailureReason.CONNECTION_RESET),
     "half a head": (OK + b"X-A: b\r\n", FailureReason.CONNECTION_RESET),
@@ -138,28 +125,6 @@ def test_any_bytes_are_an_answer_or_a_fault(sent: bytes, method: str) -> None:
         assert 200 <= status <= 999
         assert len(body) <= len(begin + sent)
         assert sum(map(len, headers)) <= MAX_HEAD_BYTES
-
-
-def test_the_client_says_why_nobody_reads_it() -> None:
-    with RawServer(saying(REFUSED["different lengths"][0])) as server:
-        error = failure(f"{server.url}/data.csv", attempts=1)
-    assert error.reason is FailureReason.MALFORMED
-    assert error.words.startswith("did not answer in HTTP: ")
-
-
-def test_a_server_that_is_silent_in_the_second_look() -> None:
-    answers = iter([OK + b"X-A: \rb\r\n\r\n", OK + b"X-A: \rb\r\n" + L + b"\r\na,b"])
-
-    async def speak(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.readuntil(b"\r\n\r\n")
-        writer.write(next(answers))
-        await writer.drain()
-        await asyncio.sleep(5)
-
-    with RawServer(speak) as server:
-        error = failure(f"{server.url}/data.csv", attempts=1, read=0.2)
-    assert error.reason is FailureReason.MALFORMED
-    assert error.seconds < 2
 
 
 def test_the_second_look_asks_for_the_same_and_sends_no_more_secrets() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import math
 import socket
-from time import monotonic
 
 import pytest
 
@@ -83,10 +82,6 @@ def test_in_the_last_round_time_without_an_answer_counts(
     events: str, seconds: float, is_given_up: bool
 ) -> None:
     assert play(f"fff|{events}", last_round=seconds).is_given_up is is_given_up
-
-
-def test_without_a_limit_no_host_is_given_up() -> None:
-    assert not play("f" * 1000, failures=0).is_given_up
 
 
 @pytest.mark.parametrize("reason", FailureReason)
@@ -167,13 +162,3 @@ def test_a_host_that_speaks_is_asked_on(fault: faults.Fault) -> None:
         hosts = Hosts(HostPolicy(50, math.inf, failures=1))
         assert FailureReason.HOST_SILENT not in reasons(f"{server.url}/x", 4, hosts)
         assert not hosts.of("127.0.0.1").is_given_up
-
-
-def test_a_host_that_wants_to_be_left_alone_says_so_at_once() -> None:
-    with FileServer() as server:
-        server.faults[lambda request: True] = faults.Status(429, headers={"Retry-After": "86400"})
-        begin = monotonic()
-        found = reasons(f"{server.url}/x", 40, Hosts(HostPolicy(2, 2.0)))
-        assert found[1:] == [FailureReason.HOST_DEFERRED] * 39
-        # Two requests a second would be twenty.
-        assert monotonic() - begin < 5

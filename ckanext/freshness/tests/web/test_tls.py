@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import socket
 import ssl
@@ -145,17 +144,6 @@ def test_an_excuse_is_for_its_host_only(authority: trustme.CA) -> None:
         url = f"https://good.example:{server.port}/x"
         error = failure(url, settings=settings, names=NAMES)
     assert error.reason is FailureReason.TLS_UNTRUSTED
-
-
-def test_a_server_that_answers_tls_with_text() -> None:
-    async def speak(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.read(100)
-        writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
-
-    with RawServer(speak) as server:
-        error = failure(f"https://127.0.0.1:{server.port}/x", attempts=1)
-    assert error.reason is FailureReason.TLS_FAILED
-    assert "could not be spoken to over TLS: wrong version number" in str(error)
 
 
 @contextmanager
