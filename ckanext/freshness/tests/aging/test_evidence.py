@@ -35,19 +35,6 @@ def plain(when: datetime) -> DatedEvidence:
     return DatedEvidence(when, Evidence.UPLOAD, "r1")
 
 
-def test_names() -> None:
-    assert [evidence.value for evidence in Evidence] == [
-        "upload",
-        "url",
-        "created",
-        "harvest",
-        "http header",
-        "hash",
-        "review",
-        "script",
-    ]
-
-
 @pytest.mark.parametrize(
     ("claim", "expected"),
     [
@@ -140,18 +127,6 @@ def test_of_equal_dates_the_first_kind_and_resource_count() -> None:
     ]
     for order in permutations(pieces):
         assert newest(order) == DatedEvidence(NOW, Evidence.UPLOAD, "r1")
-
-
-@pytest.mark.parametrize("claims", [*permutations([day(0), TYPO, TYPO + timedelta(days=1)])])
-def test_a_future_date_beside_others_of_its_kind_stays_as_it_was_first_seen(
-    claims: list[datetime],
-) -> None:
-    """A record's modified dates lie in the future, its issued date does not."""
-    remembered: list[DatedEvidence] = []
-    for visit in (1, 2, 3):
-        seen = [observe(claim, Evidence.HARVEST, day(visit)) for claim in claims]
-        remembered = remember(remembered, reversed(seen) if visit == 2 else seen)
-    assert remembered == [DatedEvidence(day(1), Evidence.HARVEST, None, TYPO + timedelta(days=1))]
 
 
 resources = st.sampled_from([None, "r1", "r2"])

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from ckanext.freshness.aging.frequency import (
     ALWAYS_FRESH,
     AS_NEEDED,
-    CHOICES,
     MAX_DAYS,
     VOCABULARIES,
     WORDS,
@@ -217,10 +216,6 @@ def test_what_gives_no_frequency(value: object, reason: Reason) -> None:
     assert result.text in result.words
 
 
-def test_the_original_text_is_kept() -> None:
-    assert parse("  Every MONTH ") == Frequency(30, "Every MONTH")
-
-
 def test_words_say_what_to_do() -> None:
     result = parse("-7")
     assert isinstance(result, UnknownFrequency)
@@ -278,24 +273,10 @@ def test_label(days: int, words: str) -> None:
     assert label(days) == words
 
 
-def test_label_is_translated() -> None:
-    german = {"Every month": "Jeden Monat", "Every {days} days": "Alle {days} Tage"}
-    assert [label(days, german.__getitem__) for days in (30, 21)] == ["Jeden Monat", "Alle 21 Tage"]
-
-
 @pytest.mark.parametrize("days", [-3, MAX_DAYS + 1])
 def test_label_of_no_frequency(days: int) -> None:
     with pytest.raises(ValueError, match=f"{days} is no update frequency"):
         label(days)
-
-
-def test_choices_are_usual_frequencies_with_the_special_ones_last() -> None:
-    assert set(WORDS) - set(CHOICES) == {300}, (
-        "HDX's words for ten months, which hardly anybody uses"
-    )
-    assert [label(days) for days in CHOICES[-6:-3]] == [f"Every {one} years" for one in (3, 5, 10)]
-    assert [label(days) for days in CHOICES[-3:]] == ["Live", "As needed", "Never"]
-    assert list(CHOICES[:-3]) == sorted(days for days in CHOICES if days > 0)
 
 
 @given(st.integers(AS_NEEDED, MAX_DAYS))

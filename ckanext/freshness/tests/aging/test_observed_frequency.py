@@ -11,11 +11,9 @@ from hypothesis import strategies as st
 
 from ckanext.freshness.aging.frequency import AS_NEEDED, CHOICES, LIVE, NEVER
 from ckanext.freshness.aging.observed_frequency import (
-    MOST_UPDATES,
     ObservedFrequency,
     Update,
     misfit,
-    nearest,
     observed,
 )
 
@@ -52,19 +50,6 @@ def test_files_that_change_together_are_one_update() -> None:
     found = observed(files, NOW)
     assert found == observed(single, NOW)
     assert found is not None and found.moments == tuple(sorted(one.at for one in single))
-
-
-def test_updates_half_a_day_apart_are_two() -> None:
-    assert known([0.5] * 4).updates == 5
-
-
-def test_updates_of_the_future_are_ignored() -> None:
-    wrong = Update(NOW + 1000 * DAY)
-    assert observed([wrong, *updates([7, 7, 7])], NOW) == observed(updates([7, 7, 7]), NOW)
-
-
-def test_the_newest_updates_count() -> None:
-    assert known([7.0] * MOST_UPDATES + [90.0] * 50).days == pytest.approx(7)
 
 
 def test_one_odd_time_moves_the_range_and_not_the_median() -> None:
@@ -110,10 +95,6 @@ def test_whether_a_declared_frequency_fits(
     found = misfit(known(times, since, within), declared)
     assert (found and found.suggested_days) == suggested
     assert found is None or found.factor >= 2
-
-
-def test_the_usual_frequency_that_is_nearest() -> None:
-    assert [nearest(days) for days in (0.01, 1.3, 8, 92, 1e6)] == [1, 1, 7, 90, 3650]
 
 
 @given(TIMES, st.floats(0, 1e5), st.floats(0, 1e5), st.sampled_from(CHOICES))

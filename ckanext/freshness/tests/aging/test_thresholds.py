@@ -66,18 +66,6 @@ def test_between_and_beyond_the_rows(frequency: int, expected: Ages) -> None:
     assert HDX.limits(frequency) == expected
 
 
-def test_what_is_interpolated_is_exact_to_the_second() -> None:
-    # A twenty-third of the way from (7, 14) to (30, 60), rounded down.
-    thresholds = Thresholds((ThresholdRow(7, 7, 14, 21), ThresholdRow(30, 30, 60, 90)))
-    found = thresholds.limits(8)
-    assert found.overdue - found.due == timedelta(seconds=8 * 86400)
-    assert found.delinquent - found.due == timedelta(seconds=16 * 86400)
-    thresholds = Thresholds((ThresholdRow(7, 7, 14, 21), ThresholdRow(30, 30, 38, 53)))
-    found = thresholds.limits(8)
-    assert found.overdue - found.due == timedelta(seconds=7 * 86400 + 86400 // 23)
-    assert found.delinquent - found.due == timedelta(seconds=14 * 86400 + 9 * 86400 // 23)
-
-
 @pytest.mark.parametrize("frequency", [0, -1, -2, -7, MAX_DAYS + 1, 10**30])
 def test_what_has_no_thresholds(frequency: int) -> None:
     with pytest.raises(ValueError, match=f"a frequency of {frequency} days"):
@@ -98,10 +86,6 @@ def test_what_has_no_thresholds(frequency: int) -> None:
 def test_a_site_with_a_table_of_its_own(frequency: int, expected: Ages) -> None:
     thresholds = Thresholds.parse(" 7:10,14,17\n  17:30,38,43\n")
     assert thresholds.limits(frequency) == expected
-
-
-def test_a_table_of_one_row() -> None:
-    assert Thresholds.parse("30:30,40,50").limits(1) == limits(1, 11, 21)
 
 
 @pytest.mark.parametrize(
@@ -129,11 +113,6 @@ def test_a_table_of_one_row() -> None:
 def test_tables_that_make_no_sense(text: str, message: str) -> None:
     with pytest.raises(ThresholdsError, match=message):
         Thresholds.parse(text)
-
-
-def test_hdx_table_as_a_site_would_write_it() -> None:
-    assert str(HDX).startswith("1:1,2,3 2:2,4,6 7:7,14,21 ")
-    assert Thresholds.parse(str(HDX)) == HDX
 
 
 rows = st.lists(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
@@ -188,24 +187,6 @@ def test_what_is_read_is_not_replaced_meanwhile(folder: Store) -> None:
     folder.remove("org/a.xml")
     assert first + b"".join(reader) == LARGE
     reader.close()
-
-
-def test_a_file_that_shrinks_while_it_is_read_is_an_error(folder: Store, root: Path) -> None:
-    keep(folder, "org/a.xml", LARGE, None)
-    reader = folder.open("org/a.xml")
-    next(reader)
-    os.truncate(root / "org/a.xml", 300_000)
-    with pytest.raises(StoreError, match="bytes too early"):
-        b"".join(reader)
-    reader.close()
-
-
-def test_a_place_that_cannot_be_a_directory(tmp_path: Path) -> None:
-    (tmp_path / "file").write_bytes(b"")
-    with pytest.raises(StoreError, match="cannot be opened"):
-        Store(str(tmp_path / "file"))
-    with pytest.raises(StoreError, match="cannot be opened"):
-        Store(str(tmp_path / "file" / "below"))
 
 
 def test_memory_does_not_grow_with_a_body(root: Path) -> None:

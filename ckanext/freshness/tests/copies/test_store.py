@@ -27,25 +27,12 @@ def test_bytes_and_their_zip_are_kept(store: Store, body: bytes) -> None:
     assert store.used() == kept.size + (kept.zip_size or 0)
 
 
-def test_the_zip_is_deflated_and_the_same_for_the_same_bytes(store: Store) -> None:
-    first = keep(store, "org/a.xml", LARGE)
-    second = keep(store, "org/b.xml", LARGE)
-    assert first.zip_size is not None and first.zip_size < len(LARGE) / 5
-    assert (first.zip_size, read(store, "org/a.zip")) == (second.zip_size, read(store, "org/b.zip"))
-
-
 @pytest.mark.parametrize("body", [SMALL, LARGE])
 def test_what_is_there_is_replaced(store: Store, body: bytes) -> None:
     keep(store, "org/a.xml", LARGE + b"old")
     keep(store, "org/a.xml", body)
     assert read(store, "org/a.xml") == body
     assert unzip(store, "org/a.zip") == {"a.xml": body}
-
-
-def test_without_a_member_there_is_no_zip(store: Store) -> None:
-    kept = keep(store, "iati-data.zip", LARGE, None)
-    assert (kept.zip_key, kept.zip_size) == (None, None)
-    assert list(store.keys()) == ["iati-data.zip"]
 
 
 @pytest.mark.parametrize(
@@ -100,21 +87,6 @@ def test_a_quota_is_kept_to(location: str) -> None:
     assert read(store, "org/a.xml") == b"c" * 1000
     store.remove("org/a.xml")
     keep(store, "org/b.xml", b"b" * 1000, None)
-
-
-def test_a_zip_counts_for_the_quota(folder: Store) -> None:
-    folder.quota = 2 * len(SMALL)
-    with pytest.raises(StoreError, match="quota"):
-        keep(folder, "org/a.xml", SMALL)
-    assert list(folder.keys()) == []
-    keep(folder, "org/a.xml", SMALL, None)
-
-
-def test_room_that_others_made_is_seen(location: str) -> None:
-    store, other = Store(location, quota=1000), Store(location)
-    keep(store, "org/a.xml", b"a" * 900, None)
-    other.remove("org/a.xml")
-    keep(store, "org/b.xml", b"b" * 900, None)
 
 
 @pytest.mark.parametrize(

@@ -29,14 +29,6 @@ ANY = st.text(st.characters(), max_size=320) | st.sampled_from(
 
 
 @pytest.mark.parametrize(
-    "name", ["aidagency", "fcdo-tz", "3fi_x", "a", "_x", "a" * 100, "resources", "0", "constant"]
-)
-def test_ordinary_names_stay_as_they_are(name: str) -> None:
-    assert store_keys.segment(name) == name
-    assert store_keys.registry_key(name, name) == f"{name}/{name}.xml"
-
-
-@pytest.mark.parametrize(
     ("name", "stem"),
     [
         ("", "x"),
@@ -69,13 +61,6 @@ def test_other_names_are_spelled_and_marked(name: str, stem: str) -> None:
     assert store_keys.check(store_keys.registry_key(name, name))
 
 
-def test_the_example_of_the_docstring() -> None:
-    import doctest
-
-    assert doctest.testmod(store_keys).attempted == 2
-    assert doctest.testmod(store_keys).failed == 0
-
-
 @given(ANY)
 def test_every_name_gives_a_key(name: str) -> None:
     for key in (store_keys.registry_key(name, name), store_keys.resource_key(name)):
@@ -100,20 +85,6 @@ def test_what_a_key_is_made_of_is_never_changed_again(name: str) -> None:
     """Else one name could be another's key."""
     part = store_keys.segment(name)
     assert part == name or store_keys.segment(part) != part
-
-
-@pytest.mark.parametrize(
-    ("key", "expected"),
-    [
-        ("org/data.xml", "org/data.zip"),
-        ("resources.d/ab/abc", "resources.d/ab/abc.zip"),
-        ("a.b/c", "a.b/c.zip"),
-        ("org/data.zip", "org/data.zip.zip"),
-        ("data", "data.zip"),
-    ],
-)
-def test_a_zip_stands_beside_its_copy(key: str, expected: str) -> None:
-    assert store_keys.zip_key(key) == expected
 
 
 @pytest.mark.parametrize(

@@ -47,13 +47,6 @@ def test_nothing_can_be_opened(content: bytes | None) -> None:
             assert answers("attempt", request, file=file) == [b"EMFILE" + content]
 
 
-def test_an_answer_may_be_too_long_and_a_request_refused() -> None:
-    first, second, third, fourth = answers("repeat", b"x", b"", b"x" * 1000, b"y")
-    assert (first, fourth) == (b"x" * 1000, b"y" * 1000)
-    assert type(second) is Unopened and str(second) == "is empty"
-    assert type(third) is Exceeded and "gives more than 10000 bytes" in str(third)
-
-
 CRASHES = {
     "raise ValueError": "cannot be opened: ValueError('é",
     "raise Panic": "cannot be opened: Panic('é",
