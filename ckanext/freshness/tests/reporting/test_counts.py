@@ -60,27 +60,3 @@ def test_the_first_group_that_has_a_host_gets_it() -> None:
         ("All", 3),
         ("Others", 0),
     ]
-
-
-def test_each_host_without_groups() -> None:
-    counts = {"a.org": 1, "c.org": 3, "b.org": 1, "": 5}
-    assert list(grouped(counts, {}).items()) == [
-        ("c.org", 3),
-        ("a.org", 1),
-        ("b.org", 1),
-        ("Others", 5),
-    ]
-    assert list(grouped({"a.org": 2}, {})) == ["a.org"]
-
-
-def test_groups_as_they_are_written() -> None:
-    assert parse_groups(["File_Store=A.org.,b.org", "X=*.c.org"]) == {
-        "File Store": ("a.org", "b.org"),
-        "X": ("*.c.org",),
-    }
-
-
-@pytest.mark.parametrize("entry", ["", "a.org", "=a.org", "A=", "A=,"])
-def test_what_is_no_group_is_said(entry: str) -> None:
-    with pytest.raises(ValueError, match="must be NAME=HOST,HOST"):
-        parse_groups([entry])

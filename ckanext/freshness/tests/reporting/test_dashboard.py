@@ -68,32 +68,6 @@ def points(text: str) -> list[tuple[float, float]]:
     return [(float(x), float(y)) for x, y in (pair.split(",") for pair in text.split())]
 
 
-def test_two_days() -> None:
-    drawn = stacked([(DAY, counts(1, 1, 7)), (DAY + timedelta(days=1), counts(4, 0))])
-    assert drawn is not None
-    (fresh, due) = (points(found) for _, found in drawn["areas"][:2])
-    assert fresh == [(0, HEIGHT / 2), (WIDTH, 0), (WIDTH, HEIGHT), (0, HEIGHT)]
-    assert (drawn["first"], drawn["middle"], drawn["last"]) == (DAY, DAY, DAY + timedelta(days=1))
-    # The upper area begins where the lower one ends.
-    assert due == [(0, 0), (WIDTH, 0), (WIDTH, 0), (0, HEIGHT / 2)]
-
-
-def test_each_month_says_its_last_numbers() -> None:
-    days = [(date(2026, month, 1), counts(month, 1)) for month in range(1, 13)]
-    drawn = stacked([*days, (date(2026, 12, 31), counts(50, 50))])
-    assert drawn is not None
-    assert [month["day"].month for month in drawn["months"]] == list(range(1, 13))
-    last = drawn["months"][-1]["counts"]
-    assert last == {"fresh": 50, "due": 50, "overdue": 0, "delinquent": 0}
-    assert sum(month["width"] for month in drawn["months"]) == pytest.approx(WIDTH, abs=1)
-
-
-def test_without_two_days_there_is_nothing_to_draw() -> None:
-    for days in ([], [counts(1, 0)], [counts(1, 0), counts(0, 0, 9)], [counts(0, 0)] * 2):
-        dated = [(DAY + timedelta(days=number), one) for number, one in enumerate(days)]
-        assert stacked(dated) is None
-
-
 NUMBERS = st.integers(0, 10**6)
 
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timezone
 from typing import Any
 
 import pytest
 
 from ckanext.freshness.harvesting.messages import HarvestMessage, MessageCode
-from ckanext.freshness.harvesting.record import Containers, KnownRecord, ReadOutcome, SeenRecord
-from ckanext.freshness.harvesting.strategy import BrakeLimits, deletions
 from ckanext.freshness.reporting import harvests
-from ckanext.freshness.web.errors import FailureReason
 
 URL = "https://fdp.example.org/dataset/1"
 NOW = datetime(2026, 11, 23, tzinfo=timezone.utc)
@@ -49,50 +46,6 @@ def test_errors_are_sentences_with_the_message_behind_them(
 ) -> None:
     message = HarvestMessage(f"{URL}: said in English", code, **values)
     assert harvests.error(message) == harvests.PlainError(text, str(message))
-
-
-def test_each_failure_has_a_sentence() -> None:
-    for failure in FailureReason:
-        message = HarvestMessage("failed", MessageCode.NO_ANSWER, failure=failure.value)
-        assert harvests.sentence(message)
-
-
-def test_only_the_details_of_an_unknown_error_name_its_url() -> None:
-    message = f"{URL}: something odd"
-    assert harvests.error(message) == harvests.PlainError("Something odd", message)
-    assert harvests.error("Something: odd") == harvests.PlainError("Something: odd")
-
-
-def test_each_reason_of_a_deletion_has_a_sentence() -> None:
-    """The reasons that the strategy gives, whatever happens to a record."""
-    catalog = "https://fdp.example.org/catalog/1"
-    known = KnownRecord(URL, f"catalog={catalog};dataset={URL}", catalog)
-    long_ago = KnownRecord(URL, known.guid, catalog, forbidden_since=NOW - timedelta(days=2))
-    foreign = KnownRecord("x", "x", recognised=False)
-    listed = SeenRecord(URL, ReadOutcome.FORBIDDEN, (catalog,))
-    others = {f"{URL}{n}": SeenRecord(f"{URL}{n}", ReadOutcome.PRESENT, (catalog,)) for n in (1, 2)}
-    cases: tuple[tuple[KnownRecord, SeenRecord | None, dict[str, str]], ...] = (
-        (known, None, {}),
-        (known, SeenRecord(URL, ReadOutcome.PRESENT), {}),
-        (known, SeenRecord(URL, ReadOutcome.GONE), {}),
-        (known, SeenRecord(URL, ReadOutcome.FAILED, (catalog,)), {}),
-        (known, listed, {}),
-        (long_ago, listed, {}),
-        (known, None, {catalog: "it answers 503"}),
-        (known, None, {"https://fdp.example.org/catalog/2": "it answers 503"}),
-        (foreign, None, {}),
-    )
-    sentences = set()
-    for record, seen, unreadable in cases:
-        containers = Containers("https://fdp.example.org", {catalog}, unreadable)
-        met = others | ({URL: seen} if seen else {})
-        found = deletions([record], met, containers, now=NOW, limits=BrakeLimits())
-        held = found.brake.held if found.brake else ()
-        (absent,) = (*found.delete, *found.keep, *held)
-        sentence = harvests.reason(absent.reason)
-        assert sentence != absent.reason
-        sentences.add(sentence)
-    assert len(sentences) == len(cases)
 
 
 @pytest.mark.parametrize(

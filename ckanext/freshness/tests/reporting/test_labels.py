@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from ckanext.freshness.aging.status import Status
 from ckanext.freshness.reporting import labels
 
 UTC = timezone.utc
@@ -43,20 +42,6 @@ NIGHT = datetime(2026, 11, 12, 2, 13, tzinfo=UTC)
 )
 def test_a_moment(language: str, style: str, moment: datetime, text: str) -> None:
     assert labels.when(moment, style, NOW, UTC, labels.locale_of(language)) == text
-
-
-@pytest.mark.parametrize(
-    ("language", "duration", "text"),
-    [
-        ("en", timedelta(0), "1 second"),
-        ("en", timedelta(milliseconds=-3), "1 second"),
-        ("de", timedelta(milliseconds=400), "1 Sekunde"),
-        ("en", timedelta(minutes=48), "48 minutes"),
-        ("en", timedelta(days=9), "9 days"),
-    ],
-)
-def test_no_duration_is_zero(language: str, duration: timedelta, text: str) -> None:
-    assert labels.lasting(NOW, NOW + duration, labels.locale_of(language)) == text
 
 
 @pytest.mark.parametrize(
@@ -96,13 +81,6 @@ def test_a_share_is_never_all_or_nothing_unless_it_is(
 def test_a_size(language: str, size: int, text: str) -> None:
     found = labels.size(size, labels.locale_of(language))
     assert " ".join(found.split()) == text
-
-
-def test_every_status_has_a_look_of_its_own() -> None:
-    assert set(labels.STATUSES) == {status.value for status in Status}
-    for states in (labels.STATUSES, labels.LINKS, labels.RUNS):
-        assert len({state.label for state in states.values()}) == len(states)
-        assert len({state.icon for state in states.values()}) == len(states)
 
 
 def items(text: str) -> list[dict[str, Any]]:

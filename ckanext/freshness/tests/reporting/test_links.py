@@ -149,15 +149,3 @@ def test_they_are_stored_nowhere(act: Act, monkeypatch: pytest.MonkeyPatch) -> N
     for activity in model.Session.query(Activity).filter_by(object_id=dataset["id"]):
         assert KEY not in json.dumps(activity.data)
     assert act("package_show", id=dataset["id"])["resources"][0][KEY]
-
-
-def test_the_page_of_a_resource_does_not_list_the_key(
-    act: Act, make_app: Callable[[], Any]
-) -> None:
-    dataset = new(act, "http://x.org/1")
-    check(dataset, FRESH, Outcome.SAME_HASH, counts_as_failure=False)
-    assert facts(act, dataset)[0]
-    page = make_app().get(f"/dataset/{dataset['name']}/resource/{dataset['resources'][0]['id']}")
-    fields = page.body.lower()
-    assert "package id" in fields
-    assert "freshness check" not in fields

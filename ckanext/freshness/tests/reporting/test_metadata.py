@@ -161,30 +161,6 @@ def test_no_value_of_any_extra_is_lost_or_breaks_the_page(value: str) -> None:
         assert fact.values
 
 
-def test_identifiers_and_structures_are_technical() -> None:
-    found = describe(
-        [
-            ("guid", "catalog=a;dataset=b"),
-            ("harvest_object_id", "1"),
-            ("iati_version", "2.03"),
-            ("title_translated", '{"en": "A"}'),
-            ("mine", "plain"),
-            ("list", '["a", "https://x.org"]'),
-            ("structure", '[{"a": 1}]'),
-            ("empty", ""),
-        ],
-        Locale.parse("en"),
-    )
-    assert shown(found.others) == {"mine": ["plain"], "list": ["a", ("x.org", "https://x.org")]}
-    assert list(shown(found.technical)) == [
-        "Identifier in the harvest",
-        "Harvested record",
-        "IATI version",
-        "title_translated",
-        "structure",
-    ]
-
-
 @pytest.mark.parametrize(
     ("link", "text", "href"),
     [

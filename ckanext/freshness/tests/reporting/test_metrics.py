@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from ckanext.freshness.reporting import metrics
 
 FIRST = {
@@ -61,27 +59,3 @@ NUMBERS = {
     **{"etag": 2, "last_modified": 4, "either": 5, "agreed": 2, "missed": 1, "moved": 1},
     **{"datasets": 3, "datasets_either": 2},
 }
-
-
-def test_what_headers_are_worth() -> None:
-    assert metrics.headers(run(hosts={"*": NUMBERS, "example.org": NUMBERS})) == (
-        """\
-*** Headers ***
-10 checks, 8 resources answered, of 3 datasets
-4 of 8 (50 %) resources send Last-Modified
-2 of 8 (25 %) resources send ETag
-5 of 8 (62 %) resources send Last-Modified or ETag
-2 of 3 (67 %) datasets send Last-Modified or ETag
-2 of 4 (50 %) times Last-Modified agreed with the hash
-1 of 4 (25 %) times it missed a change
-1 of 4 (25 %) times it moved without one"""
-    )
-
-
-@pytest.mark.parametrize(
-    ("checks", "order"),
-    [({"b": 1, "a": 1}, ["a", "b"]), ({"a": 1, "b": 2, "*": 3}, ["b", "a"]), ({}, [])],
-)
-def test_hosts_in_order_of_their_visits(checks: dict[str, int], order: list[str]) -> None:
-    made = run(hosts={name: {"checks": count} for name, count in checks.items()})
-    assert [row["name"] for row in metrics.hosts(made)] == order
