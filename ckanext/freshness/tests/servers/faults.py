@@ -408,19 +408,6 @@ class Truncate(Fault):
 
 
 @dataclasses.dataclass(slots=True)
-class WrongLength(Fault):
-    """The whole body under a Content-Length that is off by `by` bytes, up or down."""
-
-    by: int = -10
-
-    async def respond(self, exchange: Exchange) -> web.StreamResponse:
-        healthy = exchange.healthy()
-        claimed = max(0, len(healthy.body) + self.by)
-        _, body = parts(exchange, healthy)
-        return written(exchange, head(healthy.status, healthy.headers, claimed), body)
-
-
-@dataclasses.dataclass(slots=True)
 class Raw(Fault):
     """These bytes in place of an HTTP answer, then the end; none at all by default."""
 

@@ -18,11 +18,10 @@ from ckanext.freshness.tests.web.support import (
 )
 from ckanext.freshness.web.client import Client
 from ckanext.freshness.web.connections import Names
-from ckanext.freshness.web.errors import FailureReason, FetchError
-from ckanext.freshness.web.exchange import Answer, Request
+from ckanext.freshness.web.exchange import Request
 from ckanext.freshness.web.hosts import Hosts
 
-RETRIED = [408, 429, 500, 502, 503, 504, 507, 520]
+RETRIED = [408, 429, 503]
 
 
 @pytest.mark.parametrize("status", RETRIED)
@@ -43,14 +42,6 @@ def test_the_last_attempt_is_the_answer(server: FileServer, status: int) -> None
     answer = visit(f"{server.url}/x")
     assert (answer.status, answer.attempts, answer.body) == (status, 3, b"sorry")
     assert server.count("/x") == 3
-
-
-def test_the_last_attempt_waits_longer_for_a_file_that_is_made_when_asked_for(
-    server: FileServer,
-) -> None:
-    server.faults["/x"] = faults.Delay(seconds=1.5)
-    answer = visit(f"{server.url}/x", read=1, attempts=2)
-    assert (answer.status, answer.attempts) == (200, 2)
 
 
 def times(server: FileServer) -> list[float]:
@@ -94,19 +85,3 @@ def test_retry_after_holds_for_the_whole_host_and_for_no_other(server: FileServe
     elsewhere, here = asyncio.run(main())
     assert elsewhere < 0.4
     assert here > 0.4
-
-
-def test_a_host_that_wants_a_long_pause_is_left_alone(server: FileServer) -> None:
-    server.faults["/x"] = faults.Status(code=503, headers={"Retry-After": "601"}, times=1)
-
-    async def main() -> tuple[Answer, FetchError]:
-        async with Client(SETTINGS, Hosts(UNHURRIED), Names(lookup({}))) as client:
-            answer = await client.fetch(Request(f"{server.url}/x"))
-            with pytest.raises(FetchError) as caught:
-                await client.fetch(Request(f"{server.url}/y"))
-            return answer, caught.value
-
-    answer, error = asyncio.run(main())
-    assert (answer.status, answer.attempts) == (503, 1)
-    assert error.reason is FailureReason.HOST_DEFERRED
-    assert len(server.requests) == 1

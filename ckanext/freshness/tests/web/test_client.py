@@ -33,7 +33,6 @@ from ckanext.freshness.web.exchange import (
     ERROR_BYTES,
     Answer,
     Body,
-    Enough,
     Request,
 )
 from ckanext.freshness.web.hosts import Hosts
@@ -78,21 +77,6 @@ def test_conditional(
     answer = visit(request, hosts=hosts)
     assert answer.status == status
     assert (answer.body == b"") is (status == 304)
-
-
-BYTES = [
-    "/%7Euser/%e4%C3",
-    "/a/../b/./c//d",
-    "/?q=a+b%20c&r=/?x",
-    "/a;b=c,d!$&'()*+:@~",
-    "/signed?X=%2B%2f",
-]
-
-
-@pytest.mark.parametrize("target", BYTES)
-def test_a_url_is_sent_byte_by_byte(server: FileServer, target: str) -> None:
-    visit(server.url + target)
-    assert server.requests[0].target == target
 
 
 def test_a_connection_on_which_an_answer_is_still_to_come_is_not_used_again(
@@ -176,22 +160,6 @@ def test_a_sink_starts_anew_with_each_attempt(server: FileServer) -> None:
     assert (answer.status, answer.attempts) == (200, 3)
     assert bytes(sink.data) == BODY
     assert sink.restarts == 2
-
-
-def test_a_sink_that_has_enough_ends_the_download(server: FileServer) -> None:
-    fault = server.faults["/x"] = faults.EndlessBody()
-
-    class Beginning(Pieces):
-        def write(self, data: bytes, /) -> None:
-            super().write(data)
-            raise Enough
-
-    sink = Beginning()
-    answer = visit(f"{server.url}/x", lambda answer: sink)
-    assert (answer.status, answer.complete, answer.attempts) == (200, False, 1)
-    assert answer.received == len(sink.data) > 0 and sink.restarts == 0
-    server.wait_until_idle()
-    assert fault.sent < 20 << 20
 
 
 ERROR_PAGE = b"HTTP/1.1 404 Not Found\r\nContent-Length: %d\r\n\r\n"

@@ -5,17 +5,22 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import replace
 from functools import partial
 
 import pytest
 
+from ckanext.freshness.tests.servers.base import Answer
 from ckanext.freshness.tests.servers.name_server import NameServer
-from ckanext.freshness.tests.web.support import asking
+from ckanext.freshness.tests.web.support import SETTINGS, UNHURRIED, FileServer, asking
 from ckanext.freshness.web import connections as names_module
 from ckanext.freshness.web.address_guard import Guard, InsideAddress
+from ckanext.freshness.web.client import Client
 from ckanext.freshness.web.connections import GuardedResolver, Names
-from ckanext.freshness.web.errors import FailureReason
+from ckanext.freshness.web.errors import FailureReason, FetchError
+from ckanext.freshness.web.exchange import Request
 from ckanext.freshness.web.faults import NameFault
+from ckanext.freshness.web.hosts import Hosts
 
 
 @pytest.fixture
@@ -119,3 +124,22 @@ def test_a_name_that_leads_inside_is_refused() -> None:
 
     with pytest.raises(InsideAddress):
         asyncio.run(main())
+
+
+def test_a_name_that_changes_its_mind_leads_nowhere_inside() -> None:
+    """Its first address may be contacted, the next one may not."""
+    found = iter(["127.0.0.1", "127.0.0.2"])
+    names = Names(asking(lambda host: [next(found)]), ttl=0.0)
+    settings = replace(SETTINGS, guard=Guard(["127.0.0.1/32"]))
+
+    async def main(url: str) -> None:
+        async with Client(settings, Hosts(UNHURRIED), names) as client:
+            await client.fetch(Request(url))
+            with pytest.raises(FetchError) as caught:
+                await client.fetch(Request(url))
+            assert caught.value.reason is FailureReason.INSIDE_ADDRESS
+
+    with FileServer() as server:
+        server.files["/x"] = Answer(200, b"a", {"Connection": "close"})
+        asyncio.run(main(f"http://mind.example:{server.port}/x"))
+        assert len(server.requests) == 1

@@ -33,8 +33,8 @@ from ckanext.freshness.web.hosts import Hosts
 
 IMPATIENT = {"read": 0.1, "attempts": 2}
 
-# What a server can do, what that is, what is said of it, and how often it was tried. One of each kind: the
-# hostile servers of checks do more.
+# What a server can do, what that is, what is said of it, and how often it was tried. The table of answers
+# (checking/answers.py) has more.
 SERVED: list[tuple[faults.Fault, dict[str, float], FailureReason, str, int]] = [
     (
         faults.Hang(),
@@ -48,6 +48,21 @@ SERVED: list[tuple[faults.Fault, dict[str, float], FailureReason, str, int]] = [
         {"total": 0.2},
         FailureReason.TOTAL_TIMEOUT,
         "was not finished within 0.2 s (total timeout)",
+        1,
+    ),
+    # It still sends bytes, so that people get the file.
+    (
+        faults.Drip(interval=0.02),
+        {"total": 0.2},
+        FailureReason.UNFINISHED,
+        "was not finished within 0.2 s",
+        1,
+    ),
+    (
+        faults.EndlessBody(),
+        {"max_bytes": 1 << 20},
+        FailureReason.TOO_LARGE,
+        "is larger than 1 MiB",
         1,
     ),
     (faults.Redirect(), {}, FailureReason.REDIRECT_LOOP, "redirects in a circle", 1),

@@ -17,13 +17,11 @@ from ckanext.freshness.tests.web.support import (
     SETTINGS,
     UNHURRIED,
     FileServer,
-    failure,
     lookup,
     visit,
 )
 from ckanext.freshness.web.client import Client
 from ckanext.freshness.web.connections import Names
-from ckanext.freshness.web.errors import FailureReason
 from ckanext.freshness.web.exchange import Request
 from ckanext.freshness.web.hosts import HostPolicy, Hosts
 
@@ -109,15 +107,6 @@ def test_two_hosts_that_redirect_to_each_other_do_not_block_each_other(server: F
             await asyncio.gather(*map(client.fetch, pairs))
 
     asyncio.run(asyncio.wait_for(main(), 5))
-
-
-def test_the_total_time_is_of_all_hops(server: FileServer) -> None:
-    for n in range(5):
-        server.faults[f"/{n}"] = faults.Redirect(to=f"/{n + 1}")
-    server.latency = 0.1
-    error = failure(f"{server.url}/0", total=0.25)
-    assert error.reason is FailureReason.TOTAL_TIMEOUT
-    assert error.attempts == 1
 
 
 def _wants_a_cookie(asked: Asked) -> Served:

@@ -9,12 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ckanext.freshness.tests.servers.raw import RawServer, saying
-from ckanext.freshness.tests.web.support import SETTINGS, UNHURRIED, visit
+from ckanext.freshness.tests.web.support import SETTINGS, visit
 from ckanext.freshness.web.address_guard import Guard, InsideAddress
-from ckanext.freshness.web.client import Client, run
 from ckanext.freshness.web.errors import FailureReason, Fault
 from ckanext.freshness.web.exchange import Request
-from ckanext.freshness.web.hosts import Hosts
 from ckanext.freshness.web.second_look import (
     MAX_HEAD_BYTES,
     ask,
@@ -144,28 +142,6 @@ def test_the_second_look_asks_for_the_same_and_sends_no_more_secrets() -> None:
     assert {line for line in second if line} - {"connection: close"} == {
         line for line in first if line
     } - {"connection: keep-alive"}
-
-
-def test_each_header_of_the_second_look_is_sent_once() -> None:
-    heads = []
-
-    async def speak(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        heads.append((await reader.readuntil(b"\r\n\r\n")).decode().lower().split("\r\n"))
-        writer.write(READ["a carriage return alone"])
-        await writer.drain()
-
-    async def main(url: str) -> None:
-        async with Client(SETTINGS, Hosts(UNHURRIED)) as client:
-            pending = client.begin(Request(url, headers={"accept": "text/csv"}))
-            pending.last = True
-            assert await client.attempt(pending) is not None
-
-    with RawServer(speak) as server:
-        run(lambda: main(f"{server.url}/a"))
-    _, second = heads
-    names = [line.partition(":")[0] for line in second[1:] if line]
-    assert len(names) == len(set(names))
-    assert {"accept: text/csv", "connection: close"} <= set(second)
 
 
 def test_the_guard_holds_in_the_second_look() -> None:

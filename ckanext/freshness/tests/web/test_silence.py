@@ -144,21 +144,3 @@ def test_who_waits_for_a_host_that_wants_to_be_left_alone_does_not_ask() -> None
         assert len(server.requests) == 1
     errors = [one.reason for one in found if isinstance(one, FetchError)]
     assert errors == [FailureReason.HOST_DEFERRED] * 4
-
-
-@pytest.mark.parametrize(
-    "fault",
-    [
-        faults.Status(404),
-        faults.Status(503),
-        faults.Redirect(),
-        faults.Truncate(),
-        faults.Raw(b"x"),
-    ],
-)
-def test_a_host_that_speaks_is_asked_on(fault: faults.Fault) -> None:
-    with FileServer() as server:
-        server.faults[lambda request: True] = fault
-        hosts = Hosts(HostPolicy(50, math.inf, failures=1))
-        assert FailureReason.HOST_SILENT not in reasons(f"{server.url}/x", 4, hosts)
-        assert not hosts.of("127.0.0.1").is_given_up
