@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from datetime import datetime, timedelta
+from datetime import timedelta
 from itertools import product
 from typing import Any
 
@@ -16,7 +16,6 @@ from ckanext.freshness.checking.decisions import KnownContent, Outcome, Resource
 from ckanext.freshness.checking.learned import rate
 from ckanext.freshness.checking.selection import (
     IS_BROKEN,
-    Candidate,
     History,
     is_broken,
 )
@@ -75,33 +74,6 @@ def test_each_active_resource_of_a_judged_type_has_a_row() -> None:
     sql("UPDATE package SET state = 'deleted' WHERE id = 'p'")
     check_rows.sync(NOW + DAY, TYPES)
     assert sql("SELECT resource_id, first_seen FROM freshness_check") == [("r-private", seen)]
-
-
-@pytest.mark.parametrize(
-    ("url", "host"),
-    [
-        (URL, "files.example.org"),
-        ("HTTPS://Bücher.Example:8443/a b", "xn--bcher-kva.example"),
-        ("http://user:secret@0x7f.1/", "127.0.0.1"),
-        ("www.example.org/data.csv", "www.example.org"),
-        ("//www.example.org/data.csv", "www.example.org"),
-        ("", ""),
-        ("ftp://example.org/a", ""),
-        ("http://[", ""),
-    ],
-)
-def test_hosts_are_normalised(url: str, host: str) -> None:
-    package()
-    resource(url=url)
-    check_rows.sync(NOW, TYPES)
-    assert known("host")["host"] == host
-
-
-def test_the_name_of_an_uploaded_file_is_no_host() -> None:
-    package()
-    resource(url="data.csv", url_type="upload")
-    check_rows.sync(NOW, TYPES)
-    assert known("host")["host"] == ""
 
 
 @pytest.mark.parametrize(
@@ -206,40 +178,6 @@ def test_two_at_once_do_not_hinder_each_other() -> None:
 # What the rules see.
 
 
-def test_rows_have_what_the_rules_need() -> None:
-    one_resource()
-    judged(frequency=7, due=datetime(2026, 12, 1))
-    assert rows() == [
-        Candidate(
-            resource_id="r",
-            package_id="p",
-            is_internal=False,
-            host="files.example.org",
-            assessed=True,
-            frequency_days=7,
-            due=datetime(2026, 12, 1),
-            archived=False,
-            requestable=False,
-            checked_at=None,
-            has_hash=False,
-            hashed_at=None,
-            tried_at=None,
-            succeeded_at=None,
-            failures=0,
-            failing_since=None,
-            unconfirmed=False,
-            is_new=True,
-            is_touched=False,
-            history=History(rate(7, 0, 0)),
-        )
-    ]
-    write(finding(at=NOW + HOUR), start=NOW)
-    at = (NOW + HOUR).replace(tzinfo=None)
-    (row,) = check_rows.stream(NOW + DAY, settings.checks())
-    assert (row.checked_at, row.has_hash, row.is_new) == (NOW.replace(tzinfo=None), True, False)
-    assert row.hashed_at == row.tried_at == row.succeeded_at == at
-
-
 def test_candidates_have_the_history_of_their_dataset() -> None:
     package()
     for name in ("r1", "r2", "failing", "upload"):
@@ -274,10 +212,8 @@ def test_candidates_have_the_history_of_their_dataset() -> None:
     [
         ({}, False, False),
         ({"archived": "true"}, True, False),
-        ({"archived": " True "}, True, False),
         ({"archived": "1", "is_requestdata_type": "yes"}, True, True),
         ({"archived": "false", "is_requestdata_type": "0"}, False, False),
-        ({"archived": "", "other": "true"}, False, False),
     ],
 )
 def test_archived_and_requestable_datasets_are_told(
@@ -305,41 +241,6 @@ def test_a_date_of_its_own_is_told_once() -> None:
     assert check_rows.remember_dates(TYPES) == 0
     sql("UPDATE resource SET last_modified = '2026-11-02'")
     assert [row.is_touched for row in rows()] == [True]
-
-
-def test_the_date_that_a_resource_was_first_met_with_is_no_news() -> None:
-    """This holds even if the run that added the row was killed."""
-    package()
-    resource()
-    sql("UPDATE resource SET last_modified = '2024-01-01 10:00:00.123456'")
-    check_rows.sync(NOW, TYPES)
-    assert [row.is_touched for row in rows()] == [False]
-    assert check_rows.remember_dates(TYPES) == 0
-    sql("UPDATE resource SET last_modified = '2024-01-02'")
-    # Another URL is no other date.
-    sql("UPDATE resource SET url = 'http://files.example.org/other'")
-    check_rows.sync(NOW + DAY, TYPES)
-    assert [row.is_touched for row in rows()] == [True]
-
-
-def test_dates_are_remembered_of_what_a_run_looked_at() -> None:
-    for name, host in {"p": "one", "p2": "two", "p3": "two"}.items():
-        package(name)
-        resource(f"r-{name}", name, f"http://{host}.example.org/")
-    check_rows.sync(NOW, TYPES)
-    sql("UPDATE resource SET last_modified = '2026-10-01'")
-
-    def touched() -> set[str]:
-        return {row.package_id for row in rows() if row.is_touched}
-
-    assert check_rows.remember_dates(TYPES, package_ids=[]) == 0
-    assert check_rows.remember_dates(TYPES, package_ids=["p2"]) == 1
-    assert touched() == {"p", "p3"}
-    assert check_rows.remember_dates(TYPES, package_ids=["p2", "p3"], host="one.example.org") == 0
-    assert check_rows.remember_dates(TYPES, host="two.example.org") == 1
-    assert touched() == {"p"}
-    assert check_rows.remember_dates(TYPES) == 1
-    assert touched() == set()
 
 
 def test_only_some_are_asked_for() -> None:
@@ -417,10 +318,7 @@ def test_which_dates_would_make_it_fresh(frequency: int | None, days: int | None
     [
         ([], None),
         (["created"], "created"),
-        (["created", "url"], "url"),
-        (["upload", "created"], "created"),
         (["http header", "created", "hash"], "hash"),
-        (["http header", "created"], "http header"),
         # A resource of a source was created here when it was harvested: that says nothing.
         (["harvest", "created"], "harvest"),
         (["harvest", "http header", "url", "created"], "http header"),
@@ -435,14 +333,6 @@ def test_the_last_modification_that_is_known(kinds: list[str], expected: str | N
     evidence("review", NOW, resource_id="")
     evidence("hash", NOW, resource_id="another")
     assert start().last_change == (None if expected is None else dates[expected])
-
-
-def test_what_is_gone_or_moved_is_not_checked() -> None:
-    one_resource()
-    chosen = [NEW, NEW._replace(resource_id="gone")]
-    assert len(list(check_rows.resources_to_check(chosen, set(), NOW, settings.aging()))) == 1
-    sql("UPDATE resource SET url = 'http://other.example.org/'")
-    assert list(check_rows.resources_to_check(chosen, set(), NOW, settings.aging())) == []
 
 
 def test_python_and_sql_agree_on_what_is_broken() -> None:

@@ -251,11 +251,6 @@ def test_a_member_that_cannot_be_read_is_compared_by_its_bytes(member: bytes) ->
     assert one == again != other
 
 
-def test_members_of_other_compressions_are_not_inflated() -> None:
-    files: dict[str, str | bytes] = {"a.zip": archive(FILES)}
-    assert hashed(archive(files, compression=zipfile.ZIP_LZMA))
-
-
 @settings(max_examples=150, deadline=None)
 @given(
     cuts=st.lists(st.tuples(st.integers(0, 3000), st.binary(max_size=4)), max_size=4),

@@ -99,10 +99,6 @@ def test_what_ends_a_visit_and_is_remembered_as_nothing(
     assert first_step(SEEN, headers) == expected
 
 
-def test_304_to_a_request_without_conditions() -> None:
-    assert first_step(SEEN, AnswerHeaders(304), conditional=False) == FAILED
-
-
 @pytest.mark.parametrize(
     ("modified", "date", "is_believed"),
     [
@@ -110,27 +106,19 @@ def test_304_to_a_request_without_conditions() -> None:
         (NOW - timedelta(seconds=61), NOW, True),
         (NOW - timedelta(seconds=60), NOW, False),
         (NOW, NOW, False),
-        (NOW - DAY, NOW - DAY, False),
-        (NOW - DAY, NOW - DAY - timedelta(seconds=60), False),
         (NOW - DAY, None, True),
         # By the time of receipt, where Date is absent or wrong
         (NOW - timedelta(seconds=61), None, True),
         (NOW - timedelta(seconds=60), None, False),
         (NOW, None, False),
-        (NOW, NOW - DAY, False),
-        (NOW - timedelta(seconds=60), NOW + DAY, False),
         (NOW + timedelta(seconds=1), NOW + DAY, False),
         (None, NOW, False),
         # In local time, called GMT
         (NOW - timedelta(hours=5, seconds=2), NOW, False),
-        (NOW - timedelta(hours=5, seconds=61), NOW, True),
-        (NOW - timedelta(hours=12), None, False),
         (NOW - timedelta(hours=13), None, True),
         (NOW - timedelta(hours=3, minutes=30), NOW, False),
         (NOW - timedelta(hours=2, minutes=30, seconds=50), None, False),
-        (NOW - timedelta(hours=9, minutes=30), NOW, False),
         (NOW - timedelta(hours=4, minutes=30), NOW, True),
-        (NOW + timedelta(hours=5, minutes=30), NOW, False),
         (NOW + timedelta(hours=5, minutes=45), NOW, False),
     ],
 )
@@ -158,7 +146,6 @@ def test_a_date_made_for_an_answer_that_a_cache_kept(
     [
         # newer, makes fresh, and there is a hash: the end
         (NOW - DAY, KNOWN, SEEN, False, NextRequest.END, True),
-        (NOW - DAY, None, SEEN, False, NextRequest.END, True),
         # newer, but not fresh by it
         (NOW - 30 * DAY, KNOWN, SEEN, False, NextRequest.HASH, True),
         # newer and fresh, but never hashed, or the bytes are wanted
@@ -166,12 +153,10 @@ def test_a_date_made_for_an_answer_that_a_cache_kept(
         (NOW - DAY, KNOWN, SEEN, True, NextRequest.HASH, True),
         # not newer
         (KNOWN, KNOWN, SEEN, False, NextRequest.HASH, False),
-        (KNOWN - DAY, KNOWN, SEEN, False, NextRequest.HASH, False),
         (NOW - DAY, NOW - DAY, SEEN, False, NextRequest.HASH, False),
         # no date, or one that is not believed
         (None, KNOWN, SEEN, False, NextRequest.HASH, False),
         (NOW, KNOWN, SEEN, False, NextRequest.HASH, False),
-        (NOW + DAY, KNOWN, SEEN, False, NextRequest.HASH, False),
     ],
 )
 def test_last_modified(
@@ -238,9 +223,7 @@ def test_a_hash_that_ends_a_visit(
         (SEEN, "Tue", "xlsx:a", None),
         # Who was honest may begin to lie. Who lied once is not believed again.
         (SEEN, "Tue", C, False),
-        (SEEN, "Mon", C, None),
         (SEEN._replace(dates_lie=False), "Tue", A, True),
-        (SEEN._replace(dates_lie=False), "Mon", A, False),
         (SEEN._replace(dates_lie=True), "Mon", A, True),
         (SEEN._replace(dates_lie=True), "Tue", C, True),
     ],
@@ -273,9 +256,7 @@ def test_dates_are_verified_once(lie: bool | None, reads: bool) -> None:
     [
         (None, None, False),
         ('"1"', "Mon", False),
-        ('W/"1"', None, False),
         ('"2"', "Tue", True),
-        ('"2"', "Mon", True),
         (None, "Tue", True),
         # The ETag says more.
         ('"1"', "Tue", False),
@@ -303,11 +284,6 @@ def test_two_runs_that_read_the_same_confirm_each_other() -> None:
     ):
         assert memory.unconfirmed is None
     assert first_step(waiting, AnswerHeaders(304)).memory == SEEN
-
-
-def test_a_new_hash_is_remembered_only_when_it_is_confirmed() -> None:
-    step = after_hash(SEEN, OK, B, None)
-    assert step == Decision(NextRequest.CONFIRM, SEEN)
 
 
 @pytest.mark.parametrize(
@@ -370,11 +346,6 @@ FAILURES = dict.fromkeys(NOT_THEIRS, CANNOT_TELL) | {
 
 
 @pytest.mark.parametrize("reason", FailureReason)
-def test_requests_without_an_answer(reason: FailureReason) -> None:
-    assert after_failure(SEEN, reason) == FAILURES.get(reason, FAILED)
-
-
-@pytest.mark.parametrize("reason", FailureReason)
 def test_the_date_of_a_file_that_cannot_be_read_counts(reason: FailureReason) -> None:
     is_unread = reason in (FailureReason.TOO_LARGE, FailureReason.UNFINISHED)
     memory = SEEN._replace(etag='"2"', last_modified="Tue", outdated=True)
@@ -412,19 +383,6 @@ def visit(
     return step
 
 
-@pytest.mark.parametrize("validators", [True, False])
-def test_a_change_whose_confirmation_fails_is_not_lost(validators: bool) -> None:
-    def tag(contents: str) -> str | None:
-        return f'"{contents}"' if validators else None
-
-    memory = visit(KnownContent(), "1", etag=tag("1")).memory
-    for contents in "232":
-        step = visit(memory, contents, second=None, etag=tag(contents))
-        assert step.outcome is Outcome.UNCONFIRMED
-        memory = step.memory
-    assert visit(memory, "2", second=None, etag=tag("2")).changed
-
-
 @given(
     st.lists(st.tuples(st.sampled_from("1234"), st.booleans(), st.booleans()), max_size=30),
     st.booleans(),
@@ -452,11 +410,3 @@ def test_no_change_is_lost_and_none_invented(
             assert not step.changed
     assert len(memory.earlier) <= EARLIER_HASHES
     assert told == seen[1:]
-
-
-def test_old_hashes_are_forgotten() -> None:
-    memory = KnownContent()
-    for number in range(EARLIER_HASHES + 5):
-        memory = visit(memory, str(number), etag=None).memory
-    assert len(memory.earlier) == EARLIER_HASHES
-    assert memory.earlier[0] == f"sha256:{EARLIER_HASHES + 3}"

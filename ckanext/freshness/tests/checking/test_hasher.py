@@ -171,14 +171,6 @@ def test_nothing_is_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_without_a_place_for_temporary_files_bytes_are_hashed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "missing"))
-    (found,) = hashed([BOOK])
-    assert found.hash == raw(BOOK)
-
-
 def test_a_full_disk_leaves_the_hash_of_the_bytes() -> None:
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -231,11 +223,6 @@ def test_a_file_that_ends_its_process_takes_no_other_with_it(
     assert detector_of(before) == detector_of(after) == "members"
 
 
-def test_a_process_is_used_again() -> None:
-    first, second = hashed(*[[b"TEST process"]] * 2)
-    assert first.hash == second.hash != f"test:{os.getpid()}"
-
-
 def test_a_process_lost_while_idle_is_no_fault_of_the_next_file() -> None:
     async def run() -> HashedBody:
         with ContentSandbox(HOSTILE, None, PROCESS, workers=1) as sandbox:
@@ -246,14 +233,6 @@ def test_a_process_lost_while_idle_is_no_fault_of_the_next_file() -> None:
             return await one(sandbox, BOOK)
 
     assert detector_of(asyncio.run(run())) == "members"
-
-
-def test_processes_know_nothing_of_ckan_and_end_with_the_sandbox() -> None:
-    (found,) = hashed([b"TEST ckan"])
-    assert found.hash == "test:[]"
-    (found,) = hashed([b"TEST process"])
-    with pytest.raises(ProcessLookupError):
-        os.kill(int(found.hash.partition(":")[2]), 0)
 
 
 def test_a_cancelled_task_leaves_its_process_to_nobody() -> None:

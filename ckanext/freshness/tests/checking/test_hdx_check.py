@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gzip
 import hashlib
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -12,8 +11,6 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from ckanext.freshness.checking.decisions import (
     Agreement,
@@ -153,18 +150,6 @@ def test_a_second_visit_asks_with_what_is_remembered(
     assert request.headers["If-Modified-Since"] == MODIFIED
 
 
-def test_a_newer_date_ends_the_visit_where_it_makes_fresh(
-    server: FileServer, seen: KnownContent
-) -> None:
-    later = "Fri, 20 Nov 2026 10:00:00 GMT"
-    server.files["/file.csv"] = csv(b"new", '"v2"', later)
-    finding = one(server, seen, last_change=MODIFIED_AT, fresh_after=NOW - timedelta(days=30))
-    assert finding.outcome is Outcome.HEADER
-    assert finding.modified == datetime(2026, 11, 20, 10, tzinfo=timezone.utc)
-    assert finding.memory == seen._replace(etag='"v2"', last_modified=later, outdated=True)
-    assert not finding.hashed
-
-
 def test_a_change_is_downloaded_twice(server: FileServer, seen: KnownContent) -> None:
     server.files["/file.csv"] = csv(b"new", '"v2"', "Fri, 20 Nov 2026 10:00:00 GMT")
     finding = one(server, seen)
@@ -175,80 +160,6 @@ def test_a_change_is_downloaded_twice(server: FileServer, seen: KnownContent) ->
     first, second = server.requests
     assert "If-None-Match" in first.headers
     assert not {"If-None-Match", "If-Modified-Since"} & set(second.headers)
-
-
-@pytest.mark.parametrize(
-    ("body", "modified", "agreement", "outcome"),
-    [
-        (BODY, MODIFIED, Agreement.AGREED, Outcome.SAME_HASH),
-        (BODY, "Fri, 20 Nov 2026 10:00:00 GMT", Agreement.MOVED, Outcome.SAME_HASH),
-        (b"new", MODIFIED, Agreement.MISSED, Outcome.CHANGED),
-        (b"new", "Fri, 20 Nov 2026 10:00:00 GMT", Agreement.AGREED, Outcome.CHANGED),
-        (b"new", None, None, Outcome.CHANGED),
-    ],
-)
-def test_what_a_date_was_worth(
-    server: FileServer,
-    seen: KnownContent,
-    body: bytes,
-    modified: str | None,
-    agreement: Agreement | None,
-    outcome: Outcome,
-) -> None:
-    server.files["/file.csv"] = csv(body, None, modified)
-    finding = one(server, seen, hash_anyway=True)
-    assert (finding.outcome, finding.agreement) == (outcome, agreement)
-    # The file had an ETag, and has none now.
-    assert finding.hides_changes is (False if outcome is Outcome.CHANGED else None)
-    assert all("If-None-Match" not in request.headers for request in server.requests)
-
-
-def test_a_server_that_hides_a_change(server: FileServer, seen: KnownContent) -> None:
-    server.files["/file.csv"] = csv(b"new", seen.etag, seen.last_modified)
-    finding = one(server, seen, hash_anyway=True)
-    assert (finding.outcome, finding.hides_changes) == (Outcome.CHANGED, True)
-
-
-def test_what_differs_each_time_is_an_api(server: FileServer, seen: KnownContent) -> None:
-    server.faults["/file.csv"] = faults.Body(b"first", times=1)
-    server.files["/file.csv"] = csv(b"second", '"v3"')
-    finding = one(server, seen)
-    assert finding.outcome is Outcome.API
-    assert finding.memory == seen
-    assert finding.changed_at is None and finding.agreement is None
-
-
-@pytest.mark.parametrize(
-    "fault",
-    [
-        faults.Status(500, after=1),
-        faults.Status(404, after=1),
-        faults.Status(403, after=1),
-        faults.Reset(faults.Reset.Moment.BODY, after=1),
-        faults.html(),
-    ],
-)
-def test_a_confirmation_that_fails_changes_nothing(
-    server: FileServer, seen: KnownContent, fault: faults.Fault
-) -> None:
-    server.files["/file.csv"] = csv(b"new,file", '"v2"')
-    fault.after, fault.seen = 1, 0
-    server.faults["/file.csv"] = fault
-    finding = one(server, seen, format="CSV")
-    assert finding.outcome is Outcome.UNCONFIRMED
-    assert finding.memory.unconfirmed and finding.memory._replace(unconfirmed=None) == seen
-    assert finding.attempt.words
-    assert not finding.counts_as_failure and finding.changed_at is None
-    # The next run reads the same, which confirms it, though its second download is refused as well.
-    server.reset()
-    fault.seen = 0
-    finding = one(server, finding.memory, format="CSV")
-    assert (finding.outcome, finding.changed_at) == (Outcome.CHANGED, NOW)
-    assert seen.hash is not None
-    assert finding.memory == seen._replace(
-        etag='"v2"', last_modified=None, hash=finding.memory.hash, earlier=(seen.hash,)
-    )
-    assert (finding.size, finding.shape, finding.counts_as_failure) == (None, None, False)
 
 
 LATER = "Fri, 20 Nov 2026 10:00:00 GMT"
@@ -314,49 +225,6 @@ def test_data_of_another_kind_are_a_mismatch_and_count(server: FileServer) -> No
     assert (mended.outcome, mended.memory.found) == (Outcome.SAME_HASH, None)
 
 
-@pytest.mark.parametrize(
-    ("body", "outcome"),
-    [(b"id,name\n1,Ada\n", Outcome.FIRST_HASH), (faults.HTML_PAGE, Outcome.ERROR)],
-    ids=["data", "page"],
-)
-def test_a_gzip_file_that_is_sent_as_a_compressed_transfer_is_what_it_says(
-    server: FileServer, body: bytes, outcome: Outcome
-) -> None:
-    headers = {"Content-Encoding": "gzip", "Content-Type": "text/csv"}
-    server.files["/file.csv"] = Answer(200, gzip.compress(body, mtime=0), headers)
-    finding = one(server, format="GZ")
-    assert (finding.outcome, finding.memory.found) == (outcome, None)
-
-
-def test_the_date_of_what_is_too_large_counts_when_it_moves(server: FileServer) -> None:
-    memory = KnownContent()
-    changes: list[datetime] = []
-    outcomes: list[Outcome] = []
-    for modified in (MODIFIED, MODIFIED, "Fri, 20 Nov 2026 10:00:00 GMT"):
-        server.files["/file.csv"] = csv(b"a,b,c,d,e,f\n", modified=modified)
-        last = changes[-1] if changes else None
-        asked = visit(f"{server.url}/file.csv", memory, last_change=last)
-        (finding,) = run_check([asked], max_bytes=10)
-        memory = finding.memory
-        assert memory.last_modified == modified and not finding.counts_as_failure
-        assert (finding.attempt.reason, memory.hash) == ("too large", None)
-        outcomes.append(finding.outcome)
-        if finding.modified is not None:
-            assert finding.attempt.status == 200
-            changes.append(finding.modified)
-    assert outcomes == [Outcome.CANNOT_TELL, Outcome.CANNOT_TELL, Outcome.HEADER]
-    assert changes == [MODIFIED_AT, datetime(2026, 11, 20, 10, tzinfo=timezone.utc)]
-
-
-def test_validators_that_cannot_be_kept_are_not(server: FileServer) -> None:
-    server.faults["/file.csv"] = faults.Raw(
-        b'HTTP/1.1 200 OK\r\nETag: "\xff\xfe"\r\nContent-Length: 1\r\n\r\nx'
-    )
-    finding = one(server)
-    assert finding.outcome is Outcome.FIRST_HASH
-    assert finding.memory.etag is None and not finding.has_etag
-
-
 # Retries and redirects
 
 
@@ -366,15 +234,6 @@ def test_all_links_of_a_busy_host_work(server: FileServer) -> None:
     found = run_check([visit(f"{server.url}/{n}") for n in range(4)])
     assert {one.outcome for one in found} == {Outcome.CANNOT_TELL}
     assert not any(one.counts_as_failure for one in found)
-
-
-def test_a_redirect_is_followed_to_another_host(server: FileServer) -> None:
-    other = server.url_at("127.0.0.2")
-    server.faults["/moved"] = faults.Redirect(f"{other}/file.csv")
-    (finding,) = run_check([visit(f"{server.url}/moved")])
-    assert finding.outcome is Outcome.FIRST_HASH
-    assert finding.attempt.final_url == f"{other}/file.csv"
-    assert finding.host == "127.0.0.1"
 
 
 # Who waits for whom
@@ -450,27 +309,6 @@ def test_a_host_of_many_urls_is_asked_on_before_it_has_answered_once(server: Fil
     )
     assert found[0].resource.url == f"{server.url}/1"
     assert {finding.outcome for finding in found} == {Outcome.FIRST_HASH}
-
-
-def test_a_host_of_few_urls_gets_one_connection(server: FileServer) -> None:
-    run_check([visit(f"{server.url}/{n}") for n in range(5)])
-    assert server.connections == 1
-
-
-def test_the_last_request_closes_its_connection(server: FileServer) -> None:
-    run_check([visit(f"{server.url}/{n}") for n in range(5)], concurrency=1)
-    closing = [request.headers.get("Connection") == "close" for request in server.requests]
-    assert closing == [False] * 4 + [True]
-    assert server.connections == 1
-
-
-def test_a_connection_is_kept_for_confirmations_that_are_near(server: FileServer) -> None:
-    visits = [visit(f"{server.url}/{n}", KnownContent(hash="sha256:other")) for n in range(4)]
-    found = run_check(visits, concurrency=1, confirm_after=0.2)
-    assert {finding.outcome for finding in found} == {Outcome.CHANGED}
-    closing = [request.headers.get("Connection") == "close" for request in server.requests]
-    assert closing == [False] * 7 + [True]
-    assert server.connections == 1
 
 
 # One URL of several resources
@@ -554,53 +392,6 @@ KINDS: dict[str, Callable[[], faults.Fault] | None] = {
     "reset": lambda: faults.Reset(faults.Reset.Moment.HEADERS, times=1),
     "page": lambda: faults.html(),
 }
-
-
-@settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
-@given(
-    st.lists(
-        st.tuples(
-            st.sampled_from(sorted(KINDS)),
-            st.integers(0, 3),
-            st.integers(1, 3),
-            st.sampled_from(["", "same", "other", "anyway"]),
-        ),
-        max_size=25,
-    ),
-    st.integers(1, 5),
-)
-def test_each_visit_has_one_finding(
-    server: FileServer, seen: KnownContent, drawn: list[tuple[str, int, int, str]], runners: int
-) -> None:
-    server.faults.clear()
-    visits = []
-    for number, (kind, path, host, what) in enumerate(drawn):
-        address = f"127.0.0.{host}"
-        make = KINDS[kind]
-        if make is not None:
-            server.faults[f"/{kind}/{path}"] = make()
-        memory = {
-            "": KnownContent(),
-            "same": seen,
-            "other": seen._replace(hash="sha256:other"),
-        }.get(what, seen)
-        visits.append(
-            visit(
-                f"{server.url_at(address)}/{kind}/{path}",
-                memory,
-                resource_id=str(number),
-                hash_anyway=what == "anyway",
-                format="CSV",
-            )
-        )
-    found = run_check(visits, concurrency=runners, confirm_after=0.001, backoff=(0.001,))
-    assert sorted(finding.resource.resource_id for finding in found) == sorted(
-        one.resource_id for one in visits
-    )
-    well = [finding for finding in found if "/well/" in finding.resource.url]
-    assert not any(finding.counts_as_failure for finding in well)
 
 
 # The tables of the files

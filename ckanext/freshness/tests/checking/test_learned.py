@@ -50,16 +50,13 @@ def value(history: dict[str, Any], **facts: Any) -> float:
         ({}, SelectionReason.CHECK_EXPECTED),
         (hashed(NOW - DAY + HOUR), SelectionReason.CHECK_EXPECTED),
         (hashed(NOW - DAY + 2 * HOUR), None),
-        (hashed(NOW + DAY), None),
         ({"checked_at": None}, SelectionReason.CHECK_NEW),
         ({"unconfirmed": True}, SelectionReason.CHECK_UNCONFIRMED),
         (failed(NOW - DAY, 1), SelectionReason.CHECK_FAILING),
         (failed(NOW - 6 * DAY, 3), SelectionReason.CHECK_EXPECTED),
         (failed(NOW - 7 * DAY, 3), SelectionReason.CHECK_BOUND),
-        (failed(NOW - 7 * DAY, 3, succeeded_at=None), SelectionReason.CHECK_EXPECTED),
         (failed(NOW - 30 * DAY, 9, succeeded_at=None), SelectionReason.CHECK_BOUND),
         (hashed(NOW - 14 * DAY + HOUR), SelectionReason.CHECK_BOUND),
-        ({"due": NOW}, SelectionReason.CHECK_EXPECTED),
     ],
 )
 def test_the_reason_of_a_check(facts: dict[str, Any], expected: SelectionReason | None) -> None:
@@ -78,16 +75,6 @@ def test_values() -> None:
     assert value({**several, "turn": 1, "change_seen_at": NOW - DAY}) > 5
     assert value({**several, "turn": 1, "change_seen_at": NOW - 3 * DAY}) < 1
     assert value(slow, due=NOW - DAY) > value(slow)
-
-
-def test_more_than_one_change_a_night_counts_as_one() -> None:
-    assert value({"rate": 20.0}) == value({"rate": 1.0})
-
-
-def test_files_of_a_changed_dataset_come_first_unless_they_change_again_soon() -> None:
-    changed = {"files": 5, "turn": 1, "change_seen_at": NOW}
-    slow, fast = value({"rate": 1 / 30, **changed}), value({"rate": 1 / 4, **changed})
-    assert slow > fast > value({"rate": 1 / 30, "files": 5})
 
 
 def chosen(rows: list[Candidate], budget: int) -> list[str]:
@@ -125,8 +112,6 @@ def test_failing_links_come_before_bounds_and_bounds_before_values_within_their_
         (None, 0, 0, 1 / 60),
         (0, 0, 0, 1 / 10),
         (-1, 0, 0, 1 / 600),
-        (-2, 0, 0, 1 / 90),
-        (7, 0, 0, 1 / 7),
         # What was seen soon counts more than what was declared.
         (365, 10, 100, 10.5 / 282.5),
         (1, 0, 99.5, 0.005),
@@ -202,8 +187,3 @@ def test_each_is_chosen_once_within_the_budget_and_what_is_left_out_never(
     for row in (by_id[one.resource_id] for one in found):
         assert not (row.is_internal or row.archived or row.requestable)
         assert row.host not in rules.adhoc_hosts
-
-
-def test_of_equals_the_first_is_chosen() -> None:
-    rows = [BEFORE._replace(resource_id=str(number)) for number in range(5)]
-    assert chosen(rows, 2) == ["0", "1"]

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ckanext.freshness.aging.frequency import AS_NEEDED, LIVE, NEVER
+from ckanext.freshness.aging.frequency import LIVE
 from ckanext.freshness.aging.status import Status
 from ckanext.freshness.checking.decisions import (
     Agreement,
@@ -23,7 +23,6 @@ from ckanext.freshness.checking.run_records import (
     ALL_HOSTS,
     FILESTORE,
     FIRST_RUN,
-    HOSTS_KEPT,
     NOTHING,
     DatasetFact,
     RunCounts,
@@ -97,20 +96,13 @@ def check(counts: RunCounts, result: CheckResult) -> None:
     ("metadata", "header", "outcome", "label"),
     [
         (NOTHING, False, Outcome.SAME_HASH, "same hash"),
-        (FIRST_RUN, False, Outcome.FIRST_HASH, "first hash"),
-        (NOTHING, False, Outcome.REPEAT_HASH, "repeat hash"),
         (NOTHING, False, Outcome.CHANGED, "hash"),
         (NOTHING, True, Outcome.CHANGED, "http header,hash"),
         (NOTHING, True, Outcome.HEADER, "http header"),
-        (NOTHING, True, Outcome.SAME_HASH, "http header,same hash"),
         (FILESTORE, True, Outcome.CHANGED, "filestore,http header,hash"),
-        (FILESTORE, False, Outcome.SAME_HASH, "filestore,same hash"),
-        (FILESTORE, False, Outcome.ERROR, "filestore,error"),
-        (NOTHING, False, Outcome.API, "api"),
         (NOTHING, False, Outcome.ERROR, "error"),
         (FIRST_RUN, False, Outcome.ERROR, "error"),
         (NOTHING, False, Outcome.NOT_MODIFIED, "not modified"),
-        (NOTHING, False, Outcome.CANNOT_TELL, "cannot tell"),
         (NOTHING, False, Outcome.UNCONFIRMED, "unconfirmed"),
     ],
 )
@@ -121,35 +113,6 @@ def test_labels_of_what_is_visited(
     see(counts, "p", SelectionReason.FRESH, metadata)
     counts.checked(found(outcome, metadata=metadata, modified=BEFORE if header else None))
     assert counts.resources() == {label: 1}
-
-
-@pytest.mark.parametrize(
-    ("verdict", "is_new", "is_touched", "label"),
-    [
-        (SelectionReason.INTERNAL, False, False, "internal-nothing"),
-        (SelectionReason.INTERNAL, True, True, "internal-firstrun"),
-        (SelectionReason.AD_HOC, False, False, "adhoc-nothing"),
-        (SelectionReason.FRESH, False, False, "nothing"),
-        (SelectionReason.ARCHIVED, False, False, "nothing"),
-        (SelectionReason.CHECK_DUE, True, False, "firstrun"),
-        (SelectionReason.RECENT, False, True, "filestore"),
-        (SelectionReason.INTERNAL, False, True, "internal-filestore"),
-    ],
-)
-def test_labels_of_what_is_chosen(
-    verdict: SelectionReason, is_new: bool, is_touched: bool, label: str
-) -> None:
-    counts = RunCounts()
-    counts.chosen(row(is_new=is_new, is_touched=is_touched), verdict)
-    assert counts.resources() == {label: 1}
-    assert counts.checks == 0
-
-
-def test_requestable_datasets_are_left_out_wherever_their_resources_are() -> None:
-    counts = RunCounts()
-    counts.chosen(row(requestable=True), SelectionReason.INTERNAL)
-    counts.dataset("p", Status.FRESH, LIVE)
-    assert (counts.resources(), counts.datasets()) == ({}, {})
 
 
 def row(*, is_new: bool = False, is_touched: bool = False, requestable: bool = False) -> Candidate:
@@ -164,12 +127,9 @@ def row(*, is_new: bool = False, is_touched: bool = False, requestable: bool = F
     [
         ([NOTHING], DatasetFact.NOTHING, "nothing"),
         ([FIRST_RUN], DatasetFact.NOTHING, "firstrun"),
-        ([FIRST_RUN, NOTHING], DatasetFact.NOTHING, "nothing"),
         ([FILESTORE, NOTHING], DatasetFact.NOTHING, "filestore"),
         ([], DatasetFact.NOTHING, "no resources"),
-        ([], DatasetFact.REVIEW, "no resources"),
         ([FIRST_RUN], DatasetFact.REVIEW, "review date"),
-        ([NOTHING], DatasetFact.SCRIPT, "script update"),
         (
             [FILESTORE],
             DatasetFact.HASH | DatasetFact.SCRIPT | DatasetFact.REVIEW | DatasetFact.HTTP_HEADER,
@@ -191,12 +151,9 @@ def test_labels_of_datasets(resources: list[str], updated: DatasetFact, label: s
     [
         ([Outcome.ERROR], "nothing,error"),
         ([Outcome.UNCONFIRMED], "nothing,error"),
-        ([Outcome.ERROR, Outcome.ERROR], "nothing,error"),
         ([Outcome.ERROR, Outcome.SAME_HASH], "nothing"),
-        ([Outcome.CANNOT_TELL], "nothing"),
         ([Outcome.CANNOT_TELL, Outcome.ERROR], "nothing"),
         ([Outcome.CHANGED, Outcome.ERROR], "hash"),
-        ([], "nothing"),
     ],
 )
 def test_a_dataset_is_an_error_where_nothing_of_it_could_be_told(
@@ -208,32 +165,6 @@ def test_a_dataset_is_an_error_where_nothing_of_it_could_be_told(
         check(counts, found(outcome))
     counts.dataset("p", Status.DUE, 7)
     assert counts.datasets() == {f"1: Due, Updated {label}": 1}
-
-
-@pytest.mark.parametrize(
-    ("status", "words"),
-    [
-        (Status.FRESH, "0: Fresh"),
-        (Status.DUE, "1: Due"),
-        (Status.OVERDUE, "2: Overdue"),
-        (Status.DELINQUENT, "3: Delinquent"),
-        (Status.UNAVAILABLE, "Freshness Unavailable"),
-    ],
-)
-def test_labels_of_statuses(status: Status, words: str) -> None:
-    counts = RunCounts()
-    see(counts, "p", SelectionReason.FRESH, NOTHING)
-    counts.dataset("p", status, None)
-    assert counts.datasets() == {f"{words}, Updated nothing": 1}
-
-
-def test_always_fresh_ones_are_counted_where_there_are_resources() -> None:
-    counts = RunCounts()
-    for days in (LIVE, NEVER, NEVER, AS_NEEDED, 7, None):
-        see(counts, "p", SelectionReason.FRESH, NOTHING)
-        counts.dataset("p", Status.FRESH, days)
-    counts.dataset("without resources", Status.UNAVAILABLE, NEVER)
-    assert counts.frequencies() == {"live": 1, "never": 2, "as needed": 1}
 
 
 # Hosts
@@ -278,17 +209,6 @@ def test_all_hosts_are_counted_and_those_in_trouble() -> None:
     every = counts.hosts()[ALL_HOSTS]
     assert (every["hosts"], every["in_trouble"]) == (3, 2)
     assert (every["newly_broken"], every["repaired"]) == (3, 4)
-
-
-def test_the_most_visited_hosts_are_kept() -> None:
-    counts = RunCounts()
-    for number in range(HOSTS_KEPT + 1):
-        check(counts, found(Outcome.API, host=f"{number:04}.org"))
-    check(counts, found(Outcome.API, host=f"{HOSTS_KEPT:04}.org"))
-    hosts = counts.hosts()
-    assert len(hosts) == HOSTS_KEPT + 1
-    assert f"{HOSTS_KEPT - 1:04}.org" not in hosts and f"{HOSTS_KEPT:04}.org" in hosts
-    assert hosts[ALL_HOSTS]["checks"] == HOSTS_KEPT + 2
 
 
 # All together

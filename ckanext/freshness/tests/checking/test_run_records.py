@@ -2,23 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
-
 import pytest
 
 from ckanext.freshness.checking import run_records
 from ckanext.freshness.ckan_adapter import database
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.ckan_adapter.database import is_held, locked_if_free
-from ckanext.freshness.dates import utc
-from ckanext.freshness.tests.checking.tables import (
-    AFTER,
-    BEFORE,
-    DAY,
-    LATER,
-    NOW,
-    sql,
-)
 from ckanext.freshness.tests.processes import WITH_LOCKS, end_connections
 
 pytestmark = pytest.mark.usefixtures("tables")
@@ -62,34 +51,3 @@ def test_lost_locks_are_noticed() -> None:
 
 
 # Runs.
-
-
-def test_a_run_is_written_down() -> None:
-    run_id = run_records.begin_run(NOW, {"everything": True})
-    assert sql("SELECT id, kind, started_at, ended_at, options, resources FROM freshness_run") == [
-        (run_id, "check", BEFORE, None, {"everything": True}, None)
-    ]
-    figures = run_records.RunFigures(
-        {"nothing": 3}, {"0: Fresh": 1}, {"live": 1}, {"x.org": {"checks": 2}}, 2
-    )
-    run_records.end_run(run_id, LATER, figures)
-    assert sql(
-        "SELECT ended_at, resources, datasets, frequencies, hosts, checked, error FROM freshness_run"
-    ) == [(AFTER, {"nothing": 3}, {"0: Fresh": 1}, {"live": 1}, {"x.org": {"checks": 2}}, 2, None)]
-    run_records.end_run(run_id, LATER, error="no database")
-    assert sql("SELECT error FROM freshness_run") == [("no database",)]
-
-
-def test_what_is_old_is_pruned() -> None:
-    keep = {"keep_runs": 730 * DAY, "keep_transitions": 1826 * DAY}
-    second = timedelta(seconds=1)
-    for age in (730 * DAY - second, 730 * DAY, 730 * DAY + second):
-        run_records.begin_run(NOW - age, {})
-    for age in (1826 * DAY - second, 1826 * DAY + second):
-        sql(
-            "INSERT INTO freshness_transition (package_id, to_status, changed_at, cause) "
-            "VALUES ('p', 'fresh', :at, 'edit')",
-            at=utc(NOW - age),
-        )
-    assert run_records.prune(NOW, **keep) == run_records.Pruned(runs=1, transitions=1)
-    assert run_records.prune(NOW, **keep) == run_records.Pruned(runs=0, transitions=0)

@@ -69,19 +69,15 @@ def rotates(candidate: Candidate, now: datetime = NOW, rules: SelectionRules = R
     ("facts", "expected"),
     [
         ({}, SelectionReason.CHECK_DUE),
-        ({"due": NOW - SECOND}, SelectionReason.CHECK_DUE),
         ({"due": NOW}, SelectionReason.CHECK_DUE),
         ({"due": NOW + SECOND}, SelectionReason.FRESH),
         ({"due": None}, SelectionReason.CHECK_NO_DATE),
         ({"frequency_days": 1, "due": NOW + DAY}, SelectionReason.CHECK_DAILY),
-        ({"frequency_days": 1, "due": None}, SelectionReason.CHECK_DAILY),
         ({"frequency_days": 2, "due": NOW + DAY}, SelectionReason.FRESH),
         ({"frequency_days": 0, "due": None}, SelectionReason.ALWAYS_FRESH),
-        ({"frequency_days": -1, "due": None}, SelectionReason.ALWAYS_FRESH),
         ({"frequency_days": -2, "due": None}, SelectionReason.ALWAYS_FRESH),
         ({"frequency_days": None, "due": None}, SelectionReason.NO_FREQUENCY),
         ({"assessed": False, "frequency_days": None, "due": None}, SelectionReason.NOT_ASSESSED),
-        ({"host": ""}, SelectionReason.CHECK_DUE),
     ],
 )
 def test_the_datasets_status_decides(facts: dict[str, Any], expected: SelectionReason) -> None:
@@ -95,8 +91,6 @@ def test_the_datasets_status_decides(facts: dict[str, Any], expected: SelectionR
         ({"host": "proxy.example.org"}, SelectionReason.AD_HOC),
         ({"archived": True}, SelectionReason.ARCHIVED),
         ({"requestable": True}, SelectionReason.REQUESTABLE),
-        ({"archived": True, "is_internal": True}, SelectionReason.INTERNAL),
-        ({"archived": True, "host": "proxy.example.org"}, SelectionReason.ARCHIVED),
     ],
 )
 @pytest.mark.parametrize("everything", [False, True])
@@ -208,25 +202,12 @@ def test_a_check_that_could_not_tell_breaks_no_link() -> None:
     assert reason(**facts) is SelectionReason.CHECK_FAILING
 
 
-def test_a_broken_url_is_checked_once_a_week_however_long_the_sites_intervals_are() -> None:
-    rules = replace(RULES, intervals=Intervals((), 20 * DAY))
-    assert reason(rules, **failed(NOW - 6 * DAY, 5)) is SelectionReason.BACKING_OFF
-    assert reason(rules, **failed(NOW - 7 * DAY, 5)).is_checked
-
-
 def test_an_unconfirmed_change_is_asked_for_again_at_once() -> None:
     found = hashed(NOW, unconfirmed=True)
     for facts in ({}, {"due": NOW + DAY}, {"frequency_days": -1}, {"frequency_days": None}):
         assert reason(**(found | facts)) is SelectionReason.CHECK_UNCONFIRMED
     gone = hashed(NOW, unconfirmed=True, tried_at=NOW + HOUR, failures=1)
     assert reason(**gone) is SelectionReason.BACKING_OFF
-
-
-def test_what_is_asked_for_is_visited_whatever_its_status() -> None:
-    rules = replace(RULES, everything=True)
-    for facts in ({"due": NOW + DAY}, {"frequency_days": 0}, {"frequency_days": None}):
-        assert reason(rules, **facts) is SelectionReason.CHECK_ASKED
-        assert reason(rules, **hashed(NOW, **facts)) is SelectionReason.RECENT
 
 
 FRESH: dict[str, Any] = {"due": NOW + DAY}
@@ -238,9 +219,7 @@ FRESH: dict[str, Any] = {"due": NOW + DAY}
         (FRESH, True),
         (FRESH | hashed(NOW - 30 * DAY + HOUR + SECOND), False),
         (FRESH | hashed(NOW - 30 * DAY + HOUR), True),
-        (FRESH | hashed(NOW - 30 * DAY + HOUR - SECOND), True),
         (hashed(LONG_AGO, frequency_days=0), True),
-        (hashed(LONG_AGO, frequency_days=-1), True),
         (hashed(LONG_AGO, frequency_days=None), True),
         # Due anyhow: with a hash it is to be read whole, without one it is.
         (hashed(LONG_AGO), True),
@@ -248,11 +227,9 @@ FRESH: dict[str, Any] = {"due": NOW + DAY}
         # Found lately, but not read: the rotation is there for that.
         (FRESH | hashed(LONG_AGO, checked_at=NOW, tried_at=NOW, succeeded_at=NOW), True),
         # Not found lately: it waits for a week.
-        (FRESH | hashed(LONG_AGO, checked_at=NOW, tried_at=NOW), False),
         # What fails is checked apart from the rotation: without a hash, it is read whole.
         (FRESH | failed(NOW - 7 * DAY + HOUR, 100), False),
         (FRESH | failed(NOW - 7 * DAY + HOUR, 100, has_hash=True), True),
-        (FRESH | failed(NOW - 7 * DAY + HOUR + SECOND, 100, has_hash=True), False),
     ],
 )
 def test_the_rotation_takes_what_was_not_hashed_for_long(
@@ -413,19 +390,15 @@ def test_within_its_time_the_rotation_comes_to_each_whatever_cannot_be_read() ->
             hashed(NOW - 10 * DAY, frequency_days=None, due=None),
             NOW + 20 * DAY - SLACK,
         ),
-        ({"frequency_days": None, "due": None}, NOW),
         # It fails: each night, until it is broken.
         (failed(NOW, 2, due=NOW + 9 * DAY), NOW + DAY - SLACK),
         # It is broken: the interval doubles.
-        (failed(NOW - DAY, 3, hashed_at=NOW - DAY), NOW + 3 * DAY - SLACK),
         (failed(NOW - DAY, 3), NOW + 3 * DAY - SLACK),
         (failed(NOW - DAY, 3, frequency_days=None), NOW + 6 * DAY - SLACK),
         # Nothing but the confirmation is missing.
         (hashed(NOW, unconfirmed=True), NOW),
         # Never.
         ({"is_internal": True}, None),
-        ({"host": "proxy.example.org"}, None),
-        ({"archived": True}, None),
     ],
 )
 def test_the_next_check(facts: dict[str, Any], expected: datetime | None) -> None:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from ckanext.freshness.checking.content import shape_of
 from ckanext.freshness.checking.data_changes import difference
-from ckanext.freshness.checking.formats import Shape, TableShape, kind_of_text, promise
+from ckanext.freshness.checking.formats import Shape, TableShape
 from ckanext.freshness.checking.hasher import ContentSandbox
 from ckanext.freshness.tests.checking.workbooks import workbook
 
@@ -34,36 +34,25 @@ IDS = table(2, "id", "name")
 
 CSV: dict[str, tuple[bytes, Shape]] = {
     "plain": (PLAIN, IDS),
-    "without a last line end": (PLAIN[:-1], IDS),
     "CRLF": (PLAIN.replace(b"\n", b"\r\n"), IDS),
-    "old line ends": (PLAIN.replace(b"\n", b"\r"), IDS),
     "blank lines": (b"\n" + PLAIN.replace(b"\n", b"\n\n") + b"\n", IDS),
-    "blank lines with CRLF": (PLAIN.replace(b"\n", b"\r\n\r\n"), IDS),
     "a header alone": (b"id,name\n", table(0, "id", "name")),
     "semicolons": (PLAIN.replace(b",", b";"), IDS),
-    "tabs": (PLAIN.replace(b",", b"\t"), IDS),
-    "bars": (PLAIN.replace(b",", b"|"), IDS),
-    "commas in cells": (b'id;name\na1;"x, y"\na2;z, z\n', IDS),
     "delimiters in quotes": (b'id,name\na1,"x,y"\na2,z\n', IDS),
     "lines in quotes": (b'id,name\na1,"x\ny\n\nz"\na2,"say ""\n"""\n', IDS),
     "a quote within a cell": (b'id,name\na1,5" pipe\na2,6" pipe\n', IDS),
     "a mark of the encoding": (b"\xef\xbb\xbf" + PLAIN, IDS),
     "UTF-16": (PLAIN.decode().encode("utf-16"), IDS),
     "UTF-8": ("id,größe\na1,ü\n".encode(), table(1, "id", "größe")),
-    "Latin-1 in cells": ("id,name\na1,ü\na2,ö\n".encode("latin-1"), IDS),
     "Latin-1 in the header": ("id,größe\na1,ü\n".encode("latin-1"), []),
     "an unclosed quote": (b'id,name\na1,"x\na2,y\n', []),
     "text after a quote": (b'id,name\na1,"x"y\n', []),
     "no header": (b"1,2\n3,4\n", []),
-    "a header with a year": (b"name,2020\nx,1\n", []),
     "a column twice": (b"id,id\na1,x\n", []),
     "no delimiter": (b"id\na1\na2\n", []),
     "a last record of another width": (b"id,name\na1,x,y", []),
-    "a long file": (b"id,name\n" + b"a,b\n" * 9000, table(9000, "id", "name")),
     "a blank line far behind": (b"id,name\n" + b"a,b\n" * 99 + b"\na,b", table(100, "id", "name")),
-    "long lines": (b"id,name\n" + b"a," + b"b" * 9000 + b"\n", table(1, "id", "name")),
     "records of different widths": (b"A title\nid,name\na1,x\n", []),
-    "zeros": (b"id,name\na1,\0\n", []),
     "nothing": (b"", []),
     "a page": (b"<html>Not found, sorry\n</html>", []),
 }
@@ -134,20 +123,15 @@ JSON: dict[str, tuple[bytes, Shape]] = {
     "objects": (b'[{"a": 1, "b": 2}, {"a": 1, "c": [1]}]', table(2, "a", "b", "c")),
     "features": (json.dumps(POINTS).encode(), features(2, "a")),
     "no features": (b'{"type": "FeatureCollection", "features": []}', features(0)),
-    "UTF-16": ('[{"ä": 1}]'.encode("utf-16"), table(1, "ä")),
     "another object": (b'{"a": 1}', []),
-    "numbers": (b"[1, 2]", []),
     "no feature": (b'{"type": "FeatureCollection", "features": [1]}', []),
     "properties that are none": (
         b'{"type": "FeatureCollection", "features": [{"properties": [1]}]}',
         [],
     ),
     "broken": (b'[{"a": 1}', []),
-    "no text": (b"\xff\xff", []),
     "a lone surrogate": (rb'[{"\ud800": 1}]', []),
-    "a zero": (rb'[{"\u0000": 1}]', []),
     "too many columns": (json.dumps([{f"c{n}": 1 for n in range(201)}]).encode(), []),
-    "too long names": (json.dumps([{"c" * 9000: 1}]).encode(), []),
 }
 
 
@@ -173,23 +157,6 @@ def test_workbooks() -> None:
     assert shape_of("workbook", io.BytesIO(b"PK\x03\x04")) == []
 
 
-@pytest.mark.parametrize(
-    ("declared", "media_type", "kind"),
-    [
-        ("CSV", None, "csv"),
-        ("tsv", "text/csv", "csv"),
-        ("GeoJSON", "application/json", "json"),
-        ("CSV", "application/json", None),
-        ("XLSX", None, None),
-        ("", None, None),
-    ],
-)
-def test_the_promised_format_decides(
-    declared: str, media_type: str | None, kind: str | None
-) -> None:
-    assert kind_of_text(promise(declared, media_type).formats) == kind
-
-
 def sheets(**named: tuple[int | None, list[str]]) -> Shape:
     return [
         TableShape(name, rows, None if rows is None else columns)
@@ -207,16 +174,13 @@ DIFFERENCES: dict[str, tuple[Shape, Shape, dict[str, Any] | None]] = {
     "a column more": (table(1, "a", "b"), table(1, "a", "x", "b"), one(1, 1, added=["x"])),
     "a column less": (table(1, "a", "b", "c"), table(1, "a", "c"), one(1, 1, removed=["b"])),
     "renamed": (table(1, "a", "b"), table(1, "a", "x"), one(1, 1, renamed=[["b", "x"]])),
-    "moved": (table(1, "a", "b"), table(1, "b", "a"), one(1, 1)),
     "replaced elsewhere": (
         table(1, "a", "b", "c"),
         table(1, "b", "c", "x"),
         one(1, 1, added=["x"], removed=["a"]),
     ),
-    "features": (features(1, "a"), features(2, "a"), one(1, 2, features=True)),
     "features in place of rows": (table(1, "a"), features(1, "a"), None),
     "nothing known before": ([], table(1, "a"), None),
-    "nothing known after": (table(1, "a"), [], None),
     "another kind of file": (table(1, "a"), sheets(Data=(1, ["a"])), None),
     "the same name twice": ([TableShape("A", 1, ["a"])] * 2, sheets(A=(1, ["a"])), None),
     "too long": (
@@ -233,7 +197,6 @@ DIFFERENCES: dict[str, tuple[Shape, Shape, dict[str, Any] | None]] = {
             "removed": ["Old"],
         },
     ),
-    "the same sheets": (sheets(Same=(2, ["b"])), sheets(Same=(2, ["b"])), None),
 }
 
 
@@ -244,22 +207,3 @@ def test_differences(name: str) -> None:
 
 
 names = st.lists(st.text("abcd", max_size=2), unique=True, max_size=6)
-one_table = st.builds(lambda rows, columns: table(rows, *columns), st.integers(0, 9), names)
-
-
-@given(one_table, one_table)
-def test_a_difference_leads_from_one_shape_to_the_other_and_back(
-    before: Shape, after: Shape
-) -> None:
-    found, back = difference(before, after), difference(after, before)
-    assert found is not None and back is not None
-    ((forth,), (reverse,)) = found["tables"], back["tables"]
-    old, new = set(before[0].columns or ()), set(after[0].columns or ())
-    renamed = forth.get("renamed", [])
-    gone = {*forth.get("removed", []), *(pair[0] for pair in renamed)}
-    come = {*forth.get("added", []), *(pair[1] for pair in renamed)}
-    assert gone <= old and come <= new and not come & old
-    assert (old - gone) | come == new
-    assert reverse["rows"] == forth["rows"][::-1]
-    assert reverse.get("added", []) == forth.get("removed", [])
-    assert reverse.get("renamed", []) == [pair[::-1] for pair in renamed]

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
-from hashlib import sha256
 from time import monotonic
 
 import pytest
@@ -24,9 +23,7 @@ from ckanext.freshness.reporting import metrics
 from ckanext.freshness.tests.checking.rows import NEW
 from ckanext.freshness.tests.checking.test_hdx_check import run_check, visit
 from ckanext.freshness.tests.servers import faults
-from ckanext.freshness.tests.servers.base import Answer
-from ckanext.freshness.tests.web.support import FileServer, asking, no_such_name
-from ckanext.freshness.web.connections import Names
+from ckanext.freshness.tests.web.support import FileServer
 from ckanext.freshness.web.hosts import HostPolicy
 
 HASTY = HostPolicy(connections=2, per_second=math.inf, failures=4, last_round=0.2)
