@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 from xml.etree import ElementTree
 
-import pytest
 from bs4 import BeautifulSoup
 from ckan.tests import factories
 
@@ -107,28 +106,6 @@ def test_a_search_can_be_sorted_by_the_last_data_update(read: Read, world: dict[
     order = [LABELS[status] for status in Status]
     assert ages == sorted(ages, key=order.index)
     assert "Last data update" not in str(read("/organization/").select("#field-order-by"))
-
-
-def test_types_that_are_not_judged_have_neither_badge_nor_tab(
-    app: Any,
-    read: Read,
-    world: dict[str, Any],
-    ckan_config: Any,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setitem(ckan_config, "ckanext.freshness.dataset_types", ["geodata"])
-    factories.Dataset(name="unjudged")
-    page = read("/dataset/unjudged")
-    assert badges(page) == []
-    assert page.select("a[href='/dataset/unjudged/freshness']") == []
-    for ending in ("freshness.svg", "freshness.atom", "freshness"):
-        app.get(f"/dataset/unjudged/{ending}", status=404)
-
-
-def test_additional_info_does_not_list_our_extras(read: Read, world: dict[str, Any]) -> None:
-    page = read("/dataset/secret", world["editor"])
-    labels = [one.get_text(strip=True) for one in page.select(".additional-info th.dataset-label")]
-    assert [one for one in labels if one.startswith("freshness")] == ["freshness_of_fish"]
 
 
 def title(app: Any, path: str) -> str:

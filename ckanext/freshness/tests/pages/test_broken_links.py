@@ -375,32 +375,6 @@ def test_an_address_can_be_tested_before_it_is_saved(
     assert checks_stored() == before
 
 
-def form_of(read: Read, user: Any, link: dict[str, Any]) -> BeautifulSoup:
-    return read(f"/dataset/{link['package_id']}/resource/{link['id']}/edit", user)
-
-
-def test_the_form_of_a_broken_link_offers_where_its_file_may_be(
-    read: Read, world: dict[str, Any]
-) -> None:
-    link = link_of("f-own", "http://f.example/a.csv", moved_to="https://new.example/a.csv")
-    upload = factories.Dataset(
-        owner_org="relief", resources=[{"url": "a.csv", "url_type": "upload", "name": "a"}]
-    )["resources"][0]
-    form = form_of(read, "editor", link)
-    assert [button["value"] for button in form.select("#freshness-broken button")] == [
-        "https://new.example/a.csv",
-        "https://f.example/a.csv",
-    ]
-    button = form.select_one("form button[hx-post]")
-    assert button is not None and button["hx-post"] == "/dataset/f-own/test-link"
-    assert not form_of(read, "editor", upload).select("button[hx-post]")
-    dataset = call_action("package_show", id=link["package_id"])
-    add_source("f-source", world["sysadmin"]["name"], "relief", datasets=[dataset])
-    form = form_of(read, "editor", link)
-    assert "the next harvest overwrites" in text_of(form.select_one("#freshness-broken"))
-    assert not form.select("#freshness-broken button")
-
-
 def test_an_editor_goes_from_one_broken_link_to_the_next(read: Read, world: dict[str, Any]) -> None:
     editor = dict(factories.UserWithToken())
     factories.Organization(name="few", users=[{"name": editor["name"], "capacity": "editor"}])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from contextlib import nullcontext
 from datetime import timedelta
 from typing import Any
@@ -17,10 +16,10 @@ from ckan.tests import factories
 from ckanext.freshness.checking import run_records
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.ckan_adapter.database import locked
-from ckanext.freshness.model import CheckRun, HistoryDay
+from ckanext.freshness.model import CheckRun
 from ckanext.freshness.reporting import counts
 from ckanext.freshness.reporting.counts import CurrentCounts, OrganizationCounts, of_statuses
-from ckanext.freshness.tests.pages.conftest import Get, Read
+from ckanext.freshness.tests.pages.conftest import Read
 from ckanext.freshness.tests.pages.reports import (
     DAY,
     NOW,
@@ -28,7 +27,6 @@ from ckanext.freshness.tests.pages.reports import (
     judge,
     make,
     make_world,
-    rows_of,
     text_of,
 )
 
@@ -55,26 +53,6 @@ def cards(page: BeautifulSoup) -> dict[str, tuple[str, str, Any]]:
         )
         for one in page.select(".fr-card")
     }
-
-
-@pytest.fixture
-def changed_history(world: World) -> Iterator[Any]:
-    """A function that takes the days of the history away that are older than a number of days."""
-    removed: list[dict[str, Any]] = []
-    table = HistoryDay.__table__
-
-    def cut(days: int) -> None:
-        old = table.c.day < (NOW - days * DAY).date()
-        removed.extend(
-            dict(row) for row in model.Session.execute(table.select().where(old)).mappings()
-        )
-        model.Session.execute(table.delete().where(old))
-        model.Session.commit()
-
-    yield cut
-    if removed:
-        model.Session.execute(table.insert(), removed)
-        model.Session.commit()
 
 
 def test_the_answer_comes_first(read: Read, world: World) -> None:
@@ -212,28 +190,9 @@ def test_organizations_and_sources(read: Read, world: World) -> None:
     assert "50% of 4 up to date" in section(page, "Your organizations")
 
 
-def test_the_chart_has_titles_and_a_table(
-    get: Get, read: Read, world: World, changed_history: Any
-) -> None:
-    page = read("/freshness")
-    assert f"Since {page_day(40)}" in headings(page)
-    assert len(page.select("svg .fr-area")) == 4
-    titles = [one.get_text() for one in page.select("svg title")]
-    assert titles[-1] == f"{page_day(0)}: Up to date 50%, Due 25%, Long overdue 25%"
-    (link,) = [a["href"] for a in page.select("a.fr-more") if "table" in a.get_text()]
-    assert len(rows_of(get(f"{link}.csv"))) == 2
-    # Of one day there is neither a chart nor a trend.
-    changed_history(1)
-    page = read("/freshness")
-    assert not page.select("svg .fr-area")
-    assert "a month ago" not in page.get_text()
-
-
 RUNS: dict[str, tuple[dict[str, Any], str, str | None]] = {
     "running": ({"ended_at": None}, "Running", None),
-    "failed": ({"error": "The disk is full"}, "Finished with problems", "warn"),
     "killed": ({"ended_at": None, "started_at": NOW - 2 * DAY}, "Interrupted", "bad"),
-    "late": ({"started_at": NOW - 2 * DAY, "ended_at": NOW - 1.9 * DAY}, "Missing", "warn"),
 }
 
 
@@ -258,20 +217,6 @@ def test_last_night(read: Read, world: World, case: str) -> None:
         model.Session.commit()
 
 
-def test_files_and_feeds(get: Get, read: Read, world: World) -> None:
-    for path in ("/freshness", "/freshness/organization/relief"):
-        links = {text_of(one): str(one["href"]) for one in read(path).select(".fr-menu a")}
-        assert list(links) == [
-            *("CSV", "JSON", "Feed of changes", "Feed of data changes"),
-            *("Badge for your website", "API"),
-        ]
-        for label, url in links.items():
-            text = get(url).get_data(as_text=True)
-            # Those of the organization say nothing of others.
-            others = ("clinics", "highways") if "organization" in path else ("clinics",)
-            assert not [name for name in others if name in text], label
-
-
 def test_those_who_may_not_search_see_nothing(
     read: Read, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -293,18 +238,6 @@ def test_those_who_may_not_search_see_nothing(
 
 
 # Sites with next to nothing.
-
-
-def test_a_site_without_datasets(read: Read, clean_site: None) -> None:
-    user = factories.SysadminWithToken()
-    for reader in (None, user):
-        page = read("/freshness", reader)
-        assert "There are no datasets yet." in page.get_text()
-        assert headings(page) == []
-        assert cards(page) == {}
-        assert not page.select(".fr-note, .fr-bar, svg")
-    factories.Organization(name="alone")
-    assert "There are no datasets yet." in read("/freshness/organization/alone").get_text()
 
 
 def test_a_site_with_little(read: Read, clean_site: None) -> None:

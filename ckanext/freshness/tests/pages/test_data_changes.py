@@ -14,8 +14,6 @@ from ckan.tests.helpers import call_action
 
 from ckanext.freshness.checking import data_changes
 from ckanext.freshness.ckan_adapter.core import model
-from ckanext.freshness.reporting import changes
-from ckanext.freshness.status.refresh import refresh
 from ckanext.freshness.tests.pages.conftest import Get
 from ckanext.freshness.tests.pages.reports import DAY, NOW, data_changed, judge, make
 
@@ -133,38 +131,6 @@ def test_a_cursor_that_is_older_than_the_kept_changes_is_refused(world: World) -
     assert len(stream()["changes"]) == 1
 
 
-def test_a_cursor_outlives_a_purged_dataset(world: World) -> None:
-    purged = make("purged")
-    data_changed(purged, summary=SUMMARY)
-    cursor = stream()["cursor"]
-    call_action("dataset_purge", {"user": world["root"]["name"]}, id=purged["id"])
-    # The second time, nothing is left to be forgotten.
-    assert [refresh(NOW, everything=True).reaped for _ in range(2)] == [1, 0]
-    (empty,) = model.Session.execute(sa.text("SELECT * FROM freshness_change")).mappings()
-    assert (empty["package_id"], empty["summary"], empty["resource_id"]) == ("", None, None)
-    assert stream(cursor=cursor) == {"changes": [], "cursor": cursor, "more": False}
-    data_changed(world["wells"])
-    assert names(stream(cursor=cursor)) == names(stream()) == ["wells"]
-
-
-def test_a_read_only_database_shows_new_changes_later(world: World) -> None:
-    data_changed(world["wells"], DAY)
-    cursor = stream()["cursor"]
-    data_changed(world["highways"])
-
-    def read_only(connection: Any) -> None:
-        connection.connection.cursor().execute("SET TRANSACTION READ ONLY")
-
-    engine = model.Session.get_bind()
-    sa.event.listen(engine, "begin", read_only)
-    try:
-        assert names(stream()) == ["wells"]
-        assert stream(cursor=cursor) == {"changes": [], "cursor": cursor, "more": False}
-    finally:
-        sa.event.remove(engine, "begin", read_only)
-    assert names(stream(cursor=cursor)) == ["highways"]
-
-
 def test_changes_are_as_visible_as_their_datasets(world: World, get: Get) -> None:
     for name in ("wells", "clinics", "highways", "deleted", "draft"):
         data_changed(world[name])
@@ -208,36 +174,3 @@ def test_a_feed_says_what_changed(world: World, app: Any) -> None:
     for path in ("/freshness/data.atom", "/freshness/data.atom?organization=roads"):
         known = {"If-None-Match": app.get(path).headers["ETag"]}
         assert app.get(path, headers=known).status_code == 304
-
-
-def test_each_feed_has_an_id_of_its_own(world: World, app: Any) -> None:
-    paths = ("changes.atom", "changes.atom?organization=roads", "data.atom?organization=roads")
-    for path in paths:
-        feed = ElementTree.fromstring(app.get(f"/freshness/{path}").body)
-        assert str(feed.findtext(f"{ATOM}id")).endswith(f"/freshness/{path}")
-
-
-WORDS: list[tuple[Any, str]] = [
-    (None, "The file has changed since the previous check"),
-    ({"tables": [{"name": None, "rows": [2, 1]}]}, "1 row (-1)"),
-    ({"tables": [{"name": None, "rows": [2000, 2000]}]}, "2,000 rows"),
-    ({"tables": [{"name": None, "rows": [1, 3], "features": True}]}, "3 features (+2)"),
-    (
-        {"tables": [{"name": None, "rows": [2, 2], "removed": list("abcde")}]},
-        "2 rows, columns a, b, c and 2 more removed",
-    ),
-    (
-        {"tables": [{"name": None, "rows": [2, 2], "renamed": [["a", "b" * 99]]}]},
-        f"2 rows, column renamed: a → {'b' * 59}…",
-    ),
-    (
-        {"tables": [{"name": "Data", "rows": [1, 2]}], "added": ["2026"], "removed": ["x", "y"]},
-        "sheet 2026 added; sheets x, y removed; Data: 2 rows (+1)",
-    ),
-]
-
-
-@pytest.mark.parametrize(("summary", "words"), WORDS)
-def test_changes_in_words(summary: Any, words: str) -> None:
-    change = {"evidence": "hash", "summary": summary}
-    assert changes.change_label(change) == words

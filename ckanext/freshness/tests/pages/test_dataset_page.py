@@ -12,7 +12,6 @@ from ckan.tests import factories
 from ckan.tests.helpers import call_action
 
 from ckanext.freshness.aging.status import Status
-from ckanext.freshness.runs import queued_run
 from ckanext.freshness.tests.pages.conftest import Read
 from ckanext.freshness.tests.pages.datasets import AGES, LABELS, make_dataset
 from ckanext.freshness.tests.pages.reports import PLAIN, WORKS, judge, make, visited
@@ -134,26 +133,6 @@ def test_editors_confirm(read: Read, world: dict[str, Any]) -> None:
     page = read(path, editor, data={"withdraw": date["value"]})
     assert "The confirmation was undone." in words(page)
     assert words(page.select_one("#freshness-status")) == "Overdue"
-
-
-def test_a_deleted_dataset_is_not_confirmed(read: Read, world: dict[str, Any]) -> None:
-    editor = world["editor"]
-    made = make_dataset(Status.OVERDUE, "deleted-meanwhile", owner_org="relief")
-    call_action("package_delete", {"user": editor["name"]}, id=made["id"])
-    path = "/dataset/deleted-meanwhile/freshness"
-    assert not read(path, editor).select(f"form[action^='{path}']")
-    for form in (path, f"{path}/check"):
-        page = read(form, editor, data={})
-        assert "Nothing was changed: this dataset was deleted." in words(page), form
-    assert call_action("freshness_show", id=made["id"])["status"] == "overdue"
-    assert not queued_run.is_checking(made["id"])
-
-
-def test_a_missing_frequency_is_said_once(read: Read, clean_site: None) -> None:
-    make("data", extras=[])
-    text = words(read("/dataset/data/freshness"))
-    assert text.count("We don't know how often this dataset should change.") == 1
-    assert "No update frequency is given." not in text
 
 
 def test_a_dataset_of_live_links_is_marked_as_live(read: Read, clean_site: None) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from datetime import datetime, timedelta, timezone
+from datetime import timedelta
 from itertools import product
 from typing import Any
 
@@ -13,9 +13,7 @@ from bs4 import BeautifulSoup
 from ckan.cli.cli import ckan
 from ckan.tests.helpers import call_action
 
-from ckanext.freshness.checking import check_rows
 from ckanext.freshness.ckan_adapter.core import model, site_names
-from ckanext.freshness.reporting import dashboard
 from ckanext.freshness.tests.pages import reports
 from ckanext.freshness.tests.pages.conftest import Get
 from ckanext.freshness.tests.pages.reports import (
@@ -29,7 +27,6 @@ from ckanext.freshness.tests.pages.reports import (
     text_of,
     visited,
 )
-from ckanext.freshness.views import report as pages
 from ckanext.freshness.web.errors import FailureReason, Meaning
 
 BEGUN = PLAIN - timedelta(hours=3)
@@ -173,35 +170,6 @@ def test_the_list_of_all_links_says_of_each_what_its_page_says(get: Get, role: s
     every = f"All links {len(LINKS)}"
     for words in ("Link failing 2", "Not checked yet 2", "On this portal 2", every):
         assert "resources" in counted[words]
-
-
-def test_links_of_archived_datasets_are_not_checked(get: Get) -> None:
-    made = make("archived", extras=[{"key": "archived", "value": "true"}])
-    rows = rows_of(get("/freshness/resources.csv?q=archived"))
-    assert [row["state"] for row in rows] == ["excluded"]
-    check_rows.sync(datetime.now(timezone.utc), {"dataset"}, [made["id"]])
-    (shown,) = call_action("freshness_show", id=made["id"])["links"]["resources"]
-    assert shown["state"] == "excluded"
-
-
-def test_the_dashboard_says_which_links_are_not_checked(get: Get, monkeypatch: Any) -> None:
-    def card() -> str:
-        (found,) = page_of(get("/freshness")).select('a.fr-card[href*="broken"]')
-        return text_of(found.small)
-
-    states = [row["state"] for row in rows_of(get("/freshness/resources.csv"))]
-    numbers = {state: states.count(state) for state in ("internal", "excluded", "waiting")}
-    checked = len(states) - sum(numbers.values())
-    words = f"of {checked} checked; {numbers['internal']} on this portal; "
-    assert card().startswith(
-        f"{words}{numbers['excluded']} never checked; {numbers['waiting']} not checked yet"
-    )
-    # To count very many takes seconds.
-    monkeypatch.setattr(dashboard, "MOST_CHECKED", 3)
-    monkeypatch.setattr(pages, "MOST_LINKS", 3)
-    assert "not checked" not in card() and "on this portal" not in card()
-    chips = page_of(get("/freshness/resources")).select(".fr-filters a")
-    assert {text_of(chip) for chip in chips} > {"All links", "Link failing", "On this portal"}
 
 
 # Each figure leads to the rows that it counts.

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import Any
 
 import pytest
-import sqlalchemy as sa
-import time_machine
 from bs4 import BeautifulSoup
 from ckan.tests import factories
 from ckan.tests.helpers import call_action
 
 from ckanext.freshness.aging.evidence import Evidence
 from ckanext.freshness.ckan_adapter.core import model
-from ckanext.freshness.model import FrequencySuggestion
 from ckanext.freshness.reporting import changes, counts
 from ckanext.freshness.tests.pages.conftest import Get, Read
 from ckanext.freshness.tests.pages.reports import (
@@ -160,27 +156,3 @@ def test_an_editor_keeps_a_frequency(read: Read, world: World) -> None:
     changes.store_frequencies(NOW + 2 * DAY)
     model.Session.remove()
     assert "kept" in titles(read("/freshness/frequencies"), ".fr-title")
-
-
-def test_a_night_forgets_what_no_longer_holds_but_nothing_of_a_newer_report(world: World) -> None:
-    id = another("newer")
-    with model.Session.get_bind().begin() as connection:
-        later = NOW.replace(tzinfo=None) + timedelta(minutes=1)
-        connection.execute(
-            sa.text("UPDATE freshness_suggestion SET counted_at = :at WHERE package_id = :id"),
-            {"at": later, "id": id},
-        )
-        # The older report finds the frequency right.
-        connection.execute(
-            sa.text("UPDATE freshness_dataset SET frequency_days = 90 WHERE package_id = :id"),
-            {"id": id},
-        )
-    changes.store_frequencies(NOW)
-    model.Session.remove()
-    assert model.Session.get(FrequencySuggestion, id) is not None
-    with time_machine.travel(NOW + timedelta(hours=1)):
-        extras = [{"key": "frequency", "value": "90"}]
-        call_action("package_patch", {"user": "root"}, id=id, extras=extras)
-    changes.store_frequencies(NOW + DAY)
-    model.Session.remove()
-    assert model.Session.get(FrequencySuggestion, id) is None

@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import ckan.plugins.toolkit as tk
 import pytest
 from bs4 import BeautifulSoup
 from ckan.tests import factories
@@ -139,12 +138,9 @@ def test_an_edit_changes_nothing_else(edit: Any) -> None:
 
 
 UNUSUAL = {
-    "R/P1M": "Every month",
     "http://publications.europa.eu/resource/authority/frequency/DECENNIAL": "Every 10 years",
     "  monthly ": "Every month",
     "every now and then": "every now and then",
-    '"<b>': '"<b>',
-    "45": "Every 45 days",
     "300": "Every ten months",
 }
 """Frequencies that are written otherwise than the choices, and how they are shown."""
@@ -183,20 +179,6 @@ def test_the_form_of_a_harvested_dataset(edit: Any, sysadmin: dict[str, Any]) ->
     assert values.items() <= extras("theirs").items()
 
 
-def test_a_form_without_the_select_hides_nothing(app: Any, ckan_config: Any) -> None:
-    """A theme replaces CKAN's whole form. Fields that it hides must survive saving."""
-    values = {"color": "7", "frequency": "7", "freshness": "unavailable"}
-    data = {"extras": [{"key": key, "value": value} for key, value in values.items()]}
-
-    def shown() -> list[str]:
-        return [one["key"] for one in tk.h.freshness_custom_fields(data)["shown"]]
-
-    with app.flask_app.test_request_context("/dataset/edit/data"):
-        assert shown() == ["color", "frequency"]
-        tk.h.freshness_frequency_field(data, "dataset")
-        assert shown() == ["color"]
-
-
 @pytest.mark.parametrize("scheming", [["notes"]], indirect=True)
 def test_a_schema_without_a_field_for_it(scheming: None, edit: Any, app: Any) -> None:
     make_dataset(Status.DUE, "data")
@@ -212,14 +194,6 @@ def test_a_schema_without_a_field_for_it(scheming: None, edit: Any, app: Any) ->
     assert page.select_one("h1 .fr-badge") is not None
     listed = page.select(".additional-info th")
     assert [one for one in listed if one.get_text().startswith("freshness")] == []
-
-
-@pytest.mark.parametrize("scheming", [["data_update_frequency"], ["frequency"]], indirect=True)
-def test_a_schema_with_a_field_for_it(scheming: None, edit: Any) -> None:
-    factories.Dataset(name="data")
-    form = edit("data")
-    assert form.options == {}
-    assert {"data_update_frequency", "frequency"} & form.fields.keys()
 
 
 def test_the_settings_of_an_organization(app: Any) -> None:

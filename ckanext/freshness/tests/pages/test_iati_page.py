@@ -16,7 +16,6 @@ from ckanext.freshness.tests.pages.reports import rows_of
 from ckanext.freshness.tests.pages.test_runs import text, words
 from ckanext.freshness.tests.servers.registry import RegistryServer
 from ckanext.freshness.tests.servers.registry_model import Registry
-from ckanext.freshness.tests.usual_site import use_hooks_of
 
 LOCATION = "ckanext.freshness.copies.location"
 
@@ -102,31 +101,6 @@ def test_the_page_of_a_dataset_shows_the_attempts_of_its_cycles(world: Any, read
     assert card.select("a.fr-strip")[0]["aria-label"] == "3 checks: 2 worked, 1 failed"
 
 
-def test_another_plugin_may_hide_datasets(world: Any, read: Read) -> None:
-    """The permission labels of other plugins decide, too."""
-    with use_hooks_of("example_ipermissionlabels"):
-        assert "of 3 registered datasets" in words(read("/iati"), ".fr-cards")
-        name = next(
-            str(link["href"]).split("/")[2] for link in read("/iati").select(".fr-list .fr-main a")
-        )
-        context = {"user": world["sysadmin"]["name"]}
-        helpers.call_action("package_patch", context, id=name, notes="Proposed: not for all")
-        try:
-            assert "of 2 registered datasets" in words(read("/iati"), ".fr-cards")
-            assert name not in str(read("/iati/failing"))
-        finally:
-            helpers.call_action("package_patch", context, id=name, notes="For all")
-
-
-def test_downloads_that_are_away(
-    world: Any, read: Read, ckan_config: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(ckan_config, LOCATION, "/proc/none/here")
-    page = read("/iati")
-    assert "The downloads can't be reached at the moment." in words(page, ".fr-note")
-    assert not page.select(".fr-rows") and "Files available" in words(page, ".fr-cards")
-
-
 @pytest.fixture
 def a_public_dataset_made_private(world: Any) -> Iterator[None]:
     change = sa.text("""UPDATE package SET private = :private WHERE id = (
@@ -143,18 +117,3 @@ def test_files_with_private_datasets_are_not_offered(
 ) -> None:
     assert "The files are being made anew." in words(read("/iati"), ".fr-note")
     assert not read("/iati").select(".fr-rows")
-
-
-@pytest.fixture
-def without_plugin(ckan_config: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    plugins = ckan_config["ckan.plugins"]
-    names = plugins.split() if isinstance(plugins, str) else plugins
-    plugins = [name for name in names if name != "iati_harvester"]
-    monkeypatch.setitem(ckan_config, "ckan.plugins", " ".join(plugins))
-
-
-def test_a_site_without_the_plugin_has_no_such_page(
-    without_plugin: None, world: Any, app: Any
-) -> None:
-    app.get("/iati", status=404)
-    assert "/iati" not in app.get("/freshness").body

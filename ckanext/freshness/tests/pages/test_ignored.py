@@ -126,25 +126,6 @@ def test_another_url_is_no_longer_ignored(post: Post, read: Read) -> None:
     assert "Table (The moved)" not in tasks(page).get("ignored", [])
 
 
-REFUSED = {
-    "no reason": ({"reason": " "}, "Give a reason"),
-    "a day that is past": (
-        {"reason": "Old", "until": "2020-01-31"},
-        "Choose a day that is not past.",
-    ),
-    "no day": ({"reason": "Odd", "until": "soon"}, "Write the day as 2027-01-31."),
-}
-
-
-@pytest.mark.parametrize("case", REFUSED)
-def test_refused_decisions(post: Post, case: str) -> None:
-    form, text = REFUSED[case]
-    ids = make_tasks(f"refused-{case.replace(' ', '-')}")
-    page = post("ignore:::", "editor", id=[*ids.values()], list="mine.update", **form)
-    assert "0 rows are ignored." in words(page) and text in words(page)
-    assert worklist.ignored(ids["dataset"]) is None
-
-
 def test_others_cannot_ignore_it(post: Post) -> None:
     ids = make_tasks("kept-by-others")
     for who in ("member", "stranger"):

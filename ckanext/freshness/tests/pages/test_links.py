@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
 from typing import Any
@@ -11,7 +10,6 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 from bs4 import BeautifulSoup
-from ckan.lib import jobs
 from ckan.tests import factories
 from ckan.tests.helpers import call_action
 
@@ -23,12 +21,11 @@ from ckanext.freshness.checking.decisions import (
     Outcome,
     ResourceToCheck,
 )
-from ckanext.freshness.checking.selection import SelectionReason
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.dates import utc, utc_text
 from ckanext.freshness.iati.attempts import ErrorType
 from ckanext.freshness.model import Copy
-from ckanext.freshness.reporting import labels, links
+from ckanext.freshness.reporting import labels
 from ckanext.freshness.runs import check_run
 from ckanext.freshness.runs.check_run import CheckScope
 from ckanext.freshness.tests.pages.conftest import Get, Read
@@ -114,20 +111,6 @@ def write(resource: dict[str, Any], checks: list[Check], **more: Any) -> None:
     model.Session.commit()
 
 
-def test_a_link_says_why_it_was_checked(read: Read, world: dict[str, Any]) -> None:
-    made = make("asked", [{"name": "Asked"}, {"name": "Learned"}, {"name": "Unknown"}])
-    check_rows.sync(NOW - 60 * DAY, {"dataset"})
-    reasons = (SelectionReason.CHECK_ASKED, SelectionReason.CHECK_EXPECTED, None)
-    for resource, why in zip(made["resources"], reasons, strict=True):
-        days = 9 if why is SelectionReason.CHECK_EXPECTED else None
-        write(resource, [(Outcome.SAME_HASH, {})], why=why, every_days=days)
-    shown = cards(read(page_of("asked")))
-    told = {name: words.partition("Why it was checked: ") for name, words in shown.items()}
-    assert told["Asked (CSV)"][2].startswith("somebody asked for the check")
-    assert told["Learned (CSV)"][2].startswith("expected to have changed: about every 9 days")
-    assert told["Unknown (CSV)"][1] == ""
-
-
 def keep_copy(resource: dict[str, Any], zip_key: str | None = None) -> None:
     at = utc(NOW - 10 * DAY)
     row = Copy(
@@ -157,13 +140,6 @@ def cards(page: BeautifulSoup) -> dict[str, str]:
         title = text(card.h3)
         found[title] = text(card).removeprefix(title).strip()
     return found
-
-
-def strip_of(page: BeautifulSoup, resource: dict[str, Any]) -> str:
-    (strip,) = page.select(f"#freshness-link-{resource['id']} a.fr-strip")
-    assert str(strip["href"]).endswith(f"/resource/{resource['id']}/checks")
-    assert all(tick["title"] for tick in strip.select("i"))
-    return str(strip["aria-label"])
 
 
 def day(moment: datetime) -> str:
@@ -209,21 +185,6 @@ def test_each_state_has_its_reason(read: Read, world: dict[str, Any]) -> None:
     )
     assert "Last" not in shown["Survey (CSV)"]
     assert "7 resources, 1 broken link" in text(page)
-
-
-def test_links_that_are_never_checked(
-    read: Read, world: dict[str, Any], ckan_config: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (old,) = cards(read(page_of("old"))).values()
-    assert old == "Not checked. This dataset is archived. Its links are no longer checked."
-    monkeypatch.setitem(ckan_config, "ckanext.freshness.check.adhoc_hosts", ["data.example.org"])
-    (made,) = cards(read(page_of("unseen"))).values()
-    assert made.startswith("Not checked. The host generates this file on request")
-    monkeypatch.setitem(ckan_config, "ckan.site_url", "https://data.example.org")
-    (inside,) = cards(read(page_of("unseen"))).values()
-    assert inside == (
-        "On this portal. This file is hosted on this portal. There is no link to check."
-    )
 
 
 def test_a_broken_link_is_marked_on_ckans_own_pages(read: Read, world: dict[str, Any]) -> None:
@@ -370,11 +331,6 @@ def test_a_file_of_another_kind_is_told_until_the_format_is_mended(
     assert told() == (False, 0)
 
 
-@pytest.mark.parametrize(("never", "state"), [("internal", "internal"), ("ad hoc", "broken")])
-def test_a_broken_link_that_is_never_checked(never: str, state: str) -> None:
-    assert links.state_of("error", 3, is_broken=True, never=never) == state
-
-
 def test_each_outcome_and_failure_has_its_sentence() -> None:
     assert all(labels.label("outcome", outcome.value).endswith(".") for outcome in Outcome)
     known = {one.value for kind in (FailureReason, ErrorType) for one in kind}
@@ -382,75 +338,5 @@ def test_each_outcome_and_failure_has_its_sentence() -> None:
     assert known - {ErrorType.HTTP_NON_200.value} <= labels.REASONS.keys()
 
 
-@pytest.mark.parametrize(
-    ("status", "reason", "blocked", "said"),
-    [
-        (404, None, False, "The file is gone (404 Not Found)."),
-        (410, None, False, "The file was removed for good (410 Gone)."),
-        (503, None, False, "The server reports an error (503 Service Unavailable)."),
-        (204, None, False, "The server does not return the file (204 No Content)."),
-        (799, None, False, "The server reports an error (799)."),
-        (401, None, True, "The server asks for a login (401 Unauthorized)."),
-        (499, None, True, "The server asks for a login (499)."),
-        (503, None, True, "The server asked us to wait. We check it again later."),
-        (418, None, True, labels.BLOCKED),
-        (200, None, True, labels.BLOCKED),
-        (None, "refused by robots.txt", True, labels.BLOCKED),
-        (None, "name not found", False, "There is no server of this name."),
-        (404, "http_non_200", False, "The file is gone (404 Not Found)."),
-        (None, None, False, "The file could not be read."),
-    ],
-)
-def test_what_went_wrong_is_said_plainly(
-    status: int | None, reason: str | None, blocked: bool, said: str
-) -> None:
-    words, answer = labels.problem(status, reason, blocked=blocked)
-    assert words.format(answer=answer) == said
-
-
 def buttons(page: BeautifulSoup, name: str) -> list[Any]:
     return page.select(f"form[method=post][action='{page_of(name)}/check']")
-
-
-@pytest.mark.usefixtures("clean_queues")
-def test_editors_have_the_links_checked(
-    get: Get, host: FileHost, read: Read, world: dict[str, Any]
-) -> None:
-    make("asked", [{"url": f"{host.url}/stocks.csv"}], owner_org="relief")
-    path = page_of("asked")
-    for user in (None, factories.UserWithToken()):
-        assert buttons(read(path, user), "asked") == []
-        get(f"{path}/check", user, 403 if user else 200, data={})
-    assert jobs.get_queue().jobs == []
-
-    (form,) = buttons(read(path, "editor"), "asked")
-    assert text(form) == "Check links now"
-    for said in ("Link check queued.", "A check of these links is already queued."):
-        page = read(f"{path}/check", "editor", data={})
-        assert said in text(page)
-        # The page asks again and again whether the check has ended, and then loads itself anew.
-        (waiting,) = page.select("#freshness-checks [role=status]")
-        assert text(waiting) == "Checking the links" and buttons(page, "asked") == []
-        assert waiting["hx-get"] == f"{path}/check"
-        get(f"{path}/check", "editor", 204, htmx=True)
-    jobs.Worker().work(burst=True)
-    model.Session.remove()
-    assert get(f"{path}/check", "editor", htmx=True).headers["HX-Refresh"] == "true"
-    page = read(path, "editor")
-    (card,) = cards(page).values()
-    assert card.startswith("Link works. The file was read for the first time.")
-    assert buttons(page, "asked")
-    assert host.count("/stocks.csv") == 1
-
-
-def test_when_the_next_check_comes(read: Read, world: dict[str, Any]) -> None:
-    """A failing link is checked again tonight at the earliest, not now."""
-    (shown,) = (
-        one
-        for one in links.of_dataset(world["files"]["id"], NOW + DAY / 2)["resources"]
-        if one["name"] == "Bulletin"
-    )
-    soon = utc_text(utc(NOW + DAY - timedelta(hours=1)))
-    assert shown["next_check"] == soon
-    card = cards(read(page_of("files")))["Bulletin (CSV)"]
-    assert re.search(r"Next check: .+ or later", card)

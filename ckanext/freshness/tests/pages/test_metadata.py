@@ -7,7 +7,6 @@ import json
 from ckan.tests import factories
 
 from ckanext.freshness.tests.pages.conftest import Read
-from ckanext.freshness.tests.pages.reports import text_of
 
 EU = "http://publications.europa.eu/resource/authority/"
 HOSTILE = "<script>alert(1)</script>"
@@ -35,14 +34,6 @@ def make_world() -> None:
             for key, value in extras.items()
         ],
     )
-
-
-def test_a_frequency_that_an_organization_assumes(read: Read, clean_site: None) -> None:
-    assumed = [{"key": "default_frequency", "value": "30"}]
-    owner = factories.Organization(extras=assumed)["id"]
-    factories.Dataset(name="data", owner_org=owner)
-    table = read("/dataset/data").select_one(".additional-info table")
-    assert table is not None and "Update frequency Every month" in text_of(table)
 
 
 def test_harvested_metadata_are_words_and_links(read: Read, world: None) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -67,18 +66,6 @@ def test_the_page_says_what_was_observed(read: Read) -> None:
     assert shown["suggested_days"] == 90
 
 
-def test_a_date_of_a_script_is_no_change_of_a_file(read: Read) -> None:
-    made = known("scripted", QUARTERLY, Evidence.SCRIPT)
-    judge()
-    page = read("/dataset/scripted/freshness")
-    words = text_of(page.select_one("#freshness-observed"))
-    assert words == "Observed: about every 92 days (from 5 dates in the metadata)."
-    assert "A date that a script has given" in text_of(page.select_one("#freshness-data"))
-    # Whoever has read the file knows more.
-    visited(made, **{**WORKS, "hash": "sha256:1"})
-    assert observed("scripted") is None
-
-
 def test_a_confirmation_is_no_change_of_data(act: Any) -> None:
     made = known("confirmed", QUARTERLY[:2])
     for age in (200, 150, 100):
@@ -96,25 +83,3 @@ def test_dates_of_a_harvested_record_count_only_if_no_file_is_read() -> None:
     for age in QUARTERLY:
         data_changed(made, (age + 5) * DAY)
     assert observed("harvested")["basis"] == "files"
-
-
-def test_the_moment_of_a_change_is_the_one_that_is_stated_or_between_two_checks() -> None:
-    month = timedelta(days=30)
-    made = make("dated", extras=MONTHLY)
-    for number in range(4):
-        seen = number * month
-        data_changed(made, seen, changed_after=NOW - seen - 29 * DAY)
-    found = observed("dated")
-    assert found["days"] == 30 and found["at_least"]
-    # Servers and sources say when it was; a date from before the previous check is of no use.
-    for name, ago, at_least in (("stated", 2, False), ("outdated", 40, True)):
-        made = make(name, extras=MONTHLY)
-        for number in range(4):
-            seen = number * month
-            data_changed(
-                made,
-                seen,
-                changed_after=NOW - seen - 29 * DAY,
-                stated_at=NOW - seen - ago * DAY,
-            )
-        assert observed(name)["at_least"] is at_least

@@ -159,17 +159,6 @@ def badge(row: Any) -> tuple[str, Any]:
 # Parts of a table.
 
 
-def test_any_table_begins_where_it_is_asked_to(get: Get, world: World) -> None:
-    for name in OF_DATASETS:
-        url, user = f"/api/action/freshness_report?table={name}", "sysadmin"
-        every = [row["name"] for row in json.loads(get(url, user).body)["result"]["rows"]]
-        assert len(every) >= 2, name
-        for offset in range(len(every) + 1):
-            answer = json.loads(get(f"{url}&limit=1&offset={offset}", user).body)["result"]
-            assert [row["name"] for row in answer["rows"]] == every[offset : offset + 1], name
-            assert answer["more"] is (offset < len(every) - 1), name
-
-
 def test_no_cache_gives_to_others_what_somebody_sees(get: Get, world: World) -> None:
     for name in ("datasets.csv", "datasets.json", "changes.atom"):
         kept = get(f"/freshness/{name}").headers["Cache-Control"]
@@ -218,49 +207,6 @@ def test_other_plugins_decide_who_sees_what(
         assert "haven't been checked" not in page.get_text()
         (broken,) = [one for one in page.select(".fr-card") if "Broken links" in one.get_text()]
         assert text_of(broken).startswith(f"Broken links {len(seen)}")
-
-
-def test_the_history_of_an_organization_goes_on_under_another_name(
-    get: Get, clean_site: None
-) -> None:
-    make("wells", owner_org=factories.Organization(name="relief")["id"])
-    judge()
-    counts.record(NOW - DAY)
-    root = factories.Sysadmin()["name"]
-    call_action("organization_patch", {"user": root}, id="relief", name="relief-works")
-    search.rebuild(force=True)
-    counts.record(NOW)
-    (after, before) = rows_of(get("/freshness/history.csv?organization=relief-works"))
-    assert (before["datasets"], after["datasets"]) == ("1", "1")
-    # Another organization that takes the freed name has no history yet.
-    factories.Organization(name="relief")
-    assert rows_of(get("/freshness/history.csv?organization=relief")) == []
-
-
-def test_a_day_is_counted_once(clean_site: None) -> None:
-    counts.record(NOW)
-    make("wells")
-    judge()
-    counts.record(NOW)
-    ((_, found),) = counts.days(NOW.date())
-    assert found.statuses["fresh"] == 1
-    assert counts.prune(NOW, DAY) == 0
-    assert counts.prune(NOW + 3 * DAY, DAY) == 1
-
-
-def test_resources_are_told_of_as_they_are(get: Get, clean_site: None) -> None:
-    links = [{"url": f"http://a.example.org/{number}.csv"} for number in range(3)]
-    dataset = make("wells", resources=links)
-    judge()
-    for resource in dataset["resources"]:
-        visited({**dataset, "resources": [resource]})
-    kept, mended = dataset["resources"][:2]
-    links = [kept, {**mended, "url": "http://a.example.org/mended.csv"}]
-    context = {"user": factories.Sysadmin()["name"]}
-    call_action("package_patch", context, id=dataset["id"], resources=links)
-    for name in ("broken", "mismatches", "links"):
-        found = [row["url"] for row in rows_of(get(f"/freshness/{name}.csv"))]
-        assert found == [kept["url"]], name
 
 
 def test_changes_since(get: Get, people: dict[str, Any]) -> None:
@@ -396,12 +342,3 @@ def test_the_command(cli: Any, clean_site: None) -> None:
         failed = cli.invoke(ckan, ["freshness", "report", *arguments])
         assert failed.exit_code == 1
         assert words in failed.output
-
-
-def test_the_action(get: Get, clean_site: None) -> None:
-    url = "/api/action/freshness_report?table"
-    refused = json.loads(get(f"{url}=none", status=409).body)
-    assert "There is no table none: choose broken, changes" in refused["error"]["table"][0]
-    for name in ("datasets", "broken"):
-        assert "whole number" in get(f"{url}={name}&offset={'9' * 30}", status=409).body
-    get("/api/action/freshness_report?organization=none", status=404)

@@ -12,8 +12,7 @@ from ckanext.freshness.checking import run_records
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.ckan_adapter.database import locked
 from ckanext.freshness.model import CheckRun, FreshnessTransition
-from ckanext.freshness.tests.pages.conftest import Get, Read
-from ckanext.freshness.tests.pages.reports import rows_of
+from ckanext.freshness.tests.pages.conftest import Read
 from ckanext.freshness.tests.reporting.test_metrics import FIRST, FREQUENCIES, NUMBERS
 
 NOW = datetime.now(timezone.utc).replace(tzinfo=None, microsecond=0)
@@ -205,20 +204,6 @@ def test_a_night_in_short(world: Any, read: Read) -> None:
     assert not page.select("[hx-get]")
 
 
-def test_servers_in_trouble(world: Any, read: Read) -> None:
-    page = read("/freshness/run/night", "sysadmin")
-    listed = [text(row) for row in page.select("section[aria-labelledby=run-servers] li")]
-    assert len(listed) == 5
-    assert listed[0].startswith("slow.example.org It didn't answer.")
-    assert listed[1] == "gone.example.org The file is gone (404 Not Found). 18 of 64 links"
-    assert listed[2] == "bad-000.example.org Its links failed 1 of 2 links"
-    every = read("/freshness/run/night/servers", "sysadmin")
-    assert "5,000 servers with trouble" in words(every, "h2")
-    assert "Listed are 499 of the servers with most links." in words(every)
-    assert "walled.example.org It blocks automated checks 173 of 173 links" in words(every)
-    assert "fine.example.org" not in words(every, ".fr-list")
-
-
 def test_a_run_that_goes_on_refreshes_its_page(world: Any, read: Read) -> None:
     with locked(run_records.lock("going")):
         page = read("/freshness/run/going", "sysadmin")
@@ -237,39 +222,6 @@ def test_a_run_that_goes_on_refreshes_its_page(world: Any, read: Read) -> None:
     assert words(page, ".fr-note h2") == "Interrupted"
     assert "the next run goes on from there" in words(page, ".fr-note")
     assert words(page, '.fr-note a[href="/dataset/wells/freshness"]') == "Wells"
-
-
-@pytest.mark.parametrize(
-    ("id", "sentence", "sections"),
-    [
-        ("failed", "Failed after 30 minutes", 0),
-        ("killed", "Interrupted", 0),
-        ("nothing", "No link was due for a check.", 0),
-        ("other", "Finished in 1 second", 0),
-        # The rows of earlier versions know less.
-        ("old", "Finished in 1 hour", 2),
-        ("part", "report: Solr is away", 0),
-        ("cycle", "The registry lists 1,153 datasets.", 0),
-    ],
-)
-def test_nothing_empty_is_shown(
-    world: Any, read: Read, id: str, sentence: str, sections: int
-) -> None:
-    page = read(f"/freshness/run/{id}", "sysadmin")
-    assert sentence in words(page, ".fr-note")
-    shown = page.select("section[aria-labelledby]")
-    assert len(shown) == sections, words(page)
-    assert all(section.select("li") for section in shown)
-    read(f"/freshness/run/{id}/servers", "sysadmin")
-
-
-def test_files_of_a_run(world: Any, get: Get, read: Read) -> None:
-    rows = rows_of(get("/freshness/run/night.csv", "sysadmin"))
-    assert {"part": "resources", "name": "error", "figure": "count", "value": "78"} in rows
-    assert {"part": "hosts", "name": "gone.example.org", "figure": "reason", "value": "404"} in rows
-    assert get("/freshness/run/night.json", "sysadmin").get_json()
-    page = read("/freshness/run/night", "sysadmin")
-    assert "*** Resources ***" in words(page, "details pre")
 
 
 @pytest.mark.parametrize(

@@ -16,12 +16,11 @@ from ckan.tests.helpers import call_action
 from ckanext.freshness.aging.status import Status
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.model import Copy, ResourceCheck
-from ckanext.freshness.runs import queued_run
 from ckanext.freshness.tests.mails.test_recipients import imported
-from ckanext.freshness.tests.pages.conftest import Get, Read
+from ckanext.freshness.tests.pages.conftest import Read
 from ckanext.freshness.tests.pages.datasets import break_link, make_dataset
-from ckanext.freshness.tests.pages.reports import rows_of, undo
 from ckanext.freshness.tests.pages.reports import text_of as words
+from ckanext.freshness.tests.pages.reports import undo
 from ckanext.harvest import model as harvest_model
 
 People = dict[str, dict[str, Any] | None]
@@ -119,21 +118,6 @@ def test_whose_tasks_are_listed(read: Read, who: str, query: str) -> None:
     assert tasks(read(f"/freshness/mine{query}", who)) == LISTED[who, query]
 
 
-def test_what_the_page_says(read: Read) -> None:
-    page = read("/freshness/mine", "editor")
-    text = words(page)
-    assert "4 tasks: 4 of your 5 datasets need your attention, most urgent first." in text
-    chips = [words(chip) for chip in page.select(".fr-filters a")]
-    assert chips == ["All 4", "Broken links 1", "Need an update 2", "No update frequency 1"]
-    (broken,) = page.select("li[data-state=bad]")
-    assert "404" in words(broken)
-    assert "Broken for 9 days , 5 checks in a row." in words(broken)
-    assert "Visitors get the copy of 12 Nov : download (2.4 MB)" in words(broken)
-    (edit,) = [link["href"] for link in broken.select("a") if "Edit link" in words(link)]
-    assert edit.endswith("/edit#field-resource-url")
-    assert "You look after no datasets yet." in words(read("/freshness/mine", "member"))
-
-
 def test_who_may_not_read_it(app: Any, read: Read) -> None:
     answer = app.get("/freshness/mine?group=broken", follow_redirects=False)
     assert answer.status_code == 302
@@ -143,12 +127,6 @@ def test_who_may_not_read_it(app: Any, read: Read) -> None:
             read("/freshness/mine?organization=relief", who, status=403)
         )
     read("/freshness/mine.csv", "nobody", status=403)
-
-
-def test_the_file_has_what_the_page_lists(get: Get, world: People) -> None:
-    assert len(rows_of(get("/freshness/mine.csv", "editor"))) == 4
-    rows = rows_of(get("/freshness/mine.csv?group=update", "editor"))
-    assert [row["status"] for row in rows] == ["overdue", "due"]
 
 
 def facts(name: str) -> dict[str, Any]:
@@ -291,35 +269,6 @@ def test_refused(post: Post) -> None:
     for do in acts:
         assert text in words(post(do, "editor")), do
     assert model.Package.get(id).state == "deleted"
-
-
-def test_a_frequency_that_is_none(post: Post) -> None:
-    made = make_dataset(Status.FRESH, "monthly", title="Monthly", owner_org="relief")
-    before = facts("monthly")
-    for odd in ("", "soon", "-5", "7.5", "<script>", "9" * 30):
-        page = post(f"frequency:{odd}:*:{made['id']}", "editor")
-        assert "Choose an update frequency from the list." in words(page), odd
-    assert facts("monthly") == before
-
-
-def test_a_harvest_source_is_no_dataset(get: Get, post: Post) -> None:
-    source = call_action(
-        "harvest_source_create",
-        dict(ROOT),
-        name="a-source",
-        title="A source",
-        url="http://127.0.0.1:9/fdp",
-        source_type="fdp",
-        owner_org="relief",
-    )
-    before = call_action("package_show", dict(ROOT), id=source["id"])
-    for what in ("confirm", "frequency", "keep", "check"):
-        page = post(f"{what}:DAILY:*:{source['id']}", "editor")
-        assert "This dataset was deleted, or you may not change it." in words(page), what
-    for path in ("/dataset/a-source/freshness", "/dataset/a-source/freshness/check"):
-        get(path, "editor", 404, data={})
-    assert call_action("package_show", dict(ROOT), id=source["id"]) == before
-    assert not queued_run.is_checking(source["id"])
 
 
 def test_harvested_datasets_are_mended_at_their_source(read: Read) -> None:
