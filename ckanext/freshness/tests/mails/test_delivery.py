@@ -28,8 +28,7 @@ from ckanext.freshness.mails.kinds import KINDS
 from ckanext.freshness.mails.recipients import Person
 from ckanext.freshness.model import ResourceCheck
 from ckanext.freshness.runs import night
-from ckanext.freshness.status.refresh import refresh
-from ckanext.freshness.tests.mails.conftest import DELINQUENT, OVERDUE, Make, Notify, age, later
+from ckanext.freshness.tests.mails.conftest import OVERDUE, Make, Notify, age, later
 from ckanext.freshness.tests.processes import WITH_LOCKS, disconnect, end_connections, until
 from ckanext.freshness.tests.servers.smtp import DrippingHost, MailHost
 from ckanext.freshness.tests.status.test_refresh import forked
@@ -133,64 +132,6 @@ def test_who_is_told(make: Make, notify: Notify, host: MailHost) -> None:
     assert notify() == MailReport(NotifyState.DONE)
 
 
-def test_odd_names_and_contacts(make: Make, notify: Notify, host: MailHost) -> None:
-    evil = "Rain\r\nBcc: victim@example.org\n\n<b onclick=x>&amp;</b>"
-    make("markup", maintainer_email=f"{ANN}\r\nBcc: victim@example.org, {BOB}", title=evil)
-    make("long", maintainer_email=BOB, title="x" * 10_000, maintainer="y" * 10_000)
-    age(OVERDUE)
-    notify()
-    (mail,) = host.mails
-    assert mail.to == (BOB,)
-    assert mail.message["Bcc"] is None
-    assert "\n* Rain Bcc: victim@example.org <b onclick=x>&amp;</b>: Overdue\n" in mail.part(
-        "plain"
-    )
-    assert "&lt;b onclick=x&gt;&amp;amp;&lt;/b&gt;" in mail.part("html")
-    assert "<b " not in mail.part("html")
-    assert "x" * 199 + "…" in mail.part("plain")
-    assert len(mail.raw) < 10_000
-
-
-def test_a_long_digest_says_how_many_more(
-    make: Make, notify: Notify, host: MailHost, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("ckanext.freshness.mails.digests.MOST_ROWS", 2)
-    for number in range(4):
-        make(f"a-{number}", maintainer_email=ANN)
-    age(OVERDUE)
-    notify()
-    (mail,) = host.mails
-    for subtype in ("plain", "html"):
-        words = mail.part(subtype)
-        assert words.count("/dataset/edit/") == 2
-        assert "And 2 more." in words
-    assert mail.message["Subject"] == "CKAN: 4 datasets need an update"
-    assert set(rows().values()) == {"sent"}
-
-
-def test_sysadmins_are_told_what_is_delinquent(make: Make, notify: Notify, host: MailHost) -> None:
-    make("rain", maintainer_email=ANN, maintainer="Ann Bee", title="Rain")
-    age(OVERDUE)
-    notify()
-    age(DELINQUENT)
-    assert sent(notify(DELINQUENT)) == ["root@example.org"]
-    (mail,) = host.to("root@example.org")
-    assert mail.message["Subject"] == "CKAN: 1 dataset whose provider should be contacted"
-    for subtype in ("plain", "html"):
-        words = mail.part(subtype)
-        assert "Ann Bee" in words and ANN in words and "/dataset/rain" in words
-        assert "Long overdue" in words
-    assert len(host.to(ANN)) == 1
-    assert notify(DELINQUENT + 2) == MailReport(NotifyState.DONE)
-
-
-def test_operators_instead_of_sysadmins(make: Make, notify: Notify, host: MailHost) -> None:
-    make("rain")
-    age(DELINQUENT)
-    with helpers.changed_config("ckanext.freshness.notify.operators", [BOB, f"Carl <{CARL}>"]):
-        assert sent(notify(DELINQUENT)) == [BOB, CARL]
-
-
 def test_what_is_updated_before_the_mail_goes_needs_none(
     make: Make, notify: Notify, host: MailHost
 ) -> None:
@@ -208,24 +149,6 @@ def test_what_is_updated_before_the_mail_goes_needs_none(
     user = helpers.call_action("get_site_user")["name"]
     helpers.call_action("package_delete", {"user": user}, id=gone["id"])
     assert (notify().mails, host.mails) == ([], [])
-
-
-def test_within_the_cool_down_it_waits(
-    make: Make, notify: Notify, host: MailHost, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    make("rain", maintainer_email=ANN)
-    age(OVERDUE)
-    notify(OVERDUE)
-    make("snow", "10", maintainer_email=f"{ANN}, {BOB}")
-    refresh(later(17))
-    age(30)
-    monkeypatch.setattr(digests, "COOLDOWN", timedelta(days=20))
-    report = notify(30)
-    assert (sent(report), report.waiting) == ([BOB, "root@example.org"], 1)
-    assert len(host.to(ANN)) == 1
-    assert sent(notify(40)) == [ANN]
-    assert "/dataset/edit/snow" in host.to(ANN)[1].part("plain")
-    assert len(host.to(BOB)) == 1
 
 
 def test_editors_confirm_by_the_link_of_their_mail(
@@ -298,26 +221,6 @@ def test_the_command(make: Make, host: MailHost) -> None:
     assert done.exit_code == 1 and "Another notify is running" in done.output
     done = CliRunner().invoke(freshness, ["notify"])
     assert (done.exit_code, done.output) == (0, "0 mails sent\n")
-
-
-@pytest.mark.parametrize("key", ["smtp.server", "smtp.mail_from"])
-def test_dry_run_says_that_no_mails_can_be_sent(make: Make, host: MailHost, key: str) -> None:
-    make("rain", maintainer_email=ANN)
-    with helpers.changed_config(key, ""):
-        real = CliRunner().invoke(freshness, ["notify"])
-        dry = CliRunner().invoke(freshness, ["notify", "--dry-run"])
-        as_json = CliRunner().invoke(freshness, ["notify", "--dry-run", "--json"])
-        with helpers.changed_config("ckanext.freshness.notify.enabled", False):
-            off = CliRunner().invoke(freshness, ["notify", "--dry-run"])
-        told = night.mails(later())
-    assert real.exit_code == 1 and f"{key} is not set" in real.output
-    assert not told.complete and f"{key} is not set" in told.words
-    assert dry.exit_code == 0
-    warning = real.output.replace("Error: ", "Warning: ")
-    assert warning in dry.output
-    # This is before mails are switched on.
-    assert warning in off.output
-    assert json.loads(as_json.output)["problem"] == real.output.removeprefix("Error: ").strip()
 
 
 def test_mails_are_off_until_they_are_switched_on(
@@ -487,16 +390,12 @@ class TestMailServer:
     ("before", "after", "cause", "expected"),
     [
         ("due", "overdue", "time", ["copy", "overdue"]),
-        ("overdue", "delinquent", "time", ["delinquent"]),
         ("fresh", "due", "time", []),
         ("fresh", "overdue", "edit", ["copy", "overdue"]),
         ("due", "delinquent", "time", ["copy", "delinquent", "overdue"]),
-        ("unavailable", "delinquent", "edit", ["copy", "delinquent", "overdue"]),
         ("delinquent", "overdue", "edit", []),
-        ("overdue", "fresh", "edit", []),
         # A first status, and changes of options, cross no date.
         (None, "overdue", "recompute", []),
-        (None, "delinquent", "edit", []),
         ("fresh", "overdue", "recompute", []),
     ],
 )
@@ -534,11 +433,9 @@ def person(**hours: float) -> Person:
         ("overdue", {"overdue": 20}, False),
         # One mail a day, whatever its kinds.
         ("overdue", {"broken": 19}, True),
-        ("overdue", {"broken": 20}, False),
         # Some kinds are sent once a week, on the same night.
         ("broken", {"broken": 6 * 24}, True),
         ("broken", {"broken": 7 * 24 - 4}, False),
-        ("broken", {"overdue": 20}, False),
         ("no_address", {"no_address": 6 * 24}, True),
     ],
 )

@@ -9,7 +9,6 @@ from uuid import uuid4
 
 import ckan.plugins as p
 import pytest
-import sqlalchemy as sa
 from ckan import model
 from ckan.lib.plugins import DefaultPermissionLabels
 from ckan.tests import factories, helpers
@@ -71,27 +70,6 @@ def test_of_private_datasets_only_those_are_told_who_may_see_them(make: Make) ->
     ) == [[ADMIN], [ADMIN], ["member@example.org"], ["member@example.org"], [ANN]]
 
 
-def test_datasets_are_looked_at_together(make: Make) -> None:
-    ids = [make(f"rain-{number}", maintainer_email=ANN)["id"] for number in range(5)]
-    statements: list[str] = []
-
-    def note(_: Any, __: Any, statement: str, *___: Any) -> None:
-        statements.append(statement)
-
-    def asked(*package_ids: str) -> int:
-        model.Session.remove()
-        statements.clear()
-        assert keepers(*package_ids) == [[ANN]] * len(package_ids)
-        return len(statements)
-
-    engine = model.Session.get_bind()
-    sa.event.listen(engine, "before_cursor_execute", note)
-    try:
-        assert asked(*ids) == asked(*ids[:2])
-    finally:
-        sa.event.remove(engine, "before_cursor_execute", note)
-
-
 def test_users_that_are_gone_see_nothing(make: Make) -> None:
     gone = factories.User(email=ADMIN)
     made = make("hidden", owner_org=organization(gone), private=True, maintainer_email=ADMIN)
@@ -142,8 +120,6 @@ def imported(package_id: str, config: str | None, *, current: bool = True) -> st
         (['{"notify_contacts": true}'], ANN),
         (['{"notify_contacts": "true"}'], ADMIN),
         ([None], ADMIN),
-        (["no json"], ADMIN),
-        (["[1]"], ADMIN),
         (['{"notify_contacts": true}', "{}"], ADMIN),
     ],
 )

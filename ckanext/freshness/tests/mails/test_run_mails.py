@@ -9,7 +9,6 @@ from typing import Any
 from ckan import model
 from ckan.tests import factories
 
-from ckanext.freshness.mails import recipients
 from ckanext.freshness.mails.digests import MailReport, NotifyState
 from ckanext.freshness.model import CheckRun
 from ckanext.freshness.runs.night import NightPart, PartReport, nightly
@@ -82,15 +81,4 @@ def test_other_parts_of_a_night_are_told_of(notify: Notify, host: MailHost) -> N
         ):
             assert re.search(sentence, " ".join(words.split())), sentence
     # It is no check, so it is neither the last check nor one without datasets.
-    assert notify(0.6) == MailReport(NotifyState.DONE)
-
-
-def test_who_comes_later_is_not_told_of_what_is_over(notify: Notify, host: MailHost) -> None:
-    for address in (ROOT, "other@example.org"):
-        factories.Sysadmin(email=address)
-    recipients.write("other@example.org", [recipients.EVERY_KIND])
-    night("one", 0.1, error="no luck")
-    assert [one.address for one in notify(0.5).mails] == [ROOT]
-    factories.Sysadmin(email="new@example.org")
-    recipients.write("other@example.org", ())
     assert notify(0.6) == MailReport(NotifyState.DONE)

@@ -16,10 +16,9 @@ from ckan import model
 from ckan.tests import factories, helpers
 from standardwebhooks import Webhook as Verifier
 
-from ckanext.freshness.ckan_adapter.database import locked_if_free
 from ckanext.freshness.mails import digests, webhooks
 from ckanext.freshness.mails.webhook_events import TOPICS
-from ckanext.freshness.model import FreshnessTransition, HarvestHold, WebhookDelivery
+from ckanext.freshness.model import FreshnessTransition, HarvestHold
 from ckanext.freshness.tests.mails.conftest import ROOT, Make, later
 from ckanext.freshness.tests.mails.test_delivery import fail
 from ckanext.freshness.tests.mails.test_new_facts import change, job, source
@@ -166,24 +165,10 @@ def test_nothing_is_told_of_private_datasets(
     assert not any(log(one) for one in made)
 
 
-def test_an_organization_is_told_of_its_own(
-    make: Make, receiver: Receiver, register: Register
-) -> None:
-    mine, other = (factories.Organization()["id"] for _ in range(2))
-    register("data", organization=mine)
-    for name, owner in (("rain", mine), ("snow", other)):
-        change(make(name, owner_org=owner), (10, 12))
-    tell()
-    assert [one["data"]["dataset"]["name"] for one in receiver.events] == ["rain"]
-
-
 FAULTS: dict[str, tuple[faults.Fault, str]] = {
     "500": (faults.Status(500), "500"),
-    "rate": (faults.Status(429, headers={"Retry-After": "86400"}), "429"),
     "redirect": (faults.Status(307, headers={"Location": "/elsewhere"}), "redirects more than 0"),
     "silent": (faults.Hang(), "0.5 s"),
-    "closes": (faults.Reset(), "connection"),
-    "not http": (faults.malformed_headers(), "HTTP"),
 }
 
 
@@ -230,7 +215,6 @@ def test_addresses_inside_get_no_request(
     ("url", "shown"),
     [
         ("https://example.org", "https://example.org"),
-        ("https://example.org:81/", "https://example.org:81/"),
         ("https://example.org/services/T0/geheim", "https://example.org/***"),
         ("https://example.org?key=geheim", "https://example.org/***"),
         ("https://someone:geheim@example.org/", "https://example.org/***"),
@@ -305,29 +289,6 @@ def test_it_is_switched_off_after_three_days_and_on_by_a_test(
     assert state(made)["disabled_at"] is None
 
 
-def test_a_receiver_that_is_gone_is_switched_off_at_once(
-    make: Make, receiver: Receiver, register: Register
-) -> None:
-    made = register("data")
-    for name in ("rain", "snow"):
-        change(make(name), (10, 12))
-    receiver.faults["/"] = faults.Status(410)
-    tell()
-    tell(1)
-    assert len(receiver.requests) == 1 and state(made)["disabled_at"]
-
-
-def test_a_dead_receiver_is_not_asked_for_each_event(
-    make: Make, receiver: Receiver, register: Register
-) -> None:
-    register("data")
-    for number in range(6):
-        change(make(f"rain-{number}"), (10, 12))
-    receiver.faults["/"] = faults.Status(500)
-    tell()
-    assert len(receiver.requests) == 3
-
-
 def test_after_a_kill_it_is_told_again_with_the_same_id(
     make: Make, receiver: Receiver, register: Register, tmp_path: Path
 ) -> None:
@@ -346,30 +307,6 @@ def test_after_a_kill_it_is_told_again_with_the_same_id(
     tell(1)
     assert len(receiver.ids) == 2 and len(set(receiver.ids)) == 1
     assert log(made)[0]["answer"] == "204"
-
-
-def test_two_at_once_tell_it_once(make: Make, receiver: Receiver, register: Register) -> None:
-    register("data")
-    change(make("rain"), (10, 12))
-    with locked_if_free(webhooks.LOCK):
-        tell()
-        assert not receiver.requests
-    tell()
-    assert len(receiver.requests) == 1
-
-
-def test_old_rows_of_the_log_go_and_nothing_is_told_twice(
-    make: Make, receiver: Receiver, register: Register
-) -> None:
-    register("data", "link")
-    rain = make("rain")
-    change(rain, (10, 12))
-    fail(rain, times=3, days=4)
-    tell()
-    for days in (31, 32):
-        tell(days)
-    assert len(receiver.requests) == 2
-    assert [row.event for row in model.Session.query(WebhookDelivery)] == ["link.broken"]
 
 
 def test_who_may_register(receiver: Receiver, register: Register) -> None:
