@@ -7,9 +7,8 @@ import threading
 import pytest
 import sqlalchemy as sa
 
-from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.ckan_adapter.database import is_held, locked
-from ckanext.freshness.tests.processes import WITH_LOCKS, end_connections, until
+from ckanext.freshness.tests.processes import end_connections, until
 
 pytestmark = pytest.mark.usefixtures("with_plugins", "clean_db")
 
@@ -36,13 +35,3 @@ def test_a_wait_that_is_cancelled_leaves_no_lock(busy: str) -> None:
         assert len(errors) == 1
         # PostgreSQL may notice a little later that its client is gone.
         until(lambda: [is_held(name) for name in NAMES] == [name == busy for name in NAMES])
-
-
-def test_tests_end_no_connections_of_other_sites() -> None:
-    """Each worker has a database of its own, and all of them are on one server."""
-    elsewhere = sa.create_engine(model.Session.get_bind().url.set(database="postgres"))
-    with elsewhere.connect() as connection, locked(NAMES[0]):
-        connection.execute(sa.text("SELECT pg_advisory_lock(1)"))
-        assert end_connections(WITH_LOCKS) == 1
-        assert connection.execute(sa.text("SELECT pg_advisory_unlock(1)")).scalar()
-    elsewhere.dispose()

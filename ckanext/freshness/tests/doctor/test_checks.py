@@ -45,11 +45,6 @@ def add_run(hours: float, **more: Any) -> None:
     model.Session.commit()
 
 
-def test_nobody_ever_checked() -> None:
-    (one,) = findings(doctor.site.nightly_run)
-    assert (one.severity, one.advice) == (Severity.NOTE, NIGHTLY)
-
-
 @pytest.mark.parametrize(("hours", "late"), [(1, False), (36, False), (36.01, True)])
 def test_nobody_checks_any_more(hours: float, late: bool) -> None:
     add_run(hours)
@@ -83,11 +78,6 @@ def test_a_run_that_was_killed() -> None:
     assert "has not ended, and no process works on it" in one.text
     assert "ckan freshness nightly" in one.advice
     add_run(0.5)
-    assert findings(doctor.site.nightly_run) == []
-
-
-def test_a_run_that_has_just_begun_is_not_stuck() -> None:
-    add_run(0.1, ended_at=None)
     assert findings(doctor.site.nightly_run) == []
 
 
@@ -151,17 +141,6 @@ def test_datasets_without_a_status() -> None:
         model.Session.query(model.Package).filter_by(id=made["id"]).update({key: value})
         assert len(findings(doctor.site.statuses)) == (value == "dataset"), value
     model.Session.commit()
-
-
-@pytest.mark.parametrize(("minutes", "late"), [(16, True), (14, False)])
-def test_documents_that_nobody_sends(minutes: int, late: bool) -> None:
-    since = (NOW - timedelta(minutes=minutes)).replace(tzinfo=None)
-    model.Session.add(Unindexed(package_id="p", since=since))
-    model.Session.commit()
-    found = findings(doctor.site.statuses)
-    assert len(found) == late
-    if late:
-        assert "documents of 1 dataset in Solr are older" in found[0].text
 
 
 def test_an_option_that_is_misspelt() -> None:

@@ -70,14 +70,6 @@ def test_mails_that_nobody_gets(mails_on: MailHost) -> None:
         assert findings(doctor.site.mails) == []
 
 
-def test_nothing_is_said_of_mails_that_are_off(mails_on: MailHost) -> None:
-    with (
-        changed_config("ckanext.freshness.notify.enabled", False),
-        changed_config("smtp.server", ""),
-    ):
-        assert findings(doctor.site.mails) == []
-
-
 # The store
 
 
@@ -94,23 +86,6 @@ def test_a_store_that_cannot_be_written(copies_of_all: None, tmp_path: Path, whe
     assert one.severity is Severity.PROBLEM
     assert one.text.startswith("No copies can be kept: ") and str(tmp_path / where) in one.text
     assert LOCATION in one.advice
-
-
-def test_a_store_that_takes_nothing(copies_of_all: None, tmp_path: Path) -> None:
-    with changed_config(LOCATION, str(tmp_path)):
-        assert findings(doctor.site.stored_copies) == []
-        # The byte that was written is gone.
-        assert not [one for one in tmp_path.rglob("*") if one.is_file()]
-        (tmp_path / ".staging").rmdir()
-        (tmp_path / ".staging").write_text("no folder")
-        (one,) = findings(doctor.site.stored_copies)
-    assert "cannot take anything more" in one.text
-
-
-def test_nothing_is_said_of_a_store_that_nobody_needs(tmp_path: Path) -> None:
-    (tmp_path / "taken").write_text("a file")
-    with changed_config(LOCATION, str(tmp_path / "taken")):
-        assert findings(doctor.site.stored_copies) == []
 
 
 @pytest.fixture
@@ -157,13 +132,6 @@ def test_copies_that_are_not_where_they_were(shelved: Path) -> None:
     assert "is mounted" in one.advice and "ckan iati update" in one.advice
 
 
-def test_copies_that_have_expired_are_not_looked_for(shelved: Path) -> None:
-    shelved.rename(shelved.with_name("away"))
-    model.Session.query(Copy).update({"key": None})
-    model.Session.commit()
-    assert findings(doctor.site.stored_copies) == []
-
-
 # Cycles
 
 
@@ -190,17 +158,6 @@ def add_cycle(source: str, hours: float, *, harvest: bool = True, **more: Any) -
     values = {"ended_at": at, "options": options, "kind": "iati", "version": "1", **more}
     model.Session.add(CheckRun(id=f"cycle {hours}", started_at=at, **values))
     model.Session.commit()
-
-
-def test_no_cycle_yet(source: str) -> None:
-    add_cycle("another", 1)
-    add_cycle(source, 2, harvest=False)
-    (one,) = findings(doctor.harvests.iati_sources)
-    assert (one.severity, one.text) == (
-        Severity.NOTE,
-        "No update cycle of the IATI source iati-source has run yet",
-    )
-    assert one.advice.startswith("ckan iati update iati-source")
 
 
 @pytest.mark.parametrize(("hours", "late"), [(1, False), (48, False), (48.1, True)])
@@ -232,9 +189,3 @@ def test_a_cycle_that_was_killed(source: str) -> None:
     (one,) = findings(doctor.harvests.iati_sources)
     assert "was killed: it has not ended" in one.text
     assert one.advice.endswith("ckan iati update iati-source")
-
-
-def test_the_store_is_needed_for_cycles(source: str, tmp_path: Path) -> None:
-    (tmp_path / "taken").write_text("a file")
-    with changed_config(LOCATION, str(tmp_path / "taken")):
-        assert len(findings(doctor.site.stored_copies)) == 1

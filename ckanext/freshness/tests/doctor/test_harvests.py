@@ -97,17 +97,6 @@ def test_consumers_that_are_not_there(
     assert all(command in one.advice for command in CONSUMERS)
 
 
-def test_queues_whose_kind_is_not_set(
-    wait_on: Callable[..., None], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """ckanext-harvest has a default for its connections, and none when it sends messages again."""
-    monkeypatch.delitem(tk.config, "ckan.harvest.mq.type")
-    wait_on("gather", "fetch")
-    (one,) = problems(doctor.harvests.consumers)
-    assert "never sends a message again" in one.text
-    assert "ckan.harvest.mq.type = redis" in one.advice
-
-
 def test_documents_that_solr_lost_or_should_not_have(fdp: FdpServer) -> None:
     catalog = fdp.add_catalog()
     for number in range(6):
@@ -175,16 +164,6 @@ def test_a_gather_whose_consumer_was_killed(harvest: Harvest) -> None:
     assert f"ckan harvester job-abort {job}" in one.advice
 
 
-def test_a_gather_of_another_harvester_is_judged_by_its_time(harvest: Harvest) -> None:
-    job = harvest.start()
-    connection().delete(harvest_routing_keys()["gather"])
-    change(harvest_model.HarvestSource, harvest.source["id"], type="ckan")
-    take("gather", job, timedelta(minutes=119))
-    assert problems(doctor.harvests.harvest_jobs) == []
-    (one,) = problems(doctor.harvests.harvest_jobs, timedelta(minutes=2))
-    assert one.advice.startswith(f"ckan harvester job-abort {job}")
-
-
 def test_a_job_that_no_queue_knows(harvest: Harvest) -> None:
     job = harvest.start()
     connection().delete(harvest_routing_keys()["gather"])
@@ -214,16 +193,6 @@ def test_records_that_are_not_imported(
         assert f"ckan harvester job-abort {job}" in found[0].advice
 
 
-def test_waiting_for_others_is_not_stuck_but_a_killed_import_is(fdp: FdpServer) -> None:
-    """A consumer has just imported a record of another job, so waiting records are not stuck."""
-    waiting, killed = gathered(fdp, "WAITING"), gathered(fdp, "IMPORT")
-    later = now() + timedelta(minutes=10)
-    (lead, _) = model.Session.query(harvest_model.HarvestObject).filter_by(harvest_job_id=waiting)
-    change(harvest_model.HarvestObject, lead.id, state="COMPLETE", import_finished=utc(later))
-    (one,) = problems(doctor.harvests.harvest_jobs, timedelta(minutes=11))
-    assert killed in one.text
-
-
 def gathered(fdp: FdpServer, state: str) -> str:
     """Gather a job with two records and set their state."""
     for _ in range(2 - len(fdp.datasets)):
@@ -236,39 +205,6 @@ def gathered(fdp: FdpServer, state: str) -> str:
     )
     model.Session.commit()
     return job
-
-
-def test_nobody_marks_jobs_as_finished(fdp: FdpServer) -> None:
-    fdp.add_dataset(fdp.add_catalog())
-    harvest = add_source(fdp.source_url)
-    job = harvest.start()
-    harvest.gather()
-    harvest.fetch()
-    assert problems(doctor.harvests.harvest_jobs, timedelta(minutes=10)) == []
-    (one,) = problems(doctor.harvests.harvest_jobs, timedelta(minutes=30))
-    assert job in one.text
-    assert "ckan harvester run" in one.advice
-
-
-def test_nobody_begins_the_jobs_that_are_due(harvest: Harvest) -> None:
-    change(
-        harvest_model.HarvestSource,
-        harvest.source["id"],
-        frequency="DAILY",
-        next_run=utc(now()),
-    )
-    assert problems(doctor.harvests.harvest_jobs, timedelta(minutes=10)) == []
-    (one,) = problems(doctor.harvests.harvest_jobs, timedelta(minutes=30))
-    assert one.text.startswith("1 harvest source is overdue")
-    change(harvest_model.HarvestSource, harvest.source["id"], frequency="MANUAL")
-    assert problems(doctor.harvests.harvest_jobs, timedelta(minutes=30)) == []
-
-
-def test_a_job_that_was_never_sent(harvest: Harvest) -> None:
-    job = call_action("harvest_job_create", source_id=harvest.source["id"], run=False)["id"]
-    assert problems(doctor.harvests.harvest_jobs) == []
-    (one,) = problems(doctor.harvests.harvest_jobs, timedelta(hours=1))
-    assert job in one.text and "ckan harvester run" in one.advice
 
 
 def test_held_deletions_are_told_but_are_no_problem(fdp: FdpServer) -> None:
@@ -307,32 +243,6 @@ def test_the_order_of_plugins(
     assert all(words in one.advice for one in found)
 
 
-def test_sources_that_no_plugin_harvests(harvest: Harvest) -> None:
-    assert findings(doctor.harvests.source_types) == []
-    change(harvest_model.HarvestSource, harvest.source["id"], type="waf")
-    (one,) = problems(doctor.harvests.source_types)
-    assert "type waf" in one.text
-    assert "A source" in one.text
-    change(harvest_model.HarvestSource, harvest.source["id"], active=False)
-    assert findings(doctor.harvests.source_types) == []
-
-
-@pytest.mark.parametrize(
-    ("key", "value", "words"),
-    [
-        ("ckan.download_proxy", "http://user:secret@127.0.0.1:3128", "proxy"),
-        ("ckanext.freshness.insecure_hosts", ["old.example.org"], "old.example.org"),
-    ],
-)
-def test_options(monkeypatch: pytest.MonkeyPatch, key: str, value: Any, words: str) -> None:
-    assert findings(doctor.site.site_options) == []
-    monkeypatch.setitem(tk.config, key, value)
-    (one,) = findings(doctor.site.site_options)
-    assert one.severity is Severity.NOTE
-    assert words in one.text
-    assert "secret" not in one.text + one.advice
-
-
 def test_background_jobs_that_nobody_does() -> None:
     assert [one.severity for one in findings(doctor.site.workers)] == [Severity.WARNING]
     tk.enqueue_job(print, ["done"], queue="bulk")
@@ -342,20 +252,6 @@ def test_background_jobs_that_nobody_does() -> None:
 
 
 # Services
-
-
-def test_redis_of_the_queues_away(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One finding reports it; dependent checks are skipped."""
-    monkeypatch.setitem(tk.config, "ckan.harvest.mq.hostname", "127.0.0.1")
-    monkeypatch.setitem(tk.config, "ckan.harvest.mq.port", 1)
-    found = list(examine(now()))
-    wrong = [one.text for one in found if one.severity is Severity.PROBLEM]
-    assert [text.partition(":")[0] for text in wrong] == [
-        "The Redis of the harvest queues does not answer"
-    ]
-    assert "Not checked, because a service or table is missing: consumers" in [
-        one.text for one in found
-    ]
 
 
 def change(table: Any, id: str, **values: Any) -> None:

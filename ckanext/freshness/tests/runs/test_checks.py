@@ -14,7 +14,7 @@ from ckan.tests import factories, helpers
 from ckanext.freshness.checking import run_records
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.ckan_adapter.database import locked_if_free
-from ckanext.freshness.ckan_adapter.packages import package_extras, write_extras
+from ckanext.freshness.ckan_adapter.packages import package_extras
 from ckanext.freshness.model import DatasetFreshness, ResourceCheck
 from ckanext.freshness.runs import check_run
 from ckanext.freshness.runs.check_run import CheckScope, RunResult
@@ -105,36 +105,6 @@ def test_a_link_without_a_scheme_is_the_one_that_ckan_shows(
     assert page.body.count(url) >= 2
     for name in (f"dataset/{dataset['name']}/freshness.csv", "freshness/links.csv"):
         assert app.get(f"/{name}", status=200).body.count(url) == 2
-
-
-def test_a_learned_run_says_how_often_a_file_was_expected_to_change(
-    host: Host, make: Make, ckan_config: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(ckan_config, "ckanext.freshness.check.policy", "learned")
-    monkeypatch.setitem(ckan_config, "ckanext.freshness.check.checks_per_run", 5)
-    make(WHAT["/stocks.csv"])
-    reasons = [list(run(days * DAY).counts.reasons) for days in (1, 3, 5)]
-    assert reasons == [["check: new"], ["check: change expected"], ["check: change expected"]]
-    attempts = model.Session.query(ResourceCheck).one().attempts
-    assert [one["why"] for one in attempts] == ["change expected", "change expected", "new"]
-    assert 7 < attempts[0]["every_days"] < 15
-
-
-def test_a_file_whose_server_hides_changes_is_read_by_each_learned_check(
-    host: Host, make: Make, ckan_config: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(ckan_config, "ckanext.freshness.check.policy", "learned")
-    monkeypatch.setitem(ckan_config, "ckanext.freshness.check.checks_per_run", 5)
-    host.hides_changes = True
-    make(WHAT["/bulletin.csv"])
-    for days in (1, 3, 32, 34, 36):
-        host.publish()
-        run(days * DAY)
-    attempts = model.Session.query(ResourceCheck).one().attempts
-    # The rotation reads it after 30 days.
-    assert [one["outcome"] for one in reversed(attempts)] == [
-        *("first hash", "not modified", "hash", "hash", "hash")
-    ]
 
 
 @pytest.mark.parametrize("policy", ["hdx", "learned"])
@@ -254,41 +224,3 @@ def test_a_dataset_is_indexed_once_whenever_its_files_are_visited(
         check_run.check(CheckScope(), lambda: START + 10 * DAY)
     assert sorted(found.documents) == sorted([several["id"], other["id"]])
     assert indexing.heal() == (0, []), "nothing is left to be indexed"
-
-
-def test_the_same_doubt_is_judged_again_only_where_the_dataset_has_aged(
-    make: Make, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A fresh dataset is not undetermined, however often its file differs."""
-    dataset = make(WHAT["/api/prices.json"])
-    scope = CheckScope(everything=True)
-
-    def judged(after: timedelta) -> bool:
-        with measured(monkeypatch) as found:
-            _, done = check_run.check(scope, lambda: START + after)
-        assert done.counts.checks == 1
-        return any("FROM freshness_evidence WHERE package_id" in one for one in found.statements)
-
-    def told() -> str | None:
-        return stored(dataset).get("freshness_undetermined")
-
-    judged(1 * DAY)
-    assert (judged(2 * DAY), told()) == (True, None), "now it is known that its bytes differ"
-    assert (judged(3 * DAY), told()) == (False, None)
-    assert (judged(10 * DAY), told()) == (True, "api"), "it is fresh no more"
-    assert (judged(11 * DAY), told()) == (False, "api")
-
-
-def test_a_doubt_that_came_from_another_resource_ends_with_the_first_visit(make: Make) -> None:
-    dataset = make(WHAT["/stocks.csv"])
-    refresh(START + 10 * DAY)
-    # So it is after one edit that gives a resource another URL, and its URL to a new resource.
-    statement = "UPDATE freshness_dataset SET undetermined = 'blocked' WHERE package_id = :id"
-    model.Session.execute(sa.text(statement), {"id": dataset["id"]})
-    model.Session.commit()
-    write_extras({dataset["id"]: {"freshness_undetermined": "blocked"}}, ["freshness_undetermined"])
-    model.Session.commit()
-    assert stored(dataset)["freshness_undetermined"] == "blocked"
-    assert run(11 * DAY).counts.resources() == {"first hash": 1}
-    told = stored(dataset)
-    assert told["freshness"] == "due" and "freshness_undetermined" not in told

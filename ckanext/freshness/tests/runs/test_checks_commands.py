@@ -83,26 +83,6 @@ def test_what_is_no_dataset_whose_urls_are_checked(
     assert helpers.call_action("freshness_run_list") == []
 
 
-@pytest.mark.parametrize("more", [("files",), ("--queue",)])
-def test_a_host_that_there_is_not(
-    dataset: dict[str, Any], check: Invoke, more: tuple[str, ...]
-) -> None:
-    waiting = jobs.get_queue().job_ids
-    done = check("--host", "nosuch.example", *more)
-    assert done.exit_code == 1
-    assert "No resource has a URL on the host nosuch.example. Nothing was checked." in done.output
-    assert helpers.call_action("freshness_run_list") == []
-    assert jobs.get_queue().job_ids == waiting
-
-
-def test_what_would_be_visited(dataset: dict[str, Any], check: Invoke) -> None:
-    done = check("--dry-run")
-    assert done.exit_code == 0, done.output
-    assert "       3  daily data" in done.output.splitlines()
-    assert helpers.call_action("freshness_run_list") == []
-    assert json_of(check("--dry-run", "--json"))["checks"] == 3
-
-
 def test_the_policy_learned_makes_as_many_checks_as_are_wanted(
     dataset: dict[str, Any], check: Invoke, ckan_config: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -180,25 +160,6 @@ def test_an_editor_asks_for_visits(dataset: dict[str, Any]) -> None:
     jobs.get_queue().empty()
     with pytest.raises(tk.ObjectNotFound):
         call("freshness_check", id="nothing")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (("--host", "a host"), "Invalid value for --host: 'a host' is not the name of a host"),
-        (("--host", ""), "Invalid value for --host"),
-        (("--queue", "--strict"), "--queue leaves the checks to other processes."),
-        (("--queue", "--dry-run"), "--queue leaves the checks to other processes."),
-        (("--policy", "other"), "'other' is not"),
-        (("--policy", "learned", "--all"), "--policy learned chooses from the whole catalogue."),
-    ],
-)
-def test_arguments_that_cannot_be_used(
-    dataset: dict[str, Any], check: Invoke, arguments: tuple[str, ...], words: str
-) -> None:
-    done = check(*arguments)
-    assert (done.exit_code, words in done.output) == (2, True), done.output
-    assert helpers.call_action("freshness_run_list") == []
 
 
 def test_what_a_silent_host_has_is_put_off_and_stays_due(

@@ -192,16 +192,6 @@ def test_the_database_is_lost_at_night(
     the_rest_is_visited(server, cli)
 
 
-@pytest.mark.usefixtures("clean_db")
-def test_the_database_is_lost_before_anything_is_done(
-    command: Command, database: tuple[TcpProxy, str]
-) -> None:
-    proxy, url = database
-    proxy.leave_at(b"pg_try_advisory_lock")
-    told = told_by(command("freshness", "nightly", CKAN_SQLALCHEMY_URL=url))
-    assert told.startswith("Error: The database was lost")
-
-
 @pytest.mark.usefixtures("dataset")
 def test_a_run_is_killed(server: FileServer, hold: Hold, command: Command, cli: Any) -> None:
     process = command("freshness", "check")
@@ -310,17 +300,6 @@ def test_a_background_worker_is_killed(
     assert recorded() == QUICK + HELD
 
 
-@pytest.mark.usefixtures("dataset")
-def test_redis_is_away(server: FileServer, command: Command) -> None:
-    with before("ckan.redis.url") as (proxy, url):
-        proxy.away()
-        told = told_by(command("freshness", "check", "--queue", CKAN_REDIS_URL=url))
-    assert told.startswith("Error: Redis does not answer")
-    assert server.requests == []
-    (run,) = helpers.call_action("freshness_run_list")
-    assert run["ended_at"] and run["error"].startswith("Redis does not answer")
-
-
 @pytest.fixture
 def no_redis(clean_db: None, clean_index: None) -> Iterator[None]:
     """Give jobs in this process a closed port. CKAN has other connections."""
@@ -331,12 +310,3 @@ def no_redis(clean_db: None, clean_index: None) -> Iterator[None]:
         with helpers.changed_config("ckan.redis.url", url):
             yield
         ckan_redis._connection_pool = pool
-
-
-@pytest.mark.usefixtures("no_redis")
-def test_redis_is_away_when_an_editor_asks_on_the_page(app: Any) -> None:
-    made = factories.Dataset()
-    headers = {"Authorization": factories.SysadminWithToken()["token"]}
-    shown = app.post(f"/dataset/{made['name']}/freshness/check", headers=headers)
-    assert shown.status_code == 200
-    assert "The background workers cannot be reached now. Try again later." in shown.body

@@ -13,7 +13,7 @@ from ckan import model
 from ckan.cli.cli import ckan
 
 from ckanext.freshness.checking import run_records
-from ckanext.freshness.ckan_adapter.database import is_held, locked
+from ckanext.freshness.ckan_adapter.database import locked
 from ckanext.freshness.cli import site
 from ckanext.freshness.model import CheckRun, FreshnessTransition
 from ckanext.freshness.reporting import counts
@@ -42,19 +42,6 @@ def no_runs(kept_db: None) -> None:
 @pytest.fixture
 def hours() -> Iterator[datetime]:
     return (NOW + timedelta(hours=number) for number in range(100))
-
-
-def test_each_part_is_done_at_its_own_moment_under_the_lock(hours: Iterator[datetime]) -> None:
-    def work(now: datetime) -> PartReport:
-        assert is_held(LOCK)
-        return PartReport(f"{now:%H}")
-
-    parts = [NightPart("one", work), NightPart("two", work)]
-    assert list(nightly(parts, lambda: next(hours))) == [
-        ("one", PartReport("00")),
-        ("two", PartReport("01")),
-    ]
-    assert not is_held(LOCK)
 
 
 def noted() -> list[tuple[str, str | None]]:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import errno
-import shutil
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta, timezone
-from email.utils import format_datetime
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -124,15 +122,6 @@ def test_a_copy_is_made_although_the_server_says_that_nothing_changed(
     assert server.methods == ["GET!"]
 
 
-def test_what_a_header_dates_is_copied_as_well(csvs: None, server: IatiFiles) -> None:
-    resource = link(server, extras=[{"key": "frequency", "value": "7"}])
-    run(resource, 1)
-    server.body, server.etag = b"a,b\n3,4\n", '"v2"'
-    server.last_modified = format_datetime(START + timedelta(days=2), usegmt=True)
-    run(resource, 3)
-    assert bytes_of(resource) == b"a,b\n3,4\n"
-
-
 def test_a_change_that_found_no_room_is_copied_later(
     csvs: None, server: IatiFiles, ckan_config: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -145,23 +134,6 @@ def test_a_change_that_found_no_room_is_copied_later(
     monkeypatch.setitem(ckan_config, "ckanext.freshness.copies.quota_bytes", "0")
     run(resource, 3)
     assert bytes_of(resource) == server.body
-
-
-def test_a_store_that_is_full_or_cannot_be_used_is_said_and_stops_nothing(
-    csvs: None,
-    server: IatiFiles,
-    store_folder: Path,
-    ckan_config: Any,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setitem(ckan_config, "ckanext.freshness.copies.quota_bytes", "3")
-    for _ in range(2):
-        resource = link(server)
-        assert len(check_run.missing_in_words(run(resource, 1))) == 1
-        assert helpers.call_action("freshness_resource_history", id=resource["id"])["hash"]
-        monkeypatch.setitem(ckan_config, "ckanext.freshness.copies.quota_bytes", "0")
-        shutil.rmtree(store_folder, ignore_errors=True)
-        store_folder.write_text("a file")
 
 
 class Keeping(MemoryFileSystem):
@@ -211,20 +183,6 @@ def test_what_is_gone_or_fails_for_long_is_pruned(
     assert bytes_of(failing) is None
     row = model.Session.query(Copy).get(failing["id"])
     assert row.key is None
-
-
-def test_what_a_killed_run_has_left_is_pruned(
-    csvs: None, server: IatiFiles, store_folder: Path
-) -> None:
-    run(link(server), 1)
-    left = store_folder / ".staging" / "left"
-    left.parent.mkdir(parents=True, exist_ok=True)
-    left.write_bytes(b"a,b")
-    written = datetime.now(timezone.utc)
-    copies.prune(written + timedelta(hours=23))
-    assert left.exists()
-    copies.prune(written + timedelta(hours=25))
-    assert not left.exists()
 
 
 @pytest.mark.parametrize("few", [0, 100])

@@ -106,13 +106,6 @@ def test_the_command_lists_and_shows(runs: None, cli: Any) -> None:
     assert FIRST_TEXT in done.output and "*** Headers ***" in done.output
 
 
-def test_the_command_for_programs(act: Act, runs: None, cli: Any) -> None:
-    done = cli.invoke(ckan, ["freshness", "runs", "--json", "--limit", "2"])
-    assert told(done, "[\n") == act("freshness_run_list", limit=2)
-    done = cli.invoke(ckan, ["freshness", "runs", "last", "--json"])
-    assert told(done, "{\n") == act("freshness_run_show", id="third")
-
-
 def told(done: Any, begin: str) -> Any:
     """Return the JSON in an output, in which click 8.1 includes log lines."""
     return json.loads(done.output[done.output.index(begin) :])
@@ -191,13 +184,6 @@ def test_the_history_of_a_resource(act: Act) -> None:
         "attempts": [ATTEMPT],
         "checks": [],
     }
-
-
-def test_of_another_url_nothing_is_known(act: Act) -> None:
-    resource = checked(act, url="http://example.org/before.csv")
-    shown = act("freshness_resource_history", id=resource)
-    assert (shown["broken"], shown["failures"], shown["attempts"]) == (False, 0, [])
-    assert shown["hash"] is None and shown["tried_at"] is None
 
 
 def test_who_may_see_the_resource_may_see_its_history(act: Act) -> None:
