@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ckanext.freshness.aging.evidence import script_date
-from ckanext.freshness.dates import EARLIEST, LATEST, parse_date, shifted, stated_date
+from ckanext.freshness.dates import EARLIEST, LATEST, parse_date, stated_date
 from ckanext.freshness.web.exchange import parse_http_date
 
 
@@ -64,35 +64,22 @@ def utc(
             utc(2024, 2, 29, 4, 15),
         ),
         (datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=1))), EARLIEST),
-        ("", None),
         ("   ", None),
         ("yesterday", None),
-        ("01/02/2024", None),
         ("29.02.2024", None),
         ("2023-02-29", None),
         ("2024-13-01", None),
-        ("2024-00-01", None),
-        ("0000-01-01", None),
         ("-0044-03-15", None),
-        ("12024-01-01", None),
         ("202402", None),
         # What dateutil reads as a date: a day of this month, weeks, days of the year, 2012.
         ("10", None),
-        ("Monday", None),
         ("2024-W09", None),
-        ("2024-060", None),
         ("2024060", None),
         ("29 Feb 0012 10:20:30 GMT", None),
-        ("1709202030", None),
-        ("2024-0530", None),
         ("2024-02-29T25:00:00", None),
-        ("2024-02-29T24:00:01", None),
         ("2024-02-29T10:60:00", None),
-        ("2024-02-29T10:20:61", None),
         ("2024-02-29T10:20:30+99:99", None),
-        ("2024-02-29T10:20:30+01:60", None),
         ("2024-02-29T10:20:30 CET", None),
-        ("2024-02-29T", None),
         ("29 Foo 2024 10:20:30 GMT", None),
         ("[2020-01-01T00:00:00 TO 2020-12-31T23:59:59]", None),
         ("\u0662\u0660\u0662\u0664-02-29", None),
@@ -100,7 +87,6 @@ def utc(
         ("2024-02-29" + " " * 1_000_000 + "10:20", None),
         (None, None),
         (2024, None),
-        (True, None),
         (["2024-02-29"], None),
     ],
     ids=lambda value: str(value)[:40],
@@ -122,11 +108,8 @@ def test_parse_date(value: object, expected: datetime | None) -> None:
         ("0001-01-01T00:00:00+14:00", False),
         ("1601-01-01T00:00:00Z", False),
         ("1899-12-30", False),
-        ("1899-12-31T00:00:00", False),
-        ("1900", False),
         ("1970-01-01T00:00:00", False),
         ("1970-01-01T01:00:00+01:00", False),
-        ("1969-12-31T18:00:00", False),
         (utc(1970, 1, 1), False),
         (date(1970, 1, 1), False),
         (parse_http_date("Thu, 01 Jan 1970 00:00:00 GMT"), False),
@@ -136,7 +119,6 @@ def test_parse_date(value: object, expected: datetime | None) -> None:
         ("1955-06-01", True),
         ("1969-12-31", True),
         ("1970-01-02", True),
-        ("1971", True),
     ],
     ids=str,
 )
@@ -155,38 +137,20 @@ def test_stated_date(value: object, is_stated: bool) -> None:
         ("HDX Scraper: WFP (Food Prices) (2021-03-05)", utc(2021, 3, 5)),
         ("HDX Scraper: X (2021-03-05) (2022-03-05)", utc(2022, 3, 5)),
         ("HDX Scraper: X (2021-03-05) (sic)", utc(2021, 3, 5)),
-        ("2021-03-05T10:20:30", utc(2021, 3, 5, 10, 20, 30)),
-        ("(2021-03-05)", utc(2021, 3, 5)),
         ("HDX Scraper: Data of 2015-01-01", None),
         ("HDX Scraper: X (1970-01-01T00:00:00)", None),
         ("HDX Scraper: X (every day)", None),
-        ("HDX Scraper: X (2021-03-05", None),
         ("HDXINTERNAL freshness_ignore (2021-03-05T10:20:30)", None),
         ("HDXINTERNAL Freshness_Ignore (2021-03-05T10:20:30)", None),
         ("", None),
         ("(" * 1_000_000, None),
         ("x" * 1_000_000 + " (2021-03-05)", None),
         (None, None),
-        (20210305, None),
     ],
     ids=lambda value: str(value)[:40],
 )
 def test_script_date(text: object, expected: datetime | None) -> None:
     assert script_date(text) == expected
-
-
-@pytest.mark.parametrize(
-    ("when", "by", "expected"),
-    [
-        (utc(2024, 1, 1), timedelta(days=1), utc(2024, 1, 2)),
-        (LATEST, timedelta(microseconds=1), LATEST),
-        (EARLIEST, timedelta(microseconds=-1), EARLIEST),
-        (utc(2024, 1, 1), timedelta.max, LATEST),
-        (utc(2024, 1, 1), timedelta.min, EARLIEST),
-    ],
-)
-def test_shifted(when: datetime, by: timedelta, expected: datetime) -> None:
-    assert shifted(when, by) == expected
 
 
 zones = st.integers(-14 * 60, 14 * 60).map(lambda m: timezone(timedelta(minutes=m)))

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from graphlib import TopologicalSorter
 from pathlib import Path
 
-import pytest
-
 PACKAGE = Path(__file__).parent.parent
 NAME = "ckanext.freshness"
 
@@ -202,23 +200,3 @@ def test_no_module_imports_itself_through_others() -> None:
 def test_every_room_is_in_the_table() -> None:
     names = {path.split("/")[0].removesuffix(".py") for path in files()}
     assert names <= set().union(*LAYERS)
-
-
-@pytest.mark.parametrize(
-    ("path", "source", "sentence"),
-    [
-        ("aging/status.py", "from ..web import client", "uses ckanext.freshness.web.client"),
-        ("aging/status.py", "import ckan.plugins.toolkit as tk", "knows nothing of CKAN"),
-        ("aging/status.py", "now = datetime.datetime.now(UTC)", "now is an argument"),
-        ("web/client.py", "def f():\n    import ckan", "web/client.py:2 uses ckan"),
-        ("harvesting/fdp/crawl.py", "from ckan.lib import search", "only ckan_adapter may"),
-        ("harvesting/survey.py", "from .rdf.mapping import A", "survey.py may not"),
-        ("plugin.py", "from ckanext.harvest.interfaces import I", "only harvesters.py may"),
-        ("harvesting/strategy.py", "import asyncio", "is pure"),
-        ("harvesting/stages.py", "from ..web.client import run\nfrom . import holds", ""),
-        ("ckan_adapter/core.py", "from ckan.lib import search", ""),
-    ],
-)
-def test_a_broken_rule_is_found(path: str, source: str, sentence: str) -> None:
-    found = "\n".join(broken(path, source))
-    assert sentence in found if sentence else not found

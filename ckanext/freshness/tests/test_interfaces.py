@@ -81,10 +81,6 @@ def test_a_detector(server: FileServer) -> None:
     assert checked_hash(server) == "test:abc"
 
 
-def test_without_the_detector(server: FileServer) -> None:
-    assert checked_hash(server).startswith("sha256:")
-
-
 @pytest.mark.usefixtures("other_extension")
 def test_a_vocabulary() -> None:
     said = [{"key": "frequency", "value": "ĉiumonate"}]

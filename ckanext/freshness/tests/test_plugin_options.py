@@ -15,7 +15,6 @@ import ckan.plugins as p
 import ckan.plugins.toolkit as tk
 import pytest
 import yaml
-from ckan import logic
 from ckan.common import config_declaration
 from ckan.tests.helpers import changed_config
 
@@ -189,17 +188,6 @@ def test_defaults_and_examples_are_good_values() -> None:
     assert validated({})[1] == {}
     examples = {key: one["example"] for key, one in DECLARED.items() if "example" in one}
     assert validated(examples)[1] == {}
-
-
-@pytest.mark.usefixtures("with_plugins")
-def test_a_plugin_may_ask_for_validators_before_ours_is_loaded(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """CKAN remembers the validators of that moment, as when a plugin asks for one while it is imported."""
-    tk.get_validator("not_empty")
-    monkeypatch.delitem(logic._validators_cache, "freshness_option")
-    config_declaration.setup()
-    assert validated({})[1] == {}
 
 
 # What is declared is read

@@ -17,8 +17,6 @@ from ckanext.freshness.tests import without_harvest
 from ckanext.freshness.tests.ckan_adapter.test_own_tables import without_tables
 from ckanext.freshness.tests.processes import write_ini
 
-REQUIREMENTS = Path(__file__).parents[3] / "requirements.txt"
-
 
 @pytest.fixture
 def run(tmp_path: Path) -> Any:
@@ -70,7 +68,3 @@ def test_a_harvester_says_what_to_install(run: Any) -> None:
     done = run("freshness fdp_harvester", [], [])
     assert done.returncode != 0
     assert f"pip install '{harvesters.TESTED_HARVEST}'" in done.stderr.splitlines()[-1]
-
-
-def test_the_versions_to_install_are_the_required_ones() -> None:
-    assert harvesters.TESTED_HARVEST in REQUIREMENTS.read_text(encoding="utf-8").splitlines()

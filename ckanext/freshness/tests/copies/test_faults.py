@@ -5,7 +5,6 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-import tempfile
 import textwrap
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -112,45 +111,6 @@ def test_a_full_disk_leaves_what_was_there(folder: Store, root: Path, limit: int
     assert read(folder, "org/a.xml") == SMALL
     assert unzip(folder, "org/a.zip") == {"a.xml": SMALL}
     assert left_over(root) == []
-
-
-@pytest.mark.parametrize("body", ["SMALL", "LARGE"])
-def test_a_directory_that_may_not_be_written_can_be_read(body: str) -> None:
-    # Not pytest's folder, which nobody else may enter.
-    with tempfile.TemporaryDirectory() as place:
-        root = Path(place) / "copies"
-        folder = Store(str(root))
-        keep(folder, "org/a.xml", SMALL)
-        folders = (root, root / "org", root / ".staging")
-        for path in (root.parent, *folders):
-            path.chmod(0o555)
-        # Whoever may write everywhere becomes somebody who may not.
-        done = run(
-            f"""
-            # Load all modules, which may stand where nobody else may read.
-            Store(sys.argv[1])
-            if os.getuid() == 0:
-                os.setresuid(65534, 65534, 65534)
-            store = Store(sys.argv[1])
-            for act in (
-                lambda: keep(store, "org/a.xml", {body}),
-                lambda: store.remove("org/a.xml"),
-            ):
-                try:
-                    act()
-                except StoreError as error:
-                    print(error)
-            print(read(store, "org/a.xml") == SMALL)
-            """,
-            root,
-        )
-        for path in (root.parent, *folders):
-            path.chmod(0o755)
-        lines = done.stdout.splitlines()
-        assert len(lines) == 3, done.stderr
-        assert all("Permission denied" in line for line in lines[:2]), done.stdout
-        assert lines[2] == "True"
-        assert unzip(folder, "org/a.zip") == {"a.xml": SMALL}
 
 
 @pytest.mark.parametrize("body", [SMALL, LARGE])

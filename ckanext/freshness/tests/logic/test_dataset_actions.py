@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from datetime import datetime, timedelta, timezone
-from typing import Any
 
 import ckan.plugins.toolkit as tk
 import pytest
@@ -112,29 +111,6 @@ def test_a_double_click_is_one_confirmation(act: Act) -> None:
         assert act("freshness_confirm", by=other, id=made["id"])["confirmation"]["date"] == (
             "2026-02-10T12:01:03Z"
         )
-
-
-def test_history_names_the_frequencies_and_who_changed_them(act: Act) -> None:
-    then = datetime(2026, 1, 1, 12, tzinfo=timezone.utc)
-    editor = factories.Sysadmin(fullname="Erika Meyer")["name"]
-    with freeze_time(then):
-        made = new(act, extras=[{"key": "frequency", "value": "7"}])
-
-    def newest(days: int, **changes: Any) -> tuple[str, str]:
-        with freeze_time(then + timedelta(days=days)):
-            act("package_patch", by=editor, id=made["id"], **changes)
-            change = act("freshness_show", id=made["id"])["transitions"][0]
-        return change["cause"], change["explanation"].removesuffix(", by Erika Meyer")
-
-    yearly, weekly = ([{"key": "frequency", "value": one}] for one in ("365", "7"))
-    words = "The update frequency was changed from {} to {}"
-    assert newest(30, extras=yearly) == ("frequency", words.format("Every week", "Every year"))
-    assert newest(31, extras=weekly)[1] == words.format("Every year", "Every week")
-    other = [{"url": "http://x.org/other"}]
-    both = newest(32, extras=yearly, resources=other)
-    assert both == ("edit", "The dataset was changed")
-    # The dataset has lost its update frequency.
-    assert newest(33, extras=[])[1] == words.format("Every year", "unknown")
 
 
 def test_what_is_shown(act: Act) -> None:

@@ -8,7 +8,6 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-import sqlalchemy as sa
 from ckan.lib import search
 from freezegun import freeze_time
 
@@ -63,45 +62,6 @@ def test_facts(act: Act) -> None:
     # Results for another URL are not shown.
     act("resource_patch", id=dataset["resources"][0]["id"], url="http://x.org/other")
     assert facts(act, dataset)[0] is None
-
-
-@pytest.mark.parametrize(
-    ("method", "failed", "outcome"),
-    [
-        ("HEAD", False, "verified"),
-        ("GET", False, "downloaded"),
-        ("GET", True, "error"),
-        # Before its first cycle.
-        (None, False, "same hash"),
-    ],
-)
-def test_facts_of_a_file_of_a_registry(
-    act: Act, method: str | None, failed: bool, outcome: str
-) -> None:
-    dataset = new(act, "http://x.org/1")
-    check(dataset, FRESH + timedelta(days=3), Outcome.SAME_HASH, counts_as_failure=False)
-    attempt = {
-        "datetime": "2026-01-05T12:00:00.5Z",
-        "method": method,
-        "http_status": 404 if failed else 200,
-        "error_occurred": failed,
-        "error_details": {"error_type": "http_non_200", "detailed_message": ""} if failed else None,
-    }
-    model.Session.execute(
-        sa.text(
-            "INSERT INTO freshness_iati (resource_id, package_id, source_id, organisation_id,"
-            " organisation_name, dataset_id, dataset_name, attempts)"
-            " VALUES (:resource, :package, '', '', '', '', '', CAST(:attempts AS jsonb))"
-        ),
-        {
-            "resource": dataset["resources"][0]["id"],
-            "package": dataset["id"],
-            "attempts": json.dumps([attempt] if method else []),
-        },
-    )
-    model.Session.commit()
-    found = {"checked_at": "2026-01-05T12:00:00Z", "outcome": outcome, **NOTHING}
-    assert facts(act, dataset) == [found]
 
 
 def test_one_query_per_call(act: Act, monkeypatch: pytest.MonkeyPatch) -> None:
