@@ -73,7 +73,15 @@ def long(data: bytes) -> bytes:
 
 
 PAGES = (
-    *(PAGE, PAGE.upper(), PAGE.decode().encode("utf-16"), b"<!-- a -->\n " + PAGE, XHTML, WALL, WARNING),
+    *(
+        PAGE,
+        PAGE.upper(),
+        PAGE.decode().encode("utf-16"),
+        b"<!-- a -->\n " + PAGE,
+        XHTML,
+        WALL,
+        WARNING,
+    ),
     *(gzip.compress(PAGE, mtime=0), b"<body class='x'>"),
 )
 EMPTY = (b"\xff\xfe", b"\xfe\xff\0\n", bytes(100), EMPTY_ZIP, EMPTY_GZIP)
