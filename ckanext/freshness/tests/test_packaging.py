@@ -7,7 +7,6 @@ import re
 import shutil
 import subprocess
 import sys
-import tarfile
 import zipfile
 from collections.abc import Iterator
 from email.message import Message
@@ -96,16 +95,6 @@ def test_the_wheel_has_every_file_that_a_site_needs(names: set[str]) -> None:
     assert not [name for name in names if name.startswith(tests) or name.endswith(sources)]
     allowed = ("ckanext/freshness/", "ckanext_freshness-", "ckanext/__init__.py")
     assert not [name for name in names if not name.startswith(allowed) or name.endswith(".pyc")]
-
-
-def test_the_source_distribution_has_every_file_of_a_checkout(built: Path) -> None:
-    """Its tests, its demo and its documentation work as those of a checkout do."""
-    (found,) = built.glob("*.tar.gz")
-    with tarfile.open(found) as archive:
-        files = {name.partition("/")[2]: archive.getmember(name) for name in archive.getnames()}
-    wanted = {name for name in tracked() if not name.startswith(".git")}
-    assert not wanted - files.keys(), "MANIFEST.in does not name these"
-    assert files["dev"].mode & 0o100, "./dev cannot be executed"
 
 
 def requirements(lines: list[str], seen: set[str]) -> Iterator[str]:

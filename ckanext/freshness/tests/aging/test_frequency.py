@@ -154,15 +154,6 @@ def test_what_gives_no_frequency(value: object, reason: Reason) -> None:
     assert result.text in result.words
 
 
-def test_words_say_what_to_do() -> None:
-    result = parse("-7")
-    assert isinstance(result, UnknownFrequency)
-    assert result.words == (
-        "The update frequency '-7' is out of range. Write a period from 1 to 36525 days, "
-        "or 0 for live, -1 for never, -2 for as needed."
-    )
-
-
 class Seasons:
     """A vocabulary as another extension would write it."""
 
@@ -209,12 +200,6 @@ def test_other_vocabularies(
 )
 def test_label(days: int, words: str) -> None:
     assert label(days) == words
-
-
-@pytest.mark.parametrize("days", [-3, MAX_DAYS + 1])
-def test_label_of_no_frequency(days: int) -> None:
-    with pytest.raises(ValueError, match=f"{days} is no update frequency"):
-        label(days)
 
 
 @given(st.integers(AS_NEEDED, MAX_DAYS))

@@ -52,12 +52,6 @@ def test_files_that_change_together_are_one_update() -> None:
     assert found is not None and found.moments == tuple(sorted(one.at for one in single))
 
 
-def test_one_odd_time_moves_the_range_and_not_the_median() -> None:
-    found = known([30, 31, 300, 29, 2])
-    assert round(found.days) == 30
-    assert (round(found.lowest), round(found.highest)) == (2, 300)
-
-
 def test_checks_that_are_far_apart_tell_an_upper_limit() -> None:
     assert known([30] * 5, within=29).at_least
     assert not known([30] * 5, within=3).at_least

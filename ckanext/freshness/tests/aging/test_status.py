@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from ckanext.freshness.aging.frequency import AS_NEEDED, LIVE, MAX_DAYS, NEVER
 from ckanext.freshness.aging.status import (
     Assessment,
-    Boundaries,
     Status,
     assess,
     next_boundary,
@@ -90,14 +89,6 @@ def test_always_fresh(frequency: int, modified: datetime | None) -> None:
 def test_unavailable(modified: datetime | None, frequency: int | None, has_resources: bool) -> None:
     found = assess(modified, frequency, NOW, HDX, has_resources=has_resources)
     assert found == Assessment(Status.UNAVAILABLE, None, modified, False)
-
-
-def test_boundaries_are_exact_times() -> None:
-    assert assess(MODIFIED, 15, NOW, HDX).boundaries == Boundaries(
-        due=MODIFIED + timedelta(days=15),
-        overdue=MODIFIED + timedelta(days=22, hours=10, minutes=30),
-        delinquent=MODIFIED + timedelta(days=30),
-    )
 
 
 @pytest.mark.parametrize(

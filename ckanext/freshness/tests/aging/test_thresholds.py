@@ -44,28 +44,6 @@ def test_hdx_rows(frequency: int, due: int, overdue: int, delinquent: int) -> No
     assert HDX.limits(frequency) == limits(due, overdue, delinquent)
 
 
-@pytest.mark.parametrize(
-    ("frequency", "expected"),
-    [
-        # A fifth of the way from (2, 4) to (7, 14).
-        (3, limits(3, 3 + 3, 3 + 6)),
-        # Weekly and fortnightly have the same graces.
-        (10, limits(10, 10 + 7, 10 + 14)),
-        # A sixteenth of the way from (7, 14) to (14, 30).
-        (15, limits(15, 15 + 7 + 7 / 16, 15 + 14 + 1)),
-        # Halfway from (14, 30) to (24, 48).
-        (45, limits(45, 45 + 19, 45 + 39)),
-        # The graces may shrink as the frequency grows: from (60, 90) to (55, 110).
-        (438, limits(438, 438 + 59, 438 + 94)),
-        # Beyond the table the last row's graces.
-        (1095, limits(1095, 1095 + 55, 1095 + 110)),
-        (MAX_DAYS, limits(MAX_DAYS, MAX_DAYS + 55, MAX_DAYS + 110)),
-    ],
-)
-def test_between_and_beyond_the_rows(frequency: int, expected: Ages) -> None:
-    assert HDX.limits(frequency) == expected
-
-
 @pytest.mark.parametrize("frequency", [0, -1, -2, -7, MAX_DAYS + 1, 10**30])
 def test_what_has_no_thresholds(frequency: int) -> None:
     with pytest.raises(ValueError, match=f"a frequency of {frequency} days"):

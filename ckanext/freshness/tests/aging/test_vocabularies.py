@@ -89,18 +89,6 @@ def test_ambiguous_words_are_not_understood() -> None:
     assert {text: outcome(text) for text in texts} == dict.fromkeys(texts, UNKNOWN)
 
 
-def test_codes_are_not_read_as_words() -> None:
-    texts = ("DAILY 2", "WEEKLY-3", "12 HRS", "OP_DATPRO.", "1min.")
-    assert {text: outcome(text) for text in texts} == dict.fromkeys(texts, UNKNOWN)
-
-
-@pytest.mark.parametrize("each", LISTS.values(), ids=LISTS)
-def test_the_meanings_of_a_list_are_those_of_the_eu_in_their_order(each: TermList) -> None:
-    days = [days for days in each.terms.values() if isinstance(days, int) and days > 0]
-    assert days == sorted(days)
-    assert set(each.terms.values()) <= set(LISTS["eu"].terms.values())
-
-
 # What others say about the same terms.
 
 

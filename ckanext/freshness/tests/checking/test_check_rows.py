@@ -243,17 +243,6 @@ def test_a_date_of_its_own_is_told_once() -> None:
     assert [row.is_touched for row in rows()] == [True]
 
 
-def test_only_some_are_asked_for() -> None:
-    for name, host in {"p": "one", "p2": "two"}.items():
-        package(name)
-        resource(f"r-{name}", name, f"http://{host}.example.org/")
-    check_rows.sync(NOW, TYPES)
-    assert [row.resource_id for row in rows(package_ids=["p2"])] == ["r-p2"]
-    assert [row.resource_id for row in rows(host="one.example.org")] == ["r-p"]
-    assert rows(package_ids=[]) == []
-    assert check_rows.total() == 2
-
-
 def test_many_rows_come_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(check_rows, "_STREAM_BATCH", 3)
     monkeypatch.setattr(check_rows, "_CHECK_BATCH", 3)

@@ -129,14 +129,6 @@ def test_a_body_that_broke_off_is_forgotten() -> None:
     assert asyncio.run(run()) == hashed([BOOK])[0]
 
 
-def test_a_container_above_the_limit_is_hashed_as_bytes() -> None:
-    data = archive({"a.bin": os.urandom(50_000)})
-    (found,) = hashed([data], limits=ContentLimits(max_bytes=len(data)))
-    assert detector_of(found) == "members"
-    (found,) = hashed(in_pieces(data, 1000), limits=ContentLimits(max_bytes=len(data) - 1))
-    assert found.hash == raw(data)
-
-
 def test_a_container_that_cannot_be_read_is_hashed_by_its_bytes() -> None:
     (found,) = hashed([BOOK[:-30]])
     assert found.hash == raw(BOOK[:-30])

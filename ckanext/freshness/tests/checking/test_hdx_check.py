@@ -163,34 +163,6 @@ def test_a_change_is_downloaded_twice(server: FileServer, seen: KnownContent) ->
 
 
 LATER = "Fri, 20 Nov 2026 10:00:00 GMT"
-ERROR_TEXT = b"Error: the database is not available"
-
-
-@pytest.mark.parametrize("modified", [LATER, None], ids=["newer date", "no date"])
-@pytest.mark.parametrize(
-    ("format_", "body"),
-    [
-        ("CSV", ERROR_TEXT),
-        ("JSON", ERROR_TEXT),
-        ("XLSX", ERROR_TEXT),
-        ("CSV", faults.HTML_PAGE),
-        ("CSV", faults.HTML_PAGE * 5000),
-        ("API", b""),
-    ],
-    ids=["line", "text for JSON", "text for XLSX", "page", "long page", "nothing"],
-)
-def test_an_error_text_is_no_new_data(
-    server: FileServer, format_: str, body: bytes, modified: str | None
-) -> None:
-    good = one(server, format="CSV").memory
-    assert good.tabular
-    server.files["/file.csv"] = csv(body, '"v2"', modified)
-    finding = one(
-        server, good, format=format_, last_change=MODIFIED_AT, fresh_after=NOW - timedelta(days=30)
-    )
-    assert (finding.outcome, finding.counts_as_failure) == (Outcome.ERROR, True)
-    assert (finding.modified, finding.changed_at, finding.memory) == (None, None, good)
-    assert (finding.attempt.reason, finding.attempt.modified) == ("format", None)
 
 
 def test_a_newer_date_of_a_large_file_is_believed_by_its_beginning(

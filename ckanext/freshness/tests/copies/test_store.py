@@ -27,14 +27,6 @@ def test_bytes_and_their_zip_are_kept(store: Store, body: bytes) -> None:
     assert store.used() == kept.size + (kept.zip_size or 0)
 
 
-@pytest.mark.parametrize("body", [SMALL, LARGE])
-def test_what_is_there_is_replaced(store: Store, body: bytes) -> None:
-    keep(store, "org/a.xml", LARGE + b"old")
-    keep(store, "org/a.xml", body)
-    assert read(store, "org/a.xml") == body
-    assert unzip(store, "org/a.zip") == {"a.xml": body}
-
-
 @pytest.mark.parametrize(
     ("start", "end", "expected"),
     [

@@ -63,13 +63,6 @@ def test_a_check_of_one_dataset_is_no_nightly_one() -> None:
     assert one.severity is Severity.NOTE
 
 
-def test_a_check_that_ended_early() -> None:
-    add_run(1, error="Solr went away")
-    (one,) = findings(doctor.site.nightly_run)
-    assert one.severity is Severity.PROBLEM
-    assert "ended early: Solr went away" in one.text
-
-
 def test_a_run_that_was_killed() -> None:
     add_run(1, ended_at=None)
     with locked_if_free(CHECKING):

@@ -13,8 +13,6 @@ from ckan.tests import factories
 from ckan.tests.helpers import changed_config
 
 from ckanext.freshness import doctor
-from ckanext.freshness.checking import run_records
-from ckanext.freshness.ckan_adapter.database import locked
 from ckanext.freshness.copies.store import Store
 from ckanext.freshness.doctor.findings import Severity, SiteFinding
 from ckanext.freshness.model import CheckRun, Copy
@@ -179,13 +177,4 @@ def test_a_cycle_that_failed(source: str) -> None:
     add_cycle(source, 1, error="the registry is away")
     (one,) = findings(doctor.harvests.iati_sources)
     assert "iati-source of 2026-03-03 11:00 UTC failed: the registry is away" in one.text
-    assert one.advice.endswith("ckan iati update iati-source")
-
-
-def test_a_cycle_that_was_killed(source: str) -> None:
-    add_cycle(source, 1, ended_at=None)
-    with locked(run_records.cycle_lock(source)):
-        assert findings(doctor.harvests.iati_sources) == []
-    (one,) = findings(doctor.harvests.iati_sources)
-    assert "was killed: it has not ended" in one.text
     assert one.advice.endswith("ckan iati update iati-source")

@@ -175,52 +175,23 @@ def text(host: MailHost, address: str) -> str:
     return mail.part("plain")
 
 
-def test_the_command(make: Make, host: MailHost) -> None:
+def test_the_command(make: Make, host: MailHost, monkeypatch: pytest.MonkeyPatch) -> None:
     make("rain", maintainer_email=ANN, title="Rain")
-    model.Session.execute(
-        sa.text(
-            "INSERT INTO freshness_transition (package_id, from_status, to_status, changed_at, cause)"
-            " SELECT package_id, 'due', 'overdue', now(), 'time' FROM freshness_dataset"
-        )
-    )
-    model.Session.execute(
-        sa.text(
-            "UPDATE freshness_dataset SET due = '2020-01-01', overdue = '2020-01-02', status = 'overdue'"
-        )
-    )
-    model.Session.commit()
-    done = CliRunner().invoke(freshness, ["notify", "--dry-run"])
-    assert done.exit_code == 0, done.output
-    assert f"{ANN}: 1 dataset needs an update\nSubject: " in done.output
-    assert "  * Rain: Overdue" in done.output
-    assert done.output.endswith("1 mail would be sent\nNothing was sent.\n")
-    done = CliRunner().invoke(freshness, ["notify", "--dry-run", "--json"])
-    (planned,) = json.loads(done.output)["mails"]
-    assert "Rain" in planned.pop("text") and "1 dataset" in planned.pop("subject")
-    assert [planned] == [
-        {
-            "address": ANN,
-            "about": {"overdue": ["Rain (rain)"]},
-            "failure": None,
-            "error": None,
-        }
-    ]
-    assert host.connections == 0
+    age(OVERDUE)
+    monkeypatch.setattr("ckanext.freshness.cli.site.utc_now", lambda: later(OVERDUE))
     host.refused[ANN] = 450
     done = CliRunner().invoke(freshness, ["notify"])
     assert done.exit_code == 1
     assert (
         f"{ANN}: 1 dataset needs an update; not sent, the next notify tries again: " in done.output
     )
-    assert "no such person here" in done.output
     host.refused.clear()
-    done = CliRunner().invoke(freshness, ["notify", "--json"])
-    assert (done.exit_code, json.loads(done.output)["mails"][0]["failure"]) == (0, None)
     with locked(digests.LOCK):
         done = CliRunner().invoke(freshness, ["notify"])
     assert done.exit_code == 1 and "Another notify is running" in done.output
-    done = CliRunner().invoke(freshness, ["notify"])
-    assert (done.exit_code, done.output) == (0, "0 mails sent\n")
+    done = CliRunner().invoke(freshness, ["notify", "--json"])
+    (told,) = json.loads(done.output)["mails"]
+    assert (done.exit_code, told["address"], told["failure"]) == (0, ANN, None)
 
 
 def test_mails_are_off_until_they_are_switched_on(
@@ -300,7 +271,7 @@ class TestMailServer:
             assert sent(notify()) == [ANN, BOB, CARL]
             assert len(other.mails) == 3
 
-    @pytest.mark.parametrize("command", ["RCPT", "DATA"])
+    @pytest.mark.parametrize("command", ["DATA"])
     def test_dies_in_the_middle(self, notify: Notify, host: MailHost, command: str) -> None:
         """It may have taken the mail."""
         host.dies_at = (command, BOB)
@@ -314,7 +285,7 @@ class TestMailServer:
             assert sent(notify()) == [CARL]
             assert notify() == MailReport(NotifyState.DONE)
 
-    @pytest.mark.parametrize("command", ["RCPT", "DATA"])
+    @pytest.mark.parametrize("command", ["DATA"])
     def test_falls_silent_for_one(self, notify: Notify, host: MailHost, command: str) -> None:
         host.silent_at, host.silent_for = command, frozenset({ANN})
         with waiting_for(2):

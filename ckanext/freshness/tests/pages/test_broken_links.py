@@ -13,12 +13,10 @@ from ckan.tests.helpers import call_action
 
 from ckanext.freshness.aging.status import Status
 from ckanext.freshness.ckan_adapter.core import model
-from ckanext.freshness.ckan_adapter.database import locked_if_free
 from ckanext.freshness.model import ResourceCheck
 from ckanext.freshness.reporting import link_repairs
 from ckanext.freshness.runs import link_test
 from ckanext.freshness.tests.checking.test_formats import PAGE
-from ckanext.freshness.tests.checking.workbooks import archive
 from ckanext.freshness.tests.pages.conftest import Get, Read
 from ckanext.freshness.tests.pages.datasets import break_link, make_dataset
 from ckanext.freshness.tests.pages.reports import add_source, rows_of, text_of
@@ -331,48 +329,6 @@ def test_harvested_links_are_for_their_source(
 
 
 # The form of a resource, and the page after it.
-
-
-def answer_to(
-    read: Read, user: Any, url: str, dataset: str = "wells", **more: str
-) -> BeautifulSoup:
-    """Test a link as the form of a resource does, and return the answer."""
-    data = {"url": url, "format": "CSV", **more}
-    return read(f"/dataset/{dataset}/test-link", user, data=data, htmx=True)
-
-
-def test_an_address_can_be_tested_before_it_is_saved(
-    read: Read, world: dict[str, Any], server: FileServer, impatient_checks: None
-) -> None:
-    editor, before = "editor", checks_stored()
-    server.files["/not-here.csv"] = Answer(404, b"", {})
-    server.files["/zip.csv"] = Answer(200, archive({"a.csv": b"a,b"}), {})
-    server.faults["/old.csv"] = faults.Redirect(to="/new.csv", code=301)
-    server.faults["/today.csv"] = faults.Redirect(to="/new.csv", code=302)
-    site = "http://test.ckan.net/dataset/a/b.csv"
-    for url, words in {
-        f"{server.url}/new.csv": "The link works.",
-        f"{server.url}/today.csv": "The link works.",
-        f"{server.url}/not-here.csv": "The file is gone (404 Not Found).",
-        f"{server.url}/zip.csv": "The link works. This file is a ZIP archive, but its format is given as CSV. "
-        "Correct the format or replace the file.",
-        "": "This is not a valid web address.",
-        "ftp://old.example.org/a.csv": "Only links that begin with http:// or https:// can be checked.",
-        site: "This file is hosted on this portal. There is no link to check.",
-    }.items():
-        assert text_of(answer_to(read, editor, url)) == words
-    moved = answer_to(read, editor, f"{server.url}/old.csv")
-    button = moved.button
-    assert button is not None and button["value"] == f"{server.url}/new.csv"
-    asked = server.count()
-    for dataset, user in (("wells", "stranger"), ("nothing", editor), ("snow", editor)):
-        answer = answer_to(read, user, f"{server.url}/new.csv", dataset)
-        assert text_of(answer).startswith("You may not change this dataset.")
-    with locked_if_free(f"test-{world['editor']['name']}"):
-        answer = answer_to(read, editor, f"{server.url}/new.csv")
-    assert text_of(answer).startswith("Nothing was changed: another test or repair of yours")
-    assert server.count() == asked
-    assert checks_stored() == before
 
 
 def test_an_editor_goes_from_one_broken_link_to_the_next(read: Read, world: dict[str, Any]) -> None:

@@ -12,7 +12,6 @@ import sqlalchemy as sa
 from ckan.tests import factories
 from ckan.tests.helpers import call_action
 
-from ckanext.freshness.checking import data_changes
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.tests.pages.conftest import Get
 from ckanext.freshness.tests.pages.reports import DAY, NOW, data_changed, judge, make
@@ -118,17 +117,6 @@ def test_pages_have_each_change_once(world: World) -> None:
     assert stream(limit=0) == {"changes": [], "cursor": None, "more": True}
     since = stream(since=seen[3])["changes"]
     assert [change["seen_at"] for change in since] == seen[3:]
-
-
-def test_a_cursor_that_is_older_than_the_kept_changes_is_refused(world: World) -> None:
-    data_changed(world["wells"], data_changes.KEEP + DAY)
-    old = stream()["cursor"]
-    data_changed(world["wells"])
-    data_changes.prune(NOW)
-    for cursor in (old, "nonsense"):
-        with pytest.raises(tk.ValidationError, match="kept for two years"):
-            stream(cursor=cursor)
-    assert len(stream()["changes"]) == 1
 
 
 def test_changes_are_as_visible_as_their_datasets(world: World, get: Get) -> None:

@@ -81,19 +81,6 @@ def test_every_status_is_explained(read: Read, world: dict[str, Any], status: St
     assert len(page.select("#freshness-history li")) == len(shown["transitions"]) > 0
 
 
-def test_mistakes_are_told_as_text(read: Read, world: dict[str, Any]) -> None:
-    """An odd frequency and a future date appear as text, never as markup."""
-    page = read("/dataset/odd/freshness")
-    problems = [words(one) for one in page.select(".fr-note[data-state=warn]")]
-    assert any("'<i>now and then</i>' is not understood" in one for one in problems)
-    assert any("in the future" in one for one in problems)
-    assert "1 Jan 2099" in words(page.select_one("#freshness-evidence"))
-    assert words(page.select_one(".fr h1")) == "Freshness of <i>Odd</i>"
-    for year in ("0002", "9999"):
-        for end in ("", "/freshness"):
-            assert year in str(read(f"/dataset/in-{year}{end}"))
-
-
 def test_private_datasets_have_no_page_for_strangers(read: Read, world: dict[str, Any]) -> None:
     stranger = factories.UserWithToken()
     for name in ("secret", "nothing"):

@@ -112,25 +112,6 @@ def test_the_table_has_the_datasets_that_the_reader_may_see(
     assert card["href"] == "/freshness/frequencies"
 
 
-def test_the_worklist_suggests_frequencies(read: Read, world: World) -> None:
-    page = read("/freshness/mine", "editor")
-    (part,) = page.select("section:has(> #tasks-misfit)")
-    assert text_of(part.h2) == "Check the frequency"
-    assert set(titles(part, "h3 a")) == {"surveys", "rainfall", "clinics"}
-    (task,) = (one for one in part.select("li.fr-task") if "surveys" in str(one.h3))
-    words = text_of(task)
-    assert "Update frequency: Every month. Observed: about every 92 days" in words
-    assert '"Every three months" fits better.' in words
-    assert [text_of(one) for one in task.select("button")] == [
-        'Change to "Every three months" : About surveys',
-        'Keep "Every month" : About surveys',
-    ]
-    assert [one["aria-label"] for one in task.select("svg")] == ["6 changes"]
-    (unset,) = page.select("section:has(> #tasks-frequency) li.fr-task")
-    assert "Observed: about every 7 days" in text_of(unset)
-    assert 'Set "Every week"' in text_of(unset)
-
-
 def send(read: Read, do: str) -> BeautifulSoup:
     return read("/freshness/tasks", "editor", data={"do": do, "list": "mine"})
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -61,31 +59,6 @@ class Form:
         )
         if answer.status_code == 200:
             self.load(answer.body)
-
-
-@pytest.fixture
-def scheming(
-    request: pytest.FixtureRequest,
-    ckan_config: Any,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """ckanext-scheming with a schema of the fields that the test names (indirect)."""
-    fields = [{"field_name": name, "label": name} for name in ("title", "name", *request.param)]
-    resource = [{"field_name": name, "label": name} for name in ("url", "name", "format")]
-    schema = {
-        "scheming_version": 2,
-        "dataset_type": "dataset",
-        "about": "of a test",
-        "dataset_fields": fields,
-        "resource_fields": resource,
-    }
-    path = tmp_path / "schema.json"
-    path.write_text(json.dumps(schema))
-    plugins = ckan_config["ckan.plugins"]
-    names = plugins if isinstance(plugins, list) else plugins.split()
-    monkeypatch.setitem(ckan_config, "ckan.plugins", " ".join([*names, "scheming_datasets"]))
-    monkeypatch.setitem(ckan_config, "scheming.dataset_schemas", f"file://{path}")
 
 
 @pytest.fixture
@@ -177,23 +150,6 @@ def test_the_form_of_a_harvested_dataset(edit: Any, sysadmin: dict[str, Any]) ->
     assert list(filter(None, shown)) == ["color"]
     form.send(title="Another title")
     assert values.items() <= extras("theirs").items()
-
-
-@pytest.mark.parametrize("scheming", [["notes"]], indirect=True)
-def test_a_schema_without_a_field_for_it(scheming: None, edit: Any, app: Any) -> None:
-    make_dataset(Status.DUE, "data")
-    form = edit("data")
-    assert "author" not in form.fields
-    assert form.fields[NAME] == "7"
-    form.send(title="Another title")
-    assert extras("data") == {"data_update_frequency": "7"}
-    edit("data").send(**{NAME: "365"})
-    assert extras("data") == {"data_update_frequency": "365"}
-    assert status("data") == "fresh"
-    page = BeautifulSoup(app.get("/dataset/data").body, "html.parser")
-    assert page.select_one("h1 .fr-badge") is not None
-    listed = page.select(".additional-info th")
-    assert [one for one in listed if one.get_text().startswith("freshness")] == []
 
 
 def test_the_settings_of_an_organization(app: Any) -> None:

@@ -26,8 +26,6 @@ from ckanext.freshness.dates import utc, utc_text
 from ckanext.freshness.iati.attempts import ErrorType
 from ckanext.freshness.model import Copy
 from ckanext.freshness.reporting import labels
-from ckanext.freshness.runs import check_run
-from ckanext.freshness.runs.check_run import CheckScope
 from ckanext.freshness.tests.pages.conftest import Get, Read
 from ckanext.freshness.tests.pages.reports import rows_of
 from ckanext.freshness.tests.pages.test_dataset_page import words as text
@@ -305,30 +303,6 @@ def test_what_else_people_should_know_of_a_link_that_works(
 def host() -> Iterator[FileHost]:
     with FileHost(now=NOW) as server:
         yield server
-
-
-def test_a_file_of_another_kind_is_told_until_the_format_is_mended(
-    read: Read, host: FileHost, world: dict[str, Any]
-) -> None:
-    dataset = make(
-        "mismatch", [{"url": f"{host.url}/stocks.csv", "name": "Stocks", "format": "XLS"}]
-    )
-    check_run.check(CheckScope(package_ids=(dataset["id"],)), lambda: NOW)
-    model.Session.remove()
-    (resource,) = dataset["resources"]
-
-    def told() -> tuple[bool, int]:
-        words = "Wrong format. This file is delimited text, but its format is given as XLS."
-        (card,) = cards(read(page_of("mismatch"))).values()
-        return words in card, len(call_action("freshness_report", table="mismatches")["rows"])
-
-    assert told() == (True, 1)
-    # The resource now has the server's media type, which promises nothing.
-    assert call_action("resource_show", id=resource["id"])["mimetype"] == "text/csv"
-    user = {"user": world["editor"]["name"], "ignore_auth": True}
-    mended = {key: resource[key] for key in ("id", "url", "name")}
-    call_action("package_patch", user, id="mismatch", resources=[{**mended, "format": "CSV"}])
-    assert told() == (False, 0)
 
 
 def test_each_outcome_and_failure_has_its_sentence() -> None:

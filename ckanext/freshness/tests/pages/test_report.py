@@ -19,7 +19,6 @@ from ckan.tests.helpers import call_action
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.model import CheckRun
 from ckanext.freshness.reporting import counts, report_tables
-from ckanext.freshness.reporting.visibility import NOBODY
 from ckanext.freshness.tests.pages.conftest import Get, Read
 from ckanext.freshness.tests.pages.reports import (
     DAY,
@@ -107,15 +106,6 @@ def labels_of_others(with_plugins: Any) -> Iterator[None]:
     """Hide datasets whose notes begin with "Proposed:" from all but admins, as another plugin might."""
     with use_hooks_of("example_ipermissionlabels"):
         yield
-
-
-def test_the_past_counts_public_datasets(get: Get, world: World) -> None:
-    day, *_ = rows_of(get("/freshness/history.csv"))
-    assert (day["day"], day["datasets"], day["fresh"]) == (f"{NOW:%Y-%m-%d}", "5", "2")
-    hosts = {f"{name}.example.org": 1 for name in ("wells", "highways")}
-    assert counts.count_hosts(NOBODY) == hosts
-    (of_one,) = rows_of(get("/freshness/history.csv?organization=relief"))
-    assert of_one["datasets"] == "3"
 
 
 @pytest.mark.parametrize(("role", "status"), [("nobody", 403), ("member", 403), ("sysadmin", 200)])
@@ -207,19 +197,6 @@ def test_other_plugins_decide_who_sees_what(
         assert "haven't been checked" not in page.get_text()
         (broken,) = [one for one in page.select(".fr-card") if "Broken links" in one.get_text()]
         assert text_of(broken).startswith(f"Broken links {len(seen)}")
-
-
-def test_changes_since(get: Get, people: dict[str, Any]) -> None:
-    dataset = make("wells")
-    judge()
-    for hours in (0.5, 2, 30, 80):
-        changed(dataset, hours * DAY / 24)
-    # The run writes boundaries that had passed before it.
-    changed(dataset, 60 * DAY / 24, run_id="first")
-    changed(dataset, 3 * DAY / 24, from_status=None)
-    since = f"{PLAIN - 2 * DAY:%Y-%m-%dT%H:%M:%S}"
-    for query, count in (("", 2), (f"?since={since}", 3), ("?since=first", 2), ("?since=last", 2)):
-        assert len(rows_of(get(f"/freshness/changes.csv{query}"))) == count, query
 
 
 # Invalid requests.

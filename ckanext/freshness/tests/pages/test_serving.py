@@ -24,8 +24,6 @@ from ckanext.freshness.tests.status.measuring import measured
 pytestmark = pytest.mark.usefixtures("with_plugins")
 
 SITE = "https://portal.example.org"
-LANGUAGES = ("de", "sr_Latn")
-"""With and without translations of ours, and with a script in the name."""
 PAGES = (
     "/dataset/",
     "/dataset/wells",
@@ -85,17 +83,6 @@ def test_below_a_path(
     )
     assert answer.status_code in {302, 303}
     assert answer.headers["Location"].removeprefix(SITE).startswith(f"/data{prefix}/dataset/wells")
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_other_languages(read: Read, world: dict[str, Any], language: str) -> None:
-    for path in (*PAGES, "/freshness/mine"):
-        page = read(f"/{language}{path}", world)
-        assert str(page.html["lang"]) == language.replace("_", "-")
-        ours = [url for url in urls(page) if re.search(r"/freshness(/\w+)?(\?|$)", url)]
-        assert ours, path
-        # Only the list of languages leads to others.
-        assert [url for url in ours if re.match(r"/(freshness|dataset)", url)] == [], path
 
 
 def test_a_site_without_organizations(

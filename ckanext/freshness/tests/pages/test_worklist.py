@@ -118,17 +118,6 @@ def test_whose_tasks_are_listed(read: Read, who: str, query: str) -> None:
     assert tasks(read(f"/freshness/mine{query}", who)) == LISTED[who, query]
 
 
-def test_who_may_not_read_it(app: Any, read: Read) -> None:
-    answer = app.get("/freshness/mine?group=broken", follow_redirects=False)
-    assert answer.status_code == 302
-    assert "/user/login?next=/freshness/mine?group%3Dbroken" in answer.headers["Location"]
-    for who in ("member", "stranger"):
-        assert "Log in as an editor" in words(
-            read("/freshness/mine?organization=relief", who, status=403)
-        )
-    read("/freshness/mine.csv", "nobody", status=403)
-
-
 def facts(name: str) -> dict[str, Any]:
     """Return everything that decides how fresh a dataset is."""
     shown = call_action("freshness_show", id=name)

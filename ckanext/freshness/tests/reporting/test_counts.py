@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ckanext.freshness.reporting.counts import grouped, parse_groups
+from ckanext.freshness.reporting.counts import grouped
 
 HDX = {
     "File Store": ("data.humdata.org",),
@@ -51,12 +51,3 @@ def test_hdx_when_it_started() -> None:
 )
 def test_who_is_in_a_group(pattern: str, host: str, is_in: bool) -> None:
     assert grouped({host: 1}, {"A": (pattern,)})["A"] == is_in
-
-
-def test_the_first_group_that_has_a_host_gets_it() -> None:
-    groups = parse_groups(["Ours=a.org", "All=*.org,a.org"])
-    assert list(grouped({"a.org": 2, "b.org": 3}, groups).items()) == [
-        ("Ours", 2),
-        ("All", 3),
-        ("Others", 0),
-    ]

@@ -10,8 +10,6 @@ from hypothesis import strategies as st
 
 from ckanext.freshness.reporting import dashboard
 from ckanext.freshness.reporting.counts import (
-    CurrentCounts,
-    OrganizationCounts,
     StatusCounts,
     of_statuses,
 )
@@ -44,21 +42,6 @@ def test_the_trend(days: dashboard.Month | None, expected: tuple[int, int] | Non
     assert dashboard.trend(days, None) == expected
     # An organization that had no datasets then has no trend.
     assert dashboard.trend(days, "roads") is None
-
-
-def test_the_ranking() -> None:
-    organizations = {
-        "best": counts(3, 0),
-        "unknown": counts(0, 0, 9),
-        "b": counts(1, 1),
-        "a": counts(5, 5, 90),
-        "worst": counts(0, 1),
-    }
-    found = CurrentCounts(
-        StatusCounts(),
-        [OrganizationCounts(name, name, name.title(), one) for name, one in organizations.items()],
-    )
-    assert [row["name"] for row in dashboard.ranking(found)] == ["worst", "a", "b", "best"]
 
 
 DAY = date(2026, 11, 21)

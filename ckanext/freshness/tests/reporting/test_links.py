@@ -64,20 +64,6 @@ def test_facts(act: Act) -> None:
     assert facts(act, dataset)[0] is None
 
 
-def test_one_query_per_call(act: Act, monkeypatch: pytest.MonkeyPatch) -> None:
-    datasets = [new(act, "http://x.org/1", "http://x.org/2", notes="several") for _ in range(2)]
-    for one in datasets:
-        check(one, FRESH, Outcome.SAME_HASH, Outcome.SAME_HASH)
-    for action, arguments in {
-        "package_show": {"id": datasets[0]["id"]},
-        "package_search": {"q": "several"},
-    }.items():
-        with measured(monkeypatch) as found:
-            act(action, **arguments)
-        assert len([one for one in found.statements if "freshness_check" in one]) == 1
-        assert found.savepoints == []
-
-
 def test_they_are_stored_nowhere(act: Act, monkeypatch: pytest.MonkeyPatch) -> None:
     dataset = new(act, "http://x.org/1", "http://x.org/2")
     check(dataset, FRESH, Outcome.SAME_HASH, Outcome.SAME_HASH)

@@ -108,28 +108,6 @@ def test_facts(extras: dict[str, Any], expected: dict[str, list[Any]]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("language", "expected"),
-    [
-        ("de", ["Gesundheit", "Öffentlich", "Wöchentlich", "Englisch", "Mosambik"]),
-        ("fr", ["Santé", "Public", "Hebdomadaire", "Anglais", "Mozambique"]),
-        ("es", ["Salud", "Público", "Semanal", "Inglés", "Mozambique"]),
-        ("pt_BR", ["Health", "Public", "Weekly", "Inglês", "Moçambique"]),
-    ],
-)
-def test_labels_are_in_the_language_of_the_reader(language: str, expected: list[str]) -> None:
-    found = facts(
-        language,
-        theme=[f"{EU}data-theme/HEAL"],
-        access_rights=f"{EU}access-right/PUBLIC",
-        data_update_frequency=f"{EU}frequency/WEEKLY",
-        language=[f"{EU}language/ENG"],
-        spatial_uri=f"{EU}country/MOZ",
-    )
-    order = ("Themes", "Access", "Update frequency", "Languages", "Places")
-    assert [found[label][0] for label in order] == expected
-
-
-@pytest.mark.parametrize(
     "value",
     [
         "[",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timezone
 from typing import Any
 
 import pytest
@@ -11,7 +11,6 @@ from ckanext.freshness.checking.decisions import Outcome
 from ckanext.freshness.reporting.runs import (
     OUTCOMES,
     changed_datasets,
-    is_silent,
     outcomes,
     troubles,
 )
@@ -58,11 +57,3 @@ def test_hosts_in_trouble(figures: dict[str, Any], found: tuple[str, int] | None
 
 
 NOW = datetime(2026, 3, 10, 3, tzinfo=timezone.utc)
-
-
-@pytest.mark.parametrize(
-    ("hours", "silent"), [(None, True), (24, False), (24.01, True), (1, False)]
-)
-def test_a_site_without_checks_is_told_of(hours: float | None, silent: bool) -> None:
-    last = None if hours is None else NOW - timedelta(hours=hours)
-    assert is_silent(last, NOW) is silent

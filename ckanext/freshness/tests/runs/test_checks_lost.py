@@ -23,7 +23,7 @@ from ckanext.freshness.cli import site
 from ckanext.freshness.runs import queued_run
 from ckanext.freshness.tests import processes
 from ckanext.freshness.tests.harvesting.test_away import before
-from ckanext.freshness.tests.processes import CkanProcess, disconnect, end_connections, write_ini
+from ckanext.freshness.tests.processes import CkanProcess, write_ini
 from ckanext.freshness.tests.servers.base import Answer
 from ckanext.freshness.tests.servers.faults import Hold
 from ckanext.freshness.tests.servers.tcp import TcpProxy
@@ -119,19 +119,6 @@ def halfway(server: FileServer, process: CkanProcess) -> None:
     until(lambda: recorded() == QUICK and server.count("/held") == HELD, process)
 
 
-def told_by(process: CkanProcess) -> str:
-    """Return the error message of a failed command, without CKAN's log."""
-    output, errors = process.communicate(timeout=PATIENCE)
-    assert process.returncode == 1, (output, errors)
-    assert "pass@" not in output + errors and "password" not in output + errors
-    *before, told = errors.splitlines()
-    while before and before[-1].startswith("20"):
-        before.pop()
-    # CKAN itself tells at length that Redis is away.
-    assert not before or "redis.exceptions" in before[-1], (output, errors)
-    return told
-
-
 def check(cli: Any) -> list[str]:
     """Do the next run in this process, and return its output."""
     done = cli.invoke(ckan, ["freshness", "check"])
@@ -154,20 +141,6 @@ def the_rest_is_visited(server: FileServer, cli: Any) -> None:
     for resource in helpers.call_action("package_show", id="files")["resources"]:
         known = helpers.call_action("freshness_resource_history", id=resource["id"])
         assert known["hash"] and len(known["attempts"]) == 1
-
-
-@pytest.mark.usefixtures("dataset")
-def test_the_database_is_restarted(
-    server: FileServer, hold: Hold, command: Command, cli: Any
-) -> None:
-    process = command("freshness", "check")
-    halfway(server, process)
-    disconnect()
-    end_connections()
-    hold.release()
-    told = told_by(process)
-    assert told.startswith("Error: The database ") and "next run goes on" in told
-    the_rest_is_visited(server, cli)
 
 
 @pytest.mark.usefixtures("dataset")

@@ -12,7 +12,6 @@ import sqlalchemy as sa
 from ckan import model
 from ckan.cli.cli import ckan
 
-from ckanext.freshness.checking import run_records
 from ckanext.freshness.ckan_adapter.database import locked
 from ckanext.freshness.cli import site
 from ckanext.freshness.model import CheckRun, FreshnessTransition
@@ -76,26 +75,6 @@ def test_what_fails_is_written_down_and_the_others_are_done(
         NOW.replace(tzinfo=None),
         (NOW + timedelta(hours=1)).replace(tzinfo=None),
     )
-
-
-@pytest.mark.parametrize(("says_so", "began"), [(True, True), (False, True), (True, False)])
-def test_what_a_run_says_of_itself_is_not_said_twice(
-    hours: Iterator[datetime], says_so: bool, began: bool
-) -> None:
-    """If one of several runs could not begin, the failure of the part is stored, too."""
-
-    def work(now: datetime) -> PartReport:
-        run_id = run_records.begin_run(now, {})
-        run_records.end_run(run_id, now, error="Solr is away" if says_so else None)
-        return PartReport("Another run is checking hosts", complete=False, began=began)
-
-    # Of a night before.
-    run_records.end_run(run_records.begin_run(NOW - timedelta(days=1), {}), NOW, error="no luck")
-    list(nightly([NightPart("check", work, writes="check")], lambda: next(hours)))
-    expected: list[tuple[Any, ...]] = [("check", "Solr is away" if says_so else None)]
-    if not (says_so and began):
-        expected.append(("nightly", "check: Another run is checking hosts"))
-    assert sorted(noted()[1:], key=str) == expected
 
 
 def test_only_one_works_at_a_time(hours: Iterator[datetime]) -> None:

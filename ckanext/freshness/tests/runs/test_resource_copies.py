@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import errno
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
-import fsspec
 import pytest
 from ckan import model
 from ckan.tests import factories, helpers
-from fsspec.implementations.memory import MemoryFileSystem
 
 from ckanext.freshness.model import Copy
 from ckanext.freshness.runs import check_run, copies
 from ckanext.freshness.runs.check_run import CheckScope, RunResult
-from ckanext.freshness.tests.processes import until
-from ckanext.freshness.tests.servers.faults import Hold
 from ckanext.freshness.tests.servers.iati_files import IatiFiles
 
 pytestmark = pytest.mark.usefixtures("kept_db", "impatient_checks")
@@ -134,36 +128,6 @@ def test_a_change_that_found_no_room_is_copied_later(
     monkeypatch.setitem(ckan_config, "ckanext.freshness.copies.quota_bytes", "0")
     run(resource, 3)
     assert bytes_of(resource) == server.body
-
-
-class Keeping(MemoryFileSystem):
-    """A store that lets nobody delete copies."""
-
-    protocol = "keeping"
-    store: ClassVar[dict[str, object]] = {}
-
-    def rm_file(self, path: str) -> None:
-        if ".staging" not in path:
-            raise PermissionError(errno.EPERM, "Not permitted")
-        super().rm_file(path)
-
-
-def test_a_copy_that_cannot_be_deleted_is_said_and_stops_nothing(
-    csvs: None, server: IatiFiles, ckan_config: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The resource is deleted while its file is read."""
-    fsspec.register_implementation("keeping", Keeping, clobber=True)
-    monkeypatch.setitem(ckan_config, "ckanext.freshness.copies.location", "keeping://x")
-    resource = link(server)
-    hold = server.faults[lambda request: True] = Hold()
-    with ThreadPoolExecutor(1) as other:
-        running = other.submit(run, resource, 1)
-        until(lambda: bool(server.requests))
-        user = {"user": factories.Sysadmin()["name"]}
-        helpers.call_action("resource_delete", user, id=resource["id"])
-        hold.release()
-        (said,) = check_run.missing_in_words(running.result(60))
-    assert "cannot be removed: Not permitted" in said
 
 
 def test_what_is_gone_or_fails_for_long_is_pruned(

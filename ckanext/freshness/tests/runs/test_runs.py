@@ -111,17 +111,6 @@ def told(done: Any, begin: str) -> Any:
     return json.loads(done.output[done.output.index(begin) :])
 
 
-def test_the_command_says_what_is_not_there(cli: Any) -> None:
-    model.Session.query(CheckRun).delete()
-    model.Session.commit()
-    done = cli.invoke(ckan, ["freshness", "runs"])
-    assert (done.exit_code, "no run yet" in done.output) == (0, True)
-    for name in ("last", "nonsense"):
-        done = cli.invoke(ckan, ["freshness", "runs", name])
-        assert done.exit_code == 1
-        assert f"There is no run {name}" in done.output
-
-
 # Of a resource
 
 ATTEMPT = {"at": "2026-03-03T02:00:00Z", "outcome": "error", "status": 404, "words": "answered 404"}

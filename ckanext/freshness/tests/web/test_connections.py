@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import gzip
 import socket
 import struct
@@ -13,18 +12,15 @@ from dataclasses import replace
 import pytest
 
 from ckanext.freshness.tests.servers.raw import RawServer, Speak
-from ckanext.freshness.tests.web.support import SETTINGS, UNHURRIED, failure, lookup
+from ckanext.freshness.tests.web.support import SETTINGS, UNHURRIED, lookup
 from ckanext.freshness.web.client import Client, run
 from ckanext.freshness.web.connections import Names
-from ckanext.freshness.web.errors import FailureReason
 from ckanext.freshness.web.exchange import Answer, Request
 from ckanext.freshness.web.hosts import Hosts
 
 OK = b"HTTP/1.1 200 OK\r\n"
 GOOD = OK + b"Content-Length: 4\r\n\r\ngood"
 PACKED = gzip.compress(b"".join(b"%d,%d\n" % (n, n * n) for n in range(2_000)))
-CUT = PACKED[: len(PACKED) // 2]
-ZIPPED = OK + b"Content-Encoding: gzip\r\n"
 
 
 def chunk(data: bytes) -> bytes:
@@ -64,60 +60,6 @@ def fetch(urls: Sequence[str], attempts: int = 1) -> list[Answer]:
             return [await client.fetch(one) for one in asked]
 
     return run(main)
-
-
-BROKEN = {
-    "compressed, and cut before its right length": (
-        (ZIPPED + b"Content-Length: %d\r\n\r\n" % len(CUT) + CUT,),
-        "close",
-        FailureReason.TRUNCATED,
-    ),
-    "compressed, and cut before the end of the chunks": (
-        (ZIPPED + b"Transfer-Encoding: chunked\r\n\r\n" + chunk(CUT) + chunk(b""),),
-        "close",
-        FailureReason.TRUNCATED,
-    ),
-    "compressed, and cut by the end of the connection": (
-        (ZIPPED + b"\r\n" + CUT,),
-        "close",
-        FailureReason.TRUNCATED,
-    ),
-    "until the end of a connection that is reset": (
-        (OK + b"\r\na,b\n1,2\n", 0.1),
-        "reset",
-        FailureReason.TRUNCATED,
-    ),
-    "a chunk that is none": (
-        (OK + b"Transfer-Encoding: chunked\r\n\r\n" + chunk(b"a,b\n"), 0.1, b"zz\r\n", 4.0),
-        "close",
-        FailureReason.MALFORMED,
-    ),
-    "nothing after what comes before the answer": (
-        (b"HTTP/1.1 102 Processing\r\n\r\n", 4.0),
-        "close",
-        FailureReason.TOTAL_TIMEOUT,
-    ),
-}
-
-
-@pytest.mark.parametrize("name", BROKEN)
-def test_what_is_broken_is_neither_whole_nor_waited_for(
-    name: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    parts, end, reason = BROKEN[name]
-    with RawServer(saying(*parts, end=end)) as server:
-        error = failure(f"{server.url}/x", attempts=1, read=0.5, total=2)
-    assert error.reason is reason
-    gc.collect()
-    assert not caplog.records
-
-
-@pytest.mark.parametrize("more", [b"", b"Connection: close\r\n"], ids=["kept", "closed"])
-def test_what_is_longer_than_its_length_ends_there_as_in_browsers(more: bytes) -> None:
-    long = (OK + more + b"Content-Length: 4\r\n\r\n", 0.1, b"a,b\n1,2\n")
-    with RawServer(saying(*long)) as server:
-        answers = fetch([f"{server.url}/x", f"{server.url}/good"], attempts=2)
-    assert [answer.body for answer in answers] == [b"a,b\n", b"good"]
 
 
 def test_a_connection_that_was_closed_meanwhile_costs_no_attempt() -> None:

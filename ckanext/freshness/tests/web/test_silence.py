@@ -8,8 +8,7 @@ import socket
 
 import pytest
 
-from ckanext.freshness.tests.servers import faults
-from ckanext.freshness.tests.web.support import SETTINGS, FileServer, lookup
+from ckanext.freshness.tests.web.support import SETTINGS, lookup
 from ckanext.freshness.web.client import Client
 from ckanext.freshness.web.connections import Names
 from ckanext.freshness.web.errors import FailureReason, FetchError
@@ -84,24 +83,6 @@ def test_in_the_last_round_time_without_an_answer_counts(
     assert play(f"fff|{events}", last_round=seconds).is_given_up is is_given_up
 
 
-@pytest.mark.parametrize("reason", FailureReason)
-def test_which_faults_count(reason: FailureReason) -> None:
-    host = play("", failures=1)
-    host.ended(reason, is_last=True)
-    assert host.is_given_up is (
-        reason
-        in {
-            *(FailureReason.NAME_NOT_FOUND, FailureReason.NAME_LOOKUP_FAILED),
-            *(REFUSED, FailureReason.CONNECTION_RESET, FailureReason.UNREACHABLE),
-            *(FailureReason.TLS_EXPIRED, FailureReason.TLS_SELF_SIGNED),
-            *(FailureReason.TLS_WRONG_NAME, FailureReason.TLS_UNTRUSTED),
-            *(FailureReason.TLS_FAILED, FailureReason.CONNECT_TIMEOUT),
-            *(FailureReason.READ_TIMEOUT, FailureReason.TOTAL_TIMEOUT),
-            FailureReason.UNFINISHED,
-        }
-    )
-
-
 def reasons(url: str, count: int, hosts: Hosts) -> list[FailureReason | None]:
     """Return the reasons for which consecutive requests failed."""
 
@@ -129,18 +110,3 @@ def test_a_host_that_refuses_is_left_alone() -> None:
         assert reasons(url, 5, hosts) == [REFUSED] * 2 + [FailureReason.HOST_SILENT] * 3
         # Three attempts each.
         assert hosts.of("127.0.0.1").requests == 6
-
-
-def test_who_waits_for_a_host_that_wants_to_be_left_alone_does_not_ask() -> None:
-    async def main(server: FileServer) -> list[object]:
-        hosts = Hosts(HostPolicy(1, math.inf))
-        async with Client(SETTINGS, hosts, Names(lookup({}))) as client:
-            asked = (client.fetch(Request(f"{server.url}/{number}")) for number in range(5))
-            return list(await asyncio.gather(*asked, return_exceptions=True))
-
-    with FileServer() as server:
-        server.faults[lambda request: True] = faults.Status(429, headers={"Retry-After": "86400"})
-        found = asyncio.run(main(server))
-        assert len(server.requests) == 1
-    errors = [one.reason for one in found if isinstance(one, FetchError)]
-    assert errors == [FailureReason.HOST_DEFERRED] * 4
