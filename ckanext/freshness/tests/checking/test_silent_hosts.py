@@ -4,26 +4,22 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from time import monotonic
 
 import pytest
 
 from ckanext.freshness.checking.decisions import (
-    CheckResult,
     KnownContent,
     Outcome,
     ResourceToCheck,
 )
 from ckanext.freshness.checking.own_network import LEAST_HOSTS
-from ckanext.freshness.checking.run_records import RunCounts
-from ckanext.freshness.checking.selection import SelectionReason
-from ckanext.freshness.reporting import metrics
-from ckanext.freshness.tests.checking.rows import NEW
 from ckanext.freshness.tests.checking.test_hdx_check import run_check, visit
 from ckanext.freshness.tests.servers import faults
-from ckanext.freshness.tests.web.support import FileServer
+from ckanext.freshness.tests.web.support import FileServer, asking, no_such_name
+from ckanext.freshness.web.connections import Names
 from ckanext.freshness.web.hosts import HostPolicy
 
 HASTY = HostPolicy(connections=2, per_second=math.inf, failures=4, last_round=0.2)
@@ -87,88 +83,6 @@ def test_dead_files_do_not_cost_healthy_ones_their_check(
     # What was postponed is tried from its end.
     in_order = [one.resource.url for one in found if "/healthy/" in one.resource.url]
     assert (in_order[0].endswith("/healthy/12")) is postpones
-
-
-def test_a_name_that_comes_back_is_asked_for_again(server: FileServer) -> None:
-    asked = 0
-
-    def find(host: str) -> Sequence[str]:
-        nonlocal asked
-        asked += 1
-        if asked == 1:
-            no_such_name()
-        return ["127.0.0.1"]
-
-    visits = [visit(f"http://name.example:{server.port}/{n}") for n in range(30)]
-    policy = {"name.example": HASTY}
-    found = run_check(visits, policies=policy, names=Names(asking(find)), attempts=1)
-    # Four failures, and the one that decides.
-    assert Counter(one.outcome for one in found) == {Outcome.ERROR: 5, Outcome.FIRST_HASH: 25}
-    assert asked == 2
-
-
-def test_a_host_that_comes_back_is_visited_after_all(server: FileServer) -> None:
-    server.faults[lambda request: True] = faults.Hang()
-    failed: list[CheckResult] = []
-
-    def sink(finding: CheckResult) -> None:
-        failed.append(finding)
-        if len(failed) == HASTY.failures:
-            server.faults.clear()
-
-    visits = [visit(f"{server.url}/{n}") for n in range(40)]
-    found = run_check(visits, policies={SILENT: HASTY}, read=0.1, attempts=1, sink=sink)
-    outcomes = Counter(one.outcome for one in found)
-    # Beside the four there may be one that was on its way.
-    assert set(outcomes) == {Outcome.ERROR, Outcome.FIRST_HASH}
-    assert 4 <= outcomes[Outcome.ERROR] <= 5
-    assert not any(one.put_off for one in found)
-
-
-def test_a_change_that_waits_for_its_confirmation_is_not_lost(server: FileServer) -> None:
-    server.files["/new"] = Answer(200, b"new")
-    hang = faults.Hang()
-    server.faults[lambda request: request.path != "/new"] = hang
-    known = KnownContent(hash="sha256:known")
-    visits = [visit(f"{server.url}/new", known), *(visit(f"{server.url}/{n}") for n in range(20))]
-
-    def sink(finding: CheckResult) -> None:
-        if finding.counts_as_failure:
-            server.faults[lambda request: True] = hang
-
-    quick = replace(HASTY, failures=1)
-    found = run_check(
-        visits,
-        confirm_after=1.0,
-        policies={SILENT: quick},
-        read=0.1,
-        attempts=1,
-        sink=sink,
-    )
-    (new,) = (one for one in found if one.resource.url.endswith("/new"))
-    memory = known._replace(unconfirmed=f"sha256:{sha256(b'new').hexdigest()}")
-    assert (new.outcome, new.put_off, new.memory) == (Outcome.UNCONFIRMED, False, memory)
-    assert not new.counts_as_failure
-
-
-def test_what_was_put_off_is_counted_and_told(server: FileServer) -> None:
-    server.faults[lambda request: True] = faults.Hang()
-    visits = [visit(f"{server.url}/{n}") for n in range(30)]
-    counting = RunCounts()
-    for _ in visits:
-        counting.chosen(NEW._replace(is_new=False), SelectionReason.FRESH)
-    for one in run_check(visits, policies={SILENT: HASTY}, read=0.1, attempts=1):
-        counting.checked(one)
-    put_off = counting.put_off
-    assert put_off >= 10 and counting.checks == counting.errors == 30 - put_off
-    assert counting.resources() == {"nothing": put_off, "error": 30 - put_off}
-    assert counting.hosts()[SILENT]["put_off"] == counting.hosts()["*"]["put_off"] == put_off
-    told = metrics.headers({"hosts": counting.hosts()})
-    assert f"\n{put_off} put off until the next run: their hosts gave no answer\n" in told
-    both = RunCounts()
-    both.merge(counting)
-    both.merge(counting)
-    assert both.put_off == 2 * put_off
 
 
 def of_hosts(number: int, port: int) -> list[ResourceToCheck]:

@@ -14,7 +14,6 @@ from ckan.tests.helpers import call_action
 from ckanext.freshness.aging.status import Status
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.model import ResourceCheck
-from ckanext.freshness.reporting import link_repairs
 from ckanext.freshness.runs import link_test
 from ckanext.freshness.tests.checking.test_formats import PAGE
 from ckanext.freshness.tests.pages.conftest import Get, Read
@@ -97,24 +96,6 @@ def test_links_of_one_server_that_fail_for_one_reason_are_together(
     assert sorted(row["name"] for row in rows) == sorted(
         name for names in groups_of(page).values() for name in names
     )
-
-
-def test_groups_can_be_restricted_as_the_list_can(read: Read, world: dict[str, Any]) -> None:
-    for query, names in {"organization=roads": {"snow"}, "q=roads": {"roads"}}.items():
-        page = read(f"/freshness/broken/servers?{query}")
-        assert set().union(*groups_of(page).values()) == names
-    empty = read("/freshness/broken/servers?q=nothing")
-    assert "Nothing matches your search." in text_of(empty)
-    assert read("/freshness/broken?q=rain").select_one('a[href*="/broken/servers?q=rain"]')
-    read("/freshness/broken/servers?organization=unknown", status=404)
-
-
-def test_a_page_says_that_it_has_not_all_links(
-    read: Read, world: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(link_repairs, "MOST", 4)
-    page = read("/freshness/broken/servers")
-    assert "the 4 links that have been broken for longest" in text_of(page)
 
 
 # Repairs. Each test has links of a server of its own.
