@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from contextlib import nullcontext
 from datetime import timedelta
@@ -60,7 +61,8 @@ def test_the_answer_comes_first(read: Read, world: World) -> None:
     answer = text_of(page.select_one(".fr-answer"))
     assert answer.startswith("50% of 4 datasets with known freshness are up to date.")
     assert "Up 10 points from 40% a month ago." in answer
-    assert "Links were last checked 30 minutes ago" in answer
+    # A busy machine takes minutes to make the site.
+    assert re.search(r"Links were last checked 3\d minutes ago", answer)
     assert "Not counted: 1 dataset whose freshness is unknown" in text_of(page)
     assert "haven't been checked" not in page.get_text()
     # Those who see private datasets count them; the past has only public ones.
