@@ -27,7 +27,7 @@ from ..model import ResourceCheck
 from ..model.runs import IS_CHECKED_BY_CYCLES, IS_HERE
 from ..settings import ARCHIVED_KEYS, Aging, Checks
 from ..web.urls import host_of
-from .decisions import KnownContent, ResourceToCheck
+from .decisions import EARLIER_HASHES, KnownContent, ResourceToCheck
 from .fields import OURS
 from .learned import rate
 from .selection import Candidate, Chosen, History, SelectionReason
@@ -330,7 +330,7 @@ WHERE d.id IS NOT NULL AND (c.resource_id IS NULL OR d.known_id IS NOT NULL)"""
 
 _KEPT = {
     *("resource_id", "package_id", "url", "host", "first_seen", "wrote", "seen_modified"),
-    "url_before",
+    *("url_before", "earlier"),
 }
 _ANEW = [one.name for one in ResourceCheck.__table__.columns if one.name not in _KEPT]
 """The columns that are reset if the URL changes."""
@@ -345,6 +345,9 @@ SELECT n.*, :now FROM unnest(
 ON CONFLICT (resource_id) DO UPDATE SET package_id = excluded.package_id, url = excluded.url,
     host = excluded.host,
     url_before = coalesce(nullif(freshness_check.url, excluded.url), freshness_check.url_before),
+    earlier = (array_remove(
+        array_prepend(freshness_check.hash, freshness_check.earlier), NULL
+    ))[1:{EARLIER_HASHES}],
     wrote = jsonb_strip_nulls(jsonb_build_object(
         'old_last_modified',
         coalesce(freshness_check.wrote -> 'last_modified', freshness_check.wrote -> 'old_last_modified'),

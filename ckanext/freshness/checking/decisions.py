@@ -97,7 +97,8 @@ class NextRequest(Enum):
 
 
 class KnownContent(NamedTuple):
-    """The stored facts about the file at a resource's URL. They are reset if the URL changes."""
+    """The stored facts about the file at a resource's URL. They are reset if the URL changes, but for the
+    hashes, by which a file is known that has only moved."""
 
     etag: str | None = None
     last_modified: str | None = None
@@ -418,9 +419,15 @@ def after_hash(
 ) -> Decision:
     """Decide what the hash of a body means, compared with the stored ones."""
     seen = _seen(memory, headers, digest)
+    is_moved = memory.hash is None and digest in memory.earlier
+    if is_moved and modified is not None:
+        # It has the date of the move.
+        seen = seen._replace(dates_lie=True)
     if seen.dates_lie:
         modified = None
-    if memory.hash is None or memory.outdated:
+    if is_moved:
+        outcome = Outcome.REPEAT_HASH
+    elif memory.hash is None or memory.outdated:
         outcome = Outcome.FIRST_HASH
     elif digest == memory.hash:
         outcome = Outcome.SAME_HASH

@@ -24,6 +24,9 @@ from .changes import TransitionCause
 _DOUBTS = frozenset({Outcome.API, Outcome.CANNOT_TELL})
 """Outcomes that can make the freshness of a dataset undetermined."""
 
+_FIRST = frozenset({Outcome.FIRST_HASH, Outcome.REPEAT_HASH})
+"""Outcomes of the first check of a URL."""
+
 
 @dataclass(frozen=True, slots=True)
 class Conclusions:
@@ -61,7 +64,7 @@ def write(
             concerned.add(package_id)
         elif result.outcome in _DOUBTS:
             doubted.add(package_id)
-        if result.outcome is Outcome.FIRST_HASH:
+        if result.outcome in _FIRST:
             first.add(package_id)
         if result_writer.EFFECTS[result.outcome].found:
             seen.add(package_id)
@@ -85,8 +88,12 @@ def write(
 
 
 def _shows_lies(result: CheckResult) -> bool:
-    """Decide whether a check is the first to show that the dates of a server move without its file."""
-    return bool(result.memory.dates_lie and not result.resource.memory.dates_lie)
+    """Decide whether a check is the first to show that the dates of a server move without its file.
+
+    If the file has moved, those that counted are of the server before.
+    """
+    is_first = result.memory.dates_lie and not result.resource.memory.dates_lie
+    return bool(is_first) and result.outcome is not Outcome.REPEAT_HASH
 
 
 def _withdraw_dates(resource_ids: Iterable[str]) -> None:

@@ -298,8 +298,8 @@ def _of_resource(
     kind = Evidence.UPLOAD if is_own else Evidence.HARVEST
     yield resource.last_modified, kind
     yield stated_date(resource.extras.get("revision_last_updated")), kind
-    # Another URL alone proves nothing: it may be mistyped.
-    if resource.found_at_url:
+    # Another URL alone proves nothing: it may be mistyped, or lead to the same file.
+    if resource.found_at_url and not resource.same_file_at_url:
         yield resource.url_changed_at, Evidence.URL
     if not dataset.is_harvested and _has_new_hash(resource, writer):
         yield now, Evidence.HASH

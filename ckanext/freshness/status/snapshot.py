@@ -18,6 +18,7 @@ import sqlalchemy as sa
 from ..aging.evidence import DatedEvidence, Evidence
 from ..aging.status import Boundaries
 from ..checking import fields
+from ..checking.decisions import Outcome
 from ..ckan_adapter import harvest
 from ..ckan_adapter.core import model
 from ..ckan_adapter.packages import ORGANIZATION_EXTRA, PACKAGE_EXTRAS
@@ -46,6 +47,8 @@ class ResourceSnapshot:
     """When it got its URL in place of another, until a check has found a file there."""
     found_at_url: bool
     """Whether a check has found a file there since, of the kind that the resource promises."""
+    same_file_at_url: bool
+    """Whether that is the file of the URL before."""
     host: str | None
     """The host of its URL, as the checker has stored it; None if the checker knows another URL or none."""
     doubt: str | None
@@ -175,6 +178,7 @@ def _resource(row: Any) -> ResourceSnapshot:
         hash_writer=row.hash_writer,
         url_changed_at=aware(row.url_changed_at),
         found_at_url=is_at_url and bool(row.is_found),
+        same_file_at_url=bool(row.is_same_file),
         host=row.host if row.checked_url == url else None,
         doubt=row.undetermined if is_at_url else None,
         fields=(row.last_modified, row.size, row.mimetype, row.hash),
@@ -203,6 +207,7 @@ SELECT coalesce(r.package_id, m.package_id) AS owner, r.id, r.name, r.url, r.url
     r.hash = {fields.OURS.format("hash")} AS hash_is_ours, r.extras,
     CAST(nullif(c.wrote, '{{}}') AS text) AS wrote, c.url AS checked_url, c.host, c.undetermined,
     c.succeeded_at >= m.url_changed_at AND c.failures = 0 AND c.found IS NULL AS is_found,
+    c.attempts -> 0 ->> 'outcome' = '{Outcome.REPEAT_HASH.value}' AS is_same_file,
     m.resource_id AS known_id, m.url AS known_url, m.hash AS known_hash, m.hash_writer, m.url_changed_at
 FROM (SELECT * FROM resource WHERE package_id = ANY(:ids) AND state = 'active') r
 FULL JOIN (SELECT * FROM freshness_resource WHERE package_id = ANY(:ids)) m ON m.resource_id = r.id

@@ -237,6 +237,23 @@ def test_what_a_hash_says_of_the_dates(
     assert step.modified == (None if lie else modified)
 
 
+@pytest.mark.parametrize(
+    ("digest", "modified", "outcome", "lie"),
+    [
+        (A, NOW - DAY, Outcome.REPEAT_HASH, True),
+        (A, None, Outcome.REPEAT_HASH, None),
+        (B, NOW - DAY, Outcome.FIRST_HASH, None),
+    ],
+)
+def test_the_file_of_the_url_before_is_no_news(
+    digest: str, modified: datetime | None, outcome: Outcome, lie: bool | None
+) -> None:
+    """A file that was copied to another server has the date of the copy there."""
+    step = after_hash(KnownContent(earlier=(A, C)), OK, digest, modified)
+    assert (step.outcome, step.memory.hash, step.memory.dates_lie) == (outcome, digest, lie)
+    assert step.modified == (None if digest == A else modified)
+
+
 def test_a_date_that_lied_is_no_evidence() -> None:
     headers = AnswerHeaders(200, None, "Tue", NOW - 2 * DAY, NOW)
     assert first_step(SEEN, headers).outcome is Outcome.HEADER
