@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import zlib
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from urllib.parse import urldefrag
@@ -87,6 +87,8 @@ class _Dataset:
     """The record as compressed JSON; empty if it is unchanged, or could not be mapped."""
     named: Collection[str] = ()
     """The distributions that it names and that the page does not describe."""
+    name_in_dcat: str = ""
+    """What ckanext-dcat makes for a new dataset without IRI and identifier."""
     error: str | None = None
 
     def record(self) -> Record | None:
@@ -303,7 +305,11 @@ class CatalogueCrawl:
                 record = mapped(self._mapper, graph_of(graph, node), node)
             found.contents = zlib.compress(record.as_json().encode("utf-8", "surrogatepass"))
             found.named = named_distributions(graph, node) or ()
-            found.memory += f" {self._reader.hash(_title(record))}"
+            title = str(record.fields.get("title", ""))
+            found.memory += f" {self._reader.hash(title)}"
+            if found.description.is_blank:
+                root = self._containers.root.rstrip("/")
+                found.name_in_dcat = f"{root}/{munge_title_to_name(title)}"
         except UnreadableDocument as failure:
             found.error = failure.message
 
@@ -318,18 +324,11 @@ class CatalogueCrawl:
         if known is not None or found is None:
             return known, None
         for records in (self._known, self._known.adoptable):
-            for name in self._other_names(found):
+            for name in filter(None, (*found.description.others, found.name_in_dcat)):
                 known = None if name in listed else records.of(name, listed)
                 if known is not None and known.catalog_url in (None, found.url):
                     return (known if records is self._known else None), name
         return None, None
-
-    def _other_names(self, found: _Dataset) -> Iterator[str]:
-        yield from found.description.others
-        if found.description.is_blank and (record := found.record()) is not None:
-            # What ckanext-dcat makes for a dataset without IRI and identifier.
-            name = munge_title_to_name(_title(record))
-            yield f"{self._containers.root.rstrip('/')}/{name}"
 
     def _hand_on(self) -> None:
         """Hand on the datasets, and report those that could not be read."""
@@ -436,7 +435,3 @@ def _unread(identity: str, url: str, words: str) -> Sighting:
 def _title_hash(memory: str | None) -> str | None:
     """Return the hash of a dataset's title, which is the second one in its memory."""
     return memory.split()[1] if memory and " " in memory else None
-
-
-def _title(record: Record) -> str:
-    return str(record.fields.get("title", ""))
