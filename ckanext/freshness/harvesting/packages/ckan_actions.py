@@ -31,23 +31,25 @@ def plain_name(title: str) -> str | None:
     return name if sum(character.isalnum() for character in name) >= 2 else None
 
 
-def is_taken(package_id: str | None) -> bool:
-    """Return whether a dataset of this site has an id, or had it and was deleted."""
-    return package_id is not None and model.Session.get(model.Package, package_id) is not None
+def drop_taken_ids(package: dict[str, Any], package_id: str | None = None) -> None:
+    """Remove the ids from a package and its resources that other datasets of this site have or had.
 
-
-def drop_taken_ids(package_id: str, resources: Iterable[dict[str, Any]]) -> None:
-    """Remove the ids from resources that resources of other datasets of this site have or had."""
-    table = model.Resource.__table__
-    stated = [resource["id"] for resource in resources if resource.get("id")]
-    taken = set(
-        model.Session.execute(
-            sa.select(table.c.id).where(table.c.id.in_(stated), table.c.package_id != package_id)
-        ).scalars()
+    :param package_id: the dataset that the package updates; None if it is new.
+    """
+    with_id = [one for one in (package, *package["resources"]) if one.get("id")]
+    if not with_id:
+        return
+    ids = [one["id"] for one in with_id]
+    packages, resources = model.Package.__table__, model.Resource.__table__
+    is_other = resources.c.package_id.is_distinct_from(package_id)
+    statement = sa.union_all(
+        sa.select(packages.c.id).where(packages.c.id.in_(ids)),
+        sa.select(resources.c.id).where(resources.c.id.in_(ids), is_other),
     )
-    for resource in resources:
-        if resource.get("id") in taken:
-            del resource["id"]
+    taken = set(model.Session.execute(statement).scalars())
+    for one in with_id:
+        if one["id"] in taken:
+            del one["id"]
 
 
 def local_group(name_or_id: str, *, organizations: bool = False) -> str | None:

@@ -211,11 +211,11 @@ class PackageWriter:
         else:
             plain = ckan_actions.plain_name(package["title"])
         names = ckan_actions.new_names(plain, pending.url, self._source_id)
+        package["id"] = record.id
+        ckan_actions.drop_taken_ids(package)
         # CKAN indexes before it commits. If the database goes away in between, Solr has a dataset that
         # does not exist. The same id makes the second attempt create that dataset.
-        made = str(uuid.uuid5(_PACKAGES, pending.id))
-        package["id"] = made if ckan_actions.is_taken(record.id) else record.id or made
-        ckan_actions.drop_taken_ids(package["id"], package["resources"])
+        package["id"] = package.get("id") or str(uuid.uuid5(_PACKAGES, pending.id))
         package["resources"] = with_resource_ids(package["id"], package["resources"], {})
 
         def begin() -> dict[str, Any]:
@@ -234,7 +234,7 @@ class PackageWriter:
         # ckanext-harvest's own option for fields that no harvest overwrites.
         not_overwritten = tk.aslist(tk.config.get("ckan.harvest.not_overwrite_fields") or [])
         keep = (*self._config.keep_fields, *not_overwritten)
-        ckan_actions.drop_taken_ids(package.id, laid.package["resources"])
+        ckan_actions.drop_taken_ids(laid.package, package.id)
         owned = self._owned_keys
         if before := self._before.get(pending.id):
             owned |= before.fields.keys()
