@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from benchmarks.harvest import POLITE, compared, warm
+from benchmarks.harvest import POLITE, compared, first_beside_floor, warm
 from benchmarks.measure import Result
 from benchmarks.servers import Portal
 
@@ -23,11 +23,13 @@ def measure(say: Callable[[str], None], size: int = 500) -> Iterator[Result]:
     with warm(say, OPTIONS, "ckan_portal", Portal, size) as (subject, portal, url):
         say("ours")
         ours = subject.jobs("ckan_portal", portal, url, POLITE, size)
+        floor = first_beside_floor(say, subject, ours)
         say("ckanext-harvest")
         theirs = subject.jobs("ckan", portal, url, {}, size)
         # Without this it only asks for changes since the last job, and never learns what is gone.
         say("ckanext-harvest, reading all")
         reading_all = subject.jobs("ckan", portal, url, {"force_all": True}, size)
+    yield floor
     yield from compared("a portal", ours, "force_all", reading_all)
     for name, one, other in zip(("unchanged", "1 % changed"), ours[1:], theirs[1:], strict=True):
         yield Result(f"{name}, only asking for changes", one.total, "ckanext-harvest", other.total)
