@@ -25,7 +25,7 @@ from ..dates import utc, utc_now
 from .known_records import ORGANIZATION_ID, RESOURCE_IDS, extras_of
 from .messages import HarvestMessage, MessageCode, to_column
 from .object_writer import PAGED, set_extras
-from .record import loose_spelling, spellings
+from .record import loose_spelling, spellings, urls_in_guid
 from .sources import our_names
 
 log = logging.getLogger(__name__)
@@ -63,7 +63,8 @@ class PendingObject:
     @property
     def url(self) -> str:
         """The URL of its record."""
-        return self.extras.get("dataset_url") or self.extras.get("catalog_url") or self.guid
+        named = self.extras.get("dataset_url") or self.extras.get("catalog_url")
+        return named or urls_in_guid(self.guid)[1]
 
     @property
     def is_deletion(self) -> bool:

@@ -74,7 +74,9 @@ class ObjectWriter:
             else None,
         }
         if kind is RecordClass.UNCHANGED:
-            self._add(change.guid, extras, state="COMPLETE", report_status="not modified")
+            # It is only counted, unless it has warnings.
+            told = extras if extras["warnings"] else {}
+            self._add(change.guid, told, state="COMPLETE", report_status="not modified")
             if known and known.object_id and sighting:
                 if known.memory != sighting.memory:
                     self._current_extras.append((known.object_id, "memory", sighting.memory))

@@ -24,6 +24,7 @@ from ckanext.freshness.harvesting.messages import with_code
 from ckanext.freshness.harvesting.preview import Preview, preview
 from ckanext.freshness.harvesting.rdf import parsing
 from ckanext.freshness.harvesting.rdf.parsing import RdfParser
+from ckanext.freshness.harvesting.record import urls_in_guid
 from ckanext.freshness.tests.harvesting.fdp.parsed import InProcessParser
 from ckanext.freshness.tests.harvesting.multilingual import MultilingualPlugin
 from ckanext.freshness.tests.harvesting.stumbling import StumblingPlugin
@@ -181,7 +182,12 @@ class Harvest:
             )
             for row in rows
         ]
-        by_url = {one.extras.get("dataset_url") or one.extras["catalog_url"]: one for one in found}
+        by_url = {
+            one.extras.get("dataset_url")
+            or one.extras.get("catalog_url")
+            or urls_in_guid(one.guid)[1]: one
+            for one in found
+        }
         assert len(by_url) == len(found), "a record has more than one object in this job"
         return by_url
 
