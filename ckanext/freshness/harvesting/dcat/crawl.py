@@ -42,6 +42,7 @@ from ..record import (
     Sighting,
     Sink,
     guid_of,
+    loose_spelling,
     resource_order,
 )
 from ..source_client import UnreadableDocument
@@ -90,9 +91,6 @@ class _Dataset:
     name_in_dcat: str = ""
     """What ckanext-dcat makes for a new dataset without IRI and identifier."""
     error: str | None = None
-
-    def record(self) -> Record | None:
-        return Record.from_json(zlib.decompress(self.contents).decode()) if self.contents else None
 
 
 class CatalogueCrawl:
@@ -348,7 +346,7 @@ class CatalogueCrawl:
 
     def _sighting(self, identity: str, found: _Dataset) -> Sighting:
         known, name = self._before(identity)
-        record, is_blank = found.record(), found.description.is_blank
+        is_blank = found.description.is_blank
         if found.error is not None:
             return Sighting(
                 SeenRecord(identity, ReadOutcome.MALFORMED, (found.url,)), error=found.error
@@ -356,9 +354,9 @@ class CatalogueCrawl:
         if is_blank and known is not None and known.catalog_url in self._containers.unreadable:
             return _unread(identity, found.url, _OTHER_CATALOG)
         seen = SeenRecord(identity, ReadOutcome.PRESENT, (found.url,))
-        if record is None:
-            content_hash = known.content_hash if known is not None else None
-        else:
+        record, content_hash = None, known.content_hash if known is not None else None
+        if found.contents:
+            record = Record.from_json(zlib.decompress(found.contents).decode())
             self._keep_named(record, known, found.named)
             content_hash = self._reader.hash(record.digest())
         seen = replace(seen, content_hash=content_hash)
@@ -370,8 +368,8 @@ class CatalogueCrawl:
         """Keep the resources of distributions that a dataset names and that the document does not describe."""
         if known is None or not named:
             return
-        before = self._known.resources_of(known, named)
-        kept = [one for one in before if one.get("uri") in named]
+        before, spelled = self._known.resources_of(known, named), set(map(loose_spelling, named))
+        kept = [one for one in before if loose_spelling(one.get("uri", "")) in spelled]
         record.resources = sorted([*record.resources, *kept], key=resource_order)
 
     # What the lists prove

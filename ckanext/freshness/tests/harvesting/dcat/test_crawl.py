@@ -143,7 +143,7 @@ def test_a_distribution_that_is_only_named_keeps_its_resource(
     site.job()
     before = site.packages[server.iri("002")].resources
     server.entries[2] = dataclasses.replace(server.entries[2], title="Changed", files=())
-    file = URIRef(f"{server.url}/files/002/data.csv")
+    file = URIRef(f"{server.url}/files/002/dat%61.csv")
     server.extra.add((URIRef(server.iri("002")), DCAT.distribution, file))
     assert site.job().of(CHANGED) == {server.iri("002")}
     assert site.packages[server.iri("002")].resources == before
