@@ -240,15 +240,16 @@ def refresh_summary(datasets: int, changed: int, statuses: int) -> str:
 
 _BY_STATUS = {
     202: N_("The server has not finished the file yet ({answer})."),
-    401: N_("The server asks for a login ({answer})."),
+    **dict.fromkeys((401, 498, 499), N_("The server asks for a login ({answer}).")),
     403: N_("The server blocks automated checks ({answer}). The link may still work in a browser."),
     404: N_("The file is gone ({answer})."),
     407: N_("A proxy asks for a login ({answer})."),
     410: N_("The file was removed for good ({answer})."),
-    429: N_("The server limits the number of requests ({answer}). The link may work in a browser."),
+    **dict.fromkeys(
+        (420, 429, 430),
+        N_("The server limits the number of requests ({answer}). The link may work in a browser."),
+    ),
     451: N_("The server withholds the file for legal reasons ({answer})."),
-    498: N_("The server asks for a login ({answer})."),
-    499: N_("The server asks for a login ({answer})."),
     511: N_("The network of this portal asks for a login ({answer})."),
 }
 """Sentences by status; ``answer`` is the status with its standard phrase."""
@@ -292,8 +293,8 @@ REASONS = {
         "The server's security certificate belongs to another address."
     ),
     FailureReason.TLS_UNTRUSTED.value: N_(
-        "The server does not send the certificate between its own and a trusted one. Browsers may know it, "
-        "so the link may work there."
+        "The server's security certificate could not be verified: an intermediate certificate may be missing. "
+        "The link may still work in a browser."
     ),
     FailureReason.TLS_FAILED.value: N_("A secure connection to the server failed."),
     FailureReason.CONNECT_TIMEOUT.value: N_("The server took too long to answer."),

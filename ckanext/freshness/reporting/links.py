@@ -379,11 +379,12 @@ def explanation(
 def _notes(check: Mapping[str, Any], row: Any) -> Iterator[str]:
     """Yield what else people should know of a link that works."""
     if check.get("outdated_tls"):
-        yield str(tk._("The server speaks only outdated encryption."))
+        yield str(tk._("The server supports only outdated encryption."))
     if row.dates_lie:
         yield str(
             tk._(
-                "The server gives the file new dates without a change, so that its contents count."
+                "The server changes the file's date even if the file stays the same. We compare its "
+                "contents instead."
             )
         )
 

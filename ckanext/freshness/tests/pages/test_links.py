@@ -284,8 +284,8 @@ def test_what_else_people_should_know_of_a_link_that_works(
     (link,) = make("outdated", [{}])["resources"]
     check_rows.sync(NOW, {"dataset"})
     write(link, [(Outcome.SAME_HASH, {"status": 200, "outdated_tls": True})])
-    note = "The server speaks only outdated encryption."
-    lie = "The server gives the file new dates without a change, so that its contents count."
+    note = "The server supports only outdated encryption."
+    lie = "The server changes the file's date even if the file stays the same. We compare its contents instead."
     (card,) = cards(read(page_of("outdated"))).values()
     assert card.startswith(f"Link works. The file is the same as before. {note}")
     assert lie not in card

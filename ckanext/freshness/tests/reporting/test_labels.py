@@ -88,3 +88,9 @@ def shown(values: Iterable[dict[str, Any]]) -> str:
         mark = "*" * value["active"]
         found.append(f"{field}={value['name']}:{value['count']}{mark}{under}")
     return " ".join(found)
+
+
+@pytest.mark.parametrize("statuses", [(401, 498, 499), (429, 420, 430)])
+def test_statuses_that_say_the_same_have_one_sentence(statuses: tuple[int, ...]) -> None:
+    assert len({labels.problem(status, None, blocked=True)[0] for status in statuses}) == 1
+    assert labels.problem(statuses[0], None, blocked=True)[0] != labels.BLOCKED
