@@ -267,6 +267,8 @@ class PortalCrawl:
         if absent or not listed:
             await self._ask_for_filters()
 
+        answers: list[SeenRecord] = []
+
         async def ask(known: KnownRecord) -> None:
             if root in self._containers.unproved:
                 return
@@ -280,10 +282,10 @@ class PortalCrawl:
             else:
                 if self._options.filter.accepts(raw):
                     doubt = f"its search leaves out {known.url}, which is still there"
-            if doubt:
+            if not doubt:
+                answers.append(SeenRecord(known.url, outcome))
+            elif root not in self._containers.unproved:
                 self._distrust(doubt)
-            else:
-                self._sink(Sighting(SeenRecord(known.url, outcome)), self._containers)
 
         if absent and (listed_id := next(iter(self._owners), None)) is not None:
             # A portal that answers so for every dataset says nothing of the absent ones.
@@ -293,6 +295,10 @@ class PortalCrawl:
                 words = "its package_show does not give a dataset that it lists"
                 self._distrust(f"{words}: {error.reason}")
         await for_each(self._options.concurrency, ask, absent)
+        if root not in self._containers.unproved:
+            # Otherwise it would depend on the order which datasets that are gone are deleted.
+            for seen in answers:
+                self._sink(Sighting(seen), self._containers)
 
     async def _ask_for_filters(self) -> None:
         """Ask whether the portal has what the filters name: datasets of what it has renamed are not found."""
