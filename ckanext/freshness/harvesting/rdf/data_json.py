@@ -34,13 +34,19 @@ _TERMS: dict[str, tuple[str, str | None]] = {
     "name": ("foaf:name", None),
     "contactPoint": ("dcat:contactPoint", None),
     "fn": ("vcard:fn", None),
-    "hasEmail": ("vcard:hasEmail", _LINK),
+    "hasEmail": ("vcard:hasEmail", None),
     "accessURL": ("dcat:accessURL", _LINK),
     "downloadURL": ("dcat:downloadURL", _LINK),
     "mediaType": ("dcat:mediaType", None),
     "format": ("dct:format", None),
     "byteSize": ("dcat:byteSize", None),
     "version": ("dcat:version", None),
+    "catalog": ("dcat:catalog", None),
+    "inSeries": ("dcat:inSeries", _LINK),
+    # Classes, as DCAT-US 3 names them
+    "Catalog": ("dcat:Catalog", None),
+    "Dataset": ("dcat:Dataset", None),
+    "DatasetSeries": ("dcat:DatasetSeries", None),
 }
 """Terms with their properties. Values of terms with ``@id`` are links."""
 
@@ -63,17 +69,23 @@ def as_json_ld(body: bytes) -> bytes:
     :param body: JSON in UTF-8.
     """
     try:
-        found = json.loads(body)
+        found = json.loads(body, object_hook=_stated)
     except (ValueError, RecursionError):
         return body  # the parser says what is wrong, and where
     if not isinstance(found, dict) or not isinstance(found.get("dataset"), list):
         return body
     if not isinstance(found.get("@context", ""), str):
         return body
+    # Any entry may stand for a dataset that is known: one that says nothing counts as one without identity.
     datasets = [
-        {"@type": "dcat:Dataset", **one} if isinstance(one, dict) else one
+        {"@type": "dcat:Dataset", **(one if isinstance(one, dict) else {})}
         for one in found["dataset"]
     ]
     document = {**found, "@context": CONTEXT, "@type": "dcat:Catalog", "dataset": datasets}
     # Half a pair of surrogates is no character: it becomes a question mark.
     return json.dumps(document, ensure_ascii=False).encode("utf-8", "replace")
+
+
+def _stated(found: dict[str, Any]) -> dict[str, Any]:
+    """Return an object without keys that say nothing. An empty link would lead to the document itself."""
+    return {key: value for key, value in found.items() if value not in (None, "")}

@@ -11,7 +11,7 @@ import pytest
 from ckanext.freshness.harvesting.rdf.data_json import as_json_ld
 from ckanext.freshness.harvesting.strategy import RecordClass
 from ckanext.freshness.tests.harvesting.dcat.crawling import CatalogueSite
-from ckanext.freshness.tests.harvesting.fdp.crawling import unchanged
+from ckanext.freshness.tests.harvesting.fdp.crawling import Job, unchanged
 from ckanext.freshness.tests.servers.base import Answer
 from ckanext.freshness.tests.web.support import FileServer
 
@@ -96,16 +96,50 @@ def test_a_data_json_is_harvested(context: str | None) -> None:
         assert site.job().errors and len(site.packages) == 4
 
 
-def test_a_data_json_without_keys_of_json_ld_and_with_half_a_character() -> None:
-    found = [{"identifier": f"id-{n}", "title": f"Dataset {n}"} for n in range(3)]
-    found[1]["description"] = "half of \ud83d"
+def crawl(*found: dict[str, Any]) -> tuple[CatalogueSite, Job]:
+    """Harvest some versions of a data.json, and return the last job."""
     with FileServer() as server:
-        body = json.dumps({"dataset": found}).encode()
-        server.files["/data.json"] = Answer(200, body, {"Content-Type": "application/json"})
         site = CatalogueSite(None, url=f"{server.url}/data.json")
-        job = site.job()
-        assert job.errors == [] and job.of(RecordClass.NEW) == {"id-0", "id-1", "id-2"}
-        assert site.packages["id-1"].content["fields"]["notes"] == "half of ?"
+        for one in found:
+            body = json.dumps(one).encode()
+            server.files["/data.json"] = Answer(200, body, {"Content-Type": "application/json"})
+            job = site.job()
+        return site, job
+
+
+def test_a_data_json_without_keys_of_json_ld_and_with_odd_values() -> None:
+    found: list[Any] = [{"identifier": f"id-{n}", "title": f"Dataset {n}"} for n in range(4)]
+    found[1]["description"] = "half of \ud83d"
+    links = {"accessURL": "", "downloadURL": None, "title": "nowhere"}
+    found[2] |= {"landingPage": "", "distribution": [links], "contactPoint": {"hasEmail": "a@b.c"}}
+    found[3] |= {"@type": None, "@id": ""}
+    site, job = crawl({"dataset": found})
+    assert job.errors == [] and job.of(RecordClass.NEW) == {"id-0", "id-1", "id-2", "id-3"}
+    assert site.packages["id-1"].content["fields"]["notes"] == "half of ?"
+    content = site.packages["id-2"].content
+    assert "url" not in content["fields"] and not content["resources"][0].get("url")
+    assert content["fields"]["contact"][0]["email"] == "a@b.c"
+
+
+@pytest.mark.parametrize("entry", [None, "x", [], {}])
+def test_an_entry_that_says_nothing_may_be_the_missing_dataset(entry: Any) -> None:
+    found = [dataset(number) for number in range(5)]
+    site, job = crawl({"dataset": found}, {"dataset": [*found[1:], entry]})
+    assert len(site.packages) == 5 and "without a URL" in job.errors[0]
+
+
+def test_series_and_catalogs_of_dcat_us_3() -> None:
+    series = {"@type": "DatasetSeries", "@id": "https://data.example.gov/s", "title": "Series"}
+    member = {**dataset(1), "@type": "Dataset", "inSeries": series["@id"]}
+    inner = {"@type": "Catalog", "@id": "other.json", "title": "Inner", "dataset": [dataset(2)]}
+    whole = {"dataset": [member], "datasetSeries": [series], "catalog": [inner]}
+    site, job = crawl(whole)
+    assert job.errors == [] and len(site.packages) == 3
+    fields = site.packages["https://data.example.gov/id/1"].content["fields"]
+    assert fields["in_series"] == [series["@id"]]
+    del inner["dataset"]
+    site, job = crawl({**whole, "catalog": [{**inner, "dataset": [dataset(2)]}]}, whole)
+    assert len(site.packages) == 3 and "other.json" in job.errors[0]
 
 
 @pytest.mark.parametrize(
