@@ -28,8 +28,8 @@ SITE_KEYS = RESERVED_KEYS | {
     *("license_title", "license_url", "notes_rendered", "ratings_average", "ratings_count"),
     *("concat_email", "extras_rollup", "title_string", "opennessscore"),
     # ckanext-harvest
-    *("guid", "harvest", "harvest_object_id", "harvest_source_id", "harvest_source_title"),
-    *("harvest_source_url", "harvest_source_type", "harvest_job_id", "harvest_dataset_url"),
+    *("harvest", "harvest_source_url", "harvest_source_type"),
+    *("harvest_job_id", "harvest_dataset_url"),
     # other extensions
     *("archiver", "qa", "qualityassurance", "showcases", "datastore_active", "relationships"),
     *("is_favorite", "followers", "rating", "reviews_count", "validation_status"),

@@ -37,9 +37,11 @@ RESERVED_KEYS = frozenset(
         *("validated_data_dict", "permission_labels", "capacity", "indexed_ts"),
         *("views_total", "views_recent"),
         *("resources_accessed_total", "resources_accessed_recent"),
+        *("guid", "harvest_object_id", "harvest_source_id", "harvest_source_title"),
     ]
 )
-"""Keys that a source may not fill: the other keys of CKAN's package schema, and typed fields of Solr.
+"""Keys that a source may not fill: the other keys of CKAN's package schema, typed fields of Solr, and extras of
+every harvested dataset.
 
 CKAN refuses extras with these names ("a schema field with the same name"). As fields they would change
 properties of the package that are not the source's business.

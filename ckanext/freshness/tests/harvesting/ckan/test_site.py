@@ -217,7 +217,10 @@ def test_extras_tags_and_groups(portal: PortalServer) -> None:
     config = {
         "default_tags": [{"name": "harvested"}],
         "default_groups": ["maps", "air"],
-        "default_extras": {"reach": "x", "from": "{harvest_source_url}/{dataset_id}"},
+        "default_extras": {
+            **{"reach": "x", "from": "{harvest_source_url}/{dataset_id}"},
+            **{"guid": "y", "harvest_source_title": "z"},
+        },
         "clean_tags": True,
     }
     harvest = add_portal(portal, **config, remote_groups="only_local")
