@@ -50,6 +50,9 @@ SITE_RESOURCE_KEYS = RESERVED_RESOURCE_KEYS | {
 }
 """Keys of resources that only mean something on the portal itself."""
 
+_BY_LANGUAGE = ("title", "notes", "name", "description")
+"""Texts that portals with ckanext-fluent give as an object, by language."""
+
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 
 
@@ -59,6 +62,8 @@ class MappingOptions:
 
     site: str = ""
     """The portal's URL, to which URLs of resources may be relative."""
+    language: str = "en"
+    """The language of texts that the portal gives in several."""
     keep_owner: bool = False
     """The organization of this site with the same id owns the dataset."""
     groups: str | None = None
@@ -80,6 +85,7 @@ def dataset(raw: Mapping[str, Any], options: MappingOptions) -> Record:
         raise ValueError("the portal gives the dataset no name")
     if not isinstance(raw.get("resources"), list):
         raise ValueError("the portal gives the dataset no list of resources")
+    raw = _with_plain_texts(raw, options.language)
     fields: dict[str, Any] = {}
     for key, value in [*raw.items(), *pairs(raw.get("extras"))]:
         if not _is_of_site(key, SITE_KEYS) and value not in (None, "", [], {}):
@@ -90,7 +96,7 @@ def dataset(raw: Mapping[str, Any], options: MappingOptions) -> Record:
     for key, value in options.default_extras.items():
         if options.override_extras or key not in fields:
             fields[key] = _filled(value, {**options.placeholders, "dataset_id": str(id_of(raw))})
-    resources = [_resource(one, options.site) for one in dictionaries(raw["resources"])]
+    resources = [_resource(one, options) for one in dictionaries(raw["resources"])]
     with_id: set[str] = set()
     for one in resources:
         if one.get("id") in with_id:
@@ -107,11 +113,11 @@ def dataset(raw: Mapping[str, Any], options: MappingOptions) -> Record:
         name=name,
         id=uuid_of(raw),
         owner=text_of(raw.get("owner_org")) if options.keep_owner else None,
-        groups=_groups(raw, options.groups),
+        groups=_groups(raw, options),
     )
 
 
-def organization(raw: Mapping[str, Any]) -> Record:
+def organization(raw: Mapping[str, Any], language: str = "en") -> Record:
     """Return the record of an organization.
 
     :raises ValueError: it has no name. The text is for people.
@@ -119,6 +125,7 @@ def organization(raw: Mapping[str, Any]) -> Record:
     name = text_of(raw.get("name"))
     if name is None:
         raise ValueError("the portal gives the organization no name")
+    raw = _with_plain_texts(raw, language)
     fields = {
         "title": text_of(raw.get("title")) or name,
         "description": text_of(raw.get("description")),
@@ -145,16 +152,28 @@ def _is_of_site(key: str, table: frozenset[str]) -> bool:
     return key in table or key.startswith((NAMES.status, "_"))
 
 
-def _resource(raw: Mapping[str, Any], site: str) -> dict[str, Any]:
+def _with_plain_texts(raw: Mapping[str, Any], language: str) -> dict[str, Any]:
+    """Return the fields of a record or resource, with plain texts beside those by language."""
+    found = dict(raw)
+    for key in _BY_LANGUAGE:
+        texts = raw.get(key) or raw.get(f"{key}_translated")
+        if isinstance(texts, dict):
+            best = (language, language.partition("_")[0], "en", *sorted(texts))
+            found[key] = next(filter(None, (text_of(texts.get(one)) for one in best)), None)
+            found[f"{key}_translated"] = {one: text for one, text in texts.items() if text_of(text)}
+    return found
+
+
+def _resource(raw: Mapping[str, Any], options: MappingOptions) -> dict[str, Any]:
     """Return a resource. An upload of the portal becomes a link to it."""
     found = {
         key: value
-        for key, value in raw.items()
+        for key, value in _with_plain_texts(raw, options.language).items()
         if not _is_of_site(key, SITE_RESOURCE_KEYS) and value not in (None, "", [], {})
     }
     url = text_of(raw.get("url"))
     if url is not None:
-        found["url"] = urljoin(f"{site}/", url) if url.startswith("/") else url
+        found["url"] = urljoin(f"{options.site}/", url) if url.startswith("/") else url
     if (modified := text_of(raw.get("last_modified"))) is not None:
         found.setdefault("modified", modified)
     if (resource_id := uuid_of(raw)) is not None:
@@ -162,13 +181,14 @@ def _resource(raw: Mapping[str, Any], site: str) -> dict[str, Any]:
     return found
 
 
-def _groups(raw: Mapping[str, Any], wanted: str | None) -> list[dict[str, str]]:
-    if wanted is None:
+def _groups(raw: Mapping[str, Any], options: MappingOptions) -> list[dict[str, str]]:
+    if options.groups is None:
         return []
-    keys = ("id", "name", "title") if wanted == "create" else ("id", "name")
+    keys = ("id", "name", "title") if options.groups == "create" else ("id", "name")
+    groups = (_with_plain_texts(one, options.language) for one in dictionaries(raw.get("groups")))
     found = [
         {key: text_of(one.get(key)) or "" for key in keys}
-        for one in dictionaries(raw.get("groups"))
+        for one in groups
         if uuid_of(one) and text_of(one.get("name"))
     ]
     return sorted(found, key=lambda group: group["name"])

@@ -12,6 +12,8 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
+import ckan.plugins.toolkit as tk
+
 from ...aging.messages import N_
 from ...web.client import run
 from ..record import CurrentRecords, Sink
@@ -144,6 +146,7 @@ async def _crawl(source: Source, known: CurrentRecords, sink: Sink) -> CrawlEnd:
     }
     options = MappingOptions(
         site=site_of(source.url).public,
+        language=tk.config.get("ckan.locale_default") or "en",
         keep_owner=own.get("remote_orgs") == "only_local",
         groups=own.get("remote_groups"),
         default_extras=own.get("default_extras") or {},
@@ -160,7 +163,9 @@ async def _crawl(source: Source, known: CurrentRecords, sink: Sink) -> CrawlEnd:
         crawl_options = CrawlOptions(
             salt_of(config, MAPPING_VERSION, options),
             partial(dataset, options=options),
-            organization if CKAN_PORTAL.has_organizations(config) else None,
+            partial(organization, language=options.language)
+            if CKAN_PORTAL.has_organizations(config)
+            else None,
             Filter(**filters),
             read_all=own.get("force_all", False),
             concurrency=opened.concurrency,

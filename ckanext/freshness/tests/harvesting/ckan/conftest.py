@@ -18,6 +18,7 @@ from ckanext.freshness.harvesting.record import (
     CurrentRecords,
     KnownRecord,
     ReadOutcome,
+    Record,
     Sighting,
     guid_of,
 )
@@ -53,6 +54,7 @@ class Crawled:
         known: Iterable[KnownRecord] = (),
         limits: Limits = LIMITS,
         own_datasets: Collection[str] = (),
+        language: str = "en",
         **options: Any,
     ) -> None:
         self.portal = portal
@@ -62,7 +64,7 @@ class Crawled:
         )
         self.max_records = max_records
         self.limits = limits
-        as_record = partial(dataset, options=MappingOptions(site=portal.url))
+        as_record = partial(dataset, options=MappingOptions(portal.url, language))
         make = organization if options.pop("organizations", False) else None
         self.options = CrawlOptions("salt", as_record, make, **options)
         self.sightings: list[Sighting] = []
@@ -98,13 +100,17 @@ class Crawled:
                 )
         return found
 
-    def names(self) -> list[str]:
-        """Return the names of the datasets whose contents were read."""
-        return sorted(
-            str(one.contents.name)
+    def contents(self) -> dict[str, Record]:
+        """Return the datasets whose contents were read, by id."""
+        return {
+            one.seen.url.rpartition("/")[2]: one.contents
             for one in self.sightings
             if one.contents and not one.seen.is_catalog
-        )
+        }
+
+    def names(self) -> list[str]:
+        """Return the names of the datasets whose contents were read."""
+        return sorted(str(one.name) for one in self.contents().values())
 
     def deleted(self) -> list[str]:
         """Return the URLs of the records that this crawl lets go, brake or not."""

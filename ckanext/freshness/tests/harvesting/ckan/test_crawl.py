@@ -202,6 +202,19 @@ def test_what_a_portal_lists_and_does_not_publish_is_not_read(
     assert not new.errors and not known.deleted() and "does not publish it" in known.errors
 
 
+def test_texts_by_language_are_plain_texts_too(portal: PortalServer) -> None:
+    first, second, *_ = sorted(portal.datasets)
+    portal.change(first, title={"de": "Straßen", "en": "Roads"}, notes={"de": "", "fr": "Routes"})
+    portal.datasets[first]["resources"][0]["name"] = {"de": "Datei", "en": "File"}
+    portal.change(second, title="", title_translated={"it": "Strade", "de": "Straßen"})
+    found = Crawled(portal, language="de_CH").contents()
+    assert found[first].fields["title"] == "Straßen" and found[first].fields["notes"] == "Routes"
+    assert found[first].fields["title_translated"] == {"de": "Straßen", "en": "Roads"}
+    assert found[first].fields["notes_translated"] == {"fr": "Routes"}
+    assert found[first].resources[0]["name"] == "Datei"
+    assert found[second].fields["title"] == "Straßen"
+
+
 def test_a_dataset_without_a_list_of_resources_is_not_read(portal: PortalServer) -> None:
     portal.change(any_id(portal), resources=None)
     assert "no list of resources" in Crawled(portal).errors

@@ -210,7 +210,7 @@ def test_extras_tags_and_groups(portal: PortalServer) -> None:
     known = factories.Group(name="air")
     groups = [
         {"id": "3f2504e0-4f89-41d3-9a0c-0305e82c3301", "name": "air", "title": "Air"},
-        {"id": "3f2504e0-4f89-41d3-9a0c-0305e82c3302", "name": "rail", "title": "Rail"},
+        {"id": "3f2504e0-4f89-41d3-9a0c-0305e82c3302", "name": "rail", "title": {"en": "Rail"}},
     ]
     (wanted,) = [key for key, raw in portal.datasets.items() if raw["name"] == "dataset-3"]
     portal.change(wanted, groups=groups, tags=[{"name": "Öl und Gas"}])
@@ -262,6 +262,7 @@ def test_organizations_that_this_site_has(portal: PortalServer) -> None:
 
 def test_an_organization_of_the_portal_goes_with_its_last_dataset(portal: PortalServer) -> None:
     portal.add("of-the-state", owner="state")
+    portal.organization("state")["title"] = {"en": "State", "fr": "État"}
     harvest = add_portal(portal, remote_orgs="create", max_delete_fraction=1)
     assert not harvest.run().errors
     state = call_action("organization_show", id="state")
