@@ -303,11 +303,10 @@ def resources_of(known: KnownRecord) -> list[dict[str, Any]]:
 
 
 def own_datasets(ids: Collection[str]) -> set[str]:
-    """Return which ids are those of active datasets that were made here, and not harvested."""
+    """Return which ids are those of datasets that were made here, deleted ones too, and not harvested."""
     here = model.Session.execute(
         sa.select(_package.c.id).where(
             _package.c.id.in_(ids),
-            _package.c.state == "active",
             _package.c.id.not_in(
                 sa.select(_object.c.package_id).where(_object.c.package_id.in_(ids))
             ),

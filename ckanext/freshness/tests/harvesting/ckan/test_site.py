@@ -153,6 +153,8 @@ def test_ids_and_names_that_are_taken_here_stay_with_their_owners(portal: Portal
         extras=[{"key": "guid", "value": "harvested"}],
     )
     factories.Dataset(id=portal.add("from-here")["id"])
+    deleted_here = factories.Dataset(id=portal.add("also-from-here")["id"])
+    call_action("package_delete", {"user": sysadmin()}, id=deleted_here["id"])
     same_name = factories.Dataset(name=portal.datasets[third]["name"])
     portal.change(sorted(portal.datasets)[3], id="mine")
     portal.datasets["mine"] = portal.datasets.pop(sorted(portal.datasets)[3])
