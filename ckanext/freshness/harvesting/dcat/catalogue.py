@@ -46,7 +46,7 @@ class CatalogueOutline(PageOutline):
     records: dict[str, Description] = field(default_factory=dict)
     """The datasets that the document describes, by identity."""
     contested: list[str] = field(default_factory=list)
-    """Identities that several nodes have, so that they identify none of them."""
+    """Identities that several different nodes have, so that they identify none of them."""
     undescribed: list[str] = field(default_factory=list)
     """Datasets that the document lists, or names with their type, and does not describe."""
     catalogs: list[str] = field(default_factory=list)
@@ -101,17 +101,25 @@ def outline_of_catalogue(graph: Graph) -> CatalogueOutline:
         raise DocumentError(HarvestMessage(words, MessageCode.NO_CATALOG))
     unidentified = found.pop("", [])
     undescribed = list(filter(_is_usable, _iris(named)))
+    records: dict[str, Description] = {}
+    contested = []
+    for identity, nodes in found.items():
+        described = (
+            _description(graph, node, is_listed=node in listed or not listed) for node in nodes
+        )
+        # Copies of one description are one dataset.
+        different = {one.digest: one for one in described}
+        if len(different) == 1:
+            (records[identity],) = different.values()
+        else:
+            contested.append(identity)
     return CatalogueOutline(
         next_pages=paging.next_pages,
         last_pages=paging.last_pages,
         has_marks=paging.has_marks,
         totals=paging.totals,
-        records={
-            identity: _description(graph, node, is_listed=node in listed or not listed)
-            for identity, (node, *others) in found.items()
-            if not others
-        },
-        contested=sorted(identity for identity, nodes in found.items() if len(nodes) > 1),
+        records=records,
+        contested=contested,
         undescribed=undescribed,
         catalogs=_iris(graph.objects(None, DCAT.catalog)),
         filled=_iris(graph.subjects(DCAT.dataset)),

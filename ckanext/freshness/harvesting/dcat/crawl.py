@@ -298,7 +298,7 @@ class CatalogueCrawl:
             graph = await page.parsed()
             if self._page is not page:
                 self._page, self._nodes = page, nodes_by_identity(graph)
-            (node,) = self._nodes[identity]
+            node = self._nodes[identity][0]
             with understood(identity):
                 record = mapped(self._mapper, graph_of(graph, node), node)
             found.contents = zlib.compress(record.as_json().encode("utf-8", "surrogatepass"))

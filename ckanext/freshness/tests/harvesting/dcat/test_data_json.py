@@ -128,6 +128,13 @@ def test_an_entry_that_says_nothing_may_be_the_missing_dataset(entry: Any) -> No
     assert len(site.packages) == 5 and "without a URL" in job.errors[0]
 
 
+def test_copies_of_one_entry_are_one_dataset() -> None:
+    found = [dataset(number) for number in range(5)]
+    site, job = crawl({"dataset": found}, {"dataset": [*found[1:], dataset(2), *2 * [dataset(7)]]})
+    assert job.errors == [] and job.of(RecordClass.NEW) == {"https://data.example.gov/id/7"}
+    assert job.of(RecordClass.DELETED) == {"https://data.example.gov/id/0"}
+
+
 def test_series_and_catalogs_of_dcat_us_3() -> None:
     series = {"@type": "DatasetSeries", "@id": "https://data.example.gov/s", "title": "Series"}
     member = {**dataset(1), "@type": "Dataset", "inSeries": series["@id"]}
