@@ -428,7 +428,7 @@ def freshness_resource_history(
     tk.check_access("freshness_resource_history", context, data_dict)
     resource_id = tk.get_or_bust(data_dict, "id")
     resource = model.Resource.get(resource_id)
-    if resource is None:
+    if resource is None or resource.state != model.State.ACTIVE:
         raise tk.ObjectNotFound(tk._("Resource not found"))
     row = model.Session.query(ResourceCheck).get(resource_id)
     # The facts about another URL than the present one do not count.

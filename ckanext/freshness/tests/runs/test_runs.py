@@ -180,5 +180,7 @@ def test_who_may_see_the_resource_may_see_its_history(act: Act) -> None:
     assert act("freshness_resource_history", by="", id=public)["failures"] == 3
     with pytest.raises(tk.NotAuthorized):
         act("freshness_resource_history", by="", id=private)
-    with pytest.raises(tk.ObjectNotFound):
-        act("freshness_resource_history", id="nothing")
+    act("resource_delete", id=public)
+    for gone in (public, "nothing"):
+        with pytest.raises(tk.ObjectNotFound):
+            act("freshness_resource_history", id=gone)
