@@ -287,8 +287,12 @@ UNDETECTABLE = _of_links(
     columns=(*_LINK, Column("undetermined", N_("Reason"), "undetermined"), _LAST_CHECK),
     select=f"""{_OF_LINK},
         CASE WHEN c.host = ANY(:adhoc) THEN 'adhoc' ELSE c.undetermined END AS undetermined""",
-    where="c.undetermined = 'api' OR c.host = ANY(:adhoc)",
-    values=lambda request: {"adhoc": sorted(settings.adhoc_hosts())},
+    where=f"""(c.undetermined = 'api' OR c.host = ANY(:adhoc))
+        AND c.failures = 0 AND {_OUTCOME} <> ALL(:unclear)""",
+    values=lambda request: {
+        "adhoc": sorted(settings.adhoc_hosts()),
+        "unclear": sorted(links.UNCHECKED),
+    },
 )
 
 

@@ -43,6 +43,11 @@ LINKS: dict[str, tuple[dict[str, Any], dict[str, Any] | None, str]] = {
     "works": ({}, checked("same hash"), "works"),
     "changed": ({}, checked("hash"), "works"),
     "live": ({}, checked("api", undetermined="api"), "works"),
+    "live, then failing": (
+        {},
+        checked("error", status=404, failures=1, failing_since=BEGUN, undetermined="api"),
+        "failing",
+    ),
     "failing": ({}, checked("error", status=404, failures=1, failing_since=BEGUN), "failing"),
     "failing, then blocked": (
         {},
@@ -168,7 +173,7 @@ def test_the_list_of_all_links_says_of_each_what_its_page_says(get: Get, role: s
     chips = page_of(get("/freshness/resources?q=gauges", role)).select(".fr-filters a:has(b)")
     counted = {text_of(chip): str(chip["href"]) for chip in chips}
     every = f"All links {len(LINKS)}"
-    for words in ("Link failing 2", "Not checked yet 2", "On this portal 2", every):
+    for words in ("Link failing 3", "Not checked yet 2", "On this portal 2", every):
         assert "resources" in counted[words]
 
 
