@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import Enum
 from functools import partial
+from typing import Any
 
 import ckan.plugins.toolkit as tk
 
@@ -16,6 +17,7 @@ from ..dates import utc_words
 from ..reporting import harvests, labels, links
 from ..reporting.changes import change_label
 from ..reporting.labels import State
+from ..web.urls import display_url
 from . import news, recipients, signed_links
 from .news import News, ProblemKind, RunProblem
 from .recipients import DatasetFacts, Person, line
@@ -141,19 +143,23 @@ def _contact_row(one: News, facts: MailFacts) -> Row:
 def _followed_row(one: News, facts: MailFacts) -> Row:
     if "evidence" not in one.details:
         return _dataset_row(one, facts)
-    return _dataset_row(one, facts, f"{tk._('The data changed:')} {_changed(one)}")
+    return _dataset_row(one, facts, f"{tk._('The data changed:')} {changed(one.details)}")
 
 
 def _lost_row(one: News, facts: MailFacts) -> Row:
-    row = _dataset_row(one, facts, f"{tk._('The file changed:')} {_changed(one)}")
-    return replace(row, state=None, line=f"{row.line}: {_changed(one)}")
+    row = _dataset_row(one, facts, f"{tk._('The file changed:')} {changed(one.details)}")
+    return replace(row, state=None, line=f"{row.line}: {changed(one.details)}")
 
 
-def _changed(one: News) -> str:
-    resource = line(one.details["resource"])
-    return line(
-        f"{resource}: {change_label(one.details)}" if resource else change_label(one.details)
-    )
+def resource_name(details: Mapping[str, Any]) -> str:
+    """Return the name of a resource, or its URL without secrets; empty if the fact is about a whole dataset."""
+    name = line(details.get("resource")) or display_url(details.get("url") or "")
+    return name if details.get("resource_id") else ""
+
+
+def changed(details: Mapping[str, Any]) -> str:
+    """Return what changed in the data, after the name of its resource."""
+    return ": ".join(filter(None, (resource_name(details), line(change_label(details)))))
 
 
 def _link_row(one: News, facts: MailFacts) -> Row:
@@ -260,8 +266,7 @@ def _back_row(one: News, facts: MailFacts) -> Row:
         words = tk._("This harvest source can be read again.")
         page = url("harvester.admin", id=one.details["name"])
         return Row(line=title, title=title, url=page, facts=(words,))
-    dataset = facts.datasets[one.package_id or ""]
-    title = line(one.details["resource"]) or tk._("Unnamed resource")
+    dataset, title = facts.datasets[one.package_id or ""], resource_name(one.details)
     return Row(
         line=f"{title}, {dataset.title} ({dataset.name})",
         title=title,

@@ -191,7 +191,7 @@ def followed(now: datetime) -> Iterator[News]:
 
 _CHANGES = """
 SELECT DISTINCT ON (c.package_id) c.id, c.package_id, c.resource_id, c.seen_at, c.evidence, c.summary,
-    coalesce(nullif(r.name, ''), r.url) AS resource
+    r.name AS resource, r.url
 FROM freshness_change c JOIN package p ON p.id = c.package_id AND p.state = 'active' AND p.type = ANY(:types)
 LEFT JOIN resource r ON r.id = c.resource_id
 WHERE c.seen_at > :since AND c.evidence <> 'created' AND {condition}
@@ -251,7 +251,7 @@ def _source(source_id: str) -> dict[str, Any] | None:
 _TOLD = """(m.kind = '{failed}' AND m.address <> '' AND m.sent_at IS NOT NULL
     OR m.kind = 'back' AND coalesce(m.sent_at > :recent, true))"""
 _LINKS_AGAIN = f"""
-SELECT DISTINCT m.about, c.package_id, coalesce(nullif(r.name, ''), r.url) AS resource
+SELECT DISTINCT m.about, c.package_id, c.resource_id, r.name AS resource, r.url
 FROM freshness_mail m JOIN ({CHECKED_LINKS}) ON c.resource_id = m.about
 WHERE c.failing_since IS NULL AND c.succeeded_at >= c.tried_at AND {_TOLD.format(failed="broken")}"""
 _SOURCES_TOLD = f"""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
+from html import escape
 from typing import Any
 
 import ckan.plugins.toolkit as tk
@@ -16,10 +17,8 @@ from ..ckan_adapter.mailer import page_context
 from ..dates import utc, utc_text, utc_words
 from ..model.runs import CHECKED_LINKS
 from ..reporting import labels
-from ..reporting.changes import change_label
-from ..web.urls import display_url
 from . import news
-from .kinds import url
+from .kinds import changed, resource_name, url
 from .news import News
 from .recipients import line
 
@@ -51,15 +50,6 @@ class EventRule:
     words: Callable[[Mapping[str, Any]], str]
     fields: tuple[str, ...]
     lasts: bool = False
-
-
-def _resource(details: Mapping[str, Any]) -> str:
-    name = line(details.get("resource")) or display_url(details.get("url") or "")
-    return name if details.get("resource_id") else ""
-
-
-def _change(details: Mapping[str, Any]) -> str:
-    return ": ".join(filter(None, (_resource(details), line(change_label(details)))))
 
 
 def _held(details: Mapping[str, Any]) -> str:
@@ -102,7 +92,7 @@ EVENTS: Mapping[str, EventRule] = {
     "data.changed": EventRule(
         partial(_happened, _CHANGES),
         N_("The data of {title} changed: {words}."),
-        _change,
+        changed,
         (*_LINK, "evidence", "summary"),
     ),
     "status.changed": EventRule(
@@ -114,14 +104,14 @@ EVENTS: Mapping[str, EventRule] = {
     "link.broken": EventRule(
         _broken,
         N_("A link of {title} is broken: {words}."),
-        _resource,
+        resource_name,
         (*_LINK, "failing_since"),
         lasts=True,
     ),
     "link.works": EventRule(
         partial(_happened, _MENDED),
         N_("A link of {title} works again: {words}."),
-        _resource,
+        resource_name,
         _LINK,
     ),
     "source.failed": EventRule(
@@ -152,15 +142,20 @@ def body(event: str, one: News, subject: Mapping[str, Any], now: datetime) -> st
     rule, is_source = EVENTS[event], one.source_id is not None
     endpoint = "harvest.read" if is_source else "dataset.read"
     details = dict(one.details)
-    details["resource"] = _resource(details)
+    details["resource"] = resource_name(details)
     with page_context():
         page = url(endpoint, id=subject["name"])
         title = line(subject["title"])
-        sentence = tk._(rule.text).format(title=title, words=rule.words(one.details))
+        sentence = _plain_text(tk._(rule.text).format(title=title, words=rule.words(one.details)))
     about = {key: subject[key] for key in ("id", "name", "title", "organization")} | {"url": page}
     data = {"source" if is_source else "dataset": about}
     data |= {key: _plain(details.get(key)) for key in rule.fields}
     return _json(event, f"{sentence} {page}", details.get("at") or now, data)
+
+
+def _plain_text(text: str) -> str:
+    """Return a text in which chats see neither links nor mentions: anybody may write a dataset's title."""
+    return escape(text, quote=False).replace("@", "@\u200b")
 
 
 def test_body(now: datetime) -> str:

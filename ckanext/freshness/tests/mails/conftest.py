@@ -48,11 +48,12 @@ def mails_on(clean_db: None, clean_index: None, ckan_config: Any, monkeypatch: A
 
 @pytest.fixture
 def host(mails_on: None, ckan_config: Any, monkeypatch: Any) -> Iterator[MailHost]:
-    """A mail server that the site uses, after the first notify."""
+    """A mail server that the site uses, after the first notify. No mail tells a password or a token."""
     with MailHost() as host:
         monkeypatch.setitem(ckan_config, "smtp.server", f"127.0.0.1:{host.port}")
         assert digests.notify_all(later).state is NotifyState.BEGUN
         yield host
+    assert not [mail for mail in host.mails if "s3cret" in mail.part("plain") + mail.part("html")]
 
 
 @pytest.fixture
@@ -77,7 +78,7 @@ def make(mails_on: None) -> Make:
             "package_create",
             {"user": user},
             name=name,
-            resources=[{"url": "http://example.org/a.csv"}],
+            resources=[{"url": "http://ann:s3cret@example.org/a.csv?token=s3cret"}],
             extras=[{"key": "frequency", "value": frequency}],
             **fields,
         )

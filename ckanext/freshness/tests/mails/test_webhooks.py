@@ -97,7 +97,7 @@ def test_each_event_is_told_once_and_signed(
     make: Make, source: dict[str, Any], receiver: Receiver, register: Register
 ) -> None:
     made = register()
-    rain = make("rain", title="Rain", owner_org=source["owner_org"])
+    rain = make("rain", title="Rain <!channel> @all", owner_org=source["owner_org"])
     change(rain, (10, 12))
     turned(rain, "fresh", "due")
     fail(rain, times=3, days=4)
@@ -124,6 +124,8 @@ def test_each_event_is_told_once_and_signed(
     for words in ("Rain", "12 rows", "Due", "is broken", "works again", "Harbour has failed since"):
         assert words in texts
     assert "1 deletion waits for approval" in texts and "/dataset/rain" in texts
+    # Chats would call everybody.
+    assert "Rain &lt;!channel&gt; @\u200ball" in texts and "<" not in texts and "@all" not in texts
     assert not any("type" in one for one in receiver.events)
     assert len(set(receiver.ids)) == 6
     for one in receiver.requests:
