@@ -571,6 +571,24 @@ DATED = {
     "ATOM": b"<feed xmlns='x'>\n<title>a</title><updated>2026-11-%dT01:30:00Z</updated><entry>",
     "GPX": b"<gpx xmlns='x'><metadata><name>a</name><time>2026-11-%dT01:30:00Z</time></metadata>",
     "ICS": b"BEGIN:VEVENT\nDTSTAMP:202611%dT013000Z\n",
+    "PX": b'CHARSET="ANSI";\nCREATION-DATE="202611%d 01:30";\nDATA=\n',
+    "NeTEx": b"<PublicationDelivery xmlns='x'><PublicationTimestamp>2026-11-%dT01:30:00<",
+    "SIRI": b"<Siri xmlns='x'><ServiceDelivery><ResponseTimestamp>2026-11-%dT01:30:00Z<",
+    "DATEX II": b"<a:payloadPublication xmlns:a='x'><a:publicationTime>2026-11-%dT01:30:00Z<",
+    **{
+        f"TXT in {language}": text.encode()
+        for language, text in {
+            "German": "Erstellt am %d.11.2026 01:30\n",
+            "French": "G\xe9n\xe9r\xe9 le %d/11/2026\n",
+            "Spanish": "Fecha de extracci\xf3n: %d/11/2026\n",
+            "Portuguese": "Gerado em %d/11/2026\n",
+            "Italian": "Data estrazione: %d/11/2026\n",
+            "Dutch": "Gegenereerd op %d-11-2026\n",
+            "Polish": "Wygenerowano: %d.11.2026\n",
+            "Danish": "Genereret %d-11-2026\n",
+            "Czech": "Vygenerov\xe1no %d.11.2026\n",
+        }.items()
+    },
 }
 """Beginnings of files that say on which day they were made."""
 
@@ -617,6 +635,7 @@ CHANGES = (
             "ATOM": b"<feed xmlns='x'><entry><updated>2026-11-%d</updated></entry></feed>",
             "GPX": b"<gpx xmlns='x'><metadata></metadata><trkpt><time>2026-11-%d</time></trkpt></gpx>",
             "TXT": b"Stand: %d.11.2026\n",
+            "PX": b'CREATION-DATE="20260101 01:30";\nLAST-UPDATED="202611%d 01:30";\n',
         }.items()
     ),
     Case(
