@@ -208,7 +208,10 @@ _WAYS: tuple[tuple[Callable[[str, str, str, str], Hashable], bool], ...] = (
     (lambda uri, url, name, kind: url and kind and (url, kind), False),
     (lambda uri, url, name, kind: url, False),
     (lambda uri, url, name, kind: _path(uri or url), True),
-    (lambda uri, url, name, kind: _path(uri or url).rpartition("/")[2], True),
+    (
+        lambda uri, url, name, kind: (end := _path(uri or url).rpartition("/")[2]) and (end, name),
+        True,
+    ),
     (lambda uri, url, name, kind: not uri and name and (name, kind), True),
 )
 """Ways to recognise a resource, the most certain first, and whether a way counts only if it is unambiguous."""

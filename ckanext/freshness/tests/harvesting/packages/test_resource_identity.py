@@ -87,6 +87,12 @@ CSV, JSON, XML = (resource(name, name) for name in ("CSV", "JSON", "XML"))
             )
         ),
         pytest.param(
+            [resource("2025", "CSV", "http://o.example/2025/data.csv")],
+            [resource("2026", "CSV", "http://o.example/2026/data.csv")],
+            [None],
+            id="another year",
+        ),
+        pytest.param(
             [resource(uri="http://o.example/1/csv", url="")],
             [resource(uri=f"http://{host}.example/1/csv", url="") for host in "ab"],
             [None, None],
