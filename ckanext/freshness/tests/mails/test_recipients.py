@@ -113,22 +113,26 @@ def imported(package_id: str, config: str | None, *, current: bool = True) -> st
     return str(source.id)
 
 
-@pytest.mark.parametrize(
-    ("configs", "told"),
-    [
-        ([], ANN),
-        (['{"notify_contacts": true}'], ANN),
-        (['{"notify_contacts": "true"}'], ADMIN),
-        ([None], ADMIN),
-        (['{"notify_contacts": true}', "{}"], ADMIN),
-    ],
-)
-def test_contacts_of_harvested_datasets(make: Make, configs: list[str | None], told: str) -> None:
+CONFIGS: list[tuple[list[str | None], str]] = [
+    ([], ANN),
+    (['{"notify_contacts": true}'], ANN),
+    (['{"notify_contacts": "true"}'], ADMIN),
+    ([None], ADMIN),
+    (["no json"], ADMIN),
+    (['{"notify_contacts": true}', "{}"], ADMIN),
+]
+"""The configurations of the sources of a dataset, and who is told."""
+
+
+def test_contacts_of_harvested_datasets(make: Make) -> None:
     owner = organization(factories.User(email=ADMIN))
-    made = make("harvested", maintainer_email=ANN, author_email=BOB, owner_org=owner)
-    for config in configs:
-        imported(made["id"], config)
-    assert keepers(made["id"]) == [[told]]
+    ids = []
+    for number, (configs, _) in enumerate(CONFIGS):
+        made = make(f"of-{number}", maintainer_email=ANN, author_email=BOB, owner_org=owner)
+        for config in configs:
+            imported(made["id"], config)
+        ids.append(made["id"])
+    assert keepers(*ids) == [[told] for _, told in CONFIGS]
 
 
 def test_of_a_source_that_lists_it_no_more_nobody_has_said_anything(make: Make) -> None:
@@ -137,16 +141,13 @@ def test_of_a_source_that_lists_it_no_more_nobody_has_said_anything(make: Make) 
     assert keepers(made["id"]) == [[]]
 
 
-@pytest.mark.parametrize(
-    ("wish", "is_wanted"),
-    [(None, True), ("", True), ("true", True), ("false", False), (" No ", False), ("off", False)],
-)
-def test_an_organization_may_want_none(make: Make, wish: str | None, is_wanted: bool) -> None:
-    extras = [] if wish is None else [{"key": "freshness_notify", "value": wish}]
-    extras = [one for one in extras if one["value"]]
-    owner = organization(factories.User(email=ADMIN), extras=extras)
-    made = make("rain", owner_org=owner)
-    assert bool(recipients.datasets([made["id"]], later())[made["id"]].keepers) is is_wanted
+def test_an_organization_may_want_none(make: Make) -> None:
+    admin = factories.User(email=ADMIN)
+    wishes = {None: True, "true": True, "false": False, " No ": False, "off": False}
+    for number, (wish, is_wanted) in enumerate(wishes.items()):
+        extras = [{"key": "freshness_notify", "value": wish}] if wish else []
+        made = make(f"of-{number}", owner_org=organization(admin, extras=extras))
+        assert bool(keepers(made["id"])[0]) is is_wanted, wish
 
 
 def test_mails_ask_nobody_to_edit_a_harvested_dataset(
