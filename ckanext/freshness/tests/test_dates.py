@@ -108,6 +108,7 @@ def test_parse_date(value: object, expected: datetime | None) -> None:
         ("0001-01-01T00:00:00+14:00", False),
         ("1601-01-01T00:00:00Z", False),
         ("1899-12-30", False),
+        ("1900", False),
         ("1970-01-01T00:00:00", False),
         ("1970-01-01T01:00:00+01:00", False),
         (utc(1970, 1, 1), False),

@@ -89,7 +89,8 @@ def place_of(frame: FrameType) -> str | None:
     """Return the place of a function of this package that belongs to one check; None of any other."""
     code = frame.f_code
     file = code.co_filename.removeprefix(f"{PACKAGE}/")
-    if file == code.co_filename or file.startswith("tests/") or code.co_name == "<module>":
+    # What an expression raises within a function, the function does, too.
+    if file == code.co_filename or file.startswith("tests/") or code.co_name.startswith("<"):
         return None
     owner = f"{type(frame.f_locals['self']).__name__}." if "self" in frame.f_locals else ""
     place = f"{file}:{owner}{code.co_name}"
