@@ -105,7 +105,7 @@ LABELS: Mapping[str, Mapping[str, str]] = {
     },
     "group": {
         "up_to_date": N_("Up to date"),
-        "needs_update": N_("Needs update"),
+        "needs_update": N_("Need an update"),
         "unknown": N_("Freshness unknown"),
     },
     "source": {

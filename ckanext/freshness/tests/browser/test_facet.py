@@ -21,7 +21,7 @@ TITLES = {
 }
 _COUNTS = Counter({LABELS[status]: number % 2 + 1 for number, status in enumerate(Status)})
 VALUES = {label: Counter({label: count}) for label, count in _COUNTS.items()} | {
-    "Needs update": Counter(
+    "Need an update": Counter(
         {
             LABELS[one]: _COUNTS[LABELS[one]]
             for one in (Status.DUE, Status.OVERDUE, Status.DELINQUENT)

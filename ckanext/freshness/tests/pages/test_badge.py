@@ -17,7 +17,7 @@ COUNTS = {status: number % 3 + 1 for number, status in enumerate(Status)}
 """Datasets of the organization by status."""
 FACET = [
     ("Up to date", "1"),
-    ("Needs update", "6"),
+    ("Need an update", "6"),
     ("Due", "2"),
     ("Overdue", "3"),
     ("Long overdue", "1"),
@@ -80,11 +80,11 @@ def test_the_facet_has_groups_with_their_statuses(read: Read, world: dict[str, A
     assert set(badges(page)) == {"Due", "Overdue", "Long overdue"}
     assert len(badges(page)) == 6
     assert facet(page) == FACET[1:5]
-    assert pills(page) == ["Needs update"]
+    assert pills(page) == ["Need an update"]
     page = read("/dataset/?freshness_group=needs_update&freshness=overdue")
     assert badges(page) == ["Overdue"] * 3
-    assert facet(page) == [("Needs update", "3"), ("Overdue", "3")]
-    assert pills(page) == ["Needs update", "Overdue"]
+    assert facet(page) == [("Need an update", "3"), ("Overdue", "3")]
+    assert pills(page) == ["Need an update", "Overdue"]
     chosen = page.select(".nav-facet a[aria-current]")
     # The second of them takes the status away and leaves the group.
     assert "freshness_group=needs_update" in str(chosen[1]["href"])
