@@ -177,7 +177,11 @@ def freshness_facet(
 
 def freshness_metadata(package: dict[str, Any]) -> metadata.Metadata:
     """Return the extras of a dataset in words and links, after what its freshness is made of."""
-    extras = tk.h.sorted_extras(package.get("extras") or [])
+    names = _names_of_dcat()
+    extras = [
+        (names.get(key, key), value)
+        for key, value in tk.h.sorted_extras(package.get("extras") or [])
+    ]
     locale, _zone = labels.reader()
     found = metadata.describe(
         extras,
@@ -189,6 +193,15 @@ def freshness_metadata(package: dict[str, Any]) -> metadata.Metadata:
     own = labels.own_facts(package, {fact.label for fact in found.facts})
     facts = [metadata.Fact(name, (metadata.Value(value),)) for name, value in own.items()]
     return replace(found, facts=[*facts, *found.facts])
+
+
+def _names_of_dcat() -> dict[str, str]:
+    """Return the extras' keys by the labels that ckanext-dcat has put in their place for the page."""
+    if not p.plugin_loaded("dcat"):
+        return {}
+    from ckanext.dcat.utils import field_labels  # not installed on every site
+
+    return {label: key for key, label in field_labels().items()}
 
 
 def _source_url(source_id: str) -> str:

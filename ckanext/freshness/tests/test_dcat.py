@@ -9,6 +9,7 @@ from typing import Any
 import ckan.plugins as p
 import ckan.plugins.toolkit as tk
 import pytest
+from bs4 import BeautifulSoup
 from ckan.tests import factories
 from rdflib import DCAT, Graph, Literal, URIRef
 from rdflib.namespace import DCTERMS, RDF
@@ -80,6 +81,17 @@ def test_the_status_of_all_datasets_of_the_catalog(
         # Of the dataset without a frequency, the status says that nothing is known.
         assert statuses == {weekly["id"]: "fresh", unknown["id"]: "unavailable"}
         assert len(list(graph.subjects(RDF.type, dcat.DQV.Metric))) == 1
+
+
+def test_pages_know_extras_whose_keys_it_replaces_by_labels(
+    dcat_in_the_ini: None, app: Any, clean_db: Any, clean_index: Any
+) -> None:
+    theme = "http://publications.europa.eu/resource/authority/data-theme/HEAL"
+    extras = [{"key": "theme", "value": theme}, {"key": "guid", "value": "catalog=a"}]
+    name = factories.Dataset(extras=extras)["name"]
+    table = BeautifulSoup(app.get(f"/dataset/{name}").body, "html.parser").select_one("table")
+    assert table is not None and "Health" in table.text and theme not in table.text
+    assert "catalog=a" in table.select_one("details").text
 
 
 def make(frequency: str, **more: Any) -> dict[str, Any]:
