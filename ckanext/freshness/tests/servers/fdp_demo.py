@@ -116,13 +116,18 @@ def regional_catalogue(server: FdpServer, count: int, today: datetime.date) -> N
             catalog,
             slug,
             title=[Literal(title, "en")],
+            description=[Literal(f"{title}: what the region's administration knows.", "en")],
             publisher=agent("Coastal Region", "data@coastal.example.org"),
             frequency=f"{_AUTHORITY}frequency/{('MONTHLY', 'WEEKLY', 'ANNUAL')[number % 3]}",
             theme=[f"{_AUTHORITY}data-theme/{('TRAN', 'EDUC', 'ENVI')[number % 3]}"],
             language=[f"{_AUTHORITY}language/ENG", f"{_AUTHORITY}language/FRA"],
             modified=datetime.datetime.combine(_days_before(today, age), _NOON),
             distributions=[
-                {"title": f"{slug}.csv", "download_url": f"{server.url}/files/{slug}.csv"}
+                {
+                    "title": f"{slug}.csv",
+                    "download_url": f"{server.url}/files/{slug}.csv",
+                    "format": "CSV",
+                }
             ],
         )
     if count < len(REGIONAL):
