@@ -190,7 +190,7 @@ def movement(days: Month | None, organization: str) -> dict[str, int] | None:
 
 def movement_words(moved: Mapping[str, int]) -> str:
     """Return a :func:`movement` in a sentence."""
-    text = tk._("Rank {rank} of {count} organizations, {before} a month ago.")
+    text = tk._("Rank {rank} of {count} organizations; rank {before} a month ago.")
     return str(text).format(**moved)
 
 

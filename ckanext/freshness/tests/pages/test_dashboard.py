@@ -90,7 +90,7 @@ def test_a_month_in_sentences(read: Read, clean_site: None) -> None:
     # The ranking shows it, too, for what is there now.
     make("data", owner_org=worse["id"])
     judge()
-    assert "Rank 2 of 2 organizations, 1 a month ago." in section(
+    assert "Rank 2 of 2 organizations; rank 1 a month ago." in section(
         read("/freshness"), "Organizations"
     )
     page = read(f"/freshness/organization/{worse['name']}")
@@ -100,7 +100,7 @@ def test_a_month_in_sentences(read: Read, clean_site: None) -> None:
     assert f"Public datasets, as counted on {page_day(0)}" in section(page, "The past month")
     assert [text_of(one) for one in page.select("#freshness-month li")] == [
         "40% are up to date, 90% a month ago.",
-        "Rank 2 of 2 organizations, 1 a month ago.",
+        "Rank 2 of 2 organizations; rank 1 a month ago.",
         "5 more are long overdue than a month ago.",
         "10 public datasets. A month ago: 10.",
         "0 links are broken now.",
