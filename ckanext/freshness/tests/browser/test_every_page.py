@@ -67,6 +67,7 @@ FIND = """async ({ours, rules}) => {
 NARROW = ["scrollable-region-focusable", "label", "link-name", "button-name"]
 """The rules whose answer depends on the layout, because parts of pages are hidden on phones or become cards."""
 
+COLOURS = """part => [...document.querySelectorAll(part)].map(one => getComputedStyle(one).backgroundColor)"""
 PART = re.compile(r'(?:class|data-state)="([^"]*)"')
 
 TABS = 2
@@ -77,6 +78,11 @@ OPEN = """() => {
     document.querySelectorAll('[name=all]').forEach(one => { one.checked = true; });
 }"""
 """Show all that is folded, all menus, and what can be done with ticked rows."""
+WIDTHS = (375, 768, 900)
+TOO_WIDE = """() => {
+    const width = document.documentElement.scrollWidth;
+    return document.querySelector('.fr') && width > innerWidth ? [`${width} px wide`] : [];
+}"""
 UNREACHABLE = """ours => [...document.querySelectorAll('a[href], button, summary, input, select, textarea')]
     .filter(one => one.closest(ours) && one.type !== 'hidden' && one.checkVisibility())
     .filter(one => !one.closest('[aria-hidden=true]'))
@@ -252,10 +258,10 @@ def problems_of(tab: Any, *, is_themed: bool) -> list[str]:
     tab.set_viewport_size(PHONE)
     narrow = [*NARROW, "color-contrast"] if is_themed else NARROW
     problems += [f"at 375: {one}" for one in tab.evaluate(FIND, {"ours": OURS, "rules": narrow})]
-    width = tab.evaluate("document.querySelector('.fr') && document.documentElement.scrollWidth")
-    if width and width > 375:
-        problems.append(f"at 375: {width} px wide")
     problems += [f"at 375: menu beside the screen: {one}" for one in tab.evaluate(CUT_MENUS)]
+    for width in WIDTHS:
+        tab.set_viewport_size({"width": width, "height": 900})
+        problems += [f"at {width}: {one}" for one in tab.evaluate(TOO_WIDE)]
     if is_themed:
         tab.add_style_tag(content=THEME)
         themed = tab.evaluate(FIND, {"ours": OURS, "rules": ["color-contrast"]})
@@ -317,8 +323,30 @@ def test_six_cards_stand_in_even_rows(tab: Any, world: dict[str, Any]) -> None:
     tab.goto("/freshness")
     for width, rows in ((1440, [6]), (1100, [3, 3]), (768, [3, 3])):
         tab.set_viewport_size({"width": width, "height": 900})
-        places = [card.bounding_box()["y"] for card in tab.locator(".fr-card").all()]
-        assert list(Counter(places).values()) == rows, width
+        # The figures, too, although some titles have two lines.
+        for part in (".fr-card", ".fr-card b"):
+            places = [round(one.bounding_box()["y"]) for one in tab.locator(part).all()]
+            assert list(Counter(places).values()) == rows, (width, part)
+
+
+def test_bars_and_keys_keep_their_colours_in_high_contrast(tab: Any) -> None:
+    tab.emulate_media(forced_colors="active")
+    tab.goto("/freshness")
+    for part in (".fr-bar > *", ".fr-key"):
+        assert len(set(tab.evaluate(COLOURS, part))) == 4, part
+
+
+def test_printed_pages_have_the_data_and_no_controls(tab: Any, world: dict[str, Any]) -> None:
+    tab.context.set_extra_http_headers({"Authorization": world["tokens"]["sysadmin"]})
+    tab.emulate_media(media="print")
+    pages = {"mine": ".fr-rows > li", "broken": "tbody tr", "organization/relief": ".fr-card"}
+    for path, part in pages.items():
+        tab.goto(f"/freshness/{path}")
+        assert tab.locator(part).first.is_visible(), path
+        controls = tab.locator(".masthead, .nav-tabs, main .btn, .fr input, .fr select")
+        assert not any(one.is_visible() for one in controls.all()), path
+    # The report of an organization is one page.
+    assert len(re.findall(rb"/Type\s*/Page\b", tab.pdf(format="A4"))) == 1
 
 
 def test_a_webhook_is_deleted_only_after_a_question(tab: Any, world: dict[str, Any]) -> None:
