@@ -68,9 +68,9 @@ class Site:
             there = model.Package.get(one.name)
             package = one.as_package(now, base)
             if there is None:
-                self._call("package_create", **package)
+                self._call("package_create", EDITOR, **package)
             else:
-                self._call("package_update", id=there.id, **package)
+                self._call("package_update", EDITOR, id=there.id, **package)
         model.Session.remove()
 
     def confirm(self, name: str) -> None:
@@ -148,7 +148,7 @@ class Site:
         stats = self._call("harvest_job_show", id=job_id)["stats"]
         return {name: stats.get(name, 0) for name in COUNTS}
 
-    def _call(self, action: str, **parameters: object) -> Any:
-        context = {"ignore_auth": True, "user": getattr(self, "_user", "")}
+    def _call(self, action: str, user: str = "", /, **parameters: object) -> Any:
+        context = {"ignore_auth": True, "user": user or getattr(self, "_user", "")}
         with self._app._wsgi_app.test_request_context():
             return tk.get_action(action)(context, parameters)
