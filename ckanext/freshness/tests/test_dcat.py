@@ -89,9 +89,11 @@ def test_pages_know_extras_whose_keys_it_replaces_by_labels(
     theme = "http://publications.europa.eu/resource/authority/data-theme/HEAL"
     extras = [{"key": "theme", "value": theme}, {"key": "guid", "value": "catalog=a"}]
     name = factories.Dataset(extras=extras)["name"]
-    table = BeautifulSoup(app.get(f"/dataset/{name}").body, "html.parser").select_one("table")
-    assert table is not None and "Health" in table.text and theme not in table.text
-    assert "catalog=a" in table.select_one("details").text
+    page = BeautifulSoup(app.get(f"/dataset/{name}").body, "html.parser")
+    (table,) = page.select(".additional-info table")
+    assert "Health" in table.text and theme not in table.text
+    (folded,) = table.select("details")
+    assert "catalog=a" in folded.text
 
 
 def make(frequency: str, **more: Any) -> dict[str, Any]:
