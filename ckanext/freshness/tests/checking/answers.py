@@ -33,6 +33,8 @@ else:
     from backports import zstd
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=timezone.utc)
+MOST_BYTES = 1 << 20
+"""The size of the largest file that is read."""
 BODY = b"id,name\n1,Ada\n"
 OTHER = b"id,name\n1,Ada\n2,Grace\n"
 ETAG = b'ETag: "1"\r\n'
@@ -77,6 +79,7 @@ class Case:
     """An answer, and the outcomes of three nights.
 
     :ivar dated: the nights whose Last-Modified is evidence; None: any
+    :ivar link: what stands before host and path in the catalogue
     """
 
     name: str
@@ -84,6 +87,7 @@ class Case:
     nights: tuple[Outcome, Outcome, Outcome]
     format: str = "CSV"
     dated: tuple[int, ...] | None = None
+    link: str = "http://"
 
 
 def say(status: int, body: bytes = b"", headers: bytes = b"") -> bytes:
@@ -536,12 +540,15 @@ def refused(refusal: bytes) -> Answer:
     return answer
 
 
-def moving(asked: Asked) -> bytes:
-    """Give the same bytes another date each night."""
-    modified = NOW - timedelta(days=10 - asked.night, minutes=17)
-    return say(
-        200, BODY, b"Last-Modified: %b\r\n" % format_datetime(modified, usegmt=True).encode()
-    )
+def moving(body: bytes) -> Answer:
+    """Return a server that gives the same bytes another date each night."""
+
+    def answer(asked: Asked) -> bytes:
+        modified = NOW - timedelta(days=10 - asked.night, minutes=17)
+        date = format_datetime(modified, usegmt=True).encode()
+        return say(200, body, b"Last-Modified: %b\r\n" % date)
+
+    return answer
 
 
 def local_time(hours: float) -> Answer:
@@ -656,7 +663,13 @@ CHANGES = (
         Case(f"a change: {name}", nightly(one, other, other), (FIRST, CHANGED, SAME), "")
         for name, (one, other) in test_content.CHANGED.items()
     ),
-    Case("a date that moves", moving, WORKS, dated=(0,)),
+    Case("a date that moves", moving(BODY), WORKS, dated=(0,)),
+    Case(
+        "a date that moves, of a file that is too large",
+        moving(bytes(MOST_BYTES + 1)),
+        (CANNOT_TELL, Outcome.HEADER, Outcome.HEADER),
+        dated=(0, 1, 2),
+    ),
     *(
         Case(f"local time called GMT: {hours:+}", local_time(hours), WORKS, dated=())
         for hours in (-12, -9.5, -5, -3.5, -2.5, -1, 0, 1, 5.5, 5.75, 13)
@@ -681,7 +694,16 @@ CHANGES = (
     ),
 )
 
+LINKS = (
+    Case("link: without a scheme", always(say(200, BODY)), WORKS, link="//"),
+    *(
+        Case(f"link: {scheme}", always(say(200, BODY)), UNCHECKED, link=scheme)
+        for scheme in ("ftp://", "sftp://", "s3://", "ftps://", "magnet:?xt=", "mailto:me@")
+    ),
+)
+
 CASES: tuple[Case, ...] = (
+    *LINKS,
     *simple("read", READ.items(), WORKS),
     # Chromium, curl and wget say so.
     Case(

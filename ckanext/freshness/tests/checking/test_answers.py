@@ -19,6 +19,7 @@ from ckanext.freshness.tests.checking.answers import (
     CANNOT_TELL,
     CASES,
     FIRST,
+    MOST_BYTES,
     NOW,
     Asked,
     Case,
@@ -31,7 +32,7 @@ from ckanext.freshness.web.connections import Names
 from ckanext.freshness.web.hosts import HostPolicy, Hosts
 
 NIGHTS = range(3)
-LIMITS = replace(FAST, attempts=2, read=5.0, total=20.0, retry_after_max=1.0, redirects=20)
+LIMITS = replace(FAST, attempts=2, read=5.0, total=20.0, retry_after_max=1.0, max_bytes=MOST_BYTES)
 UNPACED = HostPolicy(connections=1, per_second=1000.0)
 LINKS = int(os.environ.get("FRESHNESS_TEST_LINKS", "100"))
 """Of the test of odd links among others."""
@@ -77,7 +78,7 @@ def _resource(number: int, case: Case, port: int, before: list[CheckResult]) -> 
     return ResourceToCheck(
         f"{number}",
         "package",
-        f"http://host-{number}.example:{port}/{number}",
+        f"{case.link}host-{number}.example:{port}/{number}",
         before[-1].memory if before else KnownContent(),
         last_change=max(dates, default=None),
         format=case.format,
@@ -126,14 +127,14 @@ def test_odd_links_among_others_get_their_own_marks() -> None:
         for answers.night in NIGHTS:
             resources = []
             for link in range(LINKS):
-                path, port = f"{TABLES}{link}.csv", usual.port
+                before, path, port = "http://", f"{TABLES}{link}.csv", usual.port
                 if link in odd:
-                    path, port = f"/{odd[link]}", strange.port
+                    before, path, port = CASES[odd[link]].link, f"/{odd[link]}", strange.port
                 resources.append(
                     ResourceToCheck(
                         f"{link}",
                         "package",
-                        f"http://host-{link // 10}.example:{port}{path}",
+                        f"{before}host-{link // 10}.example:{port}{path}",
                         memories[link],
                         format=CASES[odd[link]].format if link in odd else "CSV",
                         verifies_dates=True,
