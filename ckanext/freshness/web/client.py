@@ -33,7 +33,7 @@ from yarl import URL
 from .address_guard import InsideAddress
 from .connections import Connections, Names
 from .encodings import ACCEPTED
-from .errors import FailureReason, Fault, FetchError
+from .errors import FailureReason, Fault, FetchError, Meaning
 from .exchange import (
     Answer,
     Choose,
@@ -270,8 +270,11 @@ class Client:
             try:
                 return await self._exchange(pending, target, host, tolerant=True)
             except Fault as second:
-                # If nobody can read the answer, the first look says why. With TLS, the second came further.
-                raise second if fault.reason is FailureReason.TLS_FAILED else fault from None
+                # If nobody can read the answer, the first look says why. With TLS, and if it met a limit of
+                # ours, the second came further.
+                is_further = second.reason.meaning is not Meaning.FAILED
+                is_tls = fault.reason is FailureReason.TLS_FAILED
+                raise second if is_further or is_tls else fault from None
 
     async def _exchange(
         self, pending: RequestAttempts, target: Target, host: Host, *, tolerant: bool = False

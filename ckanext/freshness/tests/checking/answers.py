@@ -705,6 +705,11 @@ LINKS = (
 CASES: tuple[Case, ...] = (
     *LINKS,
     *simple("read", READ.items(), WORKS),
+    Case(
+        "read: more than this site reads, behind an odd header",
+        always(say(200, bytes(MOST_BYTES + 1), b"X-A: b\rc\r\n")),
+        UNCHECKED,
+    ),
     # Chromium, curl and wget say so.
     Case(
         "cut off: no empty line behind the last chunk",

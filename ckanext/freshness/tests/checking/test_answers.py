@@ -32,7 +32,9 @@ from ckanext.freshness.web.connections import Names
 from ckanext.freshness.web.hosts import HostPolicy, Hosts
 
 NIGHTS = range(3)
-LIMITS = replace(FAST, attempts=2, read=5.0, total=20.0, retry_after_max=1.0, max_bytes=MOST_BYTES)
+LIMITS = replace(
+    FAST, attempts=2, connect=10.0, read=5.0, total=20.0, retry_after_max=1.0, max_bytes=MOST_BYTES
+)
 UNPACED = HostPolicy(connections=1, per_second=1000.0)
 LINKS = int(os.environ.get("FRESHNESS_TEST_LINKS", "100"))
 """Of the test of odd links among others."""

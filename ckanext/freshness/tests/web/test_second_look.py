@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ckanext.freshness.tests.servers.raw import RawServer, saying
-from ckanext.freshness.tests.web.support import SETTINGS, visit
+from ckanext.freshness.tests.web.support import SETTINGS, failure, visit
 from ckanext.freshness.web.address_guard import Guard, InsideAddress
 from ckanext.freshness.web.errors import FailureReason, Fault
 from ckanext.freshness.web.exchange import Request
@@ -123,6 +123,30 @@ def test_any_bytes_are_an_answer_or_a_fault(sent: bytes, method: str) -> None:
         assert 200 <= status <= 999
         assert len(body) <= len(begin + sent)
         assert sum(map(len, headers)) <= MAX_HEAD_BYTES
+
+
+@pytest.mark.parametrize(
+    ("wait", "limits", "reason"),
+    [
+        (5.0, {"read": 0.2}, FailureReason.MALFORMED),
+        (0.05, {"total": 0.4}, FailureReason.UNFINISHED),
+    ],
+)
+def test_limits_of_time_hold_in_the_second_look(
+    wait: float, limits: dict[str, float], reason: FailureReason
+) -> None:
+    async def speak(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(OK + b"X-A: \rb\r\n\r\n")
+        while not writer.is_closing():
+            writer.write(b"1,2\n")
+            await writer.drain()
+            await asyncio.sleep(wait)
+
+    with RawServer(speak) as server:
+        error = failure(f"{server.url}/data.csv", attempts=1, **limits)
+    assert error.reason is reason
+    assert error.seconds < 2
 
 
 def test_the_second_look_asks_for_the_same_and_sends_no_more_secrets() -> None:
