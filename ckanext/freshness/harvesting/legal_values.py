@@ -10,6 +10,7 @@ written. Other extensions may have any other validators: :func:`leave_out` remov
 
 from __future__ import annotations
 
+import contextlib
 import html
 import json
 import re
@@ -212,7 +213,10 @@ def stored(value: Any) -> str | None:
 
 
 def as_list(value: Any) -> list[Any]:
-    """Return the values of a field that holds one or a list."""
+    """Return the values of a field that holds one or a list, or a list as JSON, as CKAN's extras do."""
+    if isinstance(value, str) and value.startswith("["):
+        with contextlib.suppress(ValueError, RecursionError):
+            value = json.loads(value)
     return value if isinstance(value, list) else [value]
 
 

@@ -139,10 +139,13 @@ KINDS: dict[str, list[dict[str, Any]]] = {
     [
         ("text", "t", "t", False),
         ("text", ["t"], "t", False),
+        ("text", '["t"]', '["t"]', False),
         ("text", ["t", "u"], '["t", "u"]', False),
         ("text", [{"b": 1, "a": 2}], '[{"a": 2, "b": 1}]', False),
         ("list", ["t", ""], ["t"], False),
         ("list", [{"a": "b"}], ['{"a": "b"}'], False),
+        ("list", '["t", "u"]', ["t", "u"], False),
+        ("list", "[t", ["[t"], False),
         ("choice", "a", "a", False),
         ("choice", ["b"], "b", False),
         ("choice", "c", None, True),
@@ -168,6 +171,7 @@ KINDS: dict[str, list[dict[str, Any]]] = {
         ("fluent", "t", {"en": "t"}, False),
         ("nested", [{"name": "n", "other": "o"}, {"other": "o"}], [{"name": "n"}], True),
         ("nested", ["n"], [{"name": "n"}], False),
+        ("nested", '[{"name": "n"}]', [{"name": "n"}], False),
     ],
 )
 def test_kinds_of_fields(kind: str, value: Any, stored: Any, warns: bool) -> None:
