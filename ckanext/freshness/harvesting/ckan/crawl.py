@@ -200,7 +200,9 @@ class PortalCrawl:
             except UnreadableDocument as error:
                 failed.append(error.message)
             else:
-                if self._options.filter.accepts(raw):
+                if (kind := _kind(raw)) in NO_DATASETS:
+                    self._end.skip(str(kind), self._url(str(id_of(raw))))
+                elif self._options.filter.accepts(raw):
                     found[str(id_of(raw))] = raw
                     self._note_owner(raw)
 

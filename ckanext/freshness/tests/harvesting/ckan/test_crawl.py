@@ -67,8 +67,11 @@ def test_a_portal_without_search_is_read_by_names(portal: PortalServer) -> None:
 
 def test_types_that_are_no_datasets_are_counted(portal: PortalServer) -> None:
     portal.add("a-source", type="harvest")
-    for gives_fields in (True, False):
-        portal.gives_fields = gives_fields
+    for portal.gives_fields, portal.forbidden in (
+        (True, set()),
+        (False, set()),
+        (True, {"package_search"}),
+    ):
         found = Crawled(portal)
         assert found.names() == NAMES and found.end.not_harvested["harvest"].count == 1
 
