@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -133,7 +134,7 @@ def test_any_bytes_are_an_answer_or_a_fault(sent: bytes, method: str) -> None:
     ],
 )
 def test_limits_of_time_hold_in_the_second_look(
-    wait: float, limits: dict[str, float], reason: FailureReason
+    wait: float, limits: dict[str, Any], reason: FailureReason
 ) -> None:
     async def speak(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
