@@ -38,6 +38,7 @@ _LISTS = (
     (report_tables.CHANGES, None),
 )
 """The tables of the short lists, and their order there."""
+_OF_MONTH = (report_tables.BROKEN, report_tables.NEWLY_BROKEN)
 
 
 def overview(asked: TableRequest) -> dict[str, Any]:
@@ -46,6 +47,7 @@ def overview(asked: TableRequest) -> dict[str, Any]:
     :param asked: whose ``organization`` makes it the dashboard of one organization
     :returns: ``counts``: StatusCounts; ``need_update``: number of due, overdue and delinquent datasets;
         ``trend``: of :func:`trend`; ``month``: of :func:`sentences`, and ``counted_on``, their day;
+        ``month_broken``: numbers of an organization's public links that are broken, and newly broken;
         ``chart``: of :func:`stacked`; ``checked``, ``broken``, ``newly_broken``, ``misfits``: each a number of
         links or datasets, and whether there are more; ``unchecked``: of :func:`_unchecked`; ``lists``: the
         first rows of some tables by their names, without empty ones; ``own`` and ``organizations``: of
@@ -69,7 +71,7 @@ def overview(asked: TableRequest) -> dict[str, Any]:
     edited = within.organizations if within else ()
     rows = () if is_visitor else harvests.sources(asked)
     sources = [row for row in rows if is_sysadmin or row["owner_org"] in edited]
-    month = compared(asked.now.date())
+    month, public = compared(asked.now.date()), replace(asked, context=visibility.NOBODY)
     ranked = () if organization else ranking(found, month)
     has_groups = organization is None and settings.words("report.host_groups")
     return {
@@ -77,6 +79,9 @@ def overview(asked: TableRequest) -> dict[str, Any]:
         "need_update": sum(found.every.statuses[status] for status in counts.NEED_UPDATE),
         "trend": trend(month, organization),
         "month": sentences(month, organization),
+        "month_broken": [table.count(public, None)[0] for table in _OF_MONTH]
+        if organization
+        else (),
         "counted_on": month and month[1].day,
         "chart": stacked(days),
         "checked": report_tables.LINKS.count(asked, MOST_CHECKED),

@@ -29,6 +29,7 @@ from ckanext.freshness.tests.pages.reports import (
     make,
     make_world,
     text_of,
+    visited,
 )
 
 __all__ = ["make_world"]
@@ -93,9 +94,13 @@ def test_a_month_in_sentences(read: Read, clean_site: None) -> None:
     assert "Rank 2 of 2 organizations; rank 1 a month ago." in section(
         read("/freshness"), "Organizations"
     )
-    page = read(f"/freshness/organization/{worse['name']}")
+    # Who sees more sends the same report.
+    visited(make("secret", owner_org=worse["id"], private=True))
+    user = factories.SysadminWithToken()
+    page = read(f"/freshness/organization/{worse['name']}", user)
+    assert cards(page)["Broken links"][0] == "1"
     # The headline is of now, the report of last night: both say so, to everybody.
-    assert "100% of 1 dataset" in text_of(page.select_one(".fr-answer"))
+    assert "100% of 2 datasets" in text_of(page.select_one(".fr-answer"))
     assert "Public datasets last night: 40%." in text_of(page.select_one(".fr-answer"))
     assert f"Public datasets, as counted on {page_day(0)}" in section(page, "The past month")
     assert [text_of(one) for one in page.select("#freshness-month li")] == [
