@@ -181,7 +181,9 @@ class Client:
                     raise
                 try:
                     found = await self._hop(pending)
-                except Fault:
+                except Fault as second:
+                    if second.reason.meaning is not Meaning.FAILED:
+                        raise
                     pending.target = before
                     raise fault from None
         return found

@@ -220,6 +220,10 @@ def test_a_machine_that_takes_no_http_is_asked_by_https(
     with RawServer(OK, tls, address="127.0.0.87", port=443):
         answer = visit("http://good.example/a?b", settings=trusting, names=names)
         assert (answer.body, answer.final_url) == (b"ok", "https://good.example/a?b")
+        error = failure("http://good.example/a", settings=trusting, names=names, max_bytes=1)
+        assert error.reason is FailureReason.TOO_LARGE
+        error = failure("http://good.example/a", names=names)
+        assert error.reason is FailureReason.TLS_UNTRUSTED
         secret = Request("http://good.example/a", headers={"X-Token": "1"})
         assert failure(secret, settings=trusting, names=names).reason is REFUSED
     error = failure("http://good.example/a", settings=trusting, names=names)
