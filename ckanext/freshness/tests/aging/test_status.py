@@ -17,12 +17,11 @@ from ckanext.freshness.aging.status import (
     status_at,
 )
 from ckanext.freshness.aging.thresholds import Thresholds
-from ckanext.freshness.dates import EARLIEST, LATEST
+from ckanext.freshness.dates import EARLIEST
 
 HDX = Thresholds()
 MODIFIED = datetime(2024, 2, 28, 13, 37, 42, 123456, tzinfo=timezone.utc)
 NOW = datetime(2025, 1, 1, tzinfo=timezone.utc)
-FUTURE = datetime(2099, 1, 1, tzinfo=timezone.utc)
 SECOND = timedelta(seconds=1)
 DAY = timedelta(days=1)
 
@@ -89,36 +88,6 @@ def test_always_fresh(frequency: int, modified: datetime | None) -> None:
 def test_unavailable(modified: datetime | None, frequency: int | None, has_resources: bool) -> None:
     found = assess(modified, frequency, NOW, HDX, has_resources=has_resources)
     assert found == Assessment(Status.UNAVAILABLE, None, modified, False)
-
-
-@pytest.mark.parametrize(
-    ("modified", "first_seen", "counts", "cut"),
-    [
-        (FUTURE, None, NOW, True),
-        (NOW + SECOND, None, NOW, True),
-        (NOW, None, NOW, False),
-        # Seen long ago for the first time: it ages from there.
-        (FUTURE, MODIFIED, MODIFIED, True),
-        # It is past by now, but was in the future when it was seen.
-        (MODIFIED + DAY, MODIFIED, MODIFIED, True),
-        (MODIFIED, MODIFIED, MODIFIED, False),
-        (MODIFIED, MODIFIED + DAY, MODIFIED, False),
-        # First seen later than now: only now can be believed.
-        (FUTURE, NOW + DAY, NOW, True),
-        (MODIFIED, NOW + DAY, MODIFIED, False),
-        (LATEST, None, NOW, True),
-    ],
-)
-@pytest.mark.parametrize("frequency", [30, NEVER, None])
-def test_a_date_in_the_future_is_cut(
-    frequency: int | None,
-    modified: datetime,
-    first_seen: datetime | None,
-    counts: datetime | None,
-    cut: bool,
-) -> None:
-    found = assess(modified, frequency, NOW, HDX, first_seen=first_seen)
-    assert (found.last_modified, found.cut) == (counts, cut)
 
 
 @pytest.mark.parametrize(

@@ -213,29 +213,3 @@ def test_a_file_that_ends_its_process_takes_no_other_with_it(
     before, lost, after = hashed([BOOK], [b"TEST " + what], [BOOK], process=process)
     assert lost.hash == raw(b"TEST " + what)
     assert detector_of(before) == detector_of(after) == "members"
-
-
-def test_a_process_lost_while_idle_is_no_fault_of_the_next_file() -> None:
-    async def run() -> HashedBody:
-        with ContentSandbox(HOSTILE, None, PROCESS, workers=1) as sandbox:
-            pid = int((await one(sandbox, b"TEST process")).hash.partition(":")[2])
-            os.kill(pid, signal.SIGKILL)
-            # Ended, and not yet waited for.
-            os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
-            return await one(sandbox, BOOK)
-
-    assert detector_of(asyncio.run(run())) == "members"
-
-
-def test_a_cancelled_task_leaves_its_process_to_nobody() -> None:
-    async def run() -> HashedBody:
-        with ContentSandbox(HOSTILE, None, PROCESS, workers=1) as sandbox:
-            task = asyncio.ensure_future(one(sandbox, b"TEST asleep"))
-            # It begins, and waits for an answer.
-            await asyncio.sleep(0)
-            task.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await task
-            return await one(sandbox, BOOK)
-
-    assert detector_of(asyncio.run(run())) == "members"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -121,35 +120,6 @@ def test_the_rate_is_learned(
     frequency: int | None, changes: float, days: float, expected: float
 ) -> None:
     assert rate(frequency, changes, days) == pytest.approx(expected)
-
-
-def test_if_the_budget_is_too_small_the_bounds_are_stretched_for_all() -> None:
-    """A third of what the bounds need is there. Each file of a catalogue that never changes is checked in its
-    turn, after three times the longest interval."""
-    rows = {
-        str(n): BEFORE._replace(
-            resource_id=str(n),
-            frequency_days=-1,
-            due=None,
-            history=History(rate=0.001),
-            **hashed(NOW - n % 14 * DAY),
-        )
-        for n in range(14 * 15)
-    }
-    longest = timedelta(0)
-    days = 0
-    for night in range(1, 130):
-        now = NOW + night * DAY
-        selection = LearnedSelection(now, RULES, 5)
-        for row in rows.values():
-            selection.add(row)
-        days = selection.longest_days
-        for row in (rows[one.resource_id] for one in selection.chosen()):
-            if night > 60 and row.checked_at is not None:
-                longest = max(longest, now - row.checked_at)
-            rows[row.resource_id] = row._replace(**hashed(now))
-    assert 40 * DAY <= longest <= 43 * DAY
-    assert 39 <= days <= 43
 
 
 def test_the_rotation_reads_files_that_were_not_read_for_long_or_whose_changes_are_hidden() -> None:

@@ -18,7 +18,6 @@ from ckanext.freshness.checking.selection import (
     SelectionReason,
     SelectionRules,
     choose,
-    is_broken,
     may_rotate,
     next_check,
     rotation_budget,
@@ -251,24 +250,6 @@ def test_the_rotation_picks_the_oldest() -> None:
         SelectionReason.CHECK_DUE: 2,
         SelectionReason.INTERNAL: 1,
     }
-
-
-@pytest.mark.parametrize(
-    ("failures", "span", "expected"),
-    [
-        (3, DAY, True),
-        (3, DAY - SECOND, False),
-        (2, 30 * DAY, False),
-        (4, DAY, True),
-        (0, None, False),
-    ],
-)
-def test_broken_is_what_failed_several_times_over_time(
-    failures: int, span: timedelta | None, expected: bool
-) -> None:
-    since = None if span is None else NOW - span
-    found = is_broken(failures, since, NOW, least_failures=3, least_span=DAY)
-    assert found is expected
 
 
 MOMENTS = st.none() | st.integers(0, 500 * 24).map(lambda hours: NOW - hours * HOUR)

@@ -138,6 +138,11 @@ def test_refused(given_url: str, reason: FailureReason, words: str) -> None:
     assert caught.value.attempts == 0
 
 
+def test_a_url_of_8_kb_is_visited() -> None:
+    url = "http://h.org/" + "x" * (8192 - 13)
+    assert parse_url(url).url == url
+
+
 AUTHORIZATIONS = [
     ("http://h.org/", None),
     ("http://user:password@h.org/", "Basic dXNlcjpwYXNzd29yZA=="),
