@@ -130,7 +130,7 @@ def test_an_entry_that_says_nothing_may_be_the_missing_dataset(entry: Any) -> No
 
 def test_copies_of_one_entry_are_one_dataset() -> None:
     found = [dataset(number) for number in range(5)]
-    site, job = crawl({"dataset": found}, {"dataset": [*found[1:], dataset(2), *2 * [dataset(7)]]})
+    _, job = crawl({"dataset": found}, {"dataset": [*found[1:], dataset(2), *2 * [dataset(7)]]})
     assert job.errors == [] and job.of(RecordClass.NEW) == {"https://data.example.gov/id/7"}
     assert job.of(RecordClass.DELETED) == {"https://data.example.gov/id/0"}
 
