@@ -152,9 +152,9 @@ def _lost_row(one: News, facts: MailFacts) -> Row:
 
 
 def resource_name(details: Mapping[str, Any]) -> str:
-    """Return the name of a resource, or its URL without secrets; empty if the fact is about a whole dataset."""
-    name = line(details.get("resource")) or display_url(details.get("url") or "")
-    return name if details.get("resource_id") else ""
+    """Return the name of a resource, or its URL without secrets; empty if there is no resource any more."""
+    name, url = details.get("resource"), details.get("url")
+    return line(name) or (display_url(url) if url and details.get("resource_id") else "")
 
 
 def changed(details: Mapping[str, Any]) -> str:

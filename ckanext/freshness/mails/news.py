@@ -193,7 +193,7 @@ _CHANGES = """
 SELECT DISTINCT ON (c.package_id) c.id, c.package_id, c.resource_id, c.seen_at, c.evidence, c.summary,
     r.name AS resource, r.url
 FROM freshness_change c JOIN package p ON p.id = c.package_id AND p.state = 'active' AND p.type = ANY(:types)
-LEFT JOIN resource r ON r.id = c.resource_id
+LEFT JOIN resource r ON r.id = c.resource_id AND r.state = 'active'
 WHERE c.seen_at > :since AND c.evidence <> 'created' AND {condition}
 ORDER BY c.package_id, c.seen_at DESC, c.id"""
 

@@ -74,7 +74,8 @@ _OF_PACKAGE = (
 _CHANGES = f"""
 SELECT c.id AS about, c.package_id, c.resource_id, c.seen_at AS at, c.evidence, c.summary,
     r.name AS resource, r.url
-FROM freshness_change c {_OF_PACKAGE.format(row="c")} LEFT JOIN resource r ON r.id = c.resource_id
+FROM freshness_change c {_OF_PACKAGE.format(row="c")}
+LEFT JOIN resource r ON r.id = c.resource_id AND r.state = 'active'
 WHERE c.seen_at >= :since AND c.evidence <> 'created' ORDER BY c.seen_at, c.id"""
 _TRANSITIONS = f"""
 SELECT t.id AS about, t.package_id, t.from_status AS status_before, t.to_status AS status, t.changed_at AS at

@@ -76,7 +76,7 @@ DATA = DatasetTable(
     select=f"""o.id, o.resource_id, coalesce(r.name, '') AS resource, r.url, o.seen_at, o.evidence, o.position,
         {", ".join(f"o.{key}" for key in FACTS)}""",
     source="""FROM freshness_change o JOIN package p ON p.id = o.package_id
-        LEFT JOIN resource r ON r.id = o.resource_id""",
+        LEFT JOIN resource r ON r.id = o.resource_id AND r.state = 'active'""",
     where="o.seen_at >= :since AND o.seen_at <= :until",
     order="-seen_at",
     key="id",

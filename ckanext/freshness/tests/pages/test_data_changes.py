@@ -146,6 +146,17 @@ def test_changes_are_as_visible_as_their_datasets(world: World, get: Get) -> Non
         get(f"/dataset/{name}/freshness/data.atom", None, 404)
 
 
+def test_a_deleted_resource_is_not_named(world: World, get: Get) -> None:
+    made = make("locks")
+    data_changed(made, summary=SUMMARY)
+    call_action("resource_delete", {"user": world["root"]["name"]}, id=made["resources"][0]["id"])
+    (change,) = stream()["changes"]
+    assert (change["resource"], change["url"], change["summary"]) == ("", None, SUMMARY)
+    for path in ("/freshness/data", "/dataset/locks/freshness"):
+        page = get(path).body
+        assert "14,210 rows" in page and "Deleted" in page and "locks.csv" not in page, path
+
+
 def test_a_feed_says_what_changed(world: World, app: Any) -> None:
     data_changed(world["wells"], summary=SUMMARY)
     answer = app.get("/freshness/data.atom")
