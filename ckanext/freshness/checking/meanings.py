@@ -118,7 +118,7 @@ WALL_PAGES: tuple[Wall, ...] = (
     Wall(
         "F5",
         rb"<title>Request Rejected</title>|The requested URL was rejected. Please consult"
-        rb"|window\[.bobcmn.\]|/TSPD/",
+        rb"|window\[.bobcmn.\]|/TSPD/|(?i:support[ -]id)[^\d]{1,40}\d{16,}",
         "https://my.f5.com/manage/s/article/K7825",
     ),
     Wall(

@@ -95,6 +95,9 @@ OTHER_SIGNS = (
     ("Imperva", b"Request unsuccessful. Incapsula incident ID: 1-2"),
     ("F5", b"<script>window['bobcmn'] = '1';</script>"),
     ("F5", b'<script src="/TSPD/08?type=11"></script>'),
+    # Sites translate the page, but not the number.
+    ("F5", b"<title>Anfrage abgelehnt</title>Ihre Support-ID lautet: 17225430001234567890"),
+    ("F5", b"Su Support ID es:<br>17225430001234567890"),
     ("Sucuri", b"<title>Sucuri Website Firewall - Access Denied</title>"),
     ("Anubis", b'<script src="/.within.website/x/cmd/anubis/main.mjs"></script>'),
     ("Akamai", b'<script src="/_sec/cp_challenge/ak-1.js"></script>'),
