@@ -170,16 +170,18 @@ def count_hosts(context: Context, organization: str | None = None) -> dict[str, 
     return dict(map(tuple, rows))
 
 
+JUDGED = "coalesce(f.status, 'unavailable')"
+"""SQL: the status of a dataset, which it gets with the first refresh."""
 _DATASETS = """p.state = 'active' AND p.type = ANY(:types) AND {visible}
     AND (CAST(:organization AS text) IS NULL OR p.owner_org = :organization)"""
 _HOSTS = f"""
 SELECT c.host, count(*) FROM freshness_check c JOIN package p ON p.id = c.package_id
 WHERE {_DATASETS} GROUP BY c.host"""
 _COUNTED = f"""
-SELECT f.status, f.undetermined, g.id, g.name, coalesce(nullif(g.title, ''), g.name) AS title,
+SELECT {JUDGED} AS status, f.undetermined, g.id, g.name, coalesce(nullif(g.title, ''), g.name) AS title,
     count(*) AS number
-FROM package p JOIN freshness_dataset f ON f.package_id = p.id LEFT JOIN "group" g ON g.id = p.owner_org
-WHERE {_DATASETS} GROUP BY f.status, f.undetermined, g.id"""
+FROM package p LEFT JOIN freshness_dataset f ON f.package_id = p.id LEFT JOIN "group" g ON g.id = p.owner_org
+WHERE {_DATASETS} GROUP BY {JUDGED}, f.undetermined, g.id"""
 
 
 def store(now: datetime, found: CurrentCounts, hosts: Mapping[str, int]) -> None:

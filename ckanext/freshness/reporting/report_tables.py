@@ -74,8 +74,7 @@ def _statuses(request: TableRequest) -> dict[str, Any]:
 
 
 def _with_label(row: Row) -> Row:
-    status = row["status"]
-    return {**row, "status_label": status and tk._(labels.STATUSES[status].label)}
+    return {**row, "status_label": tk._(labels.STATUSES[row["status"]].label)}
 
 
 def _ignored(row: str) -> str:
@@ -85,8 +84,8 @@ def _ignored(row: str) -> str:
 _LATE = (Column("due", N_("Due"), "due"), Column("days_late"))
 _of_datasets = partial(
     DatasetTable,
-    select=f"""p.private, f.status, f.last_modified, f.evidence, f.confirmed_at, f.frequency_days, f.due,
-        f.overdue, f.delinquent, f.undetermined, f.absent_since, {_ignored("f")},
+    select=f"""p.private, {counts.JUDGED} AS status, f.last_modified, f.evidence, f.confirmed_at,
+        f.frequency_days, f.due, f.overdue, f.delinquent, f.undetermined, f.absent_since, {_ignored("f")},
         CASE WHEN f.due < :moment THEN extract(day FROM :moment - f.due)::int END AS days_late""",
     complete=_with_label,
     source="FROM package p LEFT JOIN freshness_dataset f ON f.package_id = p.id",
@@ -109,7 +108,7 @@ DATASETS = _of_datasets(
         *_LATE,
         *(Column("overdue"), Column("delinquent"), Column("undetermined"), Column("absent_since")),
     ),
-    where="CAST(:statuses AS text[]) IS NULL OR f.status = ANY(:statuses)",
+    where=f"CAST(:statuses AS text[]) IS NULL OR {counts.JUDGED} = ANY(:statuses)",
     # The one that has been late for longest first.
     order="due",
     values=_statuses,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from contextlib import nullcontext
@@ -10,6 +11,7 @@ from typing import Any
 
 import ckan.plugins.toolkit as tk
 import pytest
+import sqlalchemy as sa
 from bs4 import BeautifulSoup
 from ckan import authz
 from ckan.tests import factories
@@ -20,7 +22,7 @@ from ckanext.freshness.ckan_adapter.database import locked
 from ckanext.freshness.model import CheckRun
 from ckanext.freshness.reporting import counts
 from ckanext.freshness.reporting.counts import CurrentCounts, OrganizationCounts, of_statuses
-from ckanext.freshness.tests.pages.conftest import Read
+from ckanext.freshness.tests.pages.conftest import Get, Read
 from ckanext.freshness.tests.pages.reports import (
     DAY,
     NOW,
@@ -266,3 +268,14 @@ def test_a_site_with_little(read: Read, clean_site: None) -> None:
     # All is well: no colour says otherwise.
     assert cards(page) == {"Need an update": ("0", "of 1 with known freshness", None)}
     assert headings(page) == ["Due in the next 7 days"]
+
+
+def test_before_the_first_refresh(read: Read, get: Get, clean_site: None) -> None:
+    make("data")
+    model.Session.execute(sa.text("DELETE FROM freshness_dataset"))
+    model.Session.commit()
+    page = text_of(read("/freshness"))
+    assert "We can't say yet which datasets are up to date." in page
+    assert "Not counted: 1 dataset whose freshness is unknown" in page
+    (row,) = json.loads(get("/freshness/datasets.json?status=unavailable").body)
+    assert (row["name"], row["status_label"]) == ("data", "Freshness unknown")
