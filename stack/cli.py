@@ -104,15 +104,11 @@ def prepared(
     *,
     services: bool = True,
     for_tests: bool = False,
-    folder: Path | None = None,
 ) -> Iterator[Context]:
-    """Make the environments and, if they are needed, run the services until the block ends.
-
-    :param folder: see :class:`.services.Services`.
-    """
+    """Make the environments and, if they are needed, run the services until the block ends."""
     tools_bin = ensure_tools(layout)
     ckan_bin = ensure_ckan(layout, series)
-    servers = Services(layout, tools_bin, for_tests=for_tests, folder=folder)
+    servers = Services(layout, tools_bin, for_tests=for_tests)
     try:
         if services:
             servers.acquire()
@@ -242,27 +238,6 @@ def bench(layout: Layout, options: argparse.Namespace) -> int:
         return context.run(site, ["python", "-m", "benchmarks", *options.arguments])
 
 
-CAMPAIGN_SETTINGS = {
-    "ckanext.freshness.allowed_networks": "127.0.0.0/8",
-    "ckanext.freshness.requests_per_second": "1000",
-    "ckanext.freshness.read_timeout": "1",
-    "ckanext.freshness.retry_delays": "0.05",
-}
-"""A campaign's server is on this machine, and fails often."""
-
-
-def campaign(layout: Layout, options: argparse.Namespace) -> int:
-    """``./dev campaign [--seed N] [--rounds N] [--without KIND]``"""
-    with (
-        prepared(layout, options.ckan, for_tests=True, folder=layout.campaign) as context,
-        alone(layout.campaign / "campaign.lock", "A campaign"),
-    ):
-        site = context.site(Kind.CAMPAIGN, CAMPAIGN_SETTINGS)
-        command = ["python", "-m", "ckanext.freshness.tests.campaign"]
-        command += [f"--seed={options.seed}", f"--rounds={options.rounds}"]
-        return context.run(site, [*command, *(f"--without={one}" for one in options.without)])
-
-
 def services_start(layout: Layout, options: argparse.Namespace) -> int:
     """``./dev services start``"""
     with prepared(layout, options.ckan, for_tests=options.for_tests) as context:
@@ -273,7 +248,7 @@ def services_start(layout: Layout, options: argparse.Namespace) -> int:
 
 def services_stop(layout: Layout, options: argparse.Namespace) -> int:
     """``./dev services stop``"""
-    for services in existing_services(layout):
+    if services := existing_services(layout):
         services.keep(False)
         if not services.release():
             say("Another ./dev still uses the services; they stop when it ends.")
@@ -283,27 +258,27 @@ def services_stop(layout: Layout, options: argparse.Namespace) -> int:
 def services_status(layout: Layout, options: argparse.Namespace) -> int:
     """``./dev services status``; exit code 0 if all run, else 3 as ``systemctl status`` has it."""
     instance = Instance(layout, options.ckan, Kind.DEMO)
-    for services in existing_services(layout)[:1]:
-        if all(services.running(service) for service in services.all):
-            postgres, redis, solr = services.postgres, services.redis, services.solr
-            print("PostgreSQL ", postgres.url(services.port(postgres), instance.name))
-            print("Redis      ", redis.url(services.port(redis), instance.redis_database))
-            print("Solr       ", solr.url(services.port(solr), instance.name))
-            print("ini file   ", instance.ini)
-            return 0
+    services = existing_services(layout)
+    if services and all(services.running(service) for service in services.all):
+        postgres, redis, solr = services.postgres, services.redis, services.solr
+        print("PostgreSQL ", postgres.url(services.port(postgres), instance.name))
+        print("Redis      ", redis.url(services.port(redis), instance.redis_database))
+        print("Solr       ", solr.url(services.port(solr), instance.name))
+        print("ini file   ", instance.ini)
+        return 0
     print("The services are not running.")
     return 3
 
 
-def existing_services(layout: Layout) -> list[Services]:
-    """Return the services, then those of campaigns, if their tools are installed. Install nothing."""
-    folders = (layout.services, layout.campaign) if tools_are_made(layout) else ()
-    return [Services(layout, layout.tools / "bin", folder=one) for one in folders if one.exists()]
+def existing_services(layout: Layout) -> Services | None:
+    """Return the services, if they exist and their tools are installed. Install nothing."""
+    exist = tools_are_made(layout) and layout.services.exists()
+    return Services(layout, layout.tools / "bin") if exist else None
 
 
 def clean(layout: Layout, options: argparse.Namespace) -> int:
     """``./dev clean``"""
-    for services in existing_services(layout):
+    if services := existing_services(layout):
         services.keep(False)
         if not services.release():
             raise StackError("Another ./dev of this checkout is running; end it first.")
@@ -338,14 +313,6 @@ def parser() -> argparse.ArgumentParser:
         test,
         "run the tests with pytest; arguments are pytest's. `test peers` runs those of CKAN and of other "
         "extensions, without and with our plugins",
-    )
-    sub = add(
-        "campaign", campaign, "harvest amid random changes, faults and kills, on a site of its own"
-    )
-    sub.add_argument("--seed", type=int, default=1, help="another seed, other rounds (default: 1)")
-    sub.add_argument("--rounds", type=int, default=20, help="how many (default: %(default)s)")
-    sub.add_argument(
-        "--without", action="append", default=[], metavar="KIND", help="leave out a move or a fault"
     )
     add(
         "bench",

@@ -30,8 +30,6 @@ class Kind(Enum):
     TEMPLATE = 2
     """The site whose database is copied for each test run; no test uses it."""
     TEST = 3
-    CAMPAIGN = 14
-    """The site of a campaign of random faults; slots of TEST come before it."""
     PEERS = 15
     """The site for the tests of CKAN and of other extensions."""
 

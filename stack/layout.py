@@ -48,11 +48,6 @@ class Layout:
         """Data, logs and state of PostgreSQL, Redis and Solr."""
         return self.dev / "services"
 
-    @property
-    def campaign(self) -> Path:
-        """The same of the services that a campaign stops and starts, apart from those of all others."""
-        return self.dev / "campaign"
-
     def environment(self, series: str) -> Path:
         """Return the folder of one CKAN series on the running Python: venv, ini files, storage, locks."""
         return self.dev / f"{series}-{python_label()}"

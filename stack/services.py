@@ -44,18 +44,10 @@ class Services:
     unless ``./dev services start`` keeps them running.
 
     :param for_tests: start them with the settings of test runs. Servers that run already keep theirs.
-    :param folder: the place of their data, logs and state, if they are not the checkout's usual ones.
     """
 
-    def __init__(
-        self,
-        layout: Layout,
-        tools_bin: Path,
-        *,
-        for_tests: bool = False,
-        folder: Path | None = None,
-    ) -> None:
-        self.folder = folder or layout.services
+    def __init__(self, layout: Layout, tools_bin: Path, *, for_tests: bool = False) -> None:
+        self.folder = layout.services
         self.postgres = Postgres(tools_bin, self.folder / "postgres")
         self.redis = Redis(tools_bin, self.folder / "redis")
         self.solr = Solr(layout, tools_bin, self.folder / "solr", for_tests=for_tests)
