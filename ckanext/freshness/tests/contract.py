@@ -42,8 +42,6 @@ CONTRACT = {
         "harvesting/test_values.py",
         "harvesting/rdf/test_any_document.py",
         "harvesting/rdf/test_document_text.py",
-        "harvesting/fdp/test_reports.py",
-        "harvesting/test_reports.py",
     ),
     "Nothing that a source publishes is lost silently": (
         "harvesting/rdf/test_nothing_lost.py",

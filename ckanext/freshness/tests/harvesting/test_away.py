@@ -28,7 +28,6 @@ from ckanext.freshness.tests.harvesting.conftest import (
 )
 from ckanext.freshness.tests.servers.faults import Hold, Status
 from ckanext.freshness.tests.servers.tcp import TcpProxy
-from ckanext.harvest import model as harvest_model
 from ckanext.harvest import queue
 from ckanext.harvest.utils import fetch_consumer, gather_consumer
 
@@ -213,22 +212,6 @@ def test_redis_is_away_when_a_page_is_done(published: Published, redis: TcpProxy
     assert len(known) == len(TITLES)
     assert recover(harvest, job_id).stats["errored"] == 0
     assert assert_each_is_there_once(harvest, TITLES) == known
-
-
-def test_redis_is_away_when_a_job_is_made(published: Published, redis: TcpProxy) -> None:
-    harvest = published.harvest
-    redis.away()
-    with pytest.raises(RedisAway):
-        harvest.start()
-    redis.open()
-    model.Session.remove()
-    (job,) = model.Session.query(harvest_model.HarvestJob)
-    assert job.status == "Running"
-    cron()
-    cron()
-    assert queue.get_connection().llen(queue.get_gather_routing_key()) == 1
-    assert recover(harvest, job.id).errors == []
-    assert_each_is_there_once(harvest, TITLES)
 
 
 # PostgreSQL

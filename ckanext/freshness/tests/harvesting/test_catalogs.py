@@ -79,39 +79,6 @@ def test_catalogs_become_packages_of_their_own_type(app: Any, fdp: FdpServer) ->
     assert fdp.iri_of(dataset) in harvest.datasets()
 
 
-@pytest.mark.usefixtures("clean_site")
-def test_switching_catalogs_on_and_off_touches_nothing_else(fdp: FdpServer) -> None:
-    catalog = fdp.add_catalog()
-    for _ in range(2):
-        fdp.add_dataset(catalog, distributions=0)
-    harvest = add_source(fdp.source_url)
-    assert harvest.run().stats["added"] == 2
-    assert catalogs(harvest) == {}
-    datasets = harvest.datasets()
-
-    harvest.configure(harvest_catalogs=True)
-    job = harvest.run()
-    assert job.errors == []
-    assert job.stats == {"added": 1, "updated": 0, "not modified": 2, "errored": 0, "deleted": 0}
-    assert harvest.datasets() == datasets
-    (package,) = catalogs(harvest).values()
-
-    harvest.configure(harvest_catalogs=False)
-    job = harvest.run()
-    assert job.errors == []
-    assert job.stats == {"added": 0, "updated": 0, "not modified": 2, "errored": 0, "deleted": 1}
-    assert stored(package["id"])["state"] == "deleted"
-    assert harvest.datasets() == datasets
-
-    harvest.configure(harvest_catalogs=True)
-    job = harvest.run()
-    assert job.errors == []
-    assert job.stats == {"added": 0, "updated": 1, "not modified": 2, "errored": 0, "deleted": 0}
-    (again,) = catalogs(harvest).values()
-    assert (again["id"], again["name"]) == (package["id"], package["name"])
-    assert harvest.datasets() == datasets
-
-
 @pytest.fixture
 def catalog_schema(
     ckan_config: Any, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
@@ -125,21 +92,3 @@ def catalog_schema(
     schema = "ckanext.freshness.tests.harvesting:catalog_schema.json"
     monkeypatch.setitem(ckan_config, "scheming.dataset_schemas", schema)
     request.getfixturevalue("clean_site")
-
-
-def test_a_site_with_a_schema_for_catalogs(catalog_schema: None, app: Any, fdp: FdpServer) -> None:
-    catalog = fdp.add_catalog(
-        title="Rare diseases",
-        theme_taxonomy=["https://example.org/a", "https://example.org/b"],
-        publisher=agent("Institute", "info@example.org"),
-    )
-    fdp.add_dataset(catalog)
-    harvest = add_source(fdp.source_url, harvest_catalogs=True)
-    job = harvest.run()
-    assert (job.errors, job.stats["added"]) == ([], 2)
-    (package,) = catalogs(harvest).values()
-    assert package["theme_taxonomy"] == ["https://example.org/a", "https://example.org/b"]
-    assert package["publisher"] == [{"name": "Institute", "email": "info@example.org"}]
-    assert "Rare diseases" in app.get(f"/catalog/{package['name']}").body
-    assert call_action("package_search")["count"] == 2, "what is listed is such a site's affair"
-    assert harvest.run().stats["not modified"] == 2

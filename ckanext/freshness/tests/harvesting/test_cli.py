@@ -87,13 +87,6 @@ def test_a_source_that_cannot_be_read_is_no_success(
     assert f"Could not be read: {fdp.source_url}" in result.output
 
 
-@pytest.mark.parametrize("command", ["preview", "release"])
-def test_there_is_no_such_source(run: Any, command: str) -> None:
-    result = run(command, "nobody")
-    assert result.exit_code == 1
-    assert "There is no harvest source nobody" in result.output
-
-
 def test_release_asks_first(run: Any, fdp: FdpServer, harvest: Harvest) -> None:
     name = harvest.source["name"]
     result = run("release", name)

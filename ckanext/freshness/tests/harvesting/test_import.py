@@ -6,11 +6,9 @@ import re
 from typing import Any
 
 import pytest
-from ckan.lib.search import clear
 from ckan.tests import factories
 from ckan.tests.helpers import call_action, changed_config
 
-from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.tests.harvesting.conftest import (
     add_source,
     extras,
@@ -21,7 +19,6 @@ from ckanext.freshness.tests.harvesting.conftest import (
 from ckanext.freshness.tests.harvesting.stumbling import StumblingPlugin
 from ckanext.freshness.tests.servers.fdp import FdpServer
 from ckanext.freshness.tests.servers.fdp_model import Kind, Record
-from ckanext.harvest import model as harvest_model
 from ckanext.harvest import queue
 
 pytestmark = pytest.mark.usefixtures("clean_site")
@@ -39,21 +36,6 @@ def with_extra(dataset: dict[str, Any], key: str, value: str) -> list[dict[str, 
 
 
 # Identity
-
-
-def test_an_import_that_died_before_solr_had_the_dataset_is_completed(fdp: FdpServer) -> None:
-    fdp.add_dataset(fdp.add_catalog())
-    harvest = add_source(fdp.source_url)
-    harvest.start()
-    harvest.gather()
-    harvest.fetch()
-    (dataset,) = harvest.datasets().values()
-    clear(dataset["id"])
-    assert harvest.datasets() == {}
-    ((object_id,),) = model.Session.query(harvest_model.HarvestObject.id)
-    queue.get_fetch_publisher().send({"harvest_object_id": object_id})
-    harvest.fetch()
-    assert [one["id"] for one in harvest.datasets().values()] == [dataset["id"]]
 
 
 def test_messages_that_come_again_after_their_job_has_ended(fdp: FdpServer) -> None:
@@ -194,22 +176,6 @@ def test_protected_fields_stay_as_editors_leave_them(fdp: FdpServer) -> None:
         assert (after["title"], after["resources"][0]["name"]) == ("A new title", "A new file")
 
 
-def test_default_tags_and_groups(fdp: FdpServer) -> None:
-    group = factories.Group()
-    record = fdp.add_dataset(fdp.add_catalog(), keyword=["own"])
-    harvest = add_source(fdp.source_url, default_tags=["harvested"], default_groups=[group["name"]])
-    harvest.run()
-    dataset = harvest.dataset(record, fdp)
-    assert [tag["name"] for tag in dataset["tags"]] == ["harvested", "own"]
-    assert [one["id"] for one in dataset["groups"]] == [group["id"]]
-    assert harvest.run().stats["not modified"] == 1
-    harvest.configure(default_tags=["another"])
-    assert harvest.run().stats["updated"] == 1
-    dataset = harvest.dataset(record, fdp)
-    assert [tag["name"] for tag in dataset["tags"]] == ["another", "own"]
-    assert harvest.run().stats["not modified"] == 1
-
-
 # Coming and going
 
 
@@ -300,27 +266,6 @@ def test_two_sources_over_one_server_keep_to_their_own(
     assert len(second.current()) == 3
 
 
-def test_a_dataset_that_another_source_has_too_goes_with_the_last_of_them(
-    fdp: FdpServer, three: tuple[Record, ...]
-) -> None:
-    (catalog,), (*_, goes) = fdp.catalogs, three
-    first, second = add_source(fdp.source_url), add_source(fdp.source_url, language="en")
-    first.run()
-    second.run()
-    shared = first.dataset(goes, fdp)["id"]
-    # No harvest of ours shares a dataset, but other harvesters and scripts write these tables, too.
-    objects = model.Session.query(harvest_model.HarvestObject)
-    objects.filter_by(package_id=second.dataset(goes, fdp)["id"]).update({"package_id": shared})
-    model.Session.commit()
-
-    fdp.unlist(goes, catalog)
-    assert first.run().stats["deleted"] == 1
-    assert shared not in dict(first.current()).values()
-    assert stored(shared)["state"] == "active"
-    assert second.run().stats["deleted"] == 1
-    assert stored(shared)["state"] == "deleted"
-
-
 # Failures
 
 
@@ -365,37 +310,3 @@ def test_a_failing_hook_is_the_error_of_one_record(
     assert job.stats["deleted"] == 1
     assert harvest.dataset(goes, fdp)["state"] == "deleted"
     assert len(harvest.current()) == 2
-
-
-@pytest.mark.parametrize("first", [True, False], ids=["created", "updated"])
-def test_a_hook_that_fails_while_a_dataset_is_indexed(
-    fdp: FdpServer, three: tuple[Record, ...], stumbling: StumblingPlugin, first: bool
-) -> None:
-    """CKAN 2.11 hides such an error. The record's error tells of it, and the next job indexes the dataset."""
-    harvest = add_source(fdp.source_url)
-    if not first:
-        harvest.run()
-        fdp.change(three[-1], title="Goes on")
-    title = "Goes" if first else "Goes on"
-    stumbling.documents[title] = 100
-    job = harvest.run()
-    assert job.stats["errored"] == 1
-    (words,) = job.errors
-    assert words.startswith("An unexpected error of CKAN or of one of its extensions (LookupError)")
-
-    stumbling.documents.clear()
-    assert harvest.run().errors == []
-    found = call_action("package_search", q=f'title:"{title}"')["results"]
-    assert [package["title"] for package in found] == [title]
-
-
-def test_an_object_without_a_record_says_so(fdp: FdpServer) -> None:
-    fdp.add_dataset(fdp.add_catalog())
-    harvest = add_source(fdp.source_url)
-    job_id = harvest.start()
-    harvest.gather()
-    model.Session.query(harvest_model.HarvestObject).update({"content": "{}"})
-    model.Session.commit()
-    harvest.fetch()
-    (words,) = harvest.finish(job_id).errors
-    assert words == "the object holds no readable record; harvest the source again"

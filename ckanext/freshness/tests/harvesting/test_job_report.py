@@ -10,13 +10,11 @@ import pytest
 from ckan.tests import factories
 from ckan.tests.helpers import call_action
 
-from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.cli.sources import preview_lines
 from ckanext.freshness.tests.harvesting.conftest import add_source
 from ckanext.freshness.tests.servers.fdp import FdpServer
 from ckanext.freshness.tests.servers.fdp_model import Kind, State
 from ckanext.freshness.tests.servers.replay import FDP_RICH, ReplayServer
-from ckanext.harvest import model as harvest_model
 
 pytestmark = pytest.mark.usefixtures("clean_site")
 
@@ -68,14 +66,6 @@ def test_what_of_a_source_has_no_field_is_told_by_preview_and_job(
     admin = {"Authorization": factories.SysadminWithToken()["token"]}
     page = app.get(f"/harvest/{harvest.source['name']}/job/{first.id}", headers=admin).body
     assert "dct:valid" in page
-
-
-def test_nothing_is_said_of_the_sources_of_other_harvesters() -> None:
-    harvest = add_source("https://example.org")
-    harvest_model.HarvestSource.get(harvest.source["id"]).type = "dcat_rdf"
-    model.Session.commit()
-    job = call_action("harvest_job_create", source_id=harvest.source["id"], run=False)
-    assert call_action("harvest_job_report", id=job["id"])["unmapped"] == []
 
 
 def test_drafts_and_what_becomes_no_dataset_are_told(fdp: FdpServer, app: Any) -> None:

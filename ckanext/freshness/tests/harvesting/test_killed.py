@@ -17,9 +17,7 @@ from ckanext.freshness import doctor
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.ckan_adapter.database import is_held, locked
 from ckanext.freshness.ckan_adapter.harvest import harvest_queue_connection, harvest_routing_keys
-from ckanext.freshness.harvesting import stages
-from ckanext.freshness.harvesting.object_writer import ObjectWriter, discard_attempt
-from ckanext.freshness.status import indexing
+from ckanext.freshness.harvesting.object_writer import ObjectWriter
 from ckanext.freshness.tests.harvesting.conftest import (
     SOURCE_TYPES,
     Harvest,
@@ -27,10 +25,8 @@ from ckanext.freshness.tests.harvesting.conftest import (
     Published,
     add_source,
     publish,
-    sysadmin,
 )
 from ckanext.freshness.tests.harvesting.stumbling import StumblingPlugin
-from ckanext.freshness.tests.harvesting.throwing import throwing
 from ckanext.freshness.tests.processes import CkanProcess, until
 from ckanext.freshness.tests.servers.ckan_portal import PortalServer
 from ckanext.freshness.tests.servers.faults import Hold
@@ -186,32 +182,6 @@ def written_by(job_id: str) -> int:
         return connection.execute(statement, {"job": job_id}).scalar() or 0
 
 
-def test_what_is_current_is_no_attempt(fdp: FdpServer, harvest: Harvest) -> None:
-    first = harvest.run()
-    before = harvest.current()
-    second = harvest.run()
-    discard_attempt(first.id)
-    assert harvest.current() == before
-    assert (written_by(first.id), written_by(second.id)) == (3, 3)
-    discard_attempt(second.id)
-    assert harvest.current() == before
-    assert (written_by(first.id), written_by(second.id)) == (3, 0)
-
-
-def test_a_job_that_was_aborted_is_not_begun_again(fdp: FdpServer, harvest: Harvest) -> None:
-    """The queue sends it again when the time has come."""
-    job_id = harvest.start()
-    connection: Any = harvest_queue_connection()
-    key = harvest_routing_keys()["gather"]
-    connection.delete(key)
-    connection.set(f"{key}:{job_id}", str(datetime.now()))  # what a killed consumer leaves
-    call_action("harvest_job_abort", {"user": sysadmin()}, id=job_id)
-    send_again("gather")
-    harvest.gather()
-    assert fdp.requests == []
-    complete(harvest, harvest.run())
-
-
 def test_import_in_the_middle_of_a_page(published: Published, consumer: Any) -> None:
     """The first record is a dataset already; the second is being written."""
     harvest = published.harvest
@@ -264,25 +234,6 @@ def test_redis_is_emptied_while_a_consumer_is_killed(
     call_action("harvest_jobs_run")
     harvest.fetch()
     complete(harvest, harvest.finish(job_id))
-
-
-def test_a_job_that_is_aborted_before_solr_has_its_datasets(
-    fdp: FdpServer, harvest: Harvest
-) -> None:
-    """They are current, and their records stay as they are. The next job sends their documents."""
-    job_id = harvest.start()
-    harvest.gather()
-    with throwing(SystemExit(), indexing.complete), pytest.raises(SystemExit):
-        harvest.fetch()
-    model.Session.remove()
-    assert len(harvest.current()) == 3
-    assert harvest.datasets() == {}
-    for _ in range(2):
-        call_action("harvest_job_abort", {"user": sysadmin()}, id=job_id)
-    (error,) = call_action("harvest_job_report", id=job_id)["gather_errors"]
-    assert error["message"] == "The job was aborted. The next job does what this one has not done"
-    harvest.run()
-    assert set(harvest.datasets()) == {fdp.iri_of(one) for one in fdp.datasets}
 
 
 def harvest_order(job_id: str) -> list[str]:
@@ -365,27 +316,6 @@ def test_a_page_that_two_consumers_have_is_imported_once(
     assert (job.stats["added"], job.stats["errored"]) == (2, 1)
     assert len(harvest.current()) == 2
     assert harvest.run().stats["added"] == 1
-
-
-def fetch_one(harvest: Harvest) -> None:
-    """Process one message of the fetch queue."""
-    consumer = queue.get_fetch_consumer()
-    queue.fetch_callback(consumer, *consumer.basic_get(queue.get_fetch_queue_name()))
-
-
-def test_the_rest_of_a_page_that_takes_too_long_gets_messages_of_its_own(
-    fdp: FdpServer, harvest: Harvest, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It stops before the queue would resend the whole page."""
-    monkeypatch.setattr(stages, "PAGE_TIME", 0.0)
-    job_id = harvest.start()
-    harvest.gather()
-    for imported in (1, 2, 3):
-        fetch_one(harvest)
-        assert len(harvest.current()) == imported
-        call_action("harvest_jobs_run")
-        model.Session.remove()
-    complete(harvest, harvest.finish(job_id))
 
 
 def test_a_page_whose_first_record_kills_its_consumers(fdp: FdpServer, harvest: Harvest) -> None:

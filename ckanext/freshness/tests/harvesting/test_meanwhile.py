@@ -19,7 +19,6 @@ from ckanext.freshness.tests.harvesting.test_killed import (
     waits_for_a_lock,
 )
 from ckanext.freshness.tests.processes import until
-from ckanext.freshness.tests.servers.faults import Hold
 from ckanext.freshness.tests.servers.fdp import FdpServer
 
 pytestmark = pytest.mark.usefixtures("clean_site")
@@ -84,57 +83,6 @@ def test_a_page_whose_source_is_cleared_meanwhile(
     model.Session.remove()
     harvest.run()
     assert active() == sorted([*TITLES, *NEW])
-
-
-@pytest.mark.parametrize("fails", [False, True], ids=["", "and the import fails"])
-def test_a_record_whose_source_is_cleared_while_its_consumer_waits(
-    fdp: FdpServer, harvest: Harvest, monkeypatch: pytest.MonkeyPatch, fails: bool
-) -> None:
-    if fails:
-        monkeypatch.setattr(PackageWriter, "write", None)
-    changed = fdp.datasets[0]
-    fdp.change(changed, title="Changed")
-    harvest.start()
-    harvest.gather()
-    model.Session.remove()
-    ended_well: list[bool] = []
-
-    def consume() -> None:
-        harvest.fetch()
-        ended_well.append(True)
-
-    with locked(f"record {harvest.source['id']} {fdp.iri_of(changed)}"):
-        consumer = in_a_thread(consume)
-        until(waits_for_a_lock)
-        clear_source(harvest)
-        model.Session.remove()
-    consumer.join(PATIENCE)
-    assert ended_well
-    monkeypatch.undo()
-    assert active() == []
-    assert harvest.run().stats["added"] == 3
-
-
-def test_a_source_that_is_cleared_while_it_is_gathered(fdp: FdpServer, harvest: Harvest) -> None:
-    path = fdp.catalogs[0].path
-    before = fdp.count(path)
-    fault = fdp.faults[path] = Hold()
-    harvest.start()
-    ended_well: list[bool] = []
-
-    def consume() -> None:
-        harvest.gather()
-        ended_well.append(True)
-
-    consumer = in_a_thread(consume)
-    fdp.wait_for(path, before + 1)
-    clear_source(harvest)
-    model.Session.remove()
-    fault.release()
-    consumer.join(PATIENCE)
-    assert ended_well
-    assert active() == []
-    assert harvest.run().stats["added"] == 3
 
 
 def clear_source(harvest: Harvest) -> None:
@@ -206,32 +154,6 @@ def test_a_deletion_whose_job_is_aborted_while_its_consumer_waits(
     assert "aborted meanwhile" in words
     assert ids(harvest) == before
     assert len(harvest.current()) == 3
-    assert active() == sorted(TITLES)
-
-
-# The package is deleted
-
-
-def test_packages_that_go_while_they_are_being_adopted(fdp: FdpServer, harvest: Harvest) -> None:
-    """A deleted package comes back with its source. A purged one is created anew."""
-    before = ids(harvest)
-    names = {title: stored(before[title])["name"] for title in TITLES}
-    end(harvest)
-    again = add_source(fdp.source_url, language="en")
-    job_id = again.start()
-    again.gather()
-    call_action("package_delete", {"user": sysadmin()}, id=before["Two"])
-    call_action("dataset_purge", {"user": sysadmin()}, id=before["Three"])
-    again.fetch()
-    job = again.finish(job_id)
-    assert job.errors == []
-    after = ids(again)
-    assert set(after) == set(TITLES)
-    assert (after["One"], after["Two"]) == (before["One"], before["Two"])
-    assert after["Three"] != before["Three"]
-    assert {title: stored(after[title])["name"] for title in TITLES} == names
-    assert len(again.current()) == 3
-    assert again.run().stats["not modified"] == 3
     assert active() == sorted(TITLES)
 
 

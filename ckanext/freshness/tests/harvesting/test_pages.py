@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timezone
 from itertools import product
 from typing import Any
 
-import ckan.plugins as p
-import ckan.plugins.toolkit as tk
 import pytest
 from bs4 import BeautifulSoup, Tag
 from ckan.tests import factories
-from ckan.tests.helpers import call_action
 
-from ckanext.freshness.ckan_adapter.core import job_from_id, model
+from ckanext.freshness.ckan_adapter.core import job_from_id
 from ckanext.freshness.doctor.harvests import held_deletions
 from ckanext.freshness.harvesting import holds, preview
 from ckanext.freshness.reporting import harvests
@@ -25,10 +21,8 @@ from ckanext.freshness.tests.harvesting.harvested_site import (
     KEPT,
     HarvestedSite,
     make_harvested_site,
-    work,
 )
 from ckanext.freshness.tests.servers.fdp import FdpServer
-from ckanext.harvest import model as harvest_model
 
 make_world = make_harvested_site
 
@@ -110,29 +104,6 @@ def test_sources_in_trouble_are_named_to_their_editors(app: Any, world: Harveste
         assert said is is_told
 
 
-def test_a_source_at_a_glance(editor: Browser, world: HarvestedSite) -> None:
-    page = editor.get(admin(world.ocean))
-    assert tabs(page) == ["Dashboard", "Jobs", "Edit", "Preview", f"Held deletions ({HELD})"]
-    newest, middle, oldest = (words(row) for row in page.select(".fr-row--job"))
-    assert "Deletions on hold" in newest
-    assert f"The deletion of {HELD} records was put on hold." in newest
-    assert f"{KEPT + 1} unchanged" in newest
-    assert "With errors" in middle
-    assert (
-        f"“{world.titles[1]}” could not be harvested. Its metadata file has a syntax error near line"
-        in middle
-    )
-    assert "1 new 1 changed" in middle
-    assert "1 with an error" in middle
-    assert "Finished" in oldest
-    assert f"{ALL} new" in oldest
-    assert "second" in oldest, "its duration"
-    assert words(editor.get(path(world.ocean, "job"))).count("Deletions on hold") == 1
-    failed = words(editor.get(admin(world.away)))
-    assert "Failed" in failed
-    assert "The server refused the connection" in failed
-
-
 def test_a_job_names_the_records_that_it_could_not_harvest(
     editor: Browser, world: HarvestedSite
 ) -> None:
@@ -158,20 +129,6 @@ def test_pages_of_a_running_job_refresh_themselves(editor: Browser, idle: Harves
         (part,) = sysadmin.get(url).select("[hx-get][hx-trigger^='every 5s']")
         assert part["hx-select"] == f"#{part['id']}"
         assert "Waiting" in words(part)
-
-
-def test_sources_of_other_harvesters(app: Any, world: HarvestedSite) -> None:
-    """Their pages are unchanged and offer no preview."""
-    with p.use_plugin("ckan_harvester"):
-        source = add_source("http://127.0.0.1:9/other", source_type="ckan").source
-        sysadmin = Browser(app, factories.SysadminWithToken())
-        page = sysadmin.get(f"/harvest/admin/{source['name']}")
-        assert tabs(page) == ["Dashboard", "Jobs", "Edit"]
-        assert page.select(".fr") == []
-        assert page.select_one("aside.secondary") is not None
-        assert "No jobs yet for this source" in words(page)
-        with pytest.raises(tk.ValidationError, match="type ckan"):
-            call_action("freshness_harvest_preview", id=source["id"])
 
 
 def test_a_new_source_leads_to_a_preview_and_a_harvest(app: Any, idle: Harvest) -> None:
@@ -203,14 +160,6 @@ def test_clearing_names_what_goes_and_asks_first(app: Any, world: HarvestedSite)
     assert "All datasets and jobs of this source were deleted." in words(done)
     assert harvests.datasets_of(source.source["id"]) == []
     assert "This source has not been harvested yet" in words(done)
-
-
-def test_a_job_that_failed_says_what_to_do(editor: Browser, world: HarvestedSite) -> None:
-    failed = editor.get(path(world.away, "job"))
-    (job,) = hrefs(failed, ".fr-row--job a.fr-badge")
-    page = editor.get(job)
-    assert "http://127.0.0.1:9/" in words(page)
-    assert "The next job tries again. If the source has another address now" in words(page)
 
 
 # Held deletions
@@ -279,28 +228,6 @@ def test_strangers_see_and_do_nothing(app: Any, world: HarvestedSite, idle: Harv
     assert preview.progress(idle.source["id"], NOW)["state"] == "none"
 
 
-def test_there_is_no_such_source(editor: Browser) -> None:
-    for page in ("held", "preview"):
-        editor.get(f"/harvest/nobody/{page}", status=404)
-        editor.post(f"/harvest/nobody/{page}", status=404)
-
-
-def test_a_url_that_is_no_web_address_is_no_link(editor: Browser, world: HarvestedSite) -> None:
-    row = holds.hold_of(world.ocean.source["id"])
-    assert row is not None
-    before = row.held
-    row.held = [{**before[0], "url": "javascript:alert(1)", "package_id": None}]
-    model.Session.commit()
-    page = editor.get(path(world.ocean, "held"))
-    # The request has ended the session, and the row with it.
-    row = holds.hold_of(world.ocean.source["id"])
-    assert row is not None
-    row.held = before
-    model.Session.commit()
-    assert "javascript:alert(1)" in words(page)
-    assert page.select("a[href^=javascript]") == []
-
-
 # Previews
 
 
@@ -324,13 +251,6 @@ def test_a_preview_tells_what_would_change(editor: Browser, world: HarvestedSite
     assert sentence.startswith("Its metadata file has a syntax error near line")
     assert page.select("[hx-get]") == []
     assert "Make a new preview" in words(page)
-
-
-def test_a_preview_of_a_source_that_cannot_be_read(editor: Browser, world: HarvestedSite) -> None:
-    page = editor.get(path(world.away, "preview"))
-    assert "We couldn't read the source, so a job would change nothing" in words(page)
-    assert "The server refused the connection" in words(page)
-    assert page.select(".fr-legend, .fr-fold") == []
 
 
 def test_a_preview_under_way(app: Any, idle: Harvest) -> None:
@@ -360,42 +280,3 @@ def test_a_preview_under_way(app: Any, idle: Harvest) -> None:
         assert told in words(asked)
         assert asked.select_one("html") is None, "only the part that changes"
     job.delete()
-
-
-def test_a_preview_that_cannot_be_made(app: Any, idle: Harvest) -> None:
-    row = harvest_model.HarvestSource.get(idle.source["id"])
-    row.config = '{"headers": {"X-Key": {"env": "NO_SUCH_VARIABLE"}}}'
-    model.Session.commit()
-    browser = Browser(app, factories.SysadminWithToken())
-    browser.post(path(idle, "preview"))
-    work()
-    page = words(browser.get(path(idle, "preview")))
-    assert "NO_SUCH_VARIABLE, which is not set" in page
-    assert "Make a new preview" in page
-
-
-@pytest.fixture
-def job_id(idle: Harvest) -> Iterator[str]:
-    """A preview that waits."""
-    preview.start(idle.source["id"], "A source", "editor", NOW)
-    yield idle.source["id"]
-    job_from_id(f"freshness-preview-{idle.source['id']}").delete()
-
-
-def test_one_preview_at_a_time(job_id: str) -> None:
-    first = preview.progress(job_id, NOW)
-    assert (first["state"], first["asked_by"]) == ("waiting", "editor")
-    assert preview.start(job_id, "A source", "somebody else", NOW)["asked_by"] == "editor"
-
-
-@pytest.mark.parametrize(("minutes", "state"), [(1, "running"), (10, "failed")])
-def test_a_worker_that_was_killed(job_id: str, minutes: int, state: str) -> None:
-    """The page notices it, and another preview can be started."""
-    job = job_from_id(f"freshness-preview-{job_id}")
-    job.set_status("started")
-    job.connection.lrem(job.origin and f"rq:queue:{job.origin}", 0, job.id)
-    job.heartbeat(NOW, 60)
-    later = NOW + timedelta(minutes=minutes)
-    assert preview.progress(job_id, later)["state"] == state
-    again = preview.start(job_id, "A source", "another", later)
-    assert again["asked_by"] == ("editor" if state == "running" else "another")

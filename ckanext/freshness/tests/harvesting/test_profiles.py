@@ -48,11 +48,6 @@ def test_what_is_not_the_sources_is_left_out() -> None:
     assert record.tags == ["CNS/Brain", "genomics", "x"]
 
 
-def test_a_home_page_that_the_source_gives_stays() -> None:
-    graph = graph_of("<> a dcat:Dataset ; dct:title 'T' ; foaf:homepage <https://example.org/> .")
-    assert parsed(graph).fields["homepage"] == "https://example.org/"
-
-
 BLANK = """
 <> a dcat:Dataset ; dct:title "T" ; dct:description [ dct:title "D" ] ; dcat:version [] ;
   adms:identifier [ skos:notation "x2" ] , [ skos:notation "x1" ] , [ a adms:Identifier ] , "x0" ;
@@ -95,26 +90,10 @@ def test_a_blank_node_has_its_label_or_a_warning() -> None:
     ]
 
 
-def test_a_keyword_that_looks_like_json() -> None:
-    graph = graph_of("""<> a dcat:Dataset ; dct:title 'T' ; dcat:keyword '[{"a": 1}]' .""")
-    assert parsed(graph).tags == ['[{"a": 1}]']
-
-
 def test_unknown_profiles() -> None:
     with pytest.raises(ValueError, match=r"profiles: unknown: nope; known: .*euro_dcat_ap_3"):
         dcat_profiles.check(["euro_dcat_ap_3", "nope"])
     dcat_profiles.check(["euro_dcat_ap_3"])
-
-
-def test_a_site_without_ckanext_dcat(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dcat_profiles, "GROUP", "ckan.rdf.no_such_group")
-    with pytest.raises(ValueError, match=r"profiles: .* ckanext-dcat, which is not installed"):
-        dcat_profiles.check(["euro_dcat_ap_3"])
-
-
-def test_a_record_that_is_not_there() -> None:
-    with pytest.raises(DocumentError, match="not described"):
-        parsed(Graph())
 
 
 WKT = URIRef("http://www.opengis.net/ont/geosparql#wktLiteral")

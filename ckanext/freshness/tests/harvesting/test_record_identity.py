@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 from ckan.tests.helpers import call_action
 
@@ -17,33 +15,6 @@ from ckanext.freshness.tests.servers.fdp import FdpServer
 from ckanext.freshness.tests.servers.fdp_model import Kind, Record
 
 pytestmark = pytest.mark.usefixtures("clean_site")
-
-
-def test_three_sources_over_one_server_have_names_of_their_own(fdp: FdpServer) -> None:
-    """The plain name, one with a suffix of the URL, and one with a suffix of source and URL."""
-    catalog = fdp.add_catalog()
-    records = [fdp.add_dataset(catalog, title=title, distributions=0) for title in ("Rain", "Wind")]
-    sources = [add_source(fdp.source_url, language=language) for language in ("en", "nl", "fr")]
-    for source in sources:
-        job = source.run()
-        assert (job.errors, job.stats["added"]) == ([], 2)
-    names = [
-        {url: (one["id"], one["name"]) for url, one in source.datasets().items()}
-        for source in sources
-    ]
-    for record, plain in zip(records, ("rain", "wind"), strict=True):
-        plain_one, *marked = (of_source[fdp.iri_of(record)][1] for of_source in names)
-        assert plain_one == plain
-        assert all(re.fullmatch(f"{plain}-[0-9a-f]{{8}}", name) for name in marked)
-        assert len(set(marked)) == 2
-
-    fdp.change(records[0], title="Another title")
-    for source, before in zip(sources, names, strict=True):
-        job = source.run()
-        assert job.errors == []
-        assert (job.stats["updated"], job.stats["not modified"]) == (1, 1)
-        after = source.datasets()
-        assert {url: (one["id"], one["name"]) for url, one in after.items()} == before
 
 
 def serve(fdp: FdpServer, record: Record, url: str, *, subject: str) -> None:

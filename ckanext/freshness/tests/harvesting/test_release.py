@@ -98,17 +98,6 @@ def test_an_emptied_source_is_held_and_told_until_it_is_released(
     assert harvest.hold() is None
 
 
-def test_a_release_that_was_taken_back_deletes_nothing(fdp: FdpServer, harvest: Harvest) -> None:
-    empty(fdp)
-    harvest.run()
-    harvest.release()
-    shown = take_back(harvest)
-    assert (shown["released_at"], shown["released_by"]) == (None, None)
-    assert harvest.run().stats["deleted"] == 0
-    assert harvest.hold()["count"] == 4
-    assert len(harvest.datasets()) == 4
-
-
 def test_a_job_that_has_read_a_release_applies_it(fdp: FdpServer, harvest: Harvest) -> None:
     """Nobody can take it back any more, from the moment when the job reads it."""
     empty(fdp)
@@ -156,21 +145,6 @@ def in_session_of_its_own(function: Callable[..., Any], *args: Any) -> Any:
         model.Session.remove()
 
 
-def test_a_release_is_for_the_next_job_only(fdp: FdpServer, harvest: Harvest) -> None:
-    """A record that came back in between and goes again later is held again."""
-    gone = fdp.datasets
-    empty(fdp)
-    harvest.run()
-    harvest.release()
-    for record in gone:
-        fdp.add_dataset(fdp.catalogs[0], path=record.path, title=record.label)
-    assert harvest.run().stats["deleted"] == 0
-    empty(fdp)
-    assert harvest.run().stats["deleted"] == 0
-    assert harvest.hold()["count"] == 4
-    assert harvest.hold()["released_at"] is None
-
-
 def test_a_release_is_for_these_only(fdp: FdpServer, harvest: Harvest) -> None:
     """Other records that are gone are held, and records that came back are not deleted."""
     harvest.configure(max_delete_fraction=0)
@@ -196,21 +170,6 @@ def test_a_release_is_for_these_only(fdp: FdpServer, harvest: Harvest) -> None:
     assert [one["url"] for one in harvest.hold()["held"]] == [fdp.iri_of(third)]
 
 
-def test_a_list_that_is_no_more_cannot_be_released(fdp: FdpServer, harvest: Harvest) -> None:
-    records = fdp.datasets
-    empty(fdp)
-    harvest.run()
-    shown = harvest.hold()["list_id"]
-    for record in records:
-        fdp.add_dataset(fdp.catalogs[0], path=record.path)
-    assert harvest.run().stats["errored"] == 0
-    assert harvest.hold() is None
-    with pytest.raises(
-        tk.ValidationError, match="no deletions of this source are on hold any more"
-    ):
-        harvest.release(shown)
-
-
 def test_what_is_held_outlives_jobs_that_cannot_read_it(
     fdp: FdpServer, harvest: Harvest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -230,32 +189,6 @@ def test_what_is_held_outlives_jobs_that_cannot_read_it(
         fdp.faults = {}
         assert harvest.run().stats["deleted"] == (4 if released else 0)
     assert harvest.hold() is None
-
-
-def test_a_release_outlives_jobs_beside_what_is_held_anew(
-    fdp: FdpServer, harvest: Harvest, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Each record of a list remembers whether it was released."""
-    monkeypatch.setitem(tk.config, "ckanext.freshness.retry_delays", "")
-    harvest.configure(max_delete_fraction=0)
-    first, second = fdp.catalogs[0], fdp.add_catalog()
-    other = [fdp.add_dataset(second, title=f"Other {number}") for number in range(8)]
-    harvest.run()
-    fdp.remove(fdp.datasets[0])
-    harvest.run()
-    harvest.release()
-    fdp.faults[first.path] = Status(503)
-    fdp.remove(other[0])
-    harvest.run()
-    assert harvest.hold()["count"] == 2
-    assert harvest.hold()["released_at"] is None
-    assert len(decisions(harvest).released) == 1
-    fdp.faults.clear()
-    job = harvest.run()
-    assert job.stats["deleted"] == 1
-    (left,) = harvest.hold()["held"]
-    assert left["url"] == fdp.iri_of(other[0])
-    assert decisions(harvest).held == {left["guid"]}
 
 
 def brake(records: Iterable[tuple[str, str]], *, delete: bool = True) -> HeldDeletions:

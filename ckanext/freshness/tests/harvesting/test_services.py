@@ -10,15 +10,12 @@ import pytest
 
 from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source, extras
 from ckanext.freshness.tests.servers.base import Answer
-from ckanext.freshness.tests.servers.faults import Status, html
+from ckanext.freshness.tests.servers.faults import Status
 from ckanext.freshness.tests.servers.fdp import FdpServer
-from ckanext.freshness.tests.servers.replay import FDP_RICH, ReplayServer, load_recording
 
 pytestmark = pytest.mark.usefixtures("clean_site")
 
 FILE = "Everything as CSV"
-ELSEWHERE = "dcat:catalog <https://example.org/other-catalogue>;"
-ENDPOINT = "https://api.example.org/rows"
 
 
 def services(harvest: Harvest) -> list[dict[str, Any]]:
@@ -31,37 +28,6 @@ def services(harvest: Harvest) -> list[dict[str, Any]]:
     ]
     read: list[dict[str, Any]] = json.loads(found)
     return read
-
-
-@pytest.mark.parametrize("pages", [True, False])
-def test_a_service_with_a_document_of_its_own(pages: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(tk.config, "ckanext.freshness.retry_delays", "")
-    recording = load_recording(FDP_RICH)
-    for answer in recording["responses"].values():
-        # Outlines are kept if not all containers could be read, such as a catalog on another host.
-        answer["body"] = answer["body"].replace(ELSEWHERE, "")
-    with ReplayServer(recording, pages=pages) as server:
-        of_catalog, url = server.urls("services")
-        path = url.removeprefix(server.url)
-        harvest = add_source(server.url, harvest_catalogs=True)
-        job = harvest.run()
-        assert job.errors == []
-        (catalog,) = server.urls("catalogs")
-        content = json.loads(harvest.objects(job)[catalog].content or "")
-        (service,) = content["fields"]["services"]
-        assert (service["uri"], service["title"]) == (of_catalog, "Query service")
-        (service,) = services(harvest)
-        assert (service["uri"], service["title"]) == (url, "File service")
-        assert service["endpoint_url"] == [ENDPOINT]
-        assert server.count(path) == 1
-
-        assert harvest.run().stats["updated"] == 0
-        assert server.count(path) == 2, "unchanged records see whether their services have changed"
-
-        for fault in (html(), html("text/turtle"), Status(503), Status(404)):
-            server.faults[path] = fault
-            assert harvest.run().stats["updated"] == 0
-            assert services(harvest) == [service]
 
 
 TURTLE = {"Content-Type": "text/turtle"}

@@ -8,18 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ckan.logic import validators
-from ckan.plugins import toolkit as tk
-from hypothesis import assume, example, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ckanext.freshness.harvesting.fdp.source_type import FAIR_DATA_POINT
-from ckanext.freshness.harvesting.legal_values import is_tag
 from ckanext.freshness.harvesting.source_config import (
     FOREIGN_KEYS,
     KEYS,
     ConfigError,
-    SourceConfig,
     check_allowed,
     read_headers,
 )
@@ -33,36 +29,23 @@ TOKEN = {"Authorization": {"env": "FDP_TOKEN"}}
 GOOD: list[tuple[str, Any, Any]] = [
     ("harvest_catalogs", True, True),
     ("profiles", ["euro_dcat_ap_3"], ("euro_dcat_ap_3",)),
-    ("profiles", "fairdatapoint_dcat_ap", ("fairdatapoint_dcat_ap",)),
     ("language", "en", "en"),
-    ("language", "pt-BR", "pt-br"),
     ("max_delete_fraction", 0.25, 0.25),
     ("max_deletions", 0, 0),
     ("absent_for", 7, 7.0),
     ("on_absence", "keep", "keep"),
     ("keep_fields", ["notes", "resources.name"], ("notes", "resources.name")),
-    (
-        "keep_fields",
-        ["tags", "resources", " Data source ", "hash:a"],
-        ("tags", "resources", "Data source", "hash:a"),
-    ),
     ("default_tags", [" health ", "Épidémiologie"], ("health", "Épidémiologie")),
-    ("default_tags", [{"name": "health"}], ("health",)),
     ("default_groups", ["cohorts"], ("cohorts",)),
-    ("default_groups", [{"name": "cohorts"}, {"id": "7f3a"}], ("cohorts", "7f3a")),
     ("default_frequency", "P1M", "P1M"),
-    ("default_frequency", 30, "30"),
     ("notify_contacts", True, True),
     ("keep_copies", True, True),
     ("timeout", 0.5e3, 500.0),
     ("concurrency", 64, 64),
-    ("concurrency", 4.0, 4),
     ("requests_per_second", 0.01, 0.01),
     ("max_records", 10_000_000, 10_000_000),
     ("allowed_hosts", ["files.example.org", "::1"], ("files.example.org", "::1")),
     ("headers", TOKEN, TOKEN),
-    ("headers", {"X-Key": {"file": "/run/secrets/fdp"}}, {"X-Key": {"file": "/run/secrets/fdp"}}),
-    ("headers", {}, {}),
 ]
 
 BAD: list[tuple[str, Any, str]] = [
@@ -70,7 +53,6 @@ BAD: list[tuple[str, Any, str]] = [
     ("profiles", [3], "a list of texts"),
     ("language", "english please", "a language tag"),
     ("max_delete_fraction", 1.5, "a number from 0 to 1"),
-    ("max_delete_fraction", float("nan"), "a number from 0 to 1"),
     ("absent_for", -1, "a number from 0 to 3650"),
     ("on_absence", "hide", '"delete" or "keep"'),
     ("max_deletions", -1, "a whole number from 0 to 10000000"),
@@ -80,21 +62,13 @@ BAD: list[tuple[str, Any, str]] = [
         ["title", "extras.title"],
         '"extras.title" is none',
     ),
-    (
-        "keep_fields",
-        ["resources.a.b"],
-        '"resources.a.b" is none',
-    ),
     ("default_tags", "health", "a list of tags"),
-    ("default_tags", [{"title": "health"}], "a list of tags"),
     (
         "default_tags",
         ["health", "a"],
         "a list of tags of 2 to 100 letters, digits, spaces and -_. each",
     ),
-    ("default_tags", ["health", "été/air"], '"été/air" is none'),
     ("default_groups", "cohorts", "a list of texts"),
-    ("default_groups", [{"title": "Cohorts"}], "a list of texts"),
     ("default_frequency", "", "an update frequency"),
     ("notify_contacts", "false", "true or false"),
     ("keep_copies", "yes", "true or false"),
@@ -103,10 +77,7 @@ BAD: list[tuple[str, Any, str]] = [
     ("requests_per_second", 0, "a number from 0.01 to 10000"),
     ("max_records", float("inf"), "a whole number from 1 to 10000000"),
     ("allowed_hosts", ["https://data.example.org"], "a list of host names"),
-    ("allowed_hosts", ["data.example.org/path"], "a list of host names"),
     ("headers", {"Authorization": "Bearer s3cret"}, "never the value itself"),
-    ("headers", {"Authorization": {"value": "s3cret"}}, "never the value itself"),
-    ("headers", [], "an object of header names"),
     ("headers", {"Host": {"env": "A"}}, "Host is set by the harvester itself"),
 ]
 
@@ -132,32 +103,6 @@ def test_bad_values(key: str, value: Any, words: str) -> None:
     assert "s3cret" not in message
 
 
-@given(
-    st.text(alphabet=st.one_of(st.characters(), st.sampled_from("ab _-./,é\u0301")), max_size=103)
-)
-@example("a" * 101)
-def test_tags_are_legal_by_the_rules_of_ckan(tag: str) -> None:
-    assume(tag == tag.strip())
-    try:
-        validators.tag_length_validator(tag, {})
-        validators.tag_name_validator(tag, {})
-        legal = "\n" not in tag
-    except tk.Invalid:
-        legal = False
-    assert is_tag(tag) == legal
-
-
-@pytest.mark.parametrize("key", [*OWN_KEYS, *KEYS])
-def test_null_is_the_default(key: str) -> None:
-    config, warnings = parse(json.dumps({key: None}))
-    assert (config, warnings) == (SourceConfig(), [])
-
-
-@pytest.mark.parametrize("text", [None, "", "  \n", "{}"])
-def test_no_configuration_is_all_defaults(text: str | None) -> None:
-    assert parse(text) == (SourceConfig(), [])
-
-
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -169,9 +114,7 @@ def test_no_configuration_is_all_defaults(text: str | None) -> None:
             '{"language": "en",\n}',
             "The configuration is not valid JSON: there is a mistake in line 2 near character 1. Look",
         ),
-        ("language: en", "The configuration is not valid JSON: "),
         ("[]", "The configuration must be a JSON object"),
-        ('"en"', "The configuration must be a JSON object"),
         ('{"langauge": "en"}', 'Unknown key "langauge". Did you mean "language"?'),
         ('{"colour": 1}', 'Unknown key "colour". Allowed keys: harvest_catalogs, '),
         ('{"timeout": 0, "lang": "en"}', '"timeout" must be a number from 1 to 3600; Unknown key'),
@@ -181,13 +124,6 @@ def test_what_is_no_configuration(text: str, words: str) -> None:
     with pytest.raises(ConfigError) as raised:
         parse(text)
     assert str(raised.value).startswith(words)
-
-
-@pytest.mark.parametrize("key", sorted(FOREIGN_KEYS))
-def test_keys_of_other_harvesters_are_accepted_with_a_warning(key: str) -> None:
-    config, (warning,) = parse(json.dumps({key: "whatever", "language": "nl"}))
-    assert config == SourceConfig(own={"language": "nl"})
-    assert warning == f'"{key}" belongs to another harvester and has no effect here'
 
 
 @given(
@@ -238,12 +174,9 @@ def test_headers_are_read_when_they_are_used(tmp_path: Path) -> None:
     ("origin", "content", "words"),
     [
         ("env", None, "takes its value from the environment variable FDP_TOKEN, which is not set"),
-        ("env", " ", "the value of Authorization is empty or no legal header value"),
         ("env", "s3cret\r\nX: y", "the value of Authorization is empty or no legal header value"),
-        ("env", "s3cret\u20ac", "the value of Authorization is empty or no legal header value"),
         ("file", None, "which cannot be read (No such file or directory)"),
         ("file", b"\xff\xfe s3cret", "which cannot be read (it is no text in UTF-8)"),
-        ("file", b"", "the value of Authorization is empty or no legal header value"),
     ],
 )
 def test_headers_that_cannot_be_read(tmp_path: Path, origin: str, content: Any, words: str) -> None:
@@ -272,8 +205,6 @@ LISTED = ("env:OPEN", "env:BOUND@fdp.example.org", "file:/run/secrets/a@fdp.exam
         ({"env": "BOUND"}, True),
         ({"file": "/run/secrets/a"}, True),
         ({"env": "CKAN_SQLALCHEMY_URL"}, False),
-        ({"env": "open"}, False),
-        ({"file": "OPEN"}, False),
         ({"file": "/run/secrets/../secrets/a"}, False),
         ({"file": "/etc/ckan/ckan.ini"}, False),
     ],
@@ -291,10 +222,8 @@ def test_what_others_than_sysadmins_may_name(origin: dict[str, str], ok: bool) -
     [
         ("OPEN", "other.example.org", True),
         ("BOUND", "fdp.example.org", True),
-        ("BOUND", "FDP.example.org", True),
         ("BOUND", "other.example.org", False),
         ("BOUND", "fdp.example.org.evil.example", False),
-        ("UNLISTED", "other.example.org", True),
     ],
 )
 def test_secrets_for_one_host_go_to_no_other(name: str, host: str, sent: bool) -> None:
@@ -306,8 +235,3 @@ def test_secrets_for_one_host_go_to_no_other(name: str, host: str, sent: bool) -
     with pytest.raises(ConfigError, match=f"not for {host}") as raised:
         read_headers(headers, host, LISTED, environment)
     assert "s3cret" not in str(raised.value)
-
-
-def test_a_configuration_nested_too_deeply() -> None:
-    with pytest.raises(ConfigError, match="nested too deeply"):
-        parse("[" * 100_000)

@@ -13,8 +13,6 @@ from ckan.tests import factories
 from ckan.tests.helpers import call_action
 
 from ckanext.freshness.ckan_adapter.core import model
-from ckanext.freshness.dates import utc_now
-from ckanext.freshness.doctor.harvests import iati_sources
 from ckanext.freshness.harvesting.dcat.source_type import DCAT_CATALOG
 from ckanext.freshness.harvesting.fdp.source_type import FAIR_DATA_POINT
 from ckanext.freshness.harvesting.sources import check_config
@@ -135,63 +133,6 @@ def test_the_form_of_a_source(browser: Browser, editor: dict[str, Any], fdp: Fdp
     assert job.stats["added"] == 1
     package = harvest.dataset(dataset, fdp)
     assert "Seen in a browser" in browser.get(f"/dataset/{package['name']}").text
-
-
-def test_a_source_at_the_retired_registry_of_iati(
-    editor: dict[str, Any], ckan_config: Any, make_app: Any
-) -> None:
-    browser = Browser(make_app())
-    browser.log_in(factories.Sysadmin(password=PASSWORD))
-    status, page = browser.submit(
-        "/harvest/new",
-        "#source-new",
-        url="https://iatiregistry.org",
-        title="IATI",
-        name="iati",
-        source_type="iati_registry",
-        frequency="MANUAL",
-        owner_org=editor["organization"],
-        config="",
-    )
-    assert (status, page.select(".error-explanation")) == (200, [])
-    assert "Create a source for https://bulk-data.iatistandard.org" in page.text
-    found = next(iter(iati_sources(utc_now())))
-    assert "IATI source iati gets no more changes" in found.text
-    assert "https://bulk-data.iatistandard.org" in found.advice
-
-
-def test_all_mistakes_in_a_source_are_reported_at_once() -> None:
-    organization = factories.Organization()
-    config = {
-        "timeout": 0,
-        "default_groups": ["nobody", "no-group"],
-        "profiles": ["nope"],
-        "langauge": "en",
-    }
-    with pytest.raises(tk.ValidationError) as answer:
-        call_action(
-            "harvest_source_create",
-            name="bad",
-            url="fdp.example.org",
-            source_type="fdp",
-            frequency="SOMETIMES",
-            owner_org=organization["id"],
-            config=json.dumps(config),
-        )
-    errors = answer.value.error_dict
-    assert errors["url"] == [
-        "The URL cannot be requested: it does not begin with http:// or https://"
-    ]
-    mistakes = (
-        '"timeout" must be a number from 1 to 3600',
-        'Unknown key "langauge"',
-        '"default_groups": there is no group called nobody',
-        '"default_groups": there is no group called no-group',
-        "profiles: unknown: nope; known: ",
-    )
-    for message, words in zip(errors["config"], mistakes, strict=True):
-        assert message.startswith(words)
-    assert "frequency" in errors, "the other fields are checked, too"
 
 
 BAD_URLS = {

@@ -296,23 +296,6 @@ def test_a_wall_is_no_withdrawal(forbidden: int, readable: int, wall: bool) -> N
     assert len(outcome.delete) == (0 if wall else forbidden)
 
 
-def test_drafts_that_never_were_ours_say_nothing_of_a_wall() -> None:
-    drafts = [seen(f"draft{number}", ReadOutcome.FORBIDDEN, A) for number in range(9)]
-    current = [known(1, forbidden_since=A_DAY_AGO), known(2), known(3)]
-    found = [seen(1, ReadOutcome.FORBIDDEN, A), *present(2, 3), *drafts]
-    assert deleted(decide(current, found)) == {"1"}
-
-
-def test_new_readable_records_count_against_a_wall() -> None:
-    found = [
-        seen(1, ReadOutcome.FORBIDDEN, A),
-        *present(*range(10, 15)),
-        *present(2, 3, catalog=B),
-    ]
-    current = [known(1, forbidden_since=A_DAY_AGO), known(2, B), known(3, B)]
-    assert deleted(decide(current, found)) == {"1"}
-
-
 BRAKES = [
     # current, still listed, max_delete_fraction, max_deletions, released, deleted, held
     (20, 16, 0.2, 500, 0, 4, 0),
@@ -387,16 +370,6 @@ def test_the_reason_has_the_numbers(current: int, listed: int, released: int, re
     brake = decide(records, present(*range(listed)), released=agreed).brake
     assert brake is not None
     assert brake.reason == reason
-
-
-def test_the_reason_for_what_an_earlier_job_held() -> None:
-    records = [known(number) for number in range(20)]
-    held = [records[0].guid]
-    again = decide(records, present(*range(1, 20)), held=held).brake
-    unread = decide(records, present(*range(1, 20)), (A,), held=held).brake
-    assert again is not None and unread is not None
-    assert again.reason == "an earlier job held the deletion of 1 of 20 records"
-    assert unread.reason == f"{again.reason}, and this job could not verify it"
 
 
 @pytest.mark.parametrize(("answers", "gone"), [(1, 1), (2, 0), (3, 0)])
@@ -478,13 +451,6 @@ def test_nothing_listed_holds_beside_an_unreadable_catalog() -> None:
     outcome = decide(records, gone, (B,))
     assert not outcome.delete
     assert outcome.brake is not None
-
-
-def test_listed_catalogs_do_not_hide_that_no_dataset_is_listed() -> None:
-    catalog = SeenRecord(A, ReadOutcome.PRESENT, (ROOT,), content_hash="hash", is_catalog=True)
-    outcome = decide([known(1), known(2)], [catalog])
-    assert not outcome.delete
-    assert outcome.brake
 
 
 def test_who_is_asked_for_himself() -> None:

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import ckan.plugins as p
-import ckan.plugins.toolkit as tk
 import pytest
 from ckan.tests import factories
 from ckan.tests.helpers import call_action
@@ -14,11 +13,8 @@ from ckan.tests.helpers import call_action
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.harvesting.strategy import RecordClass
 from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source, sysadmin
-from ckanext.freshness.tests.servers import faults
 from ckanext.freshness.tests.servers.base import Answer
 from ckanext.freshness.tests.servers.fdp import FdpServer, as_single_catalogue
-from ckanext.freshness.tests.servers.fdp_model import Kind as Level
-from ckanext.freshness.tests.servers.fdp_model import Record
 from ckanext.harvest import model as harvest_model
 
 pytestmark = pytest.mark.usefixtures("clean_site")
@@ -213,61 +209,8 @@ def test_a_source_that_is_made_again_has_its_datasets(
     assert identities(again) == before
 
 
-@pytest.mark.usefixtures("impatient_checks")
-@pytest.mark.parametrize("status", [403, 500])
-def test_a_source_that_is_made_again_keeps_what_it_cannot_read(fdp: FdpServer, status: int) -> None:
-    """A distribution that the first job cannot read has a resource from the deleted source."""
-    filled(fdp, datasets=2)
-    first = add_source(fdp.source_url)
-    first.run()
-    before = identities(first), resource_ids(first)
-    assert len(before[1]) == 4
-    call_action("harvest_source_delete", {"user": sysadmin()}, id=first.source["id"])
-    dataset = fdp.datasets[0]
-    failing, _ = dataset.listing(Level.DISTRIBUTION)
-    assert isinstance(failing, Record)
-    fdp.faults[failing.path] = faults.Status(status)
-    fdp.faults[f"{dataset.path}/page/distribution?page=0&size=50"] = faults.Status(500)
-    again = make_again(first)
-    for _ in range(2):
-        job = again.run()
-        assert job.errors == []
-        (warnings,) = job.warnings.values()
-        assert any(fdp.url_of(failing) in one for one in warnings)
-        assert (identities(again), resource_ids(again)) == before
-    assert job.stats["not modified"] == 2
-
-
 def resource_ids(harvest: Harvest) -> set[str]:
     return {one["id"] for dataset in harvest.datasets().values() for one in dataset["resources"]}
-
-
-def test_a_living_source_keeps_its_url_and_name(fdp: FdpServer) -> None:
-    first = add_source(fdp.source_url, language="en")
-    with pytest.raises(tk.ValidationError) as refused:
-        make_again(first)
-    assert set(refused.value.error_dict) == {"url", "name"}
-    shown = call_action("harvest_source_show", id=first.source["id"])
-    assert (shown["url"], shown["name"]) == (fdp.source_url, first.source["name"])
-
-
-def test_a_refused_source_takes_nothing_from_the_deleted_one(fdp: FdpServer) -> None:
-    first = add_source(fdp.source_url, language="en")
-    call_action("harvest_source_delete", {"user": sysadmin()}, id=first.source["id"])
-    with pytest.raises(tk.ValidationError):
-        make_again(first, config='{"no such key": 1}')
-    model.Session.rollback()
-    package = model.Package.get(first.source["id"])
-    assert (package.url, package.name) == (fdp.source_url, first.source["name"])
-
-
-def test_whoever_may_make_no_source_takes_nothing(fdp: FdpServer) -> None:
-    first = add_source(fdp.source_url, language="en")
-    call_action("harvest_source_delete", {"user": sysadmin()}, id=first.source["id"])
-    with pytest.raises(tk.NotAuthorized):
-        make_again(first, user=factories.User()["name"])
-    model.Session.commit()
-    assert model.Package.get(first.source["id"]).url == fdp.source_url
 
 
 # A source without its history
@@ -297,25 +240,6 @@ def test_a_source_whose_history_was_cleared_has_its_datasets(fdp: FdpServer) -> 
         assert {package_id for _, package_id in harvest.current()} == packages
         assert harvest.datasets()[fdp.iri_of(edited)]["title"] == "Edited"
     assert harvest.run().stats["not modified"] == 5
-
-
-def test_sources_without_history_take_only_datasets_of_their_own(fdp: FdpServer) -> None:
-    """Two sources have the same records, in the same organization and in another one."""
-    filled(fdp, datasets=2)
-    elsewhere = factories.Organization()["id"]
-    sources = [
-        add_source(fdp.source_url, default_tags=["one"]),
-        add_source(fdp.source_url, default_tags=["two"]),
-        add_source(fdp.source_url, default_tags=["three"], owner_org=elsewhere),
-    ]
-    for harvest in sources:
-        harvest.run()
-    before = [identities(harvest) for harvest in sources]
-    for harvest in (sources[0], sources[2]):
-        clear_history(harvest)
-    for harvest in (sources[2], sources[0], sources[1]):
-        assert harvest.run().errors == []
-    assert [identities(harvest) for harvest in sources] == before
 
 
 def test_a_dataset_that_names_a_record_is_not_taken_from_a_person(fdp: FdpServer) -> None:

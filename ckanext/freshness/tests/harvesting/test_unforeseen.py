@@ -5,7 +5,6 @@ The list of places is made by a harvest in which nothing fails: every function o
 
 from __future__ import annotations
 
-import asyncio
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -20,7 +19,6 @@ from ckan.tests.helpers import call_action, changed_config
 
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.harvesting import survey
-from ckanext.freshness.harvesting.fdp.crawl import Crawl
 from ckanext.freshness.harvesting.packages.writer import PackageWriter
 from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source
 from ckanext.freshness.tests.harvesting.test_away import cron, recover, stored_ids
@@ -222,12 +220,6 @@ KINDS = [
 @pytest.mark.parametrize("place", [survey.survey, PackageWriter.write])
 def test_every_kind_of_error(site: Site, place: Any, error: BaseException) -> None:
     a_job_with(site, place, error)
-
-
-@pytest.mark.parametrize("place", [survey.survey, Crawl._assemble, PackageWriter.__init__])
-def test_work_that_is_cancelled(site: Site, place: Any) -> None:
-    """In a crawl, the record that was not read is not taken for one that the source has no more."""
-    a_job_with(site, place, asyncio.CancelledError())
 
 
 def a_job_with(site: Site, place: Any, error: BaseException) -> None:

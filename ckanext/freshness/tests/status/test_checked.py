@@ -141,36 +141,6 @@ def test_dates_that_lie_are_withdrawn(act: Act) -> None:
     assert dated == [dataset["resources"][1]["id"]]
 
 
-def test_ad_hoc_hosts_cannot_be_determined(act: Act) -> None:
-    dataset = new(act, "https://made.Example.org/data.csv", "http://x.org/2")
-    with changed_config("ckanext.freshness.check.adhoc_hosts", ["made.example.org"]):
-        check(dataset, LATE, None, Outcome.CANNOT_TELL)
-        assert undetermined(act, dataset) == "adhoc"
-    edit(act, dataset, LATE, notes="edited")
-    assert undetermined(act, dataset) == "blocked"
-
-
-def test_without_a_frequency_nothing_is_in_doubt(act: Act) -> None:
-    dataset = new(act, extras=[])
-    check(dataset, LATE, Outcome.API)
-    assert undetermined(act, dataset) is None
-
-
-def test_with_another_url_doubts_are_gone(act: Act) -> None:
-    dataset = new(act)
-    check(dataset, LATE, Outcome.API)
-    assert undetermined(act, dataset) == "api"
-    resource = dataset["resources"][0]
-    with freeze_time(LATE):
-        act(
-            "resource_patch",
-            id=resource["id"],
-            url="http://x.org/other",
-            last_modified="2026-01-01",
-        )
-    assert undetermined(act, dataset, LATE + timedelta(days=20)) is None
-
-
 @pytest.mark.parametrize(
     ("outcome", "found", "is_news"),
     [
@@ -270,17 +240,6 @@ def test_empty_fields_are_filled_in(act: Act) -> None:
     with changed_config("ckanext.freshness.check.resource_fields", ["hash"]):
         check(dataset, FRESH, Outcome.SAME_HASH, size=8)
     assert fields_of(act, dataset) == WRITTEN | {"hash": "sha256:a"}
-
-
-def test_uploads_keep_their_fields(act: Act) -> None:
-    dataset = new(act)
-    model.Session.execute(
-        sa.text("UPDATE resource SET url_type = 'upload' WHERE package_id = :id"),
-        {"id": dataset["id"]},
-    )
-    model.Session.commit()
-    check(dataset, FRESH, Outcome.SAME_HASH, **FOUND)
-    assert fields_of(act, dataset) == {}
 
 
 @pytest.mark.parametrize("modified", [FRESH, MADE - timedelta(days=300)])

@@ -112,30 +112,6 @@ def test_a_check_writes_a_confirmed_change_with_both_states(act: Act) -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("outcomes", "known"),
-    [
-        ([Outcome.SAME_HASH, Outcome.CANNOT_TELL], 2),
-        ([Outcome.SAME_HASH, Outcome.UNCONFIRMED], None),
-        ([Outcome.SAME_HASH, Outcome.API, Outcome.ERROR], None),
-        ([Outcome.SAME_HASH, *[Outcome.ERROR] * 6], 2),
-    ],
-)
-def test_the_old_file_is_known_until_the_last_certain_check(
-    act: Act, outcomes: list[Outcome], known: int | None
-) -> None:
-    dataset = new(act)
-    results: list[Any] = [(Outcome.FIRST_HASH, KnownContent(), OLD, {})]
-    results += [(one, OLD, OLD, {"counts_as_failure": one is Outcome.ERROR}) for one in outcomes]
-    last = MADE + (len(results) + 1) * DAY
-    results.append((Outcome.CHANGED, OLD, NEW, {"changed_at": last}))
-    for day, (outcome, before, after, more) in enumerate(results, 1):
-        now = MADE + day * DAY
-        conclude(now, result(dataset, now, outcome, before, after, **more))
-    (change,) = changes(dataset)
-    assert change["changed_after"] == (None if known is None else at(MADE + known * DAY))
-
-
 def test_a_change_says_what_changed_in_the_tables(act: Act) -> None:
     dataset = new(act)
     old, more, most = (

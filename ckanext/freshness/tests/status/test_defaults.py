@@ -104,10 +104,3 @@ def test_of_a_harvest_source() -> None:
     assert refreshed() == 1
     assert state(package["id"]) == ("delinquent", "30")
     assert state(elsewhere) == ("unavailable", None)
-
-
-def test_of_the_site(ckan_config: Any) -> None:
-    ckan_config["ckanext.freshness.default_frequency"] = "P1W"
-    made = dataset(factories.Organization(), frequency="UNKNOWN")
-    said = act("freshness_show", id=made)["frequency"]
-    assert (said["days"], said["from"]) == (7, "site")

@@ -9,16 +9,12 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import pytest
-import sqlalchemy as sa
-from ckan.lib import search
-from ckan.plugins import toolkit as tk
 from ckan.tests import factories
 from ckan.tests.helpers import changed_config
 from werkzeug.datastructures import FileStorage
 
 from ckanext.freshness.aging.evidence import Evidence, observe
-from ckanext.freshness.ckan_adapter.core import NAMES, model
-from ckanext.freshness.ckan_adapter.packages import write_extras
+from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.model import FreshnessChange, FreshnessTransition
 from ckanext.freshness.status.assessment import assess_packages
 from ckanext.freshness.status.changes import TransitionCause
@@ -317,18 +313,6 @@ def test_the_newest_resource_goes_and_the_rest_decides(act: Act) -> None:
         }
 
 
-def test_a_note_ends_with_a_refused_write(act: Act) -> None:
-    with freeze_time(CREATED):
-        refused, other = new(act), new(act)
-    with freeze_time(EDITED):
-        with pytest.raises(tk.ValidationError):
-            act("resource_patch", id=first(refused), url="http://x.org/2", last_modified="no date")
-        assert known(shown(act, refused)) == MADE
-        for dataset in (other, refused):
-            act("package_patch", id=dataset["id"], **extra("frequency", "-1"))
-            assert edit_of(history(dataset)) == ("fresh", "package_update", None, None)
-
-
 @pytest.mark.parametrize(
     ("old", "new_hash", "same_writer", "counts"),
     [
@@ -393,15 +377,3 @@ def test_resources_that_are_made_anew_inherit_what_is_known(act: Act) -> None:
         sent["hash"] = MD5["other"]
         found = act("package_update", **{**dataset, "resources": [dict(sent)]})
     assert known(found) == (at(EDITED + timedelta(days=1)), "hash")
-
-
-def forget(package_id: str) -> None:
-    """A dataset as it was before this extension was installed."""
-    for table in ("dataset", "evidence", "resource", "transition"):
-        model.Session.execute(
-            sa.text(f"DELETE FROM freshness_{table} WHERE package_id = :id"), {"id": package_id}
-        )
-    write_extras({package_id: {}}, NAMES.extras)
-    model.Session.commit()
-    model.Session.remove()
-    search.rebuild(package_id)

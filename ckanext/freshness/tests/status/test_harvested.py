@@ -8,13 +8,11 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-import sqlalchemy as sa
 from ckan.tests import factories
 from ckan.tests.helpers import call_action
 
 from ckanext.freshness.ckan_adapter.core import IS_2_12, model
 from ckanext.freshness.ckan_adapter.packages import package_extras
-from ckanext.freshness.status.refresh import _HARVESTED, _KINDS, refresh
 from ckanext.freshness.tests.harvesting.conftest import (
     add_source,
     sysadmin,
@@ -153,34 +151,6 @@ def test_a_plain_harvester(monkeypatch: pytest.MonkeyPatch) -> None:
         imported(source, dict(package), before)
     assert dated(package["id"]) == ("2016-01-01T00:00:00Z", "harvest", "delinquent")
     assert len(second.documents) == 1
-
-
-def test_a_harvester_that_links_a_dataset_when_it_is_made_already() -> None:
-    package = call_action(
-        "package_create",
-        {"user": sysadmin()},
-        name="linked-later",
-        extras=[{"key": "issued", "value": "2015-01-01"}, {"key": "frequency", "value": "30"}],
-        resources=[{"url": "http://x.org/1"}],
-    )
-    assert dated(package["id"])[1:] == ("created", "fresh")
-    source = harvest_model.HarvestSource(url="http://x.org", type="plain")
-    source.save()
-    job = harvest_model.HarvestJob(source=source)
-    job.save()
-    harvest_model.HarvestObject(guid="1", job=job, content="", package_id=package["id"]).save()
-    model.Session.commit()
-    now = datetime.now(timezone.utc)
-    assert refresh(now).statuses == 1
-    assert dated(package["id"]) == ("2015-01-01T00:00:00Z", "harvest", "delinquent")
-    assert refresh(now).datasets == 0
-
-
-def test_the_search_for_datasets_that_are_linked_later_reads_an_index() -> None:
-    model.Session.execute(sa.text("SET LOCAL enable_seqscan = off"))
-    explain = sa.text(f"EXPLAIN {_HARVESTED}")
-    plan = "\n".join(model.Session.execute(explain, _KINDS).scalars())
-    assert "ix_freshness_dataset_people" in plan
 
 
 def test_what_was_harvested_is_not_fresh_when_its_harvests_are_forgotten() -> None:

@@ -9,14 +9,11 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-import sqlalchemy as sa
 from ckan import model
-from ckan.tests import factories
 
 from ckanext.freshness.status.assessment import update_packages
 from ckanext.freshness.status.changes import TransitionCause
 from ckanext.freshness.tests.datasets import stored
-from ckanext.freshness.tests.status.measuring import without_freshness
 
 pytestmark = pytest.mark.usefixtures("kept_db")
 
@@ -107,41 +104,6 @@ def test_what_callers_send_under_our_keys_is_dropped(act: Act) -> None:
         assert (found["freshness"], "freshness_due" in found) == ("unavailable", False)
 
 
-def outcome(act: Act, extras: Any) -> str:
-    try:
-        new(act, extras)
-    except Exception as error:
-        model.Session.rollback()
-        return f"{type(error).__name__} {error}"
-    return "saved"
-
-
-def test_what_are_no_extras_is_the_business_of_the_validators(act: Act) -> None:
-    odd: tuple[Any, ...] = (
-        "text",
-        [1],
-        [None],
-        [{"key": 1, "value": "a"}],
-        [{"value": "a"}],
-        {"a": 1},
-        [[]],
-    )
-    with without_freshness():
-        plain = [outcome(act, one) for one in odd]
-    assert [outcome(act, one) for one in odd] == plain
-    assert "saved" not in plain[:1]
-
-
-@pytest.mark.parametrize("change", [{"private": True}, {"state": "draft"}, {"state": "deleted"}])
-def test_states_of_datasets(act: Act, change: dict[str, Any]) -> None:
-    owner = factories.Organization()
-    made = new(act, {"frequency": "7"}, owner_org=owner["id"])
-    act("package_patch", id=made["id"], **change)
-    assert stored(made["id"])["freshness"] == "fresh"
-    act("package_patch", id=made["id"], title="Other")
-    assert stored(made["id"])["freshness"] == "fresh"
-
-
 def test_other_types_are_left_alone(act: Act, ckan_config: Any) -> None:
     ckan_config["ckanext.freshness.dataset_types"] = ["geodata", "harvest"]
     made = new(act, {"frequency": "7", "freshness": "mine"})
@@ -191,16 +153,3 @@ def test_two_writers_at_once(act: Act) -> None:
         update_packages([package_id], datetime.now(timezone.utc), cause=TransitionCause.EDIT)
         model.Session.commit()
         assert stored(package_id)["freshness"] == "fresh"
-
-
-def test_the_plugin_removed_and_installed_again(act: Act) -> None:
-    made = new(act, {"frequency": "7"})
-    with without_freshness():
-        resource_id = made["resources"][0]["id"]
-        act("resource_patch", id=resource_id, url="http://x.org/meanwhile")
-        act("package_patch", id=made["id"], extras=[{"key": "frequency", "value": "30"}])
-        assert "freshness" not in stored(made["id"])
-    found = ours(act("package_patch", id=made["id"], title="Other"))
-    assert (found["freshness"], found["freshness_frequency"]) == ("fresh", "30")
-    noticed = "SELECT url_changed_at IS NOT NULL FROM freshness_resource WHERE resource_id = :id"
-    assert model.Session.execute(sa.text(noticed), {"id": resource_id}).scalar()

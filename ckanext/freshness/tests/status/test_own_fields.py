@@ -15,7 +15,6 @@ from ckan.lib import search
 from ckanext.freshness.ckan_adapter.core import model, with_prefix
 from ckanext.freshness.ckan_adapter.packages import write_extras
 from ckanext.freshness.status import own_fields
-from ckanext.freshness.status.own_fields import OwnField
 from ckanext.freshness.status.refresh import RefreshCounts, refresh
 from ckanext.freshness.tests.datasets import stored
 
@@ -156,18 +155,6 @@ def test_kept_beside_ours(
     assert stored(ours) == {"frequency": "7"}
 
 
-def test_pages(app: Any, act: Act, catalogue: dict[str, str], choose: Callable[..., None]) -> None:
-    assert "on Sunday" in app.get(f"/dataset/{catalogue['own']}", status=200).body
-    act("package_patch", id=catalogue["ours"], notes="An edit")
-    assert "freshness_due" not in app.get(f"/dataset/{catalogue['ours']}").body
-    choose(field_prefix="hdx_")
-    refresh(now(), everything=True)
-    page = app.get("/dataset/?hdx_freshness=fresh", status=200).body
-    assert "hdx_freshness" in page
-    assert "hdx_freshness_due" not in app.get(f"/dataset/{catalogue['own']}").body
-    assert app.get("/freshness", status=200)
-
-
 def test_a_prefix_that_is_chosen_later(
     act: Act, catalogue: dict[str, str], choose: Callable[..., None]
 ) -> None:
@@ -199,10 +186,3 @@ def test_values_of_another_portal_with_this_extension_are_ours(act: Act) -> None
     made = new(act, **there)
     assert stored(made)["freshness"] == "fresh"
     assert own_fields.find() == []
-
-
-def test_it_is_told_in_words() -> None:
-    values = [OwnField("a", "freshness", "x" * 100), OwnField("a", "freshness_due", "y")]
-    words = own_fields.in_words([*values, OwnField("b", "freshness", "z")])
-    assert words.startswith("2 datasets have fields of their own")
-    assert "(freshness, freshness_due)" in words and "x" * 61 not in words

@@ -13,14 +13,12 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 from ckan.lib import search
-from ckan.lib.search.common import make_connection
 from ckan.tests import factories, helpers
 from click.testing import CliRunner
 
 from ckanext.freshness.ckan_adapter.core import IS_2_12, NAMES, model
 from ckanext.freshness.ckan_adapter.packages import write_extras
 from ckanext.freshness.cli.site import freshness
-from ckanext.freshness.status import indexing
 from ckanext.freshness.status import refresh as module
 from ckanext.freshness.status.indexing import SolrAwayError
 from ckanext.freshness.status.refresh import RefreshCounts, refresh
@@ -210,25 +208,6 @@ def test_a_run_that_is_killed_is_made_good_by_the_next(
     assert rows("freshness_unindexed") == []
 
 
-def test_the_rest_of_all_is_assessed_by_the_next(
-    meddling: MeddlingPlugin, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """By new rules, all are to be "due" earlier than their boundaries say."""
-    monkeypatch.setattr(module, "BATCH", 2)
-    ids = many(4)
-    now = datetime.now(timezone.utc)
-    refresh(now)
-    write_extras({each: {"freshness": "due"} for each in ids}, ["freshness"])
-    model.Session.execute(sa.text("UPDATE freshness_dataset SET status = 'due'"))
-    model.Session.commit()
-    assert refresh(now).statuses == 0
-    killed_at(1, meddling, lambda: refresh(now, everything=True))
-    assert sorted(map(str, statuses().values())) == ["due", "due", "fresh", "fresh"]
-    refresh(now)
-    assert set(statuses().values()) == {"fresh"}
-    assert refresh(now) == RefreshCounts()
-
-
 def test_documents_that_solr_has_lost_or_should_not_have() -> None:
     lost, gone, _ = many(3)
     now = datetime.now(timezone.utc)
@@ -263,17 +242,6 @@ def test_two_at_once_share_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
     assert set(statuses().values()) == {"overdue"}
     assert len([one for one in transitions() if one[3] == "time"]) == 12
     assert rows("freshness_unindexed") == []
-
-
-def test_a_dataset_that_is_being_written_is_left_to_its_writer() -> None:
-    first, _second = many(2)
-    with model.meta.engine.connect() as other, other.begin():
-        other.execute(
-            sa.text("SELECT 1 FROM package WHERE id = :id FOR NO KEY UPDATE"), {"id": first}
-        )
-        assert at(later(days=8)).changed == 1
-    assert at(later(days=8)).changed == 1
-    assert facet() == {"due": 2}
 
 
 def test_an_edit_while_documents_are_sent_is_not_lost(meddling: MeddlingPlugin) -> None:
@@ -320,41 +288,6 @@ def test_one_that_cannot_be_indexed_does_not_stop_the_others(
         result = CliRunner().invoke(freshness, ["refresh"])
     assert result.exit_code == 0
     assert facet() == {"due": 3}
-
-
-def test_what_is_deleted_or_judged_no_more_waits() -> None:
-    deleted, other = many(2)
-    write("package_delete", id=deleted)
-    # Not even if it were to be judged by new rules.
-    model.Session.execute(sa.text("UPDATE freshness_dataset SET judge_anew = true"))
-    statement = "UPDATE package SET type = 'showcase' WHERE id = :id"
-    model.Session.execute(sa.text(statement), {"id": other})
-    model.Session.commit()
-    model.Session.remove()
-    assert at(later(days=30)) == RefreshCounts()
-    assert at(later(days=30), everything=True) == RefreshCounts()
-
-
-@pytest.mark.parametrize("when", ["before", "meanwhile"])
-def test_nothing_is_left_of_what_is_purged(meddling: MeddlingPlugin, when: str) -> None:
-    gone, kept = many(2)
-    marks = indexing.mark([gone, kept])
-    model.Session.commit()
-
-    def purge(document: dict[str, Any]) -> None:
-        meddling.meddle = lambda document: None
-        with model.meta.engine.begin() as other:
-            for table in ("resource", *(() if IS_2_12 else ("package_extra",))):
-                statement = f"DELETE FROM {table} WHERE package_id = :id"
-                other.execute(sa.text(statement), {"id": gone})
-            other.execute(sa.text("DELETE FROM package WHERE id = :id"), {"id": gone})
-
-    if when == "before":
-        purge({})
-    else:
-        meddling.meddle = purge
-    assert indexing.index(marks) == []
-    assert [one["id"] for one in make_connection().search("*:*")] == [kept]
 
 
 def forget(ids: list[str]) -> None:

@@ -10,14 +10,11 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from ckan import model
 from ckan.tests import factories, helpers
 
-from ckanext.freshness.ckan_adapter.core import IS_2_12, NAMES
-from ckanext.freshness.ckan_adapter.packages import write_extras
+from ckanext.freshness.ckan_adapter.core import IS_2_12
 from ckanext.freshness.doctor.findings import Severity
 from ckanext.freshness.doctor.site import fields_of_the_site
-from ckanext.freshness.status.refresh import refresh, without_status
 from ckanext.freshness.tests.datasets import stored
 from ckanext.freshness.tests.status.measuring import activities
 
@@ -98,19 +95,6 @@ def test_a_schema_that_declares_fields_of_the_same_names(act: Act) -> None:
     found = stored(made["id"])
     assert found["freshness"] == "green"
     assert found["freshness_frequency"] == "7"
-
-
-def test_lost_extras_beside_a_declared_field_are_written_again(act: Act) -> None:
-    made = make_apples(act)
-    # As an edit writes it while the plugin is not enabled.
-    write_extras({made["id"]: {}}, [key for key in NAMES.extras if key != NAMES.status])
-    model.Session.commit()
-    assert NAMES.frequency not in stored(made["id"])
-    assert len(without_status()) == 1
-    refresh(datetime.now(timezone.utc))
-    found = stored(made["id"])
-    assert (found["freshness"], found[NAMES.frequency]) == ("ripe", "7")
-    assert not without_status()
 
 
 def test_the_doctor_warns_if_the_schema_has_the_field_of_the_status(act: Act) -> None:

@@ -15,7 +15,6 @@ from ckan.tests import factories, helpers
 
 from ckanext.freshness.aging.status import Status
 from ckanext.freshness.ckan_adapter.core import model
-from ckanext.freshness.ckan_adapter.packages import package_extras
 from ckanext.freshness.status import indexing
 from ckanext.freshness.status.refresh import refresh
 from ckanext.freshness.tests.clock import freeze_time
@@ -168,26 +167,6 @@ def test_a_review_is_indexed_in_utc(value: str, indexed: str | None) -> None:
     assert indexing.document({"type": "dataset", "review_date": value})["review_date"] == indexed
 
 
-def test_a_review_that_is_no_date_is_saved_and_found() -> None:
-    datasets({"name": "a-dated", "extras": {"review_date": "soon"}})
-    assert found(q="name:a-dated") == ["dated"]
-    assert extras(helpers.call_action("package_show", id="a-dated"))["review_date"] == "soon"
-
-
-def test_dates_of_other_plugins_are_left_as_they_are() -> None:
-    fields = {"type": "dataset", "other_date": "2026-01-01T02:00:00+02:00"}
-    assert indexing.document(dict(fields))["other_date"] == fields["other_date"]
-
-
-@pytest.mark.parametrize("long", ["word " * 200_000, "x" * 1_000_000, "\u00e9" * 20_000])
-def test_a_long_extra_is_saved_and_found(long: str) -> None:
-    datasets({"name": "a-long", "extras": {"a_long_one": long, "a_short_one": "short"}})
-    assert found(q="name:a-long") == ["long"]
-    assert found(fq="a_short_one:short") == ["long"]
-    assert found(fq="a_long_one:[* TO *]") == []
-    assert len(extras(helpers.call_action("package_show", id="a-long"))["a_long_one"]) > 19_999
-
-
 def test_pages_and_their_links(app: Any, five: dict[str, str]) -> None:
     heading = re.compile(r"</i>\s*Freshness\s*</h2>")
     for page in ("/dataset/", "/organization/org", "/group/group"):
@@ -241,15 +220,3 @@ def test_searches_show_the_stored_status_and_single_datasets_the_computed_one(
         assert stored() == as_written
         refresh(datetime.now(timezone.utc))
         assert stored()["due"] == {"fresh"}
-
-
-def test_what_is_shown_is_not_saved_by_a_patch(five: dict[str, str]) -> None:
-    later = datetime.now(timezone.utc) + timedelta(days=9)
-    with freeze_time(later):
-        shown = helpers.call_action("package_show", id="a-fresh")
-        assert extras(shown)["freshness"] == "due"
-    # A client sends back, a moment after, what it was shown by a clock that goes before.
-    write("package_update", **{**shown, "title": "Changed"})
-    stored = package_extras(model.Package.get("a-fresh"))
-    assert stored["freshness"] == "fresh"
-    assert facet() == dict.fromkeys(five, 1)

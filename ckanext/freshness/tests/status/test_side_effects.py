@@ -181,16 +181,6 @@ def test_every_kind_of_edit(
     assert with_us == plain
 
 
-def test_a_bulk_edit_of_datasets_that_were_just_created() -> None:
-    """CKAN 2.11 updates rows only: a package that the session still holds would not show it."""
-    owner = factories.Organization()["id"]
-    user = factories.Sysadmin()
-    made = factories.Dataset(user=user, owner_org=owner)["id"]
-    context = {"user": user["name"]}
-    helpers.call_action("bulk_update_private", context, datasets=[made], org_id=owner)
-    assert model.Package.get(made).private
-
-
 def test_what_the_hooks_cost(monkeypatch: pytest.MonkeyPatch) -> None:
     """A few statements more, whatever the dataset; most of an edit's time goes into statements."""
     user = factories.Sysadmin()["name"]

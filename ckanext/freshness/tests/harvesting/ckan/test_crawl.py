@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -40,15 +39,6 @@ def test_pages_of_any_size_give_all(
     assert not found.errors and found.names() == NAMES
     assert not found.end.containers.unreadable and not found.end.containers.unproved
     assert len(found.end.containers.listed) == 12
-
-
-@pytest.mark.parametrize("search", [True, False], ids=["search", "no search"])
-def test_an_empty_portal_is_read_whole(search: bool) -> None:
-    with PortalServer() as portal:
-        if not search:
-            portal.forbidden = {"package_search"}
-        found = Crawled(portal)
-    assert not found.errors and not found.sightings and not found.end.containers.unreadable
 
 
 def test_a_portal_without_search_is_read_by_names(portal: PortalServer) -> None:
@@ -95,12 +85,6 @@ def test_only_changed_contents_are_read(portal: PortalServer, gives_fields: bool
     assert not third.deleted()
 
 
-def test_a_dataset_that_the_page_leaves_out_is_read_by_itself(portal: PortalServer) -> None:
-    portal.faults[lambda request: "fq=id%3A%28" in request.target] = faults.Status(code=500)
-    found = Crawled(portal)
-    assert not found.errors and found.names() == NAMES
-
-
 def test_a_dataset_that_cannot_be_read_protects_itself(portal: PortalServer) -> None:
     first = Crawled(portal)
     bad = any_id(portal)
@@ -127,20 +111,6 @@ def test_a_dataset_that_is_gone_is_let_go(portal: PortalServer, how: str) -> Non
     else:
         portal.datasets[gone]["private"] = True
     assert Crawled(portal, first).deleted() == [f"{portal.url}/dataset/{gone}"]
-
-
-def test_a_dataset_that_becomes_private_meanwhile_waits_for_the_next_job(
-    portal: PortalServer,
-) -> None:
-    first = Crawled(portal)
-    hidden = any_id(portal)
-    portal.change(hidden)
-    portal.faults[lambda request: "package_search" in request.target] = faults.Meanwhile(
-        act=lambda: portal.datasets[hidden].update(private=True), times=1
-    )
-    second = Crawled(portal, first)
-    assert not second.deleted() and "answers 403" in second.errors
-    assert Crawled(portal, first).deleted() == [f"{portal.url}/dataset/{hidden}"]
 
 
 def test_an_index_that_lags_behind_lets_nothing_go(portal: PortalServer) -> None:
@@ -218,11 +188,6 @@ def test_texts_by_language_are_plain_texts_too(portal: PortalServer) -> None:
     assert found[second].fields["title"] == "Straßen"
 
 
-def test_a_dataset_without_a_list_of_resources_is_not_read(portal: PortalServer) -> None:
-    portal.change(any_id(portal), resources=None)
-    assert "no list of resources" in Crawled(portal).errors
-
-
 def test_a_portal_that_never_rests_is_read_to_its_end(portal: PortalServer) -> None:
     portal.rows_max = 3
     last = max(portal.datasets)
@@ -238,18 +203,6 @@ def test_a_portal_that_never_rests_is_read_to_its_end(portal: PortalServer) -> N
     assert "each of the 3 times" in found.errors and found.end.containers.unproved
     portal.forbidden = {"package_search"}
     assert set(NAMES) <= set(Crawled(portal).names())
-
-
-@pytest.mark.parametrize("ignored", ["limit", "offset"])
-def test_a_list_of_names_whose_arguments_are_ignored(portal: PortalServer, ignored: str) -> None:
-    portal.forbidden = {"package_search"}
-    names = NAMES if ignored == "offset" else [*NAMES, *map(str, range(1000))]
-    body = json.dumps({"success": True, "result": names}).encode()
-    portal.faults[lambda one: "package_list" in one.target] = faults.Body(body)
-    found = Crawled(portal)
-    assert set(NAMES) == set(found.names()) and portal.count() < 1100
-    # One that gives more names than requested gives all.
-    assert ("package_list" in found.errors) == (ignored == "offset")
 
 
 def test_what_a_portal_has_from_here_is_not_copied(portal: PortalServer) -> None:
@@ -387,21 +340,7 @@ def test_a_count_that_does_not_agree_lets_nothing_go(
     assert words in second.errors and not second.deleted()
 
 
-def test_too_many_records(portal: PortalServer) -> None:
-    portal.rows_max = 3
-    found = Crawled(portal, max_records=5)
-    assert "more than max_records (5)" in found.errors and found.end.containers.unproved
-
-
 # Identity
-
-
-def test_ids_in_place_of_guids(portal: PortalServer) -> None:
-    """The records of ckanext-harvest's harvester are known by their ids, and nothing is read of others."""
-    url = f"{portal.url}/dataset/{any_id(portal)}"
-    known = KnownRecord(url, any_id(portal), None, None, "object", "package", foreign=True)
-    found = Crawled(portal, known=[known])
-    assert found.names() == NAMES and not found.deleted()
 
 
 @pytest.mark.parametrize("before", ["https://old.example.org/data", "https"])
@@ -419,23 +358,6 @@ def test_a_portal_that_moves_keeps_its_records(portal: PortalServer, before: str
     second = Crawled(portal, known=elsewhere)
     assert second.deleted() == [f"{before}/dataset/{gone}"]
     assert not second.errors
-
-
-def test_one_uuid_proves_a_move(portal: PortalServer) -> None:
-    """Most of its datasets have gone since, or it has but one."""
-    first = Crawled(portal)
-    before = "https://old.example.org"
-    elsewhere = [
-        KnownRecord(one.url.replace(portal.url, before), one.guid, one.catalog_url)
-        for one in first.records()
-    ]
-    for gone in sorted(portal.datasets)[1:]:
-        del portal.datasets[gone]
-    second = Crawled(portal, known=elsewhere)
-    assert second.known.moved and len(second.deleted()) == 11
-    assert Crawled(
-        portal, known=[one for one in elsewhere if min(portal.datasets) in one.url]
-    ).known.moved
 
 
 # Organizations

@@ -27,7 +27,6 @@ from ckanext.freshness.tests.harvesting.conftest import (
 )
 from ckanext.freshness.tests.processes import CkanProcess, until
 from ckanext.freshness.tests.servers.ckan_portal import PortalServer
-from ckanext.harvest import model as harvest_model
 
 __all__ = ["clean_queues", "clean_site"]
 
@@ -117,32 +116,6 @@ def test_datasets_keep_their_ids_and_become_links(portal: PortalServer) -> None:
     assert again["notes"] == "Other words" and "reach" not in extras(again)
 
 
-def test_a_dataset_goes_and_comes_back_as_it_was(portal: PortalServer) -> None:
-    harvest = add_portal(portal)
-    harvest.run()
-    before = identities(harvest)
-    gone = portal.datasets.pop(sorted(portal.datasets)[0])
-    assert counts(harvest) == {"deleted": 1, "not modified": 5}
-    assert len(identities(harvest)) == 5
-    portal.datasets[gone["id"]] = gone
-    harvest.run()
-    assert identities(harvest) == before
-
-
-def test_a_name_that_loses_its_number_is_followed(portal: PortalServer) -> None:
-    """The portal renames plan1 to plan, and publishes another plan1."""
-    first = portal.add("plan1")["id"]
-    harvest = add_portal(portal)
-    counts(harvest)
-    portal.change(first, name="plan")
-    counts(harvest)
-    second = portal.add("another")["id"]
-    portal.change(second, name="plan1")
-    counts(harvest)
-    names = {one["id"]: one["name"] for one in datasets(harvest).values()}
-    assert (names[first], names[second]) == ("plan", "plan1")
-
-
 def test_ids_and_names_that_are_taken_here_stay_with_their_owners(portal: PortalServer) -> None:
     first, second, third, *_ = sorted(portal.datasets)
     # Another source has harvested it.
@@ -170,21 +143,6 @@ def test_ids_and_names_that_are_taken_here_stay_with_their_owners(portal: Portal
         portal.change(dataset_id, notes="Other words")
     assert counts(harvest) == {"updated": 6}
     assert identities(harvest) == before
-
-
-def test_odd_values_cost_nothing_but_themselves(portal: PortalServer) -> None:
-    first, second, *_ = sorted(portal.datasets)
-    twins = portal.datasets[first]["resources"]
-    twins[1]["id"] = twins[0]["id"]
-    portal.change(first, notes="half a character: \ud83d")
-    portal.change(second, notes="a character: \U0001f4a7")
-    harvest = add_portal(portal)
-    assert counts(harvest) == {"added": 6}
-    found = {one["id"]: one for one in datasets(harvest).values()}
-    assert found[first]["notes"] == "half a character: ?"
-    assert found[second]["notes"] == "a character: \U0001f4a7"
-    assert len({one["id"] for one in found[first]["resources"]}) == 2
-    assert counts(harvest) == {"not modified": 6}
 
 
 def test_a_portal_of_one_dataset_moves(portal: PortalServer) -> None:
@@ -279,32 +237,6 @@ def test_an_organization_of_the_portal_goes_with_its_last_dataset(portal: Portal
     assert call_action("organization_show", id="state")["state"] == "active"
 
 
-def test_filters_and_mistakes_in_the_configuration(portal: PortalServer) -> None:
-    portal.add("of-the-state", owner="state")
-    harvest = add_portal(portal, organizations_filter_include=["state"])
-    assert counts(harvest) == {"added": 1}
-    for config, words in (
-        ({"api_key": "secret"}, '"headers": {"Authorization": {"env": "NAME"}}'),
-        ({"default_extras": {"a": "{harvest_job_id}"}}, "{harvest_job_id} is unknown"),
-        ({"remote_orgs": "all"}, '"only_local" or "create"'),
-        (
-            {"groups_filter_include": ["a"], "groups_filter_exclude": ["b"]},
-            "cannot be used together",
-        ),
-    ):
-        with pytest.raises(tk.ValidationError) as caught:
-            add_portal(portal, **config)
-        assert words in str(caught.value)
-
-
-def test_the_key_of_the_api_comes_from_the_environment(
-    portal: PortalServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PORTAL_KEY", "open sesame")
-    add_portal(portal, headers={"Authorization": {"env": "PORTAL_KEY"}}).run()
-    assert {one.headers["Authorization"] for one in portal.requests} == {"open sesame"}
-
-
 # Sources of ckanext-harvest's harvester
 
 OLD: dict[str, Any] = {
@@ -338,23 +270,6 @@ def test_a_source_of_the_type_ckan_becomes_ours(portal: PortalServer) -> None:
     assert call_action("package_show", id=gone["id"])["state"] == "active"
     again = harvest.run()
     assert again.stats["not modified"] == 6 and again.stats["updated"] == 0
-
-
-@pytest.mark.usefixtures("ckan_harvester")
-def test_packages_of_a_deleted_source_of_the_type_ckan_are_taken_over(
-    portal: PortalServer,
-) -> None:
-    old = add_source(portal.url, source_type="ckan")
-    assert counts(old) == {"added": 6}
-    before = identities(old)
-    call_action("harvest_source_delete", {"user": sysadmin()}, id=old.source["id"])
-    harvest = add_portal(portal)
-    job = harvest.run()
-    assert not job.errors and identities(harvest) == before
-    owners = model.Session.query(harvest_model.HarvestObject.harvest_source_id).filter_by(
-        current=True
-    )
-    assert {one.harvest_source_id for one in owners} == {harvest.source["id"]}
 
 
 # A real CKAN

@@ -129,14 +129,6 @@ def test_one_document_that_lists_nothing_deletes_nothing(
     assert "it has no list of records any more" in " ".join(job.errors)
 
 
-def test_max_records_is_no_absence(server: CatalogueServer, site: CatalogueSite) -> None:
-    site.job()
-    site.most = 3
-    job = site.job()
-    assert job.of(DELETED) == set() and len(site.packages) == 7
-    assert "more than max_records (3)" in " ".join(job.errors)
-
-
 def test_a_distribution_that_is_only_named_keeps_its_resource(
     server: CatalogueServer, site: CatalogueSite
 ) -> None:
@@ -172,17 +164,6 @@ def test_blank_nodes_keep_their_identity(server: CatalogueServer, site: Catalogu
     server.entries.reverse()
     assert site.job().of(CHANGED) == {"id-0"}
     assert site.packages["id-0"].resources == ["data.csv", "more.csv"]
-
-
-def test_an_identifier_of_several_blank_nodes_is_none(
-    server: CatalogueServer, site: CatalogueSite
-) -> None:
-    server.entries = [Entry(f"id-{n}", f"Dataset {n}", is_blank=True) for n in range(4)]
-    site.job()
-    server.entries.append(dataclasses.replace(server.entries[0], title="Another one"))
-    job = site.job()
-    assert site.packages["id-0"].title == "Dataset 0" and job.of(DELETED) == set()
-    assert "several datasets of the catalogue have this identifier" in " ".join(job.errors)
 
 
 def test_a_dataset_without_identity_may_be_any(
@@ -222,11 +203,6 @@ def test_catalogs_of_a_catalog(server: CatalogueServer, site: CatalogueSite) -> 
         unchanged(site)
         document = Answer(503)
         assert site.job().of(DELETED) == set() and len(site.packages) == 10
-
-
-def test_distributions_are_not_requested(server: CatalogueServer, site: CatalogueSite) -> None:
-    site.job()
-    assert {request.path for request in server.requests} == {"/catalog"}
 
 
 # Moves

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from ckanext.freshness.harvesting.rdf.data_json import as_json_ld
 from ckanext.freshness.harvesting.strategy import RecordClass
 from ckanext.freshness.tests.harvesting.dcat.crawling import CatalogueSite
 from ckanext.freshness.tests.harvesting.fdp.crawling import Job, unchanged
@@ -147,11 +146,3 @@ def test_series_and_catalogs_of_dcat_us_3() -> None:
     del inner["dataset"]
     site, job = crawl({**whole, "catalog": [{**inner, "dataset": [dataset(2)]}]}, whole)
     assert len(site.packages) == 3 and "other.json" in job.errors[0]
-
-
-@pytest.mark.parametrize(
-    "body",
-    [b"{", b"[]", b'{"dataset": "x"}', b'{"@context": {"a": "b"}, "dataset": []}', b"[" * 100_000],
-)
-def test_other_documents_stay_as_they_are(body: bytes) -> None:
-    assert as_json_ld(body) == body

@@ -16,9 +16,9 @@ from ckanext.freshness.tests.harvesting.fdp.crawling import (
     urls,
 )
 from ckanext.freshness.tests.servers import faults
-from ckanext.freshness.tests.servers.base import Answer, Request
+from ckanext.freshness.tests.servers.base import Answer
 from ckanext.freshness.tests.servers.fdp import FdpServer
-from ckanext.freshness.tests.servers.fdp_model import Kind, Record
+from ckanext.freshness.tests.servers.fdp_model import Record
 from ckanext.freshness.tests.servers.replay import (
     FDP_LOST_TYPE,
     FDP_TYPES,
@@ -166,57 +166,6 @@ def test_a_list_without_a_proof_deletes_nothing(
     assert site.job(NOW + 4 * DAY).errors == []
 
 
-PAGES: dict[str, tuple[list[str], bool]] = {
-    # what each page of a list of three has besides the catalog, and whether the list is proved
-    "a page that repeats a catalog": (
-        [
-            "; dcat:catalog {3} ; dcat:dataset {0}, {1} . <?p=1> hydra:next <?p=2>",
-            "; dcat:catalog {3} . <> hydra:totalItems 4",
-        ],
-        False,
-    ),
-    "a total that includes catalogs": (
-        [
-            "; dcat:catalog {3} ; dcat:dataset {0} . <?p=1> hydra:next <?p=2> ; hydra:totalItems 4",
-            "; dcat:dataset {1}, {2} . <?p=2> hydra:totalItems 4",
-        ],
-        True,
-    ),
-    "the only page, by another name": (
-        ["; dcat:dataset {0}, {1}, {2} . <> hydra:first <?p=1> ; hydra:last <?p=1>"],
-        True,
-    ),
-}
-
-
-@pytest.mark.parametrize("case", PAGES)
-def test_the_pages_of_a_list(fdp: FdpServer, case: str) -> None:
-    """The fourth dataset is on none of them, and still answers."""
-    fdp.layout.pages = fdp.layout.containers = False
-    record, other = fdp.add_catalog(), fdp.add_catalog()
-    datasets = [fdp.add_dataset(record) for _ in range(4)]
-    site = Site(fdp)
-    site.job()
-    pages, proved = PAGES[case]
-    iris = [f"<{fdp.iri_of(one)}>" for one in (*datasets[:3], other)]
-    documents = [
-        f"@prefix hydra: <http://www.w3.org/ns/hydra/core#> .\n{PREFIXES}<{fdp.iri_of(record)}> "
-        f"a dcat:Catalog {page.format(*iris)} ."
-        for page in pages
-    ]
-    healthy = fdp.answer
-
-    def answer(request: Request) -> Answer:
-        if request.path == record.path:
-            return Answer.text(documents["p=2" in request.query], "text/turtle")
-        return healthy(request)
-
-    fdp.answer = answer  # type: ignore[method-assign]
-    job = site.job()
-    assert job.of(RecordClass.DELETED) == (urls(fdp, datasets[3]) if proved else set())
-    assert bool(job.container_errors) is not proved
-
-
 @pytest.mark.parametrize(
     ("members", "found"),
     [
@@ -237,43 +186,6 @@ def test_lists_written_otherwise(fdp: FdpServer, members: str, found: int) -> No
     assert len(job.of(RecordClass.NEW)) == found
     blank = job.survey.not_harvested.get("dcat:Dataset without a URL (blank node)")
     assert (blank.count if blank else 0) == 2 - found
-
-
-def test_a_catalog_that_is_listed_as_a_dataset(fdp: FdpServer) -> None:
-    outer, inner = fdp.add_catalog(), fdp.add_catalog()
-    dataset = fdp.add_dataset(inner)
-    fdp.files["/"] = Answer.text(
-        f"{PREFIXES} <{fdp.url}> a <https://w3id.org/fdp/fdp-o#FAIRDataPoint> ;"
-        f"<https://w3id.org/fdp/fdp-o#metadataCatalog> <{fdp.iri_of(outer)}> .",
-        "text/turtle",
-    )
-    fdp.list_also(inner, outer, Kind.DATASET)
-    site = Site(fdp)
-    job = site.job()
-    assert job.errors == []
-    assert job.of(RecordClass.NEW) == urls(fdp, dataset)
-    unchanged(site)
-
-
-# Identity
-
-
-def test_a_record_that_moves_while_it_cannot_be_read(fdp: FdpServer) -> None:
-    """It is still known under its new URL in the next job."""
-    fdp.layout.pages = False
-    record = fdp.add_catalog()
-    datasets = [fdp.add_dataset(record) for _ in range(4)]
-    site = Site(fdp)
-    site.job()
-    number = site.packages[fdp.iri_of(datasets[0])].id
-    for one in [record, *datasets]:
-        fdp.respell(one, f"/moved{one.path}")
-    fdp.withdraw(datasets[0])
-    for _ in range(2):
-        assert site.job().of(RecordClass.DELETED) == set()
-    fdp.publish(datasets[0])
-    assert site.job().of(RecordClass.MOVED) == urls(fdp, datasets[0])
-    assert site.packages[fdp.iri_of(datasets[0])].id == number
 
 
 # Drafts that only secret headers make readable

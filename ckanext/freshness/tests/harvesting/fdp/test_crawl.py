@@ -11,12 +11,10 @@ from ckanext.freshness.harvesting.source_client import for_each
 from ckanext.freshness.harvesting.strategy import RecordClass
 from ckanext.freshness.tests.harvesting.fdp.crawling import (
     Site,
-    catalogs_too,
     unchanged,
     urls,
 )
 from ckanext.freshness.tests.servers import faults
-from ckanext.freshness.tests.servers.base import Answer
 from ckanext.freshness.tests.servers.fdp import FdpServer
 
 # Requests
@@ -60,40 +58,6 @@ def test_bytes_as_last_time_are_not_parsed(fdp: FdpServer) -> None:
     assert len(parsed) == 3  # root, catalog, page
     unchanged(site)
     assert {url for url in site.memory.recalled if "#" not in url} == parsed
-
-
-def test_equal_bytes_at_another_url_have_another_meaning(fdp: FdpServer) -> None:
-    """URLs in the documents are relative, and the server moves everything to another path."""
-    prefixes = "PREFIX dcat: <http://www.w3.org/ns/dcat#> PREFIX dct: <http://purl.org/dc/terms/>"
-    documents = {"c": "<c> a dcat:Catalog ; dcat:dataset <1>, <2> ."}
-    for name in ("1", "2"):
-        documents[name] = f'<{name}> a dcat:Dataset ; dct:title "{name}" .'
-    fdp.layout.pages = False
-    site = Site(fdp, url=f"{fdp.url}/c")
-    for version in ("v1", "v2"):
-        fdp.files = {
-            f"/{version}/{name}": Answer.text(f"{prefixes} {turtle}", "text/turtle")
-            for name, turtle in documents.items()
-        }
-        fdp.files["/c"] = Answer(302, b"", {"Location": f"/{version}/c"})
-        for _ in range(2):
-            assert site.job().errors == []
-            assert site.titles() == {"1", "2"}
-    assert site.url in site.memory.recalled
-
-
-@pytest.mark.parametrize("pages", [True, False])
-def test_order_and_noise_are_no_change(fdp: FdpServer, pages: bool) -> None:
-    fdp.shuffle = True
-    fdp.layout.pages = pages
-    catalog = fdp.add_catalog()
-    for n in range(7):
-        fdp.add_dataset(
-            catalog, keyword=["b", "a"], theme=["http://x/1", "http://x/2"], title=str(n)
-        )
-    site = Site(fdp, **catalogs_too)
-    site.job()
-    assert unchanged(site).containers.unreadable == {}
 
 
 # Parts

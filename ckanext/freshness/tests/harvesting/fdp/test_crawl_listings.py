@@ -11,7 +11,6 @@ from ckanext.freshness.tests.harvesting.fdp.crawling import (
     urls,
     with_and_without_pages,
 )
-from ckanext.freshness.tests.servers import faults
 from ckanext.freshness.tests.servers.base import Answer, Request
 from ckanext.freshness.tests.servers.fdp import FdpServer
 from ckanext.freshness.tests.servers.fdp_model import Kind as Level
@@ -39,58 +38,6 @@ def test_containers_that_list_themselves_and_each_other(fdp: FdpServer, pages: b
     assert job.of(RecordClass.NEW) == urls(fdp, dataset)
     assert job.containers.catalogs == urls(fdp, outer, inner)
     unchanged(site)
-
-
-def test_a_record_that_answers_with_another_one_does_not_become_it(fdp: FdpServer) -> None:
-    fdp.layout.pages = False
-    catalog = fdp.add_catalog()
-    one, other = fdp.add_dataset(catalog, title="One"), fdp.add_dataset(catalog, title="Other")
-    site = Site(fdp)
-    site.job()
-    fdp.faults[one.path] = faults.Redirect(other.path)
-    for _ in range(2):
-        job = site.job()
-        (error,) = job.record_errors.values()
-        assert error == (
-            f"{fdp.url_of(one)}: it describes {fdp.url_of(other)} instead, which is listed itself"
-        )
-        assert site.titles() == {"One", "Other"}
-
-
-def test_nested_catalogs_as_deep_as_the_limit_says(fdp: FdpServer) -> None:
-    catalogs = [fdp.add_catalog()]
-    for _ in range(3):
-        catalogs.append(fdp.add_catalog(parent=catalogs[-1]))
-    datasets = [fdp.add_dataset(catalog) for catalog in catalogs]
-    site = Site(fdp)
-    assert site.job().of(RecordClass.NEW) == urls(fdp, *datasets)
-    site.options = {"max_depth": 3}
-    job = site.job()
-    assert job.errors == [f"{fdp.url_of(catalogs[3])}: it lies deeper than 3 levels of catalogs"]
-    assert job.of(RecordClass.UNCHANGED) == urls(fdp, *datasets[:3])
-    assert len(site.packages) == 4
-
-
-def test_endless_catalogs(fdp: FdpServer) -> None:
-    """The server invents two catalogs below each catalog."""
-    fdp.add_dataset(fdp.add_catalog())
-    healthy = fdp.answer
-
-    def answer(request: Request) -> Answer:
-        if not request.path.startswith("/catalog/x"):
-            return healthy(request)
-        own = f"{fdp.url}{request.path}"
-        text = (
-            f"<{own}> a <http://www.w3.org/ns/dcat#Catalog> ; <http://www.w3.org/ns/dcat#catalog>"
-        )
-        return Answer.text(f"{text} <{own}a>, <{own}b> .", "text/turtle")
-
-    fdp.answer = answer  # type: ignore[method-assign]
-    fdp.list_also(f"{fdp.url}/catalog/x", fdp.root, Level.CATALOG)
-    job = Site(fdp, max_depth=30, max_catalogs=20).job()
-    assert len(job.of(RecordClass.NEW)) == 1
-    assert job.errors and all("lists more than 20 catalogs" in error for error in job.errors)
-    assert job.requests < 50
 
 
 @with_and_without_pages

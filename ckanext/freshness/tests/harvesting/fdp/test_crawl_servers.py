@@ -97,37 +97,6 @@ def test_layouts(fdp: FdpServer, layout: Layout) -> None:
     assert len(site.job().of(RecordClass.DELETED)) == 1
 
 
-def test_a_user_interface_for_every_unknown_path(fdp: FdpServer) -> None:
-    fdp.layout.pages = False
-    healthy = fdp.answer
-
-    def answer(request: Request) -> Answer:
-        found = healthy(request)
-        return (
-            Answer(200, faults.HTML_PAGE, {"Content-Type": "text/html"})
-            if found.status == 404
-            else found
-        )
-
-    fdp.answer = answer  # type: ignore[method-assign]
-    catalog = fdp.add_catalog()
-    datasets = [fdp.add_dataset(catalog) for _ in range(3)]
-    site = Site(fdp)
-    job = site.job()
-    assert job.errors == []
-    assert job.of(RecordClass.NEW) == urls(fdp, *datasets)
-    unchanged(site)
-    fdp.reset()
-    site.job()
-    # The first catalog shows that there are no pages, so no record's pages are requested.
-    assert fdp.count("/dataset/") == 3
-    fdp.vanish(datasets[0])
-    job = site.job()
-    assert job.of(RecordClass.DELETED) == set()
-    (error,) = job.errors
-    assert error.startswith(f"{fdp.url_of(datasets[0])}: the text/html is not RDF")
-
-
 # Hosts and secrets
 
 
@@ -154,17 +123,3 @@ def test_another_host_is_followed_where_it_is_allowed(fdp: FdpServer) -> None:
     job = site.job()
     assert job.errors == []
     assert job.of(RecordClass.NEW) == {fdp.iri_of(there), f"{other}/dataset/foreign"}
-
-
-def test_distributions_elsewhere_are_left_alone(fdp: FdpServer) -> None:
-    """Files are often listed as distributions. They are not read, which is no failure."""
-    dataset = fdp.add_dataset(fdp.add_catalog(), distributions=1)
-    fdp.list_also("http://files.example.org/a.csv", dataset, Level.DISTRIBUTION)
-    fdp.list_also("urn:uuid:1", dataset, Level.DISTRIBUTION)
-    for pages in (True, False):
-        fdp.layout.pages = pages
-        site = Site(fdp)
-        job = site.job()
-        assert job.errors == []
-        assert site.packages[fdp.iri_of(dataset)].resources == ["File 1"]
-        unchanged(site)

@@ -21,7 +21,6 @@ from ckanext.freshness.tests.servers.base import Answer
 from ckanext.freshness.tests.servers.fdp import FdpServer
 from ckanext.freshness.tests.servers.fdp_model import Kind as Level
 from ckanext.freshness.tests.servers.fdp_model import Record
-from ckanext.freshness.tests.servers.fdp_render import Layout
 from ckanext.freshness.tests.servers.replay import FDP_EDITED, FDP_RECORDING, FDP_RICH, ReplayServer
 
 DCAT = "http://www.w3.org/ns/dcat#"
@@ -89,19 +88,6 @@ def test_a_distribution_that_two_datasets_name(fdp: FdpServer, pages: bool) -> N
     unchanged(site)
 
 
-@with_and_without_pages
-def test_a_container_alone_makes_no_distribution(fdp: FdpServer, pages: bool) -> None:
-    """Neither the dataset nor the distribution names the other."""
-    fdp.layout = Layout(pages=pages, member_links=False)
-    dataset = fdp.add_dataset(fdp.add_catalog(), distributions=1)
-    site = Site(fdp)
-    site.job()
-    assert resources(site, fdp, dataset) == ["File 1"]
-    fdp.layout.is_part_of = False
-    site.job()
-    assert resources(site, fdp, dataset) == []
-
-
 DISTRIBUTIONS = [
     # statuses of the distribution by hours, and the job that removes its resource
     ("once", {0: 404, 1: 200}, None),
@@ -159,73 +145,6 @@ def test_distributions_that_cannot_be_read(
         job = site.job(NOW + timedelta(days=99))
         assert job.warnings == []
         assert job.drafts == 1
-
-
-@with_and_without_pages
-def test_a_new_dataset_with_a_distribution_that_fails(fdp: FdpServer, pages: bool) -> None:
-    fdp.layout.pages = pages
-    dataset = fdp.add_dataset(fdp.add_catalog())
-    fdp.faults[child(dataset, 0).path] = faults.Status(500)
-    fdp.faults[f"{dataset.path}/page/distribution?page=0&size=50"] = faults.Status(500)
-    site = Site(fdp)
-    job = site.job()
-    assert job.errors == []
-    assert resources(site, fdp, dataset) == ["File 2"]
-    url = fdp.url_of(child(dataset, 0))
-    assert f"distribution {url}: it answers 500; it is left out" in job.warnings
-    fdp.faults.clear()
-    assert site.job().of(RecordClass.CHANGED) == urls(fdp, dataset)
-    assert resources(site, fdp, dataset) == ["File 1", "File 2"]
-
-
-@with_and_without_pages
-@pytest.mark.parametrize("whose", ["its dataset's", "another dataset's"])
-def test_a_distribution_that_leads_to_another_one(fdp: FdpServer, pages: bool, whose: str) -> None:
-    """A server redirects by mistake. The resource stays."""
-    fdp.layout.pages = pages
-    catalog = fdp.add_catalog()
-    dataset, other = fdp.add_dataset(catalog), fdp.add_dataset(catalog, distributions=1)
-    site = Site(fdp)
-    site.job()
-    before = site.packages
-    failing = child(dataset, 0)
-    to = child(dataset, 1) if whose == "its dataset's" else child(other, 0)
-    fdp.withdraw(failing)  # no page has it
-    fdp.files[failing.path] = Answer(302, b"", {"Location": to.path})
-    for hours in (0, 24):
-        job = site.job(NOW + timedelta(hours=hours))
-        assert job.errors == []
-        (warning,) = job.warnings
-        assert warning.startswith(f"distribution {fdp.url_of(failing)}: it describes")
-        assert resources(site, fdp, dataset) == ["File 1", "File 2"]
-        assert resources(site, fdp, other) == ["File 1"]
-    fdp.files.clear()
-    fdp.publish(failing)
-    unchanged(site)
-    assert site.packages is before
-
-
-def test_a_distribution_that_its_document_calls_otherwise(fdp: FdpServer) -> None:
-    """When the listed URL fails, the resource is recognised."""
-    fdp.layout.pages = False
-    dataset = fdp.add_dataset(fdp.add_catalog(), distributions=1)
-    inner = child(dataset, 0)
-    alias = f"{fdp.url}/files/one"
-    document = fdp.renderer.document(inner)
-    fdp.unlist(inner, dataset)
-    fdp.list_also(alias, dataset, Level.DISTRIBUTION)
-    fdp.files["/files/one"] = Answer(302, b"", {"Location": inner.path})
-    site = Site(fdp)
-    site.job()
-    assert resources(site, fdp, dataset) == ["File 1"]
-    assert document
-    unchanged(site)
-    fdp.faults["/files/one"] = faults.Status(404)
-    assert len(site.job().warnings) == 1
-    assert resources(site, fdp, dataset) == ["File 1"]
-    job = site.job(NOW + timedelta(hours=24))
-    assert job.of(RecordClass.CHANGED) == urls(fdp, dataset)
-    assert resources(site, fdp, dataset) == []
 
 
 @pytest.mark.parametrize("entry", ["'/distribution/1'", "< {}>", "<\\u000A{}>"])

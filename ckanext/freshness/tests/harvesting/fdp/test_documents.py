@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 from rdflib import Graph, URIRef
 
@@ -36,13 +34,10 @@ REFUSED = [
     (b"", TURTLE, "the text/turtle is empty"),
     (HTML_PAGE, "text/html; charset=utf-8", "the text/html is not RDF (text/turtle, "),
     (b"<a> <b> <c> .", "application/octet-stream", "the application/octet-stream is not RDF"),
-    (HTML_PAGE, TURTLE, "the text/turtle is malformed near line 1: "),
     (b"\n\n<a> <b> ; .", TURTLE, "the text/turtle is malformed near line 3: "),
     (b"<a> <b> nobody:said .", TURTLE, "malformed near line 1: The prefix nobody: has not been"),
     (b"<a> <b> \xff .", TURTLE, "the text/turtle is malformed near line 1: Invalid UTF-8"),
     (b"[" * 100_000, JSON_LD, "the application/ld+json is malformed"),
-    (b"<rdf:RDF", "application/rdf+xml", "the application/rdf+xml is malformed: "),
-    (b"<a> <b>", "application/n-triples", "the application/n-triples is malformed near line 1: "),
 ]
 
 
@@ -85,10 +80,8 @@ def test_no_beginning_of_a_catalog_lists_less_than_all(links: bool, media_type: 
 
 ROOT_DOCUMENTS = [
     f"<{B}> a fdp-o:FAIRDataPoint ; fdp-o:metadataCatalog c:1, c:2 .",
-    f"<{B}/> a fdp-o:FAIRDataPoint ; fdp-o:metadataCatalog c:1, c:2 .",
     f"<{B}> a old:FAIRDataPoint ; fdp-o:metadataCatalog c:1 ; old:metadataCatalog c:2 .",
     f"<{B}> a r3d:Repository ; r3d:dataCatalog c:1, c:2 .",
-    f"<{B}> r3d:dataCatalog c:1, c:2 .",
     f'<{B}> a fdp-o:FAIRDataPoint ; fdp-o:metadataCatalog "{B}/catalog/1", c:2 .',
     f"<{B}> a fdp-o:FAIRDataPoint . <{B}/catalog/> ldp:membershipResource <{B}> ;"
     " ldp:hasMemberRelation fdp-o:metadataCatalog ; ldp:contains c:1, c:2 .",
@@ -108,7 +101,6 @@ def test_roots(turtle: str) -> None:
 
 CATALOG_DOCUMENTS = [
     "c:1 a dcat:Catalog ; dcat:dataset d:1, d:2 .",
-    "<http://fdp.example.org/catalog/1/> a dcat:Catalog ; dcat:dataset d:1, d:2 .",
     "<https://purl.example.org/1> a dcat:Catalog ; dcat:dataset d:1, d:2 .",
     "c:1 a dcat:Catalog . <http://fdp.example.org/dataset/> ldp:membershipResource c:1 ;"
     " ldp:hasMemberRelation dcat:dataset ; ldp:contains d:1, d:2 .",
@@ -119,8 +111,6 @@ CATALOG_DOCUMENTS = [
     " ldp:membershipResource c:1 ; ldp:hasMemberRelation dcat:distribution .",
     # The document also describes the root.
     f"c:1 a dcat:Catalog ; dcat:dataset d:1, d:2 . <{B}> a fdp-o:FAIRDataPoint .",
-    f"<https://purl.example.org/1> a dcat:Catalog ; dcat:dataset d:1, d:2 ."
-    f" <{B}> a fdp-o:FAIRDataPoint .",
     'c:1 a dcat:Catalog ; dcat:dataset d:1, "http://fdp.example.org/dataset/2", "two", [] .',
 ]
 
@@ -137,7 +127,6 @@ def test_catalogs(turtle: str) -> None:
     [
         ("d:1 a dcat:Dataset .", True, "neither a FAIR Data Point nor a dcat:Catalog"),
         ("d:1 a dcat:Dataset .", False, "it describes no dcat:Catalog"),
-        ("[] a dcat:Catalog .", False, "it describes no dcat:Catalog"),
         ("c:2 a dcat:Catalog . c:3 a dcat:Catalog .", False, "it describes no dcat:Catalog"),
         # A catalog's URL that redirects to the root must not count as an empty catalog.
         (ROOT_DOCUMENTS[0], False, "it describes no dcat:Catalog"),
@@ -146,14 +135,6 @@ def test_catalogs(turtle: str) -> None:
 def test_no_containers(turtle: str, is_root: bool, words: str) -> None:
     with pytest.raises(DocumentError, match=words):
         documents.outline_of_container(graph_of(turtle), f"{B}/catalog/1", is_root=is_root)
-
-
-def test_what_nobody_can_ask_for_is_told_and_not_kept() -> None:
-    turtle = f"c:1 a dcat:Catalog ; dcat:dataset d:1, <{B}/\\u0000>, <{B}/{'x' * 1300}> ."
-    outline = documents.outline_of_container(graph_of(turtle), f"{B}/catalog/1", is_root=False)
-    assert outline.datasets == [f"{B}/dataset/1"]
-    assert outline.unusable == {"URL that cannot be requested": 2}
-    assert "\\u0000" not in outline.as_json()
 
 
 # Outlines of pages and datasets
@@ -191,20 +172,14 @@ RECORD = """
     [
         ("", "", True),
         ('[ foaf:name "A" ; foaf:homepage <a> ]', '[ foaf:homepage <a> ; foaf:name "A" ]', True),
-        ('d:1 a dcat:Dataset ; dct:title "1" ;', 'd:1 dct:title "1" ; a dcat:Dataset ;', True),
         # Another record has a digest of its own.
         ('dct:title "2"', 'dct:title "two"', True),
-        ('dct:title "1"', 'dct:title "1"@en', False),
         ('dct:title "1"', "dct:title 1", False),
-        ('dct:title "1"', 'dct:title <1>, "1"', False),
         ('dct:title "1" ;', 'dct:title "1" ; <http://example.org/unknown> true ;', False),
-        ('foaf:name "A"', 'foaf:name "C"', False),
-        ('"Place"', '"Palace"', False),
         ("dct:relation d:2", "dct:relation d:3", False),
         # The same names and home pages, paired differently.
         ("<a> ] ;", "<b> ] ;", False),
         ("Blank", "Distribution", False),
-        ("Named", "Distribution", False),
         ("Member", "Distribution", False),
     ],
 )
@@ -240,11 +215,9 @@ def test_a_digest_that_cannot_be_as_last_time(turtle: str) -> None:
     ("turtle", "subject"),
     [
         ('d:1 a dcat:Dataset ; dct:title "1" . d:2 a dcat:Dataset .', f"{B}/dataset/1"),
-        (f'<{B}/dataset/1/> a dcat:Dataset ; dct:title "1" .', f"{B}/dataset/1/"),
         ('<https://purl.org/1> a dcat:Dataset ; dct:title "1" .', "https://purl.org/1"),
         ("d:2 a dcat:Dataset . d:3 a dcat:Dataset .", None),
         # Another record, sent by accident.
-        ('d:2 a dcat:Dataset ; dct:title "2" .', None),
         ("c:1 a dcat:Catalog .", None),
     ],
 )
@@ -256,43 +229,6 @@ def test_a_datasets_own_document(turtle: str, subject: str | None) -> None:
     else:
         outline = documents.outline_of_dataset(graph_of(turtle), url)
         assert outline.members[url].subject == subject
-
-
-# Records whose URLs differ only in their fragments
-
-C = f"{B}/c"
-
-
-@pytest.mark.parametrize(
-    ("described", "subject"),
-    [
-        (["#this"], "#this"),
-        (["/#it"], "/#it"),
-        (["#catalog", "-of-another-server"], "#catalog"),
-        (["#one", "#two"], None),
-        (["", "#one"], ""),
-    ],
-)
-def test_a_document_that_describes_a_fragment_of_its_url(
-    described: list[str], subject: str | None
-) -> None:
-    turtle = "".join(f"<{C}{one}> a dcat:Catalog .\n" for one in described)
-    graph = graph_of(turtle)
-    if subject is None:
-        with pytest.raises(DocumentError, match="it describes no dcat:Catalog"):
-            documents.outline_of_container(graph, C, is_root=False)
-    else:
-        assert documents.outline_of_container(graph, C, is_root=False).subject == C + subject
-
-
-@pytest.mark.parametrize("described", [["#a", "#b"], ["#b"]])
-def test_a_document_without_the_requested_fragment(described: list[str]) -> None:
-    turtle = "".join(f"<{C}{one}> a dcat:Dataset .\n" for one in described)
-    graph = graph_of(turtle)
-    found = documents.outline_of_dataset(graph, f"{C}#b", final_url=C)
-    assert found.members[f"{C}#b"].subject == f"{C}#b"
-    with pytest.raises(DocumentError, match="it describes"):
-        documents.outline_of_dataset(graph, f"{C}#c", final_url=C)
 
 
 # One record's graph
@@ -319,22 +255,3 @@ def test_records_of_a_page_do_not_touch_each_other() -> None:
     assert (URIRef(f"{B}/dataset/2"), None, None) not in first
     record = map_dataset(second, URIRef(f"{B}/dataset/2"))
     assert record.fields["publisher"] == [{"uri": f"{B}/p", "name": "Two"}]
-
-
-def test_blank_nodes_of_two_documents_are_never_one() -> None:
-    def json_ld(iri: str, kind: str, predicate: str, name: str) -> Graph:
-        node = {
-            "@id": f"{B}/{iri}",
-            "@type": f"http://www.w3.org/ns/dcat#{kind}",
-            predicate: {"@id": "_:b0", "http://xmlns.com/foaf/0.1/name": name},
-        }
-        return parse(json.dumps(node).encode(), JSON_LD, B)
-
-    publisher = "http://purl.org/dc/terms/publisher"
-    own = json_ld("dataset/1", "Dataset", publisher, "Z, mine")
-    parts = [
-        (json_ld(x, "Distribution", publisher, f"Of {x}"), [URIRef(f"{B}/{x}")]) for x in ("x", "y")
-    ]
-    merged = record_graph.record_graph(own, URIRef(f"{B}/dataset/1"), [], parts)
-    record = map_dataset(merged, URIRef(f"{B}/dataset/1"))
-    assert record.fields["publisher"] == [{"name": "Z, mine"}]

@@ -18,8 +18,8 @@ from ckanext.freshness.tests.harvesting.fdp.crawling import IMPATIENT, LIMITS, J
 from ckanext.freshness.tests.servers import faults
 from ckanext.freshness.tests.servers.faults import Fault, Reset
 from ckanext.freshness.tests.servers.fdp import FdpServer
-from ckanext.freshness.tests.servers.fdp_model import Breakage, Record
 from ckanext.freshness.tests.servers.fdp_model import Kind as Level
+from ckanext.freshness.tests.servers.fdp_model import Record
 
 
 @dataclass(frozen=True)
@@ -250,29 +250,6 @@ def test_distribution_read_by_itself(world: World, row: Row) -> None:
     assert ("is removed if a job" in job.warnings[0]) is (row in [*REFUSED, *GONE])
     world.check(job)
     world.recover()
-
-
-@pytest.mark.parametrize("pages", [True, False])
-@pytest.mark.parametrize("how", Breakage)
-def test_malformed_record_beside_a_deletion(world: World, how: Breakage, pages: bool) -> None:
-    world.server.layout.pages = pages
-    malformed, gone = world.datasets[2], world.datasets[5]
-    gone_url = world.server.iri_of(gone)
-    world.server.break_turtle(malformed, how)
-    world.server.remove(gone)
-    world.server.change(world.datasets[4], title="F4 changed")
-    job = world.site.job()
-    (error,) = job.errors
-    assert error.startswith(f"{world.server.url_of(malformed)}: the text/turtle is malformed")
-    assert job.of(RecordClass.DELETED) == {gone_url}
-    assert job.of(RecordClass.CHANGED) == {world.server.iri_of(world.datasets[4])}
-    assert world.site.packages[world.server.iri_of(malformed)].title == "F2"
-
-    world.server.break_turtle(malformed, None)
-    world.server.change(malformed, title="F2 mended")
-    job = world.site.job()
-    assert job.errors == []
-    assert job.of(RecordClass.CHANGED) == {world.server.iri_of(malformed)}
 
 
 @pytest.mark.parametrize("place", ["catalog", "dataset"])

@@ -12,7 +12,6 @@ from ckanext.freshness.tests.harvesting.fdp.crawling import NOW, Site, unchanged
 from ckanext.freshness.tests.servers import faults
 from ckanext.freshness.tests.servers.base import Answer, Request
 from ckanext.freshness.tests.servers.fdp import FdpServer
-from ckanext.freshness.tests.servers.fdp_model import Kind
 
 
 @pytest.mark.parametrize("how", ["redirect", "to another catalog", "its document", "another root"])
@@ -48,23 +47,6 @@ def turtle(fdp: FdpServer, text: str) -> Answer:
         "@prefix dcat: <http://www.w3.org/ns/dcat#> . @prefix dct: <http://purl.org/dc/terms/> ."
     )
     return Answer.text(f"{prefixes}\n{text.replace('BASE', fdp.url)}", "text/turtle")
-
-
-def test_a_listed_url_that_describes_a_record_that_is_no_longer_listed(fdp: FdpServer) -> None:
-    """The record has another URL now, or the server redirects a lost record to it: it stays."""
-    fdp.layout.pages = False
-    catalog = fdp.add_catalog()
-    moved, *_ = [fdp.add_dataset(catalog) for _ in range(12)]
-    site = Site(fdp)
-    site.job()
-    ids = site.ids()
-    fdp.unlist(moved, catalog)
-    fdp.list_also(f"{fdp.url}/other/1", catalog, Kind.DATASET)
-    fdp.files["/other/1"] = fdp.answer(Request("GET", moved.path, {}, "", 0.0))
-    for _ in range(3):
-        job = site.job()
-        assert job.of(RecordClass.DELETED) == set()
-        assert sorted(site.ids().values()) == sorted(ids.values())
 
 
 @pytest.mark.parametrize(
@@ -142,54 +124,6 @@ def test_a_dataset_moves_to_a_page_that_is_linked_otherwise(
         assert error.endswith("it says that it has 4 records, and its pages list 3")
     else:
         assert (job.errors, job.of(RecordClass.UNCHANGED)) == ([], {*first, last})
-
-
-def test_a_list_that_names_no_further_pages_any_more(fdp: FdpServer) -> None:
-    fdp.layout.pages = False
-    catalog = fdp.add_catalog()
-    iris = [fdp.iri_of(fdp.add_dataset(catalog)) for _ in range(12)]
-
-    def page(*datasets: str) -> Answer:
-        listed = ", ".join(f"<{one}>" for one in datasets)
-        return turtle(fdp, f"<{fdp.iri_of(catalog)}> a dcat:Catalog ; dcat:dataset {listed} .")
-
-    first = page(*iris[:10])
-    fdp.files[catalog.path] = Answer(200, first.body, {**first.headers, "Link": "</2>; rel=next"})
-    fdp.files["/2"] = page(*iris[10:])
-    site = Site(fdp)
-    assert len(site.job().of(RecordClass.NEW)) == 12
-    fdp.files[catalog.path] = first
-    job = site.job()
-    assert job.of(RecordClass.DELETED) == set()
-    assert "it lists 10 records and names no further pages" in job.container_errors[0]
-
-
-def test_a_catalog_whose_url_leads_to_another_one_that_is_not_listed(fdp: FdpServer) -> None:
-    """Nothing is deleted for that. If its datasets are elsewhere or gone, it counts as moved."""
-    fdp.layout.pages = False
-    catalog, lost, other = [fdp.add_catalog() for _ in range(3)]
-    for _ in range(12):
-        fdp.add_dataset(catalog)
-    datasets = [fdp.add_dataset(lost) for _ in range(2)]
-    new = fdp.add_dataset(other)
-    fdp.unlist(other, fdp.root)
-    site = Site(fdp)
-    site.job()
-    ids = site.ids()
-    fdp.faults[lost.path] = faults.Redirect(other.path)
-    for _ in range(2):
-        job = site.job()
-        (error,) = job.errors
-        assert error.startswith(
-            f"{fdp.url_of(lost)}: it describes {fdp.iri_of(other)} instead of the catalog "
-        )
-        assert job.of(RecordClass.DELETED) == set()
-    for one in datasets:
-        fdp.faults[one.path] = faults.Status(410)
-    job = site.job()
-    assert (job.errors, job.of(RecordClass.DELETED)) == ([], urls(fdp, *datasets))
-    assert set(site.ids()) == {*ids, fdp.iri_of(new)} - urls(fdp, *datasets)
-    unchanged(site)
 
 
 @pytest.mark.parametrize("respell", [lambda url: f"{url}/", lambda url: f"https{url[4:]}"])

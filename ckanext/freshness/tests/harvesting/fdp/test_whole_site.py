@@ -2,37 +2,14 @@
 
 from __future__ import annotations
 
-import random
-
 import pytest
 
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.model import HarvestDocument
 from ckanext.freshness.tests.harvesting.conftest import add_source
-from ckanext.freshness.tests.servers import faults
 from ckanext.freshness.tests.servers.fdp import FdpServer
-from ckanext.freshness.tests.servers.fdp_model import Kind as Level
 
 pytestmark = pytest.mark.usefixtures("clean_site")
-
-
-def test_urls_as_long_and_as_odd_as_they_come(fdp: FdpServer) -> None:
-    """The database accepts each listed URL, or the job reports it and goes on."""
-    noise = random.Random(1).randbytes(1000).hex()
-    base = len(fdp.url)
-    catalog, other = fdp.add_catalog(noise[: 1200 - base - len("/catalog/")]), fdp.add_catalog()
-    paths = ["/data?id=1;v=2", "/sp%20ace;a=b", "/%C3%A4", f"/{noise[: 1199 - base]}"]
-    for path in paths:
-        fdp.add_dataset(catalog, path=path, distributions=1)
-    fdp.list_also(f"{fdp.url}/{noise[: 1200 - base]}", catalog, Level.DATASET)
-    nul = f"\n<{fdp.iri_of(other)}> dcat:dataset <{fdp.url}/\\u0000> ."
-    fdp.faults[other.path] = faults.Body((fdp.renderer.document(other) + nul).encode())
-    harvest = add_source(fdp.source_url)
-    job = harvest.run()
-    assert job.gather_errors == []
-    assert job.stats["added"] == 4
-    assert set(harvest.datasets()) == {fdp.iri_of(one) for one in fdp.datasets}
-    assert harvest.run().stats["not modified"] == 4
 
 
 def test_documents_are_remembered_by_their_bytes(fdp: FdpServer) -> None:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import pytest
 from ckan.model.license import DefaultLicense
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
 
-from ckanext.freshness.harvesting.packages.licenses import license_id, license_index, normalise
+from ckanext.freshness.harvesting.packages.licenses import license_id, license_index
 
 
 def _core() -> dict[str, str]:
@@ -38,18 +36,12 @@ OPEN_DEFINITION = license_index(
     ("text", "expected"),
     [
         ("http://creativecommons.org/licenses/by/4.0/", "cc-by"),
-        ("https://creativecommons.org/licenses/by/4.0", "cc-by"),
         ("https://creativecommons.org/licenses/by/4.0/legalcode.nl", "cc-by"),
         ("https://creativecommons.org/licenses/by/3.0/nl/deed.en", "cc-by"),
-        ("http://www.opendefinition.org/licenses/cc-by", "cc-by"),
-        ("cc-by", "cc-by"),
-        ("CC BY 4.0", "cc-by"),
         ("https://spdx.org/licenses/CC-BY-4.0.html", "cc-by"),
         ("http://publications.europa.eu/resource/authority/licence/CC_BY_4_0", "cc-by"),
-        ("http://publications.europa.eu/resource/authority/licence/CC0", "cc-zero"),
         ("http://purl.org/NET/rdflicense/cc-zero1.0", "cc-zero"),
         ("https://creativecommons.org/publicdomain/zero/1.0/", "cc-zero"),
-        ("CC0", "cc-zero"),
         ("https://creativecommons.org/licenses/by-sa/4.0/", "cc-by-sa"),
         ("https://creativecommons.org/licenses/by-nc-nd/4.0/", "cc-nc"),
         ("https://creativecommons.org/licenses/by-nd/4.0/", None),
@@ -68,28 +60,13 @@ def test_ckans_own_register(text: str, expected: str | None) -> None:
     [
         ("http://creativecommons.org/licenses/by/4.0/deed.nl", "CC-BY-4.0"),
         ("http://publications.europa.eu/resource/authority/licence/CC_BY_4_0", "CC-BY-4.0"),
-        ("cc-by 4.0", "CC-BY-4.0"),
         # If the register has versions, another version is another licence.
         ("http://creativecommons.org/licenses/by/3.0/", None),
         ("http://purl.org/NET/rdflicense/cc-zero1.0", "CC0-1.0"),
         ("https://opendatacommons.org/licenses/odbl/1-0/", "ODbL-1.0"),
         ("http://example.org/licence", "mine"),
         ("house licence", "mine"),
-        ("other", "other"),
     ],
 )
 def test_a_register_with_versions(text: str, expected: str | None) -> None:
     assert license_id(text, OPEN_DEFINITION) == expected
-
-
-@settings(deadline=None)
-@given(st.from_regex(r"[a-z]{1,10}(\.[a-z]{2,5}){1,2}(/[a-z0-9-]{1,8}){0,3}", fullmatch=True))
-def test_the_many_spellings_of_one_url(rest: str) -> None:
-    assume(not rest.startswith("www."))
-    spellings = [
-        f"{scheme}{www}{rest}{tail}"
-        for scheme in ("http://", "https://", "HTTPS://", "//")
-        for www in ("", "www.")
-        for tail in ("", "/", "/legalcode", "/deed.nl", "?a=b", "/#c")
-    ]
-    assert len({normalise(spelling) for spelling in spellings}) == 1

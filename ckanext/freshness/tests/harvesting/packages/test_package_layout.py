@@ -35,12 +35,9 @@ def extras(package: dict[str, Any]) -> dict[str, str]:
     [
         ("identifier", "doi:1", "doi:1"),
         ("theme", ["b", "a"], '["b", "a"]'),
-        ("theme", ["a"], '["a"]'),
         ("publisher", [{"name": "Ö", "email": "a@b.nl"}], '[{"email": "a@b.nl", "name": "Ö"}]'),
-        ("min_typical_age", 0, "0"),
         ("trusted_data_holder", False, "false"),
         ("title_translated", {"en": "T", "nl": "S"}, '{"en": "T", "nl": "S"}'),
-        ("title_translated", {"": "T", "en": "S"}, '{"": "T", "en": "S"}'),
     ],
 )
 def test_what_core_does_not_know_is_an_extra(key: str, value: Any, stored: str) -> None:
@@ -52,21 +49,12 @@ def test_what_core_does_not_know_is_an_extra(key: str, value: Any, stored: str) 
     [
         ("theme", []),
         ("identifier", ""),
-        ("identifier", None),
         # These repeat the plain field beside them.
         ("title_translated", {"en": "T"}),
-        ("title_translated", {"": "T", "en": "T"}),
     ],
 )
 def test_what_says_nothing_is_no_extra(key: str, value: Any) -> None:
     assert key not in extras(laid({key: value}).package)
-
-
-def test_core_fields_are_texts_at_the_root() -> None:
-    fields = {key: f"a {key}" for key in CORE_KEYS - {"author_email", "maintainer_email"}}
-    package = laid(fields | {"notes": ["one"]}).package
-    assert {key: package[key] for key in fields} == fields | {"notes": "one"}
-    assert extras(package) == {}
 
 
 def test_keys_of_ckans_own_are_left_out() -> None:
@@ -85,17 +73,12 @@ HEALTH = ("Self-rated health", "poverty", "social exclusion")
     ("text", "name"),
     [
         ("CNS/Brain", "CNS Brain"),
-        ("a, b; c", "a b c"),
         ("Épidémiologie", "Épidémiologie"),
         ("E\u0301pide\u0301miologie", "Épidémiologie"),
         # Characters that CKAN refuses cut no word in two.
         ("\u0939\u093f\u0928\u094d\u0926\u0940", "\u0939\u0928\u0926"),
-        ("C++ & C#", "C C"),
-        ("two\nlines\ttab", "two lines tab"),
         ("x" * 150, "x" * 100),
-        ("a" * 99 + " b", "a" * 99),
         ("x", None),
-        ("", None),
         ("\x00a\x07b", "ab"),
     ],
 )
@@ -107,21 +90,14 @@ def test_tags(text: str, name: str | None) -> None:
     ("text", "keywords"),
     [
         ("Self-rated health, poverty, social exclusion", [*HEALTH]),
-        ("Self-rated health; poverty;social exclusion;", [*HEALTH]),
-        ("Self-rated health\n poverty\r\nsocial exclusion\n", [*HEALTH]),
         ("Self-rated health\tpoverty,\u00a0social exclusion, ", [*HEALTH]),
-        ("\u2022 Self-rated health \u2022 poverty, \u2022 social exclusion", [*HEALTH]),
         ("1,2-dichloroethane", ["1,2-dichloroethane"]),
         ("1,2-dichloroethane, 1,1-dichloroethane", ["1,2-dichloroethane", "1,1-dichloroethane"]),
         ("tobacco (smoked, chewed), alcohol", ["tobacco (smoked, chewed)", "alcohol"]),
-        ("tobacco (smoked, alcohol", ["tobacco (smoked", "alcohol"]),
-        ("R&amp;D; trade", ["R&D", "trade"]),
         (
             "\u6c34\u8d28\u3001\u7a7a\u6c14\uff0c\u571f\u58e4",
             ["\u6c34\u8d28", "\u7a7a\u6c14", "\u571f\u58e4"],
         ),
-        (" ; , ", []),
-        ("", []),
     ],
 )
 def test_a_text_of_several_keywords(text: str, keywords: list[str]) -> None:
@@ -149,12 +125,6 @@ def test_long_texts_are_shortened_between_characters() -> None:
     assert result.warnings == ["provenance: 40000 bytes, and Solr takes 32766; shortened"]
 
 
-def test_long_structures_are_left_out() -> None:
-    result = laid({"theme": ["https://example.org/" + "x" * 10_000] * 4})
-    assert "theme" not in extras(result.package)
-    assert result.warnings == ["theme: 40096 bytes, and Solr takes 32766; left out"]
-
-
 def test_a_place_loses_its_geometry_first() -> None:
     result = laid(
         {"spatial_coverage": [{"text": "Utrecht", "geom": "x" * 40_000}, {"text": "Zeist"}]}
@@ -168,25 +138,12 @@ def test_a_place_loses_its_geometry_first() -> None:
     ]
 
 
-def test_addresses_are_never_cut() -> None:
-    result = laid({"url": "https://example.org/" + "x" * 40_000})
-    assert "url" not in result.package
-    assert result.warnings == ["url: 40020 bytes, and Solr takes 32766; left out"]
-
-
 @pytest.mark.parametrize(
     ("value", "stored"),
     [("2024-05-06T07:08:09+02:00", "2024-05-06T05:08:09"), ("2024-05-06", "2024-05-06")],
 )
 def test_dates_for_solr(value: str, stored: str) -> None:
     assert extras(laid({"review_date": value}).package)["review_date"] == stored
-
-
-@pytest.mark.parametrize("value", ["2024", "soon"])
-def test_what_solr_would_refuse_as_a_date(value: str) -> None:
-    result = laid({"review_date": value})
-    assert "review_date" not in extras(result.package)
-    assert result.warnings[0].startswith("review_date: not a day or a moment")
 
 
 def test_control_characters_go_everywhere() -> None:
@@ -207,28 +164,9 @@ def test_control_characters_go_everywhere() -> None:
     assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\uffff]|\\\\u00", text)
 
 
-def test_addresses_that_are_none() -> None:
-    result = laid(
-        {
-            "maintainer_email": "nobody",
-            "author_email": "a@b.nl",
-            "contact": [{"name": "A", "email": "a at b"}, {"email": "c@d.nl"}],
-        }
-    )
-    assert "maintainer_email" not in result.package
-    assert result.package["author_email"] == "a@b.nl"
-    assert json.loads(extras(result.package)["contact"]) == [{"name": "A"}, {"email": "c@d.nl"}]
-    assert result.warnings == [
-        'maintainer_email: "nobody" is not an e-mail address; left out',
-        'contact.email: "a at b" is not an e-mail address; left out',
-    ]
-
-
 UNREADABLE_URLS = (
     "http://[server]/data.csv",
-    "https://o.example]",
     "http://<![CDATA[http://o.example]]>",
-    "http://[::1/x",
     "http://\u2100.example/x",
     "[server]/data.csv",
     "//[server]/data.csv",
@@ -254,8 +192,6 @@ def test_a_url_that_ckan_cannot_read_is_left_out(url: str) -> None:
     ("url", "shown"),
     [
         ("https://a.nl/x", "https://a.nl/x"),
-        ("ftp://a.nl/x", "ftp://a.nl/x"),
-        ("s3://bucket/x", "s3://bucket/x"),
         (" www.a.nl/x ", "http://www.a.nl/x"),
         ("/files/x", "http://files/x"),
         ("", ""),
@@ -272,11 +208,8 @@ def test_a_resource_has_the_url_that_ckan_shows(url: str, shown: str) -> None:
     [
         ("https://a.nl/data:1", True),
         ("javascript:alert(1)", False),
-        (" JavaScript: alert(1)", False),
         ("java\tscript:alert(1)", False),
-        ("vbscript:x", False),
         ("data:text/html,<script>alert(1)</script>", False),
-        ("Data: text/html,x", False),
         ("", True),
     ],
 )
@@ -320,13 +253,10 @@ def test_links_that_could_run_a_program(url: str, kept: bool) -> None:
             {"access_url": "https://a.nl/x", "url": "https://a.nl/x"},
         ),
         ({}, {"url": ""}),
-        ({"size": "5"}, {"size": 5, "url": ""}),
-        ({"language": ["a", "b"]}, {"language": '["a", "b"]', "url": ""}),
         (
             {"id": "mine", "package_id": "mine", "state": "x", "position": 5},
             {"id": "mine", "url": ""},
         ),
-        ({"name": "N", "name_translated": {"en": "N"}}, {"name": "N", "url": ""}),
     ],
 )
 def test_resources(given_: dict[str, Any], stored: dict[str, Any]) -> None:
@@ -342,14 +272,6 @@ def test_sizes_that_are_none(size: Any) -> None:
     assert (size == []) or result.warnings[0].startswith("resource N: size:")
 
 
-def test_a_resource_with_too_much() -> None:
-    result = laid(
-        resources=[{"name": "N", "url": "https://a.nl/" + "x" * 40_000, "format": "f" * 200}]
-    )
-    assert result.package["resources"] == [{"name": "N", "url": "", "format": "f" * 100}]
-    assert len(result.warnings) == 2
-
-
 # Licences
 
 SITE = CatalogSite(licenses={"cc-by": "cc-by", "cc-zero": "cc-zero"})
@@ -363,17 +285,14 @@ OWN = "https://example.org/own"
     ("stated", "of_resources", "known", "kept"),
     [
         (CC_BY_4, [], "cc-by", None),
-        (CC_BY_4, [OWN], "cc-by", None),
         ([CC_BY_4, CC_BY_4.replace("http:", "https:") + "deed.nl"], [], "cc-by", None),
         ([CC_BY_4, OWN], [], None, [CC_BY_4, OWN]),
         # The register has one entry for both, but they are two licences.
         ([CC_BY_3, CC_BY_4], [], None, [CC_BY_3, CC_BY_4]),
         (None, [CC_BY_4, OWN], None, [CC_BY_4, OWN]),
-        (None, [CC_BY_4, [CC_BY_4, OWN]], None, [CC_BY_4, OWN]),
         # Resources keep their own licences, so that nothing is lost.
         (None, [CC_BY_4, "CC-BY-4.0"], "cc-by", None),
         (None, [CC_BY_4, None], None, None),
-        (None, [OWN, OWN], None, None),
     ],
 )
 def test_several_licences_are_never_reduced_to_one(
@@ -403,16 +322,13 @@ INSTITUTE = {"name": "Institute", "uri": "https://example.org/i"}
             (),
             {"maintainer": "Desk", "maintainer_email": "desk@example.org"},
         ),
-        ({"contact": [{"email": "a@b.nl"}]}, (), {"maintainer_email": "a@b.nl"}),
         ({"creator": [INSTITUTE], "publisher": [DESK]}, (), {"author": "Institute"}),
         (
             {"publisher": [DESK]},
             (),
             {"author": "Desk", "author_email": "desk@example.org"},
         ),
-        ({"publisher": [DESK], "author": "Stated"}, (), {"author": "Stated"}),
         ({"contact": [DESK], "publisher": [DESK]}, ("contact", "creator"), {}),
-        ({"contact": "a text", "publisher": []}, (), {}),
     ],
 )
 def test_maintainer_and_author_are_filled_in(
@@ -507,20 +423,3 @@ def test_any_record_makes_a_package_that_ckan_takes(record: Record) -> None:
         validators.int_validator(resource.get("size"), {})
         validators.extras_valid_json(resource, {})
         assert len(resource.get("format", "")) <= legal_values.FORMAT_CHARACTERS
-
-
-@settings(deadline=None)
-@given(st.emails() | st.from_regex(r"[a-z.@' -]{1,12}", fullmatch=True))
-def test_addresses_are_judged_as_ckan_judges_them(address: str) -> None:
-    assert legal_values.is_email(address) == bool(validators.email_pattern.match(address))
-
-
-@settings(deadline=None)
-@given(_texts, st.integers(min_value=0, max_value=50))
-def test_shortened_texts_are_the_longest_that_fit(text: str, limit: int) -> None:
-    text = legal_values.clean(text)
-    short = legal_values.shorten(text, limit)
-    assert text.startswith(short)
-    assert len(short.encode()) <= limit
-    if short != text:
-        assert len(text[: len(short) + 1].encode()) > limit

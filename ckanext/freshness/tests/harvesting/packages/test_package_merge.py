@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ckanext.freshness.harvesting.packages import merge as package_merge
-from ckanext.freshness.harvesting.packages.merge import former, same_package
+from ckanext.freshness.harvesting.packages.merge import former
 from ckanext.freshness.harvesting.rdf import mapping_tables
 from ckanext.freshness.harvesting.rdf.mapping_tables import OWNED_KEYS
 from ckanext.freshness.harvesting.record import RESOURCE_KEYS, LaidOutRecord
@@ -107,10 +107,6 @@ def test_what_the_source_says_is_taken_and_what_it_no_longer_says_goes() -> None
     assert package["url"] is None  # empty already: no change for CKAN to see
 
 
-def test_ckan_sets_the_time_of_the_change_itself() -> None:
-    assert "metadata_modified" not in merged()
-
-
 def test_extras() -> None:
     """They keep their order, and extras of others stay. Extras that CKAN only shows are not stored."""
     assert list(extras(merged()).items()) == [
@@ -119,18 +115,6 @@ def test_extras() -> None:
         ("freshness", "fresh"),
         ("guid", "g"),
     ]
-
-
-def test_a_field_that_moves_to_the_schema_leaves_the_extras() -> None:
-    package = merged({**NEW, "theme": ["b"], "identifier": "id-2", "extras": []})
-    assert package["theme"] == ["b"]
-    assert set(extras(package)) == {"review_date", "freshness"}
-
-
-def test_a_field_that_leaves_the_schema_moves_to_the_extras() -> None:
-    package = merged(theme=["a"], extras=[])
-    assert "theme" not in package
-    assert extras(package)["theme"] == '["b"]'
 
 
 def test_groups_are_only_added_to() -> None:
@@ -174,12 +158,6 @@ def test_protected_fields(keep: str, key: str) -> None:
     assert merged(None, keep)[key] == EXISTING[key]
 
 
-def test_protected_extras() -> None:
-    package = merged(None, "theme", "identifier")
-    assert extras(package)["theme"] == '["a"]'
-    assert extras(package)["identifier"] == "id-1"
-
-
 def test_protected_fields_that_somebody_emptied_stay_empty() -> None:
     package = merged(None, "notes", "theme", "tags", notes="", extras=[], tags=[])
     assert package["notes"] == ""
@@ -187,13 +165,6 @@ def test_protected_fields_that_somebody_emptied_stay_empty() -> None:
     assert set(extras(package)) == {"guid"}
     without = {key: value for key, value in EXISTING.items() if key != "notes"}
     assert "notes" not in merge(without, NEW, ["notes"])
-
-
-def test_translations_are_protected_with_their_field() -> None:
-    package = merged(
-        {**NEW, "title_translated": {"en": "New"}}, "title", title_translated={"en": "Old"}
-    )
-    assert package["title_translated"] == {"en": "Old"}
 
 
 def test_protected_resource_fields() -> None:
@@ -208,11 +179,6 @@ def test_the_arguments_are_left_alone() -> None:
     package = merge(existing, LaidOutRecord(new, []))
     package["resources"][0]["name"] = package["groups"][0]["name"] = "changed"
     assert (existing, new) == (EXISTING, NEW)
-
-
-def test_merging_twice_changes_nothing_more() -> None:
-    once = merged()
-    assert same_package(once, merge(once, NEW))
 
 
 def test_the_harvester_owns_what_it_can_write() -> None:

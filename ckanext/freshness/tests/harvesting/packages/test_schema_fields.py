@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from importlib.resources import files
 from typing import Any
 
@@ -147,24 +146,18 @@ KINDS: dict[str, list[dict[str, Any]]] = {
         ("list", '["t", "u"]', ["t", "u"], False),
         ("list", "[t", ["[t"], False),
         ("choice", "a", "a", False),
-        ("choice", ["b"], "b", False),
         ("choice", "c", None, True),
         ("choices", ["a", "b"], ["a", "b"], False),
         ("choices", ["a", "c"], ["a"], True),
         ("date", "2024-05-06", "2024-05-06", False),
         ("date", "2024-05-06T07:08:09+02:00", "2024-05-06T05:08:09", False),
-        ("date", "2024", None, True),
         ("dcat_date", "soon", None, True),
-        ("integer", 5, 5, False),
         ("integer", "five", None, True),
         ("numbers", ["1.5", "x"], ["1.5"], True),
         ("boolean", "False", False, False),
-        ("boolean", "maybe", None, True),
         ("object", {"a": 1}, {"a": 1}, False),
-        ("object", "a", None, True),
         ("tags", ["b", "a"], None, True),
         ("tags", ["genes", "CNS/Brain"], "CNS Brain, genes", True),
-        ("tags", ["genes", "brain"], "brain, genes", False),
         ("series", ["https://a.nl/1"], None, True),
         ("email", "a at b", None, True),
         ("url", "urn:x", None, True),
@@ -183,40 +176,8 @@ def test_kinds_of_fields(kind: str, value: Any, stored: Any, warns: bool) -> Non
         assert result.package["extras"] == []
 
 
-def test_a_choice_that_only_a_helper_knows_is_passed_on() -> None:
-    field = {"field_name": "f", "preset": "select", "choices_helper": "my_choices"}
-    assert laid({"f": "x"}, schema_of(field)).package["f"] == "x"
-
-
-def test_language_tags_that_fluent_refuses() -> None:
-    field = {"field_name": "f", "preset": "fluent_text"}
-    result = laid(
-        {"f": "t", "f_translated": {"EN": "upper", "de-at": "de", "x_y": "no", "": "t"}},
-        schema_of(field),
-    )
-    assert result.package["f"] == {"de-at": "de", "en": "t"}
-    assert result.warnings == [
-        f'f: "{text}" has the language "{tag}", which ckanext-fluent does not know; left out'
-        for tag, text in (("x_y", "no"), ("EN", "upper"))
-    ]
-
-
 def test_a_required_description_that_the_source_lacks() -> None:
     for name in ("dcat_ap_full.yaml", "health_dcat_ap_multilingual.yaml"):
         result = laid({"notes": ""}, shipped(name))
         assert result.package["notes"] == "T"
         assert result.warnings[0].startswith("notes: the site's schema requires them")
-
-
-def test_long_translations_are_shortened() -> None:
-    """If they were left out, a schema that requires them would refuse the dataset."""
-    result = laid(
-        {"notes_translated": {"en": "x" * 20_000, "nl": "é\U0001f600" * 20_000}},
-        shipped("health_dcat_ap_multilingual.yaml"),
-    )
-    notes = result.package["notes_translated"]
-    assert len(notes["en"]) == 4_095
-    assert notes["nl"].startswith("é\U0001f600" * 600)
-    assert len(json.dumps(notes)) <= 32_766
-    assert result.warnings[0].startswith("notes_translated: ")
-    assert result.warnings[0].endswith("; shortened")

@@ -49,11 +49,9 @@ TAGS = [
     ("EN-gb", "en-gb"),
     ("en_US", "en-us"),
     ("zh_Hant_TW", "zh-hant-tw"),
-    ("x-own", "x-own"),
     ("français", None),
     ("", None),
     ("en-", None),
-    ("n/a/lang", None),
 ]
 IN_TEXT_ONLY = [("en, fr", None), (" en ", "en"), ("unibo.it", None), ("\n", None)]
 """In Turtle, these end the tag."""
@@ -96,28 +94,15 @@ def test_only_language_tags_are_mended(quote: str) -> None:
     assert set(parse(body.encode(), TURTLE, BASE).objects(SUBJECT, TITLE)) == set(expected)
 
 
-def test_an_error_elsewhere_keeps_its_line() -> None:
-    body = triple('"t"@en_US') + "\n\n" + triple("nobody:said")
-    with pytest.raises(DocumentError, match="malformed near line 3: The prefix nobody:"):
-        parse(body.encode(), TURTLE, BASE)
-
-
 # Encodings
 
 TEXTS = {
     "windows-1252": "Preis in € „Größe“",
     "ISO-8859-1": "Größe",
-    "ISO-8859-2": "Zażółć gęślą jaźń",
-    "ISO-8859-15": "Œuvre à 5 €",
     "KOI8-R": "Каталог данных",
-    "windows-1251": "Каталог данных",
     "Shift_JIS": "データ",
-    "GB2312": "数据",
-    "Big5": "資料",
-    "EUC-KR": "데이터",
     "US-ASCII": "plain",
     "utf-8": "Zoë 日本 😀",
-    "UTF8": "Zoë 日本 😀",
 }
 UNICODE = {
     "utf-16-le": codecs.BOM_UTF16_LE,
@@ -170,15 +155,11 @@ def test_unicode_is_recognized_by_its_first_bytes(
 
 FALSE_DECLARATIONS = [
     # charset, XML declaration, encoding of the bytes, text
-    ("ISO-8859-1", "UTF-8", "utf-8", "Zoë"),
     ("ISO-8859-1", "UTF-8", "windows-1252", "Zoë"),
     ("utf-8", "windows-1252", "windows-1252", "Zoë"),
-    ("koi8-r", "windows-1252", "koi8-r", "Каталог"),
     ("", "ISO-8859-1", "windows-1252", "5 €"),
     ("", "UTF-16", "utf-8", "Zoë"),
     ("base64", "", "utf-8", "Zoë"),
-    ("koi8-r", "no such", "koi8-r", "Каталог"),
-    ("", "", "utf-8", "Zoë"),
 ]
 
 
@@ -205,40 +186,14 @@ def test_an_encoding_that_is_no_text_encoding_of_the_web_is_refused(encoding: st
         parse(body.encode(), XML, BASE)
 
 
-@pytest.mark.parametrize(
-    ("body", "content_type", "words"),
-    [
-        (triple('"Zoë"').encode("latin-1"), TURTLE, "near line 1: Invalid UTF-8"),
-        (triple('"Zoë"').encode("latin-1"), f"{TURTLE};charset=x", "near line 1: Invalid UTF-8"),
-        (rdf_xml("Zoë").encode("latin-1"), XML, "malformed"),
-        (declaration("utf-8").encode() + b"\xff", XML, "malformed"),
-        (b"\xff\xfe<\0", TURTLE, "malformed"),
-        (b"\xff\xfe<\0\x00\xd8>\0", TURTLE, "its bytes are not utf-16-le as declared"),
-        (declaration("windows-1252").encode() + b"\x81", XML, "its bytes are not cp1252"),
-        (b"\xef\xbb\xbf", TURTLE, None),
-    ],
-)
-def test_bytes_that_are_not_as_declared(body: bytes, content_type: str, words: str | None) -> None:
-    if words is None:
-        assert len(parse(body, content_type, BASE)) == 0
-        return
-    with pytest.raises(DocumentError, match=words) as caught:
-        parse(body, content_type, BASE)
-    assert str(caught.value).isprintable()
-
-
 # RDF/XML
 
 PIECES = [
     ("first<!-- of the editor --> last", "first last"),
-    ("<!-- a -->first<!-- b --> <!-- c -->last<!-- d -->", "first last"),
     ('first <![CDATA[& <b>"last"</b> ]]>', 'first & <b>"last"</b> '),
-    ("<![CDATA[first]]> <![CDATA[last]]>", "first last"),
     ("<![CDATA[<!-- no comment -->&nbsp;<?no pi?>]]>", "<!-- no comment -->&nbsp;<?no pi?>"),
-    ("<![CDATA[a]]]]><![CDATA[>b]]>", "a]]>b"),
     ("5&nbsp;&euro; f&uuml;r Caf&eacute;", "5\u00a0€ für Café"),
     ("tabs\t\r\nand\rlines\n&#13;", "tabs\t\nand\nlines\n\r"),
-    ("&#233;&#xE9;\x0b", "éé\x0b"),
 ]
 
 
@@ -308,11 +263,6 @@ def test_all_graphs_of_a_document_are_read_as_one(media_type: str) -> None:
     assert len(graph) == 3
 
 
-def test_formulas_of_n3_state_nothing() -> None:
-    body = triple('"a"') + f"{{ {triple(repr('b'))} }} => {{ {triple(repr('c'))} }} ."
-    assert list(parse(body.encode(), N3, BASE).objects(SUBJECT, TITLE)) == [Literal("a")]
-
-
 # Media types
 
 XML_TYPES = [
@@ -360,24 +310,3 @@ def test_json_ld_is_recognized(media_type: str | None) -> None:
 def test_turtle_is_recognized(media_type: str | None, before: str) -> None:
     for encoding in ("utf-8", "utf-8-sig", "utf-16"):
         assert title((before + triple('"t"')).encode(encoding), media_type) == Literal("t")
-
-
-@pytest.mark.parametrize(
-    "body",
-    [
-        b"<!DOCTYPE html><html><body><!-- <rdf:RDF> --><rdf:RDF></rdf:RDF></body></html>",
-        b'<?xml version="1.0"?><html xmlns:rdf="x"><rdf:RDF></rdf:RDF></html>',
-        b'{"error": "not found"}',
-        b"[]",
-        b"No metadata found for the uri 'x'",
-        b"<a> <b> <c> .",
-        b"a,b\n1,2\n",
-        b"\x1f\x8b\x08\x00",
-        b"\0" * 1000,
-        b"<",
-    ],
-)
-@pytest.mark.parametrize("media_type", ["application/json", "application/xml", *ANY_TYPE])
-def test_other_content_is_not_rdf(body: bytes, media_type: str | None) -> None:
-    with pytest.raises(DocumentError, match=r"the .* is not RDF"):
-        parse(body, media_type, BASE)

@@ -104,10 +104,6 @@ def test_hostile_documents_are_malformed_and_the_job_goes_on() -> None:
             assert re.search(f": the {re.escape(content_type)} .*{words}", error), (name, error)
 
 
-def test_the_limits_are_those_that_the_documentation_promises() -> None:
-    assert rdf.USUAL.process.seconds <= 30 and rdf.USUAL.process.memory <= 512 * MIB
-
-
 def errors(limits: ProcessLimits, *bodies: bytes) -> list[str]:
     """Return the errors of one parser for RDF/XML documents."""
 

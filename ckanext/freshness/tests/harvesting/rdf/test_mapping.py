@@ -58,15 +58,11 @@ def mapped(properties: str, more: str = "", language: str | None = None) -> Reco
         # texts
         ('dct:title " A\\n title "', "title", "A title"),
         ('dct:title "" ; rdfs:label "Label"', "title", "Label"),
-        ("dct:title <https://example.org/t>", "title", "https://example.org/t"),
         ('dct:title "B" , "A"', "title", "A"),
         ('dct:description "a\\u0000b\\u0007c\\nd"', "notes", "abc\nd"),
-        ('dct:description [ rdfs:label "in a node" ]', "notes", "in a node"),
-        ("dcat:landingPage <https://example.org/p>", "url", "https://example.org/p"),
         # versions
         ('dcat:version "2" ; owl:versionInfo "1"', "version", "2"),
         ('dct:hasVersion "1.0"', "version", "1.0"),
-        ("dct:hasVersion <https://example.org/v2>", "has_version", ["https://example.org/v2"]),
         # identifiers
         ('adms:identifier [ skos:notation "x2" ] , "x1"', "alternate_identifier", ["x1", "x2"]),
         # dates
@@ -78,11 +74,6 @@ def mapped(properties: str, more: str = "", language: str | None = None) -> Reco
             f"dct:accrualPeriodicity <{MDR}/frequency/MONTHLY>",
             "frequency",
             f"{EU}/frequency/MONTHLY",
-        ),
-        (
-            f"dct:publisher <{MDR}/corporate-body/COM>",
-            "publisher",
-            [{"uri": f"{EU}/corporate-body/COM"}],
         ),
         # spellings of Health-RI
         (
@@ -100,21 +91,11 @@ def mapped(properties: str, more: str = "", language: str | None = None) -> Reco
             ],
         ),
         (
-            "health:retentionperiod [ dcat:endDate '2030' ]",
-            "retention_period",
-            [{"end": "2030"}],
-        ),
-        (
             'adms:identifier [ skos:notation "x" ; adms:schemaAgency "DataCite" ]',
             "alternate_identifier_agency",
             ["DataCite"],
         ),
         # lists
-        (
-            'dct:language "nl" , <https://example.org/en>',
-            "language",
-            ["https://example.org/en", "nl"],
-        ),
         ('dct:conformsTo [ dct:title "ISO 8601" ]', "conforms_to", ["ISO 8601"]),
         # statements
         ('dct:provenance [ rdfs:label "Measured" ]', "provenance", "Measured"),
@@ -134,11 +115,6 @@ def mapped(properties: str, more: str = "", language: str | None = None) -> Reco
             "temporal_coverage",
             [{"start": "2020-01-01", "end": "2021-12-31"}],
         ),
-        (
-            "dct:temporal [ dcat:startDate '2022' ] , [ dcat:startDate '2020' ]",
-            "temporal_coverage",
-            [{"start": "2020"}, {"start": "2022"}],
-        ),
         # places
         (
             "dct:spatial [ skos:prefLabel 'Utrecht' ; dcat:centroid 'POINT(5.12 52.09)' ]",
@@ -151,12 +127,6 @@ def mapped(properties: str, more: str = "", language: str | None = None) -> Reco
             ],
         ),
         # agents
-        ('dct:publisher "An institute"', "publisher", [{"name": "An institute"}]),
-        (
-            "dct:creator [ foaf:name 'B' ] , [ foaf:name 'A' ; dct:identifier 'ror:1' ]",
-            "creator",
-            [{"identifier": "ror:1", "name": "A"}, {"name": "B"}],
-        ),
         (
             "dct:publisher [ foaf:name 'A' ; foaf:mbox 'MAILTO:a%40b.nl?subject=x' ;"
             " foaf:homepage <https://a.nl> ; dct:type :ngo ]",
@@ -171,7 +141,6 @@ def mapped(properties: str, more: str = "", language: str | None = None) -> Reco
             ],
         ),
         # contacts
-        ("dcat:contactPoint <mailto:a@b.nl>", "contact", [{"email": "a@b.nl"}]),
         (
             "dcat:contactPoint [ vcard:hasFN [ vcard:hasValue 'Desk' ] ;"
             " vcard:hasEmail [ vcard:hasValue <mailto:a@b.nl> ] ; vcard:hasUID :u ]",
@@ -180,14 +149,7 @@ def mapped(properties: str, more: str = "", language: str | None = None) -> Reco
         ),
         # numbers and booleans
         ("health:numberOfRecords 12.0", "number_of_records", 12),
-        ("health:numberOfUniqueIndividuals 2e3", "number_of_unique_individuals", 2000),
-        ("health:minTypicalAge 0", "min_typical_age", 0),
         ("health:trustedDataHolder 'False'", "trusted_data_holder", False),
-        (
-            "prov:qualifiedAttribution [ prov:agent [ foaf:name 'A' ] ; dcat:hadRole :r ]",
-            "qualified_attribution",
-            [{"agent": [{"name": "A"}], "role": "https://fdp.example.org/r"}],
-        ),
     ],
 )
 def test_one_field(properties: str, key: str, value: Any) -> None:
@@ -198,9 +160,7 @@ def test_one_field(properties: str, key: str, value: Any) -> None:
     ("properties", "key", "words"),
     [
         ("dct:modified 'May 2024'", "modified", '"May 2024" is not a date'),
-        ("health:minTypicalAge 'about 18'", "min_typical_age", "is not a whole number"),
         ("health:minTypicalAge 0.5", "min_typical_age", "is not a whole number"),
-        ("health:numberOfRecords '1e999999999'", "number_of_records", "is not a whole number"),
         ("dct:temporal 'the war'", "temporal_coverage", '"the war" says nothing'),
         ("health:trustedDataHolder 'maybe'", "trusted_data_holder", "neither true nor false"),
     ],
@@ -223,16 +183,8 @@ def test_what_cannot_be_read_is_left_out_and_said(properties: str, key: str, wor
             'publisher.name: "A" is kept; left out: "B"',
         ),
         (
-            "prov:qualifiedAttribution [ prov:agent [ foaf:name 'A' , 'B' ] ]",
-            'qualified_attribution.agent.name: "A" is kept; left out: "B"',
-        ),
-        (
             "dcat:distribution [ dct:title 'D' ; dcat:accessService [ dct:issued 'May' ] ]",
             'distribution: access_services.issued: "May" is not a date',
-        ),
-        (
-            "dct:publisher [ foaf:name 'A' ; dct:spatial [ locn:geometry 'x' , 'y' ] ]",
-            'publisher.spatial_coverage.geom: "x" is kept; left out: "y"',
         ),
     ],
 )
@@ -246,10 +198,6 @@ def test_a_warning_about_a_nested_value_names_the_whole_way(properties: str, war
     [
         ("dct:temporal [ dct:startDate '2020' ]", {"dct:temporal/dct:startDate": "2020"}),
         (
-            "dct:temporal [ a dct:PeriodOfTime ; dct:startDate '2020' ; dcat:endDate '2021' ]",
-            {"dct:temporal/dct:startDate": "2020"},
-        ),
-        (
             "dct:available [ time:hasBeginning [ time:inXSDDate '2020' ] ]",
             {"dct:available/time:hasBeginning/time:inXSDDate": "2020"},
         ),
@@ -257,13 +205,7 @@ def test_a_warning_about_a_nested_value_names_the_whole_way(properties: str, war
             "dcat:distribution [ dct:title 'D' ; dct:available [ dct:startDate '2020' ] ]",
             {"dcat:distribution/dct:available/dct:startDate": "2020"},
         ),
-        (
-            "dct:available [ rdfs:label 'soon' ; dct:startDate '2020' ]",
-            {"dct:available": "soon", "dct:available/dct:startDate": "2020"},
-        ),
         ("dct:available [ a dct:PeriodOfTime ]", {"dct:available": "a description"}),
-        ("dct:temporal [ a dct:PeriodOfTime ]", {"dct:temporal": "a description"}),
-        ("dct:temporal [ dct:relation <> ]", {"dct:temporal/dct:relation": str(SUBJECT)}),
     ],
 )
 def test_properties_without_a_field(properties: str, unmapped: dict[str, str]) -> None:
@@ -310,25 +252,11 @@ def test_no_value_vanishes(node: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("formats", "left_out"),
-    [
-        ("dct:format 'WFS' , 'WMS'", ["WMS"]),
-        ("dct:format 'CSV' ; dcat:mediaType 'text/csv'", []),
-        ("dct:format 'CSV' , 'Excel table' , 'Excel'", ["Excel", "Excel table"]),
-    ],
-)
-def test_further_formats_are_said(formats: str, left_out: list[str]) -> None:
-    _, warnings = resource(formats)
-    assert sorted(warning.split('"')[1] for warning in warnings) == left_out
-
-
-@pytest.mark.parametrize(
     "properties",
     [
         "dct:accessRights <https://fdp.example.org/dataset/1#accessRights>",
         "adms:identifier <https://fdp.example.org/dataset/1#identifier>",
         "dct:conformsTo <https://fdp.example.org/profile/2f08228e>",
-        "<http://semanticscience.org/resource/SIO_000628> <https://fdp.example.org/dataset/1/m/1>",
         '<https://w3id.org/fdp/fdp-o#metadataModified> "2026-11-21T00:00:00Z"^^xsd:dateTime',
         "<https://w3id.org/fdp/fdp-o#metadataIdentifier> <https://fdp.example.org/dataset/1#id>",
         "dct:isPartOf <https://fdp.example.org/catalog/1>",
@@ -336,7 +264,6 @@ def test_further_formats_are_said(formats: str, left_out: list[str]) -> None:
         "a ldp:Container , ldp:BasicContainer , ldp:Resource , ldp:RDFSource",
         '<http://rdf.biosemantics.org/ontologies/fdp-o#metadataModified> "2026"',
         "<http://rdf.biosemantics.org/ontologies/fdp-o#metadataIdentifier> :id",
-        "dct:conformsTo <https://fdp.example.org/fdp-api/profiles/dataset>",
     ],
 )
 def test_what_servers_add_by_themselves_is_no_content(properties: str) -> None:
@@ -347,28 +274,13 @@ def test_what_servers_add_by_themselves_is_no_content(properties: str) -> None:
     assert mapped(f"dct:title 'T' ; {properties}", described) == mapped("dct:title 'T'")
 
 
-def test_an_empty_node_is_not_worth_a_warning() -> None:
-    """The reference implementation's forms leave such nodes."""
-    record = mapped("dct:title 'T' ; dct:temporal [ a dct:PeriodOfTime ] ; dct:publisher []")
-    assert (sorted(record.fields), record.warnings) == (["title", "uri"], [])
-
-
-@pytest.mark.parametrize("path", ["profile", "fdp-api/profiles"])
-def test_profiles_of_other_servers_are_content(path: str) -> None:
-    record = mapped(f"dct:conformsTo <https://standards.example.net/{path}/1>")
-    assert record.fields["conforms_to"] == [f"https://standards.example.net/{path}/1"]
-
-
 @pytest.mark.parametrize(
     ("titles", "language", "title"),
     [
         ("'plain' , 'english'@en , 'nederlands'@nl", None, "plain"),
-        ("'deutsch'@de , 'nederlands'@nl", None, "deutsch"),
         ("'plain' , 'english'@en , 'nederlands'@nl", "nl", "nederlands"),
-        ("'plain' , 'english'@en , 'nederlands'@nl", "NL", "nederlands"),
         ("'english'@en , 'belgisch'@nl-be", "nl", "belgisch"),
         ("'english'@en , 'nederlands'@nl", "nl-BE", "nederlands"),
-        ("'english'@en , 'nederlands'@nl", "fr", "english"),
     ],
 )
 def test_languages(titles: str, language: str | None, title: str) -> None:
@@ -380,34 +292,6 @@ def test_all_languages_are_kept() -> None:
     assert record.fields["title_translated"] == {"": "plain", "nl": "a"}
     assert record.fields["tags_translated"] == {"": ["j"], "nl": ["i", "k"]}
     assert record.tags == ["i", "j", "k"]
-
-
-def test_a_text_of_several_keywords_is_split() -> None:
-    record = mapped(
-        "dcat:keyword 'Self-rated health, poverty'@en , '1,2-dichloroethane' , 'poverty; trade' ;"
-        " dcat:distribution :d1",
-        ":d1 dct:title 'D' ; dcat:accessService [ dcat:keyword 'b, a' ] .",
-    )
-    assert record.tags == ["1,2-dichloroethane", "Self-rated health", "poverty", "trade"]
-    assert record.fields["tags_translated"] == {
-        "": ["1,2-dichloroethane", "poverty", "trade"],
-        "en": ["Self-rated health", "poverty"],
-    }
-    assert record.resources[0]["access_services"] == [{"keyword": ["a", "b"]}]
-    assert record.unmapped == {}
-
-
-@pytest.mark.parametrize(
-    ("properties", "title"),
-    [
-        ("dct:identifier 'cohort-a'", "cohort-a"),
-        ("dct:description 'no title'", "1"),
-    ],
-)
-def test_a_record_without_a_title(properties: str, title: str) -> None:
-    record = mapped(properties)
-    assert record.fields["title"] == title
-    assert record.warnings == [f'title: the record has none; "{title}" is used instead']
 
 
 # Distributions
@@ -424,15 +308,9 @@ def resource(properties: str, more: str = "") -> tuple[dict[str, Any], list[str]
     ("properties", "expected"),
     [
         (
-            "dcat:accessURL <https://a.nl/x>",
-            {"url": "https://a.nl/x", "access_url": "https://a.nl/x"},
-        ),
-        (
             "dcat:accessURL <https://a.nl/x> ; dcat:downloadURL <https://a.nl/y>",
             {"url": "https://a.nl/y", "download_url": "https://a.nl/y"},
         ),
-        ("dct:title 'no URL'", {"url": "", "name": "no URL"}),
-        ("dcat:byteSize '2048.0'^^xsd:decimal", {"size": 2048}),
         (
             "spdx:checksum [ spdx:algorithm spdx:checksumAlgorithm_sha256 ;"
             " spdx:checksumValue 'abc' ]",
@@ -454,7 +332,6 @@ def resource(properties: str, more: str = "") -> tuple[dict[str, Any], list[str]
                 ]
             },
         ),
-        ("dct:format [ rdfs:label 'CSV' ]", {"format": "CSV", "mimetype": "text/csv"}),
         (
             "dcat:mediaType <https://www.iana.org/assignments/media-types/text/csv>",
             {"format": "CSV", "mimetype": "text/csv"},
@@ -467,14 +344,6 @@ def test_one_distribution(properties: str, expected: dict[str, Any]) -> None:
     assert found.items() >= expected.items()
     assert found["uri"] == "https://fdp.example.org/d1"
     assert warnings == []
-
-
-def test_a_warning_names_the_distribution() -> None:
-    found, warnings = resource("dcat:byteSize 'big'")
-    assert "size" not in found
-    assert warnings == [
-        'distribution https://fdp.example.org/d1: size: "big" is not a whole number; left out'
-    ]
 
 
 def test_samples_and_analytics_are_described() -> None:
@@ -586,9 +455,3 @@ def test_the_order_of_triples_and_the_names_of_blank_nodes_change_nothing(
     record = map_dataset(graph, SUBJECT)
     assert record.as_json() == expected.as_json()
     assert record.digest() == expected.digest()
-
-
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"fields": {}}'])
-def test_other_texts_are_no_records(text: str) -> None:
-    with pytest.raises(ValueError):
-        Record.from_json(text)

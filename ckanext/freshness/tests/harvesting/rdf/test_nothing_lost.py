@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from rdflib import RDF, BNode, Graph, Literal, URIRef
 from rdflib.term import Node
 
-import ckanext.dcat.schemas
-from ckanext.freshness.harvesting.packages.layout import CatalogSite, package_dict
 from ckanext.freshness.harvesting.rdf import mapping_tables
 from ckanext.freshness.harvesting.rdf.parsing import LDP, short
-from ckanext.freshness.harvesting.record import Record
 from ckanext.freshness.tests.harvesting.fdp.crawling import Site, catalogs_too
 from ckanext.freshness.tests.servers.replay import (
     FDP_EDITED,
@@ -39,10 +34,6 @@ BASE = "http://base.example"
 LISTS = ("catalogs", "datasets", "series", "distributions", "services")
 OF_THE_SERVER = ("#identifier", "#accessRights", "/metrics/", "/profile/", "/profiles/")
 """Parts of the URLs of nodes that a server adds to every record by itself."""
-
-FULL: dict[str, Any] = yaml.safe_load(
-    (Path(ckanext.dcat.schemas.__file__).parent / "dcat_ap_full.yaml").read_text(encoding="utf-8")
-)
 
 
 def contents(name: str, *, pages: bool, recording: Any = None) -> tuple[dict[str, Any], str]:
@@ -161,28 +152,3 @@ def test_each_value_is_in_a_record_or_reported(name: str, values: int) -> None:
 def test_only_these_properties_have_no_field(name: str, properties: set[str]) -> None:
     found, _ = contents(name, pages=name == "types")
     assert {path for one in found.values() for path in one.get("unmapped", ())} == properties
-
-
-@pytest.mark.parametrize("schema", [None, FULL], ids=["without a schema", "with a schema"])
-@pytest.mark.parametrize("name", RECORDINGS)
-def test_each_field_of_a_record_is_in_its_package(name: str, schema: dict[str, Any] | None) -> None:
-    """With ckanext-dcat's schema, values are in its fields; without, in extras."""
-    for content in contents(name, pages=False)[0].values():
-        record = Record.from_json(json.dumps(content))
-        laid = package_dict(record, CatalogSite(schema=schema))
-        extras = {extra["key"] for extra in laid.package["extras"]}
-        fields = {field["field_name"] for field in (schema or {}).get("dataset_fields", ())}
-        assert not extras & fields
-        held = laid.package.keys() | extras
-        for key in record.fields.keys() - held:
-            value = record.fields[key]
-            if key.endswith("_translated"):
-                assert len([language for language in value if language]) < 2
-            else:
-                assert key == "license" and isinstance(value, list) and "licenses" in held
-        told = json.dumps(laid.package, ensure_ascii=False) + "\n".join(laid.warnings)
-        for resource, given in zip(laid.package["resources"], record.resources, strict=True):
-            lost = {
-                key for key in given.keys() - resource.keys() if not key.endswith("_translated")
-            }
-            assert not {key for key in lost if f": {key}" not in told}

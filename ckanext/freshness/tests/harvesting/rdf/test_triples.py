@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from rdflib import BNode, Graph
 from rdflib.compare import isomorphic
@@ -11,7 +9,6 @@ from rdflib.compare import isomorphic
 from ckanext.freshness.tests.harvesting.fdp.parsed import parse
 
 BASE = "https://fdp.example.org/dataset/1"
-RECORDING = Path(__file__).parents[2] / "data" / "fdp_recording.json"
 
 TRICKY = {
     "relative": "<> a <#x> ; <../p> </q>, <2> .",
@@ -69,9 +66,3 @@ def test_internal_entities_of_one_level_stand_for_their_texts() -> None:
           <http://purl.org/dc/terms/title>
             'by Zoë "and" co'^^<http://www.w3.org/1999/02/22-rdf-syntax-ns#HTML> ."""
     assert same(graph, by_rdflib(expected))
-
-
-def test_numbers_stay_as_they_are_written() -> None:
-    numbers = ["+5", "-0", "007", "1", "1.0", "1e3", "2048.00", "true"]
-    graph = parse(f"<s> <p> {', '.join(numbers)} .".encode(), "text/turtle", BASE)
-    assert sorted(map(str, graph.objects())) == numbers

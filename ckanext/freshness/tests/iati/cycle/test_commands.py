@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from ckan import model
 from ckan.cli.cli import ckan
-from ckan.tests import factories, helpers
+from ckan.tests import factories
 
 from ckanext.freshness.ckan_adapter.database import locked
 from ckanext.freshness.cli.sources import update_registries
@@ -110,56 +110,6 @@ def test_the_checker_leaves_the_cycles_files_alone(own: Site, cli: Any) -> None:
         assert words in done.output
     assert not cli.invoke(ckan, ["freshness", "check"]).exit_code
     assert not own.asked(datasets(own)[0])
-
-
-def test_the_checker_visits_what_else_a_dataset_of_a_registry_has(own: Site, cli: Any) -> None:
-    own.update()
-    first, second, _ = datasets(own)
-    package_id = own.row(first).package_id
-    user = factories.Sysadmin()["name"]
-    url = own.server.file_url(second)
-    helpers.call_action("resource_create", {"user": user}, package_id=package_id, url=url)
-    own.server.reset()
-    done = cli.invoke(ckan, ["freshness", "check", package_id])
-    assert not done.exit_code, done.output
-    assert own.asked(second) and not own.asked(first)
-
-
-def test_what_is_in_no_registry_has_no_cycle(own: Site, cli: Any) -> None:
-    own.update()
-    own.server.reset()
-    name = model.Package.get(own.row(datasets(own)[0]).package_id).name
-    other = factories.Dataset()["name"]
-    source = model.Package.get(own.source_id).name
-    arguments = ["freshness", "check", name, other, source, "nothing", "--policy", "iati"]
-    done = cli.invoke(ckan, arguments)
-    assert done.exit_code == 1
-    assert "There is no dataset nothing. Nothing was checked." in done.output
-    for one in (other, source):
-        assert f"{one} does not belong to an IATI registry. Nothing was checked." in done.output
-    assert f"{name} does not belong" not in done.output
-    assert not own.asked(datasets(own)[0])
-
-
-def test_the_checker_visits_what_a_deleted_source_has_left(own: Site, cli: Any) -> None:
-    own.update()
-    own.server.reset()
-    left = datasets(own)[0]
-    name = model.Package.get(own.row(left).package_id).name
-    user = factories.Sysadmin()["name"]
-    helpers.call_action("harvest_source_delete", {"user": user}, id=own.source_id)
-    assert own.row(left) is not None
-    done = cli.invoke(ckan, ["freshness", "check", name])
-    assert not done.exit_code and own.asked(left)
-
-
-def test_what_somebody_asks_for_during_a_cycle_is_left_to_it(own: Site) -> None:
-    own.update()
-    own.server.reset()
-    first = datasets(own)[0]
-    with locked(f"iati {own.source_id}"):
-        check_dataset(own.row(first).package_id)
-    assert not own.asked(first)
 
 
 def test_the_database_is_lost(own: Site, cli: Any) -> None:

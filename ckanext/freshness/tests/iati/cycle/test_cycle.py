@@ -11,7 +11,6 @@ import pytest
 from ckan import model
 from ckan.tests import helpers
 
-from ckanext.freshness.iati import datasets as rows
 from ckanext.freshness.iati.report import CycleReport
 from ckanext.freshness.model import CheckRun, FreshnessChange, FreshnessEvidence
 from ckanext.freshness.tests.servers.registry_model import Dataset
@@ -198,15 +197,6 @@ def test_a_registry_that_suddenly_lists_few_stops_the_cycle(site: Site, store_fo
     assert [site.asked(one) for one in all_of_them] == [[]] * 3
 
 
-def test_a_registry_out_of_reach_leaves_nobodys_file_alone(site: Site) -> None:
-    site.update()
-    out_of_order(site)
-    datasets(site)[0].edition += 1
-    report = site.later(hours=1).update()
-    assert report.errors and report.stopped is None
-    assert (report.figures["downloaded"], report.figures["checked"]) == (1, 3)
-
-
 def test_a_lost_copy_is_fetched_again_whatever_the_validators_say(
     site: Site, store_folder: Path
 ) -> None:
@@ -223,20 +213,6 @@ def test_a_lost_copy_is_fetched_again_whatever_the_validators_say(
     for one in (lost, zipless, cut):
         assert site.bytes_of(one) == one.contents()
         assert site.store.size(site.copy(one).zip_key)
-
-
-def test_that_copies_were_lost_is_said(site: Site, store_folder: Path) -> None:
-    site.update()
-    away = store_folder.with_name("away")
-    store_folder.rename(away)
-    failing = datasets(site)[0]
-    failing.status = 500
-    report = site.later(hours=1).update()
-    words = "3 copies were lost: 2 fetched again, 1 not"
-    assert list(report.complaints()) == [words] and not report.complete
-    assert words not in list(report.lines())
-    row = model.Session.get(CheckRun, report.run_id)
-    assert row.error == words
 
 
 def test_names_that_change_places_leave_the_copies_where_they_are(
@@ -302,41 +278,3 @@ def test_private_datasets_are_in_no_published_file(site: Site, app: Any) -> None
         assert hidden.name not in app.get(f"/iati/{source}/{name}", status=200).body
     app.get(f"/iati/{source}/manifest.json", status=404)
     app.get("/iati/nobody/iati-data.zip", status=404)
-
-
-def test_what_is_deleted_is_given_to_nobody_until_the_files_are_made_anew(
-    site: Site, app: Any
-) -> None:
-    site.update()
-    gone = datasets(site)[0]
-    url = f"/iati/{model.Package.get(site.source_id).name}/iati-data.zip"
-    model.Session.query(model.Package).get(site.row(gone).package_id).state = "deleted"
-    model.Session.commit()
-    app.get(url, status=503)
-    # As if the cycle was killed here.
-    assert rows.gone(site.source_id)
-    rows.forget_gone(site.source_id)
-    app.get(url, status=503)
-    named: list[str] = []
-
-    def tell(numbers: tuple[int, ...]) -> None:
-        if not numbers[0]:
-            archive = zipfile.ZipFile(io.BytesIO(site.published("iati-data.zip")))
-            named.extend(archive.namelist())
-
-    site.later(hours=1).update(harvest=False, show_progress=tell)
-    assert named and not [one for one in named if gone.name in one]
-    app.get(url, status=200)
-    assert site.row(gone) is None
-
-
-def test_strays_of_killed_cycles_are_removed(site: Site) -> None:
-    site.update()
-    expired = datasets(site)[0]
-    copy = site.copy(expired)
-    keys = (copy.key, copy.zip_key)
-    copy.key = copy.zip_key = None
-    model.Session.commit()
-    expired.status = 404
-    done(site.later(hours=1).update())
-    assert [site.store.size(key) for key in keys] == [None, None]

@@ -107,17 +107,6 @@ def test_no_browser_takes_a_strangers_file_for_a_page_of_the_site(
     assert "sandbox" in headers["Content-Security-Policy"]
 
 
-def test_a_range_of_what_was_there_before_gives_the_whole(
-    app: Any, resource: dict[str, Any]
-) -> None:
-    put(resource, b"another edition")
-    before = get(app, address(resource)).headers["ETag"]
-    put(resource, BODY)
-    now = get(app, address(resource)).headers["ETag"]
-    assert get(app, address(resource), 200, Range="bytes=0-9", If_Range=before).data == BODY
-    assert get(app, address(resource), 206, Range="bytes=0-9", If_Range=now).data == BODY[:10]
-
-
 def test_what_a_visitor_has_is_not_sent_again(app: Any, resource: dict[str, Any]) -> None:
     put(resource, BODY)
     etag = get(app, address(resource)).headers["ETag"]
@@ -190,12 +179,3 @@ def shown(resource: dict[str, Any]) -> dict[str, Any]:
     """Return the resource's ``freshness_check`` in package_show."""
     found = helpers.call_action("package_show", id=resource["package_id"])["resources"][0]
     return dict(found.get("freshness_check") or {})
-
-
-def test_resources_show_where_their_copies_are(app: Any, resource: dict[str, Any]) -> None:
-    assert not shown(resource)
-    put(resource, BODY)
-    found = shown(resource)
-    assert found["cached_url"].endswith(address(resource))
-    assert found["cached_zip_url"].endswith(address(resource, "copy.zip"))
-    assert get(app, found["cached_url"]).data == BODY

@@ -9,16 +9,11 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from ckan import model
-
-from ckanext.freshness.iati import publication
 
 from .cycles import Site
 from .test_cycle import datasets, done
 
 pytestmark = pytest.mark.usefixtures("kept_db")
-
-FULL = "datasets-full.json"
 
 
 @pytest.mark.parametrize("checked", [0, 3])
@@ -52,31 +47,6 @@ def test_a_store_that_vanishes_between_two_steps(
     with zipfile.ZipFile(io.BytesIO(site.published("iati-data.zip"))) as archive:
         name = f"iati-data/datasets/{row.organisation_name}/{changed.name}.xml"
         assert archive.read(name) == changed.contents()
-
-
-def test_the_same_bytes_again_make_no_zip_anew(site: Site) -> None:
-    site.update()
-    before = [site.published(name) for name in ("iati-data.zip", FULL)]
-    site.server.reset()
-    report = site.later(hours=25).update()
-    assert [site.asked(one) for one in datasets(site)] == [["GET"]] * 3
-    assert not report.published
-    assert site.published("iati-data.zip") == before[0]
-    # The index files have the time of the new download.
-    assert site.published(FULL) != before[1]
-    listed = site.listed()[datasets(site)[0].name]["last_known_good_dataset"]
-    assert listed["downloaded"] == site.now.isoformat().replace("+00:00", "Z")
-
-
-def test_datasets_are_listed_by_the_code_points_of_their_names(site: Site) -> None:
-    site.update()
-    names = ["\U0001f600", "\uff5e", "Z"]
-    for one, name in zip(datasets(site), names, strict=True):
-        row = site.row(one)
-        row.organisation_name, row.dataset_name = "a", name
-    model.Session.commit()
-    publication.publish(site.source_id, site.store, site.now)
-    assert list(site.listed()) == sorted(names)
 
 
 def test_the_index_files_have_the_fields_of_the_service(site: Site) -> None:

@@ -89,24 +89,6 @@ def test_the_minimal_index_has_the_fields_of_the_service() -> None:
     }
 
 
-def test_the_index_of_organisations() -> None:
-    pieces: list[bytes] = []
-    downloads.write_organisations(ORGANISATIONS, CREATED, pieces.append)
-    found = json.loads(b"".join(pieces))
-    assert found["reporting_orgs"] == ORGANISATIONS
-    assert found["index_created"] == "2026-11-21T19:00:00Z"
-
-
-def test_large_files_come_in_pieces() -> None:
-    many = [{**ENTRY, "id": f"{number:05}"} for number in range(3000)]
-    pieces: list[bytes] = []
-    downloads.write_datasets(many, CREATED, lambda _: None, pieces.append)
-    assert len(pieces) > 5
-    assert max(map(len, pieces)) < 300_000
-    found = json.loads(b"".join(pieces))["datasets"]
-    assert [one["id"] for one in found] == [one["id"] for one in many]
-
-
 def test_the_legacy_files_are_as_ckan_writes_them() -> None:
     other = "a/z-z~1.xml"
     datasets = [

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ckanext.freshness.iati.iati_file import LONGEST_TIME, Hashes
+from ckanext.freshness.iati.iati_file import Hashes
 
 NAME = 'generated-datetime="'
 ENCODINGS = ["utf-8", "utf-8-sig", "utf-16", "utf-32", "utf-16-be", "iso-8859-1"]
@@ -88,28 +88,6 @@ def test_as_the_original_wherever_it_is_cut(
         text = f"<{text}"
     data = text.encode(encoding)
     assert ours(data, *cuts) == original(text, encoding)
-
-
-@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
-def test_halves_of_characters_are_no_attribute(encoding: str) -> None:
-    """The halves of two adjacent characters can look like a quotation mark or a letter."""
-    opening, closing = (one.encode(encoding) for one in (NAME, '"'))
-    halves = (b"x" + opening + b"1" * 6 + closing + b"x").decode(encoding)
-    value = f"{NAME}1{(b'x' + closing + b'x').decode(encoding)}2"
-    for text in (halves, f'<a {value}" b="c">'):
-        data = f"\ufeff{text}".encode(encoding)
-        assert ours(data)[1] == original(f"\ufeff{text}", encoding)[1]
-
-
-@pytest.mark.parametrize(("length", "left_out"), [(LONGEST_TIME, True), (LONGEST_TIME + 1, False)])
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
-def test_a_value_that_is_too_long_for_a_time_stays(
-    encoding: str, length: int, left_out: bool
-) -> None:
-    text = f'<a {NAME}{"2" * length}"/>'
-    data = text.encode(encoding)
-    left = "<a />" if left_out else text
-    assert ours(data, 10, 500, len(data) - 3)[1] == hashlib.sha1(left.encode(encoding)).hexdigest()
 
 
 def test_a_value_of_any_length_takes_no_memory() -> None:

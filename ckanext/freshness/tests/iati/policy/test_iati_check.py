@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gzip
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -21,7 +20,6 @@ from ckanext.freshness.iati.iati_check import (
     KnownFile,
     check_files,
 )
-from ckanext.freshness.iati.iati_file import IatiFileSink
 from ckanext.freshness.iati.rules import FileState, IatiOutcome
 from ckanext.freshness.tests.servers import faults
 from ckanext.freshness.tests.servers.hostile_tls import tls_servers
@@ -35,7 +33,6 @@ from ckanext.freshness.web.hosts import Hosts
 NOW = datetime(2026, 11, 21, 12, tzinfo=timezone.utc)
 HOUR = timedelta(hours=1)
 OTHER = ACTIVITIES.replace(b"2.03", b"2.02")
-ONLY_THE_TIME = ACTIVITIES.replace(b"2026-11-01", b"2026-11-02")
 
 
 @pytest.fixture(scope="module")
@@ -139,17 +136,6 @@ def test_a_first_download(cycle: Cycle, server: IatiFiles) -> None:
     assert cycle.copy == ACTIVITIES
 
 
-def test_what_is_compressed_on_its_way(cycle: Cycle, server: IatiFiles) -> None:
-    server.headers = {"Content-Encoding": "gzip"}
-    server.body = gzip.compress(ACTIVITIES)
-    cycle()
-    good = cycle.state.good
-    assert good is not None and good.hash == sha1(ACTIVITIES)
-    assert cycle.copy == ACTIVITIES
-    # The Content-Length of HEAD is not that of the file.
-    assert cycle(HOUR).decision.outcome is IatiOutcome.VERIFIED
-
-
 # Requests
 
 
@@ -229,17 +215,6 @@ def test_what_is_no_iati_file_is_not_read_to_its_end(cycle: Cycle, server: IatiF
     assert details["http_headers"]["Content-Length"] == "20000006"
 
 
-def test_a_body_that_begins_again(store: Store) -> None:
-    with store.stage() as staged:
-        file_sink = IatiFileSink(staged)
-        file_sink.write(OTHER[:100])
-        file_sink.restart()
-        file_sink.write(ACTIVITIES)
-        document = file_sink.finish()
-        assert document is not None and document.hash == sha1(ACTIVITIES)
-        assert b"".join(staged.pieces()) == ACTIVITIES
-
-
 def test_no_secret_is_told(cycle: Cycle, server: IatiFiles) -> None:
     server.status = 403
     server.headers = {"Set-Cookie": "sid=hunter2", "X-Auth-Token": "hunter2", "Server": "x"}
@@ -298,21 +273,6 @@ def test_a_file_that_cannot_be_stored(
     assert (after.good, after.failures, after.postponed_until) == (before.good, 0, None)
     cycle.state = after
     assert cycle(30 * HOUR).decision.outcome is IatiOutcome.DOWNLOADED
-
-
-def test_nothing_stays_put_aside(cycle: Cycle, server: IatiFiles, tmp_path: Path) -> None:
-    server.body = ACTIVITIES + b" " * 1_000_000
-    cycle()
-    cycle(25 * HOUR)
-    server.body = b"<html>" + b" " * 1_000_000
-    cycle(50 * HOUR)
-    server.body = ACTIVITIES + b" " * 1_000_000
-    server.faults["/file.xml"] = faults.Truncate(0.9)
-    cycle.state = cycle.state._replace(postponed_until=None)
-    cycle(75 * HOUR)
-    key = store_keys.resource_key("resource")
-    files = [str(one.relative_to(tmp_path)) for one in tmp_path.rglob("*") if one.is_file()]
-    assert sorted(files) == [f"copies/{key}", f"copies/{key}.zip"]
 
 
 # Many datasets

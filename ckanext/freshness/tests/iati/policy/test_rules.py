@@ -255,15 +255,6 @@ def test_after_the_6_hours_a_conditional_get_takes_the_place_of_head(
     assert decision.state.failures == 0
 
 
-@pytest.mark.parametrize("status", [None, 412, 500])
-def test_after_a_conditional_get_that_fails_the_file_is_downloaded(status: int | None) -> None:
-    assert play(downloaded(10 * HOUR), head(405), conditional(status)).next_method is NextMethod.GET
-
-
-def test_without_a_validator_there_is_no_condition() -> None:
-    assert play(downloaded(6 * HOUR + MOMENT, **NOTHING), head(405)).next_method is NextMethod.GET
-
-
 # Rules 6 to 11
 
 
@@ -405,23 +396,6 @@ def test_a_url_that_works_again_has_not_failed(
     assert (after.failures, after.postponed_until) == (0, None)
 
 
-@pytest.mark.parametrize(
-    ("ago", "until"),
-    [(HOUR, timedelta(minutes=15)), (6 * HOUR - timedelta(minutes=5), timedelta(minutes=5))],
-)
-def test_a_failing_head_does_not_put_off_what_rule_5_downloads(
-    ago: timedelta, until: timedelta
-) -> None:
-    assert play(downloaded(ago), head(500)).state.postponed_until == NOW + until
-
-
-def test_what_was_our_fault_is_not_held_against_the_url() -> None:
-    response = failed_get(None, ErrorType.CONNECTION_ERROR)._replace(our_fault=True)
-    state = play(downloaded(30 * HOUR), response).state
-    assert (state.failures, state.postponed_until) == (0, None)
-    assert state.attempts[0]["error_occurred"]
-
-
 @pytest.mark.parametrize("subject", [SUBJECT, STRICT])
 @pytest.mark.parametrize(
     ("failing_for", "failures", "expired"),
@@ -467,15 +441,6 @@ def test_more_than_half_of_the_copies_do_not_expire_at_once(
     expiring: int, copies: int, registry_read: bool, brakes: bool
 ) -> None:
     assert brakes_expiry(expiring, copies, registry_read=registry_read) is brakes
-
-
-def test_a_success_ends_the_time_of_failing() -> None:
-    state = downloaded(HOUR)._replace(failures=3, failing_since=NOW - 80 * HOUR)
-    assert play(state, head()).state.failing_since is None
-    failed = play(
-        state._replace(failed_url=URL), failed_get(), subject=CheckSubject(f"{URL}?v=2")
-    ).state
-    assert failed.failing_since == NOW, "another URL has not failed before"
 
 
 # Random sequences

@@ -86,24 +86,6 @@ def test_each_kind_has_its_brake_and_holds_both(
     assert (len(found.brake.held) if found.brake else 0, len(found.delete)) == (held, deleted)
 
 
-@pytest.mark.parametrize(
-    ("organisations", "datasets", "words"),
-    [
-        ((4, 1), (9, 9), ["3 of 4 organisations would be deleted"]),
-        ((4, 0), (9, 9), ["lists nothing at all, but 4 organisations of it are current"]),
-        ((4, 4), (1, 0), ["lists nothing at all, but 1 dataset of it is current"]),
-        ((4, 1), (9, 1), ["3 of 4 organisations", "8 of 9 datasets"]),
-    ],
-)
-def test_the_reason_has_the_numbers(
-    organisations: tuple[int, int], datasets: tuple[int, int], words: list[str]
-) -> None:
-    brake = outcome(organisations, datasets).brake
-    assert brake is not None
-    assert all(one in brake.reason for one in words), brake.reason
-    assert brake.reason.count("; ") == len(words) - 1
-
-
 def test_what_was_released_goes_and_nothing_else() -> None:
     first = outcome((4, 4), (10, 2))
     assert first.brake is not None

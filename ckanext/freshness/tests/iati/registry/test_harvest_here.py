@@ -143,12 +143,3 @@ def test_the_job_of_the_queues_is_done_here_and_its_messages_change_nothing(
     assert harvest_here(harvest.source["id"]) == job
     harvest.fetch()
     complete(harvest, registry)
-
-
-def test_a_source_that_cannot_be_used_says_so(registry: RegistryServer) -> None:
-    harvest = add_registry(registry.url)
-    row = harvest_model.HarvestSource.get(harvest.source["id"])
-    row.config = '{"registry": "phone book"}'
-    row.save()
-    assert any("cannot be used" in one for one in again(harvest).errors)
-    assert running() == []

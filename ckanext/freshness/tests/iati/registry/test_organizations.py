@@ -237,36 +237,6 @@ def test_a_registry_that_fails_removes_nothing(registry: RegistryServer, of_inde
     assert counts(again(of_index))["deleted"] == 1
 
 
-ODD_NAMES = ("a/b", "..", "../../etc", "nul\x00", "n" * 300, "საქართველო", "A B", "new")
-
-
-def test_odd_names_become_legal_ones_and_equal_names_different_ones(
-    registry: RegistryServer,
-) -> None:
-    known = registry.registry
-    first, second, *_ = known.datasets.values()
-    second.name = first.name
-    for number, name in enumerate(ODD_NAMES):
-        owner = known.add_organisation(f"odd{number}")
-        known.add_dataset(owner, "act").name = name
-        owner.name = name
-    harvest = add_registry(registry.url)
-    result = again(harvest)
-    assert not result.errors
-    found = [*organizations().values(), *packages(harvest).values()]
-    assert len(found) == 9 + 2 * len(ODD_NAMES)
-    for one in found:
-        assert 2 <= len(one.name) <= 100 and one.name != "new"
-        assert set(one.name) <= set("abcdefghijklmnopqrstuvwxyz0123456789-_")
-    for name in ODD_NAMES:
-        plain = name.replace("\x00", "")
-        assert sum(one.extras["registry_name"] == plain for one in found) == 2
-    twins = [packages(harvest)[one.id] for one in (first, second)]
-    assert first.name in {one.name for one in twins} and twins[0].name != twins[1].name
-    assert {one.extras["registry_name"] for one in twins} == {first.name}
-    assert counts(again(harvest)) == {"not modified": len(found)}
-
-
 def test_an_organization_of_somebody_else_is_left_alone(registry: RegistryServer) -> None:
     organisation = next(iter(registry.registry.organisations.values()))
     theirs = factories.Organization(name=organisation.name, title="Somebody else's")
@@ -275,40 +245,6 @@ def test_an_organization_of_somebody_else_is_left_alone(registry: RegistryServer
     ours = organizations()[organisation.id]
     assert ours.id != theirs["id"] and ours.name.startswith(f"{organisation.name}-")
     assert model.Group.get(theirs["id"]).title == "Somebody else's"
-
-
-def test_a_source_that_is_made_again_goes_on_with_what_it_had(
-    registry: RegistryServer, harvest: Harvest
-) -> None:
-    before = {key: group.id for key, group in organizations().items()}
-    had = {key: package.id for key, package in packages(harvest).items()}
-    call_action("harvest_source_delete", {"user": sysadmin()}, id=harvest.source["id"])
-    made = add_registry(registry.url)
-    assert not again(made).errors
-    assert {key: group.id for key, group in organizations().items()} == before
-    assert {key: package.id for key, package in packages(made).items()} == had
-    assert counts(again(made)) == {"not modified": 9}
-
-
-def test_organizations_survive_whatever_is_cleared(
-    registry: RegistryServer, harvest: Harvest
-) -> None:
-    def known() -> tuple[object, dict[str, str]]:
-        return harvest.current(), {key: group.id for key, group in organizations().items()}
-
-    before, user = known(), {"user": sysadmin()}
-    source_id = harvest.source["id"]
-    call_action("harvest_source_job_history_clear", dict(user), id=source_id)
-    model.Session.remove()
-    assert harvest.current() == []
-    assert counts(again(harvest)) == {"added": 8, "updated": 1}
-    assert known() == before and counts(again(harvest)) == {"not modified": 9}
-    call_action("harvest_source_clear", dict(user), id=source_id)
-    assert not again(harvest).errors
-    assert known()[1] == before[1]
-    organisation, *_ = before[1]
-    call_action("organization_purge", dict(user), id=before[1][organisation])
-    assert counts(again(harvest))["updated"] >= 1 and organisation in organizations()
 
 
 def test_a_dataset_that_comes_before_its_organisation_brings_it_along(

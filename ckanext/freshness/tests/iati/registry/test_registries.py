@@ -93,23 +93,6 @@ def test_all_of_a_registry_is_read_organisations_first(server: RegistryServer) -
     assert found.crawled.containers.listed == urls and len(urls) == 15
 
 
-def test_an_unchanged_registry_has_the_same_hashes(server: RegistryServer) -> None:
-    def hashes() -> dict[str, str | None]:
-        return {one.seen.url: one.seen.content_hash for one in Crawler(server).sightings}
-
-    first = hashes()
-    assert hashes() == first
-    next(iter(server.registry.datasets.values())).url = "https://example.org/elsewhere.xml"
-    after = hashes()
-    assert sum(after[url] != first[url] for url in first) == 1
-
-
-def test_a_listing_ends_at_max_records(server: RegistryServer) -> None:
-    found = Crawler(server, max_records=5)
-    assert "more than max_records (5)" in found.errors
-    assert len(found.read(catalogs=False)) == 5
-
-
 # Unusable answers
 
 ANSWERS: list[tuple[str, Callable[[], faults.Fault], str]] = [
@@ -153,11 +136,6 @@ def test_json_that_would_fill_the_memory_is_not_parsed(server: RegistryServer) -
     server.faults[lambda request: True] = faults.Body(body)
     found = Crawler(server, replace(LIMITS, total=30, read=30, max_bytes=2**22))
     assert found.errors.count("answered with JSON of more than 2,000,000 values") == 2
-
-
-def test_a_registry_that_does_not_answer_has_an_unreadable_root(server: RegistryServer) -> None:
-    server.faults[lambda request: True] = faults.Status(code=503)
-    assert server.index_url in Crawler(server).crawled.containers.unreadable
 
 
 def test_known_organisations_keep_their_datasets_when_their_listing_fails(
@@ -240,29 +218,6 @@ def test_a_record_without_an_id_could_be_any_and_lets_nothing_go(
     assert len(found.read(catalogs=not of_a_dataset)) == len(known) - 1
 
 
-def test_odd_names_and_ids_are_read_as_they_are(server: RegistryServer) -> None:
-    names = ["a/b", "..", "../../etc/passwd", "nul\x00nul", "n" * 300, "საქართველო", "\ud800"]
-    ids = ["a/b", "..", "nul\x00", "i" * 300, "é?#&", 17]
-    odd = sorted(server.registry.datasets)
-    for key, name in zip(odd, names, strict=False):
-        server.spoil[key] = replaced("short_name", name)
-    for key, registry_id in zip(reversed(odd), ids, strict=False):
-        server.spoil[key] = replaced("id", registry_id)
-    found = Crawler(server)
-    assert len(found.read(catalogs=False)) == 12
-    urls = [one.seen.url for one in found.sightings]
-    assert len(set(urls)) == 15 and all(url.isprintable() and " " not in url for url in urls)
-    for sighting in found.sightings:
-        assert sighting.contents is not None and sighting.contents.as_json().encode()
-
-
-def test_the_same_record_twice_is_one(server: RegistryServer) -> None:
-    first, second = sorted(server.registry.datasets)[:2]
-    server.spoil[second] = replaced("id", first)
-    found = Crawler(server)
-    assert len(found.read(catalogs=False)) == 11 and not found.errors
-
-
 # Kinds of registries
 
 
@@ -292,22 +247,6 @@ def test_the_configuration_names_a_kind() -> None:
         with pytest.raises(source_config.ConfigError) as refused:
             source_config.parse(json.dumps({"registry": wrong}), own_keys=OWN_KEYS)
         assert str(refused.value) == '"registry" must be "ckan" or "bulk-data-service"'
-
-
-@pytest.mark.parametrize(
-    ("url", "datasets"),
-    [
-        ("https://example.org", "https://example.org/datasets-minimal"),
-        ("https://example.org/iati/", "https://example.org/iati/datasets-minimal"),
-        ("https://example.org/iati/reporting-orgs", "https://example.org/iati/datasets-minimal"),
-        (
-            "https://example.org/i/datasets-minimal.json",
-            "https://example.org/i/datasets-minimal.json",
-        ),
-    ],
-)
-def test_the_index_files_stand_side_by_side(url: str, datasets: str) -> None:
-    assert index_crawl(url).datasets_url == datasets
 
 
 def test_what_is_published_of_a_source_has_no_password() -> None:
