@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -278,77 +277,45 @@ def _organization() -> str:
 
 @dataclass(frozen=True)
 class Published:
-    """Datasets in a source that is not yet harvested.
+    """Three datasets in a source that is not yet harvested.
 
     :ivar place: the target of its list, or of a later page of the list
-    :ivar record_url: the URL of one of its records
-    :ivar change_all: adds "anew" to all titles
-    :ivar remove_first: removes the first dataset
     """
 
     harvest: Harvest
     server: LoopbackServer
     place: str
-    record_url: str
-    change_all: Callable[[], object]
-    remove_first: Callable[[], object]
 
 
-SOURCE_TYPES = ["fdp", "dcat_catalog", "ckan_portal"]
+TITLES = ["Dataset 0", "Dataset 1", "Dataset 2"]
 
 
-@contextmanager
-def publish(source_type: str, count: int) -> Iterator[Published]:
-    """Serve datasets for a source type of ours. Their titles are "Dataset 0" and so on."""
-    if source_type == "fdp":
-        with FdpServer() as fdp:
-            catalog = fdp.add_catalog()
-            records = [fdp.add_dataset(catalog, title=f"Dataset {one}") for one in range(count)]
-
-            def change_records() -> None:
-                for record in records:
-                    fdp.change(record, title=f"{record.label} anew")
-
-            yield Published(
-                add_source(fdp.source_url),
-                fdp,
-                catalog.path,
-                fdp.iri_of(records[0]),
-                change_records,
-                lambda: fdp.remove(records[0]),
-            )
-    elif source_type == "dcat_catalog":
-        with CatalogueServer(count, page_size=2) as catalogue:
-
-            def change_entries() -> None:
-                catalogue.entries = [
-                    replace(one, title=f"{one.title} anew") for one in catalogue.entries
-                ]
-
-            yield Published(
-                add_source(catalogue.source_url, source_type=source_type),
-                catalogue,
-                "/catalog?page=2",
-                catalogue.iri("000"),
-                change_entries,
-                lambda: catalogue.entries.pop(0),
-            )
+@pytest.fixture(params=["fdp", "dcat_catalog", "ckan_portal"])
+def published(request: pytest.FixtureRequest, clean_site: None) -> Iterator[Published]:
+    """Serve datasets for each source type of ours."""
+    server: Any
+    if request.param == "fdp":
+        server = FdpServer()
+        catalog = server.add_catalog()
+        for title in TITLES:
+            server.add_dataset(catalog, title=title)
+        place = catalog.path
+    elif request.param == "dcat_catalog":
+        server, place = CatalogueServer(len(TITLES), page_size=2), "/catalog?page=2"
     else:
-        with PortalServer(count) as portal:
-            ids = list(portal.datasets)
+        server, place = PortalServer(len(TITLES)), f"{ACTION}package_search"
+    with server:
+        url = getattr(server, "source_url", server.url)
+        yield Published(add_source(url, source_type=request.param), server, place)
 
-            def change_datasets() -> None:
-                for dataset_id, dataset in portal.datasets.items():
-                    portal.change(dataset_id, title=f"{dataset['title']} anew")
 
-            yield Published(
-                add_source(portal.url, source_type=source_type),
-                portal,
-                f"{ACTION}package_search",
-                f"{portal.url}/dataset/{min(ids)}",
-                change_datasets,
-                lambda: portal.datasets.pop(ids[0]),
-            )
+@pytest.fixture
+def harvest(fdp: FdpServer) -> Harvest:
+    """A FAIR Data Point with three datasets, not yet harvested."""
+    catalog = fdp.add_catalog()
+    for title in TITLES:
+        fdp.add_dataset(catalog, title=title)
+    return add_source(fdp.source_url)
 
 
 @pytest.fixture

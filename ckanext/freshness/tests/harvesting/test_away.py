@@ -20,26 +20,18 @@ from redis.exceptions import ConnectionError as RedisAway
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.status.refresh import refresh
 from ckanext.freshness.tests.harvesting.conftest import (
-    SOURCE_TYPES,
+    TITLES,
     Harvest,
     Job,
     Published,
-    publish,
 )
 from ckanext.freshness.tests.servers.faults import Hold, Status
+from ckanext.freshness.tests.servers.fdp import FdpServer
 from ckanext.freshness.tests.servers.tcp import TcpProxy
 from ckanext.harvest import queue
 from ckanext.harvest.utils import fetch_consumer, gather_consumer
 
 pytestmark = pytest.mark.usefixtures("clean_site")
-
-TITLES = [f"Dataset {number}" for number in range(4)]
-
-
-@pytest.fixture(params=SOURCE_TYPES)
-def published(request: pytest.FixtureRequest, clean_site: None) -> Iterator[Published]:
-    with publish(request.param, len(TITLES)) as published:
-        yield published
 
 
 @contextmanager
@@ -113,11 +105,10 @@ def assert_solr_is_blamed(job: Job) -> None:
     assert all("Solr" in error or "SearchIndexError" in error for error in job.errors)
 
 
-def test_solr_is_away_in_the_middle_of_a_first_import(published: Published, solr: TcpProxy) -> None:
-    harvest = published.harvest
+def test_solr_is_away_in_the_middle_of_a_first_import(harvest: Harvest, solr: TcpProxy) -> None:
     job_id = harvest.start()
     harvest.gather()
-    solr.leave_at(b"Dataset 3")
+    solr.leave_at(b"Dataset 2")
     harvest.fetch()
     solr.open()
     assert_solr_is_blamed(harvest.finish(job_id))
@@ -126,45 +117,42 @@ def test_solr_is_away_in_the_middle_of_a_first_import(published: Published, solr
     assert assert_each_is_there_once(harvest, TITLES).keys() >= written.keys()
 
 
-@pytest.mark.parametrize("remove_deleted", [True, False], ids=["removed", "kept in Solr"])
 def test_solr_is_away_while_datasets_are_changed_and_deleted(
-    published: Published, solr: TcpProxy, remove_deleted: bool
+    fdp: FdpServer, harvest: Harvest, solr: TcpProxy
 ) -> None:
-    harvest = published.harvest
-    with changed_config("ckan.search.remove_deleted_packages", remove_deleted):
-        harvest.run()
-        known = stored_ids()
-        published.change_all()
-        published.remove_first()
-        job_id = harvest.start()
-        harvest.gather()
-        solr.away()
-        harvest.fetch()
-        assert stored_ids().keys() == known.keys()
-        solr.open()
-        job = harvest.finish(job_id)
-        assert_solr_is_blamed(job)
-        assert job.stats["errored"] == len(TITLES)
+    harvest.run()
+    known = stored_ids()
+    for record in fdp.datasets:
+        fdp.change(record, title=f"{record.label} anew")
+    fdp.remove(fdp.datasets[0])
+    job_id = harvest.start()
+    harvest.gather()
+    solr.away()
+    harvest.fetch()
+    assert stored_ids().keys() == known.keys()
+    solr.open()
+    job = harvest.finish(job_id)
+    assert_solr_is_blamed(job)
+    assert job.stats["errored"] == len(TITLES)
 
-        again = harvest.run()
+    again = harvest.run()
     assert (again.errors, again.stats["deleted"]) == ([], 1)
     found = assert_each_is_there_once(harvest, [f"{title} anew" for title in TITLES[1:]])
     assert found.keys() < known.keys()
 
 
-@pytest.mark.parametrize("word", [b"<commit", b"Dataset 3"], ids=["at the commit", "in a page"])
+@pytest.mark.parametrize("word", [b"<commit", b"Dataset 2"], ids=["at the commit", "in a page"])
 def test_what_solr_did_not_take_is_indexed_by_the_next_refresh(
-    published: Published, solr: TcpProxy, word: bytes
+    fdp: FdpServer, harvest: Harvest, solr: TcpProxy, word: bytes
 ) -> None:
     """Solr may lose what it was sent and has not committed. The source cannot be read any more."""
-    harvest = published.harvest
     job_id = harvest.start()
     harvest.gather()
     solr.leave_at(word)
     harvest.fetch()
     solr.open()
     harvest.finish(job_id)
-    published.server.faults[published.place] = Status(503)
+    fdp.faults[fdp.catalogs[0].path] = Status(503)
     make_connection().delete(q="+dataset_type:dataset", commit=True)
     # If Solr is away, CKAN writes no dataset.
     written = stored_ids()
@@ -187,8 +175,7 @@ def redis() -> Iterator[TcpProxy]:
         yield proxy
 
 
-def test_redis_is_away_when_a_gather_publishes(published: Published, redis: TcpProxy) -> None:
-    harvest = published.harvest
+def test_redis_is_away_when_a_gather_publishes(harvest: Harvest, redis: TcpProxy) -> None:
     job_id = harvest.start()
     redis.leave_at(b"harvest_object_id")
     with pytest.raises(RedisAway):
@@ -200,8 +187,7 @@ def test_redis_is_away_when_a_gather_publishes(published: Published, redis: TcpP
     assert_each_is_there_once(harvest, TITLES)
 
 
-def test_redis_is_away_when_a_page_is_done(published: Published, redis: TcpProxy) -> None:
-    harvest = published.harvest
+def test_redis_is_away_when_a_page_is_done(harvest: Harvest, redis: TcpProxy) -> None:
     job_id = harvest.start()
     harvest.gather()
     redis.leave_at(b"DEL", b"ckanext-harvest")
@@ -254,12 +240,11 @@ def test_postgresql_breaks_off_in_the_middle_of_a_crawl(
 
 
 @pytest.mark.parametrize(
-    "words", [[b"Dataset 3"], [b"Dataset 3", b"COMMIT"]], ids=["at a write", "at the commit"]
+    "words", [[b"Dataset 2"], [b"Dataset 2", b"COMMIT"]], ids=["at a write", "at the commit"]
 )
 def test_postgresql_is_away_in_an_import(
-    published: Published, postgresql: TcpProxy, words: list[bytes]
+    harvest: Harvest, postgresql: TcpProxy, words: list[bytes]
 ) -> None:
-    harvest = published.harvest
     job_id = harvest.start()
     harvest.gather()
     postgresql.leave_at(*words)
@@ -267,7 +252,7 @@ def test_postgresql_is_away_in_an_import(
         fetch_consumer()
     postgresql.open()
     written = stored_ids()
-    assert "Dataset 3" not in written.values()
+    assert "Dataset 2" not in written.values()
     job = recover(harvest, job_id)
     assert job.errors == []
     found = assert_each_is_there_once(harvest, TITLES)

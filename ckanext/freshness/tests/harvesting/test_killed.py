@@ -19,12 +19,10 @@ from ckanext.freshness.ckan_adapter.database import is_held, locked
 from ckanext.freshness.ckan_adapter.harvest import harvest_queue_connection, harvest_routing_keys
 from ckanext.freshness.harvesting.object_writer import ObjectWriter
 from ckanext.freshness.tests.harvesting.conftest import (
-    SOURCE_TYPES,
+    TITLES,
     Harvest,
     Job,
     Published,
-    add_source,
-    publish,
 )
 from ckanext.freshness.tests.harvesting.stumbling import StumblingPlugin
 from ckanext.freshness.tests.processes import CkanProcess, until
@@ -38,24 +36,6 @@ pytestmark = pytest.mark.usefixtures("clean_site", "clean_redis")
 
 PATIENCE = 30.0
 """Seconds after which something that is awaited does not come any more."""
-
-
-TITLES = ["Dataset 0", "Dataset 1", "Dataset 2"]
-
-
-@pytest.fixture
-def harvest(fdp: FdpServer) -> Harvest:
-    """A source with three datasets, not yet harvested."""
-    catalog = fdp.add_catalog()
-    for title in TITLES:
-        fdp.add_dataset(catalog, title=title)
-    return add_source(fdp.source_url)
-
-
-@pytest.fixture(params=SOURCE_TYPES)
-def published(request: pytest.FixtureRequest, clean_site: None) -> Iterator[Published]:
-    with publish(request.param, len(TITLES)) as published:
-        yield published
 
 
 @pytest.fixture
@@ -212,23 +192,17 @@ def test_import_in_the_middle_of_a_page(published: Published, consumer: Any) -> 
         assert {package_id for _, package_id in harvest.current()} == {*published.server.datasets}
 
 
-@pytest.mark.parametrize(
-    "consumers_first", [True, False], ids=["killed, emptied", "emptied, killed"]
-)
 def test_redis_is_emptied_while_a_consumer_is_killed(
-    published: Published, consumer: Any, consumers_first: bool
+    fdp: FdpServer, harvest: Harvest, consumer: Any
 ) -> None:
     """No message names the page any more, and its first object does not wait."""
-    harvest = published.harvest
     job_id = harvest.start()
     harvest.gather()
     model.Session.remove()
     connection: Any = harvest_queue_connection()
-    with locked(f"record {harvest.source['id']} {published.record_url}"):
+    with locked(f"record {harvest.source['id']} {fdp.iri_of(fdp.datasets[0])}"):
         process = consumer("fetch")
         until(waits_for_a_lock)
-        if not consumers_first:
-            connection.flushdb()
         kill(process)
     connection.flushdb()
     call_action("harvest_jobs_run")
@@ -291,13 +265,12 @@ def test_a_gather_sent_again_while_the_first_goes_on(fdp: FdpServer, harvest: Ha
 
 
 def test_a_page_that_two_consumers_have_is_imported_once(
-    stumbling: StumblingPlugin, published: Published
+    stumbling: StumblingPlugin, fdp: FdpServer, harvest: Harvest
 ) -> None:
     """The queue sends a page again while it is being imported.
 
     The consumer that waited does not retry failed records: the next job does.
     """
-    harvest = published.harvest
     job_id = harvest.start()
     harvest.gather()
     connection: Any = harvest_queue_connection()
@@ -307,7 +280,7 @@ def test_a_page_that_two_consumers_have_is_imported_once(
     follower = harvest_order(job_id)[1].replace("-", " ").capitalize()
     stumbling.writes[follower] = 1
     model.Session.remove()
-    with locked(f"record {harvest.source['id']} {published.record_url}"):
+    with locked(f"record {harvest.source['id']} {fdp.iri_of(fdp.datasets[0])}"):
         consumers = [in_a_thread(harvest.fetch) for _ in range(2)]
         until(lambda: not connection.llen(key) and waits_for_a_lock(2))
     for thread in consumers:

@@ -115,7 +115,7 @@ class FdpServer(FdpModel, LoopbackServer):
         if record.named_graph:
             body = in_named_graph(document, self.iri_of(record))
             return Answer(200, body, {"Content-Type": JSON_LD, "Link": links})
-        return self._negotiated(document, links, request, plain=record.broken is not None)
+        return self._negotiated(document, links, request, plain=record.broken)
 
     def _page(self, parent: Record, kind: Kind, request: Request) -> Answer:
         if refusal := self._refusal(parent):
@@ -134,7 +134,7 @@ class FdpServer(FdpModel, LoopbackServer):
         document = self.renderer.page(shown, self._next_noise())
         endpoint = f"{self.renderer.base}{parent.path}/page/{kind.value}"
         links = page_links(endpoint, page, size, len(children))
-        broken = any(child.broken_in_pages for child in shown)
+        broken = any(child.broken for child in shown)
         return self._negotiated(document, links, request, plain=broken)
 
     def _number(self, record: Record, request: Request) -> int:
@@ -158,10 +158,8 @@ class FdpServer(FdpModel, LoopbackServer):
         media_type = negotiate(request.headers.get("Accept", ""))
         if media_type is None:
             return Answer(406)
-        if plain:
-            body = document.encode(errors="surrogateescape")
-        else:
-            body = document.encode() if media_type == TURTLE else converted(document, media_type)
+        as_turtle = plain or media_type == TURTLE
+        body = document.encode() if as_turtle else converted(document, media_type)
         return Answer(200, body, {"Content-Type": media_type, "Link": links})
 
 

@@ -64,13 +64,8 @@ class State(enum.Enum):
         return self.template.replace("{iri}", iri)
 
 
-class Breakage(enum.Enum):
-    """Ways to be no Turtle; the value is appended to the record's triples."""
-
-    UNCLOSED_STRING = '\n<http://example.org/broken> <http://example.org/p> "no end .\n'
-    UNKNOWN_PREFIX = '\n<http://example.org/broken> nobody:declared "this prefix" .\n'
-    MISSING_OBJECT = "\n<http://example.org/broken> <http://example.org/p> ; .\n"
-    INVALID_UTF8 = '\n<http://example.org/broken> <http://example.org/p> "\udcff\udcfe" .\n'
+BREAKAGE = '\n<http://example.org/broken> <http://example.org/p> "no end .\n'
+"""What makes a document no Turtle."""
 
 
 @dataclasses.dataclass(slots=True, eq=False)
@@ -87,8 +82,7 @@ class Record:
     touched: str
     children: dict[Kind, list[Record | str]] = dataclasses.field(default_factory=dict)
     state: State = State.PUBLISHED
-    broken: Breakage | None = None
-    broken_in_pages: bool = False
+    broken: bool = False
     named_graph: bool = False
     """Its document is JSON-LD whose statements are in a named graph."""
 
@@ -294,16 +288,9 @@ class FdpModel:
                 parent.children[kind] = [child for child in children if child != record]
                 self._touch(parent)
 
-    def break_turtle(
-        self,
-        record: Record,
-        how: Breakage | None = Breakage.UNCLOSED_STRING,
-        *,
-        in_pages: bool = True,
-    ) -> None:
-        """Make a record's Turtle malformed, in its own document and in pages; None mends it."""
-        record.broken = how
-        record.broken_in_pages = in_pages
+    def break_turtle(self, record: Record) -> None:
+        """Make a record's Turtle malformed, in its own document and in pages."""
+        record.broken = True
         self._touch(record)
 
     # Inside

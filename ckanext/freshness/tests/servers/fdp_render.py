@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from urllib.parse import unquote
 
 from ckanext.freshness.tests.servers import turtle
-from ckanext.freshness.tests.servers.fdp_model import FdpModel, Kind, Record, State
+from ckanext.freshness.tests.servers.fdp_model import BREAKAGE, FdpModel, Kind, Record, State
 from ckanext.freshness.tests.servers.fdp_paging import CONTAINERS, Page, Paging
 
 FDP_O = "https://w3id.org/fdp/fdp-o#"
@@ -164,7 +164,7 @@ class Renderer:
         if page is not None and self.layout.paging is not None:
             blocks.append(page.block(self.layout.paging, self.iri(record)))
         blocks.append(f'\n<{profile}> {_RDFS_LABEL}\n    "{level.profile_label}" .\n')
-        return _joined(blocks, noise, [record] if record.broken else [])
+        return _joined(blocks, noise, [record])
 
     def own_page(self, record: Record, number: int) -> Page | None:
         """The page of a record's own document; None if it has no pages."""
@@ -180,7 +180,7 @@ class Renderer:
     def page(self, records: Sequence[Record], noise: int = 0) -> str:
         """The full triples of these records, without containers and profiles."""
         blocks = [block for record in records for block in self._blocks(record, noise)]
-        return _joined(blocks, noise, [record for record in records if record.broken_in_pages])
+        return _joined(blocks, noise, records)
 
     def single_catalogue(self) -> Iterator[str]:
         """All published datasets with their distributions as one dcat:Catalog, without noise.
@@ -327,11 +327,11 @@ class Renderer:
         return [f"{ontology}MetadataService", f"{_DCAT}DataService", f"{_DCAT}Resource", own]
 
 
-def _joined(blocks: list[str], noise: int, broken: Sequence[Record]) -> str:
+def _joined(blocks: list[str], noise: int, records: Sequence[Record]) -> str:
     """A document of these blocks, in another order for each `noise`; the malformed parts last."""
     if noise:
         random.Random(noise).shuffle(blocks)
-    ends = [record.broken.value for record in broken if record.broken is not None]
+    ends = [BREAKAGE for record in records if record.broken]
     return "".join([turtle.HEAD, *blocks, *ends])
 
 

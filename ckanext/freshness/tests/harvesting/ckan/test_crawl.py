@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -30,7 +29,7 @@ def any_id(portal: PortalServer, number: int = 5) -> str:
 
 
 @pytest.mark.parametrize("gives_fields", [True, False], ids=["since 2.9", "before 2.9"])
-@pytest.mark.parametrize("rows_max", [2, 3, 11, 12, 13, 1000])
+@pytest.mark.parametrize("rows_max", [2, 12, 1000])
 def test_pages_of_any_size_give_all(
     portal: PortalServer, gives_fields: bool, rows_max: int
 ) -> None:
@@ -124,7 +123,7 @@ def test_an_index_that_lags_behind_lets_nothing_go(portal: PortalServer) -> None
     assert not Crawled(portal, first).deleted()
 
 
-@pytest.mark.parametrize("code", [401, 403, 404, 410, 500])
+@pytest.mark.parametrize("code", [403, 404, 500])
 def test_a_portal_that_shows_no_dataset_confirms_no_absence(
     portal: PortalServer, code: int
 ) -> None:
@@ -135,7 +134,7 @@ def test_a_portal_that_shows_no_dataset_confirms_no_absence(
     assert not second.deleted() and "a dataset that it lists" in second.errors
 
 
-@pytest.mark.parametrize("code", [401, 403, 404, 410, 500])
+@pytest.mark.parametrize("code", [403, 404, 500])
 def test_a_page_of_a_proxy_confirms_no_absence(portal: PortalServer, code: int) -> None:
     first = Crawled(portal)
     hidden = any_id(portal)
@@ -186,23 +185,6 @@ def test_texts_by_language_are_plain_texts_too(portal: PortalServer) -> None:
     assert found[first].fields["notes_translated"] == {"fr": "Routes"}
     assert found[first].resources[0]["name"] == "Datei"
     assert found[second].fields["title"] == "Straßen"
-
-
-def test_a_portal_that_never_rests_is_read_to_its_end(portal: PortalServer) -> None:
-    portal.rows_max = 3
-    last = max(portal.datasets)
-
-    def add() -> None:
-        twin = {**portal.datasets[last], "id": f"~{len(portal.datasets)}", "resources": []}
-        portal.datasets[twin["id"]] = twin
-
-    portal.faults[lambda one: "fl=" in one.target] = faults.Meanwhile(act=add)
-    portal.faults[lambda one: "package_list" in one.target] = faults.Meanwhile(act=add)
-    found = Crawled(portal)
-    assert set(NAMES) <= set(found.names())
-    assert "each of the 3 times" in found.errors and found.end.containers.unproved
-    portal.forbidden = {"package_search"}
-    assert set(NAMES) <= set(Crawled(portal).names())
 
 
 def test_what_a_portal_has_from_here_is_not_copied(portal: PortalServer) -> None:
@@ -293,17 +275,18 @@ SLOW = {row.name for row in ROWS if row.slow}
 @pytest.mark.parametrize("fault", ANSWERS)
 @pytest.mark.parametrize("search", [True, False], ids=["search", "no search"])
 def test_a_fault_anywhere_lets_nothing_go(portal: PortalServer, search: bool, fault: str) -> None:
-    """A fault at any request of a job, and at all that follow: no record that is there is let go."""
+    """A fault at any request of a job, or at all that follow: no record that is there is let go."""
     portal.rows_max = 4
     portal.forbidden = set() if search else {"package_search"}
     first = Crawled(portal)
     portal.change(any_id(portal, 2), title="Another title")
     limits = HURRIED if fault in SLOW else LIMITS
-    for place, only in itertools.product(range(6), (True, False)):
+    for place in range(6):
+        only = place % 2 == 0
         count = iter(range(10_000))
         portal.faults = {"/login": faults.html()}
         portal.faults[_from(count, place, only=only)] = ANSWERS[fault]()
-        assert not Crawled(portal, first, limits=limits).deleted(), (place, only)
+        assert not Crawled(portal, first, limits=limits).deleted(), place
 
 
 def _from(count: Any, place: int, *, only: bool) -> Callable[[Request], bool]:

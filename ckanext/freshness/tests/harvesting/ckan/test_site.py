@@ -78,17 +78,6 @@ def counts(harvest: Harvest) -> dict[str, int]:
     return {key: count for key, count in job.stats.items() if count}
 
 
-def switch(harvest: Harvest, source_type: str, config: dict[str, Any]) -> None:
-    shown = call_action("harvest_source_show", id=harvest.source["id"])
-    keys = ("id", "name", "title", "url", "frequency", "owner_org")
-    kept = {key: shown[key] for key in keys if key in shown}
-    call_action(
-        "harvest_source_update",
-        {"user": sysadmin()},
-        **{**kept, "source_type": source_type, "config": json.dumps(config)},
-    )
-
-
 def test_datasets_keep_their_ids_and_become_links(portal: PortalServer) -> None:
     harvest = add_portal(portal)
     assert counts(harvest) == {"added": 6}
@@ -190,7 +179,7 @@ def test_extras_tags_and_groups(portal: PortalServer) -> None:
     assert {tag["name"] for tag in one["tags"]} == {"harvested", "ol-und-gas"}
     assert extras(one)["from"] == f"{portal.url}/{wanted}" and extras(one)["reach"] == "town"
 
-    switch(harvest, "ckan_portal", {**config, "remote_groups": "create", "override_extras": True})
+    harvest.configure(**config, remote_groups="create", override_extras=True)
     assert counts(harvest) == {"updated": 6}
     one = datasets(harvest)["dataset-3"]
     assert {group["name"] for group in one["groups"]} == {"maps", "air", "rail"}
@@ -210,7 +199,7 @@ def test_organizations_that_this_site_has(portal: PortalServer) -> None:
     assert found["of-the-state"]["owner_org"] == harvest.source["owner_org"]
     assert not model.Group.get("state")
 
-    switch(harvest, "ckan_portal", {"remote_orgs": "create"})
+    harvest.configure(remote_orgs="create")
     harvest.run()
     found = datasets(harvest)
     assert found["dataset-3"]["organization"]["title"] == "Our own words"
@@ -259,7 +248,7 @@ def test_a_source_of_the_type_ckan_becomes_ours(portal: PortalServer) -> None:
     city = call_action("organization_show", id="city")
     gone = portal.datasets.pop(sorted(portal.datasets)[0])
 
-    switch(harvest, "ckan_portal", {**OLD, "user": "harvest"})
+    harvest.switch(source_type="ckan_portal", config=json.dumps({**OLD, "user": "harvest"}))
     job = harvest.run()
     (held,) = job.errors
     assert "would be deleted that only another harvester has read" in held

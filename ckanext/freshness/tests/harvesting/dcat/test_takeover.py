@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
-from typing import Any
 
 import ckan.plugins as p
 import pytest
 from ckan.tests.helpers import call_action
 
-from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source, sysadmin
+from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source
 from ckanext.freshness.tests.servers.catalogue import CatalogueServer, Entry
 
 pytestmark = pytest.mark.usefixtures("clean_site")
@@ -31,20 +30,13 @@ def found(harvest: Harvest) -> dict[str, tuple[str, str, list[str]]]:
     }
 
 
-def switch(harvest: Harvest) -> None:
-    shown = call_action("harvest_source_show", id=harvest.source["id"])
-    keys = ("id", "name", "title", "url", "frequency", "owner_org", "config")
-    kept: dict[str, Any] = {key: shown[key] for key in keys if key in shown}
-    call_action("harvest_source_update", {"user": sysadmin()}, **kept, source_type="dcat_catalog")
-
-
 def test_a_source_of_dcat_rdf_becomes_ours(server: CatalogueServer) -> None:
     harvest = add_source(server.source_url, source_type="dcat_rdf", rdf_format="turtle")
     assert harvest.run().stats["added"] == 10
     before = found(harvest)
     assert len(before) == 10
 
-    switch(harvest)
+    harvest.switch(source_type="dcat_catalog")
     job = harvest.run()
     assert job.errors == [] and job.stats["added"] == job.stats["deleted"] == 0
     assert found(harvest) == before
@@ -60,13 +52,3 @@ def test_a_source_of_dcat_rdf_becomes_ours(server: CatalogueServer) -> None:
     assert after.keys() == before.keys() - {gone.title}
     assert after["Dataset 0"][2][0] in before["Dataset 0"][2] + after["Dataset 0"][2]
     assert set(before["Dataset 0"][2]) < set(after["Dataset 0"][2])
-
-
-def test_the_packages_of_a_deleted_source_are_taken_over(server: CatalogueServer) -> None:
-    harvest = add_source(server.source_url, source_type="dcat_rdf")
-    harvest.run()
-    before = found(harvest)
-    call_action("harvest_source_delete", {"user": sysadmin()}, id=harvest.source["id"])
-    again = add_source(server.source_url, source_type="dcat_catalog")
-    assert again.run().stats["added"] + 0 <= 10
-    assert found(again) == before

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+from typing import Any
 
 import pytest
 
 from ckanext.freshness.harvesting.fdp.crawl import SLOW
+from ckanext.freshness.harvesting.record import Containers, CurrentRecords, Sighting
+from ckanext.freshness.harvesting.record import Record as Contents
 from ckanext.freshness.harvesting.source_client import for_each
 from ckanext.freshness.harvesting.strategy import RecordClass
 from ckanext.freshness.tests.harvesting.fdp.crawling import (
+    NOW,
+    Job,
     Site,
     unchanged,
     urls,
@@ -20,13 +26,12 @@ from ckanext.freshness.tests.servers.fdp import FdpServer
 # Requests
 
 
-@pytest.mark.parametrize("shuffled", [False, True])
-def test_requests(fdp: FdpServer, shuffled: bool) -> None:
+def test_requests(fdp: FdpServer) -> None:
     """Each job sends one request for each page and each dataset."""
     catalogs = [fdp.add_catalog() for _ in range(2)]
     for n in range(120):
         fdp.add_dataset(catalogs[n % 2], distributions=n % 3)
-    fdp.shuffle = shuffled
+    fdp.shuffle = True
     site = Site(fdp)
     pages = 1 + 2 + 2 * 2
     assert site.job().requests <= pages + 120
@@ -61,6 +66,31 @@ def test_bytes_as_last_time_are_not_parsed(fdp: FdpServer) -> None:
 
 
 # Parts
+
+
+class Nowhere(dict[str, Any]):
+    """Holds nothing of what is put in it."""
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        pass
+
+
+def test_memory_does_not_grow_with_the_source(fdp: FdpServer) -> None:
+    """The crawl keeps no contents of records that it has handed on."""
+    catalog = fdp.add_catalog()
+    for _ in range(200):
+        fdp.add_dataset(catalog, distributions=0)
+    handed_on, alive = 0, []
+
+    def count(sighting: Sighting, containers: Containers) -> None:
+        nonlocal handed_on
+        handed_on += 1
+        if handed_on % 50 == 0:
+            alive.append(sum(isinstance(one, Contents) for one in gc.get_objects()))
+
+    crawl = Site(fdp)._crawl(Job(sightings=Nowhere()), CurrentRecords([]), count, NOW)
+    asyncio.run(crawl)
+    assert len(alive) == 4 and max(alive) < 60
 
 
 def test_calls_for_each_item() -> None:

@@ -15,6 +15,7 @@ from ckanext.freshness.tests.harvesting.fdp.crawling import (
     unchanged,
     urls,
     with_and_without_pages,
+    without_links,
 )
 from ckanext.freshness.tests.servers import faults
 from ckanext.freshness.tests.servers.base import Answer
@@ -172,3 +173,19 @@ def test_a_distribution_without_a_url_may_be_one_that_is_missing(
     )
     job = site.job()
     assert (job.warnings, len(site.packages[iri].resources)) == ([], 1)
+
+
+def test_distributions_that_a_page_leaves_out_are_asked_for(fdp: FdpServer) -> None:
+    """If a server cuts pages short without links, no resource may be lost."""
+    dataset = fdp.add_dataset(fdp.add_catalog(), distributions=5)
+    fdp.layout.max_page_size = 2
+    without_links(fdp)
+    site = Site(fdp)
+    site.job()
+    names = [f"File {n}" for n in range(1, 6)]
+    assert site.packages[fdp.iri_of(dataset)].resources == names
+    unchanged(site)
+    last = dataset.listing(Level.DISTRIBUTION)[4]
+    assert isinstance(last, Record)
+    fdp.change(last, title="Changed")
+    assert site.job().of(RecordClass.CHANGED) == urls(fdp, dataset)

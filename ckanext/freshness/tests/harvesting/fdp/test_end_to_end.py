@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ckanext.freshness.tests.harvesting.conftest import add_source, extras
+from ckanext.freshness.tests.harvesting.conftest import add_source, extras, indexed, written
 from ckanext.freshness.tests.servers.fdp import FdpServer
 
 pytestmark = pytest.mark.usefixtures("clean_site", "sandbox")
@@ -27,8 +27,10 @@ def test_new_unchanged_changed_moved_deleted(fdp: FdpServer) -> None:
     assert extras(before[fdp.iri_of(kept)])["guid"] == guid
     assert (guid, before[fdp.iri_of(kept)]["id"]) in harvest.current()
 
+    as_it_was = written(), indexed()
     job = harvest.run()
     assert job.stats == {"added": 0, "updated": 0, "not modified": 4, "errored": 0, "deleted": 0}
+    assert (written(), indexed()) == as_it_was
 
     fdp.change(edited, title="Edited again")
     fdp.move(moving, second)

@@ -132,7 +132,6 @@ class World:
         }
         assert job.of(RecordClass.DELETED) == job.of(RecordClass.NEW) - self.new() == set()
         assert self.ids.items() <= self.site.ids().items()
-        assert self.site.job().of(RecordClass.UNCHANGED) == set(self.site.packages)
 
     def new(self) -> set[str]:
         """Return the URL of the dataset that was added before the second job."""
@@ -227,11 +226,10 @@ def test_dataset_read_by_itself(world: World, row: Row) -> None:
 
 
 @table(*QUICK, HTML, *REFUSED, *GONE)
-@pytest.mark.parametrize("page", ["page=0&size=50", "page=1&size=1"])
-def test_page_of_distributions(world: World, row: Row, page: str) -> None:
+def test_page_of_distributions(world: World, row: Row) -> None:
     """The distributions are read one by one."""
     world.server.layout.max_page_size = 1
-    job = world.play(f"{world.datasets[4].path}/page/distribution?{page}", row)
+    job = world.play(f"{world.datasets[4].path}/page/distribution?page=1&size=1", row)
     assert job.errors == job.warnings == []
     world.check(job)
     world.recover()

@@ -1,4 +1,4 @@
-"""What only a database shows of a FAIR Data Point: which texts it accepts, and which documents it remembers."""
+"""What only a database shows of a FAIR Data Point: which documents it remembers."""
 
 from __future__ import annotations
 

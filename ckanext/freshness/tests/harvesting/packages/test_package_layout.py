@@ -389,7 +389,7 @@ _records = st.builds(
 )
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@settings(max_examples=50, suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(_records)
 def test_any_record_makes_a_package_that_ckan_takes(record: Record) -> None:
     """CKAN's own validators decide."""

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from typing import Any
 
 import pytest
-from ckan.common import config
 from ckan.tests.helpers import call_action
 
 from ckanext.freshness.harvesting.packages.layout import CatalogSite, package_dict
@@ -16,35 +15,17 @@ from ckanext.freshness.harvesting.rdf import mapping_tables
 from ckanext.freshness.harvesting.rdf.graph_values import LISTS, MappingRow, Nested
 from ckanext.freshness.harvesting.rdf.mapping_tables import OWNED_KEYS
 from ckanext.freshness.harvesting.record import Record
-
-SCHEMAS = {
-    "core": None,
-    "dcat": "ckanext.dcat.schemas:dcat_ap_full.yaml",
-}
+from ckanext.freshness.tests.harvesting.conftest import SCHEMAS
 
 
-@pytest.fixture(params=SCHEMAS)
-def site(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> CatalogSite:
+@pytest.fixture
+def site(schema: str) -> CatalogSite:
     """The site as a harvest sees it, with its schema and its register of licences."""
-    if not request.config.pluginmanager.hasplugin("setup_of_ckan"):
-        pytest.skip("needs a running CKAN (./dev test)")
-    request.getfixturevalue("ckan_config")
-    schema = SCHEMAS[request.param]
-    if schema is not None:
-        plugins = config["ckan.plugins"]
-        names = plugins if isinstance(plugins, list) else plugins.split()
-        monkeypatch.setitem(config, "ckan.plugins", " ".join([*names, "dcat", "scheming_datasets"]))
-        monkeypatch.setitem(config, "scheming.dataset_schemas", schema)
-        monkeypatch.setitem(
-            config,
-            "scheming.presets",
-            "ckanext.scheming:presets.json ckanext.dcat.schemas:presets.yaml",
-        )
-    for fixture in ("with_plugins", "clean_db", "clean_index"):
-        request.getfixturevalue(fixture)
     return CatalogSite(
         licenses=license_index(call_action("license_list")),
-        schema=call_action("scheming_dataset_schema_show", type="dataset") if schema else None,
+        schema=call_action("scheming_dataset_schema_show", type="dataset")
+        if SCHEMAS[schema]
+        else None,
     )
 
 
@@ -94,6 +75,7 @@ def everywhere(text: str) -> Record:
     return Record(values(mapping_tables.DATASET), [resource, {"url": text}], [text])
 
 
+@pytest.mark.parametrize("schema", ["core", "dcat"], indirect=True)
 def test_an_odd_text_everywhere_is_saved_and_shown(site: CatalogSite, app: Any) -> None:
     for number, text in enumerate(ODD):
         record, name = everywhere(text), f"odd-{number}"

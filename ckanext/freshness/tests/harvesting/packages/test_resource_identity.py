@@ -131,7 +131,7 @@ DISTRIBUTIONS = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=100)
 @given(st.lists(DISTRIBUTIONS, min_size=2, max_size=5))
 @example([[CSV], [{**CSV, "uri": "http://fdp.example/1"}, CSV]])
 def test_ids_never_change_for_a_distribution_that_stays(jobs: list[list[dict[str, Any]]]) -> None:

@@ -178,7 +178,7 @@ _DOCUMENTS = _documents()
 
 
 @settings(
-    max_examples=300,
+    max_examples=100,
     deadline=5000,
     suppress_health_check=[HealthCheck.function_scoped_fixture],  # one parser for all documents
 )
