@@ -85,13 +85,6 @@ def test_a_dataset_is_marked_until_its_source_has_it_again(
     assert mark_of(package_id) is None
 
 
-def test_a_deleted_source_marks_no_dataset(server: CatalogueServer) -> None:
-    harvest, package_id, _ = lose(server, on_absence="keep")
-    call_action("harvest_source_delete", {"user": sysadmin()}, id=harvest.source["id"])
-    refresh(datetime.now(timezone.utc))
-    assert mark_of(package_id) is None
-
-
 def test_people_see_the_mark(server: CatalogueServer, app: Any) -> None:
     _, package_id, gone = lose(server, on_absence="keep")
     name = model.Package.get(package_id).name
@@ -106,16 +99,3 @@ def test_people_see_the_mark(server: CatalogueServer, app: Any) -> None:
     rows = call_action("freshness_report", table="datasets")["rows"]
     rows = [row for row in rows if row["absent_since"]]
     assert [(row["name"], row["absent_since"]) for row in rows] == [(name, LOST_AT)]
-
-
-@pytest.mark.parametrize("config", [{"on_absence": "keep"}, {"absent_for": 30}])
-def test_a_preview_tells_absent_datasets_from_unreadable_ones(
-    server: CatalogueServer, config: dict[str, Any]
-) -> None:
-    harvest, package_id, _ = lose(server, **config)
-    shown = harvest.preview().as_dict()
-    assert [entry["package_id"] for entry in shown["absent"]] == [package_id]
-    assert (shown["counts"]["absent"], shown["counts"]["unreadable"]) == (1, 0)
-    server.page_size, server.total = 4, "99"
-    shown = harvest.preview().as_dict()
-    assert (shown["counts"]["absent"], shown["counts"]["unreadable"]) == (0, 1)

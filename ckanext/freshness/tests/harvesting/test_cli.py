@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -36,45 +35,10 @@ def run(cli: Any) -> Any:
     return call
 
 
-def without_log(output: str) -> str:
-    """Return the JSON of an output. With click 8.1 the output also contains log lines."""
-    return output[output.index("\n{") :] if not output.startswith("{") else output
-
-
 def empty(fdp: FdpServer, harvest: Harvest) -> None:
     for record in fdp.datasets:
         fdp.remove(record)
     harvest.run()
-
-
-def test_preview(run: Any, fdp: FdpServer, harvest: Harvest) -> None:
-    kept, edited, removed = fdp.datasets
-    fdp.change(edited, title="Edited")
-    fdp.remove(removed)
-    result = run("preview", harvest.source["name"])
-    assert result.exit_code == 0, result.output
-    lines = result.output.splitlines()
-    assert f"A source ({fdp.source_url})" in lines
-    assert "Currently harvested: 3" in lines
-    changed = lines.index("Changed: 1")
-    assert lines[changed + 1] == f"  Edited ({fdp.iri_of(edited)})"
-    deleted = lines.index("Deleted: 1")
-    assert (
-        lines[deleted + 1]
-        == f"  Dataset 2 ({fdp.iri_of(removed)}): The source says that it is gone."
-    )
-    assert "Unchanged: 1" in lines
-    assert fdp.iri_of(kept) not in result.output
-
-    result = run("preview", harvest.source["name"], "--json")
-    assert result.exit_code == 0
-    preview = json.loads(without_log(result.output))
-    assert [one["url"] for one in preview["unchanged"]] == [fdp.iri_of(kept)]
-    for record in fdp.datasets:
-        fdp.remove(record)
-    result = run("preview", harvest.source["id"])
-    assert result.exit_code == 0
-    assert "The brake would hold 3 deletions: the source lists nothing at all" in result.output
 
 
 def test_a_source_that_cannot_be_read_is_no_success(

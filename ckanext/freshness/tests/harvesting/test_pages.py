@@ -71,21 +71,12 @@ def hrefs(part: BeautifulSoup | Tag, selector: str) -> list[str]:
     return [str(one["href"]) for one in part.select(selector)]
 
 
-def tabs(page: BeautifulSoup) -> list[str]:
-    return [one.get_text(strip=True) for one in page.select(".page-header .nav-tabs a")]
-
-
 def path(harvest: Harvest, page: str) -> str:
     return f"/harvest/{harvest.source['name']}/{page}"
 
 
 def admin(harvest: Harvest) -> str:
     return f"/harvest/admin/{harvest.source['name']}"
-
-
-def list_id(page: BeautifulSoup) -> str:
-    (field,) = page.select("[name=list_id]")
-    return str(field["value"])
 
 
 # Sources and jobs

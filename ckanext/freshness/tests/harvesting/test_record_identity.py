@@ -8,7 +8,6 @@ from ckan.tests.helpers import call_action
 from ckanext.freshness.tests.harvesting.conftest import (
     Harvest,
     add_source,
-    sysadmin,
 )
 from ckanext.freshness.tests.servers.base import Answer
 from ckanext.freshness.tests.servers.fdp import FdpServer
@@ -28,10 +27,7 @@ def ids(harvest: Harvest) -> list[str]:
     return sorted(one["id"] for one in harvest.datasets().values())
 
 
-@pytest.mark.parametrize("made_again", [False, True], ids=["same source", "made again"])
-def test_a_listing_that_turns_to_other_urls_of_its_records(
-    fdp: FdpServer, made_again: bool
-) -> None:
+def test_a_listing_that_turns_to_other_urls_of_its_records(fdp: FdpServer) -> None:
     """To the URL that the record's document names, to a third URL, or to two other spellings at once."""
     fdp.layout.pages = False
     catalog = fdp.add_catalog()
@@ -47,9 +43,6 @@ def test_a_listing_that_turns_to_other_urls_of_its_records(
     assert harvest.run().stats["added"] == 4
     before = ids(harvest)
 
-    if made_again:
-        call_action("harvest_source_delete", {"user": sysadmin()}, id=harvest.source["id"])
-        harvest = add_source(fdp.source_url, language="en")
     for record, name, listed in ((one, "one", "/called/one"), (two, "two", "/third/two")):
         serve(fdp, record, fdp.url + listed, subject=subjects[name])
         fdp.unlist(record, catalog)

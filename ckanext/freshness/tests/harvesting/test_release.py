@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
@@ -18,8 +17,6 @@ from ckanext.freshness.harvesting.messages import HarvestMessage, code_of
 from ckanext.freshness.harvesting.record import KnownRecord
 from ckanext.freshness.harvesting.strategy import AbsentRecord, HeldDeletions
 from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source
-from ckanext.freshness.tests.harvesting.test_killed import waits_for_a_lock
-from ckanext.freshness.tests.processes import until
 from ckanext.freshness.tests.servers.base import Request
 from ckanext.freshness.tests.servers.faults import Status
 from ckanext.freshness.tests.servers.fdp import FdpServer
@@ -120,29 +117,6 @@ def test_a_job_that_has_read_a_release_applies_it(fdp: FdpServer, harvest: Harve
     assert refusals
     assert set(refusals) == {refusals[0]}
     assert refusals[0].startswith("It is too late to undo this: a job is reading the source")
-
-
-def test_a_decision_and_a_job_wait_for_each_other(fdp: FdpServer, harvest: Harvest) -> None:
-    """A job that begins while somebody takes a release back does not see the release."""
-    empty(fdp)
-    harvest.run()
-    harvest.release()
-    source_id = harvest.source["id"]
-    hold = holds.hold_of(source_id, for_update=True)
-    holds.take_back(hold)
-    with ThreadPoolExecutor(1) as other:
-        read = other.submit(in_session_of_its_own, holds.decisions_for_job, source_id)
-        until(waits_for_a_lock)
-        assert not read.done()
-        model.Session.commit()
-        assert read.result(10).released == frozenset()
-
-
-def in_session_of_its_own(function: Callable[..., Any], *args: Any) -> Any:
-    try:
-        return function(*args)
-    finally:
-        model.Session.remove()
 
 
 def test_a_release_is_for_these_only(fdp: FdpServer, harvest: Harvest) -> None:

@@ -137,13 +137,10 @@ def test_the_form_of_a_source(browser: Browser, editor: dict[str, Any], fdp: Fdp
 
 BAD_URLS = {
     "fdp.example.org": "it does not begin with http:// or https://",
-    "ftp://fdp.example.org": "is a ftp: URL; only http and https are requested",
     "javascript:alert(1)": "is a javascript: URL; only http and https are requested",
-    "https://": "it has no host",
     "http:///catalog/1": "it has no host",
     "http://[::1": "it has a malformed IPv6 address as its host",
     "https://user:s3cret@fdp.example.org": "contains a user name or password",
-    "https://user@fdp.example.org": "contains a user name or password",
 }
 
 

@@ -1,7 +1,4 @@
-"""An error at any place of a harvest: people see it, the consumers go on, and the next job does the rest.
-
-The list of places is made by a harvest in which nothing fails: every function of this extension that runs.
-"""
+"""An error at any place of a harvest: people see it, the consumers go on, and the next job does the rest."""
 
 from __future__ import annotations
 
@@ -9,7 +6,6 @@ import asyncio
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from types import FunctionType
 from typing import Any
 
 import pytest
@@ -19,36 +15,27 @@ from ckan.tests import factories
 from ckan.tests.helpers import call_action, changed_config
 
 from ckanext.freshness.ckan_adapter.core import model
-from ckanext.freshness.harvesting import survey
+from ckanext.freshness.harvesting import (
+    holds,
+    known_records,
+    object_states,
+    sources,
+    strategy,
+    survey,
+)
+from ckanext.freshness.harvesting.fdp.crawl import Crawl
+from ckanext.freshness.harvesting.object_writer import ObjectWriter
+from ckanext.freshness.harvesting.packages import ckan_actions, layout, merge
 from ckanext.freshness.harvesting.packages.writer import PackageWriter
+from ckanext.freshness.harvesting.rdf.reader import DocumentReader
+from ckanext.freshness.harvesting.source_memory import SourceMemory
+from ckanext.freshness.status import indexing
 from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source
 from ckanext.freshness.tests.harvesting.test_away import cron, recover, stored_ids
-from ckanext.freshness.tests.harvesting.throwing import Unforeseen, recording, throwing
+from ckanext.freshness.tests.harvesting.throwing import Unforeseen, throwing
 from ckanext.freshness.tests.servers.fdp import FdpServer
 from ckanext.freshness.tests.servers.fdp_model import Record
 from ckanext.harvest import queue
-
-PARTS = 3
-"""The places are dealt out to so many tests."""
-
-CALLED_BY_OTHERS = (
-    *("harvesters:SourceTypePlugin.", "ckan_adapter.harvest:_", "harvesting.stages:gather"),
-    *("harvesting.stages:fetch", "harvesting.stages:import_"),
-    *(
-        "logic.hooks:",
-        "harvesting.object_states:resume",
-        "ckan_adapter.packages:reindex_source",
-    ),
-)
-"""Functions around whose first lines there is nothing of ours: ckanext-harvest, SQLAlchemy, asyncio or the last
-line of an import call them."""
-
-EACH_FUNCTION = (
-    *("harvesting.holds", "harvesting.object_states", "harvesting.object_writer"),
-    *("harvesting.packages.writer", "harvesting.stages", "harvesting.survey"),
-)
-"""Modules that decide what an error means, or write what others wait for. Of every other module, one function
-stands for all: only their callers decide."""
 
 ROUNDS = 10
 """After so many errors, a job in which nothing fails shows what they have left undone."""
@@ -76,7 +63,6 @@ class Site:
     leaving: list[Record]
     late: dict[str, Record] = field(default_factory=dict)
     rounds: int = 0
-    places: dict[str, FunctionType] = field(default_factory=dict)
 
     def next_round(self) -> str:
         """Let a record change, one appear and one disappear. Return the id of a new job."""
@@ -175,39 +161,28 @@ def site(
     return made
 
 
-def places(site: Site) -> dict[str, FunctionType]:
-    """Return the places of a harvest in which nothing fails."""
-    if site.places:
-        return site.places
-    site.next_round()
-    with recording() as functions:
+PLACES: list[Any] = [
+    *(sources.source_of, known_records.current_records, DocumentReader.outline, Crawl._assemble),
+    *(SourceMemory.recall, SourceMemory.finish, survey.survey, strategy.deletions),
+    *(holds.decisions_for_job, holds.set_hold, ObjectWriter.change, ObjectWriter.finish),
+    *(ObjectWriter.release, object_states.load, PackageWriter.__init__, PackageWriter.write),
+    *(layout.package_dict, merge.merge, ckan_actions.write, object_states.make_current),
+    *(indexing.mark, indexing.complete, object_states.finish),
+]
+"""Functions of each step of a harvest: what calls them decides what an error in them means."""
+
+
+@pytest.mark.parametrize("place", PLACES, ids=lambda place: place.__qualname__)
+def test_an_error_at_any_place(site: Site, place: Any) -> None:
+    """Each job has its own records, so that the next good job shows what the error has left undone."""
+    job_id = site.next_round()
+    with throwing(Unforeseen(SECRET), place) as thrown:
         site.consume()
+        in_consumers = bool(thrown)
         site.finish()
-    for place in sorted(functions):
-        module = place.partition(":")[0]
-        is_first = not any(one.startswith(f"{module}:") for one in site.places)
-        if (module in EACH_FUNCTION or is_first) and not place.startswith(CALLED_BY_OTHERS):
-            site.places[place] = functions[place]
+    assert thrown
+    site.assert_told(job_id, must=in_consumers)
     site.recover()
-    return site.places
-
-
-@pytest.mark.parametrize("part", range(PARTS))
-def test_an_error_at_any_place(site: Site, part: int) -> None:
-    """Each place has its own records, so that the next good job shows what any error has left undone."""
-    functions = places(site)
-    todo = sorted(functions)[part::PARTS]
-    assert len(todo) > 1
-    for number, place in enumerate(todo, 1):
-        print(f"An error in {place}")
-        job_id = site.next_round()
-        with throwing(Unforeseen(SECRET), functions[place]) as thrown:
-            site.consume()
-            in_consumers = bool(thrown)
-            site.finish()
-        site.assert_told(job_id, must=in_consumers)
-        if number % ROUNDS == 0 or number == len(todo):
-            site.recover()
 
 
 KINDS = [

@@ -1,46 +1,14 @@
-"""Errors that are thrown where a function is called, and the functions of this extension that are called."""
+"""Errors that are thrown where a function is called."""
 
 from __future__ import annotations
 
-import gc
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from types import CodeType, FrameType, FunctionType
 from typing import Any
-
-PACKAGE = "ckanext.freshness."
 
 
 class Unforeseen(Exception):
     """An error that no code expects."""
-
-
-@contextmanager
-def recording() -> Iterator[dict[str, FunctionType]]:
-    """Record the functions of this extension that this thread calls inside the block, by module and name.
-
-    Lambdas and functions inside of functions are left out: they stand in the functions that are there.
-    """
-    codes: dict[CodeType, str] = {}
-    found: dict[str, FunctionType] = {}
-
-    def trace(frame: FrameType, event: str, argument: Any) -> None:
-        module = frame.f_globals.get("__name__", "")
-        if module.startswith(PACKAGE) and not module.startswith(f"{PACKAGE}tests."):
-            codes.setdefault(frame.f_code, module)
-
-    before = sys.gettrace()
-    sys.settrace(trace)
-    try:
-        yield found
-    finally:
-        sys.settrace(before)
-        for function in gc.get_referrers(*codes):
-            if isinstance(function, FunctionType) and not function.__closure__:
-                module, name = codes[function.__code__], function.__qualname__
-                if function.__module__ == module and "<" not in name:
-                    found[f"{module.removeprefix(PACKAGE)}:{name}"] = function
 
 
 @contextmanager

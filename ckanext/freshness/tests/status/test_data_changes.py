@@ -190,7 +190,6 @@ HARVEST = piece(Evidence.HARVEST, 1)
 WHOLE = piece(Evidence.HARVEST, 1, None)
 STATED: list[tuple[str, DatasetSnapshot, list[DatedEvidence], list[str | None]]] = [
     ("a newer date", snapshot(HARVEST), [piece(Evidence.HARVEST, 2)], ["r"]),
-    ("the same date", snapshot(HARVEST), [HARVEST], []),
     ("the first date", snapshot(), [HARVEST], []),
     (
         "a date of a new resource",
@@ -198,19 +197,11 @@ STATED: list[tuple[str, DatasetSnapshot, list[DatedEvidence], list[str | None]]]
         [piece(Evidence.HARVEST, 2)],
         [],
     ),
-    ("of a dataset seen first", snapshot(HARVEST, row=None), [piece(Evidence.HARVEST, 2)], []),
     (
         "a date before a change that a check has seen",
         snapshot(HARVEST, piece(Evidence.HASH, 5)),
         [piece(Evidence.HARVEST, 4), piece(Evidence.HASH, 5)],
         [],
-    ),
-    ("another URL of a harvested link", snapshot(HARVEST), [HARVEST, piece(Evidence.URL, 3)], []),
-    (
-        "of the dataset alone",
-        snapshot(HARVEST, WHOLE),
-        [HARVEST, replace(WHOLE, when=MADE + 2 * DAY)],
-        [None],
     ),
     (
         "of the dataset and its resource",

@@ -10,7 +10,6 @@ from ckan import model
 from ckan.cli.cli import ckan
 from ckan.tests import factories
 
-from ckanext.freshness.ckan_adapter.database import locked
 from ckanext.freshness.cli.sources import update_registries
 from ckanext.freshness.iati.cycle import check_dataset
 from ckanext.freshness.iati.report import GAUGES
@@ -73,13 +72,6 @@ def test_a_night_needs_no_redis(own: Site, caplog: pytest.LogCaptureFixture) -> 
     (job,) = jobs(own)
     assert job.status == "Finished" and job.finished and not job.gather_errors
     assert "the harvest queues were left as they are" in caplog.text
-
-
-def test_only_sources_of_registries_have_cycles(own: Site, cli: Any) -> None:
-    assert cli.invoke(ckan, ["iati", "update", "nobody"]).exit_code == 1
-    with locked(f"iati {own.source_id}"):
-        done = cli.invoke(ckan, ["iati", "update", own.source_id])
-    assert done.exit_code == 1 and "under way" in done.output
 
 
 def test_check_looks_at_files_without_the_registry(own: Site, cli: Any) -> None:

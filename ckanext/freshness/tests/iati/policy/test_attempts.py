@@ -24,7 +24,6 @@ SHOWN = "https://***@example.org/file.xml?token=***&v=1"
     ("kind", "reason"),
     [
         (ErrorType.SSL_ERROR, FailureReason.TLS_EXPIRED),
-        (ErrorType.CONNECTION_TIMEOUT, FailureReason.READ_TIMEOUT),
         (ErrorType.TOO_MANY_REDIRECTS, FailureReason.REDIRECT_LOOP),
         (ErrorType.CONNECTION_ERROR, FailureReason.NAME_NOT_FOUND),
         (ErrorType.OTHER_ERROR, FailureReason.TOO_LARGE),
@@ -61,12 +60,10 @@ def test_a_status(status: int, phrase: str | None, words: str) -> None:
         ({"Content-Type": "text/html", "ETag": '"v1"'}, None),
         ({"Set-Cookie": "sid=hunter2"}, {}),
         ({"Authorization": "Basic hunter2", "WWW-Authenticate": "Digest nonce=hunter2"}, {}),
-        ({"X-Api-Key": "hunter2", "X-CSRF-Token": "hunter2"}, {}),
         (
             {"Location": "https://u:hunter2@example.org/?X-Amz-Signature=hunter2"},
             {"Location": "https://***@example.org/?X-Amz-Signature=***"},
         ),
-        ({"X-Empty": ""}, None),
         ({"X-Long": "x" * 600}, {"X-Long": "x" * 500 + "…"}),
         ({"X-Odd": "a\udcffb"}, {"X-Odd": "a%ED%B3%BFb"}),
     ],

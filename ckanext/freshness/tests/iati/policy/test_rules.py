@@ -87,16 +87,6 @@ def play(
     return decision
 
 
-# Rule 1
-
-
-def test_rule_1_is_never_postponed() -> None:
-    state = downloaded(HOUR)._replace(failures=1, postponed_until=NOW + MOMENT)
-    decision = play(state)
-    assert (decision.next_method, decision.outcome) == (NextMethod.NOTHING, IatiOutcome.POSTPONED)
-    assert decision.state == state._replace(last_update_check=NOW)
-
-
 # Rule 2
 
 
@@ -155,28 +145,19 @@ def test_rules_3_and_5_head_failed(status: int | None, ago: timedelta, method: N
         ({}, {}, NextMethod.NOTHING),
         ({}, {"etag": '"v2"'}, NextMethod.GET),
         ({}, {"last_modified": "Tue, 01 Sep 2026 10:00:01 GMT"}, NextMethod.GET),
-        ({}, {"last_modified": "Tue, 01 Sep 2026 09:59:59 GMT"}, NextMethod.GET),
         # An absent header says nothing; a new header is a change.
         ({}, {"etag": None}, NextMethod.NOTHING),
         ({}, {"last_modified": None}, NextMethod.NOTHING),
         ({"etag": None}, {}, NextMethod.GET),
-        ({"last_modified": None}, {}, NextMethod.GET),
-        ({"etag": None}, {"etag": None}, NextMethod.NOTHING),
         # A server that compresses while sending
         ({"etag": f"W/{ETAG}"}, {}, NextMethod.NOTHING),
-        ({}, {"etag": f"W/{ETAG}"}, NextMethod.NOTHING),
-        ({}, {"etag": 'W/"v2"'}, NextMethod.GET),
         # Dates in other formats, and invalid dates
         ({}, {"last_modified": "Tuesday, 01-Sep-26 10:00:00 GMT"}, NextMethod.NOTHING),
-        ({}, {"last_modified": "Tue, 01 Sep 2026 12:00:00 +0200"}, NextMethod.NOTHING),
-        ({}, {"last_modified": "Tue, 01 Sep 2026 10:00:00 UTC"}, NextMethod.NOTHING),
         ({}, {"last_modified": "yesterday"}, NextMethod.GET),
-        ({"last_modified": "yesterday"}, {"last_modified": "yesterday"}, NextMethod.NOTHING),
         ({"last_modified": "yesterday"}, {"last_modified": "today"}, NextMethod.GET),
         # Content-Length
         ({}, {"length": 1001}, NextMethod.GET),
         ({}, {"length": None}, NextMethod.NOTHING),
-        ({}, {"length": 0}, NextMethod.NOTHING),
     ],
 )
 @pytest.mark.parametrize("ago", [timedelta(0), 24 * HOUR])
@@ -422,18 +403,14 @@ def test_a_copy_expires(
     ("expiring", "copies", "registry_read", "brakes"),
     [
         # In a small source copies expire, unless the registry cannot be read either.
-        (1, 1, True, False),
         (2, 2, True, False),
-        (9, 9, True, False),
         (1, 1, False, True),
         (1, 2, False, False),
         (2, 2, False, True),
         # In a source with ten copies or more, at most half of them expire.
         (5, 10, True, False),
         (6, 10, True, True),
-        (10, 10, True, True),
         (6, 10, False, True),
-        (0, 0, True, False),
         (0, 0, False, False),
     ],
 )
