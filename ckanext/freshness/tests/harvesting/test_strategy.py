@@ -164,6 +164,7 @@ FATES = [
     ("not listed, own URL gone", seen(1, ReadOutcome.GONE), (B,), True),
     ("not listed, own URL fails", seen(1, ReadOutcome.FAILED), (B,), False),
     ("its catalog failed", None, (A,), False),
+    ("its catalog failed, own URL gone", seen(1, ReadOutcome.GONE), (A,), False),
     ("the root failed", None, (ROOT,), False),
     ("the root failed, own URL gone", seen(1, ReadOutcome.GONE), (ROOT,), False),
     ("a page failed, not listed", None, (f"{A}/page/dataset?page=1",), False),
