@@ -289,6 +289,23 @@ def test_a_wall_is_no_withdrawal(forbidden: int, readable: int, wall: bool) -> N
     assert len(outcome.delete) == (0 if wall else forbidden)
 
 
+def test_drafts_that_never_were_ours_say_nothing_of_a_wall() -> None:
+    drafts = [seen(f"draft{number}", ReadOutcome.FORBIDDEN, A) for number in range(9)]
+    current = [known(1, forbidden_since=A_DAY_AGO), known(2), known(3)]
+    found = [seen(1, ReadOutcome.FORBIDDEN, A), *present(2, 3), *drafts]
+    assert deleted(decide(current, found)) == {"1"}
+
+
+def test_new_readable_records_count_against_a_wall() -> None:
+    found = [
+        seen(1, ReadOutcome.FORBIDDEN, A),
+        *present(*range(10, 15)),
+        *present(2, 3, catalog=B),
+    ]
+    current = [known(1, forbidden_since=A_DAY_AGO), known(2, B), known(3, B)]
+    assert deleted(decide(current, found)) == {"1"}
+
+
 BRAKES = [
     # current, still listed, max_delete_fraction, max_deletions, released, deleted, held
     (20, 16, 0.2, 500, 0, 4, 0),

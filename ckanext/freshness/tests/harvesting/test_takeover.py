@@ -7,6 +7,7 @@ from typing import Any
 
 import ckan.plugins as p
 import pytest
+from ckan.tests import factories
 from ckan.tests.helpers import call_action
 
 from ckanext.freshness.ckan_adapter.core import model
