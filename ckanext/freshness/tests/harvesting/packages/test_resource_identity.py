@@ -176,3 +176,11 @@ def test_ids_that_another_harvester_gave_are_kept() -> None:
     assert kept == {resource_key(CSV): "theirs"}
     assert harvested(after, [resource("TXT", "TXT"), JSON], kept)[0]["id"] != "theirs"
     assert harvested(after, [JSON, CSV], kept)[1]["id"] == "theirs"
+
+
+def test_no_new_distribution_gets_the_id_of_a_renamed_one_that_is_gone() -> None:
+    first = harvested([], [CSV])
+    renamed = harvested(first, [resource("Table", "CSV")])
+    assert renamed[0]["id"] == first[0]["id"]
+    kept = ids_to_keep("p", renamed, [])
+    assert harvested([], [CSV], kept)[0]["id"] != first[0]["id"]
