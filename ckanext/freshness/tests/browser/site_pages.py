@@ -61,7 +61,7 @@ SITE_PAGES = (
     SitePage("link", "/dataset/{dataset}/resource/{resource}/checks"),
     SitePage("harvested", "/dataset/{harvested}"),
     SitePage("dataset-form", "/dataset/edit/{dataset}", _EDITORS),
-    SitePage("search", "/dataset/"),
+    SitePage("search", "/dataset/?organization={organization}"),
     SitePage("harvest", "/harvest/"),
     SitePage("source-form", "/harvest/new", _EDITORS),
     SitePage("source", "/harvest/{source}"),
