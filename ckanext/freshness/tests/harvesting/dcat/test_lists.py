@@ -346,3 +346,16 @@ def test_a_title_is_no_identity(
     job = site.job()
     assert len(job.of(NEW)) == len(job.of(DELETED)) == 1
     assert gone not in titles(site)
+
+
+def test_links_to_one_page_in_different_words(server: Documents, site: CatalogueSite) -> None:
+    own = "<BASE/c?a=%61&page=2>"
+    server.publish(
+        "/c",
+        datasets(1, 2) + f"<> hydra:next <BASE/c?page=2&a=a#list> ; hydra:last {own} .",
+        Link='<BASE/c?a=a&page=%32>; rel="next"',
+    )
+    for target in ("/c?a=a&page=%32", "/c?page=2&a=a", "/c?a=a&page=2"):
+        server.publish(target, datasets(3, 4) + f"<#list> hydra:last {own} .")
+    job = site.job()
+    assert job.errors == [] and len(job.of(NEW)) == 4

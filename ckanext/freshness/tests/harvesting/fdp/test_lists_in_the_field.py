@@ -12,6 +12,7 @@ from ckanext.freshness.tests.harvesting.fdp.crawling import NOW, Site, unchanged
 from ckanext.freshness.tests.servers import faults
 from ckanext.freshness.tests.servers.base import Answer, Request
 from ckanext.freshness.tests.servers.fdp import FdpServer
+from ckanext.freshness.tests.servers.fdp_model import Kind
 
 
 @pytest.mark.parametrize("how", ["redirect", "to another catalog", "its document", "another root"])
@@ -169,3 +170,48 @@ def test_a_record_that_is_gone_only_at_another_spelling_of_its_url(fdp: FdpServe
     site.job()
     job = site.job(NOW + WITHDRAWN_AFTER)
     assert (job.errors, job.of(RecordClass.DELETED)) == ([], {iri})
+
+
+def test_a_listed_url_that_describes_a_record_that_is_no_longer_listed(fdp: FdpServer) -> None:
+    """The record has another URL now, or the server redirects a lost record to it: it stays."""
+    fdp.layout.pages = False
+    catalog = fdp.add_catalog()
+    moved, *_ = [fdp.add_dataset(catalog) for _ in range(12)]
+    site = Site(fdp)
+    site.job()
+    ids = site.ids()
+    fdp.unlist(moved, catalog)
+    fdp.list_also(f"{fdp.url}/other/1", catalog, Kind.DATASET)
+    fdp.files["/other/1"] = fdp.answer(Request("GET", moved.path, {}, "", 0.0))
+    for _ in range(3):
+        job = site.job()
+        assert job.of(RecordClass.DELETED) == set()
+        assert sorted(site.ids().values()) == sorted(ids.values())
+
+
+def test_a_catalog_whose_url_leads_to_another_one_that_is_not_listed(fdp: FdpServer) -> None:
+    """Nothing is deleted for that. If its datasets are elsewhere or gone, it counts as moved."""
+    fdp.layout.pages = False
+    catalog, lost, other = [fdp.add_catalog() for _ in range(3)]
+    for _ in range(12):
+        fdp.add_dataset(catalog)
+    datasets = [fdp.add_dataset(lost) for _ in range(2)]
+    new = fdp.add_dataset(other)
+    fdp.unlist(other, fdp.root)
+    site = Site(fdp)
+    site.job()
+    ids = site.ids()
+    fdp.faults[lost.path] = faults.Redirect(other.path)
+    for _ in range(2):
+        job = site.job()
+        (error,) = job.errors
+        assert error.startswith(
+            f"{fdp.url_of(lost)}: it describes {fdp.iri_of(other)} instead of the catalog "
+        )
+        assert job.of(RecordClass.DELETED) == set()
+    for one in datasets:
+        fdp.faults[one.path] = faults.Status(410)
+    job = site.job()
+    assert (job.errors, job.of(RecordClass.DELETED)) == ([], urls(fdp, *datasets))
+    assert set(site.ids()) == {*ids, fdp.iri_of(new)} - urls(fdp, *datasets)
+    unchanged(site)
