@@ -238,6 +238,7 @@ def resources_to_check(
                 # Texts that many resources have are kept once.
                 format=intern(row.format) if row.format else None,
                 mimetype=intern(row.mimetype) if row.mimetype else None,
+                may_be_landing_page=bool(row.may_be_landing_page),
                 has_shape=row.has_shape,
                 is_new=is_new,
                 is_touched=is_touched,
@@ -423,6 +424,7 @@ WINDOW dataset AS (PARTITION BY c.package_id)"""
 _TO_CHECK = f"""
 SELECT r.id, r.package_id, r.url, r.format,
     CASE WHEN r.mimetype IS DISTINCT FROM {OURS.format("mimetype")} THEN r.mimetype END AS mimetype,
+    r.url = e.access_url AND coalesce(e.download_url, '') = '' AS may_be_landing_page,
     c.etag, c.last_modified, c.hash, c.earlier, c.outdated, c.tabular, c.promised, c.found,
     c.unconfirmed, c.dates_lie,
     c.shape IS NOT NULL AS has_shape,
@@ -440,6 +442,8 @@ FROM unnest(CAST(:ids AS text[])) WITH ORDINALITY AS i (id, number)
 JOIN freshness_check c ON c.resource_id = i.id
 JOIN resource r ON r.id = c.resource_id AND r.url = c.url AND r.state = 'active'
 LEFT JOIN freshness_dataset d ON d.package_id = c.package_id
+CROSS JOIN json_to_record(CAST(coalesce(nullif(r.extras, ''), '{{}}') AS json))
+    AS e (access_url text, download_url text)
 ORDER BY i.number"""
 
 _REMEMBER = f"""

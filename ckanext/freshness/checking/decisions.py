@@ -131,6 +131,8 @@ class ResourceToCheck(NamedTuple):
     :ivar hash_anyway: whether the file is read even if the server reports no change
     :ivar format: as the catalogue declares it
     :ivar mimetype: as the catalogue declares it; None if a check has written it into the resource
+    :ivar may_be_landing_page: whether its URL is one for access (``dcat:accessURL``), and there is none to
+        download. By DCAT, a page may stand there that leads to the data
     :ivar keep_copy: whether a good file is staged for a copy
     :ivar has_shape: whether the shape of the stored content was read
     :ivar is_new: whether this run is the first to see the resource
@@ -150,6 +152,7 @@ class ResourceToCheck(NamedTuple):
     hash_anyway: bool = False
     format: str | None = None
     mimetype: str | None = None
+    may_be_landing_page: bool = False
     keep_copy: bool = False
     has_shape: bool = False
     is_new: bool = False
@@ -165,7 +168,7 @@ class Attempt(NamedTuple):
     :ivar at: end of the check, aware
     :ivar status: of the last answer; None if there was none
     :ivar reason: why there was no answer, a value of :class:`..web.errors.FailureReason`, or
-        ``format`` if the answer was of no use; else None
+        ``format`` or ``landing page`` if the answer was of no use; else None
     :ivar words: the failure in words for people, without secrets; None if there was none
     :ivar received: bytes of the body
     :ivar seconds: of the last request, without waiting in our own queues
@@ -394,16 +397,16 @@ def after_body(
     *,
     fits: bool,
     digest: str | None,
-    is_wall: bool = False,
+    is_other_page: bool = False,
 ) -> Decision:
     """Decide what a body means that the headers made us read.
 
     :param step: the decision about the headers
     :param fits: the body may be of the promised format
-    :param is_wall: the body is the page of a bot wall, in place of data
+    :param is_other_page: in place of data, the body is the page of a bot wall, or may lead to the data
     :param digest: its hash; None if the headers decide and only its beginning was read
     """
-    if is_wall:
+    if is_other_page:
         return Decision(NextRequest.END, memory, Outcome.CANNOT_TELL)
     if not fits:
         return _error(memory)

@@ -75,6 +75,11 @@ class FormatMismatch:
     found: FileKind
     is_error: bool
 
+    @property
+    def is_page(self) -> bool:
+        """Whether a web page came."""
+        return self.found in _WEB_PAGES
+
     def __str__(self) -> str:
         return f"{self.found.value} came where {self.promised} was promised"
 

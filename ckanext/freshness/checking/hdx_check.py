@@ -196,7 +196,7 @@ class HdxCheck:
             (resource, judge(resource, step, answer, hashed))
             for resource, step in zip(self._resources, self._steps, strict=True)
         ]
-        is_page = any(judged.reason == "format" for _, judged in found)
+        is_page = any(judged.reason in _NO_FILE for _, judged in found)
         if is_page and (self._follows_refresh(answer) or self._negotiates()):
             return self._ask_without_conditions()
         shape = await self._shape(found)
@@ -243,6 +243,7 @@ class HdxCheck:
         if not is_file and wall is None:
             return _Judged(step, outcome_in_words(step, headers))
         assert body is not None
+        is_landing_page = resource.may_be_landing_page and mismatch is not None and mismatch.is_page
         digest = hashed.hash if hashed is not None and is_hashed else None
         step = decisions.after_body(
             resource.memory,
@@ -250,13 +251,13 @@ class HdxCheck:
             step,
             fits=not is_error,
             digest=digest,
-            is_wall=wall is not None,
+            is_other_page=wall is not None or is_landing_page,
         )
         if wall is not None:
             words = f"answered with a page of {wall} that keeps programs out: {_MAY_WORK}"
             return _Judged(step, words)
         if is_error:
-            return _Judged(step, str(mismatch), "format")
+            return _Judged(step, str(mismatch), "landing page" if is_landing_page else "format")
         return _Judged(_with_kind(step, resource, body, mismatch), is_hashed=is_hashed)
 
     def _after_second(
@@ -424,6 +425,10 @@ class HdxCheck:
     def _redirected_to(self, url: str | None) -> str | None:
         """Return the URL that answered, without secrets; None if it is the resource's URL."""
         return display_url(url) if url is not None and url != self._url else None
+
+
+_NO_FILE = ("format", "landing page")
+"""Reasons of answers that are not the file."""
 
 
 class _Judged(NamedTuple):

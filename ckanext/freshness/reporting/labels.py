@@ -307,6 +307,7 @@ REASONS = {
     FailureReason.MALFORMED.value: N_("The server's answer could not be read."),
     # Reasons that are not a failed request, of checks and of update cycles
     "format": N_("The server sent something else instead of the file, such as a web page."),
+    "landing page": N_("The link leads to a web page, perhaps with the file to download there."),
     "ssl_error": N_("A secure connection to the server failed."),
     "connection_timeout": N_("The server took too long to answer."),
     "too_many_redirects": N_("The link redirects too often."),

@@ -88,6 +88,7 @@ class Case:
     format: str = "CSV"
     dated: tuple[int, ...] | None = None
     link: str = "http://"
+    may_be_landing_page: bool = False
 
 
 def say(status: int, body: bytes = b"", headers: bytes = b"") -> bytes:
@@ -486,6 +487,20 @@ IN_PLACE = (
     *(
         Case(f"a page under {name}", always(say(200, LONG_PAGE)), WORKS, name)
         for name in ("HTML", "Web application", "API", "WMS", "")
+    ),
+    *(
+        Case(name, always(say(200, body)), nights, may_be_landing_page=True)
+        for name, body, nights in (
+            ("a landing page for access", LONG_PAGE, UNCHECKED),
+            ("a file for access", BODY, WORKS),
+            ("an error for access", b'{"error": "no such table"}', BROKEN),
+        )
+    ),
+    Case(
+        "no landing page for access",
+        always(say(404, LONG_PAGE)),
+        BROKEN,
+        may_be_landing_page=True,
     ),
     *(
         Case(

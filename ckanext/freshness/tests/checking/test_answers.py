@@ -84,6 +84,7 @@ def _resource(number: int, case: Case, port: int, before: list[CheckResult]) -> 
         before[-1].memory if before else KnownContent(),
         last_change=max(dates, default=None),
         format=case.format,
+        may_be_landing_page=case.may_be_landing_page,
         verifies_dates=True,
     )
 
@@ -139,6 +140,7 @@ def test_odd_links_among_others_get_their_own_marks() -> None:
                         f"{before}host-{link // 10}.example:{port}{path}",
                         memories[link],
                         format=CASES[odd[link]].format if link in odd else "CSV",
+                        may_be_landing_page=link in odd and CASES[odd[link]].may_be_landing_page,
                         verifies_dates=True,
                     )
                 )

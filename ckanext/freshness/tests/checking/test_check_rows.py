@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from datetime import timedelta
 from itertools import product
@@ -267,10 +268,10 @@ def test_those_without_a_judgement_are_told() -> None:
     assert check_rows.unassessed(TYPES) == ["p"]
 
 
-# What a visit starts from.
+# What a check starts from.
 
 
-def test_a_visit_starts_from_what_was_remembered() -> None:
+def test_a_check_starts_from_what_was_remembered() -> None:
     package()
     resource(format="CSV", mimetype="text/csv")
     check_rows.sync(NOW, TYPES)
@@ -280,6 +281,25 @@ def test_a_visit_starts_from_what_was_remembered() -> None:
     assert start() == ResourceToCheck(
         *("r", "p", URL, memory, None, NOW - 7 * DAY, False, "CSV", "text/csv"),
     )
+
+
+@pytest.mark.parametrize(
+    ("access", "download", "is_one"),
+    [
+        (URL, None, True),
+        (URL, "", True),
+        (URL, URL, False),
+        (f"{URL}?page", None, False),
+        (None, None, False),
+    ],
+)
+def test_a_url_for_access_alone_may_be_of_a_landing_page(
+    access: str | None, download: str | None, is_one: bool
+) -> None:
+    package()
+    resource(extras=json.dumps({"access_url": access, "download_url": download}))
+    check_rows.sync(NOW, TYPES)
+    assert start().may_be_landing_page is is_one
 
 
 @pytest.mark.parametrize("name", ["mimetype", "old_mimetype"])
