@@ -292,7 +292,7 @@ class Engine:
         self._known: dict[str, KnownContent] = {}
 
     def visit(self, urls: list[str]) -> None:
-        from ckanext.freshness.web.client import run
+        from ckanext.freshness.web.event_loop import run
 
         run(lambda: self._visit(urls))
 

@@ -31,8 +31,9 @@ from ..reporting import runs
 from ..runs import copies, night
 from ..status import indexing, own_fields, refresh
 from ..web.address_guard import Guard
-from ..web.client import Client, run
+from ..web.client import Client
 from ..web.errors import FetchError
+from ..web.event_loop import run
 from ..web.exchange import Body, Limits, Request
 from ..web.hosts import Hosts
 from ..web.urls import display_url

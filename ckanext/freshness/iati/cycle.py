@@ -35,7 +35,7 @@ from ..runs.night import PartReport
 from ..settings import OptionError
 from ..status import conclusions, indexing
 from ..status.indexing import SolrAwayError
-from ..web.client import in_batches
+from ..web.event_loop import in_batches
 from ..web.hosts import Hosts
 from ..web.urls import display_url
 from . import datasets, publication, rules

@@ -14,7 +14,7 @@ from ..harvesting.source_client import source_client
 from ..harvesting.source_config import ConfigError, SourceConfig, one_of
 from ..harvesting.source_memory import SourceMemory
 from ..harvesting.source_type import CrawlEnd, Source, SourceType, editor_may, salt_of
-from ..web.client import run
+from ..web.event_loop import run
 from .registries import FIELD_KEYS, INDEX_NAMES, IndexCrawl, ckan_dataset, ckan_organisation
 
 SOURCE_TYPE = "iati_registry"

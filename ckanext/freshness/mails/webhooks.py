@@ -220,7 +220,8 @@ WHERE p.id = :id AND p.state = 'active' AND NOT p.private"""
 
 def _send_due(clock: Callable[[], datetime]) -> None:
     # Web workers import this module, too, and need no HTTP library.
-    from ..web.client import Client, run
+    from ..web.client import Client
+    from ..web.event_loop import run
     from ..web.exchange import Limits
     from ..web.hosts import Hosts
 

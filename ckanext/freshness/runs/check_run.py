@@ -4,7 +4,7 @@ A run has one part in this process, or a part in each of several background jobs
 checks and writes results in batches. :func:`finish` adds up the counts when all parts have ended. If a run is
 killed, whole batches remain and its lock is released. The next run continues from there.
 
-The network has a thread of its own (:mod:`..web.client`). CKAN, the database and Solr are used in
+The network has a thread of its own (:mod:`..web.event_loop`). CKAN, the database and Solr are used in
 the caller's thread.
 """
 
@@ -45,7 +45,7 @@ from ..interfaces import IFreshnessDetectors
 from ..reporting.labels import counted
 from ..status import conclusions, indexing
 from ..status.indexing import BATCH, IndexFailure, SolrAwayError
-from ..web.client import in_batches
+from ..web.event_loop import in_batches
 from ..web.exchange import Limits
 from ..web.hosts import Hosts
 from . import copies

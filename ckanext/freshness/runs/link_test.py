@@ -16,8 +16,8 @@ from ..checking.result_writer import EFFECTS
 from ..ckan_adapter.database import locked_if_free
 from ..dates import utc_now
 from ..reporting import labels
-from ..web.client import in_batches
 from ..web.errors import FailureReason
+from ..web.event_loop import in_batches
 from ..web.exchange import MIB
 from .check_run import checks_of
 

@@ -15,7 +15,7 @@ from typing import Any
 import ckan.plugins.toolkit as tk
 
 from ...aging.messages import N_
-from ...web.client import run
+from ...web.event_loop import run
 from ..record import CurrentRecords, Sink
 from ..source_client import source_client
 from ..source_config import ConfigError, ReadValue, SourceConfig, boolean, one_of, texts

@@ -7,7 +7,7 @@ from datetime import datetime
 from functools import partial
 
 from ...aging.messages import N_
-from ...web.client import run
+from ...web.event_loop import run
 from ..rdf.source_type import RDF_KEYS, RdfSourceType, mapper_of, rdf_salt
 from ..record import CurrentRecords, Sink
 from ..source_client import source_client

@@ -271,3 +271,11 @@ def test_a_preview_under_way(app: Any, idle: Harvest) -> None:
         assert told in words(asked)
         assert asked.select_one("html") is None, "only the part that changes"
     job.delete()
+
+
+def test_a_job_that_failed_says_what_to_do(editor: Browser, world: HarvestedSite) -> None:
+    failed = editor.get(path(world.away, "job"))
+    (job,) = hrefs(failed, ".fr-row--job a.fr-badge")
+    page = editor.get(job)
+    assert "http://127.0.0.1:9/" in words(page)
+    assert "The next job tries again. If the source has another address now" in words(page)

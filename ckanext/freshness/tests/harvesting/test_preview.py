@@ -184,3 +184,16 @@ def test_records_have_titles_and_changes_are_told(fdp: FdpServer) -> None:
     assert (moved.title, removed.title) == ("Dataset 1", "Dataset 2")
     first, second = (fdp.iri_of(one) for one in fdp.catalogs)
     assert (moved.moved_from, moved.moved_to) == (first, second)
+
+
+def test_released_deletions_are_announced_as_deletions(fdp: FdpServer) -> None:
+    filled(fdp)
+    harvest = add_source(fdp.source_url)
+    harvest.run()
+    all_gone(fdp)
+    harvest.run()
+    harvest.release()
+    said = harvest.preview()
+    assert said.survey.brake is None
+    assert len(said.changes[RecordClass.DELETED]) == 4
+    agree(harvest, said)

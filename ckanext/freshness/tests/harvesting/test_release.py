@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
@@ -17,6 +18,8 @@ from ckanext.freshness.harvesting.messages import HarvestMessage, code_of
 from ckanext.freshness.harvesting.record import KnownRecord
 from ckanext.freshness.harvesting.strategy import AbsentRecord, HeldDeletions
 from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source
+from ckanext.freshness.tests.harvesting.test_killed import waits_for_a_lock
+from ckanext.freshness.tests.processes import until
 from ckanext.freshness.tests.servers.base import Request
 from ckanext.freshness.tests.servers.faults import Status
 from ckanext.freshness.tests.servers.fdp import FdpServer
@@ -95,6 +98,17 @@ def test_an_emptied_source_is_held_and_told_until_it_is_released(
     assert harvest.hold() is None
 
 
+def test_a_release_that_was_taken_back_deletes_nothing(fdp: FdpServer, harvest: Harvest) -> None:
+    empty(fdp)
+    harvest.run()
+    harvest.release()
+    shown = take_back(harvest)
+    assert (shown["released_at"], shown["released_by"]) == (None, None)
+    assert harvest.run().stats["deleted"] == 0
+    assert harvest.hold()["count"] == 4
+    assert len(harvest.datasets()) == 4
+
+
 def test_a_job_that_has_read_a_release_applies_it(fdp: FdpServer, harvest: Harvest) -> None:
     """Nobody can take it back any more, from the moment when the job reads it."""
     empty(fdp)
@@ -117,6 +131,44 @@ def test_a_job_that_has_read_a_release_applies_it(fdp: FdpServer, harvest: Harve
     assert refusals
     assert set(refusals) == {refusals[0]}
     assert refusals[0].startswith("It is too late to undo this: a job is reading the source")
+
+
+def test_a_decision_and_a_job_wait_for_each_other(fdp: FdpServer, harvest: Harvest) -> None:
+    """A job that begins while somebody takes a release back does not see the release."""
+    empty(fdp)
+    harvest.run()
+    harvest.release()
+    source_id = harvest.source["id"]
+    hold = holds.hold_of(source_id, for_update=True)
+    holds.take_back(hold)
+    with ThreadPoolExecutor(1) as other:
+        read = other.submit(in_session_of_its_own, holds.decisions_for_job, source_id)
+        until(waits_for_a_lock)
+        assert not read.done()
+        model.Session.commit()
+        assert read.result(10).released == frozenset()
+
+
+def in_session_of_its_own(function: Callable[..., Any], *args: Any) -> Any:
+    try:
+        return function(*args)
+    finally:
+        model.Session.remove()
+
+
+def test_a_release_is_for_the_next_job_only(fdp: FdpServer, harvest: Harvest) -> None:
+    """A record that came back in between and goes again later is held again."""
+    gone = fdp.datasets
+    empty(fdp)
+    harvest.run()
+    harvest.release()
+    for record in gone:
+        fdp.add_dataset(fdp.catalogs[0], path=record.path, title=record.label)
+    assert harvest.run().stats["deleted"] == 0
+    empty(fdp)
+    assert harvest.run().stats["deleted"] == 0
+    assert harvest.hold()["count"] == 4
+    assert harvest.hold()["released_at"] is None
 
 
 def test_a_release_is_for_these_only(fdp: FdpServer, harvest: Harvest) -> None:
@@ -144,6 +196,21 @@ def test_a_release_is_for_these_only(fdp: FdpServer, harvest: Harvest) -> None:
     assert [one["url"] for one in harvest.hold()["held"]] == [fdp.iri_of(third)]
 
 
+def test_a_list_that_is_no_more_cannot_be_released(fdp: FdpServer, harvest: Harvest) -> None:
+    records = fdp.datasets
+    empty(fdp)
+    harvest.run()
+    shown = harvest.hold()["list_id"]
+    for record in records:
+        fdp.add_dataset(fdp.catalogs[0], path=record.path)
+    assert harvest.run().stats["errored"] == 0
+    assert harvest.hold() is None
+    with pytest.raises(
+        tk.ValidationError, match="no deletions of this source are on hold any more"
+    ):
+        harvest.release(shown)
+
+
 def test_what_is_held_outlives_jobs_that_cannot_read_it(
     fdp: FdpServer, harvest: Harvest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -163,6 +230,32 @@ def test_what_is_held_outlives_jobs_that_cannot_read_it(
         fdp.faults = {}
         assert harvest.run().stats["deleted"] == (4 if released else 0)
     assert harvest.hold() is None
+
+
+def test_a_release_outlives_jobs_beside_what_is_held_anew(
+    fdp: FdpServer, harvest: Harvest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each record of a list remembers whether it was released."""
+    monkeypatch.setitem(tk.config, "ckanext.freshness.retry_delays", "")
+    harvest.configure(max_delete_fraction=0)
+    first, second = fdp.catalogs[0], fdp.add_catalog()
+    other = [fdp.add_dataset(second, title=f"Other {number}") for number in range(8)]
+    harvest.run()
+    fdp.remove(fdp.datasets[0])
+    harvest.run()
+    harvest.release()
+    fdp.faults[first.path] = Status(503)
+    fdp.remove(other[0])
+    harvest.run()
+    assert harvest.hold()["count"] == 2
+    assert harvest.hold()["released_at"] is None
+    assert len(decisions(harvest).released) == 1
+    fdp.faults.clear()
+    job = harvest.run()
+    assert job.stats["deleted"] == 1
+    (left,) = harvest.hold()["held"]
+    assert left["url"] == fdp.iri_of(other[0])
+    assert decisions(harvest).held == {left["guid"]}
 
 
 def brake(records: Iterable[tuple[str, str]], *, delete: bool = True) -> HeldDeletions:

@@ -12,11 +12,13 @@ import sqlalchemy as sa
 from bs4 import BeautifulSoup
 from ckan.cli.cli import ckan
 from ckan.tests import factories
+from ckan.tests.helpers import call_action
 
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.ckan_adapter.database import locked
+from ckanext.freshness.ckan_adapter.packages import write_extras
 from ckanext.freshness.harvesting.job_report import nothing_found
-from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source
+from ckanext.freshness.tests.harvesting.conftest import Harvest, Job, add_source
 from ckanext.freshness.tests.harvesting.harvested_site import preview as make_preview
 from ckanext.freshness.tests.servers.faults import Status
 from ckanext.freshness.tests.servers.fdp import FdpServer
@@ -44,6 +46,11 @@ def read(app: Any) -> Callable[[str], str]:
 
 def page_of(job_id: str, harvest: Harvest) -> str:
     return f"/harvest/{harvest.source['name']}/job/{job_id}"
+
+
+def warnings(job: Job) -> list[str]:
+    report = call_action("harvest_job_report", id=job.id)
+    return [warning["message"] for warning in report["source_warnings"]]
 
 
 # Sources from which nothing can be harvested
@@ -89,6 +96,53 @@ def test_a_new_source_without_anything(
     fdp.add_dataset(fdp.catalogs[0] if fdp.catalogs else fdp.add_catalog())
     assert harvest.run().errors == []
     assert nothing_found(harvest.preview().survey) is None
+
+
+# Records that another source has harvested
+
+
+@pytest.fixture
+def twice(fdp: FdpServer) -> tuple[Harvest, Harvest]:
+    """A harvested source, and a second one whose catalog has two of its three datasets."""
+    first, second = fdp.add_catalog(), fdp.add_catalog()
+    fdp.add_dataset(first)
+    for _ in range(2):
+        fdp.add_dataset(second)
+    one = add_source(fdp.source_url)
+    one.run()
+    fdp.add_dataset(second)
+    return one, add_source(fdp.url_of(second))
+
+
+def test_records_that_are_here_already(
+    fdp: FdpServer, twice: tuple[Harvest, Harvest], read: Callable[[str], str], cli: Any
+) -> None:
+    one, other = twice
+    said = other.preview().as_dict()
+    make_preview(other)
+    result = cli.invoke(ckan, ["freshness", "preview", other.source["name"]])
+    first, second = other.run(), other.run()
+    for (words,) in (warnings(first), [each["message"] for each in said["source_warnings"]]):
+        assert words.startswith(
+            f"2 new records are already on this portal, from the source A source ({one.source['name']}), "
+        )
+    assert warnings(first)[0] in result.output
+    for page in (page_of(first.id, other), f"/harvest/{other.source['name']}/preview"):
+        assert "2 new datasets are already on this portal, from the source “A source”" in read(page)
+    assert warnings(second) == []
+    assert first.errors == []
+    assert first.stats["added"] == 3
+
+
+def test_urls_that_are_spelled_otherwise(twice: tuple[Harvest, Harvest]) -> None:
+    respell = "UPDATE harvest_object_extra SET value = {} WHERE key IN ('dataset_url', 'subject')"
+    value = "replace(value, 'http://', 'HTTPS://') || '/'"
+    model.Session.execute(sa.text(respell.format(value)))
+    ids = model.Session.execute(sa.text("SELECT id FROM package WHERE type = 'dataset'")).scalars()
+    write_extras({package_id: {} for package_id in ids}, ["uri"])
+    model.Session.commit()
+    (warning,) = twice[1].preview().as_dict()["source_warnings"]
+    assert warning["message_code"]["values"]["count"] == 2
 
 
 # Records that would be deleted

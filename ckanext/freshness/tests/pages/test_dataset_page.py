@@ -146,3 +146,10 @@ def test_an_editor_sees_what_became_of_a_new_link(read: Read, clean_site: None) 
     (note,) = read(page, admin).select("#freshness-broken")
     assert words(note).startswith("Link works")
     assert not read(page).select("#freshness-broken")
+
+
+def test_a_missing_frequency_is_said_once(read: Read, clean_site: None) -> None:
+    make("data", extras=[])
+    text = words(read("/dataset/data/freshness"))
+    assert text.count("We don't know how often this dataset should change.") == 1
+    assert "No update frequency is given." not in text

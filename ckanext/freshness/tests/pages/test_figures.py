@@ -301,3 +301,17 @@ def test_a_confirmation_is_no_change(get: Get, world: World) -> None:
         assert dated[-1] == "camps", "the oldest data"
     finally:
         call_action("freshness_confirm", root, id="camps", withdraw=True)
+
+
+def test_the_dashboard_says_which_links_are_not_checked(get: Get, monkeypatch: Any) -> None:
+    def card() -> str:
+        (found,) = page_of(get("/freshness")).select('a.fr-card[href*="broken"]')
+        return text_of(found.small)
+
+    states = [row["state"] for row in rows_of(get("/freshness/resources.csv"))]
+    numbers = {state: states.count(state) for state in ("internal", "excluded", "waiting")}
+    checked = len(states) - sum(numbers.values())
+    words = f"of {checked} checked; {numbers['internal']} on this portal; "
+    assert card().startswith(
+        f"{words}{numbers['excluded']} never checked; {numbers['waiting']} not checked yet"
+    )

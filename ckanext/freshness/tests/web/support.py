@@ -15,9 +15,10 @@ from ckanext.freshness.tests.servers.base import Answer as Served
 from ckanext.freshness.tests.servers.base import LoopbackServer
 from ckanext.freshness.tests.servers.base import Request as Asked
 from ckanext.freshness.web.address_guard import Guard
-from ckanext.freshness.web.client import Client, run
+from ckanext.freshness.web.client import Client
 from ckanext.freshness.web.connections import Names
 from ckanext.freshness.web.errors import FetchError
+from ckanext.freshness.web.event_loop import run
 from ckanext.freshness.web.exchange import Answer, Choose, ClientSettings, Limits, Request
 from ckanext.freshness.web.hosts import HostPolicy, Hosts
 

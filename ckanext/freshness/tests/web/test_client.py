@@ -26,9 +26,10 @@ from ckanext.freshness.tests.web.support import (
     lookup,
     visit,
 )
-from ckanext.freshness.web.client import Client, run
+from ckanext.freshness.web.client import Client
 from ckanext.freshness.web.connections import Names
 from ckanext.freshness.web.errors import FailureReason
+from ckanext.freshness.web.event_loop import run
 from ckanext.freshness.web.exchange import (
     ERROR_BYTES,
     Answer,

@@ -13,8 +13,9 @@ import pytest
 
 from ckanext.freshness.tests.servers.raw import RawServer, Speak
 from ckanext.freshness.tests.web.support import SETTINGS, UNHURRIED, lookup
-from ckanext.freshness.web.client import Client, run
+from ckanext.freshness.web.client import Client
 from ckanext.freshness.web.connections import Names
+from ckanext.freshness.web.event_loop import run
 from ckanext.freshness.web.exchange import Answer, Request
 from ckanext.freshness.web.hosts import Hosts
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from ckanext.freshness.web.client import in_batches
+from ckanext.freshness.web.event_loop import in_batches
 
 
 async def _count(tell: Callable[[int], None], up_to: int) -> None:

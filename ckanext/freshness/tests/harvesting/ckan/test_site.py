@@ -27,6 +27,7 @@ from ckanext.freshness.tests.harvesting.conftest import (
 )
 from ckanext.freshness.tests.processes import CkanProcess, until
 from ckanext.freshness.tests.servers.ckan_portal import PortalServer
+from ckanext.harvest import model as harvest_model
 
 __all__ = ["clean_queues", "clean_site"]
 
@@ -314,3 +315,28 @@ def test_a_real_ckan(own_url: str) -> None:
     call_action("dataset_purge", dict(user), id=made[2]["id"])
     assert counts(harvest) == {"deleted": 2, "updated": 1, "not modified": 1}
     assert {one["notes"] for one in datasets(harvest).values()} == {"First", "Second"}
+
+
+def test_the_key_of_the_api_comes_from_the_environment(
+    portal: PortalServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PORTAL_KEY", "open sesame")
+    add_portal(portal, headers={"Authorization": {"env": "PORTAL_KEY"}}).run()
+    assert {one.headers["Authorization"] for one in portal.requests} == {"open sesame"}
+
+
+@pytest.mark.usefixtures("ckan_harvester")
+def test_packages_of_a_deleted_source_of_the_type_ckan_are_taken_over(
+    portal: PortalServer,
+) -> None:
+    old = add_source(portal.url, source_type="ckan")
+    assert counts(old) == {"added": 6}
+    before = identities(old)
+    call_action("harvest_source_delete", {"user": sysadmin()}, id=old.source["id"])
+    harvest = add_portal(portal)
+    job = harvest.run()
+    assert not job.errors and identities(harvest) == before
+    owners = model.Session.query(harvest_model.HarvestObject.harvest_source_id).filter_by(
+        current=True
+    )
+    assert {one.harvest_source_id for one in owners} == {harvest.source["id"]}

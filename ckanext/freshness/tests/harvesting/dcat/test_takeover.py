@@ -9,7 +9,7 @@ import ckan.plugins as p
 import pytest
 from ckan.tests.helpers import call_action
 
-from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source
+from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source, sysadmin
 from ckanext.freshness.tests.servers.catalogue import CatalogueServer, Entry
 
 pytestmark = pytest.mark.usefixtures("clean_site")
@@ -52,3 +52,13 @@ def test_a_source_of_dcat_rdf_becomes_ours(server: CatalogueServer) -> None:
     assert after.keys() == before.keys() - {gone.title}
     assert after["Dataset 0"][2][0] in before["Dataset 0"][2] + after["Dataset 0"][2]
     assert set(before["Dataset 0"][2]) < set(after["Dataset 0"][2])
+
+
+def test_the_packages_of_a_deleted_source_are_taken_over(server: CatalogueServer) -> None:
+    harvest = add_source(server.source_url, source_type="dcat_rdf")
+    harvest.run()
+    before = found(harvest)
+    call_action("harvest_source_delete", {"user": sysadmin()}, id=harvest.source["id"])
+    again = add_source(server.source_url, source_type="dcat_catalog")
+    assert again.run().stats["added"] + 0 <= 10
+    assert found(again) == before

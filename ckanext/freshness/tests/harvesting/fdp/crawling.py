@@ -41,7 +41,8 @@ from ckanext.freshness.tests.servers.base import Answer, Request
 from ckanext.freshness.tests.servers.fdp import FdpServer
 from ckanext.freshness.tests.servers.fdp_model import Record
 from ckanext.freshness.web.address_guard import Guard
-from ckanext.freshness.web.client import Client, run
+from ckanext.freshness.web.client import Client
+from ckanext.freshness.web.event_loop import run
 from ckanext.freshness.web.exchange import ClientSettings, Limits
 from ckanext.freshness.web.hosts import HostPolicy, Hosts
 

@@ -82,11 +82,17 @@ def test_memory_does_not_grow_with_the_source(fdp: FdpServer) -> None:
         fdp.add_dataset(catalog, distributions=0)
     handed_on, alive = 0, []
 
+    def contents() -> int:
+        return sum(isinstance(one, Contents) for one in gc.get_objects())
+
+    # Those of other tests.
+    before = contents()
+
     def count(sighting: Sighting, containers: Containers) -> None:
         nonlocal handed_on
         handed_on += 1
         if handed_on % 50 == 0:
-            alive.append(sum(isinstance(one, Contents) for one in gc.get_objects()))
+            alive.append(contents() - before)
 
     crawl = Site(fdp)._crawl(Job(sightings=Nowhere()), CurrentRecords([]), count, NOW)
     asyncio.run(crawl)

@@ -1,0 +1,22 @@
+"""Modules that the plugins load in every web worker."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+PROGRAM = """
+import sys
+import ckanext.freshness.plugin, ckanext.freshness.harvesters
+print(*sys.modules)
+"""
+HEAVY = {"aiohttp", "fsspec", "pyoxigraph", "python_calamine", "rdflib", "ckanext.freshness.cli"}
+"""What only checks, harvests and commands need: some 20 MB of each worker, and the commands 3 MB."""
+
+
+def test_web_workers_load_nothing_of_checks_harvests_and_commands() -> None:
+    command = [sys.executable, "-c", PROGRAM]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.split())
+    assert "ckanext.freshness.iati.source_type" in loaded
+    assert loaded & HEAVY == set()
