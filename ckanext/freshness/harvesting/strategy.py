@@ -510,8 +510,8 @@ def _alarm(
         always = f"no job deletes all {part.noun} of a {kind}, or all but one, without an approval"
         return f"{would}, and {always}"
     if doomed > limits.max_deletions:
-        return f"{would}, more than max_deletions ({limits.max_deletions}) allows"
+        return f"{would}, more than {limits.max_deletions} without an approval (max_deletions)"
     fraction = limits.max_delete_fraction
     if count >= limits.min_records and doomed > fraction * left:
-        return f"{would}, more than max_delete_fraction ({fraction:g}) allows"
+        return f"{would}, more than {fraction:.0%} without an approval (max_delete_fraction)"
     return None

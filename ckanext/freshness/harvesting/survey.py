@@ -303,7 +303,7 @@ class _Classifier:
         if self._known.moved:
             before, now = self._known.moved
             result.source_warnings.append(
-                f"all records have moved from {before} to {now}: they keep their datasets"
+                f"the source has moved from {before} to {now}: records that it still has keep their datasets"
             )
         result.source_warnings += _waiting(decided.keep)
         for url, sighting in sorted(self._noted.items()):

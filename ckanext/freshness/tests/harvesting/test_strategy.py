@@ -352,7 +352,7 @@ def test_the_brake(
 
 
 ALWAYS = "and no job deletes all records of a source, or all but one, without an approval"
-FRACTION = "more than max_delete_fraction (0.2) allows"
+FRACTION = "more than 20% without an approval (max_delete_fraction)"
 REASONS = [
     # current, still listed, released, reason
     (1, 0, 0, "the source lists nothing at all, but 1 record of it is current"),
@@ -363,7 +363,12 @@ REASONS = [
         *(20, 10, 5),
         f"5 of 15 records would be deleted, besides 5 that an editor released, {FRACTION}",
     ),
-    (3000, 2499, 0, "501 of 3000 records would be deleted, more than max_deletions (500) allows"),
+    (
+        3000,
+        2499,
+        0,
+        "501 of 3000 records would be deleted, more than 500 without an approval (max_deletions)",
+    ),
 ]
 
 
