@@ -202,6 +202,19 @@ def test_other_plugins_decide_who_sees_what(
 # Invalid requests.
 
 
+def test_changes_since(get: Get, people: dict[str, Any]) -> None:
+    dataset = make("wells")
+    judge()
+    for hours in (0.5, 2, 30, 80):
+        changed(dataset, hours * DAY / 24)
+    # The run writes boundaries that had passed before it.
+    changed(dataset, 60 * DAY / 24, run_id="first")
+    changed(dataset, 3 * DAY / 24, from_status=None)
+    since = f"{PLAIN - 2 * DAY:%Y-%m-%dT%H:%M:%S}"
+    for query, count in (("", 2), (f"?since={since}", 3), ("?since=first", 2), ("?since=last", 2)):
+        assert len(rows_of(get(f"/freshness/changes.csv{query}"))) == count, query
+
+
 def test_a_site_without_anything(read: Read, get: Get, people: dict[str, Any]) -> None:
     for path in ("", *(f"/{name}" for name in report_tables.TABLES)):
         read(f"/freshness{path}", people["sysadmin"])
