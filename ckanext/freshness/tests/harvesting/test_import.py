@@ -9,6 +9,7 @@ import pytest
 from ckan.tests import factories
 from ckan.tests.helpers import call_action, changed_config
 
+from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.tests.harvesting.conftest import (
     add_source,
     extras,
@@ -19,6 +20,7 @@ from ckanext.freshness.tests.harvesting.conftest import (
 from ckanext.freshness.tests.harvesting.stumbling import StumblingPlugin
 from ckanext.freshness.tests.servers.fdp import FdpServer
 from ckanext.freshness.tests.servers.fdp_model import Kind, Record
+from ckanext.harvest import model as harvest_model
 from ckanext.harvest import queue
 
 pytestmark = pytest.mark.usefixtures("clean_site")
@@ -310,3 +312,24 @@ def test_a_failing_hook_is_the_error_of_one_record(
     assert job.stats["deleted"] == 1
     assert harvest.dataset(goes, fdp)["state"] == "deleted"
     assert len(harvest.current()) == 2
+
+
+def test_a_dataset_that_another_source_has_too_goes_with_the_last_of_them(
+    fdp: FdpServer, three: tuple[Record, ...]
+) -> None:
+    (catalog,), (*_, goes) = fdp.catalogs, three
+    first, second = add_source(fdp.source_url), add_source(fdp.source_url, language="en")
+    first.run()
+    second.run()
+    shared = first.dataset(goes, fdp)["id"]
+    # No harvest of ours shares a dataset, but other harvesters and scripts write these tables, too.
+    objects = model.Session.query(harvest_model.HarvestObject)
+    objects.filter_by(package_id=second.dataset(goes, fdp)["id"]).update({"package_id": shared})
+    model.Session.commit()
+
+    fdp.unlist(goes, catalog)
+    assert first.run().stats["deleted"] == 1
+    assert shared not in dict(first.current()).values()
+    assert stored(shared)["state"] == "active"
+    assert second.run().stats["deleted"] == 1
+    assert stored(shared)["state"] == "deleted"
