@@ -19,6 +19,7 @@ from ckanext.freshness.tests.harvesting.test_killed import (
     waits_for_a_lock,
 )
 from ckanext.freshness.tests.processes import until
+from ckanext.freshness.tests.servers.faults import Hold
 from ckanext.freshness.tests.servers.fdp import FdpServer
 
 pytestmark = pytest.mark.usefixtures("clean_site")
@@ -196,3 +197,54 @@ def test_two_consumers_adopt_a_package_once(fdp: FdpServer, harvest: Harvest) ->
     for source in (one, other):
         assert source.finish(jobs[id(source)]).errors == []
     each_has_its_own(before, one, other)
+
+
+def test_a_source_that_is_cleared_while_it_is_gathered(fdp: FdpServer, harvest: Harvest) -> None:
+    path = fdp.catalogs[0].path
+    before = fdp.count(path)
+    fault = fdp.faults[path] = Hold()
+    harvest.start()
+    ended_well: list[bool] = []
+
+    def consume() -> None:
+        harvest.gather()
+        ended_well.append(True)
+
+    consumer = in_a_thread(consume)
+    fdp.wait_for(path, before + 1)
+    clear_source(harvest)
+    model.Session.remove()
+    fault.release()
+    consumer.join(PATIENCE)
+    assert ended_well
+    assert active() == []
+    assert harvest.run().stats["added"] == 3
+
+
+@pytest.mark.parametrize("fails", [False, True], ids=["", "and the import fails"])
+def test_a_record_whose_source_is_cleared_while_its_consumer_waits(
+    fdp: FdpServer, harvest: Harvest, monkeypatch: pytest.MonkeyPatch, fails: bool
+) -> None:
+    if fails:
+        monkeypatch.setattr(PackageWriter, "write", None)
+    changed = fdp.datasets[0]
+    fdp.change(changed, title="Changed")
+    harvest.start()
+    harvest.gather()
+    model.Session.remove()
+    ended_well: list[bool] = []
+
+    def consume() -> None:
+        harvest.fetch()
+        ended_well.append(True)
+
+    with locked(f"record {harvest.source['id']} {fdp.iri_of(changed)}"):
+        consumer = in_a_thread(consume)
+        until(waits_for_a_lock)
+        clear_source(harvest)
+        model.Session.remove()
+    consumer.join(PATIENCE)
+    assert ended_well
+    monkeypatch.undo()
+    assert active() == []
+    assert harvest.run().stats["added"] == 3

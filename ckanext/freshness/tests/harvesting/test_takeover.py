@@ -13,8 +13,11 @@ from ckan.tests.helpers import call_action
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.harvesting.strategy import RecordClass
 from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source, sysadmin
+from ckanext.freshness.tests.servers import faults
 from ckanext.freshness.tests.servers.base import Answer
 from ckanext.freshness.tests.servers.fdp import FdpServer, as_single_catalogue
+from ckanext.freshness.tests.servers.fdp_model import Kind as Level
+from ckanext.freshness.tests.servers.fdp_model import Record
 from ckanext.harvest import model as harvest_model
 
 pytestmark = pytest.mark.usefixtures("clean_site")
@@ -264,3 +267,47 @@ def make_again(harvest: Harvest, *, form: bool = False, user: str = "", **other:
     if form:
         return Harvest(call_action("package_create", context, **fields, type="harvest"))
     return Harvest(call_action("harvest_source_create", context, **fields))
+
+
+@pytest.mark.usefixtures("impatient_checks")
+@pytest.mark.parametrize("status", [403, 500])
+def test_a_source_that_is_made_again_keeps_what_it_cannot_read(fdp: FdpServer, status: int) -> None:
+    """A distribution that the first job cannot read has a resource from the deleted source."""
+    filled(fdp, datasets=2)
+    first = add_source(fdp.source_url)
+    first.run()
+    before = identities(first), resource_ids(first)
+    assert len(before[1]) == 4
+    call_action("harvest_source_delete", {"user": sysadmin()}, id=first.source["id"])
+    dataset = fdp.datasets[0]
+    failing, _ = dataset.listing(Level.DISTRIBUTION)
+    assert isinstance(failing, Record)
+    fdp.faults[failing.path] = faults.Status(status)
+    fdp.faults[f"{dataset.path}/page/distribution?page=0&size=50"] = faults.Status(500)
+    again = make_again(first)
+    for _ in range(2):
+        job = again.run()
+        assert job.errors == []
+        (warnings,) = job.warnings.values()
+        assert any(fdp.url_of(failing) in one for one in warnings)
+        assert (identities(again), resource_ids(again)) == before
+    assert job.stats["not modified"] == 2
+
+
+def test_sources_without_history_take_only_datasets_of_their_own(fdp: FdpServer) -> None:
+    """Two sources have the same records, in the same organization and in another one."""
+    filled(fdp, datasets=2)
+    elsewhere = factories.Organization()["id"]
+    sources = [
+        add_source(fdp.source_url, default_tags=["one"]),
+        add_source(fdp.source_url, default_tags=["two"]),
+        add_source(fdp.source_url, default_tags=["three"], owner_org=elsewhere),
+    ]
+    for harvest in sources:
+        harvest.run()
+    before = [identities(harvest) for harvest in sources]
+    for harvest in (sources[0], sources[2]):
+        clear_history(harvest)
+    for harvest in (sources[2], sources[0], sources[1]):
+        assert harvest.run().errors == []
+    assert [identities(harvest) for harvest in sources] == before

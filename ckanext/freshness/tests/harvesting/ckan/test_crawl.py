@@ -376,3 +376,31 @@ def test_a_site_and_its_api_are_the_same_source(path: str) -> None:
     site = site_of(f"https://someone:secret@example.org:8443/x{path}")
     assert site.url == "https://someone:secret@example.org:8443/x"
     assert site.url_of("dataset", "a b/c") == "https://example.org:8443/x/dataset/a%20b%2Fc"
+
+
+def test_too_many_records(portal: PortalServer) -> None:
+    portal.rows_max = 3
+    found = Crawled(portal, max_records=5)
+    assert "more than max_records (5)" in found.errors and found.end.containers.unproved
+
+
+def test_a_dataset_without_a_list_of_resources_is_not_read(portal: PortalServer) -> None:
+    portal.change(any_id(portal), resources=None)
+    assert "no list of resources" in Crawled(portal).errors
+
+
+def test_one_uuid_proves_a_move(portal: PortalServer) -> None:
+    """Most of its datasets have gone since, or it has but one."""
+    first = Crawled(portal)
+    before = "https://old.example.org"
+    elsewhere = [
+        KnownRecord(one.url.replace(portal.url, before), one.guid, one.catalog_url)
+        for one in first.records()
+    ]
+    for gone in sorted(portal.datasets)[1:]:
+        del portal.datasets[gone]
+    second = Crawled(portal, known=elsewhere)
+    assert second.known.moved and len(second.deleted()) == 11
+    assert Crawled(
+        portal, known=[one for one in elsewhere if min(portal.datasets) in one.url]
+    ).known.moved

@@ -244,3 +244,11 @@ def test_another_catalogue_at_the_url_is_no_move(
         job = site.job()
         assert job.of(DELETED) == set() and job.brake
         assert job.of(NEW) == other.iris()
+
+
+def test_max_records_is_no_absence(server: CatalogueServer, site: CatalogueSite) -> None:
+    site.job()
+    site.most = 3
+    job = site.job()
+    assert job.of(DELETED) == set() and len(site.packages) == 7
+    assert "more than max_records (3)" in " ".join(job.errors)

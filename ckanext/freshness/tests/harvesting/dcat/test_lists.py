@@ -22,6 +22,8 @@ CHANGED, DELETED, MOVED, NEW = (
 )
 CATALOG = "<> a dcat:Catalog .\n"
 
+ELSEWHERE = "dcat:Catalog on another host"
+
 
 def dataset(name: Any, title: str = "", more: str = "") -> str:
     """Return a dataset that the document's catalog lists."""
@@ -359,3 +361,237 @@ def test_links_to_one_page_in_different_words(server: Documents, site: Catalogue
         server.publish(target, datasets(3, 4) + f"<#list> hydra:last {own} .")
     job = site.job()
     assert job.errors == [] and len(job.of(NEW)) == 4
+
+
+def test_the_url_of_the_source_changes(server: Documents, site: CatalogueSite) -> None:
+    for path in ("/c", "/c2"):
+        server.publish(path, far(1, 2, 3))
+    site.job()
+    before = titles(site)
+    site.url = f"{server.url}/c2"
+    job = site.job()
+    assert job.errors == [] and len(job.of(MOVED)) == 3 and titles(site) == before
+    unchanged(site)
+
+
+def test_a_catalog_whose_datasets_are_on_one_page_is_not_requested(
+    server: Documents, site: CatalogueSite
+) -> None:
+    titled = '<> dcat:catalog <b> . <b> a dcat:Catalog ; dct:title "B" .\n'
+    server.pages(titled + far(1) + "<b> dcat:dataset <http://data.example/1> .", titled + far(2))
+    job = site.job()
+    assert job.errors == [] and len(job.of(NEW)) == 2
+
+
+def test_a_source_may_do_without_a_catalog_on_another_host(
+    server: Documents, site: CatalogueSite
+) -> None:
+    more = "<> dcat:catalog <http://other.example/b> ."
+    server.publish("/c", datasets(*range(20)) + more)
+    assert site.job().survey.not_harvested.keys() == {ELSEWHERE}
+    server.publish("/c", datasets(*range(19)) + more)
+    job = site.job()
+    assert job.errors == [] and len(job.of(DELETED)) == 1
+
+
+def test_a_catalog_that_is_named_as_something_disappears_stops_deletions(
+    server: Documents, site: CatalogueSite
+) -> None:
+    server.publish("/c", datasets(*range(20)))
+    site.job()
+    server.publish("/c", datasets(*range(19)) + "<> dcat:catalog <b> .")
+    for _ in range(2):
+        job = deletes_nothing(site, "/b: it answers 404")
+        (warning,) = job.survey.source_warnings
+        assert warning.startswith(f"records that {server.url}/b may list, which could not be read")
+
+
+def test_a_list_is_cut_after_a_page_that_failed(server: Documents, site: CatalogueSite) -> None:
+    server.pages(datasets(*range(18)), datasets(18, 19))
+    site.job()
+    server.pages(datasets(*range(17)), datasets(17, 18, 19))
+    server.files["/c?page=2"] = Answer(503)
+    deletes_nothing(site, "/c?page=2: it answers 503")
+    server.publish("/c", datasets(*range(17)))
+    deletes_nothing(site, "it lists 17 records and names no further pages")
+
+
+def test_a_link_to_further_pages_is_lost_within_one_job(
+    server: Documents, site: CatalogueSite
+) -> None:
+    server.publish("/c", datasets(*range(20)))
+    site.job()
+    server.pages(datasets(*range(16)), datasets(16, 17, 18, 19))
+    server.files["/c?page=2"] = Answer(503)
+    healthy, asked = server.answer, []
+
+    def answer(request: Any) -> Answer:
+        asked.append(request.target)
+        if asked.count("/c") == 2:
+            server.publish("/c", datasets(*range(16)))
+        return healthy(request)
+
+    server.answer = answer  # type: ignore[method-assign]
+    deletes_nothing(site, "it lists 16 records and names no further pages")
+
+
+def test_a_last_page_that_is_as_full_as_the_others(server: Documents, site: CatalogueSite) -> None:
+    pages = [datasets(*range(9)), datasets(*range(9, 18)), datasets(18, 19)]
+    server.pages(*pages)
+    site.job()
+    server.pages(*pages[:2])
+    deletes_nothing(site, "its last page is as full as those before it")
+    server.pages(*pages[:2], total=18)
+    assert len(site.job().of(DELETED)) == 2
+
+
+def test_totals_that_contradict_each_other(server: Documents, site: CatalogueSite) -> None:
+    server.publish("/c", datasets(*range(12)) + "<> hydra:totalItems 12 .")
+    site.job()
+    page = "<> hydra:totalItems 12 . <#page> hydra:totalItems 10 ."
+    server.publish("/c", datasets(*range(10)) + page)
+    deletes_nothing(site, "the number of its records changes: it states 10 and 12")
+
+
+def test_a_record_on_two_pages_means_that_they_shifted(
+    server: Documents, site: CatalogueSite
+) -> None:
+    server.pages(datasets(1, 2, 3), datasets(4, 5, 6))
+    site.job()
+    server.pages(datasets(1, 2, 3), datasets(3, 5, 6))
+    deletes_nothing(site, "/d/3 is on two of its pages")
+    server.pages(datasets(1, 2, 3), datasets(3, 5, 6), total=5)
+    assert site.job().of(DELETED) == {f"{server.url}/d/4"}
+
+
+def test_each_page_may_name_all_datasets(server: Documents, site: CatalogueSite) -> None:
+    names = "".join(f"<> dcat:dataset <d/{n}> .\n" for n in range(12))
+    server.pages(*(names + datasets(2 * n, 2 * n + 1) for n in range(6)))
+    job = site.job()
+    assert job.errors == [] and len(job.of(NEW)) == 12
+    unchanged(site)
+
+
+@pytest.mark.parametrize("link", [r"http://[x", r"?page=\u00002", "http://h:port/"])
+def test_a_malformed_link_to_the_next_page(
+    server: Documents, site: CatalogueSite, link: str
+) -> None:
+    server.publish("/c", datasets(1, 2))
+    site.job()
+    server.publish("/c", datasets(1, 3) + f'<c> hydra:nextPage "{link}" .')
+    job = site.job()
+    assert len(job.of(NEW)) == 1 and job.of(DELETED) == set() and job.errors
+    # PostgreSQL stores no NUL.
+    assert not any("\\u0000" in outline for _, outline in site.memory.rows.values())
+
+
+def test_a_header_leads_further_than_the_document(server: Documents, site: CatalogueSite) -> None:
+    server.pages(datasets(1), datasets(2), datasets(3))
+    site.job()
+    server.publish("/c?page=2", datasets(2), Link='<BASE/c?page=3>; rel="next"')
+    unchanged(site)
+    del server.files["/c?page=3"]
+    deletes_nothing(site, "/c?page=3: it answers 404")
+
+
+def test_a_header_whose_last_page_is_not_reached(server: Documents, site: CatalogueSite) -> None:
+    parts = [datasets(*range(9)), datasets(*range(9, 18)), datasets(18, 19)]
+    server.pages(*parts)
+    site.job()
+    server.pages(*parts[:2])
+    link = "<> hydra:next <BASE/c?page=2> ."
+    server.publish("/c", parts[0] + link, Link='<BASE/c?page=3>; rel="last"')
+    deletes_nothing(site, "its last page", "was not among those")
+
+
+def test_datasets_without_identity_are_counted_once(server: Documents, site: CatalogueSite) -> None:
+    server.pages(datasets(1, 2) + blank("Nobody"), datasets(3, 4))
+    site.job()
+    server.pages(datasets(1, 2) + blank("Nobody"), datasets(3))
+    (kind,) = deletes_nothing(site).survey.not_harvested.values()
+    assert kind.count == 1
+
+
+def test_a_dataset_of_which_only_the_type_is_left_is_kept(
+    server: Documents, site: CatalogueSite
+) -> None:
+    server.publish("/c", datasets(1, 2, 3))
+    site.job()
+    server.publish("/c", datasets(1, 2) + "<d/3> a dcat:Dataset .")
+    deletes_nothing(site, "/d/3: it is listed, but the catalogue does not describe it")
+
+
+def test_a_contested_identifier_may_be_that_of_the_missing_dataset(
+    server: Documents, site: CatalogueSite
+) -> None:
+    server.publish("/c", datasets(*range(20)) + dataset(88, "B"))
+    site.job()
+    server.publish("/c", datasets(*range(20)) + blank("B", "same") + blank("Other", "same"))
+    deletes_nothing(site, "it lists 1 record without a URL", "several datasets")
+
+
+def test_a_dataset_that_shifts_while_it_is_edited_is_one(
+    server: Documents, site: CatalogueSite
+) -> None:
+    """It is on page 2 in one reading, and on page 1 in the next."""
+    server.pages(datasets(1, 2), datasets(3) + blank("Old", "same"))
+    site.job()
+    server.pages(datasets(1), datasets(3) + blank("Old", "same"))
+    healthy, asked = server.answer, []
+
+    def answer(request: Any) -> Answer:
+        asked.append(request.target)
+        if len(asked) == 3:
+            server.pages(datasets(1) + blank("New title", "same"), datasets(3))
+        return healthy(request)
+
+    server.answer = answer  # type: ignore[method-assign]
+    assert site.job().record_errors == {}
+
+
+def test_two_datasets_whose_iris_differ_in_a_slash(server: Documents, site: CatalogueSite) -> None:
+    server.pages(datasets(2), datasets(1, 3))
+    site.job()
+    before = titles(site)
+    server.pages(datasets(2) + dataset("1/", "Other"), datasets(1, 3))
+    job = site.job()
+    assert job.errors == [] and len(job.of(NEW)) == 1
+    assert before.items() < titles(site).items()
+
+
+def test_an_identifier_of_another_catalog_is_no_other_name(
+    server: Documents, site: CatalogueSite
+) -> None:
+    server.publish("/c", "<> dcat:catalog <a>, <b> .")
+    server.publish("/a", datasets(1) + blank("a", "7"))
+    server.publish("/b", far(1))
+    site.job()
+    server.files["/a"] = Answer(503)
+    server.publish("/b", far(1) + BY_IRI.replace('"abc"', '"7"'))
+    before = titles(site)
+    site.job()
+    assert before.items() < titles(site).items()
+
+
+def test_an_identity_that_does_not_move(server: Documents, site: CatalogueSite) -> None:
+    server.publish("/c", datasets(*range(9)) + blank("Blank", "id-x"))
+    site.job()
+    before = titles(site)
+    site.url = site.url.replace("127.0.0.1", "localhost")
+    job = site.job()
+    assert job.errors == [] and titles(site) == before
+    unchanged(site)
+
+
+@pytest.mark.parametrize("count", [5, 49])
+def test_another_catalogue_with_the_same_numbers(
+    server: Documents, site: CatalogueSite, count: int
+) -> None:
+    server.publish("/c", "".join(dataset(n, f"Health {n}") for n in range(5)))
+    site.job()
+    before = titles(site)
+    server.publish("/other/c", "".join(dataset(n, f"Roads {n}") for n in range(count)))
+    site.url = f"{server.url}/other/c"
+    job = site.job()
+    assert job.of(DELETED) == set() and job.brake and len(job.of(NEW)) == count
+    assert before.items() < titles(site).items()

@@ -212,3 +212,21 @@ def test_drafts_that_a_token_makes_readable_are_not_harvested(fdp: FdpServer) ->
     job = site.job()
     assert f"{draft.path}/meta: it answers 500" in "".join(job.errors)
     assert job.of(RecordClass.NEW) == job.of(RecordClass.DELETED) == set()
+
+
+def test_a_record_that_moves_while_it_cannot_be_read(fdp: FdpServer) -> None:
+    """It is still known under its new URL in the next job."""
+    fdp.layout.pages = False
+    record = fdp.add_catalog()
+    datasets = [fdp.add_dataset(record) for _ in range(4)]
+    site = Site(fdp)
+    site.job()
+    number = site.packages[fdp.iri_of(datasets[0])].id
+    for one in [record, *datasets]:
+        fdp.respell(one, f"/moved{one.path}")
+    fdp.withdraw(datasets[0])
+    for _ in range(2):
+        assert site.job().of(RecordClass.DELETED) == set()
+    fdp.publish(datasets[0])
+    assert site.job().of(RecordClass.MOVED) == urls(fdp, datasets[0])
+    assert site.packages[fdp.iri_of(datasets[0])].id == number
