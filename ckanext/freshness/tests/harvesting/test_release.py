@@ -258,6 +258,23 @@ def test_a_release_outlives_jobs_beside_what_is_held_anew(
     assert decisions(harvest).held == {left["guid"]}
 
 
+def test_a_release_that_outlived_a_job_can_be_taken_back(
+    fdp: FdpServer, harvest: Harvest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(tk.config, "ckanext.freshness.retry_delays", "")
+    empty(fdp)
+    harvest.run()
+    harvest.release()
+    fdp.faults[fdp.catalogs[0].path] = Status(503)
+    harvest.run()
+    assert len(decisions(harvest).released) == 4
+    take_back(harvest)
+    assert decisions(harvest).released == frozenset()
+    fdp.faults.clear()
+    assert harvest.run().stats["deleted"] == 0
+    assert harvest.hold()["count"] == 4
+
+
 def brake(records: Iterable[tuple[str, str]], *, delete: bool = True) -> HeldDeletions:
     """Return a brake that holds records, each given by URL and guid.
 
