@@ -513,5 +513,5 @@ def _alarm(
         return f"{would}, more than {limits.max_deletions} without an approval (max_deletions)"
     fraction = limits.max_delete_fraction
     if count >= limits.min_records and doomed > fraction * left:
-        return f"{would}, more than {fraction:.0%} without an approval (max_delete_fraction)"
+        return f"{would}, more than {100 * fraction:g}% without an approval (max_delete_fraction)"
     return None
