@@ -10,7 +10,7 @@ _PLAIN_TEXTS = frozenset({"txt", "text", "plaintext", "log"})
 """Formats of texts that may be about errors."""
 
 _XML_FORMATS = frozenset({"xml", "kml", "gml", "wfs", "gpx", "rss", "atom", "rdf", "rdfxml", "svg"})
-"""Formats of documents in place of which a server may send one that reports an error."""
+"""Formats for which a server may send an error document in place of the data."""
 
 _ERROR_SHAPES: tuple[tuple[str, str, str], ...] = (
     (

@@ -21,7 +21,7 @@ _NO_ANSWER = frozenset(
 
 
 class OwnNetwork:
-    """The results of a run, as they come, of which those that the site's own network explains are changed.
+    """The results of a run. Failures that the site's own network explains become "cannot tell".
 
     :param sink: receives the results
     """

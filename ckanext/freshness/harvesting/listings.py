@@ -151,9 +151,9 @@ class ListFacts:
     page_size: int | None = None
     """If it has several pages: how many records the first one lists."""
     bare_size: int | None = None
-    """If it says nothing of pages, neither by a link nor by a total: how many records it lists."""
+    """The number of records that it lists, if it has neither a link to a page nor a total."""
     is_cut: bool = False
-    """It says nothing of pages, and lists as many records as the first of several pages did before."""
+    """It has no link to a page and no total, but as many records as the first of several pages had before."""
     is_full: bool = False
     """Its last page is as long as those before it, and nothing else says that it is the last one."""
     instead: str = ""

@@ -217,7 +217,7 @@ class ServiceReader:
 def _add_description(graph: Graph, url: str, kind: URIRef, target: Graph) -> None:
     """Add a document's description of a service or distribution to a graph, under the URL that records name.
 
-    :raises UnreadableDocument: the document describes nothing of this kind, or several and not this one.
+    :raises UnreadableDocument: the document describes no record of this kind, or several others.
     """
     services = set(graph.subjects(RDF.type, kind))
     service = URIRef(url) if URIRef(url) in services else next(iter(services), None)
