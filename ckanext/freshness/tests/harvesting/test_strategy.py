@@ -381,6 +381,14 @@ def test_the_reason_has_the_numbers(current: int, listed: int, released: int, re
     assert brake.reason == reason
 
 
+@pytest.mark.parametrize(("fraction", "share"), [(0.005, "0.5%"), (0.125, "12.5%"), (0.07, "7%")])
+def test_the_reason_has_the_exact_share(fraction: float, share: str) -> None:
+    records = [known(number) for number in range(20)]
+    brake = decide(records, present(*range(15)), limits=BrakeLimits(fraction)).brake
+    assert brake is not None
+    assert f"more than {share} without an approval" in brake.reason
+
+
 @pytest.mark.parametrize(("answers", "gone"), [(1, 1), (2, 0), (3, 0)])
 def test_a_source_that_lists_none_of_the_known_records_deletes_nothing(
     answers: int, gone: int
