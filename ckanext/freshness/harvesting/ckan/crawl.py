@@ -13,6 +13,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 from urllib.parse import unquote
 
@@ -36,8 +37,8 @@ from .mapping import uuid_of
 BATCH = 50
 """Datasets whose contents are requested at a time. Their ids make a URL of some 2,500 characters."""
 
-FIELDS = "id,metadata_modified,owner_org,dataset_type"
-"""The fields of Solr that the list needs."""
+FIELDS = "id,metadata_modified,organization,dataset_type"
+"""The fields of Solr that the list needs. Solr cannot give ``owner_org``."""
 
 NO_DATASETS = frozenset({"harvest", "showcase"})
 """Types of packages that are no datasets."""
@@ -46,15 +47,15 @@ OF_THIS_SITE = "dataset that comes from this site"
 """The kind of datasets that the portal has from here."""
 
 _NAMED_BY = {
-    "organization": ("organizations_filter_include", "organization_show"),
-    "groups": ("groups_filter_include", "group_show"),
+    "organization": ("organizations_filter_include", "organization"),
+    "groups": ("groups_filter_include", "group"),
 }
-"""By field of Solr: the key of the configuration that names some, and the action that gives one."""
+"""By field of Solr: the key of the configuration that names some, and the kind of record that has the name."""
 
 WITHOUT_MEMBERS = dict.fromkeys(
     [f"include_{part}" for part in ("users", "groups", "tags", "followers", "datasets")], "false"
 )
-"""Arguments of these actions."""
+"""Arguments of the actions that show organizations and groups."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +79,12 @@ class Filter:
         """Return whether the portal lists a package as a dataset, and the source harvests it."""
         owner = raw.get("organization")
         names = {
-            "organization": {owner.get("name")} if isinstance(owner, dict) else set(),
-            "groups": {one.get("name") for one in dictionaries(raw.get("groups"))},
+            "organization": {text_of(owner.get("name"))} if isinstance(owner, dict) else set(),
+            "groups": {text_of(one.get("name")) for one in dictionaries(raw.get("groups"))},
         }
         return (
             _is_public(raw)
-            and raw.get("type") not in NO_DATASETS
+            and text_of(raw.get("type")) not in NO_DATASETS
             and all(names[key] & set(wanted) for key, wanted in self.include.items())
             and not any(names[key] & set(refused) for key, refused in self.exclude.items())
         )
@@ -129,7 +130,9 @@ class PortalCrawl:
         self._end = CrawlEnd(Containers(root=source_url))
         self._containers = self._end.containers
         self._owners: dict[str, str | None] = {}
-        """The id of each listed dataset's organization, by the dataset's id."""
+        """The organization of each listed dataset, by the dataset's id: its id, or its name in Solr."""
+        self._organizations: dict[str, str] = {}
+        """The URL of each organization that owns datasets, by id or name."""
 
     async def run(self) -> CrawlEnd:
         """Read the portal; an exception of the sink ends the crawl."""
@@ -218,7 +221,7 @@ class PortalCrawl:
             self._end.errors += sorted(failed)[:10]
 
     def _note_owner(self, raw: Mapping[str, Any]) -> None:
-        owner = text_of(raw.get("owner_org"))
+        owner = text_of(raw.get("owner_org")) or text_of(raw.get("organization"))
         self._owners[str(id_of(raw))] = sys.intern(owner) if owner else None
 
     def _note(self, found: dict[str, Any]) -> None:
@@ -305,10 +308,10 @@ class PortalCrawl:
     async def _ask_for_filters(self) -> None:
         """Ask whether the portal has what the filters name: datasets of what it has renamed are not found."""
         for field_name, names in self._options.filter.include.items():
-            key, action = _NAMED_BY[field_name]
+            key, kind = _NAMED_BY[field_name]
             for name in names:
                 try:
-                    raw = await self._api.call(action, {"id": name, **WITHOUT_MEMBERS})
+                    await self._show(name, kind)
                 except UnreadableDocument as error:
                     words = error.reason
                     if error.outcome is ReadOutcome.GONE:
@@ -316,11 +319,7 @@ class PortalCrawl:
                             "the portal has none of this name. Correct the name in the source's configuration, "
                             "or remove it"
                         )
-                else:
-                    if isinstance(raw, dict) and name in (raw.get("name"), raw.get("id")):
-                        continue
-                    words = "the portal answers with another one"
-                self._distrust(f'"{key}" names "{name}", and {words}')
+                    self._distrust(f'"{key}" names "{name}", and {words}')
 
     # Records
 
@@ -361,13 +360,15 @@ class PortalCrawl:
             else:
                 self._take(raw)
 
-    async def _show(self, name_or_id: str) -> dict[str, Any]:
-        raw = await self._api.call("package_show", {"id": name_or_id})
-        url = f"{self._api.action_url('package_show')}?id={name_or_id}"
+    async def _show(self, name_or_id: str, kind: str = "dataset") -> dict[str, Any]:
+        action = "package_show" if kind == "dataset" else f"{kind}_show"
+        more = {} if kind == "dataset" else WITHOUT_MEMBERS
+        raw = await self._api.call(action, {"id": name_or_id, **more})
+        url = f"{self._api.action_url(action)}?id={name_or_id}"
         if not isinstance(raw, dict) or id_of(raw) is None:
-            raise UnreadableDocument(url, "answered with no dataset")
+            raise UnreadableDocument(url, f"answered with no {kind}")
         if name_or_id not in (id_of(raw), text_of(raw.get("name"))):
-            raise UnreadableDocument(url, f"answered with another dataset: {id_of(raw)}")
+            raise UnreadableDocument(url, f"answered with another {kind}: {id_of(raw)}")
         return raw
 
     def _take(self, raw: Mapping[str, Any]) -> None:
@@ -441,7 +442,7 @@ class PortalCrawl:
         owner = self._owners.get(dataset_id)
         if self._options.organization is None or owner is None:
             return self._containers.root
-        url = self._api.site.url_of("organization", owner)
+        url = self._organizations.get(owner)
         return url if url in self._containers.catalogs else None
 
     async def _read_organizations(self) -> None:
@@ -449,34 +450,57 @@ class PortalCrawl:
         make = self._options.organization
         if make is None:
             return
-        owners = {owner for owner in self._owners.values() if owner is not None}
-        former = set()
-        if self._options.keeps_organizations:
-            catalogs = (known.url for known in self._known if known.is_catalog)
-            former = {unquote(url.rpartition("/")[2]) for url in catalogs} - owners
-        urls = {one: self._api.site.url_of("organization", one) for one in owners | former}
-        self._containers.listed.update(urls[owner] for owner in owners)
+        catalogs, root = self._containers.catalogs, self._containers.root
+        known = {unquote(one.url.rpartition("/")[2]): one for one in self._known if one.is_catalog}
+        by_name = {one.memory: one_id for one_id, one in known.items()}
 
-        async def read(owner: str) -> None:
-            url, root = urls[owner], self._containers.root
+        async def read(owner: str, *, is_former: bool = False) -> None:
             try:
-                raw = await self._api.call("organization_show", {"id": owner, **WITHOUT_MEMBERS})
-                if id_of(raw) != owner:
-                    raise ValueError("the portal answers with another organization")
+                raw = await self._organization(owner)
                 record = make(raw)
             except (UnreadableDocument, ValueError) as error:
-                is_gone = getattr(error, "outcome", None) is ReadOutcome.GONE
-                if is_gone and owner in former:
+                if is_former and getattr(error, "outcome", None) is ReadOutcome.GONE:
                     return
-                if self._known.at(url) is not None:
-                    self._containers.catalogs.add(url)
+                url = self._api.site.url_of("organization", by_name.get(owner, owner))
                 words = error.reason if isinstance(error, UnreadableDocument) else str(error)
+                if self._known.at(url) is not None:
+                    catalogs.add(url)
+                else:
+                    # It may be one that is known by another name.
+                    self._end.mark_unproved(root, f"{url} could not be read", reported=True)
                 self._fail(url, root, words, ReadOutcome.FAILED, is_catalog=True)
             else:
-                self._containers.catalogs.add(url)
-                self._hand_on(url, root, record, None, is_catalog=True)
+                url = self._api.site.url_of("organization", str(id_of(raw)))
+                if url not in catalogs:
+                    catalogs.add(url)
+                    self._hand_on(url, root, record, text_of(raw.get("name")), is_catalog=True)
+            if not is_former:
+                self._organizations[owner] = url
+                self._containers.listed.add(url)
 
-        await for_each(self._options.concurrency, read, sorted(urls))
+        await for_each(
+            self._options.concurrency, read, sorted(filter(None, {*self._owners.values()}))
+        )
+        if self._options.keeps_organizations:
+            owning = set(self._organizations.values())
+            former = sorted(one_id for one_id, one in known.items() if one.url not in owning)
+            await for_each(self._options.concurrency, partial(read, is_former=True), former)
+
+    async def _organization(self, owner: str) -> dict[str, Any]:
+        """Return an organization by its id or name.
+
+        If it is renamed, CKAN does not index its datasets again: then one of them tells the id.
+        """
+        try:
+            return await self._show(owner, "organization")
+        except UnreadableDocument as error:
+            dataset_id = next((one for one, its in self._owners.items() if its == owner), None)
+            if error.outcome is not ReadOutcome.GONE or dataset_id is None:
+                raise
+            owner_id = text_of((await self._show(dataset_id)).get("owner_org"))
+            if owner_id in (owner, None):
+                raise
+            return await self._show(owner_id, "organization")
 
 
 def _is_uuid(segment: str) -> bool:

@@ -7,6 +7,7 @@ Pure.
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -173,7 +174,10 @@ def _resource(raw: Mapping[str, Any], options: MappingOptions) -> dict[str, Any]
     }
     url = text_of(raw.get("url"))
     if url is not None:
-        found["url"] = urljoin(f"{options.site}/", url) if url.startswith("/") else url
+        found["url"] = url
+        if url.startswith("/"):
+            with contextlib.suppress(ValueError):  # as of no URL at all
+                found["url"] = urljoin(f"{options.site}/", url)
     if (modified := text_of(raw.get("last_modified"))) is not None:
         found.setdefault("modified", modified)
     if (resource_id := uuid_of(raw)) is not None:

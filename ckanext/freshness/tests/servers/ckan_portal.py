@@ -44,6 +44,8 @@ class PortalServer(LoopbackServer):
         self.claimed: int | None = None
         self.ignores_sort = self.ignores_range = False
         self._edits = 0
+        self._indexed_owners: dict[str, str | None] = {}
+        """Names of organizations when the datasets were last indexed: a new name changes no dataset."""
         for number in range(count):
             self.add(f"dataset-{number}")
 
@@ -115,7 +117,10 @@ class PortalServer(LoopbackServer):
         """Change fields of a dataset, and the moment of its last change."""
         self._edits += 1
         modified = (_START + timedelta(seconds=self._edits, microseconds=123456)).isoformat()
-        self.datasets[dataset_id].update(fields, metadata_modified=modified.removesuffix("+00:00"))
+        changed = self.datasets[dataset_id]
+        changed.update(fields, metadata_modified=modified.removesuffix("+00:00"))
+        owner = changed.get("organization")
+        self._indexed_owners[dataset_id] = owner["name"] if owner else None
 
     # Answers
 
@@ -169,7 +174,12 @@ class PortalServer(LoopbackServer):
                     "id": one["id"],
                     "metadata_modified": f"{one['metadata_modified'][:23]}Z",
                     "dataset_type": one["type"],
-                    **({"owner_org": one["owner_org"]} if one["owner_org"] else {}),
+                    # Solr has no value of owner_org that it could give.
+                    **(
+                        {"organization": owner}
+                        if (owner := self._indexed_owners.get(one["id"]))
+                        else {}
+                    ),
                 }
                 for one in rows
             ]

@@ -371,6 +371,23 @@ def test_an_organization_that_cannot_be_read_keeps_its_datasets(portal: PortalSe
     assert not third.records() and "its organization could not be read" in third.errors
 
 
+def test_a_renamed_organization_stays_the_same(portal: PortalServer) -> None:
+    """CKAN does not index its datasets again: they are found by the old name until they change."""
+    first = Crawled(portal, organizations=True)
+    city = portal.organization("city")
+    city["name"] = "town"
+    portal.change(any_id(portal))
+    second = Crawled(portal, first, organizations=True)
+    (organization,) = [one for one in second.sightings if one.seen.is_catalog]
+    assert organization.contents and organization.contents.name == "town"
+    assert not second.errors and not second.deleted() and len(second.names()) == 1
+    assert second.end.containers.catalogs == {f"{portal.url}/organization/{city['id']}"}
+    # If nothing tells its id, it may be any.
+    portal.faults[lambda request: "show?id=" in request.target] = faults.Status(code=500)
+    third = Crawled(portal, second, organizations=True)
+    assert not third.deleted() and third.end.containers.unproved
+
+
 @pytest.mark.parametrize("path", ["", "/", "/api", "/api/3", "/api/3/", "/api/3/action/"])
 def test_a_site_and_its_api_are_the_same_source(path: str) -> None:
     site = site_of(f"https://someone:secret@example.org:8443/x{path}")
@@ -387,6 +404,16 @@ def test_too_many_records(portal: PortalServer) -> None:
 def test_a_dataset_without_a_list_of_resources_is_not_read(portal: PortalServer) -> None:
     portal.change(any_id(portal), resources=None)
     assert "no list of resources" in Crawled(portal).errors
+
+
+def test_odd_values_cost_no_dataset(portal: PortalServer) -> None:
+    portal.datasets[any_id(portal)]["resources"][0]["url"] = "//[x"
+    portal.change(
+        any_id(portal, 2), type=[], organization={"name": []}, groups=[{"id": "g", "name": {}}]
+    )
+    portal.forbidden = {"package_search"}
+    found = Crawled(portal, filter=Filter(exclude={"organization": ("x",), "groups": ("y",)}))
+    assert not found.errors and found.names() == NAMES
 
 
 def test_one_uuid_proves_a_move(portal: PortalServer) -> None:

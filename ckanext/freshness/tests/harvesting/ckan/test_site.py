@@ -315,6 +315,13 @@ def test_a_real_ckan(own_url: str) -> None:
     call_action("dataset_purge", dict(user), id=made[2]["id"])
     assert counts(harvest) == {"deleted": 2, "updated": 1, "not modified": 1}
     assert {one["notes"] for one in datasets(harvest).values()} == {"First", "Second"}
+    # Solr knows an organization by the name that it had when its datasets were indexed.
+    call_action("organization_patch", dict(user), id=city["id"], name="town")
+    config = {"remote_orgs": "create", "organizations_filter_include": ["city", "town"]}
+    harvest.configure(**config)
+    harvest.run()
+    owners = {str(one["organization"]["name"]) for one in datasets(harvest).values()}
+    assert owners == {"town"}
 
 
 def test_the_key_of_the_api_comes_from_the_environment(
