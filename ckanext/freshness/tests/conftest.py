@@ -15,7 +15,7 @@ from types import FrameType
 from typing import Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from ckanext.freshness.tests.subsets import is_pure
 
@@ -23,9 +23,9 @@ TESTS = Path(__file__).parent
 
 Act = Callable[..., Any]
 
-settings.register_profile("quick", max_examples=10, deadline=None)
 # No result depends on the speed of the machine. In CI, hypothesis chooses its own profile, which says the same.
-settings.register_profile("whole", deadline=None)
+settings.register_profile("whole", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("quick", settings.get_profile("whole"), max_examples=10)
 if settings.get_current_profile_name() == "default":
     settings.load_profile("whole")
 

@@ -98,7 +98,7 @@ class CkanProcess:
 
 
 def until(
-    happens: Callable[[], Any], process: CkanProcess | None = None, *, patience: float = 30.0
+    happens: Callable[[], Any], process: CkanProcess | None = None, *, patience: float = 120.0
 ) -> None:
     """Wait for a change by another process, some seconds at most.
 

@@ -30,7 +30,7 @@ STUBBORN = [
 ]
 
 
-def wait_for(text: str, log: Path, seconds: float = 30) -> None:
+def wait_for(text: str, log: Path, seconds: float = 120) -> None:
     deadline = time.monotonic() + seconds
     while text not in (log.read_text() if log.exists() else ""):
         assert time.monotonic() < deadline, log.read_text() if log.exists() else "no log"

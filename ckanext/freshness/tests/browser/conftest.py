@@ -103,7 +103,7 @@ def opened_tab(browser: Any, site: str) -> Iterator[Any]:
     context = browser.new_context(
         base_url=site, viewport={"width": 1200, "height": 900}, locale="en"
     )
-    context.set_default_timeout(20_000)
+    context.set_default_timeout(60_000)
     tab = context.new_page()
     failures: list[str] = []
     tab.on("pageerror", lambda error: failures.append(str(error)))

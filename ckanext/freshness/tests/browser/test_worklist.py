@@ -57,7 +57,7 @@ class Hand:
 def hand(chromium: Any, site: str, world: None, request: pytest.FixtureRequest) -> Iterator[Hand]:
     """The hand of the editor, who has just logged in, in a browser with or without scripts."""
     context = chromium.new_context(base_url=site, locale="en", java_script_enabled=request.param)
-    context.set_default_timeout(30_000)
+    context.set_default_timeout(60_000)
     one = Hand(context.new_page(), has_scripts=request.param)
     one.log_in()
     yield one

@@ -192,7 +192,7 @@ def test_files_that_take_long_are_opened_in_time(name: str) -> None:
     slow, quick = SLOW[name]
     begin = time.process_time()
     assert hashed(slow) == hashed(quick)
-    assert time.process_time() - begin < 5
+    assert time.process_time() - begin < 10
 
 
 def test_a_member_without_contents_is_no_end() -> None:

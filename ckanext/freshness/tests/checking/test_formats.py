@@ -493,4 +493,4 @@ def test_any_bytes_and_any_names_have_a_verdict(
 def test_texts_that_repeat_themselves_are_judged_in_time(name: str, text: str) -> None:
     begin = time.process_time()
     judged(name, None, text.encode())
-    assert time.process_time() - begin < 1
+    assert time.process_time() - begin < 3

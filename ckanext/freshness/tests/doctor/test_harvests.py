@@ -70,7 +70,7 @@ def wait_on() -> Iterator[Callable[..., None]]:
     for key, _, _ in waiting:
         connection().rpush(key, "end")
     for _, _, thread in waiting:
-        thread.join(5)
+        thread.join(60)
 
 
 def test_a_healthy_site(wait_on: Callable[..., None], fdp: FdpServer) -> None:

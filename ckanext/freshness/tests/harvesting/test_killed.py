@@ -34,7 +34,7 @@ from ckanext.harvest import queue
 
 pytestmark = pytest.mark.usefixtures("clean_site", "clean_redis")
 
-PATIENCE = 30.0
+PATIENCE = 120.0
 """Seconds after which something that is awaited does not come any more."""
 
 

@@ -29,7 +29,7 @@ from ckanext.freshness.tests.servers.faults import Hold
 from ckanext.freshness.tests.servers.tcp import TcpProxy
 from ckanext.freshness.tests.web.support import FileServer
 
-PATIENCE = 60.0
+PATIENCE = 120.0
 """Seconds after which a test stops waiting."""
 until = partial(processes.until, patience=PATIENCE)
 

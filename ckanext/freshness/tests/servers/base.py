@@ -212,7 +212,7 @@ class LoopbackServer:
             for request in list(self.requests)
         )
 
-    def wait_for(self, prefix: str = "", times: int = 1, timeout: float = 10.0) -> None:
+    def wait_for(self, prefix: str = "", times: int = 1, timeout: float = 60.0) -> None:
         """Wait until so many requests with such a target have arrived.
 
         Raises TimeoutError after `timeout` seconds.
@@ -224,7 +224,7 @@ class LoopbackServer:
                     f" within {timeout} s."
                 )
 
-    def wait_until_idle(self, timeout: float = 10.0) -> None:
+    def wait_until_idle(self, timeout: float = 60.0) -> None:
         """Wait until no request is in work: all were answered, or their clients have gone.
 
         Raises TimeoutError after `timeout` seconds.

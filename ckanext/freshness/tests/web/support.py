@@ -26,7 +26,7 @@ BODY = b"a,b\n1,2\n" * 100
 ETAG = '"v1"'
 MODIFIED = "Tue, 01 Sep 2026 10:00:00 GMT"
 
-FAST = Limits(connect=2, read=2, total=5, backoff=(0.01, 0.02), jitter=0)
+FAST = Limits(connect=10, read=10, total=30, backoff=(0.01, 0.02), jitter=0)
 UNHURRIED = HostPolicy(connections=50, per_second=math.inf)
 INSIDE = Guard(["127.0.0.0/8"])
 """Lets the tests' own servers be visited."""

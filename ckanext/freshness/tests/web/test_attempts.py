@@ -66,7 +66,7 @@ def test_retry_after_is_honoured(server: FileServer) -> None:
 
 
 def test_retry_after_holds_for_the_whole_host_and_for_no_other(server: FileServer) -> None:
-    server.faults["/busy"] = faults.Status(code=429, headers={"Retry-After": "0.5"}, times=1)
+    server.faults["/busy"] = faults.Status(code=429, headers={"Retry-After": "1"}, times=1)
     other = server.url_at("127.0.0.3")
 
     async def main() -> tuple[float, float]:
@@ -83,5 +83,4 @@ def test_retry_after_holds_for_the_whole_host_and_for_no_other(server: FileServe
             return elsewhere, monotonic() - begin
 
     elsewhere, here = asyncio.run(main())
-    assert elsewhere < 0.4
-    assert here > 0.4
+    assert elsewhere < 0.9 < here

@@ -49,7 +49,7 @@ def test_a_plain_get(server: FileServer) -> None:
     assert answer.headers["etag"] == ETAG
     assert answer.received == answer.on_wire == len(BODY)
     assert (answer.attempts, answer.insecure) == (1, False)
-    assert 0 < answer.seconds < 1
+    assert 0 < answer.seconds < 10
     [asked] = server.requests
     assert asked.headers["User-Agent"] == SETTINGS.user_agent
     assert "Cookie" not in asked.headers

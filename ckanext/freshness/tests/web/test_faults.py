@@ -53,9 +53,9 @@ SERVED: list[tuple[faults.Fault, dict[str, float], FailureReason, str, int]] = [
     # It still sends bytes, so that people get the file.
     (
         faults.Drip(interval=0.02),
-        {"total": 0.2},
+        {"total": 0.6},
         FailureReason.UNFINISHED,
-        "was not finished within 0.2 s",
+        "was not finished within 0.6 s",
         1,
     ),
     (
@@ -108,7 +108,7 @@ def test_what_servers_do(
     assert str(error).startswith(f"{server.url}/x ")
     assert words in str(error)
     assert error.attempts == attempts
-    assert 0 < error.seconds < 5
+    assert 0 < error.seconds < 10
     assert "secret" not in str(error)
 
 
@@ -215,8 +215,8 @@ def test_a_password_in_the_url_is_never_shown(server: FileServer) -> None:
 
 def test_waiting_in_our_queues_is_no_timeout(server: FileServer) -> None:
     async def main() -> list[int]:
-        hosts = Hosts(replace(UNHURRIED, connections=1, per_second=20.0))
-        limits = replace(FAST, connect=0.2, read=0.2, total=0.2)
+        hosts = Hosts(replace(UNHURRIED, connections=1, per_second=7.0))
+        limits = replace(FAST, connect=0.8, read=0.8, total=0.8)
         settings = replace(SETTINGS, limits=limits)
         async with Client(settings, hosts, Names(lookup({}))) as client:
             answers = await asyncio.gather(
@@ -226,4 +226,4 @@ def test_waiting_in_our_queues_is_no_timeout(server: FileServer) -> None:
 
     begin = monotonic()
     assert asyncio.run(main()) == [200] * 8
-    assert monotonic() - begin > 0.3
+    assert monotonic() - begin > 0.9

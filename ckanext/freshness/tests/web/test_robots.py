@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from time import monotonic
+from time import monotonic, process_time
 
 import pytest
 
@@ -115,6 +115,6 @@ HOSTILE = [
 @pytest.mark.parametrize("text", HOSTILE, ids=["groups", "wildcards"])
 def test_hostile_rules_take_no_time(server: FileServer, text: str) -> None:
     server.files["/robots.txt"] = Served(200, text.encode())
-    begin = monotonic()
+    begin = process_time()
     assert visit(f"{server.url}/{'a' * 2_000}", hosts=Hosts(OBEDIENT)).status == 200
-    assert monotonic() - begin < 2
+    assert process_time() - begin < 2

@@ -275,7 +275,7 @@ def test_hostile_texts_cost_no_time(text: str) -> None:
         pass
     else:
         display_url(text)
-    assert time.process_time() - begin < 0.2
+    assert time.process_time() - begin < 0.5
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ from ckanext.freshness.web.client import Client
 from ckanext.freshness.web.exchange import ClientSettings, Limits
 from ckanext.freshness.web.hosts import HostPolicy, Hosts
 
-LIMITS = Limits(connect=2, read=2, total=3, attempts=1, max_bytes=5_000_000)
+LIMITS = Limits(connect=20, read=20, total=30, attempts=1, max_bytes=5_000_000)
 NOW = datetime(2026, 6, 1, tzinfo=timezone.utc)
 
 

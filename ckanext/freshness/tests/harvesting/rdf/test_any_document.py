@@ -179,8 +179,8 @@ _DOCUMENTS = _documents()
 
 @settings(
     max_examples=100,
-    deadline=5000,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],  # one parser for all documents
+    # One parser for all documents.
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(spoilt())
 def test_a_spoilt_document_harms_no_other(read: Read, document: tuple[bytes, str, str]) -> None:

@@ -183,7 +183,7 @@ def test_a_failure_leaves_what_is_good(
         [file_of("resource", cycle.url, before)],
         cycle.store,
         NOW + 30 * HOUR,
-        settings=replace(SETTINGS, limits=replace(FAST, read=0.2, attempts=2)),
+        settings=replace(SETTINGS, limits=replace(FAST, read=0.5, attempts=2)),
     )
     after = result.decision.state
     assert error_type(after.last_attempt("GET")) is kind

@@ -36,7 +36,7 @@ from ckanext.freshness.web.client import Client
 from ckanext.freshness.web.exchange import ClientSettings, Limits
 from ckanext.freshness.web.hosts import HostPolicy, Hosts
 
-LIMITS = Limits(connect=2, read=2, total=3, attempts=1, max_bytes=1_000_000)
+LIMITS = Limits(connect=20, read=20, total=30, attempts=1, max_bytes=1_000_000)
 
 
 @pytest.fixture
@@ -130,7 +130,7 @@ def test_json_that_would_fill_the_memory_is_not_parsed(server: RegistryServer) -
     """Three megabytes of empty lists are refused: fifty would take more than a gigabyte."""
     body = b"[" + b"[]," * 1_000_000 + b"[]]"
     server.faults[lambda request: True] = faults.Body(body)
-    found = Crawler(server, replace(LIMITS, total=30, read=30, max_bytes=2**22))
+    found = Crawler(server, replace(LIMITS, max_bytes=2**22))
     assert found.errors.count("answered with JSON of more than 2,000,000 values") == 2
 
 
