@@ -179,7 +179,7 @@ def test_what_the_hooks_cost(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def all_of(prefix: str) -> list[list[str]]:
         made = new(act, f"{prefix}-warm")
-        calls = (
+        calls: tuple[Callable[[], Any], ...] = (
             lambda: new(act, f"{prefix}-many", resources=[{"url": "http://x.org/1"}] * 10),
             lambda: act("resource_create", package_id=made["id"], url="http://x.org/new"),
             lambda: act("package_patch", id=made["id"], title="Other"),
