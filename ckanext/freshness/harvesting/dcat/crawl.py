@@ -132,7 +132,8 @@ class CatalogueCrawl:
         """Catalogs that were never there."""
         self._fleeting: set[str] = set()
         """Lists that share no identity with their reading before."""
-        self._is_paged = False
+        self._listed: dict[str, int] = {}
+        """A hash of the identities in each list, as last read."""
         self._page: FetchedDocument | None = None
         self._nodes: dict[str, list[Node]] = {}
         """The nodes of the datasets of this page."""
@@ -158,11 +159,9 @@ class CatalogueCrawl:
                 self._facts[url].misfit = f"the source lists more than {MOST_CATALOGS} catalogs"
             else:
                 waiting += sorted(new)
-        missing = self._missing()
-        is_everything = missing == len(self._known)
-        if missing and (self._is_paged or len(self._facts) > 1 or is_everything):
-            # A dataset may move from an unread page to one that was read before: an absence is seen twice.
-            # And if everything has another identity, another request may give yet another one.
+        if self._missing():
+            # A dataset may move from an unread page to one that was read before, and a document may be in the
+            # middle of being written: an absence is seen twice.
             for url in sorted(self._facts):
                 await self._read_again(url)
         is_missing = self._missing() > 0
@@ -203,13 +202,15 @@ class CatalogueCrawl:
         return self._now - datetime.fromisoformat(json.loads(since)) >= _LEFT_OUT_AFTER
 
     async def _read_again(self, url: str) -> None:
-        facts = self._facts[url]
+        facts, before = self._facts[url], self._listed[url]
         try:
             misfit, below = await self._read_pages(url, 2)
         except UnreadableDocument as failure:
             misfit, below = failure.reason, set()
         if not below <= self._met():
             misfit = misfit or "its list of catalogs changed while it was read"
+        if facts.page_size is None and self._listed[url] != before:
+            misfit = misfit or "its list of datasets changed while it was read"
         facts.misfit = facts.misfit or misfit
 
     async def _read_pages(self, url: str, number: int) -> tuple[str, set[str]]:
@@ -224,7 +225,7 @@ class CatalogueCrawl:
         )
         named: set[str] = set()
         filled: set[str] = set()
-        misfit, has_list, has_any, unidentified = "", False, False, 0
+        misfit, has_list, has_any, unidentified, listed = "", False, False, 0, 0
         # Whether this reading has to have identities of the reading before, and has one of them.
         is_again = number > 1 and any(found.url == url for found in self._found.values())
         is_familiar = False
@@ -242,10 +243,11 @@ class CatalogueCrawl:
                 for one in outline.identities
             )
             has_any |= bool(outline.identities)
+            listed ^= hash(frozenset(outline.identities))
             if not await self._take_page(url, page, number, outline):
                 misfit = f"the source lists more than max_records ({self._most}) datasets"
                 break
-        self._is_paged |= reading.is_paged
+        self._listed[url] = listed
         reading.note(facts)
         facts.unusable = unidentified
         facts.is_lost = not has_list and not unidentified and self._had_records(url)

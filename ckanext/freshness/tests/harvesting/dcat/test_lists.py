@@ -215,6 +215,25 @@ def test_a_list_that_names_no_further_pages_any_more(
     assert len(site.job().of(DELETED)) == 1
 
 
+@pytest.mark.parametrize("then", [18, 20])
+def test_a_document_that_is_being_written(
+    server: Documents, site: CatalogueSite, then: int
+) -> None:
+    """A part that ends with a statement is a document, too."""
+    server.publish("/c", datasets(*range(20)))
+    site.job()
+    server.publish("/c", datasets(*range(17)))
+    healthy = server.answer
+
+    def answer(request: Any) -> Answer:
+        part = healthy(request)
+        server.publish("/c", datasets(*range(then)))
+        return part
+
+    server.answer = answer  # type: ignore[method-assign]
+    deletes_nothing(site, "its list of datasets changed while it was read")
+
+
 @pytest.mark.parametrize(
     ("link", "following", "words"),
     [
