@@ -10,7 +10,9 @@ A portal that refuses ``package_search`` is read by ``package_list`` and ``packa
 
 from __future__ import annotations
 
+import json
 import sys
+import zlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -152,8 +154,8 @@ class PortalCrawl:
             batches = [ids[start : start + BATCH] for start in range(0, len(ids), BATCH)]
             await for_each(self._options.concurrency, self._read_batch, batches)
         else:
-            for raw in found.values():
-                self._take(raw)
+            for contents in found.values():
+                self._take(json.loads(zlib.decompress(contents)))
         await self._ask_for_absent()
         return self._end
 
@@ -188,8 +190,11 @@ class PortalCrawl:
             url = self._api.action_url("package_search")
             raise UnreadableDocument(url, f"{without_id} of its records have no id")
 
-    async def _read_without_search(self, found: dict[str, Mapping[str, Any]]) -> None:
-        """Read all datasets, by id, by ``package_list``, which has names only, and ``package_show``."""
+    async def _read_without_search(self, found: dict[str, bytes]) -> None:
+        """Read all datasets, by id, by ``package_list``, which has names only, and ``package_show``.
+
+        They wait as compressed JSON until all ids are known.
+        """
         names: dict[str, None] = {}
         failed: list[str] = []
 
@@ -206,7 +211,7 @@ class PortalCrawl:
                 if (kind := _kind(raw)) in NO_DATASETS:
                     self._end.skip(str(kind), self._url(str(id_of(raw))))
                 elif self._options.filter.accepts(raw):
-                    found[str(id_of(raw))] = raw
+                    found[str(id_of(raw))] = zlib.compress(json.dumps(raw).encode())
                     self._note_owner(raw)
 
         try:

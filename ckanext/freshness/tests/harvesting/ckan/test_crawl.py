@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -52,6 +53,20 @@ def test_a_portal_without_search_is_read_by_names(portal: PortalServer) -> None:
     assert all(
         hashes[one.seen.url] == one.seen.content_hash for one in second.sightings if one.contents
     )
+
+
+def test_a_portal_without_search_takes_little_memory(portal: PortalServer) -> None:
+    """All its datasets wait until their ids are known."""
+    portal.forbidden = {"package_search"}
+    for dataset_id in portal.datasets:
+        portal.change(dataset_id, extras=[{"key": str(n), "value": "x" * 9} for n in range(1000)])
+    tracemalloc.start()
+    try:
+        assert len(Crawled(portal, concurrency=1).sightings) == 12
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 3_200_000
 
 
 def test_types_that_are_no_datasets_are_counted(portal: PortalServer) -> None:
