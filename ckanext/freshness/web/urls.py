@@ -37,12 +37,17 @@ _NOT_ALLOWED = re.compile(r"%(?![0-9A-Fa-f]{2})|[^%!$&'()*+,;=:@/?\-._~A-Za-z0-9
 _NAME = re.compile(r"[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*\.?")
 _NUMBER = re.compile(r"0x[0-9a-f]*|[0-9]+")
 
-_USERINFO = re.compile(r"(^(?:[A-Za-z][A-Za-z0-9+.\-]*:)?/*|//)[^/?#]*@")
+_USERINFO = re.compile(
+    r"(^(?:[A-Za-z][A-Za-z0-9+.\-]*:)?/*|//)[^/?#]*@"
+    # A password with a slash, ? or #, which no URL may have, in place of a port
+    r"|(//)[^/?#@:]+:(?!\d{0,5}(?:[/?#]|\Z))[^@]*@"
+)
 # Searches a parameter's name for keywords only if it has a value: else the time grows with the square of
 # its length.
 _SECRET_VALUE = re.compile(
     r"(?i)([?&;#](?=[^=&;#?]*=)"
-    r"(?:[^=&;#?]*?(?:token|secret|passw|pwd|signature|credential|api[_-]?key|auth)[^=&;#?]*|key|sig)"
+    r"(?:[^=&;#?]*?(?:token|secret|passw|pwd|signature|credential|api[_-]?key|auth|session|sessid|jwt"
+    r"|bearer)[^=&;#?]*|(?:[^=&;#?]*[_-]|access|app|service|user)?key|sig|sid|pass|appid|ticket|hmac)"
     r"=)[^&;#]*"
 )
 _SHOWN = 500
@@ -119,6 +124,9 @@ def parse_url(given: str) -> Target:
     userinfo, _, hostport = authority.rpartition("@")
     if not path.startswith("/"):
         path = "/" + path
+    if "/." in path and not path.startswith("//"):
+        # Browsers resolve dots, and some servers refuse them.
+        path = urljoin("http://h", path)[len("http://h") :]
     try:
         host, port = _host_and_port(hostport, DEFAULT_PORTS[scheme])
         shown_host = f"[{host}]" if ":" in host else host
@@ -213,7 +221,9 @@ def normal_host(name: str) -> str:
     try:
         host = unquote(name, errors="strict").lower()
         if not host.isascii():
-            host = idna.encode(host, uts46=True).decode("ascii").lower()
+            # As browsers: without the rules of registries, by which no label may have an underscore or a heart.
+            labels = idna.uts46_remap(host, std3_rules=False).split(".")
+            host = ".".join(map(_ascii_label, labels))
     except UnicodeError:
         raise ValueError("has a host name that cannot exist") from None
     if len(host) > 254 or not _NAME.fullmatch(host):
@@ -221,6 +231,10 @@ def normal_host(name: str) -> str:
     if _NUMBER.fullmatch(host.rstrip(".").rpartition(".")[2]):
         return _ipv4(host.rstrip("."))
     return host
+
+
+def _ascii_label(label: str) -> str:
+    return label if label.isascii() else f"xn--{label.encode('punycode').decode()}"
 
 
 def host_name(name: str) -> str:
@@ -261,7 +275,7 @@ def display_url(url: str) -> str:
     """
     shown = url.strip()
     if "@" in shown:
-        shown = _USERINFO.sub(r"\1***@", shown)
+        shown = _USERINFO.sub(r"\1\2***@", shown)
     if "=" in shown:
         shown = _SECRET_VALUE.sub(r"\1***", shown[: 4 * _SHOWN])
     if len(shown) > _SHOWN:
