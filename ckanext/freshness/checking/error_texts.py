@@ -85,7 +85,9 @@ _BAD_STATE = re.compile(
     r"|(?:not|bad|too|invalid)[_ ].*"
 )
 """A status of an error, in small letters."""
-_GOOD_STATE = re.compile(r"ok|true|success|2\d\d")
+_GOOD_STATE = re.compile(r"ok|true|success(?:ful(?:ly)?)?|2\d\d|0+")
+_ENVELOPE = ("code", "message", "msg")
+"""Names that say in an envelope without an error that all is well."""
 
 _ERROR_TEXT = re.compile(
     r"""
@@ -194,6 +196,10 @@ def _only_reports_error(found: dict[str, object]) -> bool:
     for name in _RESULTS:
         if found.get(name) in _NO_ERROR or is_bad or found.get("error") is True:
             beside.discard(name)
+    if not strong:
+        states += [
+            it for name in _ENVELOPE if _GOOD_STATE.fullmatch(it := str(found.get(name)).lower())
+        ]
     if beside or any(map(_GOOD_STATE.fullmatch, states)):
         return False
     if any(found[name] in _NO_ERROR for name in strong) or (states and not strong):

@@ -255,7 +255,7 @@ _SHOWS_BINARY = 1024
 _PAGE = re.compile(r"<(?:!doctype\s*html|html|head|body)[\s>]", re.IGNORECASE)
 _FRAGMENT = re.compile(
     r"<(?:title|meta|link|script|noscript|style|center|div|span|form|iframe|img|font|pre|h[1-6]|hr|p|br|b"
-    r"|strong)[\s/>]",
+    r"|strong|ul|ol|nav|i|u|em|small|blockquote|input|frameset|base\s+href|a\s+href)[\s/>=]",
     re.IGNORECASE,
 )
 """First tags of pages without a head: error pages of firewalls, and PHP's warnings."""

@@ -90,9 +90,7 @@ WALL_HEADERS: Mapping[str, frozenset[str]] = {
 A wall that answers with a status that tells nothing needs no row.
 """
 
-_CAPTCHA_TITLE = (
-    rb"(?i:<title>[^<]{0,99}(?:captcha|robot|human|verif|security check))(?s:.{0,16000}?)"
-)
+_CAPTCHA_TITLE = rb"(?s:.*?)(?i:<title>[^<]{0,99}(?:captcha|robot|human|verif|security check))"
 
 WALL_PAGES: tuple[Wall, ...] = (
     Wall(
@@ -182,11 +180,13 @@ WALL_PAGES: tuple[Wall, ...] = (
     # Forms of ordinary pages have such a widget, too, but another title.
     Wall(
         "reCAPTCHA",
-        _CAPTCHA_TITLE + rb"(?:g-recaptcha|/recaptcha/(?:api|enterprise)\.js)",
+        rb"\A(?=(?s:.*?)(?:g-recaptcha|/recaptcha/(?:api|enterprise)\.js))" + _CAPTCHA_TITLE,
         "https://developers.google.com/recaptcha/docs/display",
     ),
     Wall(
-        "hCaptcha", _CAPTCHA_TITLE + rb"(?:h-captcha|hcaptcha\.com/)", "https://docs.hcaptcha.com/"
+        "hCaptcha",
+        rb"\A(?=(?s:.*?)(?:h-captcha|hcaptcha\.com/))" + _CAPTCHA_TITLE,
+        "https://docs.hcaptcha.com/",
     ),
 )
 """Signs of bot walls in the first bytes of HTML that stands in place of data, and of the pages of errors."""

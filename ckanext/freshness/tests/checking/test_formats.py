@@ -83,6 +83,7 @@ PAGES = (
         WARNING,
     ),
     *(gzip.compress(PAGE, mtime=0), b"<body class='x'>"),
+    *(b"<ul><li>Gone</li></ul>.", b"<a href='/'>Moved</a> here", b"<i>Not found</i> here"),
 )
 EMPTY = (b"\xff\xfe", b"\xfe\xff\0\n", bytes(100), EMPTY_ZIP, EMPTY_GZIP)
 TEXTS = (ERROR, TRACE, b"404", b"null", b"<p>Error</p>", b"<img src=x>Gone")
@@ -121,6 +122,8 @@ ERROR_OBJECTS = (
             '{"errore": "Risorsa non trovata"}',
             '{"fehlercode": 500, "fehlermeldung": "Interner Fehler"}',
             '{"fout": "niet gevonden"}',
+            '{"code": 0, "error": "x"}',
+            '{"code": 30001, "message": "x", "data": null}',
             '{"descripcion": "no hay datos que satisfagan esos criterios", "estado": 404}',
             '{"mensaje": "No se encontr\xf3", "codigo": 404}',
             '{"mensagem": "Indispon\xedvel", "status": 500}',
@@ -134,6 +137,8 @@ OBJECTS = (
     b'{"message": "Hello", "value": 1}',
     b'{"errors": [{"message": "x"}], "data": {"a": 1}}',
     b'{"status": "success", "data": {"message": "x"}}',
+    b'{"code": 0, "message": "success", "data": []}',
+    b'{"code": 200, "msg": "ok", "data": null}',
     b'{"descripcion": "exito", "estado": 200, "datos": "https://a.example/x"}',
     b'{"fehler": [{"a": 1}], "anzahl": 1}',
 )
