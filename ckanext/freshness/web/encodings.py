@@ -168,9 +168,13 @@ class Decoder:
 
         :raises Fault: ``TRUNCATED``
         """
-        # A body of no bytes is complete, whatever its encoding.
-        if self._has_begun and not all(stream.is_complete for stream in self._streams):
+        if not self.is_complete:
             raise Fault(FailureReason.TRUNCATED, _CUT)
+
+    @property
+    def is_complete(self) -> bool:
+        # A body of no bytes is complete, whatever its encoding.
+        return not self._has_begun or all(stream.is_complete for stream in self._streams)
 
 
 def _decompressed(stream: _Stream, parts: Iterable[bytes]) -> Iterator[bytes]:

@@ -7,7 +7,7 @@ aiohttp refuses is asked for once more, and read here. The rules are those on wh
 ============================================================  =============================================
 The answer has                                                 It is read as
 ============================================================  =============================================
-empty lines or a byte order mark before the status line        if they were not there
+empty lines or up to four bytes before the status line         if they were not there
 a status line without a version's number or a reason           its status
 ``http`` in small letters                                      ``HTTP``
 a line that begins with a blank                                the rest of the line before (RFC 9112, 5.2)
@@ -50,7 +50,7 @@ MAX_HEAD_BYTES = 256 * 1024
 _PIECE = 64 * 1024
 _LONGEST_CHUNK_LINE = 4096
 _STATUS_LINE = re.compile(
-    rb"(?:\xef\xbb\xbf)?(?:HTTP(?:/[0-9.]{0,8})?|ICY)[ \t]+([1-9][0-9]{2})(?![0-9])", re.IGNORECASE
+    rb"[^\r\n]{0,4}?(?:HTTP(?:/[0-9.]{0,8})?|ICY)[ \t]+([1-9][0-9]{2})(?![0-9])", re.IGNORECASE
 )
 _CHUNK_SIZE = re.compile(rb"[ \t]*([0-9A-Fa-f]{1,16})[ \t]*(?:;.*)?")
 _LENGTH = re.compile(r"[0-9]{1,18}")

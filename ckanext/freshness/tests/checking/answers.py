@@ -414,6 +414,11 @@ ENCODINGS = (
             ("x-compress", encoded("x-compress", b"\x1f\x9d\x90i\xc8")),
             ("gzip without its trailer", encoded("gzip", packed()[:-8])),
             ("gzip with half a trailer", encoded("gzip", packed()[:-3])),
+            (
+                "the length of what was compressed",
+                b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 140\r\n\r\n"
+                + packed(BODY * 10),
+            ),
             ("none", encoded("none", BODY)),
             ("nothing", encoded("", BODY)),
         ),
@@ -423,6 +428,11 @@ ENCODINGS = (
         "encoding",
         (
             ("gzip that is none", encoded("gzip", b"\x1f\x8b\x08none")),
+            (
+                "the length of another file",
+                b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 150\r\n\r\n"
+                + packed(BODY * 10),
+            ),
             ("gzip that is cut off", encoded("gzip", packed(BODY * 99)[:-20])),
             ("br that is none", encoded("br", b"\xff\xff\xff")),
         ),

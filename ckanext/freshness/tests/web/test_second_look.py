@@ -46,6 +46,7 @@ def read(sent: bytes, method: str = "GET") -> tuple[int, dict[str, str], bytes]:
 READ = {
     "as it should be": OK + L + b"\r\n" + BODY,
     "empty lines before it": b"\r\n\n" + OK + L + b"\r\n" + BODY,
+    "four bytes before it": b"1,2 " + OK + L + b"\r\n" + BODY,
     "a byte order mark": b"\xef\xbb\xbf" + OK + L + b"\r\n" + BODY,
     "no reason": b"HTTP/1.1 200\r\n" + L + b"\r\n" + BODY,
     "small letters": b"http/1.1 200 OK\r\n" + L + b"\r\n" + BODY,
