@@ -107,7 +107,13 @@ def mimetype_of(answer: Answer) -> str | None:
     return text if text.count("/") == 1 and len(text) <= 127 and can_be_sent(text) else None
 
 
-_REFRESH = re.compile(r"\s*[\d.]+\s*[;,\s]\s*(?:url\s*=\s*)?[\"']?([^\"']+)", re.IGNORECASE)
+_REFRESH = re.compile(r"\s*[\d.]+\s*(?:[;,\s]\s*(?:url\s*=\s*)?[\"']?([^\"']*)|\Z)", re.IGNORECASE)
+_SCRIPT = re.compile(
+    rb"\blocation(?:\.href)?\s{0,9}(?:=|\.(?:replace|assign)\()\s{0,9}([\"'])"
+    rb"((?!(?!https?:)[a-z]{1,20}:)[^\"'\s]{1,2000})\1(?!\s{0,9}\+)"
+)
+"""A script that leads browsers to a URL. On a long page, it may wait for a click."""
+_LONGEST_LEAD = 4096
 _META = re.compile(rb"<meta(\s[^>]{0,2000})", re.IGNORECASE)
 _ATTRIBUTE = re.compile(
     r"([a-z-]{1,40})\s{0,9}=\s{0,9}(?:\"([^\"]*)|'([^']*)|([^\s\"']+))", re.IGNORECASE
@@ -115,7 +121,10 @@ _ATTRIBUTE = re.compile(
 
 
 def refresh_of(answer: Answer, page: bytes) -> str | None:
-    """Return the URL to which an answer sends browsers by a Refresh header or by its page; None if to none."""
+    """Return the URL to which an answer sends browsers by a header, a tag or a script; None if to none.
+
+    It is empty if they ask for the page once more.
+    """
     given = answer.headers.get("Refresh") or ""
     for tag in _META.findall(page):
         values = {
@@ -126,7 +135,10 @@ def refresh_of(answer: Answer, page: bytes) -> str | None:
             given = unescape(values["content"])
             break
     found = _REFRESH.match(given)
-    return found[1].strip() if found is not None else None
+    if found is not None:
+        return (found[1] or "").strip()
+    script = _SCRIPT.search(page) if len(page) < _LONGEST_LEAD else None
+    return script[2].decode("utf-8", "replace").replace("\\/", "/") if script else None
 
 
 def status_in_words(status: int) -> str:

@@ -48,6 +48,8 @@ if TYPE_CHECKING:
 _USELESS = (Outcome.ERROR, Outcome.CANNOT_TELL, Outcome.UNCONFIRMED)
 """Outcomes whose answer may not be the file: its headers are not counted."""
 
+_MOST_REFRESHES = 3
+
 _MAY_WORK = "the link may still work in a browser"
 
 _Sink = Callable[[CheckResult], None]
@@ -96,7 +98,7 @@ class HdxCheck:
         self._host = host
         self._target = target
         self._url = None if target is None else target.url
-        self._is_refreshed = False
+        self._refreshes = 0
         self._accept: str | None = None
         self._request: RequestAttempts | None = None
         self._conditional = False
@@ -197,7 +199,9 @@ class HdxCheck:
             for resource, step in zip(self._resources, self._steps, strict=True)
         ]
         is_page = any(judged.reason in _NO_FILE for _, judged in found)
-        if is_page and (self._follows_refresh(answer) or self._negotiates()):
+        if is_page and self._follows_refresh(answer):
+            return NextStep.ASK_NOW
+        if is_page and self._negotiates():
             return self._ask_without_conditions()
         shape = await self._shape(found)
         unconfirmed = []
@@ -285,12 +289,14 @@ class HdxCheck:
         )
 
     def _follows_refresh(self, answer: Answer) -> bool:
-        """Turn to the URL to which a page in place of data sends browsers, once.
+        """Ask for the URL to which a page in place of data sends browsers, with the cookies of the page.
 
         :raises FetchError: ``SCHEME_REFUSED``
         """
-        body = self._hasher or self._beginning
-        to = None if body is None or self._is_refreshed else refresh_of(answer, body.first)
+        body, before = self._hasher or self._beginning, self._request
+        if body is None or before is None or self._refreshes == _MOST_REFRESHES:
+            return False
+        to = refresh_of(answer, body.first)
         if to is None:
             return False
         try:
@@ -299,7 +305,12 @@ class HdxCheck:
             if error.reason is FailureReason.SCHEME_REFUSED:
                 raise
             return False
-        self._is_refreshed = True
+        if self._target.url == answer.final_url and "Set-Cookie" not in answer.headers:
+            return False
+        self._refreshes += 1
+        self._conditional = False
+        self._request = self._ask()
+        self._request.follow(before, answer)
         return True
 
     def _negotiates(self) -> bool:

@@ -402,6 +402,20 @@ class RequestAttempts:
         found = self._cookies.filter_cookies(URL(target.url, encoded=True))
         return "; ".join(f"{name}={morsel.coded_value}" for name, morsel in found.items())
 
+    def _take_cookies(self, url: str, cookies: Sequence[str]) -> None:
+        if cookies:
+            # Web workers import this module, and send nothing.
+            from aiohttp import CookieJar
+
+            # Hosts that are addresses may set cookies, too.
+            self._cookies = self._cookies or CookieJar(unsafe=True)
+            self._cookies.update_cookies_from_headers(cookies, URL(url, encoded=True))
+
+    def follow(self, before: RequestAttempts, page: Answer) -> None:
+        """Send the cookies of another request, whose answer was a page that leads here."""
+        self._cookies = before._cookies
+        self._take_cookies(page.final_url, page.headers.getall("Set-Cookie", ()))
+
     def redirected(
         self,
         target: Target,
@@ -426,13 +440,7 @@ class RequestAttempts:
         if for_good and (not self.hops or self.moved_to == target.url):
             self.moved_to = found.url
         self.hops.append((target.url, self._cookies_for(target)))
-        if cookies:
-            # Web workers import this module, and send nothing.
-            from aiohttp import CookieJar
-
-            # Hosts that are addresses may set cookies, too.
-            self._cookies = self._cookies or CookieJar(unsafe=True)
-            self._cookies.update_cookies_from_headers(cookies, URL(target.url, encoded=True))
+        self._take_cookies(target.url, cookies)
         # Some servers redirect to the same URL once or twice, until a machine behind them is ready.
         if self.hops.count((found.url, self._cookies_for(found))) >= _MOST_VISITS:
             raise Fault(FailureReason.REDIRECT_LOOP, "redirects in a circle")

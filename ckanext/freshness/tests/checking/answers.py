@@ -141,6 +141,16 @@ def refreshed(page: bytes, later: bytes = BODY) -> Answer:
 COOKIE = b"Set-Cookie: seen=1; Path=/\r\n"
 
 
+def reloading(page: bytes) -> Answer:
+    """Return a server whose page sets a cookie and sends browsers to itself."""
+    return lambda asked: say(200, BODY) if asked.has_cookie else say(200, page, COOKIE)
+
+
+def in_steps(asked: Asked) -> bytes:
+    path, _, step = asked.target.partition("?")
+    return say(200, BODY) if step == "xx" else say(200, META % f"0;{path}?{step}x".encode())
+
+
 def to_itself(asked: Asked) -> bytes:
     return say(200, BODY) if asked.has_cookie else redirect(asked.target, COOKIE)
 
@@ -228,8 +238,14 @@ REDIRECTS = (
             "behind other tags": say(
                 200, b"<html><meta charset=utf-8><meta name=a content='0;x'>" + META % b"0;?next"
             ),
+            "a script": say(200, b"<script>window.location.href = '?next';</script>"),
+            "a script's function": say(200, b'<script>location.replace("?next")</script>'),
+            "a script's attribute": say(200, b"<html><body onload=\"location='?next'\"></html>"),
         }.items()
     ),
+    Case("refresh: a cookie, to itself", reloading(META % b"0;url="), WORKS),
+    Case("refresh: a cookie, without a URL", reloading(META % b"0"), WORKS),
+    Case("refresh: in two steps", in_steps, WORKS),
     Case(
         "refresh: with a change",
         refreshed(say(200, META % b"0;?next"), OTHER),
@@ -241,6 +257,8 @@ REDIRECTS = (
             ("to itself", say(200, META % b"0;?next")),
             ("without a URL", say(200, META % b"30")),
             ("to no URL", say(200, META % b"0;url=http://[")),
+            ("a script's other scheme", say(200, b"<script>location='tel:1'</script>")),
+            ("a script's sum", say(200, b"<script>location='?next' + x</script>")),
         ),
         BROKEN,
     ),
