@@ -37,6 +37,7 @@ from python_calamine import CalamineError, CalamineWorkbook
 
 from ..sandbox import Unopened
 from .formats import FIRST_BYTES, Shape, TableShape
+from .undated import is_dated, undated_hash
 
 MIB = 1024 * 1024
 _PIECE = 64 * 1024
@@ -125,9 +126,9 @@ class Container(Detector):
     """A container, by the names and contents of its members.
 
     Containers are ZIP archives (also XLSX, ODS, KMZ and zipped shapefiles), tar archives, files of gzip, bzip2
-    and xz, and what of these is in one another. Dates, also those in the names of members, order, compression,
-    comments and entries for folders do not count, nor do the members that only tell who wrote a document when,
-    or that a desktop added. dBase files (``.dbf``) are here because their header has the day of writing.
+    and xz, and what of these is in one another. Dates, also those in the names of members and the moments of
+    making that texts name, order, compression, comments and entries for folders do not count, nor do members
+    that only tell who wrote a document when, or that a desktop added. dBase files (``.dbf``) are here because their header has the day of writing.
     """
 
     name = "members"
@@ -140,6 +141,20 @@ class Container(Detector):
     @classmethod
     def digest(cls, file: BinaryIO, limits: ContentLimits) -> str:
         return _Contents(limits).of(file.read(FIRST_BYTES), file)
+
+
+class Undated(Detector):
+    """A text with the moment of its making, by everything else."""
+
+    name = "undated"
+
+    @classmethod
+    def takes(cls, first: bytes) -> bool:
+        return is_dated(first)
+
+    @classmethod
+    def digest(cls, file: BinaryIO, limits: ContentLimits) -> str:
+        return undated_hash(file)
 
 
 def _is_zip(first: bytes) -> bool:
@@ -235,6 +250,8 @@ class _Contents:
                     return self.of(inside.read(FIRST_BYTES), inside, depth + 1)
         if _is_tar(first):
             return self._of_tar(_Stream(self._pieces(first, file)), depth)
+        if is_dated(first):
+            return undated_hash(_Stream(self._pieces(first, file)))
         if _is_dbase(first):
             first = first[:1] + bytes(3) + first[4:]
         sha256 = hashlib.sha256()
@@ -268,7 +285,7 @@ class _Contents:
         try:
             with archive.open(member) as file:
                 first = file.read(FIRST_BYTES)
-                if Container.takes(first):
+                if Container.takes(first) or is_dated(first):
                     return self.of(first, file, depth + 1)
         except (Unreadable, *BROKEN):
             pass

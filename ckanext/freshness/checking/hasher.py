@@ -20,9 +20,8 @@ from ..copies.store import StagedBody, StoreError
 from ..sandbox import Unopened
 from ..sandbox.processes import ProcessLimits, Sandbox
 from ..web.exchange import Enough
-from .content import RAW, SMALL, Container, ContentLimits, Detector, shape_of
+from .content import RAW, SMALL, Container, ContentLimits, Detector, Undated, shape_of
 from .formats import FIRST_BYTES, FileKind, Shape, TableShape, kind
-from .undated import Undated
 
 DETECTORS: tuple[type[Detector], ...] = (Container, Undated)
 """The first one that takes a file hashes it; if none does, it is hashed by its bytes."""

@@ -1,21 +1,23 @@
-"""A detector of texts that say when they were made: the same data, exported anew each day, have one hash.
+"""Texts that say when they were made: the same data, exported anew each day, have one hash.
 
 Exports, services and dumps write the moment of their making into a comment or under a name of its own. It is
-no data. Only the beginning and the end of a file are searched: :data:`WINDOW` bytes each.
+no data. Only the beginning and the end of a file are searched: :data:`WINDOW` bytes each. In calendars, each
+event has such a moment.
 
-Pure, but opened in the sandbox, as all detectors.
+Pure, but only used in the sandbox, as all that opens files.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
-from typing import BinaryIO
+from collections.abc import Iterable, Iterator
+from typing import Protocol
 
-from .content import ContentLimits, Detector
 from .formats import is_table
 
 WINDOW = 2048
+_PIECE = 64 * 1024
 
 _DATE = (
     rb"(?:\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|20\d{6}|\d{1,2}[-/. ](?:\d{1,2}|[A-Z][a-z]{2,8})[-/., ]{1,2}\d{4}"
@@ -40,7 +42,11 @@ _MARK = re.compile(
     rb"|<(?:\w{1,20}:)?(?i:responseDate|responseTimestamp|publicationTime(?:stamp)?)>"
     rb"|<feed\s(?:(?!<entry)[^\0]){0,1500}?<updated>|<metadata>(?:(?!</metadata)[^\0]){0,900}?<time>"
     # Comments
-    rb"|^(?:\#|--)[^\n\r\d]{0,80}?|<!--[^>\d]{0,80}?)" + _DATE,
+    rb"|^(?:\#|--)[^\n\r\d]{0,80}?|<!--[^>\d]{0,80}?)"
+    + _DATE
+    +
+    # Dumps of PostgreSQL have a random key
+    rb"|^\\(?:un)?restrict \w+",
     re.MULTILINE,
 )
 _SIGNS = (
@@ -48,36 +54,59 @@ _SIGNS = (
     *(b"<metadata>", b"<!--", b"\n#", b"\n--"),
 )
 """Signs in small letters. Each file with a mark has one, and looking for them takes a hundredth of the time."""
-_MARKED_AT_THE_END = (b"-- MySQL dump", b"-- MariaDB dump")
+_DUMPS = (b"-- MySQL dump", b"-- MariaDB dump", b"--\n-- PostgreSQL database")
+"""First bytes of texts that have a mark at the end."""
+_CALENDAR = b"BEGIN:VCALENDAR"
+_EVENT_MADE = re.compile(rb"^DTSTAMP[^\n]*", re.MULTILINE)
 
 
-class Undated(Detector):
-    """A text with the moment of its making, by everything else."""
+class _Readable(Protocol):
+    def read(self, size: int, /) -> bytes: ...
 
-    name = "undated"
 
-    @classmethod
-    def takes(cls, first: bytes) -> bool:
-        head = first[:WINDOW]
-        if _is_table(head.decode("latin-1")) and b'\nCREATION-DATE="' not in head:
-            # Dates in the rows are data. Only PC-Axis has such a line.
-            head = head.partition(b"\n")[0]
-        if b"20" not in head:
-            # Without a year there is no stamp. Looking for a year is faster than looking for the signs.
-            return first.startswith(_MARKED_AT_THE_END)
-        small = b"\n" + head.lower()
-        has_sign = any(sign in small for sign in _SIGNS)
-        return first.startswith(_MARKED_AT_THE_END) or (has_sign and _MARK.search(head) is not None)
+def is_dated(first: bytes) -> bool:
+    """Decide by its first bytes whether a file is a text that says when it was made."""
+    if first.startswith((*_DUMPS, _CALENDAR)):
+        return True
+    head = first[:WINDOW]
+    if _is_table(head.decode("latin-1")) and b'\nCREATION-DATE="' not in head:
+        # Dates in the rows are data. Only PC-Axis has such a line.
+        head = head.partition(b"\n")[0]
+    if b"20" not in head:
+        # Without a year there is no stamp. Looking for a year is faster than looking for the signs.
+        return False
+    small = b"\n" + head.lower()
+    return any(sign in small for sign in _SIGNS) and _MARK.search(head) is not None
 
-    @classmethod
-    def digest(cls, file: BinaryIO, limits: ContentLimits) -> str:
-        sha256 = hashlib.sha256(_MARK.sub(rb"\1", file.read(WINDOW)))
-        end = b""
-        while piece := file.read(WINDOW):
-            sha256.update(end[: max(len(end) + len(piece) - WINDOW, 0)])
-            end = (end + piece)[-WINDOW:]
-        sha256.update(_MARK.sub(rb"\1", end))
-        return sha256.hexdigest()
+
+def undated_hash(file: _Readable) -> str:
+    """Return the hash of all but the moments of making, in hexadecimal."""
+    first = file.read(WINDOW)
+    pieces = iter(lambda: file.read(_PIECE), b"")
+    undated = _without_events if first.startswith(_CALENDAR) else _without_marks
+    sha256 = hashlib.sha256()
+    for piece in undated(first, pieces):
+        sha256.update(piece)
+    return sha256.hexdigest()
+
+
+def _without_marks(first: bytes, pieces: Iterable[bytes]) -> Iterator[bytes]:
+    yield _MARK.sub(rb"\1", first)
+    end = b""
+    for piece in pieces:
+        end += piece
+        yield end[:-WINDOW]
+        end = end[-WINDOW:]
+    yield _MARK.sub(rb"\1", end)
+
+
+def _without_events(line: bytes, pieces: Iterable[bytes]) -> Iterator[bytes]:
+    for piece in pieces:
+        lines, newline, line = (line + piece).rpartition(b"\n")
+        if len(line) > _PIECE:
+            newline, line = newline + line, b""
+        yield _EVENT_MADE.sub(b"", lines) + newline
+    yield _EVENT_MADE.sub(b"", line)
 
 
 def _is_table(text: str) -> bool:

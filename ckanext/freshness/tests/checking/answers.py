@@ -643,6 +643,9 @@ DATED = {
 """Beginnings of files that say on which day they were made."""
 
 
+EVENT = b"BEGIN:VEVENT\nUID:%d\nDTSTAMP:202611%dT013000Z\nEND:VEVENT\n"
+
+
 def rewritten(make: Callable[[int], bytes]) -> Answer:
     return lambda asked: say(200, make(asked.night))
 
@@ -673,6 +676,12 @@ CHANGES = (
             *(DATED["CSV"] % (25 + night) + BODY * (1 if night < 2 else 2) for night in range(3))
         ),
         (FIRST, SAME, CHANGED),
+    ),
+    Case(
+        "an event in a calendar",
+        nightly(*(b"BEGIN:VCALENDAR\n" + EVENT % (night, 25) * 5000 for night in range(3))),
+        (FIRST, CHANGED, CHANGED),
+        "ICS",
     ),
     Case(
         "a day among data",
@@ -727,6 +736,23 @@ CHANGES = (
                     lambda night, text=text: text % (25 + night) + BODY * 500,
                 )
                 for name, text in DATED.items()
+            ),
+            (
+                "a calendar",
+                "ICS",
+                lambda night: (
+                    b"BEGIN:VCALENDAR\n"
+                    + b"".join(EVENT % (number, 25 + night) for number in range(5000))
+                ),
+            ),
+            (
+                "a dump of PostgreSQL",
+                "SQL",
+                lambda night: (
+                    b"--\n-- PostgreSQL database dump\n--\n\n\\restrict aB%d\n" % night
+                    + BODY * 999
+                    + b"\n\\unrestrict aB%d\n" % night
+                ),
             ),
             (
                 "a dump",

@@ -92,6 +92,12 @@ SAME: dict[str, tuple[bytes, bytes]] = {
     "shapefile": tuple(  # type: ignore[dict-item]
         archive({"a.shp": b"shape", "a.dbf": dbase(day)}) for day in (OLD, NEW)
     ),
+    "a text that says when it was made in ZIP": tuple(  # type: ignore[dict-item]
+        archive({"a.csv": f"# Exported on 2026-11-{day}\na,b\n" + "1,2\n" * 99}) for day in (26, 27)
+    ),
+    "a text that says when it was made in gzip": tuple(  # type: ignore[dict-item]
+        gzip.compress(f"<a><!-- 2026-11-{day} --></a>".encode() + BIG, mtime=1) for day in (26, 27)
+    ),
     "XLSX in ZIP": tuple(  # type: ignore[dict-item]
         archive({"a.xlsx": workbook(TABLE, author=author)}) for author in ("Ada", "Grace")
     ),
@@ -155,6 +161,10 @@ CHANGED: dict[str, tuple[bytes, bytes]] = {
     "tar.gz": (gzip.compress(tar({"a": "1"})), gzip.compress(tar({"a": "2"}))),
     "dBase": (dbase(OLD), dbase(OLD, b"y")),
     "shapefile": (archive({"a.dbf": dbase(OLD)}), archive({"a.dbf": dbase(OLD, b"y")})),
+    "below a day in ZIP": tuple(  # type: ignore[dict-item]
+        archive({"a.csv": f"# Exported on 2026-11-26\na,b\n{row}\n" + "1,2\n" * 999})
+        for row in "12"
+    ),
     "ZIP in ZIP": (
         archive({"a.zip": archive({"b": "1"})}),
         archive({"a.zip": archive({"b": "2"})}),
