@@ -91,14 +91,15 @@ _ENVELOPE = ("code", "message", "msg")
 
 _ERROR_TEXT = re.compile(
     r"""
-    Traceback\ \(most\ recent\ call\ last\):                  # Python
+    (?:[^\n]{1,100}\s)?Traceback\ \(most\ recent\ call\ last\):    # Python
     | (?:Exception\ in\ thread\ .{1,200}?\ |Unhandled\ exception.{0,40}?\s)?
       (?:[A-Za-z_$][\w$]{0,60}[./]){0,12}(?:[A-Z][\w$]{0,80})?(?:Exception|Error)
-      (?::\ [^\n]{0,500})?\r?\n\s+at\ \S                        # Java, .NET, Node
+      (?:\ \(0x[0-9A-F]{8}\))?(?::\ [^\n]{0,500})?\r?\n\s+at\ \S     # Java, .NET, Node
+    | \S{1,300}\.[cm]?[jt]s:\d{1,9}\r?\n                          # Node
     | panic:\ [^\n]{0,500}\n\s*goroutine\ \d                    # Go
     | (?:psql:[^\n]{0,200}?)?(?:ERROR|FATAL):\ \ \S              # PostgreSQL
     | psql:\ (?:error:|could\ not)
-    | (?:ERROR\ at\ line\ \d{1,9}:\s{1,9})?ORA-\d{5}:          # Oracle
+    | (?:ERROR(?:\ at\ line\ \d{1,9})?:\s{1,9})?ORA-\d{5}:          # Oracle
     | SP2-\d{4}:
     | ERROR\ \d{4}\ \([0-9A-Z]{5}\)                            # MySQL
     | mysqldump:\ |SQLSTATE\[

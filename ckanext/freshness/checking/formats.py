@@ -353,7 +353,8 @@ def verdict(
         from other pages.
     """
     is_short = size < SHORT
-    if is_short and _is_empty(first):
+    # Under an unknown format, large files may begin with zeros.
+    if (is_short or (promised.formats and not first.strip(b"\0"))) and _is_empty(first):
         return FormatMismatch(promised.name or "data", FileKind.NOTHING, is_error=True)
     if is_short and is_error_text(
         _text(first).strip(_BEFORE), promised.words, takes_pages=promised.takes_pages

@@ -86,6 +86,7 @@ PAGES = (
     *(b"<ul><li>Gone</li></ul>.", b"<a href='/'>Moved</a> here", b"<i>Not found</i> here"),
 )
 EMPTY = (b"\xff\xfe", b"\xfe\xff\0\n", bytes(100), EMPTY_ZIP, EMPTY_GZIP)
+ZEROS = bytes(2 * SHORT)
 TEXTS = (ERROR, TRACE, b"404", b"null", b"<p>Error</p>", b"<img src=x>Gone")
 """Files that are errors under every format that is no text."""
 
@@ -207,7 +208,7 @@ TABLE: list[tuple[str, Sequence[bytes], Sequence[bytes], Sequence[bytes]]] = [
     *(
         (
             name,
-            (*PAGES, JSON, XML, BARE_XML, b"", b"\n", *EMPTY),
+            (*PAGES, JSON, XML, BARE_XML, b"", b"\n", *EMPTY, ZEROS),
             (ZIP, XLSX, XLS, ODS, GZIPPED, PDF, PNG, long(JSON), long(XML)),
             (CSV, TSV, COLUMN, HEADER, ERROR, b"[1", SHAPE),
         )
@@ -238,7 +239,7 @@ TABLE: list[tuple[str, Sequence[bytes], Sequence[bytes], Sequence[bytes]]] = [
     *(
         (
             name,
-            (*PAGES, *TEXTS, *EMPTY, JSON, XML),
+            (*PAGES, *TEXTS, *EMPTY, ZEROS, JSON, XML),
             (CSV, XLS, XLSX, PDF, GZIPPED, long(XML)),
             (ZIP, KMZ),
         )
@@ -374,6 +375,10 @@ ERROR_TEXTS = {
     "Java": b"java.sql.SQLException: Io, closed\n\tat oracle.jdbc.Driver.connect(Driver.java:1)\n",
     "Java in a thread": b'Exception in thread "main" java.lang.NullPointerException\n\tat a.B.c(B.java)',
     ".NET": b"System.Data.SqlClient.SqlException: Timeout, expired\r\n   at System.Data.Open()\r\n",
+    "Python's log": b"2026-11-25 01:30:00,123 ERROR root " + TRACE,
+    ".NET, with a code": b"System.Data.SqlException (0x80131904): Time out\r\n   at A.B()\r\n",
+    "Node at a line": b"/srv/app.js:3\n    throw new Error('x')\n    ^\n\nError: x\n",
+    "Oracle below a line": b"\r\nERROR:\r\nORA-12541: TNS:no listener\r\n",
     "Node": b"TypeError: x is undefined\n    at Object.<anonymous> (/srv/app.js:1:7)\n",
     "Go": b"panic: runtime error: index out of range\n\ngoroutine 1 [running]:\nmain.main()\n",
     "PostgreSQL": b'ERROR:  relation "wells" does not exist\nLINE 1: SELECT a, b FROM wells\n',
