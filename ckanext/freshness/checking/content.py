@@ -128,7 +128,8 @@ class Container(Detector):
     Containers are ZIP archives (also XLSX, ODS, KMZ and zipped shapefiles), tar archives, files of gzip, bzip2
     and xz, and what of these is in one another. Dates, also those in the names of members and the moments of
     making that texts name, order, compression, comments and entries for folders do not count, nor do members
-    that only tell who wrote a document when, or that a desktop added. dBase files (``.dbf``) are here because their header has the day of writing.
+    that only tell who wrote a document when, or that a desktop added. dBase files (``.dbf``) are here because
+    their header has the day of writing.
     """
 
     name = "members"
