@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from rdflib import DCTERMS, RDF, Graph, Literal, URIRef
+from rdflib import DCTERMS, RDF, BNode, Graph, Literal, URIRef
 from rdflib.term import Node
 from typing_extensions import Self
 
@@ -166,7 +166,11 @@ def _description(graph: Graph, dataset: Node, *, is_listed: bool) -> Description
 
 def _names(graph: Graph, node: Node) -> list[str]:
     """Return the names of a dataset; the first is its identity."""
-    stated = sorted(str(one).strip() for one in graph.objects(node, DCTERMS.identifier))
+    stated = sorted(
+        str(one).strip()
+        for one in graph.objects(node, DCTERMS.identifier)
+        if not isinstance(one, BNode)  # its name is another one in each job
+    )
     if isinstance(node, URIRef):
         names = [str(node), *stated] if _is_usable(node) else []
     else:

@@ -531,6 +531,21 @@ def test_datasets_without_identity_are_counted_once(server: Documents, site: Cat
     assert kind.count == 1
 
 
+def test_the_name_of_a_blank_node_identifies_nothing(
+    server: Documents, site: CatalogueSite
+) -> None:
+    """As in GeoDCAT-AP. Each time that a document is parsed its blank nodes get other names."""
+    structured = "<> dcat:dataset [ a dcat:Dataset ; dct:title '{}' ; dct:identifier {} ] ."
+    node = "[ dct:type 'doi' ]"
+    for title in ("First", "Second"):
+        named = structured.format(title, f"{node}, 'one'")
+        server.publish("/c", datasets(*range(9)) + structured.format(title, node) + named)
+        job = site.job()
+        assert len(site.packages) == 10 and job.of(DELETED) == set()
+        (kind,) = job.survey.not_harvested
+        assert "without URL and identifier" in kind
+
+
 def test_a_dataset_of_which_only_the_type_is_left_is_kept(
     server: Documents, site: CatalogueSite
 ) -> None:
