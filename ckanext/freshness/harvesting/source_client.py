@@ -237,6 +237,8 @@ class SourceReader:
         request = Request(
             url,
             accept=accept,
+            # A page that a cache kept says nothing of what is on the other pages now.
+            cached=False,
             headers=self.reach.headers_for(target),
             host_allowed=self.reach.hosts.__contains__,
         )

@@ -91,6 +91,7 @@ class Request:
     :ivar body: what is sent. There is no second look at the answer to it: it may have had its effect.
     :ivar etag: the ETag of the content that we know; the server answers 304 if it has not changed
     :ivar last_modified: the ``Last-Modified`` header of the content that we know, as the server wrote it
+    :ivar cached: whether a cache on the way may answer without asking the server
     :ivar headers: more headers, which may be secret. They are sent to the origin of ``url`` (scheme, host
         and port) only, never to another host after a redirect.
     :ivar limits: limits in place of the client's
@@ -103,6 +104,7 @@ class Request:
     accept: str | None = None
     etag: str | None = None
     last_modified: str | None = None
+    cached: bool = True
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     limits: Limits | None = None
     host_allowed: Callable[[str], bool] | None = None
@@ -333,6 +335,8 @@ class RequestAttempts:
         common = {}
         if request.accept is not None:
             common["Accept"] = request.accept
+        if not request.cached:
+            common["Cache-Control"] = "no-cache"
         # Validators come from the server and may hold bytes that no header may have.
         if request.etag and can_be_sent(request.etag):
             common["If-None-Match"] = request.etag

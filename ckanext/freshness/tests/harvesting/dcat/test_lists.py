@@ -215,6 +215,23 @@ def test_a_list_that_names_no_further_pages_any_more(
     assert len(site.job().of(DELETED)) == 1
 
 
+def test_no_page_comes_from_a_cache(server: Documents, site: CatalogueSite) -> None:
+    """Datasets were added and deleted since: one moves to a page of which a cache has the old text."""
+    server.pages(datasets(*range(9)), datasets(*range(9, 18)), datasets(18, 19))
+    site.job()
+    healthy, kept = server.answer, dict(server.files)
+    server.pages(
+        datasets(*range(20, 22), *range(7)), datasets(7, 8, *range(9, 15)), datasets(18, 19)
+    )
+
+    def answer(request: Any) -> Answer:
+        is_fresh = request.headers.get("Cache-Control") == "no-cache"
+        return healthy(request) if is_fresh or request.query != "page=2" else kept["/c?page=2"]
+
+    server.answer = answer  # type: ignore[method-assign]
+    assert site.job().of(DELETED) == {f"{server.url}/d/{number}" for number in (15, 16, 17)}
+
+
 @pytest.mark.parametrize("then", [18, 20])
 def test_a_document_that_is_being_written(
     server: Documents, site: CatalogueSite, then: int
