@@ -18,10 +18,11 @@ import ckan.cli.cli
 import sqlalchemy as sa
 from ckan.common import config
 from ckan.lib import jobs, redis
+from ckan.plugins.core import unload_all
 
 from ckanext.freshness.ckan_adapter.core import model
 
-from .usual_site import CtxObject
+from .usual_site import CtxObject, no_new_configuration
 
 _FORK = multiprocessing.get_context("fork")
 
@@ -139,6 +140,8 @@ def _run(arguments: tuple[str, ...], files: list[Path], variables: dict[str, str
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     os.environ.update(variables)
     # As CKAN is before it is started: what it keeps in modules was made for other options.
+    with no_new_configuration():
+        unload_all()
     config.clear()
     redis._connection_pool = None
     jobs._queues.clear()

@@ -114,19 +114,22 @@ class UsualSite:
 
 
 @contextlib.contextmanager
-def use_hooks_of(name: str) -> Iterator[Any]:
-    """Load one more plugin within the block, which has hooks only.
-
-    For such a plugin CKAN need not configure itself anew, which it does for each that comes or goes.
-    """
+def no_new_configuration() -> Iterator[None]:
+    """Let CKAN load and unload plugins within the block without configuring itself anew each time."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(core, "plugins_update", lambda: None)
+        yield
+
+
+@contextlib.contextmanager
+def use_hooks_of(name: str) -> Iterator[Any]:
+    """Load one more plugin within the block, which has hooks only."""
+    with no_new_configuration():
         plugin = core.load(name)
     try:
         yield plugin
     finally:
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(core, "plugins_update", lambda: None)
+        with no_new_configuration():
             core.unload(name)
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,9 +11,10 @@ from ckan.tests.helpers import changed_config
 
 from ckanext.freshness import doctor
 from ckanext.freshness.dates import utc_now
+from ckanext.freshness.tests.processes import CkanProcess
 from ckanext.freshness.tests.servers.base import Answer, LoopbackServer, Request
 
-CKAN = Path(sys.executable).with_name("ckan")
+Ckan = Callable[..., tuple[int, str]]
 AWAY = {
     "PostgreSQL": ("sqlalchemy.url", "postgresql://someone:geheim@127.0.0.1:9/nothing"),
     "Redis": ("ckan.redis.url", "redis://:geheim@127.0.0.1:9/0"),
@@ -24,24 +23,24 @@ AWAY = {
 """The option with a service's address, and one at which nothing answers."""
 
 
-def ckan(service: str, *arguments: str) -> tuple[int, str]:
-    """Call a command while a service is away; return its exit code and all that it prints."""
-    option, url = AWAY[service]
-    variable = f"CKAN_{option.removeprefix('ckan.').replace('.', '_').upper()}"
-    done = subprocess.run(
-        [CKAN, "-c", config["__file__"], *arguments],
-        env={**os.environ, variable: url},
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    output = done.stdout + done.stderr
-    assert "Traceback" not in output and "geheim" not in output
-    return done.returncode, output
+@pytest.fixture
+def ckan(with_plugins: None, tmp_path: Path) -> Ckan:
+    """Calls a command while a service is away; returns its exit code and all that it prints."""
+
+    def call(service: str, *arguments: str) -> tuple[int, str]:
+        option, url = AWAY[service]
+        variable = f"CKAN_{option.removeprefix('ckan.').replace('.', '_').upper()}"
+        command = ("-c", config["__file__"], *arguments)
+        process = CkanProcess(command, tmp_path, **{variable: url})
+        output = "".join(process.communicate(timeout=120))
+        assert "Traceback" not in output and "geheim" not in output
+        return process.wait(), output
+
+    return call
 
 
 @pytest.mark.parametrize("service", AWAY)
-def test_a_service_that_is_away(with_plugins: None, service: str) -> None:
+def test_a_service_that_is_away(ckan: Ckan, service: str) -> None:
     code, output = ckan(service, "freshness", "doctor")
     assert code == 1
     (line,) = (one for one in output.splitlines() if f"{service} does not answer" in one)
@@ -50,7 +49,7 @@ def test_a_service_that_is_away(with_plugins: None, service: str) -> None:
     assert "queues does not answer" not in output, "Redis is named once"
 
 
-def test_other_commands_say_it_in_one_line(with_plugins: None) -> None:
+def test_other_commands_say_it_in_one_line(ckan: Ckan) -> None:
     code, output = ckan("PostgreSQL", "freshness", "prune")
     assert code == 1
     # Without CKAN's log.
