@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import sys
 import zlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -77,18 +77,25 @@ class Filter:
             for key, names in part.items()
         )
 
-    def accepts(self, raw: Mapping[str, Any]) -> bool:
-        """Return whether the portal lists a package as a dataset, and the source harvests it."""
-        owner = raw.get("organization")
-        names = {
-            "organization": {text_of(owner.get("name"))} if isinstance(owner, dict) else set(),
-            "groups": {text_of(one.get("name")) for one in dictionaries(raw.get("groups"))},
+    def accepts(self, raw: Mapping[str, Any], ids: Collection[str] = ()) -> bool:
+        """Return whether the portal lists a package as a dataset, and the source harvests it.
+
+        :param ids: those of the included organizations and groups. The package may have their former names.
+        """
+        members = {"organization": [raw.get("organization")], "groups": raw.get("groups")}
+        has = {
+            key: {
+                text
+                for one in dictionaries(found)
+                for text in (id_of(one), text_of(one.get("name")))
+            }
+            for key, found in members.items()
         }
         return (
             _is_public(raw)
             and text_of(raw.get("type")) not in NO_DATASETS
-            and all(names[key] & set(wanted) for key, wanted in self.include.items())
-            and not any(names[key] & set(refused) for key, refused in self.exclude.items())
+            and all(has[key] & {*wanted, *ids} for key, wanted in self.include.items())
+            and not any(has[key] & set(refused) for key, refused in self.exclude.items())
         )
 
 
@@ -133,6 +140,8 @@ class PortalCrawl:
         self._containers = self._end.containers
         self._owners: dict[str, str | None] = {}
         """The organization of each listed dataset, by the dataset's id: its id, or its name in Solr."""
+        self._included: set[str] = set()
+        """Ids of the organizations and groups that the filter includes."""
         self._organizations: dict[str, str] = {}
         """The URL of each organization that owns datasets, by id or name."""
 
@@ -290,7 +299,7 @@ class PortalCrawl:
                 if outcome is ReadOutcome.FAILED:
                     doubt = f"its list leaves out {known.url}, which cannot be asked for: {error.reason}"
             else:
-                if self._options.filter.accepts(raw):
+                if self._options.filter.accepts(raw, self._included):
                     doubt = f"its search leaves out {known.url}, which is still there"
             if not doubt:
                 answers.append(SeenRecord(known.url, outcome))
@@ -316,7 +325,7 @@ class PortalCrawl:
             key, kind = _NAMED_BY[field_name]
             for name in names:
                 try:
-                    await self._show(name, kind)
+                    self._included.add(str(id_of(await self._show(name, kind))))
                 except UnreadableDocument as error:
                     words = error.reason
                     if error.outcome is ReadOutcome.GONE:

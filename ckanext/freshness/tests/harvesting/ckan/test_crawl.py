@@ -238,6 +238,19 @@ def test_an_organization_of_a_filter_that_is_renamed_loses_nothing(
     assert '"organizations_filter_include" names "state", and the portal has none' in second.errors
 
 
+def test_a_filter_names_an_organization_that_the_index_knows_by_its_old_name(
+    portal: PortalServer,
+) -> None:
+    """CKAN does not index datasets again for that, and shows them with what is in the index."""
+    owner = portal.organization("state")
+    moved = portal.add("other", owner="state", organization=dict(owner))
+    first = Crawled(portal, filter=Filter(include={"organization": ("city", "state")}))
+    owner["name"] = "land"
+    now = Filter(include={"organization": ("city", "land")})
+    second = Crawled(portal, first, filter=now)
+    assert not second.deleted() and f"{moved['id']}, which is still there" in second.errors
+
+
 @pytest.mark.parametrize("search", [True, False], ids=["search", "no search"])
 @pytest.mark.parametrize(
     ("chosen", "names"),

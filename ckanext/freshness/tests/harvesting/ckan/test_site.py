@@ -317,8 +317,9 @@ def test_a_real_ckan(own_url: str) -> None:
     assert {one["notes"] for one in datasets(harvest).values()} == {"First", "Second"}
     # Solr knows an organization by the name that it had when its datasets were indexed.
     call_action("organization_patch", dict(user), id=city["id"], name="town")
-    config = {"remote_orgs": "create", "organizations_filter_include": ["city", "town"]}
-    harvest.configure(**config)
+    harvest.configure(organizations_filter_include=["town"])
+    assert "still there" in str(harvest.run().errors)
+    harvest.configure(organizations_filter_include=["city", "town"], remote_orgs="create")
     harvest.run()
     owners = {str(one["organization"]["name"]) for one in datasets(harvest).values()}
     assert owners == {"town"}
