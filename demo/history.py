@@ -22,7 +22,7 @@ from ckanext.freshness.checking import data_changes
 from ckanext.freshness.checking.data_changes import DataChange
 from ckanext.freshness.reporting import changes as data_stream
 from ckanext.freshness.reporting import counts
-from ckanext.freshness.reporting.counts import CurrentCounts, OrganizationCounts, of_statuses
+from ckanext.freshness.reporting.counts import StatusCounts, of_statuses
 from demo.datasets import CADENCES
 
 DAYS = 240
@@ -38,14 +38,14 @@ def remember(now: datetime) -> None:
     for number in range(DAYS, 0, -1):
         at = now - timedelta(days=number)
         if at.date() not in known:
-            counts.store(at, counted(datasets, at), {})
+            counts.store(at, *counted(datasets, at))
     data_changes.write([change for one in datasets for change in of_data(one, now)])
     model.Session.commit()
     data_stream.store_frequencies(now)
     model.Session.remove()
 
 
-def counted(datasets: list[Any], at: datetime) -> CurrentCounts:
+def counted(datasets: list[Any], at: datetime) -> tuple[StatusCounts, list[dict[str, Any]]]:
     """Return the counts of a moment, without datasets that had no dates by then."""
     found: dict[str | None, Counter[str]] = {}
     thresholds = settings.aging().thresholds
@@ -58,9 +58,9 @@ def counted(datasets: list[Any], at: datetime) -> CurrentCounts:
         if modified <= at:
             status = assess(modified, one.frequency_days, at, thresholds).status
             found.setdefault(one.organization, Counter())[status.value] += 1
-    return CurrentCounts(
+    return (
         of_statuses(sum(found.values(), Counter())),
-        [OrganizationCounts(id, "", "", of_statuses(each)) for id, each in found.items() if id],
+        [{"id": id, "counts": of_statuses(each)} for id, each in found.items() if id],
     )
 
 

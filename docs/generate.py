@@ -33,7 +33,6 @@ from ckanext.freshness.logic import (
     dataset_actions,
     harvest_actions,
     report_actions,
-    webhook_actions,
 )
 from ckanext.freshness.reporting import report_tables
 from ckanext.freshness.web.errors import FailureReason, Meaning
@@ -221,9 +220,8 @@ def reports() -> Iterator[str]:
 
 ACTIONS: tuple[tuple[str, Any], ...] = (
     ("Datasets and resources", dataset_actions),
-    ("Reports, data changes, runs and mails", report_actions),
+    ("Reports, data changes, runs, mails and webhooks", report_actions),
     ("Harvest sources", harvest_actions),
-    ("Webhooks", webhook_actions),
 )
 """The modules of our actions, each with a title."""
 EXAMPLES_OF_ACTIONS = DOCS / "api-examples.json"
@@ -238,7 +236,7 @@ def actions() -> Iterator[str]:
     }
     for title, module in ACTIONS:
         yield from heading(title, "-")
-        for name in sorted(module.__all__):
+        for name in sorted(name for name in vars(module) if name.startswith("freshness_")):
             yield from _action(name, getattr(module, name), examples[name])
 
 

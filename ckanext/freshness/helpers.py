@@ -37,7 +37,7 @@ from .reporting import (
 )
 from .reporting.report_tables import BROKEN
 from .reporting.tables import Context, Row, TableRequest
-from .runs import queued_run
+from .runs import requested
 from .status import frequencies
 from .status.own_fields import ours_among
 
@@ -442,7 +442,7 @@ def freshness_resource_link(resource: dict[str, Any]) -> dict[str, Any] | None:
         "package_id": package_id,
         "harvest_source": freshness_harvest_source(package_id),
         "may_edit": may_edit,
-        "is_checking": may_edit and queued_run.is_checking(package_id),
+        "is_checking": may_edit and requested.is_checking(package_id),
     }
 
 
@@ -482,14 +482,12 @@ def freshness_number(value: int, unit: str = "") -> str:
 
     :param unit: ``bytes`` for the size of a file: "1.8 GB"
     """
-    locale, _zone = labels.reader()
-    return (labels.size if unit == "bytes" else labels.number)(value, locale)
+    return (labels.size if unit == "bytes" else labels.number)(value)
 
 
 def freshness_percent(part: int, whole: int) -> str:
     """Return a share in whole percent in the reader's language."""
-    locale, _zone = labels.reader()
-    return labels.percent(part, whole, locale)
+    return labels.percent(part, whole)
 
 
 def _record_reason(record: dict[str, Any]) -> str:

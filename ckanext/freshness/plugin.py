@@ -19,7 +19,6 @@ from .logic import (
     hooks,
     report_actions,
     validators,
-    webhook_actions,
 )
 from .reporting import labels, links
 from .status import indexing
@@ -79,14 +78,10 @@ class FreshnessPlugin(p.SingletonPlugin, DefaultTranslation):
 
     def get_actions(self) -> dict[str, Any]:
         own = {
-            name: database.require_tables(validators.checked(getattr(module, name)))
-            for module in (
-                dataset_actions,
-                harvest_actions,
-                report_actions,
-                webhook_actions,
-            )
-            for name in module.__all__
+            name: database.require_tables(validators.checked(action))
+            for module in (dataset_actions, harvest_actions, report_actions)
+            for name, action in vars(module).items()
+            if name.startswith("freshness_")
         }
         harvest = hooks.chained_harvest() if p.plugin_loaded("harvest") else {}
         return own | hooks.chained() | harvest

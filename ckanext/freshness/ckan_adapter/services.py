@@ -1,11 +1,15 @@
-"""PostgreSQL, Redis and Solr: which of them do not answer, also while CKAN starts for one of our commands."""
+"""Findings about a site, and whether PostgreSQL, Redis and Solr answer, also while CKAN starts for one of our
+commands."""
 
 from __future__ import annotations
 
+import enum
 import logging
 import sys
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
 from urllib.parse import urlsplit
 
 import ckan.plugins.toolkit as tk
@@ -25,29 +29,49 @@ _TIMEOUT = 10
 _ERRORS = (sa.exc.OperationalError, redis.exceptions.RedisError, pysolr.SolrError, OSError)
 
 
-class Away(NamedTuple):
-    """A service that does not answer.
+class Severity(str, enum.Enum):
+    """The severity of a finding."""
 
-    :ivar option: the option with its address
-    :ivar error: what was seen, in one line
+    PROBLEM = "problem"
+    """Something does not work."""
+    WARNING = "warning"
+    """Everything works, but probably not as the operator intended."""
+    NOTE = "note"
+    """Good to know, or waiting for a person."""
+
+
+@dataclass(frozen=True, slots=True)
+class SiteFinding:
+    """A fact about the site, with advice.
+
+    :ivar text: the fact and the things it concerns, for people
+    :ivar advice: what to do; the complete command if one helps
     """
 
-    name: str
-    option: str
-    error: str
-
-    @property
-    def fact(self) -> str:
-        """What happened."""
-        return f"{self.name} does not answer: {self.error}"
-
-    @property
-    def advice(self) -> str:
-        """What to do."""
-        return f"Start it, or correct {self.option}."
+    severity: Severity
+    text: str
+    advice: str = ""
 
 
-def away() -> Iterator[Away]:
+problem = partial(SiteFinding, Severity.PROBLEM)
+warning = partial(SiteFinding, Severity.WARNING)
+note = partial(SiteFinding, Severity.NOTE)
+
+
+def counted(count: int, singular: str, plural: str) -> str:
+    """Return a number and its noun: ``1 dataset``, ``2 datasets``."""
+    return f"{count} {singular if count == 1 else plural}"
+
+
+def _away(name: str, option: str, error: BaseException) -> SiteFinding:
+    """Return what is known of a service that does not answer.
+
+    :param option: the option with its address
+    """
+    return problem(f"{name} does not answer: {in_words(error)}", f"Start it, or correct {option}.")
+
+
+def away() -> Iterator[SiteFinding]:
     """Yield the services that do not answer."""
     probes: list[tuple[str, str, Callable[[], Any]]] = [
         ("PostgreSQL", "sqlalchemy.url", _reach_postgresql),
@@ -62,7 +86,7 @@ def away() -> Iterator[Away]:
         try:
             probe()
         except _ERRORS as error:
-            yield Away(name, option, in_words(error))
+            yield _away(name, option, error)
 
 
 def solr_answers() -> bool:
@@ -119,8 +143,8 @@ def look_first() -> None:
     try:
         _reach_postgresql()
     except sa.exc.OperationalError as error:
-        found = Away("PostgreSQL", "sqlalchemy.url", in_words(error))
-        raise click.ClickException(f"{found.fact}. {found.advice}") from error
+        found = _away("PostgreSQL", "sqlalchemy.url", error)
+        raise click.ClickException(f"{found.text}. {found.advice}") from error
     for name in ("ckan.lib.redis", "ckan.lib.search.common", "ckan.lib.search"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
     logging.getLogger("ckan.config.environment").setLevel(logging.CRITICAL + 1)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from time import monotonic
 from typing import Any
 
@@ -28,10 +28,8 @@ from ..harvesting.sources import ForeignSource
 from ..iati.cycle import CycleRunningError
 from ..logic.harvest_actions import harvest_source
 from ..mails.digests import NotifyError
-from ..reporting import runs
-from ..reporting.labels import LABELS, label
 from ..runs.night import NightRunningError
-from ..runs.queued_run import RedisAwayError
+from ..runs.requested import RedisAwayError
 from ..settings import OptionError
 from ..status.own_fields import OwnFieldsError
 
@@ -73,15 +71,6 @@ def source_named(name: str) -> Any:
 def site_user() -> str:
     """Return the name of the site's own user."""
     return str(tk.get_action("get_site_user")({"ignore_auth": True}, {})["name"])
-
-
-def found_lines(resources: Mapping[str, int]) -> list[str]:
-    """Return what the checks of a run found, a line for each kind of result.
-
-    :param resources: numbers of resources by label
-    """
-    found = runs.outcomes(resources)
-    return [f"{found[key]:>8}  {label('found', key)}" for key in LABELS["found"] if found[key]]
 
 
 Progress = Callable[..., None]

@@ -12,9 +12,9 @@ import click
 
 from ..aging.messages import NN_
 from ..ckan_adapter.database import require_tables
+from ..ckan_adapter.services import Severity
 from ..dates import utc_now
 from ..doctor import examine, subjects
-from ..doctor.findings import Severity
 from ..iati.report import KIND
 from ..mails import digests, webhooks
 from ..mails.digests import MailReport, NotifyState
@@ -25,8 +25,7 @@ from ..status.indexing import SolrAwayError, solr_away_in_words
 from ..status.own_fields import CHOICE, in_words
 from ..status.refresh import refresh as refresh_statuses
 from . import ReportingGroup, progress_of
-from .checks import check
-from .reports import report, runs
+from .checks import check, report, runs
 from .sources import preview, release, update_registries
 
 

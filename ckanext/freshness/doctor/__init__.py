@@ -6,59 +6,368 @@ them.
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from datetime import datetime
+from dataclasses import replace
+from datetime import datetime, timedelta
 
 import ckan.plugins as p
+import ckan.plugins.toolkit as tk
 import redis
 import sqlalchemy as sa
 
-from ..ckan_adapter.core import model
-from ..ckan_adapter.database import plugins_without_tables
-from ..ckan_adapter.services import away
-from ..status import indexing
-from . import harvests, site
-from .findings import SiteFinding, note, problem
+from .. import settings
+from ..checking import run_records
+from ..ckan_adapter.core import (
+    background_workers,
+    declared_options,
+    model,
+    site_names,
+    waiting_background_jobs,
+)
+from ..ckan_adapter.database import has_newest_migration, is_held, plugins_without_tables
+from ..ckan_adapter.mailer import mailer_problem, unreachable_server
+from ..ckan_adapter.services import SiteFinding, away, counted, note, problem, warning
+from ..copies.store import StoreError
+from ..dates import utc, utc_words
+from ..iati.datasets import sources
+from ..mails import recipients
+from ..model import CheckRun, DatasetFreshness, Unindexed
+from ..reporting import runs
+from ..runs import copies, night
+from ..status import indexing, own_fields, refresh
+from ..web.address_guard import Guard
+from ..web.client import Client
+from ..web.errors import FetchError
+from ..web.event_loop import run
+from ..web.exchange import Body, Limits, Request
+from ..web.hosts import Hosts
+from ..web.urls import display_url
+from . import harvests
+from .harvests import KEEP_RUNNING
 
-Check = Callable[[datetime], Iterable[SiteFinding]]
-"""Takes the current time (aware) and yields findings."""
+# Services, plugins and options
 
 
 def services_and_tables(now: datetime) -> Iterator[SiteFinding]:
     """Report services that do not answer, and tables that are missing or old."""
-    yield from (problem(one.fact, one.advice) for one in away())
+    yield from away()
     for plugin in plugins_without_tables():
         yield problem(
             f"The tables of the plugin {plugin} are missing or old", f"ckan db upgrade -p {plugin}"
         )
 
 
-CHECKS: Mapping[str, Check] = {
-    "services and tables": services_and_tables,
-    "plugins": site.plugins,
-    "options": site.site_options,
-    "address of the site": site.address,
-    "background workers": site.workers,
-    "nightly run": site.nightly_run,
-    "statuses": site.statuses,
-    "documents in Solr": site.documents,
-    "fields of the site": site.fields_of_the_site,
-    "copies": site.stored_copies,
-    "mails": site.mails,
+_SHOWN_BY_TEMPLATES = {
+    "harvest": "the pages of harvest sources show neither previews nor held deletions",
+    "scheming_datasets": "the forms of datasets do not ask for the update frequency",
+}
+"""What is missing, by plugin, if the plugin stands before ``freshness`` in ckan.plugins."""
+
+
+def plugins(now: datetime) -> Iterator[SiteFinding]:
+    """Report a missing or wrongly ordered plugin."""
+    enabled = tk.aslist(tk.config["ckan.plugins"])
+    if "harvest" not in enabled:
+        yield note(
+            "The plugin harvest is not enabled, so this site harvests nothing",
+            "To harvest, add it to ckan.plugins, after freshness.",
+        )
+    before = enabled[: enabled.index("freshness")]
+    for name, effect in _SHOWN_BY_TEMPLATES.items():
+        if name in before:
+            yield problem(
+                f"ckan.plugins has freshness after {name}, so {effect}",
+                f"Move freshness before {name} in ckan.plugins, then restart CKAN.",
+            )
+
+
+def site_options(now: datetime) -> Iterator[SiteFinding]:
+    """Report misspelt options of this extension, and options that remove a protection from requests."""
+    known = declared_options(settings.PREFIX)
+    names = [key.removeprefix(settings.PREFIX) for key in known]
+    for key in sorted({key for key in tk.config if key.startswith(settings.PREFIX)} - {*known}):
+        nearest = difflib.get_close_matches(key.removeprefix(settings.PREFIX), names, 1)
+        suggestion = f"Did you mean {settings.PREFIX}{nearest[0]}? " if nearest else ""
+        yield warning(
+            f"There is no option {key}, so it has no effect",
+            f"{suggestion}Correct the name in the site's ini file, or remove the line.",
+        )
+    web = settings.web(Limits())
+    if web.proxy:
+        yield note(
+            "Requests go through ckan.download_proxy. CKAN refuses addresses inside your network by its "
+            "own name lookup, but the proxy looks the name up again",
+            "Configure the proxy to refuse addresses inside your network, too.",
+        )
+    if web.insecure_hosts:
+        yield note(
+            "Certificates of these hosts are not verified (ckanext.freshness.insecure_hosts): "
+            + ", ".join(sorted(web.insecure_hosts))
+        )
+
+
+def address(now: datetime) -> Iterator[SiteFinding]:
+    """Report a ``ckan.site_url`` at which this site does not answer."""
+    url = f"{settings.site_url()}/freshness"
+    # The operator names this address, which may be inside the network.
+    limits = Limits(read=10, total=10, attempts=1, backoff=())
+    web = replace(settings.web(limits), guard=Guard(("0.0.0.0/0", "::/0")), proxy=None)
+
+    async def status() -> int:
+        async with Client(web, Hosts()) as client:
+            return (await client.fetch(Request(url), lambda _: Body.SKIP)).status
+
+    try:
+        answer = f"HTTP status {found}" if (found := run(status)) not in (200, 401, 403) else ""
+    except FetchError as error:
+        answer = error.words
+    if answer:
+        yield warning(
+            f"This site does not answer at {display_url(url)}: {answer}. Links in mails and feeds lead there",
+            "Start the web server, or correct ckan.site_url.",
+        )
+
+
+# Workers, runs and statuses
+
+
+def workers(now: datetime) -> Iterator[SiteFinding]:
+    """Report queues of background jobs without a worker."""
+    running = background_workers()
+    for queue, count in sorted(waiting_background_jobs().items()):
+        if count and not running.get(queue):
+            waiting = counted(
+                count,
+                f"background job waits in the queue {queue}",
+                f"background jobs wait in the queue {queue}",
+            )
+            yield problem(
+                f"{waiting}, and no worker serves it",
+                f"{KEEP_RUNNING}ckan jobs worker {queue}",
+            )
+    if not any(running.values()):
+        yield warning(
+            "No background worker is running: previews and checks that editors start on pages wait for one",
+            f"{KEEP_RUNNING}ckan jobs worker",
+        )
+
+
+_NIGHT = timedelta(hours=36)
+"""Age of the last nightly run at which the next one is overdue: a night and half a day."""
+_SELECTING = timedelta(minutes=10)
+"""A starting run may take this long to select resources before it holds its first lock."""
+
+
+def nightly_run(now: datetime) -> Iterator[SiteFinding]:
+    """Report a missing or killed nightly run, and its failed parts."""
+    by_cron = "Call ckan freshness nightly by cron, once a night."
+    newest = runs.full_checks().first()
+    if newest is None:
+        yield note("The URLs of this site's resources have never been checked", by_cron)
+    else:
+        begun = utc_words(newest.started_at)
+        if utc(now) - newest.started_at > _NIGHT:
+            yield problem(
+                f"The last check began on {begun}; no URL has been checked since", by_cron
+            )
+        if newest.error:
+            yield problem(f"The check of {begun} ended early: {newest.error}", _RESUME)
+        works = is_held(run_records.CHECKING) or is_held(night.LOCK)
+        if newest.ended_at is None and not works and utc(now) - newest.started_at > _SELECTING:
+            yield problem(
+                f"The check of {begun} has not ended, and no process works on it: it was killed, or no "
+                "worker takes its background jobs",
+                _RESUME,
+            )
+    failed = model.Session.query(CheckRun).filter(CheckRun.kind == night.KIND)
+    if newest is not None:
+        # A night begins with its check, so earlier rows belong to earlier nights.
+        failed = failed.filter(CheckRun.ended_at >= newest.started_at)
+    last = {row.options.get("part"): row for row in failed.order_by(CheckRun.started_at)}
+    for row in last.values():
+        yield problem(
+            f"A part of the nightly run of {utc_words(row.started_at)} failed: {row.error}",
+            "Correct the reported cause, then: ckan freshness nightly",
+        )
+
+
+_RESUME = "The next run continues where it stopped: ckan freshness nightly"
+
+_LATE = timedelta(minutes=15)
+"""Age of a passed boundary or an unsent document at which refresh is late: cron runs it every ten minutes."""
+_REFRESH = "ckan freshness refresh"
+
+
+def statuses(now: datetime) -> Iterator[SiteFinding]:
+    """Report statuses and documents that refresh should have written by now, and datasets without a status."""
+    dataset, package = DatasetFreshness, model.Package
+    late = (
+        model.Session.query(sa.func.count(), sa.func.min(dataset.next_boundary))
+        .join(package, package.id == dataset.package_id)
+        .filter(dataset.next_boundary < utc(now) - _LATE, package.state != "deleted")
+        .one()
+    )
+    if late[0]:
+        yield problem(
+            f"The stored statuses of {counted(late[0], 'dataset', 'datasets')} are out of date, the first "
+            f"since {utc_words(late[1])}: searches and lists show old statuses",
+            "Call ckan freshness refresh by cron, every ten minutes.",
+        )
+    unsent = (
+        model.Session.query(sa.func.count(), sa.func.min(Unindexed.since))
+        .filter(Unindexed.since < utc(now) - _LATE)
+        .one()
+    )
+    if unsent[0]:
+        yield problem(
+            f"The documents of {counted(unsent[0], 'dataset', 'datasets')} in Solr are older than the stored "
+            f"statuses, the first since {utc_words(unsent[1])}",
+            "This indexes them, and names those that Solr refuses: ckan freshness refresh",
+        )
+    # Datasets with fields of the site's own wait for its choice, not for a refresh.
+    count = len(refresh.without_status() - {field.package_id for field in own_fields.find()})
+    if count:
+        yield problem(
+            f"{counted(count, 'dataset has', 'datasets have')} no freshness status in searches and lists: "
+            "created or edited while the plugin freshness was not enabled",
+            _REFRESH,
+        )
+
+
+def documents(now: datetime) -> Iterator[SiteFinding]:
+    """Report datasets that Solr has lost, and documents of datasets that are gone."""
+    ids = indexing.differences()
+    package = model.Package
+    rows = model.Session.query(package.name).filter(package.id.in_(ids), package.state == "active")
+    lost = sorted(name for (name,) in rows)
+    if lost:
+        yield problem(
+            f"{counted(len(lost), 'active dataset has', 'active datasets have')} no document in Solr, so that "
+            f"searches do not find them, for example {', '.join(lost[:3])}",
+            _REFRESH,
+        )
+    if gone := len(ids) - len(lost):
+        yield problem(
+            f"Solr has the documents of {counted(gone, 'dataset that is', 'datasets that are')} not active any "
+            "more",
+            _REFRESH,
+        )
+
+
+def fields_of_the_site(now: datetime) -> Iterator[SiteFinding]:
+    """Report fields of the site's own under names that this extension uses."""
+    if found := own_fields.find():
+        yield problem(
+            f"{own_fields.in_words(found)}. These datasets have no status", own_fields.CHOICE
+        )
+    for package_type, names in own_fields.declared().items():
+        words = (
+            f"The schema of the type {package_type} declares {', '.join(names)}, so this extension leaves "
+            f"{'this field' if len(names) == 1 else 'these fields'} to the site"
+        )
+        if site_names().status in names:
+            words += ". Searches and reports show no status of these datasets"
+        yield (warning if site_names().status in names else note)(
+            words,
+            "If it is to write all of its own fields, set ckanext.freshness.field_prefix, then: "
+            "ckan freshness refresh --all",
+        )
+
+
+SAMPLE = 20
+"""Copies to look up. An unmounted place has none of them, and each one costs a request to a remote store."""
+
+
+def stored_copies(now: datetime) -> Iterator[SiteFinding]:
+    """Report a store that cannot be used, and newest copies that are not at the place that their rows name."""
+    newest = copies.newest(SAMPLE)
+    harvests = p.plugin_loaded("harvest")
+    # Without the tables of harvests, it is not known which sources keep copies.
+    is_known = not harvests or has_newest_migration("harvest")
+    try:
+        if is_known and (copies.is_wanted() or (harvests and sources())):
+            copies.store().try_out()
+        if not newest:
+            return
+        place = copies.store()
+        gone = [key for key in newest if place.size(key) is None]
+    except (settings.OptionError, StoreError) as error:
+        yield problem(
+            f"No copies can be kept: {error}",
+            "Correct this cause (free disk space, let CKAN's user write there, mount the disk), or name "
+            "another place in ckanext.freshness.copies.location: the path of a directory, or a URL of fsspec "
+            "whose library is installed (pip install 'ckanext-freshness[s3]' for s3://).",
+        )
+        return
+    # A run may have moved some of them meanwhile.
+    if count := len(copies.owners(gone)):
+        yield problem(
+            f"{count} of the {counted(len(newest), 'newest copy', 'newest copies')} missing from "
+            f"{place.location}",
+            "Check that the disk or share is mounted, and that ckanext.freshness.copies.location still names "
+            "the same place. Lost copies are downloaded again by the next checks, those of IATI by ckan iati "
+            "update.",
+        )
+
+
+def mails(now: datetime) -> Iterator[SiteFinding]:
+    """Report mails that are switched on but cannot be sent, or have no recipient."""
+    if not settings.flag("notify.enabled"):
+        return
+    if missing := mailer_problem():
+        yield problem(
+            f"Mails are on but cannot be sent: {missing}",
+            "Set it in the site's ini file, or switch mails off: ckanext.freshness.notify.enabled = false",
+        )
+    elif silent := unreachable_server():
+        yield problem(
+            f"Mails are on but the mail server does not answer: {silent}",
+            "Start it, or correct smtp.server. Mails of these nights are sent when it is back.",
+        )
+    if not recipients.operators():
+        yield problem(
+            "Mails are on but no sysadmin has an address, so no mail reports failed checks and delinquent "
+            "datasets",
+            "Set ckanext.freshness.notify.operators to the addresses of the site's operators, or give a "
+            "sysadmin an address.",
+        )
+
+
+# The table
+
+Check = Callable[[datetime], Iterable[SiteFinding]]
+"""Takes the current time (aware) and yields findings."""
+
+_OF_HARVESTS: Mapping[str, Check] = {
     "source types": harvests.source_types,
     "consumers": harvests.consumers,
     "harvest jobs": harvests.harvest_jobs,
     "held deletions": harvests.held_deletions,
     "IATI sources": harvests.iati_sources,
 }
-_HARVESTS = ("source types", "consumers", "harvest jobs", "held deletions", "IATI sources")
 """Checks of sites that harvest."""
+
+CHECKS: Mapping[str, Check] = {
+    "services and tables": services_and_tables,
+    "plugins": plugins,
+    "options": site_options,
+    "address of the site": address,
+    "background workers": workers,
+    "nightly run": nightly_run,
+    "statuses": statuses,
+    "documents in Solr": documents,
+    "fields of the site": fields_of_the_site,
+    "copies": stored_copies,
+    "mails": mails,
+    **_OF_HARVESTS,
+}
 
 
 def subjects() -> list[str]:
     """Return the subjects of the checks of this site."""
-    harvests = p.plugin_loaded("harvest")
-    return [subject for subject in CHECKS if harvests or subject not in _HARVESTS]
+    is_harvesting = p.plugin_loaded("harvest")
+    return [subject for subject in CHECKS if is_harvesting or subject not in _OF_HARVESTS]
 
 
 def examine(now: datetime) -> Iterator[SiteFinding]:

@@ -24,6 +24,7 @@ from ..ckan_adapter.harvest import (
     harvest_routing_keys,
     registered_source_types,
 )
+from ..ckan_adapter.services import SiteFinding, counted, note, problem
 from ..dates import utc, utc_words
 from ..harvesting.progress import BEGINNING, CRON, LAST, STILL, is_importing
 from ..harvesting.sources import source_type_named
@@ -31,7 +32,8 @@ from ..iati.datasets import sources
 from ..iati.report import last_cycle
 from ..iati.source_type import is_retired
 from ..model import HarvestHold
-from .findings import KEEP_RUNNING, SiteFinding, counted, note, problem
+
+KEEP_RUNNING = "Keep this running, under supervisor or systemd: "
 
 
 def source_types(now: datetime) -> Iterator[SiteFinding]:

@@ -1,1 +1,4 @@
-"""CKAN's actions, auth functions and validators of this extension."""
+"""CKAN's actions, auth functions and validators of this extension.
+
+Each function of the modules of actions whose name begins with ``freshness_`` is an action of that name.
+"""

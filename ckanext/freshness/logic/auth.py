@@ -10,30 +10,6 @@ import ckan.plugins.toolkit as tk
 from ..ckan_adapter.core import model, same_user
 from ..model import Webhook
 
-__all__ = [
-    "freshness_change_list",
-    "freshness_check",
-    "freshness_confirm",
-    "freshness_harvest_hold_show",
-    "freshness_harvest_preview",
-    "freshness_harvest_preview_show",
-    "freshness_harvest_release",
-    "freshness_harvest_take_back",
-    "freshness_ignore",
-    "freshness_opt_out",
-    "freshness_opt_out_show",
-    "freshness_report",
-    "freshness_resource_history",
-    "freshness_run_list",
-    "freshness_run_show",
-    "freshness_show",
-    "freshness_webhook_create",
-    "freshness_webhook_delete",
-    "freshness_webhook_list",
-    "freshness_webhook_test",
-]
-
-
 AuthFunction = Callable[[dict[str, Any], dict[str, Any]], dict[str, Any]]
 
 

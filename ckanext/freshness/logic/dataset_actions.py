@@ -22,7 +22,7 @@ from ..iati.cycle import check_dataset
 from ..model import FreshnessEvidence, FreshnessTransition, ResourceCheck
 from ..reporting import changes, labels, links, visibility, worklist
 from ..reporting.tables import TableRequest
-from ..runs import queued_run
+from ..runs import requested
 from ..status import frequencies, indexing, judgement, snapshot
 from ..status.assessment import update_packages
 from ..status.changes import TransitionCause
@@ -30,14 +30,6 @@ from ..status.frequencies import StatedFrequency, write_field
 from ..status.snapshot import DatasetSnapshot
 from ..web.urls import display_link, display_url
 from .validators import count_costly
-
-__all__ = [
-    "freshness_check",
-    "freshness_confirm",
-    "freshness_ignore",
-    "freshness_resource_history",
-    "freshness_show",
-]
 
 log = logging.getLogger(__name__)
 
@@ -388,15 +380,13 @@ def freshness_check(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[
     package = active_package(tk.get_or_bust(data_dict, "id"))
     count_costly(context, utc_now())
     try:
-        queued = queued_run.enqueue_dataset(
-            package.id, package.title or package.name, check_dataset
-        )
-    except queued_run.RedisAwayError as error:
+        queued = requested.enqueue_dataset(package.id, package.title or package.name, check_dataset)
+    except requested.RedisAwayError as error:
         # Only the log may tell the address of Redis.
         log.error("Dataset %s is not checked: %s", package.name, error)
         words = tk._("The background workers cannot be reached now. Try again later.")
         raise tk.ValidationError({"queue": [words]}) from error
-    return {"package_id": package.id, "queued": queued, "queue": queued_run.queue()}
+    return {"package_id": package.id, "queued": queued, "queue": requested.queue()}
 
 
 @tk.side_effect_free

@@ -17,14 +17,6 @@ from .validators import count_costly
 
 log = logging.getLogger(__name__)
 
-__all__ = [
-    "freshness_harvest_hold_show",
-    "freshness_harvest_preview",
-    "freshness_harvest_preview_show",
-    "freshness_harvest_release",
-    "freshness_harvest_take_back",
-]
-
 
 def freshness_harvest_preview(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[str, Any]:
     """Ask for a preview of what the next job of a harvest source would do.

@@ -34,7 +34,7 @@ from ..iati.cycle import check_dataset
 from ..model import DatasetFreshness
 from ..reporting import links
 from ..reporting.harvests import sentence
-from ..runs import queued_run
+from ..runs import requested
 from ..status import assessment, frequencies, refresh
 from ..status.assessment import assess_packages
 from ..status.changes import DatasetEdit, ResourceAction, TransitionCause
@@ -325,8 +325,8 @@ def resource_action(
 def _check_soon(package_id: str) -> None:
     """Queue a check of the links of a dataset, in which an edit has changed one."""
     try:
-        queued_run.enqueue_dataset(package_id, model.Package.get(package_id).title, check_dataset)
-    except queued_run.RedisAwayError as error:
+        requested.enqueue_dataset(package_id, model.Package.get(package_id).title, check_dataset)
+    except requested.RedisAwayError as error:
         log.error("Dataset %s is not checked before the next run: %s", package_id, error)
 
 

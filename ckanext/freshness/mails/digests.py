@@ -16,6 +16,7 @@ from typing import Any
 
 import ckan.plugins.toolkit as tk
 import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql
 
 from .. import settings
 from ..aging.messages import N_, NN_
@@ -24,8 +25,9 @@ from ..ckan_adapter.core import model
 from ..ckan_adapter.database import locked_if_free
 from ..ckan_adapter.mailer import Letter, MailFailure, MailSendError, page_context
 from ..dates import utc
+from ..model import Mail, MailPerson
 from ..reporting.labels import counted
-from . import recipients, signed_links
+from . import recipients
 from .kinds import AT_ONCE, COOLDOWN, KINDS, NAMES_ONCE, MailFacts, Receivers, Row, url
 from .news import News
 from .recipients import Person, line
@@ -153,7 +155,7 @@ def notify_all(clock: Callable[[], datetime], *, dry_run: bool = False) -> MailR
         if is_on and _has_begun():
             return _sent(clock)
         # If mails are switched on again, they begin anew.
-        _execute("DELETE FROM freshness_mail WHERE address = ''")
+        model.Session.query(Mail).filter_by(address="").delete()
         if is_on:
             old = (key for key in _current(clock(), KINDS) if not KINDS[key[0]].tells_old)
             _enter(dict.fromkeys([_BEGUN, *old], ()), clock())
@@ -178,7 +180,8 @@ def _planned(now: datetime, *, is_begun: bool) -> MailReport:
 def _sent(clock: Callable[[], datetime], kinds: Collection[str] = KINDS) -> MailReport:
     plan = _plan(clock(), kinds)
     _enter(plan.entries, clock())
-    _forget(plan.gone)
+    # News that does not last any more is news again if it returns.
+    model.Session.execute(sa.delete(_MAILS).where(_of(plan.gone)))
     model.Session.commit()
     report = MailReport(NotifyState.DONE, waiting=plan.waiting)
     editors = recipients.editors(plan.digests)
@@ -231,8 +234,8 @@ def _current(now: datetime, kinds: Collection[str]) -> dict[Key, News]:
 
 def _plan(now: datetime, kinds: Collection[str] = KINDS, *, is_begun: bool = True) -> _Plan:
     current = _current(now, kinds)
-    statement = "SELECT kind, about, address, sent_at FROM freshness_mail WHERE kind = ANY(:kinds)"
-    rows = _execute(statement, kinds=list(kinds)).all() if is_begun else []
+    stored = sa.select(_MAILS).where(_MAILS.c.kind.in_(list(kinds)))
+    rows = model.Session.execute(stored).all() if is_begun else []
     known = {(row.kind, row.about) for row in rows}
     waiting = [((row.kind, row.about), row.address) for row in rows if row.sent_at is None]
     open_keys = (current.keys() - known) | {key for key, _ in waiting if key in current}
@@ -277,25 +280,22 @@ def waits(kind: str, person: Person, now: datetime) -> bool:
 
 # The rows
 
+_MAILS = Mail.__table__
+
+
+def _of(keys: Collection[Key]) -> Any:
+    return sa.tuple_(_MAILS.c.kind, _MAILS.c.about).in_(list(keys))
+
 
 def _enter(entries: Mapping[Key, tuple[str, ...]], now: datetime) -> None:
     """Write a row for each recipient of new news. News without a recipient is settled: its row is sent."""
-    rows = [(*key, address) for key, found in entries.items() for address in found or ("",)]
-    _execute(
-        "INSERT INTO freshness_mail (kind, about, address, sent_at)"
-        " SELECT k, a, t, CASE WHEN t = '' THEN CAST(:now AS timestamp) END FROM"
-        " unnest(CAST(:kinds AS text[]), CAST(:about AS text[]), CAST(:addresses AS text[])) AS n (k, a, t)"
-        " ON CONFLICT (kind, about, address) DO NOTHING",
-        kinds=[kind for kind, _, _ in rows],
-        about=[about for _, about, _ in rows],
-        addresses=[address for _, _, address in rows],
-        now=utc(now),
-    )
-
-
-def _forget(keys: Collection[Key]) -> None:
-    """Delete the rows of news that does not last any more, so that it is news again if it returns."""
-    _execute(f"DELETE FROM freshness_mail m {_OF_KEYS.format(using='USING')}", **_keys(keys))
+    rows = [
+        {"kind": kind, "about": about, "address": one, "sent_at": None if one else utc(now)}
+        for (kind, about), found in entries.items()
+        for one in found or ("",)
+    ]
+    if rows:
+        model.Session.execute(postgresql.insert(_MAILS).on_conflict_do_nothing(), rows)
 
 
 def _take(address: str, keys: Collection[Key], now: datetime) -> list[Key]:
@@ -303,60 +303,36 @@ def _take(address: str, keys: Collection[Key], now: datetime) -> list[Key]:
 
     :returns: the news that is marked, which is all that the mail may contain
     """
-    rows = _execute(
-        f"UPDATE freshness_mail m SET sent_at = :now, error = NULL {_OF_KEYS.format(using='FROM')}"
-        " AND m.address = :address AND m.sent_at IS NULL RETURNING m.kind, m.about",
-        address=address,
-        now=utc(now),
-        **_keys(keys),
+    rows = model.Session.execute(
+        sa.update(_MAILS)
+        .where(_of(keys), _MAILS.c.address == address, _MAILS.c.sent_at.is_(None))
+        .values(sent_at=utc(now), error=None)
+        .returning(_MAILS.c.kind, _MAILS.c.about)
     )
-    taken = {(row.kind, row.about) for row in rows}
+    taken = set(map(tuple, rows))
     model.Session.commit()
     return [key for key in keys if key in taken]
 
 
 def _end(mail: SentMail, keys: Collection[Key], now: datetime) -> None:
     """Store the outcome of a mail, and commit. Its news waits again if the mail may be sent again."""
+    is_sent_again = mail.failure in _AGAIN
     if mail.failure is not None:
-        _execute(
-            "UPDATE freshness_mail m SET error = :error, sent_at ="
-            f" CASE WHEN :again THEN NULL ELSE sent_at END {_OF_KEYS.format(using='FROM')}"
-            " AND m.address = :address",
-            address=mail.address,
-            error=mail.error,
-            again=mail.failure in _AGAIN,
-            **_keys(keys),
-        )
-    if mail.failure not in _AGAIN:
-        _execute(
-            "UPDATE freshness_mail_person SET told_at = told_at ||"
-            " (SELECT jsonb_object_agg(k, CAST(:now AS timestamp)) FROM unnest(CAST(:kinds AS text[])) k)"
-            " WHERE address = :address",
-            address=mail.address,
-            now=utc(now),
-            kinds=sorted(mail.about),
-        )
+        own = sa.update(_MAILS).where(_of(keys), _MAILS.c.address == mail.address)
+        again = {"sent_at": None} if is_sent_again else {}
+        model.Session.execute(own.values(error=mail.error, **again))
+    if not is_sent_again:
+        person = model.Session.query(MailPerson).filter_by(address=mail.address).one()
+        person.told_at = {**person.told_at, **dict.fromkeys(mail.about, utc(now).isoformat())}
     model.Session.commit()
 
 
 _AGAIN = (MailFailure.UNREACHABLE, MailFailure.LATER)
 """Failures after which a mail is sent again."""
 
-_OF_KEYS = """{using} unnest(CAST(:kinds AS text[]), CAST(:about AS text[])) AS n (kind, about)
-WHERE m.kind = n.kind AND m.about = n.about"""
-
-
-def _keys(keys: Collection[Key]) -> dict[str, list[str]]:
-    return {"kinds": [kind for kind, _ in keys], "about": [about for _, about in keys]}
-
 
 def _has_begun() -> bool:
-    begun = "SELECT EXISTS (SELECT FROM freshness_mail WHERE kind = :kind)"
-    return bool(_execute(begun, kind=_BEGUN[0]).scalar())
-
-
-def _execute(statement: str, **parameters: Any) -> Any:
-    return model.Session.execute(sa.text(statement), parameters)
+    return model.Session.query(Mail).filter_by(kind=_BEGUN[0]).first() is not None
 
 
 # The mail
@@ -366,7 +342,7 @@ def _send(address: str, keys: list[Key], plan: _Plan, *, has_tasks: bool) -> Sen
     person_id = recipients.number_of(address)
     with page_context():
         sections = _sections(keys, plan, replace(plan.facts, reader=(person_id, address)))
-        letter = _letter(address, sections, signed_links.token(person_id), has_tasks=has_tasks)
+        letter = _letter(address, sections, recipients.token(person_id), has_tasks=has_tasks)
     mail = SentMail(address, _lines(sections))
     # Sending takes long, and needs no open transaction.
     model.Session.commit()
@@ -391,12 +367,16 @@ def _sections(keys: list[Key], plan: _Plan, facts: MailFacts) -> dict[str, list[
             named |= {one.package_id for one in every}
         if every:
             rows = (rule.row(one, facts) for one in every)
-            found[kind] = sorted(rows, key=lambda row: row.line)
+            found[kind] = sorted(rows, key=_words)
     return found
 
 
+def _words(row: Row) -> str:
+    return row.line or row.title
+
+
 def _lines(sections: Mapping[str, list[Row]]) -> dict[str, list[str]]:
-    return {kind: [row.line for row in rows] for kind, rows in sections.items()}
+    return {kind: [_words(row) for row in rows] for kind, rows in sections.items()}
 
 
 def _letter(

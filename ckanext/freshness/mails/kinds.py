@@ -18,8 +18,8 @@ from ..reporting import harvests, labels, links
 from ..reporting.changes import change_label
 from ..reporting.labels import State
 from ..web.urls import display_url
-from . import news, recipients, signed_links
-from .news import News, ProblemKind, RunProblem
+from . import news, recipients
+from .news import News, ProblemKind
 from .recipients import DatasetFacts, Person, line
 
 COOLDOWN = timedelta(hours=20)
@@ -34,15 +34,15 @@ _WEEK = timedelta(days=6) + COOLDOWN
 class Row:
     """A row of a section of a mail.
 
-    :ivar line: the row in a dry run
     :ivar title: its first words, a link to ``url`` if there is one
+    :ivar line: the row in a dry run; empty if its title is enough
     :ivar note: behind the title, in brackets
     :ivar facts: further lines
     :ivar actions: labels and URLs of what the reader can do
     """
 
-    line: str
     title: str
+    line: str = ""
     url: str = ""
     note: str = ""
     state: State | None = None
@@ -94,9 +94,9 @@ def _dataset_row(one: News, facts: MailFacts, *more: str) -> Row:
         N_("Update frequency:"): None if days is None else labels.frequency_label(days),
     }
     return Row(
-        line=f"{dataset.title} ({dataset.name})",
-        title=dataset.title,
-        url=url("dataset.read", id=dataset.name),
+        dataset.title,
+        f"{dataset.title} ({dataset.name})",
+        url("dataset.read", id=dataset.name),
         note=dataset.organization,
         state=labels.STATUSES[dataset.status.value],
         facts=(*(f"{tk._(name)} {value}" for name, value in given.items() if value), *more),
@@ -116,8 +116,8 @@ def _overdue_row(one: News, facts: MailFacts) -> Row:
 def _confirm_url(dataset: DatasetFacts, facts: MailFacts) -> str:
     if facts.reader is not None:
         number, address = facts.reader
-        if signed_links.editor(address, dataset.id) is not None:
-            token = signed_links.confirm_token(number, dataset.id, facts.now)
+        if recipients.editor(address, dataset.id) is not None:
+            token = recipients.confirm_token(number, dataset.id, facts.now)
             return url("freshness_mail_link.read_confirmation", token=token)
     return url("freshness_dataset.read", id=dataset.name)
 
@@ -163,26 +163,25 @@ def changed(details: Mapping[str, Any]) -> str:
 
 
 def _link_row(one: News, facts: MailFacts) -> Row:
-    dataset = facts.datasets[one.package_id or ""]
-    link = one.details
-    ids = {"id": dataset.name, "resource_id": one.about}
-    title = line(link["resource"]) or tk._("Unnamed resource")
+    dataset, link = facts.datasets[one.package_id or ""], one.details
     words = links.explanation("broken", [link], link["failures"], link["failing_since"])
-    edit = (tk._("Edit link"), url("dataset_resource.edit", **ids))
-    at_source = tk._("This dataset is harvested: correct the link at its source.")
-    return Row(
-        line=f"{title}, {dataset.title} ({dataset.name})",
-        title=title,
-        url=url("dataset_resource.read", **ids),
-        state=labels.LINKS["broken"],
-        facts=(_of_dataset(dataset), line(words, 500), *([at_source] * dataset.is_harvested)),
-        actions=() if dataset.is_harvested else (edit,),
-    )
+    row = _row_of_link(one, dataset, line(link["resource"]) or tk._("Unnamed resource"), "broken")
+    if dataset.is_harvested:
+        at_source = tk._("This dataset is harvested: correct the link at its source.")
+        return replace(row, facts=(*row.facts, line(words, 500), at_source))
+    edit = url("dataset_resource.edit", id=dataset.name, resource_id=one.about)
+    return replace(row, facts=(*row.facts, line(words, 500)), actions=((tk._("Edit link"), edit),))
 
 
-def _of_dataset(dataset: DatasetFacts) -> str:
+def _row_of_link(one: News, dataset: DatasetFacts, title: str, state: str) -> Row:
     organization = f" ({dataset.organization})" if dataset.organization else ""
-    return f"{tk._('Dataset:')} {dataset.title}{organization}"
+    return Row(
+        title,
+        f"{title}, {dataset.title} ({dataset.name})",
+        url("dataset_resource.read", id=dataset.name, resource_id=one.about),
+        state=labels.LINKS[state],
+        facts=(f"{tk._('Dataset:')} {dataset.title}{organization}",),
+    )
 
 
 def _misfit_row(one: News, facts: MailFacts) -> Row:
@@ -190,9 +189,9 @@ def _misfit_row(one: News, facts: MailFacts) -> Row:
     suggested = labels.frequency_label(seen["suggested_days"])
     page = url("freshness_dataset.read", id=dataset.name)
     return Row(
-        line=f"{dataset.title} ({dataset.name})",
-        title=dataset.title,
-        url=page,
+        dataset.title,
+        f"{dataset.title} ({dataset.name})",
+        page,
         note=dataset.organization,
         facts=(
             f"{tk._('Update frequency:')} {labels.frequency_label(seen['declared_days'])}",
@@ -215,9 +214,9 @@ def _fault_row(one: News, facts: MailFacts) -> Row:
         if person:
             words = f"{tk._('Maintainer without a valid address:')} {person}"
     return Row(
-        line=f"{title} ({name})",
-        title=title,
-        url=url("organization.read" if is_organization else "dataset.read", id=name),
+        title,
+        f"{title} ({name})",
+        url("organization.read" if is_organization else "dataset.read", id=name),
         note=line(one.details.get("organization")),
         facts=(words,) if words else (),
     )
@@ -229,9 +228,9 @@ def _held_row(one: News, facts: MailFacts) -> Row:
     count = labels.counted(forms, found["count"])
     page = url("freshness_harvest.held", source=found["name"])
     return Row(
-        line=f"{line(found['title'])}: {count}",
-        title=line(found["title"]),
-        url=page,
+        line(found["title"]),
+        f"{line(found['title'])}: {count}",
+        page,
         facts=(f"{count}.", line(found["reason"], 500)),
         actions=((tk._("See the deletions and decide"), page),),
     )
@@ -244,8 +243,7 @@ def _source_row(one: News, facts: MailFacts) -> Row:
     )
     reasons = [error.text for job in harvests.jobs([found["id"]], 1) for error in job.source_errors]
     return Row(
-        line=line(found["title"]),
-        title=line(found["title"]),
+        line(found["title"]),
         url=url("harvester.admin", id=found["name"]),
         facts=(since, *(line(words, 500) for words in reasons[:1])),
     )
@@ -257,7 +255,7 @@ def _webhook_row(one: News, facts: MailFacts) -> Row:
     title = tk._("Webhook at {host}").format(host=line(found["host"]))
     answer = tk._("Last answer: {answer}").format(answer=line(found["answer"]))
     actions = ((tk._("See the webhook, and test it"), page),)
-    return Row(line=title, title=title, url=page, facts=(answer,), actions=actions)
+    return Row(title, url=page, facts=(answer,), actions=actions)
 
 
 def _back_row(one: News, facts: MailFacts) -> Row:
@@ -265,33 +263,26 @@ def _back_row(one: News, facts: MailFacts) -> Row:
         title = line(one.details["title"])
         words = tk._("This harvest source can be read again.")
         page = url("harvester.admin", id=one.details["name"])
-        return Row(line=title, title=title, url=page, facts=(words,))
-    dataset, title = facts.datasets[one.package_id or ""], resource_name(one.details)
-    return Row(
-        line=f"{title}, {dataset.title} ({dataset.name})",
-        title=title,
-        url=url("dataset_resource.read", id=dataset.name, resource_id=one.about),
-        state=labels.LINKS["works"],
-        facts=(_of_dataset(dataset),),
-    )
+        return Row(title, url=page, facts=(words,))
+    dataset = facts.datasets[one.package_id or ""]
+    return _row_of_link(one, dataset, resource_name(one.details), "works")
 
 
 def _problem_row(one: News, facts: MailFacts) -> Row:
-    problem: RunProblem = one.details["problem"]
-    now, before = problem.datasets or 0, problem.before or 0
-    words = _PROBLEMS.get(problem.kind) or FAILED.get(problem.run_kind, FAILED["check"])
-    if problem.kind is ProblemKind.MISSING and problem.until is not None:
-        words = _MISSED
-    sentence = tk._(words).format(
-        at=utc_words(problem.at),
-        until=problem.until and utc_words(problem.until),
-        error=line(problem.error, 500),
+    found = one.details
+    kind, until = found["kind"], found.get("until")
+    now, before = found.get("datasets", 0), found.get("before", 0)
+    words = _PROBLEMS.get(kind) or FAILED.get(found["run_kind"], FAILED["check"])
+    sentence = tk._(_MISSED if kind is ProblemKind.MISSING and until else words).format(
+        at=utc_words(found["at"]),
+        until=until and utc_words(until),
+        error=line(found.get("error"), 500),
         datasets=now,
         before=before,
         fewer=before - now,
-        share=labels.percent(before - now, before, labels.reader()[0]),
+        share=labels.percent(before - now, before),
     )
-    return Row(line=sentence, title=sentence)
+    return Row(sentence)
 
 
 _FALLEN = N_(

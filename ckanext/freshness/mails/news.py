@@ -6,7 +6,7 @@ Each function yields all that lasts at a moment.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import Enum
@@ -15,9 +15,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import ckan.plugins as p
-import sqlalchemy as sa
 
-from .. import settings
 from ..checking.check_rows import REQUESTABLE_KEYS
 from ..ckan_adapter import harvest
 from ..ckan_adapter.core import model
@@ -30,7 +28,7 @@ from ..model.runs import CHECKED_LINKS
 from ..reporting import report_tables
 from ..reporting.runs import SILENCE, STALLED, columns
 from ..reporting.tables import TableRequest
-from ..reporting.visibility import SITE
+from ..reporting.visibility import SITE, rows
 from . import recipients
 from .recipients import addresses, line
 
@@ -142,13 +140,6 @@ WHERE p.state = 'active' AND p.type = ANY(:types) AND p.metadata_created < :befo
     AND p.id NOT IN (SELECT package_id FROM ({{requestable}}) q WHERE requestable)"""
 
 
-def problems_of_runs(kinds: frozenset[ProblemKind], now: datetime) -> Iterator[News]:
-    """Yield the problems of runs of some kinds."""
-    for problem in newest_problems(now):
-        if problem.kind in kinds:
-            yield News(problem.key, details={"problem": problem})
-
-
 def disabled_webhooks(now: datetime) -> Iterator[News]:
     """Yield the webhooks that were switched off because they failed for days."""
     for row in rows(_DISABLED):
@@ -244,7 +235,7 @@ def _jobs_of_sources() -> Any:
 
 def _source(source_id: str) -> dict[str, Any] | None:
     statement = "SELECT name, title, owner_org FROM package WHERE id = :id AND state = 'active'"
-    row = model.Session.execute(sa.text(statement), {"id": source_id}).first()
+    row = rows(statement, id=source_id).first()
     return None if row is None else dict(row._mapping)
 
 
@@ -257,11 +248,6 @@ WHERE c.failing_since IS NULL AND c.succeeded_at >= c.tried_at AND {_TOLD.format
 _SOURCES_TOLD = f"""
 SELECT DISTINCT split_part(m.about, ':', CASE m.kind WHEN 'back' THEN 2 ELSE 1 END) AS id
 FROM freshness_mail m WHERE {_TOLD.format(failed="source")}"""
-
-
-def rows(statement: str, **values: Any) -> Any:
-    types = {"types": sorted(settings.aging().dataset_types)}
-    return model.Session.execute(sa.text(statement), {**types, **values})
 
 
 LATE = timedelta(hours=2)
@@ -279,32 +265,17 @@ class ProblemKind(str, Enum):
     MISSING = "missing"
 
 
-@dataclass(frozen=True, slots=True)
-class RunProblem:
-    """A problem of a run.
-
-    :ivar at: when it began; of a missing run, when the run before it began
-    :ivar until: when the next run began; None if there is none yet, and for other problems
-    :ivar datasets: the number of datasets that the run covered
-    :ivar before: the number of datasets that the previous run covered
-    """
-
-    kind: ProblemKind
-    run_id: str
-    at: datetime
-    error: str | None = None
-    datasets: int | None = None
-    before: int | None = None
-    run_kind: str = "check"
-    until: datetime | None = None
-
-    @property
-    def key(self) -> str:
-        """The key under which sent mails are stored, so that each problem is mailed once."""
-        return f"{self.kind.value}:{self.run_id}"
+def problems_of_runs(kinds: Collection[ProblemKind], now: datetime) -> Iterator[News]:
+    """Yield the problems of some kinds of the newest runs."""
+    rows = model.Session.query(*columns()).order_by(CheckRun.started_at.desc()).limit(_MOST)
+    return (one for one in problems(rows, now) if one.details["kind"] in kinds)
 
 
-def problems(runs: Iterable[Any], now: datetime) -> Iterator[RunProblem]:
+_MOST = 500
+"""Runs to read. Among so many, at least one is a nightly run, the others may be checks of single datasets."""
+
+
+def problems(runs: Iterable[Any], now: datetime) -> Iterator[News]:
     """Yield the problems of runs and of the gaps between them.
 
     Checks of a few datasets cover no night and may find no datasets. If there has been no run at all,
@@ -312,43 +283,40 @@ def problems(runs: Iterable[Any], now: datetime) -> Iterator[RunProblem]:
 
     :param runs: rows of ``freshness_run`` in any order, including the last good run before the period of
         interest
+    :returns: with ``at``, when the run ended, or began if it has not; ``error``; of a missing run when the run
+        before it and the ``until`` next one began; of a fall the number of ``datasets`` and that ``before``
     """
     ordered = sorted(runs, key=lambda run: run.started_at)
     for run in ordered:
         if run.error:
             at = aware(run.ended_at or run.started_at)
-            yield RunProblem(ProblemKind.FAILED, run.id, at, run.error, run_kind=run.kind)
+            yield _problem(ProblemKind.FAILED, run, at, error=run.error)
     whole = [run for run in ordered if _is_whole(run)]
     before = 0
     for run, following in zip_longest(whole, whole[1:]):
         began, until = aware(run.started_at), following and aware(following.started_at)
         if (until or now) - began > SILENCE + LATE:
-            yield RunProblem(ProblemKind.MISSING, run.id, began, until=until)
+            yield _problem(ProblemKind.MISSING, run, began, until=until)
         if run.error:
             continue
         if run.ended_at is None:
             if until or now - began > STALLED:
-                yield RunProblem(ProblemKind.KILLED, run.id, began)
+                yield _problem(ProblemKind.KILLED, run, began)
         elif run.datasets is not None:
             count = sum(run.datasets.values())
             if 100 * (before - count) > FALL_PERCENT * before:
                 at = aware(run.ended_at)
-                yield RunProblem(ProblemKind.FALLEN, run.id, at, None, count, before)
+                yield _problem(ProblemKind.FALLEN, run, at, datasets=count, before=before)
             # Compare with the last run that covered any datasets.
             before = count or before
+
+
+def _problem(kind: ProblemKind, run: Any, at: datetime, **facts: Any) -> News:
+    details = {"kind": kind, "run_kind": run.kind, "at": at, **facts}
+    return News(f"{kind.value}:{run.id}", details=details)
 
 
 def _is_whole(run: Any) -> bool:
     """Return whether a run was a check of all datasets."""
     options = run.options or {}
     return run.kind == "check" and not options.get("package_ids") and not options.get("host")
-
-
-def newest_problems(now: datetime) -> Iterator[RunProblem]:
-    """Yield the problems of the newest runs."""
-    rows = model.Session.query(*columns()).order_by(CheckRun.started_at.desc()).limit(_MOST)
-    return problems(rows, now)
-
-
-_MOST = 500
-"""Runs to read. Among so many, at least one is a nightly run, the others may be checks of single datasets."""

@@ -1,13 +1,15 @@
-"""The people who receive mails: their addresses, their datasets, and their choice of mails."""
+"""The people who receive mails: their addresses, their datasets, their choice, and the links in their mails."""
 
 from __future__ import annotations
 
+import base64
+import hmac
 import re
 import unicodedata
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
@@ -15,6 +17,7 @@ import ckan.plugins.toolkit as tk
 import idna
 import sqlalchemy as sa
 from dateutil.parser import isoparse
+from sqlalchemy.dialects import postgresql
 
 from .. import settings
 from ..aging.status import Status, status_at
@@ -22,7 +25,8 @@ from ..ckan_adapter import harvest
 from ..ckan_adapter.core import model
 from ..ckan_adapter.packages import ORGANIZATION_EXTRA, hold_packages
 from ..dates import aware, aware_to_second
-from ..model import MailPerson
+from ..model import DatasetFreshness, MailPerson
+from ..reporting.visibility import rows
 from ..status.snapshot import boundaries
 
 # Addresses and texts
@@ -152,18 +156,17 @@ def datasets(package_ids: Iterable[str], now: datetime) -> dict[str, DatasetFact
 
 
 def _datasets(ids: list[str], now: datetime) -> dict[str, DatasetFacts]:
-    statement = sa.text(_DATASETS.format(harvest=harvest.source_configs_sql()))
-    types = sorted(settings.aging().dataset_types)
-    rows = model.Session.execute(statement, {"ids": ids, "key": WISH_KEY, "types": types}).all()
+    statement = _DATASETS.format(harvest=harvest.source_configs_sql())
+    found = rows(statement, ids=ids, key=WISH_KEY).all()
     # The checks of access read each package. Held packages cost them no further queries.
-    held = hold_packages([row.id for row in rows])
-    admins = admins_of({row.owner_org for row in rows if row.owner_org})
-    steps = {row.id: _steps(row, admins.get(row.owner_org, ())) for row in rows}
+    held = hold_packages([row.id for row in found])
+    admins = admins_of({row.owner_org for row in found if row.owner_org})
+    steps = {row.id: _steps(row, admins.get(row.owner_org, ())) for row in found}
     following = _grouped(_FOLLOWING, ids)
     groups = [step for each in steps.values() for step in each] + [*following.values()]
     users = users_of({address for group in groups for address in group})
     facts = {
-        row.id: _facts(row, steps[row.id], following.get(row.id, ()), users, now) for row in rows
+        row.id: _facts(row, steps[row.id], following.get(row.id, ()), users, now) for row in found
     }
     del held
     return facts
@@ -274,7 +277,7 @@ def editors_of(organization_ids: Collection[str]) -> dict[str, tuple[str, ...]]:
 def _grouped(statement: str, ids: Collection[str]) -> dict[str, tuple[str, ...]]:
     """Return addresses by the id of what they belong to."""
     found: dict[str, dict[str, None]] = defaultdict(dict)
-    for id, email in model.Session.execute(sa.text(statement), {"ids": sorted(ids)}):
+    for id, email in rows(statement, ids=sorted(ids)):
         found[id].update(dict.fromkeys(addresses(email)))
     return {id: tuple(emails) for id, emails in found.items()}
 
@@ -300,7 +303,7 @@ WHERE f.package_id = ANY(:ids) ORDER BY f.package_id, u.name"""
 
 def editors(emails: Iterable[str]) -> set[str]:
     """Return the addresses of users who may edit the datasets of an organization, so that they have tasks."""
-    return set(model.Session.execute(sa.text(_EDITORS), {"emails": sorted(set(emails))}).scalars())
+    return set(rows(_EDITORS, emails=sorted(set(emails))).scalars())
 
 
 _EDITORS = """
@@ -337,9 +340,9 @@ class Person:
 def people(emails: Iterable[str]) -> dict[str, Person]:
     """Return what is known of the owners of addresses."""
     wanted = sorted(set(emails))
-    rows = model.Session.query(MailPerson).filter(MailPerson.address.in_(wanted))
+    known = model.Session.query(MailPerson).filter(MailPerson.address.in_(wanted))
     return {address: Person(address) for address in wanted} | {
-        row.address: _person(row) for row in rows
+        row.address: _person(row) for row in known
     }
 
 
@@ -353,23 +356,117 @@ def write(address: str, off: Collection[str]) -> None:
 
     :param off: the kinds to switch off, or :data:`EVERY_KIND`
     """
-    model.Session.execute(
-        sa.text(
-            "INSERT INTO freshness_mail_person (address, off) VALUES (:address, CAST(:off AS text[]))"
-            " ON CONFLICT (address) DO UPDATE SET off = excluded.off"
-        ),
-        {"address": address, "off": sorted(off)},
-    )
+    row = model.Session.get(MailPerson, number_of(address))
+    row.off = sorted(off)
     model.Session.commit()
 
 
 def number_of(address: str) -> int:
     """Return the number of an address for the links in its mails; add its row if it is missing."""
-    model.Session.execute(
-        sa.text(
-            "INSERT INTO freshness_mail_person (address) VALUES (:address)"
-            " ON CONFLICT (address) DO NOTHING"
-        ),
-        {"address": address},
-    )
+    new = postgresql.insert(MailPerson.__table__).values(address=address)
+    model.Session.execute(new.on_conflict_do_nothing())
     return int(model.Session.query(MailPerson.id).filter_by(address=address).scalar())
+
+
+# The links in mails, signed by the site's secret key, so that they work without a login.
+
+VALID = timedelta(days=30)
+"""How long a link confirms data."""
+_SIGNATURE_BYTES = 12
+
+
+def token(person_id: int) -> str:
+    """Return the token for the links in a person's mails. Its holder may choose their mails.
+
+    It is a number with a signature of 96 bits. It must be short, because Python folds headers of more than
+    78 characters in a way that mail programs do not recognise as a URL.
+    """
+    return f"{person_id}.{_signature(f'mails {person_id}')}"
+
+
+def holder(text: str) -> Person | None:
+    """Return the owner of a token; None if the token is invalid."""
+    number = _verified("mails", text)
+    return None if number is None else _holder_of(number)
+
+
+@dataclass(frozen=True, slots=True)
+class Confirmation:
+    """A confirmation that a link asks for.
+
+    :ivar user: who confirms
+    :ivar is_old: the data were updated or confirmed since the mail was written
+    """
+
+    package: Any
+    user: Any
+    is_old: bool
+
+
+def confirm_token(person_id: int, package_id: str, now: datetime) -> str:
+    """Return the token by which a person confirms the data of a dataset as they are now, for some time."""
+    fields = f"{person_id}.{package_id}.{int(now.timestamp())}.{_newest(package_id)}"
+    return f"{fields}.{_signature(f'confirm {fields}')}"
+
+
+def confirmation(text: str, now: datetime) -> Confirmation | None:
+    """Return what a token confirms; None if it is invalid or too old, or nobody may use it any more."""
+    fields = _verified("confirm", text)
+    if fields is None:
+        return None
+    number, _, rest = fields.partition(".")
+    package_id, issued, newest = rest.rsplit(".", 2)
+    person = _holder_of(number)
+    if person is None or now.timestamp() - int(issued) > VALID / timedelta(seconds=1):
+        return None
+    user = editor(person.address, package_id)
+    if user is None:
+        return None
+    is_old = newest != str(_newest(package_id))
+    return Confirmation(model.Package.get(package_id), user, is_old)
+
+
+def editor(address: str, package_id: str) -> Any | None:
+    """Return a user with an address who may confirm the data of an active dataset."""
+    package = model.Package.get(package_id)
+    if package is None or package.state != "active":
+        return None
+    for user in users_of({address}).get(address, ()):
+        try:
+            context = {"user": user.name, "auth_user_obj": user}
+            tk.check_access("freshness_confirm", context, {"id": package_id})
+        except tk.NotAuthorized:
+            continue
+        return user
+    return None
+
+
+def _newest(package_id: str) -> int:
+    """Return when the data of a dataset last changed or were confirmed, in seconds."""
+    row = model.Session.get(DatasetFreshness, package_id)
+    dates = () if row is None else (row.last_modified, row.confirmed_at)
+    return max((int((one - _EPOCH).total_seconds()) for one in dates if one), default=0)
+
+
+_EPOCH = datetime(1970, 1, 1)
+
+
+def _holder_of(number: str) -> Person | None:
+    # Only what the column holds.
+    is_number = number.isascii() and number.isdigit() and len(number) < 10
+    row = model.Session.get(MailPerson, int(number)) if is_number else None
+    return None if row is None else people([row.address])[row.address]
+
+
+def _verified(purpose: str, text: str) -> str | None:
+    """Return what a token says before its signature; None if the signature is not ours."""
+    fields, _, signature = text.rpartition(".")
+    expected = _signature(f"{purpose} {fields}")
+    is_ours = signature.isascii() and hmac.compare_digest(signature, expected)
+    return fields if is_ours else None
+
+
+def _signature(text: str) -> str:
+    key = str(tk.config["SECRET_KEY"]).encode()
+    digest = hmac.digest(key, f"freshness {text}".encode(), "sha256")
+    return base64.urlsafe_b64encode(digest[:_SIGNATURE_BYTES]).decode()

@@ -17,6 +17,7 @@ from ..ckan_adapter.mailer import page_context
 from ..dates import utc, utc_text, utc_words
 from ..model.runs import CHECKED_LINKS
 from ..reporting import labels
+from ..reporting.visibility import rows
 from . import news
 from .kinds import changed, resource_name, url
 from .news import News
@@ -63,7 +64,7 @@ def _broken(since: datetime, now: datetime) -> Iterator[News]:
 
 
 def _happened(statement: str, since: datetime, now: datetime) -> Iterator[News]:
-    for row in news.rows(statement, since=utc(since)):
+    for row in rows(statement, since=utc(since)):
         details = {key: value for key, value in row._mapping.items() if key != "about"}
         yield News(str(row.about), row.package_id, None, details)
 

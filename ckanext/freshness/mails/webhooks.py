@@ -22,7 +22,6 @@ from urllib.parse import urlsplit
 from uuid import uuid4
 
 import ckan.plugins.toolkit as tk
-import sqlalchemy as sa
 from standardwebhooks import Webhook as Signer
 
 from .. import settings
@@ -30,6 +29,7 @@ from ..ckan_adapter.core import model
 from ..ckan_adapter.database import locked_if_free
 from ..dates import aware, utc, utc_now
 from ..model import Webhook, WebhookDelivery
+from ..reporting.visibility import rows
 from ..web.address_guard import Guard, InsideAddress
 from ..web.urls import parse_url
 from .news import News
@@ -205,7 +205,7 @@ def _deliveries(webhook_id: str, event: str) -> Any:
 
 def _subject(package_id: str) -> Mapping[str, Any] | None:
     """Return a dataset or harvest source; None if not every visitor may see it."""
-    found = model.Session.execute(sa.text(_SUBJECT), {"id": package_id}).first()
+    found = rows(_SUBJECT, id=package_id).first()
     return found._mapping if found is not None and may_see(package_id, None) else None
 
 
@@ -225,7 +225,7 @@ def _send_due(clock: Callable[[], datetime]) -> None:
     from ..web.exchange import Limits
     from ..web.hosts import Hosts
 
-    due = model.Session.execute(sa.text(_DUE), {"now": utc(clock()), "most": _MOST}).all()
+    due = rows(_DUE, now=utc(clock()), most=_MOST).all()
     model.Session.commit()
     waiting: dict[str, list[Any]] = {}
     for row in due:

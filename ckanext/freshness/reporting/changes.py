@@ -26,7 +26,7 @@ from ..ckan_adapter.core import model
 from ..ckan_adapter.database import LOCK_CLASS
 from ..dates import EARLIEST, aware, utc, utc_words
 from ..model import FrequencySuggestion
-from . import labels
+from . import labels, visibility
 from .tables import (
     DATASET,
     ORGANIZATION,
@@ -162,8 +162,8 @@ def _position(cursor: str) -> int:
 
     :raises tk.ValidationError: there is no such change
     """
-    statement = sa.text("SELECT position FROM freshness_change WHERE id = :cursor")
-    position = model.Session.execute(statement, {"cursor": cursor}).scalar()
+    statement = "SELECT position FROM freshness_change WHERE id = :cursor"
+    position = visibility.rows(statement, cursor=cursor).scalar()
     if position is None:
         words = tk._(
             "The cursor {cursor} names no change that is kept: changes are kept for two years. Leave the "
@@ -249,11 +249,10 @@ def _difference(change: Mapping[str, Any]) -> str:
 
 def _of_table(table: Mapping[str, Any]) -> Iterator[str]:
     before, after = table["rows"]
-    locale, _zone = labels.reader()
-    number = labels.number(after, locale)
+    number = labels.number(after)
     forms = _FEATURES if table.get("features") else _ROWS
     words = labels.counted(forms, after, number=number)
-    more = labels.number(after - before, locale)
+    more = labels.number(after - before)
     sign = "+" if after > before else ""
     yield words if after == before else f"{words} ({sign}{more})"
     yield from _named(table, _COLUMNS)
@@ -291,8 +290,8 @@ def observed(package_id: str, declared_days: int | None, now: datetime) -> dict[
     :param declared_days: the dataset's update frequency; None if it has none
     :param now: the current time, aware
     """
-    statement = sa.text(_UPDATES.format(which="AND c.package_id = :id"))
-    seen = _observation(model.Session.execute(statement, {"id": package_id}).all(), now)
+    statement = _UPDATES.format(which="AND c.package_id = :id")
+    seen = _observation(visibility.rows(statement, id=package_id), now)
     if seen is None:
         return None
     found, basis = seen
@@ -353,8 +352,8 @@ def store_frequencies(now: datetime) -> int:
         suggestions = filter(None, found)
         while batch := list(islice(suggestions, _BATCH)):
             number += len(batch)
-            model.Session.execute(sa.text(_STORE), {"rows": json.dumps(batch)})
-    model.Session.execute(sa.text(_FORGET), {"now": utc(now)})
+            visibility.rows(_STORE, rows=json.dumps(batch))
+    visibility.rows(_FORGET, now=utc(now))
     model.Session.commit()
     return number
 
@@ -399,10 +398,8 @@ def keep_frequency(package_id: str, at: datetime | None) -> None:
 
     :param at: when the editor decided, aware; None to suggest another frequency again
     """
-    model.Session.execute(
-        sa.text("UPDATE freshness_suggestion SET kept_at = :at WHERE package_id = :id"),
-        {"id": package_id, "at": at and utc(at)},
-    )
+    rows = model.Session.query(FrequencySuggestion).filter_by(package_id=package_id)
+    rows.update({"kept_at": at and utc(at)})
     model.Session.commit()
 
 

@@ -68,46 +68,25 @@ def of_statuses(numbers: Mapping[str, int]) -> StatusCounts:
     return StatusCounts({**dict.fromkeys(STATUSES, 0), **numbers})
 
 
-@dataclass(frozen=True, slots=True)
-class OrganizationCounts:
-    """The present counts of an organization."""
-
-    id: str
-    name: str
-    title: str
-    counts: StatusCounts
-
-
-@dataclass(frozen=True, slots=True)
-class CurrentCounts:
-    """The present counts of all datasets, and of each organization."""
-
-    every: StatusCounts
-    organizations: Sequence[OrganizationCounts] = ()
-
-
-def count(context: Context, organization: str | None = None) -> CurrentCounts:
+def count(context: Context, organization: str | None = None) -> tuple[StatusCounts, list[Row]]:
     """Count the datasets that a user may see, in total and by organization.
 
     :param organization: the id of an organization, to count only its datasets
+    :returns: the counts of all, and the ``id``, ``name``, ``title`` and ``counts`` of organizations with datasets
     """
-    visible, values = visibility.condition(context)
-    values |= {"types": sorted(settings.aging().dataset_types), "organization": organization}
     every, undetermined = Counter[str](), Counter[str]()
-    organizations: dict[tuple[str, str, str], Counter[str]] = {}
-    for row in model.Session.execute(sa.text(_COUNTED.format(visible=visible)), values):
+    organizations: dict[str, Row] = {}
+    numbers: dict[str, Counter[str]] = {}
+    for row in visibility.rows(_COUNTED, context, organization=organization):
         every[row.status] += row.number
         if row.undetermined is not None:
             undetermined[row.undetermined] += row.number
         if row.id is not None:
-            numbers = organizations.setdefault((row.id, row.name, row.title), Counter())
-            numbers[row.status] += row.number
-    return CurrentCounts(
+            organizations[row.id] = {"id": row.id, "name": row.name, "title": row.title}
+            numbers.setdefault(row.id, Counter())[row.status] += row.number
+    return (
         StatusCounts(of_statuses(every).statuses, undetermined),
-        [
-            OrganizationCounts(*names, of_statuses(numbers))
-            for names, numbers in organizations.items()
-        ],
+        [{**one, "counts": of_statuses(numbers[id_])} for id_, one in organizations.items()],
     )
 
 
@@ -123,7 +102,7 @@ def fresh_share(found: StatusCounts) -> str:
 
 def status_rows(request: TableRequest) -> list[Row]:
     """Return a row for each status. Shares are of datasets with known freshness."""
-    every = count(request.context, request.organization).every
+    every, _ = count(request.context, request.organization)
     return [
         {
             "status": status,
@@ -138,10 +117,8 @@ def status_rows(request: TableRequest) -> list[Row]:
 
 def organization_rows(request: TableRequest) -> list[Row]:
     """Return a row for each organization with datasets."""
-    rows = [
-        {"name": one.name, "title": one.title, **one.counts.row()}
-        for one in count(request.context).organizations
-    ]
+    _, organizations = count(request.context)
+    rows = [{**one, **one["counts"].row()} for one in organizations]
     return sorted(rows, key=lambda row: str(row["title"]).casefold())
 
 
@@ -154,9 +131,9 @@ def record(now: datetime) -> StatusCounts:
     Also store the update frequencies that the data of datasets suggest.
     """
     changes.store_frequencies(now)
-    found = count(NOBODY)
-    store(now, found, count_hosts(NOBODY))
-    return found.every
+    every, organizations = count(NOBODY)
+    store(now, every, organizations, count_hosts(NOBODY))
+    return every
 
 
 def count_hosts(context: Context, organization: str | None = None) -> dict[str, int]:
@@ -164,10 +141,7 @@ def count_hosts(context: Context, organization: str | None = None) -> dict[str, 
 
     :param organization: the id of an organization, to count only its resources
     """
-    visible, values = visibility.condition(context)
-    values |= {"types": sorted(settings.aging().dataset_types), "organization": organization}
-    rows = model.Session.execute(sa.text(_HOSTS.format(visible=visible)), values)
-    return dict(map(tuple, rows))
+    return dict(map(tuple, visibility.rows(_HOSTS, context, organization=organization)))
 
 
 JUDGED = "coalesce(f.status, 'unavailable')"
@@ -184,18 +158,23 @@ FROM package p LEFT JOIN freshness_dataset f ON f.package_id = p.id LEFT JOIN "g
 WHERE {_DATASETS} GROUP BY {JUDGED}, f.undetermined, g.id"""
 
 
-def store(now: datetime, found: CurrentCounts, hosts: Mapping[str, int]) -> None:
-    """Store the counts of today, replacing earlier counts of the same day, and commit.
+def store(
+    now: datetime,
+    every: StatusCounts,
+    organizations: Iterable[Row] = (),
+    hosts: Mapping[str, int] | None = None,
+) -> None:
+    """Store the counts of public datasets today, replacing earlier counts of the same day, and commit.
 
-    :param found: counts of public datasets
+    :param organizations: of :func:`count`
     :param hosts: numbers of their resources by host
     """
     values = {
         "made_at": utc(now),
-        "statuses": dict(found.every.statuses),
+        "statuses": dict(every.statuses),
         # Names of organizations change.
-        "organizations": {one.id: dict(one.counts.statuses) for one in found.organizations},
-        "hosts": dict(hosts),
+        "organizations": {one["id"]: dict(one["counts"].statuses) for one in organizations},
+        "hosts": dict(hosts or {}),
     }
     insert = sa.dialects.postgresql.insert(_DAYS).values(day=utc(now).date(), **values)
     model.Session.execute(insert.on_conflict_do_update(index_elements=["day"], set_=values))

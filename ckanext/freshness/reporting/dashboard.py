@@ -61,7 +61,7 @@ def overview(asked: TableRequest) -> dict[str, Any]:
     organization = asked.organization
     user = asked.context["auth_user_obj"]
     is_visitor, is_sysadmin = user is None, visibility.sees_all(asked.context)
-    found = counts.count(asked.context, organization)
+    every, organizations = counts.count(asked.context, organization)
     days = counts.days((asked.now - YEAR).date(), organization)
     pages = {
         table.name: tables.page(table.read(replace(asked, sort=sort, limit=LISTED + 1)), 1, LISTED)
@@ -72,11 +72,11 @@ def overview(asked: TableRequest) -> dict[str, Any]:
     rows = () if is_visitor else harvests.sources(asked)
     sources = [row for row in rows if is_sysadmin or row["owner_org"] in edited]
     month, public = compared(asked.now.date()), replace(asked, context=visibility.NOBODY)
-    ranked = () if organization else ranking(found, month)
+    ranked = () if organization else ranking(organizations, month)
     has_groups = organization is None and settings.words("report.host_groups")
     return {
-        "counts": found.every,
-        "need_update": sum(found.every.statuses[status] for status in counts.NEED_UPDATE),
+        "counts": every,
+        "need_update": sum(every.statuses[status] for status in counts.NEED_UPDATE),
         "trend": trend(month, organization),
         "month": sentences(month, organization),
         "month_broken": [table.count(public, None)[0] for table in _OF_MONTH]
@@ -117,18 +117,15 @@ def _edited(asked: TableRequest) -> worklist.Scope | None:
         return None
 
 
-def ranking(found: counts.CurrentCounts, days: Month | None = None) -> list[Row]:
+def ranking(organizations: Iterable[Row], days: Month | None = None) -> list[Row]:
     """Return organizations with datasets of known freshness, the smallest share of fresh ones first.
 
+    :param organizations: of :func:`.counts.count`
     :param days: of :func:`compared`, for the movement of each organization in a month
     """
-    known = [one for one in found.organizations if one.counts.known]
-    known.sort(key=lambda one: (one.counts.fresh_percent, one.title.casefold()))
-    return [
-        {"id": one.id, "name": one.name, "title": one.title, "counts": one.counts}
-        | {"movement": movement(days, one.id)}
-        for one in known
-    ]
+    known = [one for one in organizations if one["counts"].known]
+    known.sort(key=lambda one: (one["counts"].fresh_percent, one["title"].casefold()))
+    return [{**one, "movement": movement(days, one["id"])} for one in known]
 
 
 # What happened in a month. Days are compared as they were stored.
@@ -208,12 +205,11 @@ def sentences(days: Month | None, organization: str | None) -> list[str]:
     moved = movement(days, organization) if organization else None
     if moved is None:
         return found
-    locale, _zone = labels.reader()
     was, is_now = before.of(organization), now.of(organization)
     return [
         tk._("{share} are up to date, {before} a month ago.").format(
-            share=labels.percent(is_now.statuses[Status.FRESH.value], is_now.known, locale),
-            before=labels.percent(was.statuses[Status.FRESH.value], was.known, locale),
+            share=labels.percent(is_now.statuses[Status.FRESH.value], is_now.known),
+            before=labels.percent(was.statuses[Status.FRESH.value], was.known),
         ),
         movement_words(moved),
         *found,

@@ -14,21 +14,18 @@ from typing import Any
 
 import ckan.plugins as p
 import ckan.plugins.toolkit as tk
-import sqlalchemy as sa
 
-from .. import settings
 from ..aging.messages import N_, NN_
 from ..ckan_adapter import harvest
-from ..ckan_adapter.core import model
 from ..ckan_adapter.database import is_held
 from ..dates import aware, utc, utc_now
 from ..harvesting.holds import gather_lock
 from ..harvesting.messages import MessageCode, code_of, from_column
 from ..harvesting.progress import BEGINNING, CRON, STILL, is_importing
 from ..harvesting.record import Record
-from . import visibility
 from .labels import JOBS, REASONS, State, counted
-from .tables import Context, Row, TableRequest, with_texts
+from .tables import Row, TableRequest, with_texts
+from .visibility import rows
 
 _COUNTED = ("added", "updated", "deleted", "not modified", "errored", "held")
 
@@ -87,8 +84,7 @@ class HarvestJob:
         :returns: rows with ``name``, ``title``, ``state`` and ``guid``, by a key of :attr:`counts`
         """
         found: dict[str, list[Row]] = {}
-        values = {"job": self.id, "most": most}
-        for row in model.Session.execute(sa.text(harvest.WRITTEN_RECORDS), values).mappings():
+        for row in rows(harvest.WRITTEN_RECORDS, job=self.id, most=most).mappings():
             found.setdefault(row["result"], []).append(dict(row))
         return found
 
@@ -107,9 +103,8 @@ def jobs(
     :param job_id: only this job
     :param errors: how many errors of each kind to name
     """
-    values = {"sources": list(sources), "most": most, "job": job_id}
-    rows = list(model.Session.execute(sa.text(harvest.NEWEST_JOBS), values).mappings())
-    named = [row["id"] for row in rows if row["gather_errors"] or row["errored"] or row["held"]]
+    found = rows(harvest.NEWEST_JOBS, sources=list(sources), most=most, job=job_id).mappings().all()
+    named = [row["id"] for row in found if row["gather_errors"] or row["errored"] or row["held"]]
     of_sources, of_records = _errors(named, errors)
     return [
         HarvestJob(
@@ -124,7 +119,7 @@ def jobs(
             of_records.get(row["id"], ()),
             _progress(row),
         )
-        for row in rows
+        for row in found
     ]
 
 
@@ -169,14 +164,13 @@ def _progress(row: Mapping[str, Any]) -> Row | None:
 def _errors(
     job_ids: list[str], most: int
 ) -> tuple[dict[str, list[PlainError]], dict[str, list[Row]]]:
-    values = {"jobs": job_ids, "most": most}
     of_sources: dict[str, list[PlainError]] = {}
     of_records: dict[str, list[Row]] = {}
     if not job_ids:
         return of_sources, of_records
-    for job_id, message in model.Session.execute(sa.text(harvest.FIRST_GATHER_ERRORS), values):
+    for job_id, message in rows(harvest.FIRST_GATHER_ERRORS, jobs=job_ids, most=most):
         of_sources.setdefault(job_id, []).append(error(from_column(message)))
-    for row in model.Session.execute(sa.text(harvest.FIRST_RECORD_ERRORS), values).mappings():
+    for row in rows(harvest.FIRST_RECORD_ERRORS, jobs=job_ids, most=most).mappings():
         found = {
             "error": error(from_column(row["message"])),
             "title": row["title"] or _title(row["content"]),
@@ -202,11 +196,9 @@ def sources(request: TableRequest) -> Iterator[Row]:
     """Yield harvest sources with their last job: those that hold deletions first, then by errors."""
     if not p.plugin_loaded("harvest"):
         return
-    visible, values = visibility.condition(request.context)
-    statement = sa.text(harvest.LAST_JOBS.format(visible=visible))
-    values = {**values, "organization": request.organization}
-    rows = model.Session.execute(statement, values).mappings().all()
-    numbers = _harvested(request.context)
+    context, organization = request.context, request.organization
+    found = rows(harvest.LAST_JOBS, context, organization=organization).mappings().all()
+    numbers = dict(map(tuple, rows(harvest.DATASETS_OF_SOURCES, context)))
     listed = [
         {
             **with_texts(row),
@@ -214,7 +206,7 @@ def sources(request: TableRequest) -> Iterator[Row]:
             "state": _state(row),
             "datasets": numbers.get(row["id"], 0),
         }
-        for row in rows
+        for row in found
     ]
     if request.status:
         listed = [row for row in listed if row[request.status]]
@@ -223,12 +215,12 @@ def sources(request: TableRequest) -> Iterator[Row]:
     )
 
 
-def in_trouble(rows: Iterable[Row]) -> list[Row]:
+def in_trouble(listed: Iterable[Row]) -> list[Row]:
     """Return the sources that hold deletions, will make approved ones or had errors, with their last ``job``.
 
-    :param rows: of :func:`sources`
+    :param listed: of :func:`sources`
     """
-    found = [row for row in rows if row["held"] or row["approved"] or row["errors"]]
+    found = [row for row in listed if row["held"] or row["approved"] or row["errors"]]
     if not found:
         # A site without ckanext-harvest has no tables of jobs.
         return []
@@ -243,18 +235,9 @@ def _state(row: Mapping[str, Any]) -> str | None:
     return state(row) if row["status"] else None
 
 
-def _harvested(context: Context) -> dict[str, int]:
-    """Return the number of visible datasets of each source, by the source's id."""
-    visible, values = visibility.condition(context)
-    statement = sa.text(harvest.DATASETS_OF_SOURCES.format(visible=visible))
-    types = sorted(settings.aging().dataset_types)
-    return dict(map(tuple, model.Session.execute(statement, {**values, "types": types})))
-
-
 def datasets_of(source_id: str) -> list[Row]:
     """Return name and title of all datasets that "clear" deletes, by title."""
-    statement = sa.text(harvest.TITLES_OF_SOURCE)
-    return list(map(dict, model.Session.execute(statement, {"owner": source_id}).mappings()))
+    return list(map(dict, rows(harvest.TITLES_OF_SOURCE, owner=source_id).mappings()))
 
 
 def of_packages(package_ids: Iterable[str]) -> dict[str, dict[str, str]]:
@@ -265,8 +248,8 @@ def of_packages(package_ids: Iterable[str]) -> dict[str, dict[str, str]]:
     ids = sorted(set(package_ids))
     if not ids or not p.plugin_loaded("harvest"):
         return {}
-    rows = model.Session.execute(sa.text(harvest.SOURCES_OF_PACKAGES), {"ids": ids})
-    return {row.package_id: {"id": row.id, "title": row.title} for row in rows}
+    found = rows(harvest.SOURCES_OF_PACKAGES, ids=ids)
+    return {row.package_id: {"id": row.id, "title": row.title} for row in found}
 
 
 # Words.

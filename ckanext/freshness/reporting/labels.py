@@ -603,8 +603,9 @@ def _in_words(delta: timedelta, locale: Locale, *, with_direction: bool = False)
     )
 
 
-def size(number_of_bytes: int, locale: Locale) -> str:
+def size(number_of_bytes: int) -> str:
     """Return a number of bytes in the largest unit that fits: "218 bytes", "1.8 GB"."""
+    locale, _zone = reader()
     if number_of_bytes < 1000:
         # The short word is "byte" in English, whatever the number.
         return format_unit(number_of_bytes, "digital-byte", "long", locale=locale)
@@ -615,13 +616,14 @@ def size(number_of_bytes: int, locale: Locale) -> str:
     return format_unit(value, unit, "short", format=digits, locale=locale)
 
 
-def number(value: int, locale: Locale) -> str:
-    """Return a whole number with the language's separators."""
-    return format_decimal(value, locale=locale)
+def number(value: int) -> str:
+    """Return a whole number with the separators of the reader's language."""
+    return format_decimal(value, locale=reader()[0])
 
 
-def percent(part: int, whole: int, locale: Locale) -> str:
+def percent(part: int, whole: int) -> str:
     """Return a share as whole percent. Only an exact 0 gives "0 %", and only an exact 1 gives "100 %"."""
+    locale, _zone = reader()
     if not whole:
         return format_percent(0, locale=locale)
     share = Decimal(part * 100) / whole

@@ -13,7 +13,6 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import ckan.plugins.toolkit as tk
-import sqlalchemy as sa
 from dateutil.parser import isoparse
 
 from .. import settings
@@ -22,11 +21,10 @@ from ..checking import check_rows, formats, selection
 from ..checking.decisions import Outcome
 from ..checking.selection import SelectionReason, SelectionRules
 from ..ckan_adapter import database
-from ..ckan_adapter.core import model
 from ..dates import utc, utc_now, utc_text
 from ..model.runs import IS_HERE, LAST_CYCLE_CHECK
 from ..web.urls import display_link, host_of
-from . import labels
+from . import labels, visibility
 from .labels import counted, label
 
 COPY_KEYS = ("cached_url", "cached_zip_url", "cached_at", "cached_size")
@@ -243,9 +241,9 @@ LIMIT :most"""
 
 def _rows(which: str, ids: Sequence[str | None], most: int | None = None) -> list[Any]:
     """Return the active resources that meet a condition on ``:ids``, with their checks and copies."""
-    statement = sa.text(_LINKS.format(which=which))
-    values = {"ids": list(ids), "most": most, "site": settings.site_root()}
-    return list(model.Session.execute(statement, values))
+    site = settings.site_root()
+    found = visibility.rows(_LINKS.format(which=which), ids=list(ids), most=most, site=site)
+    return list(found)
 
 
 # The stored checks of a link: when, with what answer, how fast, and the share of them that worked.

@@ -155,7 +155,7 @@ class _Collector:
 
 
 def _gauges(context: Context, now: datetime) -> Iterator[GaugeMetricFamily]:
-    every = counts.count(context).every
+    every, _ = counts.count(context)
     yield _labelled("freshness_datasets", "Datasets by status", "status", every.statuses)
     yield _labelled(
         "freshness_datasets_undetermined",

@@ -11,7 +11,6 @@ from typing import Any
 import ckan.plugins.toolkit as tk
 import sqlalchemy as sa
 
-from .. import settings
 from ..aging.messages import N_, NN_
 from ..checking import run_records
 from ..checking.decisions import Outcome
@@ -20,7 +19,7 @@ from ..ckan_adapter.core import model
 from ..ckan_adapter.database import is_held
 from ..dates import aware
 from ..model import CheckRun
-from . import labels
+from . import labels, visibility
 from .labels import counted
 
 SILENCE = timedelta(hours=24)
@@ -170,9 +169,8 @@ _CYCLE_SENTENCES = (
 
 def _sentences_of_cycle(figures: Mapping[str, Any]) -> list[str]:
     """Return what a cycle did, in sentences; those about zeros are left out."""
-    locale, _zone = labels.reader()
     return [
-        str(tk.ungettext(one, many, count)).format(number=labels.number(count, locale))
+        str(tk.ungettext(one, many, count)).format(number=labels.number(count))
         for key, one, many in _CYCLE_SENTENCES
         if (count := int(figures.get(key) or 0))
     ]
@@ -361,15 +359,12 @@ def _turns(run: Any, until: datetime | None, *, is_whole: bool) -> list[tuple[st
         "since": run.started_at,
         "earliest": run.started_at - _BEHIND,
         "until": until,
-        "types": sorted(settings.aging().dataset_types),
     }
-    rows = model.Session.execute(sa.text(_TURNS), values)
-    return [(row.from_status, row.to_status, row.number) for row in rows]
+    return list(map(tuple, visibility.rows(_TURNS, **values)))
 
 
 def _titles(ids: Iterable[str]) -> list[tuple[str, str]]:
-    rows = model.Session.execute(sa.text(_TITLES), {"ids": list(ids)[:_NAMED]})
-    return [(row.name, row.title) for row in rows]
+    return list(map(tuple, visibility.rows(_TITLES, ids=list(ids)[:_NAMED])))
 
 
 # The list of runs

@@ -50,6 +50,19 @@ def condition(context: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     return "p.id = ANY(:visible)", {"visible": _found(context)}
 
 
+def rows(statement: str, context: Mapping[str, Any] | None = None, **values: Any) -> Any:
+    """Return the rows of SQL.
+
+    :param statement: with the placeholder ``types`` for the types of packages whose freshness is judged
+    :param context: of a user; the condition of :func:`condition` then takes the place of ``{visible}``
+    """
+    values["types"] = sorted(settings.aging().dataset_types)
+    if context is not None:
+        visible, of_user = condition(context)
+        statement, values = statement.format(visible=visible), {**values, **of_user}
+    return model.Session.execute(sa.text(statement), values)
+
+
 def _found(context: Mapping[str, Any]) -> list[str]:
     """Return the ids of the packages that the user may see; a page with many lists searches once."""
     if not has_request_context():

@@ -11,10 +11,9 @@ from typing import Any
 
 import ckan.plugins.toolkit as tk
 import redis
-import sqlalchemy as sa
 
 from .. import settings
-from ..ckan_adapter.core import connect_to_redis, model, same_user
+from ..ckan_adapter.core import connect_to_redis, same_user
 from ..dates import aware, utc_now
 from ..model.datasets import IS_OPEN, IS_SUGGESTED
 from . import harvests, links, visibility
@@ -125,7 +124,7 @@ def worklist(
     :param limit: the largest number of rows of each group; None for all
     """
     values = {**_values(within), "offset": offset, "limit": limit, "most": MOST_COUNTED + 1}
-    numbers = model.Session.execute(sa.text(_COUNTS), values).mappings().one()
+    numbers = visibility.rows(_COUNTS, **values).mappings().one()
     counts = {name: min(numbers[name], MOST_COUNTED) for name in GROUPS}
     more = frozenset(name for name in GROUPS if numbers[name] > MOST_COUNTED)
     named = GROUPS.keys() - {IGNORED} if group is None else {group}
@@ -175,8 +174,7 @@ def task(within: Scope, group: str, id: str) -> Row | None:
 def ignored(package_id: str, resource_id: str | None = None) -> dict[str, Any] | None:
     """Return the decision to ignore a dataset or a link; None if it is not ignored today."""
     statement = f"SELECT ignored FROM {_ROW[resource_id is not None]}"
-    values = {"package": package_id, "resource": resource_id}
-    found: dict[str, Any] | None = model.Session.execute(sa.text(statement), values).scalar()
+    found = visibility.rows(statement, package=package_id, resource=resource_id).scalar()
     today = utc_now().date().isoformat()
     return None if found is None or (found["until"] or today) < today else found
 
@@ -187,10 +185,10 @@ def ignore(package_id: str, resource_id: str | None, decision: Row | None) -> bo
     :returns: whether the dataset or the link is known
     """
     table, _, row = _ROW[resource_id is not None].partition(" ")
-    statement = sa.text(f"UPDATE {table} SET ignored = CAST(:ignored AS jsonb) {row}")
+    statement = f"UPDATE {table} SET ignored = CAST(:ignored AS jsonb) {row}"
     text = None if decision is None else json.dumps(decision)
-    values = {"package": package_id, "resource": resource_id, "ignored": text}
-    return bool(model.Session.execute(statement, values).rowcount)
+    done = visibility.rows(statement, package=package_id, resource=resource_id, ignored=text)
+    return bool(done.rowcount)
 
 
 _ROW = {
@@ -205,14 +203,13 @@ def _values(within: Scope) -> dict[str, Any]:
         "organizations": list(within.organizations),
         "creator": within.creator,
         "shared": list(within.shared),
-        "types": sorted(settings.aging().dataset_types),
         "today": utc_now().date().isoformat(),
         **settings.broken_rule().values,
     }
 
 
 def _rows(statement: str, values: dict[str, Any]) -> list[Row]:
-    found = model.Session.execute(sa.text(statement), values).mappings().all()
+    found = visibility.rows(statement, **values).mappings().all()
     sources = harvests.of_packages(row["id"] for row in found)
     return [{**_row(row), "harvest_source": sources.get(row["id"])} for row in found]
 

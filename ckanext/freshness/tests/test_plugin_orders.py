@@ -76,7 +76,7 @@ def test_an_order(load: Load, order: tuple[str, ...]) -> None:
     """
     load(*order)
     assert works()
-    assert (list(doctor.site.plugins(NOW)) == []) == is_right(order)
+    assert (list(doctor.plugins(NOW)) == []) == is_right(order)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from ..dates import aware, utc_now
 from ..reporting import harvests, links, worklist
 from ..reporting.dashboard import KNOWN
 from ..runs import copies as kept_copies
-from ..runs import queued_run
+from ..runs import requested
 from .responses import (
     abort,
     download,
@@ -57,7 +57,7 @@ def read(id: str) -> ResponseReturnValue:
             "timeline": timeline(shown, now),
             "harvest_source": harvests.of_packages([package["id"]]).get(package["id"]),
             "ignored": shown["may_confirm"] and worklist.ignored(package["id"]),
-            "checking": shown["may_check"] and queued_run.is_checking(package["id"]),
+            "checking": shown["may_check"] and requested.is_checking(package["id"]),
             "now": now,
         },
     )
@@ -174,7 +174,7 @@ def check_ended(id: str) -> ResponseReturnValue:
     package_id = _call("package_show", id=id)["id"]
     if not is_htmx():
         return redirect_to("freshness_dataset.read", id=id)
-    if queued_run.is_checking(package_id):
+    if requested.is_checking(package_id):
         return Response(status=204)
     return Response(headers={"HX-Refresh": "true"})
 

@@ -17,7 +17,7 @@ from ..ckan_adapter.core import model
 from ..dates import utc_now
 from ..model.datasets import IS_SUGGESTED
 from ..reporting import changes, worklist
-from ..runs import queued_run
+from ..runs import requested
 from ..status import frequencies
 from .responses import may, user_context
 
@@ -143,7 +143,7 @@ def _unkeep(subject: Subject, before: Mapping[str, str]) -> None:
 
 def _check(subject: Subject, given: Mapping[str, str]) -> Undo:
     # Several ticked links may be of one dataset, whose links are checked together.
-    if not queued_run.is_checking(subject.package.id):
+    if not requested.is_checking(subject.package.id):
         _action("freshness_check", id=subject.package.id)
     return None
 

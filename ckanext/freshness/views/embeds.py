@@ -61,13 +61,13 @@ def organization_badge(name: str) -> ResponseReturnValue:
         found = visibility.organization(visibility.NOBODY, name)
     except (tk.ObjectNotFound, tk.NotAuthorized):
         abort(404, tk._("Organization not found"))
-    return _share(counts.count(visibility.NOBODY, found["id"]).every)
+    return _share(counts.count(visibility.NOBODY, found["id"])[0])
 
 
 @embeds.route("/freshness.svg")
 def site_badge() -> ResponseReturnValue:
     """Return the badge of the site: the share of public datasets that are up to date."""
-    return _share(counts.count(visibility.NOBODY).every)
+    return _share(counts.count(visibility.NOBODY)[0])
 
 
 def _share(found: StatusCounts) -> Response:

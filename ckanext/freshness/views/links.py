@@ -17,7 +17,7 @@ from ..logic.validators import count_costly
 from ..reporting import harvests, labels, link_repairs, report_tables, visibility
 from ..reporting import links as link_facts
 from ..reporting.tables import Context, Row, TableRequest
-from ..runs import link_test
+from ..runs import requested
 from .report import LONG, filters, table_and_request, with_error_pages
 from .responses import (
     error_text,
@@ -102,7 +102,7 @@ def repair() -> ResponseReturnValue:
     }
     context = user_context()
     try:
-        with link_test.one_of(context["user"]):
+        with requested.one_test_of(context["user"]):
             count_costly(context, utc_now())
             rows = list(_repaired(context, chosen))
     except tk.ValidationError as error:
@@ -126,17 +126,17 @@ def test(id: str) -> ResponseReturnValue:
         if url.lower().startswith(settings.site_root()):
             words = labels.label("not checked", SelectionReason.INTERNAL.value)
         else:
-            with link_test.one_of(context["user"]):
+            with requested.one_test_of(context["user"]):
                 count_costly(context, utc_now())
                 to_check = ResourceToCheck("", "", url, format=tk.request.form.get("format"))
-                result = link_test.results([to_check]).get("")
-            words = link_test.in_words(result)
+                result = requested.tested([to_check]).get("")
+            words = requested.tested_in_words(result)
     except tk.ValidationError as error:
         words = error_text(error)
     except (tk.NotAuthorized, tk.ObjectNotFound):
         # As on CKAN's own pages, the response does not reveal whether the dataset exists.
         words = tk._("You may not change this dataset. Log in again if your session has ended.")
-    values = {"works": link_test.works(result), "words": words, "result": result}
+    values = {"works": requested.is_working(result), "words": words, "result": result}
     return render("freshness/snippets/link_tested.html", values)
 
 
@@ -151,7 +151,7 @@ def _repaired(context: Context, chosen: Mapping[str, str]) -> Iterator[Row]:
             # As on CKAN's own pages, the response does not reveal whether the resource exists.
             continue
         refused[id_] = _refusal(resources[id_])
-    tests = link_test.results(
+    tests = requested.tested(
         [
             ResourceToCheck(
                 id_, one["package_id"], chosen[id_], format=one["format"], mimetype=one["mimetype"]
@@ -163,15 +163,15 @@ def _repaired(context: Context, chosen: Mapping[str, str]) -> Iterator[Row]:
     for id_, resource in resources.items():
         result = tests.get(id_)
         words = refused[id_]
-        if words is None and not link_test.works(result):
-            words = link_test.in_words(result)
+        if words is None and not requested.is_working(result):
+            words = requested.tested_in_words(result)
         if words is None:
             words = _save(context, resource, chosen[id_])
         yield {
             **resource,
             "address": chosen[id_],
             "is_mended": words is None,
-            "words": words or link_test.in_words(result),
+            "words": words or requested.tested_in_words(result),
         }
 
 

@@ -29,7 +29,7 @@ from ..dates import utc_now
 from ..reporting import harvests, labels, links, report_tables
 from ..reporting import worklist as tasks
 from ..reporting.tables import Context, DatasetTable, Row
-from ..runs import queued_run
+from ..runs import requested
 from ..status import frequencies
 from .deeds import DEEDS, LISTS, Subject, subject
 from .report import with_error_pages
@@ -272,7 +272,7 @@ def row() -> ResponseReturnValue:
 
 
 def _checking(place: Place, about: Subject, polls: int) -> ResponseReturnValue:
-    if queued_run.is_checking(about.package.id):
+    if requested.is_checking(about.package.id):
         if polls <= _POLLS:
             words = tk._("Checking the link {title} …")
             return place.message(words.format(title=about.title), polls=polls, id=about.id)

@@ -14,7 +14,7 @@ from ckan.tests.helpers import changed_config
 from ckanext.freshness import doctor
 from ckanext.freshness.checking.run_records import CHECKING
 from ckanext.freshness.ckan_adapter.database import locked_if_free
-from ckanext.freshness.doctor.findings import Severity, SiteFinding
+from ckanext.freshness.ckan_adapter.services import Severity, SiteFinding
 from ckanext.freshness.model import CheckRun, DatasetFreshness, Unindexed
 
 pytestmark = pytest.mark.usefixtures("kept_db")
@@ -48,7 +48,7 @@ def add_run(hours: float, **more: Any) -> None:
 @pytest.mark.parametrize(("hours", "late"), [(1, False), (36, False), (36.01, True)])
 def test_nobody_checks_any_more(hours: float, late: bool) -> None:
     add_run(hours)
-    found = findings(doctor.site.nightly_run)
+    found = findings(doctor.nightly_run)
     assert len(found) == late
     if late:
         assert (found[0].severity, found[0].advice) == (Severity.PROBLEM, NIGHTLY)
@@ -59,23 +59,23 @@ def test_a_check_of_one_dataset_is_no_nightly_one() -> None:
     add_run(1, options={"package_ids": ["a"], "host": None, "everything": False})
     add_run(2, options={"package_ids": None, "host": "a.org", "everything": False})
     add_run(3, kind="iati", options={"source": "a"})
-    (one,) = findings(doctor.site.nightly_run)
+    (one,) = findings(doctor.nightly_run)
     assert one.severity is Severity.NOTE
 
 
 def test_a_run_that_was_killed() -> None:
     add_run(1, ended_at=None)
     with locked_if_free(CHECKING):
-        assert findings(doctor.site.nightly_run) == []
-    (one,) = findings(doctor.site.nightly_run)
+        assert findings(doctor.nightly_run) == []
+    (one,) = findings(doctor.nightly_run)
     assert "has not ended, and no process works on it" in one.text
     assert "ckan freshness nightly" in one.advice
     add_run(0.5)
-    assert findings(doctor.site.nightly_run) == []
+    assert findings(doctor.nightly_run) == []
 
 
 def failed_parts() -> list[SiteFinding]:
-    return [one for one in findings(doctor.site.nightly_run) if "A part of" in one.text]
+    return [one for one in findings(doctor.nightly_run) if "A part of" in one.text]
 
 
 def test_parts_of_the_night_that_were_not_done() -> None:
@@ -116,7 +116,7 @@ def test_statuses_that_nobody_writes(minutes: int, state: str, late: bool) -> No
     values = {"status": "fresh", "next_boundary": boundary}
     model.Session.merge(DatasetFreshness(package_id=made["id"], **values))
     model.Session.commit()
-    found = [one for one in findings(doctor.site.statuses) if "out of date" in one.text]
+    found = [one for one in findings(doctor.statuses) if "out of date" in one.text]
     assert len(found) == late
     if late:
         assert "statuses of 1 dataset are out of date" in found[0].text
@@ -125,24 +125,24 @@ def test_statuses_that_nobody_writes(minutes: int, state: str, late: bool) -> No
 
 def test_datasets_without_a_status() -> None:
     made = factories.Dataset()
-    assert findings(doctor.site.statuses) == []
+    assert findings(doctor.statuses) == []
     model.Session.query(DatasetFreshness).filter_by(package_id=made["id"]).delete()
-    (found,) = findings(doctor.site.statuses)
+    (found,) = findings(doctor.statuses)
     assert found.text.startswith("1 dataset has no freshness status in searches and lists")
     assert found.advice == "ckan freshness refresh"
     for key, value in (("type", "showcase"), ("type", "dataset"), ("state", "deleted")):
         model.Session.query(model.Package).filter_by(id=made["id"]).update({key: value})
-        assert len(findings(doctor.site.statuses)) == (value == "dataset"), value
+        assert len(findings(doctor.statuses)) == (value == "dataset"), value
     model.Session.commit()
 
 
 def test_an_option_that_is_misspelt() -> None:
-    assert findings(doctor.site.site_options) == []
+    assert findings(doctor.site_options) == []
     with (
         changed_config("ckanext.freshness.allowed_network", "10.0.0.0/8"),
         changed_config("ckanext.freshness.zzz", "1"),
     ):
-        near, far = findings(doctor.site.site_options)
+        near, far = findings(doctor.site_options)
     assert near.severity is far.severity is Severity.WARNING
     assert "There is no option ckanext.freshness.allowed_network," in near.text
     assert near.advice.startswith("Did you mean ckanext.freshness.allowed_networks? ")

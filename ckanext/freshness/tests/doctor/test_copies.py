@@ -13,8 +13,8 @@ from ckan.tests import factories
 from ckan.tests.helpers import changed_config
 
 from ckanext.freshness import doctor
+from ckanext.freshness.ckan_adapter.services import Severity, SiteFinding
 from ckanext.freshness.copies.store import Store
-from ckanext.freshness.doctor.findings import Severity, SiteFinding
 from ckanext.freshness.model import CheckRun, Copy
 from ckanext.freshness.tests.servers.smtp import MailHost
 from ckanext.harvest import model as harvest_model
@@ -47,13 +47,13 @@ def mails_on(ckan_config: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Mail
 
 
 def test_mails_that_cannot_be_sent(mails_on: MailHost) -> None:
-    assert findings(doctor.site.mails) == []
+    assert findings(doctor.mails) == []
     with changed_config("smtp.server", ""):
-        (one,) = findings(doctor.site.mails)
+        (one,) = findings(doctor.mails)
     assert one.severity is Severity.PROBLEM
     assert "smtp.server is not set" in one.text and one.advice.startswith("Set it in the site's")
     mails_on.stop()
-    (one,) = findings(doctor.site.mails)
+    (one,) = findings(doctor.mails)
     assert one.severity is Severity.PROBLEM
     assert f"does not answer: 127.0.0.1:{mails_on.port}: " in one.text
 
@@ -62,10 +62,10 @@ def test_mails_that_nobody_gets(mails_on: MailHost) -> None:
     with changed_config("ckanext.freshness.notify.operators", []):
         model.Session.query(model.User).update({"sysadmin": False})
         model.Session.commit()
-        (one,) = findings(doctor.site.mails)
+        (one,) = findings(doctor.mails)
         assert "no sysadmin has an address" in one.text
         factories.Sysadmin(email="root@example.org")
-        assert findings(doctor.site.mails) == []
+        assert findings(doctor.mails) == []
 
 
 # The store
@@ -80,7 +80,7 @@ def copies_of_all(ckan_config: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_store_that_cannot_be_written(copies_of_all: None, tmp_path: Path, where: str) -> None:
     (tmp_path / "taken").write_text("a file")
     with changed_config(LOCATION, str(tmp_path / where)):
-        (one,) = findings(doctor.site.stored_copies)
+        (one,) = findings(doctor.stored_copies)
     assert one.severity is Severity.PROBLEM
     assert one.text.startswith("No copies can be kept: ") and str(tmp_path / where) in one.text
     assert LOCATION in one.advice
@@ -92,7 +92,7 @@ def shelved(tmp_path: Path) -> Iterator[Path]:
     folder = tmp_path / "copies"
     with changed_config(LOCATION, str(folder)):
         place = Store(str(folder))
-        for number in range(doctor.site.SAMPLE + 1):
+        for number in range(doctor.SAMPLE + 1):
             key = f"resources.d/{number}"
             place.write_bytes(key, b"a")
             model.Session.add(
@@ -115,14 +115,14 @@ def shelved(tmp_path: Path) -> Iterator[Path]:
 
 
 def test_copies_that_are_not_where_they_were(shelved: Path) -> None:
-    assert findings(doctor.site.stored_copies) == []
+    assert findings(doctor.stored_copies) == []
     (shelved / "resources.d" / "0").unlink()
-    assert findings(doctor.site.stored_copies) == []
+    assert findings(doctor.stored_copies) == []
     (shelved / "resources.d" / "7").unlink()
-    (one,) = findings(doctor.site.stored_copies)
+    (one,) = findings(doctor.stored_copies)
     assert one.text == f"1 of the 20 newest copies missing from {shelved}"
     shelved.rename(shelved.with_name("away"))
-    (one,) = findings(doctor.site.stored_copies)
+    (one,) = findings(doctor.stored_copies)
     assert (one.severity, one.text) == (
         Severity.PROBLEM,
         f"20 of the 20 newest copies missing from {shelved}",

@@ -18,9 +18,9 @@ from ckanext.freshness import doctor
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.ckan_adapter.database import is_held, locked
 from ckanext.freshness.ckan_adapter.harvest import harvest_queue_connection, harvest_routing_keys
+from ckanext.freshness.ckan_adapter.services import Severity, SiteFinding
 from ckanext.freshness.dates import utc
 from ckanext.freshness.doctor import examine
-from ckanext.freshness.doctor.findings import Severity, SiteFinding
 from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source
 from ckanext.freshness.tests.servers.fdp import FdpServer
 from ckanext.harvest import model as harvest_model
@@ -102,7 +102,7 @@ def test_documents_that_solr_lost_or_should_not_have(fdp: FdpServer) -> None:
     for number in range(6):
         fdp.add_dataset(catalog, title=f"Dataset {number}")
     add_source(fdp.source_url).run()
-    assert problems(doctor.site.documents) == []
+    assert problems(doctor.documents) == []
     packages = model.Session.query(model.Package).order_by(model.Package.name)
     *lost, gone = packages.filter_by(type="dataset")
     for each in lost:
@@ -112,7 +112,7 @@ def test_documents_that_solr_lost_or_should_not_have(fdp: FdpServer) -> None:
     statement = sa.text("UPDATE package SET state = 'deleted' WHERE id = :id")
     model.Session.execute(statement, {"id": gone.id})
     model.Session.commit()
-    first, second = problems(doctor.site.documents)
+    first, second = problems(doctor.documents)
     assert "5 active datasets have no document in Solr" in first.text
     assert first.text.endswith("for example dataset-0, dataset-1, dataset-2")
     assert "of 1 dataset that is not active" in second.text
@@ -238,15 +238,15 @@ def test_the_order_of_plugins(
     monkeypatch: pytest.MonkeyPatch, plugins: str, severity: Severity | None, words: str
 ) -> None:
     monkeypatch.setitem(tk.config, "ckan.plugins", plugins.split())
-    found = findings(doctor.site.plugins)
+    found = findings(doctor.plugins)
     assert [one.severity for one in found] == ([severity] if severity else [])
     assert all(words in one.advice for one in found)
 
 
 def test_background_jobs_that_nobody_does() -> None:
-    assert [one.severity for one in findings(doctor.site.workers)] == [Severity.WARNING]
+    assert [one.severity for one in findings(doctor.workers)] == [Severity.WARNING]
     tk.enqueue_job(print, ["done"], queue="bulk")
-    (one,) = problems(doctor.site.workers)
+    (one,) = problems(doctor.workers)
     assert "1 background job waits in the queue bulk" in one.text
     assert "ckan jobs worker bulk" in one.advice
 

@@ -8,11 +8,7 @@ from typing import Any
 
 import pytest
 
-from ckanext.freshness.mails.news import (
-    ProblemKind,
-    RunProblem,
-    problems,
-)
+from ckanext.freshness.mails.news import News, ProblemKind, problems
 
 NOW = datetime(2026, 3, 10, 3, tzinfo=timezone.utc)
 
@@ -42,6 +38,11 @@ def night(
     return SimpleNamespace(**row | columns)
 
 
+def problem(kind: str, run: str, at: datetime, **facts: Any) -> News:
+    details = {"kind": ProblemKind(kind), "run_kind": "check", "at": at, **facts}
+    return News(f"{kind}:{run}", details=details)
+
+
 @pytest.mark.parametrize(
     ("runs", "expected"),
     [
@@ -49,49 +50,49 @@ def night(
         ([night(26), night(2)], []),
         # Nightly runs may be a little late, by an hour when the clocks change.
         ([night(27.1), night(2)], []),
-        ([night(50), night(2)], [RunProblem(ProblemKind.MISSING, "50", at(50), until=at(2))]),
-        ([night(30)], [RunProblem(ProblemKind.MISSING, "30", at(30))]),
+        ([night(50), night(2)], [problem("missing", "50", at(50), until=at(2))]),
+        ([night(30)], [problem("missing", "30", at(30), until=None)]),
         (
             [night(26), night(2, error="no luck")],
-            [RunProblem(ProblemKind.FAILED, "2", at(1), "no luck")],
+            [problem("failed", "2", at(1), error="no luck")],
         ),
         (
             [night(26, ended=False, datasets=None), night(2)],
-            [RunProblem(ProblemKind.KILLED, "26", at(26))],
+            [problem("killed", "26", at(26))],
         ),
         # The next run began: the one before does not run any more.
         (
             [night(5, ended=False, datasets=None), night(2)],
-            [RunProblem(ProblemKind.KILLED, "5", at(5))],
+            [problem("killed", "5", at(5))],
         ),
         (
             [night(25, ended=False, datasets=None)],
-            [RunProblem(ProblemKind.KILLED, "25", at(25))],
+            [problem("killed", "25", at(25))],
         ),
-        ([night(26), night(2, 0)], [RunProblem(ProblemKind.FALLEN, "2", at(1), None, 0, 100)]),
-        ([night(26), night(2, 97)], [RunProblem(ProblemKind.FALLEN, "2", at(1), None, 97, 100)]),
+        ([night(26), night(2, 0)], [problem("fallen", "2", at(1), datasets=0, before=100)]),
+        ([night(26), night(2, 97)], [problem("fallen", "2", at(1), datasets=97, before=100)]),
         ([night(26), night(2, 98)], []),
         # A failed run has covered fewer datasets, which is no problem of its own.
         (
             [night(26), night(2, 3, error="no luck")],
-            [RunProblem(ProblemKind.FAILED, "2", at(1), "no luck")],
+            [problem("failed", "2", at(1), error="no luck")],
         ),
         # A run is compared with the last run that covered any datasets.
         (
             [night(50), night(26, 0), night(2, 40)],
             [
-                RunProblem(ProblemKind.FALLEN, "26", at(25), None, 0, 100),
-                RunProblem(ProblemKind.FALLEN, "2", at(1), None, 40, 100),
+                problem("fallen", "26", at(25), datasets=0, before=100),
+                problem("fallen", "2", at(1), datasets=40, before=100),
             ],
         ),
         # Checks of a few datasets are ignored.
         ([night(26), night(3, 1, options={"package_ids": ["a"]}), night(2)], []),
         (
             [night(28), night(2, 1, options={"host": "a.org"})],
-            [RunProblem(ProblemKind.MISSING, "28", at(28))],
+            [problem("missing", "28", at(28), until=None)],
         ),
     ],
 )
-def test_problems(runs: list[Any], expected: list[RunProblem]) -> None:
+def test_problems(runs: list[Any], expected: list[News]) -> None:
     assert list(problems(runs, NOW)) == expected
     assert list(problems(runs[::-1], NOW)) == expected

@@ -18,7 +18,7 @@ from ckanext.freshness.checking.data_changes import DataChange
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.model import CheckRun, FreshnessTransition, HarvestHold
 from ckanext.freshness.reporting import counts
-from ckanext.freshness.reporting.counts import CurrentCounts, of_statuses
+from ckanext.freshness.reporting.counts import of_statuses
 from ckanext.freshness.status.refresh import refresh
 from ckanext.freshness.tests.pages.datasets import break_link
 from ckanext.freshness.tests.reporting.test_metrics import FIRST, FREQUENCIES, NUMBERS
@@ -168,7 +168,7 @@ def add_source(
 
 def record(days: int, **statuses: int) -> None:
     """Store counts of an earlier day."""
-    counts.store(NOW - days * DAY, CurrentCounts(of_statuses(statuses)), {})
+    counts.store(NOW - days * DAY, of_statuses(statuses))
 
 
 @dataclass(frozen=True, slots=True)

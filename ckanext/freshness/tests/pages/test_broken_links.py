@@ -14,7 +14,7 @@ from ckan.tests.helpers import call_action
 from ckanext.freshness.aging.status import Status
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.model import ResourceCheck
-from ckanext.freshness.runs import link_test
+from ckanext.freshness.runs import requested
 from ckanext.freshness.tests.checking.test_formats import PAGE
 from ckanext.freshness.tests.pages.conftest import Get, Read
 from ckanext.freshness.tests.pages.datasets import break_link, make_dataset
@@ -191,8 +191,8 @@ def test_an_address_is_saved_only_after_a_check_that_finds_a_file(
     read: Read, world: dict[str, Any], server: FileServer, impatient_checks: None, monkeypatch: Any
 ) -> None:
     large = b"week,rain\n" * 1000
-    monkeypatch.setattr(link_test, "_LEAST", len(large) // 2)
-    monkeypatch.setattr(link_test, "SECONDS", 3.0)
+    monkeypatch.setattr(requested, "_LEAST", len(large) // 2)
+    monkeypatch.setattr(requested, "SECONDS", 3.0)
     csv = {"Content-Type": "text/csv"}
     server.files |= {
         "/large.csv": Answer(200, large, csv),

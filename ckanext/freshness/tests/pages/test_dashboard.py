@@ -21,7 +21,7 @@ from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.ckan_adapter.database import locked
 from ckanext.freshness.model import CheckRun
 from ckanext.freshness.reporting import counts
-from ckanext.freshness.reporting.counts import CurrentCounts, OrganizationCounts, of_statuses
+from ckanext.freshness.reporting.counts import of_statuses
 from ckanext.freshness.tests.pages.conftest import Get, Read
 from ckanext.freshness.tests.pages.reports import (
     DAY,
@@ -80,11 +80,11 @@ def test_a_month_in_sentences(read: Read, clean_site: None) -> None:
     def store(days: int, **found: dict[str, int]) -> None:
         ids = {"worse": worse, "better": better}
         organizations = [
-            OrganizationCounts(ids[name]["id"], name, name, of_statuses(numbers))
+            {"id": ids[name]["id"], "counts": of_statuses(numbers)}
             for name, numbers in found.items()
         ]
         every = of_statuses(sum((Counter(numbers) for numbers in found.values()), Counter()))
-        counts.store(NOW - days * DAY, CurrentCounts(every, organizations), {})
+        counts.store(NOW - days * DAY, every, organizations)
 
     store(30, worse={"fresh": 9, "delinquent": 1}, better={"fresh": 1, "delinquent": 1})
     store(0, worse={"fresh": 4, "delinquent": 6}, better={"fresh": 2, "delinquent": 1})

@@ -1,8 +1,7 @@
-"""Dates, numbers and shares in words, as a table for each language; the two levels of the facet."""
+"""Dates, numbers and shares in words, as a table for each language."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
@@ -50,9 +49,15 @@ def test_a_moment(language: str, style: str, moment: datetime, text: str) -> Non
     ],
 )
 def test_a_share_is_never_all_or_nothing_unless_it_is(
-    language: str, part: int, whole: int, text: str
+    ckan_config: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    language: str,
+    part: int,
+    whole: int,
+    text: str,
 ) -> None:
-    assert labels.percent(part, whole, labels.locale_of(language)) == text
+    monkeypatch.setitem(ckan_config, "ckan.locale_default", language)
+    assert labels.percent(part, whole) == text
 
 
 @pytest.mark.parametrize(
@@ -66,28 +71,11 @@ def test_a_share_is_never_all_or_nothing_unless_it_is(
         ("fr", 1_800_000_000, "1,8 Go"),
     ],
 )
-def test_a_size(language: str, size: int, text: str) -> None:
-    found = labels.size(size, labels.locale_of(language))
-    assert " ".join(found.split()) == text
-
-
-def items(text: str) -> list[dict[str, Any]]:
-    """Return items of a facet as CKAN gives them: ``"due:2 fresh:1*"``, an asterisk for a chosen one."""
-    found = []
-    for one in text.split():
-        name, count = one.rstrip("*").split(":")
-        found.append({"name": name, "count": int(count), "active": one.endswith("*")})
-    return found
-
-
-def shown(values: Iterable[dict[str, Any]]) -> str:
-    found = []
-    for value in values:
-        under = f"({shown(value['under'])})" if value.get("under") else ""
-        field = value["field"].removeprefix("freshness").lstrip("_") or "status"
-        mark = "*" * value["active"]
-        found.append(f"{field}={value['name']}:{value['count']}{mark}{under}")
-    return " ".join(found)
+def test_a_size(
+    ckan_config: Any, monkeypatch: pytest.MonkeyPatch, language: str, size: int, text: str
+) -> None:
+    monkeypatch.setitem(ckan_config, "ckan.locale_default", language)
+    assert " ".join(labels.size(size).split()) == text
 
 
 @pytest.mark.parametrize("statuses", [(401, 498, 499), (429, 420, 430)])

@@ -16,7 +16,7 @@ from ckan.tests import factories, helpers
 
 from ckanext.freshness import settings
 from ckanext.freshness.ckan_adapter.core import model
-from ckanext.freshness.runs import queued_run
+from ckanext.freshness.runs import requested
 from ckanext.freshness.tests.runs.test_checks import START
 from ckanext.freshness.tests.servers.file_host import FILES, FileHost
 from ckanext.freshness.web.hosts import HostPolicy
@@ -118,11 +118,11 @@ def test_copies_are_to_be_where_nothing_can_be_kept(
 def test_background_jobs(
     dataset: dict[str, Any], check: Invoke, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(queued_run, "JOBS", 2)
+    monkeypatch.setattr(requested, "JOBS", 2)
     told = json_of(check("--queue", "--json"))
     assert told["queue"] == "default"
     waiting = [one for one in jobs.get_queue().jobs if told["run"] in one.meta["title"]]
-    assert len(waiting) == queued_run.JOBS, "all but the last, which waits for them"
+    assert len(waiting) == requested.JOBS, "all but the last, which waits for them"
     model.Session.remove()
     jobs.Worker().work(burst=True)
     model.Session.remove()

@@ -20,7 +20,7 @@ from ckanext.freshness.checking import run_records
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.ckan_adapter.database import is_held
 from ckanext.freshness.cli import site
-from ckanext.freshness.runs import queued_run
+from ckanext.freshness.runs import requested
 from ckanext.freshness.tests import processes
 from ckanext.freshness.tests.harvesting.test_away import before
 from ckanext.freshness.tests.processes import CkanProcess, write_ini
@@ -251,7 +251,7 @@ def test_a_background_worker_is_killed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # A job for each worker, and the last, which waits for them.
-    monkeypatch.setattr(queued_run, "JOBS", 2)
+    monkeypatch.setattr(requested, "JOBS", 2)
     told = command("freshness", "check", "--queue")
     output, errors = told.communicate(timeout=PATIENCE)
     assert told.returncode == 0, errors

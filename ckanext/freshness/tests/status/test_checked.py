@@ -22,7 +22,7 @@ from ckanext.freshness.checking.decisions import (
 )
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.ckan_adapter.packages import rebuild, solr_commit
-from ckanext.freshness.runs import queued_run
+from ckanext.freshness.runs import requested
 from ckanext.freshness.status import conclusions
 from ckanext.freshness.status.assessment import update_packages
 from ckanext.freshness.status.changes import TransitionCause
@@ -166,7 +166,7 @@ def test_another_url_is_news_once_a_file_was_found_there(
         act("resource_patch", id=resource_id, url="http://x.org/other.csv")
         shown = act("freshness_show", id=dataset["id"])
         assert (shown["status"], shown["evidence"]) == ("overdue", "created")
-    assert queued_run.is_checking(dataset["id"]), "it is checked at once"
+    assert requested.is_checking(dataset["id"]), "it is checked at once"
     dataset["resources"][0]["url"] = "http://x.org/other.csv"
     later = LATE + timedelta(hours=1)
     check_rows.sync(later, settings.aging().dataset_types)

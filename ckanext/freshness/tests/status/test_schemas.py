@@ -13,8 +13,8 @@ import pytest
 from ckan.tests import factories, helpers
 
 from ckanext.freshness.ckan_adapter.core import IS_2_12
-from ckanext.freshness.doctor.findings import Severity
-from ckanext.freshness.doctor.site import fields_of_the_site
+from ckanext.freshness.ckan_adapter.services import Severity
+from ckanext.freshness.doctor import fields_of_the_site
 from ckanext.freshness.tests.datasets import stored
 from ckanext.freshness.tests.status.measuring import activities
 

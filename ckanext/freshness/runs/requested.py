@@ -1,24 +1,34 @@
-"""A run of checks as background jobs of CKAN, each with its hosts, for any number of workers.
+"""Checks that somebody asks for: as background jobs of CKAN, or of links while a person waits.
 
-The resources are chosen when the jobs are queued. The jobs return their counts. A last job waits for all others
-and ends the run.
+A run can have several background jobs, each with its hosts, for any number of workers. The resources are chosen
+when the jobs are queued. The jobs return their counts. A last job waits for all others and ends the run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
 from datetime import datetime
+from threading import Lock
+from time import monotonic
 
 import ckan.plugins.toolkit as tk
 import redis
 import rq
 from rq.job import Dependency
 
+from .. import settings
 from ..checking import run_records
+from ..checking.decisions import CheckResult, ResourceToCheck
+from ..checking.result_writer import EFFECTS
 from ..ckan_adapter.core import job_from_id
+from ..ckan_adapter.database import locked_if_free
 from ..dates import utc_now
+from ..reporting import labels
+from ..web.errors import FailureReason
+from ..web.event_loop import in_batches
+from ..web.exchange import MIB
 from . import check_run
 from .check_run import CheckScope, RunContext, RunResult
 
@@ -145,3 +155,74 @@ def end(run: RunContext, chosen: RunResult) -> None:
         f"{failed} of {len(results)} jobs failed: see the log of the workers" if failed else None
     )
     check_run.finish(run, [chosen, *parts], utc_now, error=error)
+
+
+# Tests of links while a person waits: each as a run checks it, but quick, and nothing of it is stored.
+
+SECONDS = 15.0
+"""How long a person waits."""
+_LEAST = 5 * MIB
+"""Bytes after which an answer is a file for certain, however long the rest of it takes."""
+
+_one_at_a_time = Lock()
+"""The event loop's settings hold for the whole process."""
+
+
+@contextmanager
+def one_test_of(user: str) -> Iterator[None]:
+    """Let a user make one test at a time.
+
+    :raises tk.ValidationError: the user makes one now
+    """
+    with locked_if_free(f"test-{user}") as lock:
+        if lock is None:
+            words = tk._(
+                "Nothing was changed: another test or repair of yours is still going on. "
+                "Try again when it is done."
+            )
+            raise tk.ValidationError({"limit": [words]})
+        yield
+
+
+def tested(links: Sequence[ResourceToCheck]) -> Mapping[str, CheckResult]:
+    """Check links, and return the results by the ids of their resources; without those that take too long."""
+    found: dict[str, CheckResult] = {}
+    end = monotonic() + SECONDS
+    limits = settings.checks().limits
+    quick = replace(
+        limits,
+        attempts=1,
+        total=SECONDS,
+        max_bytes=min(limits.max_bytes, _LEAST),
+        retry_after_max=0,
+    )
+    if not _one_at_a_time.acquire(timeout=SECONDS):
+        return found
+    try:
+        with closing(
+            in_batches(check_run.checks_of(links, utc_now, quick), seconds=0.2)
+        ) as batches:
+            for batch in batches:
+                found |= {result.resource.resource_id: result for result in batch}
+                if monotonic() > end:
+                    break
+    finally:
+        _one_at_a_time.release()
+    return found
+
+
+def is_working(result: CheckResult | None) -> bool:
+    """Decide whether a test has found a file."""
+    if result is None:
+        return False
+    is_large = result.attempt.reason == FailureReason.TOO_LARGE.value
+    return is_large or (EFFECTS[result.outcome].found and not result.counts_as_failure)
+
+
+def tested_in_words(result: CheckResult | None) -> str:
+    """Return what a test has found, in a sentence."""
+    if result is None:
+        return str(tk._("The link couldn't be tested now. Try again later."))
+    if is_working(result):
+        return str(tk._("The link works."))
+    return labels.link_problem({**result.attempt._asdict(), "outcome": result.outcome.value})
