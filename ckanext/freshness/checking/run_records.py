@@ -320,6 +320,12 @@ class RunCounts:
         """Return the number of datasets that are always fresh, by update frequency."""
         return {name: self._frequencies[name] for name in FREQUENCIES.values()}
 
+    def run_figures(self) -> RunFigures:
+        """Return all counts."""
+        return RunFigures(
+            self.resources(), self.datasets(), self.frequencies(), self.hosts(), self.checks
+        )
+
     def hosts(self) -> Mapping[str, Mapping[str, Any]]:
         """Return the figures of the most checked hosts, and the sum of all hosts as :data:`ALL_HOSTS`.
 

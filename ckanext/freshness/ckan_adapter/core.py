@@ -113,6 +113,15 @@ def same_user(context: Mapping[str, Any]) -> dict[str, Any]:
     return {key: context[key] for key in keys if key in context}
 
 
+def may(action: str, context: Mapping[str, Any], **data: Any) -> bool:
+    """Decide whether a user may call an action."""
+    try:
+        tk.check_access(action, same_user(context), data)
+    except tk.NotAuthorized:
+        return False
+    return True
+
+
 def forget_validators() -> None:
     """Make CKAN collect the validators of all plugins again.
 

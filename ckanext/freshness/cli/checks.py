@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
@@ -198,12 +199,7 @@ def _print_result(
     run_id: str, done: check_run.RunResult, as_json: bool, hdx: bool, strict: bool
 ) -> None:
     counts = done.counts
-    figures = {
-        "resources": counts.resources(),
-        "datasets": counts.datasets(),
-        "frequencies": counts.frequencies(),
-        "hosts": counts.hosts(),
-    }
+    figures = asdict(counts.run_figures())
     if as_json:
         plain = {
             "run": run_id,
@@ -217,7 +213,7 @@ def _print_result(
         if hdx:
             click.echo("\n\n".join((*metrics.in_layout_of_hdx(figures), "")))
         click.echo(check_run.checked_in_words(done))
-        for line in found_lines(counts.resources()):
+        for line in found_lines(figures["resources"]):
             click.echo(line)
     missing = check_run.missing_in_words(done)
     for words in missing:

@@ -69,7 +69,7 @@ class StagedBody:
         self._begin()
 
     def _begin(self) -> None:
-        self._file: IO[bytes] = io.BytesIO()
+        self._file: IO[bytes] = tempfile.SpooledTemporaryFile(IN_MEMORY)  # noqa: SIM115
         self._hash = hashlib.sha256()
         self.size = 0
 
@@ -95,9 +95,6 @@ class StagedBody:
         :raises StoreError: there is no room for it
         """
         try:
-            if isinstance(self._file, io.BytesIO) and self.size + len(data) > IN_MEMORY:
-                small, self._file = self._file, tempfile.TemporaryFile()  # noqa: SIM115
-                self._file.write(small.getvalue())
             self._file.write(data)
         except OSError as error:
             raise self._failed(error) from error

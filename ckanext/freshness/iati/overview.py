@@ -72,7 +72,7 @@ class SourceOverview:
     served: int
     changed: int
     publishers: int
-    last: runs.RunLine | None
+    last: Row | None
     rows: Sequence[Row]
 
 
@@ -165,8 +165,7 @@ def failing(
 def reason(row: Row) -> str:
     """Return why a file fails, in words that stand in a list."""
     status = int(row["http_status"]) if row["http_status"] else None
-    sentence, answer = labels.problem(status, row["error"], blocked=False)
-    return str(tk._(sentence)).format(answer=answer).rstrip(".")
+    return labels.link_problem({"status": status, "reason": row["error"]}).rstrip(".")
 
 
 _OF_SOURCE = """FROM freshness_iati i

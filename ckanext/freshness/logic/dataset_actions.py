@@ -15,7 +15,7 @@ from .. import settings
 from ..aging import frequency
 from ..aging.evidence import DatedEvidence, Evidence
 from ..aging.status import status_at
-from ..ckan_adapter.core import REVIEW_KEY, is_member, model, same_user
+from ..ckan_adapter.core import REVIEW_KEY, is_member, may, model, same_user
 from ..ckan_adapter.packages import lock_packages
 from ..dates import EARLIEST, exact_text, stated_date, utc, utc_now, utc_text
 from ..iati.cycle import check_dataset
@@ -77,7 +77,6 @@ def freshness_show(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[s
         ``may_confirm`` and ``may_check``: whether the user may confirm the data, and have the links checked
     :raises ObjectNotFound: there is no such dataset, or its package type is not judged
     """
-    tk.check_access("freshness_show", context, data_dict)
     package = judged_package(tk.get_or_bust(data_dict, "id"))
     rules = judgement.site_rules()
     datasets = snapshot.take([package.id], rules.aging.dataset_types)
@@ -102,7 +101,6 @@ def freshness_confirm(context: dict[str, Any], data_dict: dict[str, Any]) -> dic
     :raises ValidationError: the dataset was deleted, CKAN refuses it as it is, there is no confirmation to
         withdraw, or somebody has confirmed the data again after ``date``
     """
-    tk.check_access("freshness_confirm", context, data_dict)
     package_id = active_package(tk.get_or_bust(data_dict, "id")).id
     lock_packages([package_id])
     if data_dict.get("withdraw"):
@@ -209,7 +207,7 @@ def _shown(
     }
     is_active = package.state == model.State.ACTIVE
     reader = context.get("user") or ""
-    knows_people = _may("freshness_confirm", context, package.id) or is_member(
+    knows_people = may("freshness_confirm", context, id=package.id) or is_member(
         reader, package.owner_org
     )
     return {
@@ -236,8 +234,8 @@ def _shown(
         "transitions": _transitions(dataset.id, knows_people=knows_people),
         "data_changes": _data_changes(package.id, now),
         "links": links.of_dataset(package.id, now),
-        "may_confirm": is_active and _may("freshness_confirm", context, package.id),
-        "may_check": is_active and _may("freshness_check", context, package.id),
+        "may_confirm": is_active and may("freshness_confirm", context, id=package.id),
+        "may_check": is_active and may("freshness_check", context, id=package.id),
     }
 
 
@@ -356,14 +354,6 @@ def _review(package_id: str) -> Any:
     return model.Session.get(FreshnessEvidence, key, populate_existing=True)
 
 
-def _may(action: str, context: dict[str, Any], package_id: str) -> bool:
-    try:
-        tk.check_access(action, same_user(context), {"id": package_id})
-    except tk.NotAuthorized:
-        return False
-    return True
-
-
 def freshness_check(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[str, Any]:
     """Have a background worker check the URLs of a dataset's resources soon, due or not.
 
@@ -376,7 +366,6 @@ def freshness_check(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[
     :raises ValidationError: the dataset was deleted, the background workers cannot be reached, or the user has
         asked for 60 checks and previews in this hour; no check is queued
     """
-    tk.check_access("freshness_check", context, data_dict)
     package = active_package(tk.get_or_bust(data_dict, "id"))
     count_costly(context, utc_now())
     try:
@@ -415,7 +404,6 @@ def freshness_resource_history(
         (``evidence``, ``date``, ``claimed``)
     :raises ObjectNotFound: there is no such resource
     """
-    tk.check_access("freshness_resource_history", context, data_dict)
     resource_id = tk.get_or_bust(data_dict, "id")
     resource = model.Resource.get(resource_id)
     if resource is None or resource.state != model.State.ACTIVE:
@@ -481,7 +469,6 @@ def freshness_ignore(context: dict[str, Any], data_dict: dict[str, Any]) -> dict
     :raises ValidationError: the dataset was deleted, there is no reason, the day is past, or nothing is known
         of the link or the dataset yet
     """
-    tk.check_access("freshness_ignore", context, data_dict)
     package = active_package(tk.get_or_bust(data_dict, "id"))
     given = data_dict.get("resource_id")
     resource_id = None if given is None else str(given)

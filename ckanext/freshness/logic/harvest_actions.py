@@ -29,7 +29,6 @@ def freshness_harvest_preview(context: dict[str, Any], data_dict: dict[str, Any]
     :raises ValidationError: the source's type belongs to another harvester, or the user has asked for 60 checks
         and previews in this hour
     """
-    tk.check_access("freshness_harvest_preview", context, data_dict)
     source = _source(data_dict)
     try:
         preview.source_type_of(source)
@@ -57,7 +56,6 @@ def freshness_harvest_preview_show(
         URL answered: ``present``, ``malformed``, ``failed``, ``forbidden``, ``gone``, or null if it was not
         asked
     """
-    tk.check_access("freshness_harvest_preview_show", context, data_dict)
     return preview.progress(_source(data_dict).id, utc_now())
 
 
@@ -75,7 +73,6 @@ def freshness_harvest_hold_show(
         ``state`` of its dataset or organization, with ``is_organization``), ``released_at`` and
         ``released_by`` (null until an editor releases the list)
     """
-    tk.check_access("freshness_harvest_hold_show", context, data_dict)
     hold = holds.hold_of(_source(data_dict).id)
     return None if hold is None else _hold_dict(hold)
 
@@ -88,7 +85,6 @@ def freshness_harvest_release(context: dict[str, Any], data_dict: dict[str, Any]
     :returns: the same as ``freshness_harvest_hold_show``
     :raises ValidationError: nothing is held, or another list is held; nothing is released
     """
-    tk.check_access("freshness_harvest_release", context, data_dict)
     hold = _locked_hold(data_dict)
     if hold.released_at is None:
         holds.release(hold, context["user"], utc_now())
@@ -110,7 +106,6 @@ def freshness_harvest_take_back(
     :raises ValidationError: nothing is held, another list is held, or a job is reading the source; nothing is
         taken back
     """
-    tk.check_access("freshness_harvest_take_back", context, data_dict)
     hold = _locked_hold(data_dict)
     if holds.decisions(hold).released:
         if holds.is_gathering(hold.source_id):

@@ -8,8 +8,8 @@ from typing import Any
 
 import ckan.plugins.toolkit as tk
 
-from ..ckan_adapter.core import model, same_user
-from ..dates import parse_date, utc_now, utc_text
+from ..ckan_adapter.core import may, model, same_user
+from ..dates import utc_now, utc_text
 from ..mails import recipients, webhooks
 from ..mails.kinds import KINDS
 from ..mails.webhook_events import TOPICS
@@ -44,7 +44,6 @@ def freshness_report(context: dict[str, Any], data_dict: dict[str, Any]) -> dict
     :raises ValidationError: an argument has an impossible value
     :raises ObjectNotFound: there is no such organization
     """
-    tk.check_access("freshness_report", context, data_dict)
     now = utc_now()
     if not data_dict.get("table"):
         return _counts(context, data_dict)
@@ -62,7 +61,9 @@ def freshness_report(context: dict[str, Any], data_dict: dict[str, Any]) -> dict
 
 
 def _counts(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[str, Any]:
-    every, _ = counts.count(context, _organization(context, data_dict.get("organization")))
+    every, _ = counts.count(
+        context, visibility.organization_id(context, data_dict.get("organization"))
+    )
     return {
         "datasets": every.total,
         "fresh_percent": round(every.fresh_percent, 1),
@@ -83,7 +84,8 @@ def freshness_change_list(context: dict[str, Any], data_dict: dict[str, Any]) ->
     years. All moments are in UTC, ISO 8601 with ``Z``; values that are not known are null.
 
     :param cursor: the cursor of an earlier result (optional, default: begin with the oldest change)
-    :param since: a date: only changes that were noticed then or later (optional)
+    :param since: a date, the id of a run, or ``last`` for the last check: only changes that were noticed since
+        then (optional)
     :param organization: name or id of an organization (optional, default: all)
     :param id: id or name of a dataset (optional, default: all)
     :param limit: the number of changes (optional, default: 100, at most 1000)
@@ -102,42 +104,23 @@ def freshness_change_list(context: dict[str, Any], data_dict: dict[str, Any]) ->
         kept any more
     :raises ObjectNotFound: there is no such organization or dataset, or the user may not see it
     """
-    tk.check_access("freshness_change_list", context, data_dict)
     return changes.page(
         same_user(context),
         utc_now(),
         cursor=data_dict.get("cursor") or None,
-        since=_since_date(data_dict.get("since")),
-        organization=_organization(context, data_dict.get("organization")),
+        since=report_tables.since_date(data_dict.get("since"))[0],
+        organization=visibility.organization_id(context, data_dict.get("organization")),
         dataset=_dataset(context, data_dict.get("id")),
         limit=min(data_dict.get("limit", _LISTED), _MOST),
     )
-
-
-def _since_date(given: str | None) -> Any:
-    if not given:
-        return None
-    moment = parse_date(given)
-    if moment is None:
-        words = tk._("{text} is no date such as 2026-01-31 or 2026-01-31T10:20:30Z")
-        raise tk.ValidationError({"since": [words.format(text=given[:80])]})
-    return moment
-
-
-def _organization(context: dict[str, Any], given: str | None) -> str | None:
-    return str(visibility.organization(context, given)["id"]) if given else None
 
 
 def _dataset(context: dict[str, Any], given: str | None) -> str | None:
     if not given:
         return None
     package = model.Package.get(given)
-    if package is None:
+    if package is None or not may("package_show", context, id=package.id):
         raise tk.ObjectNotFound(tk._("Dataset not found"))
-    try:
-        tk.check_access("package_show", same_user(context), {"id": package.id})
-    except tk.NotAuthorized as error:
-        raise tk.ObjectNotFound(tk._("Dataset not found")) from error
     return str(package.id)
 
 
@@ -151,7 +134,6 @@ def freshness_opt_out(context: dict[str, Any], data_dict: dict[str, Any]) -> dic
     :raises ValidationError: there is no address, a kind does not exist, or ``opted_out`` is neither true
         nor false
     """
-    tk.check_access("freshness_opt_out", context, data_dict)
     address = _address(context, data_dict)
     opted_out = data_dict.get("opted_out", True)
     recipients.write(address, _kinds(data_dict) if opted_out else ())
@@ -167,7 +149,6 @@ def freshness_opt_out_show(context: dict[str, Any], data_dict: dict[str, Any]) -
         switched off)
     :raises ValidationError: there is no address
     """
-    tk.check_access("freshness_opt_out_show", context, data_dict)
     return _plain(_address(context, data_dict))
 
 
@@ -214,7 +195,6 @@ def freshness_run_list(context: dict[str, Any], data_dict: dict[str, Any]) -> li
         this extension
     :raises ValidationError: limit or offset is no whole number of 0 or more
     """
-    tk.check_access("freshness_run_list", context, data_dict)
     limit = data_dict.get("limit", _RUNS)
     offset = data_dict.get("offset", 0)
     rows = (
@@ -237,7 +217,6 @@ def freshness_run_show(context: dict[str, Any], data_dict: dict[str, Any]) -> di
         layout), ``headers`` (how reliable HTTP headers are, in words)
     :raises ObjectNotFound: there is no such run, or no run at all
     """
-    tk.check_access("freshness_run_show", context, data_dict)
     query = model.Session.query(CheckRun)
     row = query.get(data_dict["id"]) if data_dict.get("id") else runs.full_checks().first()
     if row is None:
@@ -279,9 +258,8 @@ def freshness_webhook_create(context: dict[str, Any], data_dict: dict[str, Any])
     :raises ValidationError: the URL cannot be requested or is inside the network, there is no such event, or
         there are 20 webhooks
     """
-    tk.check_access("freshness_webhook_create", context, data_dict)
     url, topics = str(data_dict.get("url") or ""), data_dict.get("events", [])
-    organization_id = _organization(context, data_dict.get("organization"))
+    organization_id = visibility.organization_id(context, data_dict.get("organization"))
     registered = _of(organization_id)
     wrong: dict[str, list[str]] = {}
     if not url:
@@ -320,8 +298,7 @@ def freshness_webhook_list(
         events, the newest first, each with ``id``, ``event``, ``created_at``, ``attempts``, ``answer`` (the
         status, or why there was none), ``delivered_at`` and ``next_at`` (both null if it was given up)
     """
-    tk.check_access("freshness_webhook_list", context, data_dict)
-    organization_id = _organization(context, data_dict.get("organization"))
+    organization_id = visibility.organization_id(context, data_dict.get("organization"))
     reader = model.User.get(context["user"])
     return [
         _webhook_dict(one, one.url if _sees_all(reader, one) else webhooks.masked(one.url))
@@ -338,7 +315,6 @@ def freshness_webhook_test(context: dict[str, Any], data_dict: dict[str, Any]) -
 
     :param id: id of the webhook
     """
-    tk.check_access("freshness_webhook_test", context, data_dict)
     webhooks.add_test(_webhook(data_dict), utc_now())
     tk.enqueue_job(webhooks.tell, title="Test of a webhook")
 
@@ -348,7 +324,6 @@ def freshness_webhook_delete(context: dict[str, Any], data_dict: dict[str, Any])
 
     :param id: id of the webhook
     """
-    tk.check_access("freshness_webhook_delete", context, data_dict)
     webhooks.delete(_webhook(data_dict))
 
 

@@ -222,10 +222,14 @@ def _fault_row(one: News, facts: MailFacts) -> Row:
     )
 
 
-def _held_row(one: News, facts: MailFacts) -> Row:
-    found = one.details
+def held_deletions(details: Mapping[str, Any]) -> str:
+    """Return how many deletions are held."""
     forms = NN_("{count} deletion waits for approval", "{count} deletions wait for approval")
-    count = labels.counted(forms, found["count"])
+    return labels.counted(forms, details["count"])
+
+
+def _held_row(one: News, facts: MailFacts) -> Row:
+    found, count = one.details, held_deletions(one.details)
     page = url("freshness_harvest.held", source=found["name"])
     return Row(
         line(found["title"]),

@@ -161,7 +161,8 @@ WHERE w.disabled_at IS NOT NULL ORDER BY w.created_at"""
 
 def _changes(condition: str, now: datetime) -> Iterator[News]:
     """Yield the newest recent change of each active dataset that meets a condition."""
-    statement = _CHANGES.format(condition=condition)
+    newest = "SELECT DISTINCT ON (package_id) * FROM ({}) n ORDER BY package_id, seen_at DESC, id"
+    statement = newest.format(f"{CHANGES} AND {condition}")
     for row in rows(statement, since=utc(now - RECENT)):
         yield News(row.id, row.package_id, details=dict(row._mapping))
 
@@ -180,13 +181,13 @@ def followed(now: datetime) -> Iterator[News]:
     yield from (one for one in late if one.package_id in ids)
 
 
-_CHANGES = """
-SELECT DISTINCT ON (c.package_id) c.id, c.package_id, c.resource_id, c.seen_at, c.evidence, c.summary,
+CHANGES = """
+SELECT c.id, c.package_id, c.resource_id, c.seen_at, c.seen_at AS at, c.evidence, c.summary,
     r.name AS resource, r.url
 FROM freshness_change c JOIN package p ON p.id = c.package_id AND p.state = 'active' AND p.type = ANY(:types)
 LEFT JOIN resource r ON r.id = c.resource_id AND r.state = 'active'
-WHERE c.seen_at > :since AND c.evidence <> 'created' AND {condition}
-ORDER BY c.package_id, c.seen_at DESC, c.id"""
+WHERE c.seen_at >= :since AND c.evidence <> 'created'"""
+"""SQL: changes of the data of active datasets ``p`` since a moment."""
 
 _HAS_LOST = """(jsonb_array_length(coalesce(c.summary -> 'removed', '[]')) > 0 OR EXISTS (
     SELECT FROM jsonb_array_elements(coalesce(c.summary -> 'tables', '[]')) t

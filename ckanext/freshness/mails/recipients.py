@@ -22,7 +22,7 @@ from sqlalchemy.dialects import postgresql
 from .. import settings
 from ..aging.status import Status, status_at
 from ..ckan_adapter import harvest
-from ..ckan_adapter.core import model
+from ..ckan_adapter.core import may, model
 from ..ckan_adapter.packages import ORGANIZATION_EXTRA, hold_packages
 from ..dates import aware, aware_to_second
 from ..model import DatasetFreshness, MailPerson
@@ -244,12 +244,11 @@ def _seeing(
 
 def may_see(package_id: str, user: Any | None) -> bool:
     """Decide whether CKAN would show a dataset or harvest source to a user, or to everybody if it is None."""
-    context = {"user": "" if user is None else user.name, "auth_user_obj": user}
-    try:
-        tk.check_access("package_show", context, {"id": package_id})
-    except tk.NotAuthorized:
-        return False
-    return True
+    return may("package_show", _context(user), id=package_id)
+
+
+def _context(user: Any | None) -> dict[str, Any]:
+    return {"user": "" if user is None else user.name, "auth_user_obj": user}
 
 
 def users_of(emails: set[str]) -> dict[str, list[Any]]:
@@ -431,14 +430,9 @@ def editor(address: str, package_id: str) -> Any | None:
     package = model.Package.get(package_id)
     if package is None or package.state != "active":
         return None
-    for user in users_of({address}).get(address, ()):
-        try:
-            context = {"user": user.name, "auth_user_obj": user}
-            tk.check_access("freshness_confirm", context, {"id": package_id})
-        except tk.NotAuthorized:
-            continue
-        return user
-    return None
+    users = users_of({address}).get(address, ())
+    confirming = (one for one in users if may("freshness_confirm", _context(one), id=package_id))
+    return next(confirming, None)
 
 
 def _newest(package_id: str) -> int:

@@ -12,14 +12,14 @@ from typing import Any
 
 import ckan.plugins.toolkit as tk
 
-from ..aging.messages import N_, NN_
+from ..aging.messages import N_
 from ..ckan_adapter.mailer import page_context
 from ..dates import utc, utc_text, utc_words
 from ..model.runs import CHECKED_LINKS
 from ..reporting import labels
 from ..reporting.visibility import rows
 from . import news
-from .kinds import changed, resource_name, url
+from .kinds import changed, held_deletions, resource_name, url
 from .news import News
 from .recipients import line
 
@@ -53,11 +53,6 @@ class EventRule:
     lasts: bool = False
 
 
-def _held(details: Mapping[str, Any]) -> str:
-    forms = NN_("{count} deletion waits for approval", "{count} deletions wait for approval")
-    return labels.counted(forms, details["count"])
-
-
 def _broken(since: datetime, now: datetime) -> Iterator[News]:
     for one in news.broken_links(now):
         yield News(f"{one.about}:{one.details['failing_since']}", one.package_id, None, one.details)
@@ -65,25 +60,16 @@ def _broken(since: datetime, now: datetime) -> Iterator[News]:
 
 def _happened(statement: str, since: datetime, now: datetime) -> Iterator[News]:
     for row in rows(statement, since=utc(since)):
-        details = {key: value for key, value in row._mapping.items() if key != "about"}
-        yield News(str(row.about), row.package_id, None, details)
+        yield News(str(row.id), row.package_id, details=dict(row._mapping))
 
 
-_OF_PACKAGE = (
-    "JOIN package p ON p.id = {row}.package_id AND p.state = 'active' AND p.type = ANY(:types)"
-)
-_CHANGES = f"""
-SELECT c.id AS about, c.package_id, c.resource_id, c.seen_at AS at, c.evidence, c.summary,
-    r.name AS resource, r.url
-FROM freshness_change c {_OF_PACKAGE.format(row="c")}
-LEFT JOIN resource r ON r.id = c.resource_id AND r.state = 'active'
-WHERE c.seen_at >= :since AND c.evidence <> 'created' ORDER BY c.seen_at, c.id"""
-_TRANSITIONS = f"""
-SELECT t.id AS about, t.package_id, t.from_status AS status_before, t.to_status AS status, t.changed_at AS at
-FROM freshness_transition t {_OF_PACKAGE.format(row="t")}
+_TRANSITIONS = """
+SELECT t.id, t.package_id, t.from_status AS status_before, t.to_status AS status, t.changed_at AS at
+FROM freshness_transition t
+JOIN package p ON p.id = t.package_id AND p.state = 'active' AND p.type = ANY(:types)
 WHERE t.changed_at >= :since AND t.from_status IS NOT NULL AND t.cause <> 'recompute' ORDER BY t.id"""
 _MENDED = f"""
-SELECT d.about, d.webhook_id, c.package_id, c.resource_id, c.succeeded_at AS at, r.name AS resource, r.url
+SELECT d.about AS id, d.webhook_id, c.package_id, c.resource_id, c.succeeded_at AS at, r.name AS resource, r.url
 FROM freshness_webhook_delivery d JOIN ({CHECKED_LINKS}) ON c.resource_id = split_part(d.about, ':', 1)
 WHERE d.event = 'link.broken' AND c.failing_since IS NULL AND c.succeeded_at >= c.tried_at
     AND c.succeeded_at >= :since
@@ -92,7 +78,7 @@ ORDER BY d.id"""
 _LINK = ("resource_id", "resource")
 EVENTS: Mapping[str, EventRule] = {
     "data.changed": EventRule(
-        partial(_happened, _CHANGES),
+        partial(_happened, f"{news.CHANGES} ORDER BY c.seen_at, c.id"),
         N_("The data of {title} changed: {words}."),
         changed,
         (*_LINK, "evidence", "summary"),
@@ -126,7 +112,7 @@ EVENTS: Mapping[str, EventRule] = {
     "deletion.held": EventRule(
         lambda since, now: news.held_deletions(now),
         N_("{title}: {words}. Nothing is deleted before somebody approves."),
-        _held,
+        held_deletions,
         ("count",),
         lasts=True,
     ),

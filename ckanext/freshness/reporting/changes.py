@@ -294,25 +294,20 @@ def observed(package_id: str, declared_days: int | None, now: datetime) -> dict[
     seen = _observation(visibility.rows(statement, id=package_id), now)
     if seen is None:
         return None
-    found, basis = seen
+    found, facts = seen
     misfit = None if declared_days is None else observed_frequency.misfit(found, declared_days)
     if misfit is not None and _is_kept(package_id, declared_days):
         misfit = None
-    return {
-        "days": round(found.days, 1),
-        "lowest_days": round(found.lowest, 1),
-        "highest_days": round(found.highest, 1),
-        "at_least": found.at_least,
-        "changes": found.updates,
-        "basis": basis,
-        "suggested_days": misfit and misfit.suggested_days,
-    }
+    days = {key: round(facts[key], 1) for key in ("days", "lowest_days", "highest_days")}
+    return {**facts, **days, "suggested_days": misfit and misfit.suggested_days}
 
 
-def _observation(rows: Iterable[Any], now: datetime) -> tuple[ObservedFrequency, str] | None:
-    """Return how often the data of one dataset change, and what changed; None if too little is known.
+def _observation(
+    rows: Iterable[Any], now: datetime
+) -> tuple[ObservedFrequency, dict[str, Any]] | None:
+    """Return how often the data of one dataset change, also as facts; None if too little is known.
 
-    These are the ``files``, as checks, uploads and edits show. Otherwise it is the date in the ``record``, of
+    They are of the ``files``, as checks, uploads and edits show. Otherwise it is the date in the ``record``, of
     its source or of a script, which may move with the metadata alone: it counts only if no check has read a
     file.
 
@@ -327,7 +322,9 @@ def _observation(rows: Iterable[Any], now: datetime) -> tuple[ObservedFrequency,
     for basis, seen in updates.items():
         found = observed_frequency.observed(seen, now)
         if found is not None and not (basis == "record" and is_read):
-            return found, basis
+            days = {"days": found.days, "lowest_days": found.lowest, "highest_days": found.highest}
+            seen_facts = {"at_least": found.at_least, "changes": found.updates, "basis": basis}
+            return found, {**days, **seen_facts}
     return None
 
 
@@ -365,7 +362,7 @@ def _suggestion(rows: Sequence[Any], now: datetime) -> dict[str, Any] | None:
     seen = _observation(rows, now) if rows[0].is_judged else None
     if seen is None:
         return None
-    found, basis = seen
+    found, facts = seen
     suggested, factor = observed_frequency.nearest(found.days), None
     if declared is not None:
         misfit = observed_frequency.misfit(found, declared)
@@ -377,12 +374,7 @@ def _suggestion(rows: Sequence[Any], now: datetime) -> dict[str, Any] | None:
         "declared_days": declared,
         "suggested_days": suggested,
         "factor": factor,
-        "days": found.days,
-        "lowest_days": found.lowest,
-        "highest_days": found.highest,
-        "at_least": found.at_least,
-        "changes": found.updates,
-        "basis": basis,
+        **facts,
         "changed_at": [utc(at).isoformat() for at in found.moments],
         "counted_at": utc(now).isoformat(),
     }

@@ -72,7 +72,7 @@ def count(context: Context, organization: str | None = None) -> tuple[StatusCoun
     """Count the datasets that a user may see, in total and by organization.
 
     :param organization: the id of an organization, to count only its datasets
-    :returns: the counts of all, and the ``id``, ``name``, ``title`` and ``counts`` of organizations with datasets
+    :returns: the counts of all; and the organizations: ``id``, ``name``, ``title`` and ``counts``
     """
     every, undetermined = Counter[str](), Counter[str]()
     organizations: dict[str, Row] = {}

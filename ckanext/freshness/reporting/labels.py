@@ -319,27 +319,6 @@ REASONS = {
 """Sentences by the reason that is stored with a check."""
 
 
-def problem(status: int | None, reason: str | None, *, blocked: bool) -> tuple[str, str]:
-    """Return the sentence that explains a failed check, and the value of its placeholder ``answer``.
-
-    The sentence is marked for translation. The answer is a status with its name, or empty.
-
-    :param status: HTTP status of the last answer; None if there was no answer
-    :param reason: the stored reason of the failure; without a sentence in :data:`REASONS`, the status decides
-    :param blocked: whether the server blocked the check, so that the file may still exist
-    """
-    if reason in REASONS:
-        return REASONS[reason], ""
-    if status is None:
-        return _UNKNOWN, ""
-    answer = _answer(status)
-    if status in _BY_STATUS:
-        return _BY_STATUS[status], answer
-    if blocked:
-        return (_BUSY if status == 503 else BLOCKED), answer
-    return (_SERVER_ERROR if status >= 500 else _OTHER_STATUS), answer
-
-
 def _answer(status: int) -> str:
     try:
         return f"{status} {HTTPStatus(status).phrase}"
@@ -350,11 +329,24 @@ def _answer(status: int) -> str:
 def link_problem(check: Mapping[str, Any]) -> str:
     """Return why a check failed or could not be made, in a sentence.
 
-    :param check: the ``outcome``, ``status`` and ``reason`` of a check
+    :param check: the ``outcome``, ``status`` and ``reason`` of a check; the status decides if no sentence of
+        :data:`REASONS` is about the reason
     """
-    blocked = check.get("outcome") == Outcome.CANNOT_TELL.value
-    text, answer = problem(check.get("status"), check.get("reason"), blocked=blocked)
-    return str(tk._(text)).format(answer=answer)
+    status: int | None = check.get("status")
+    text = REASONS.get(check.get("reason") or "")
+    if text is None:
+        # What was blocked may still exist.
+        blocked = check.get("outcome") == Outcome.CANNOT_TELL.value
+        text = _UNKNOWN if status is None else _text_of(status, blocked=blocked)
+    return str(tk._(text)).format(answer=status and _answer(status))
+
+
+def _text_of(status: int, *, blocked: bool) -> str:
+    if status in _BY_STATUS:
+        return _BY_STATUS[status]
+    if blocked:
+        return _BUSY if status == 503 else BLOCKED
+    return _SERVER_ERROR if status >= 500 else _OTHER_STATUS
 
 
 CHECKS = NN_("{count} check", "{count} checks")

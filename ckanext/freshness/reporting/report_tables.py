@@ -494,7 +494,7 @@ def request_for(
     :raises tk.ValidationError: a value is not allowed; the text says which ones are
     :raises tk.ObjectNotFound: the organization does not exist, or the user may not see it
     """
-    since, run = _since_date(data.get("since"))
+    since, run = since_date(data.get("since"))
     sort = str(data.get("sort") or "") or None
     if sort is not None:
         _one_of("sort", sort.removeprefix("-"), sorted(column.key for column in table.shown))
@@ -511,16 +511,17 @@ def request_for(
 
 
 def _organization(context: Mapping[str, Any], table: Table, given: object) -> str | None:
-    if not given:
-        return None
-    if not table.is_of_organizations:
+    if given and not table.is_of_organizations:
         words = tk._("The table {table} is of all organizations")
         raise tk.ValidationError({"organization": [words.format(table=table.name)]})
-    return str(visibility.organization(context, str(given))["id"])
+    return visibility.organization_id(context, given)
 
 
-def _since_date(given: object) -> tuple[datetime | None, str | None]:
-    """Return the earliest moment, and the id of the run if a run was given."""
+def since_date(given: object) -> tuple[datetime | None, str | None]:
+    """Return the earliest moment, and the id of the run if a run was given.
+
+    :raises tk.ValidationError: it is neither
+    """
     if given in (None, ""):
         return None, None
     text = str(given)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -21,6 +20,7 @@ from ..dates import aware
 from ..model import CheckRun
 from . import labels, visibility
 from .labels import counted
+from .tables import Row
 
 SILENCE = timedelta(hours=24)
 """The dashboard reports a missing run this long after the last one."""
@@ -42,53 +42,31 @@ PARTS = {
 """Titles of the parts of the nightly run."""
 
 
-@dataclass(frozen=True, slots=True)
-class RunLine:
-    """A run as a line of a list.
+def line(run: Any, now: datetime) -> Row:
+    """Return a row of ``freshness_run`` as a line of a list.
 
-    :ivar state: a key of :data:`.labels.RUNS`
-    :ivar checks: number of checks; None if the run did not count any
-    :ivar errors: number of checks that failed
-    :ivar unclear: number of checks that could not be made, or that cannot detect changes
-    :ivar sentences: the effects of the run
+    :returns: ``id``, ``kind``, ``title``; ``state``: a key of :data:`.labels.RUNS`, and its ``look``;
+        ``started_at``, ``ended_at``; the number of ``checks``, None if the run did not count any; of these the
+        ``errors``, and the ``unclear`` ones, which could not be made or cannot detect changes; ``error``;
+        ``sentences``: what the run did
     """
-
-    id: str
-    kind: str
-    title: str
-    state: str
-    started_at: datetime
-    ended_at: datetime | None
-    checks: int | None
-    errors: int
-    unclear: int
-    error: str | None
-    sentences: Sequence[str] = ()
-
-    @property
-    def look(self) -> labels.State:
-        """Colour, icon and words of the state."""
-        return labels.RUNS[self.state]
-
-
-def line(run: Any, now: datetime) -> RunLine:
-    """Return a line about a row of ``freshness_run``."""
-    figures = run.datasets or {}
+    figures, state = run.datasets or {}, _state(run, now)
     found = outcomes(run.resources or {}) if run.kind == "check" else Counter[str]()
     is_told = run.kind == "iati" and run.ended_at is not None
-    return RunLine(
-        id=run.id,
-        kind=run.kind,
-        title=_title(run.kind, run.options or {}),
-        state=_state(run, now),
-        started_at=aware(run.started_at),
-        ended_at=aware(run.ended_at),
-        checks=run.checked if run.kind in ("check", "iati") else None,
-        errors=found["failed"] if run.kind == "check" else int(figures.get("failed") or 0),
-        unclear=found["blocked"] + found["undetectable"],
-        error=run.error,
-        sentences=_sentences_of_cycle(figures) if is_told else (),
-    )
+    return {
+        "id": run.id,
+        "kind": run.kind,
+        "title": _title(run.kind, run.options or {}),
+        "state": state,
+        "look": labels.RUNS[state],
+        "started_at": aware(run.started_at),
+        "ended_at": aware(run.ended_at),
+        "checks": run.checked if run.kind in ("check", "iati") else None,
+        "errors": found["failed"] if run.kind == "check" else int(figures.get("failed") or 0),
+        "unclear": found["blocked"] + found["undetectable"],
+        "error": run.error,
+        "sentences": _sentences_of_cycle(figures) if is_told else (),
+    }
 
 
 def _title(kind: str, options: Mapping[str, Any]) -> str:
@@ -137,41 +115,31 @@ def _is_alive(run: Any, now: datetime) -> bool:
     return now - began < STALLED
 
 
-_CYCLE_SENTENCES = (
-    (
-        "total_number_of_datasets",
-        *NN_("The registry lists {number} dataset.", "The registry lists {number} datasets."),
+_CYCLE_SENTENCES = {
+    "total_number_of_datasets": NN_(
+        "The registry lists {number} dataset.", "The registry lists {number} datasets."
     ),
-    (
-        "datasets_with_download",
-        *NN_("{number} of them has a copy.", "{number} of them have a copy."),
+    "datasets_with_download": NN_("{number} of them has a copy.", "{number} of them have a copy."),
+    "datasets_added": NN_("{number} is new.", "{number} are new."),
+    "changed": NN_("{number} file changed.", "{number} files changed."),
+    "failed": NN_("{number} file failed.", "{number} files failed."),
+    "datasets_unregistered": NN_(
+        "{number} dataset was unregistered, and its copy was removed.",
+        "{number} datasets were unregistered, and their copies were removed.",
     ),
-    ("datasets_added", *NN_("{number} is new.", "{number} are new.")),
-    ("changed", *NN_("{number} file changed.", "{number} files changed.")),
-    ("failed", *NN_("{number} file failed.", "{number} files failed.")),
-    (
-        "datasets_unregistered",
-        *NN_(
-            "{number} dataset was unregistered, and its copy was removed.",
-            "{number} datasets were unregistered, and their copies were removed.",
-        ),
+    "datasets_expired": NN_(
+        "{number} copy expired because its file had failed for too long.",
+        "{number} copies expired because their files had failed for too long.",
     ),
-    (
-        "datasets_expired",
-        *NN_(
-            "{number} copy expired because its file had failed for too long.",
-            "{number} copies expired because their files had failed for too long.",
-        ),
-    ),
-)
+}
 """Sentences about the figures of an update cycle, by figure."""
 
 
 def _sentences_of_cycle(figures: Mapping[str, Any]) -> list[str]:
     """Return what a cycle did, in sentences; those about zeros are left out."""
     return [
-        str(tk.ungettext(one, many, count)).format(number=labels.number(count))
-        for key, one, many in _CYCLE_SENTENCES
+        counted(forms, count, number=labels.number(count))
+        for key, forms in _CYCLE_SENTENCES.items()
         if (count := int(figures.get(key) or 0))
     ]
 
@@ -204,8 +172,8 @@ def last_check(now: datetime) -> dict[str, Any] | None:
     if run is None:
         return None
     shown = line(run, now)
-    is_late = shown.state == "finished" and is_silent(shown.started_at, now)
-    return {"line": shown, "state": "late" if is_late else shown.state}
+    is_late = shown["state"] == "finished" and is_silent(shown["started_at"], now)
+    return {"line": shown, "state": "late" if is_late else shown["state"]}
 
 
 # What the checks of a run found
@@ -280,9 +248,8 @@ def troubles(hosts: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
 def _reason(stored: str) -> str:
     """Return the sentence for the stored reason of a host's errors; empty if it says nothing."""
     if stored.isdecimal():
-        text, answer = labels.problem(int(stored), None, blocked=False)
-        return str(tk._(text)).format(answer=answer)
-    return str(tk._(labels.REASONS[stored])) if stored in labels.REASONS else ""
+        return labels.link_problem({"status": int(stored)})
+    return labels.link_problem({"reason": stored}) if stored in labels.REASONS else ""
 
 
 # The page of a run
@@ -321,7 +288,7 @@ def page(run_id: str, now: datetime) -> dict[str, Any]:
         "turns": _turns(run, until, is_whole=is_whole),
         "is_newest": is_whole and until is None,
         "others": others,
-        "failed_parts": sum(other.state in PROBLEMS for other in others),
+        "failed_parts": sum(other["state"] in PROBLEMS for other in others),
         "datasets": _titles(ids),
     }
 
@@ -375,7 +342,7 @@ def filters() -> tuple[str, ...]:
     return tuple(_conditions())
 
 
-def listed(only: str | None, number: int, size: int, now: datetime) -> tuple[list[RunLine], bool]:
+def listed(only: str | None, number: int, size: int, now: datetime) -> tuple[list[Row], bool]:
     """Return a page of runs, the newest first, and whether there are more.
 
     :param only: one of :func:`filters`; None for all

@@ -7,7 +7,7 @@ datasets that the user may see, once for a page.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import ckan.plugins.toolkit as tk
@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from flask import g, has_request_context
 
 from .. import settings
-from ..ckan_adapter.core import default_user_labels, model, same_user
+from ..ckan_adapter.core import default_user_labels, may, model, same_user
 
 NOBODY: Mapping[str, Any] = {"user": "", "auth_user_obj": None}
 """The context of a visitor who has not logged in and sees only public datasets."""
@@ -47,7 +47,7 @@ def condition(context: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     labels = default_user_labels(context.get("auth_user_obj"))
     if labels is not None:
         return _HAS_LABEL, {"labels": labels}
-    return "p.id = ANY(:visible)", {"visible": _found(context)}
+    return "p.id = ANY(:visible)", {"visible": _once("freshness_visible", context, _search)}
 
 
 def rows(statement: str, context: Mapping[str, Any] | None = None, **values: Any) -> Any:
@@ -63,18 +63,17 @@ def rows(statement: str, context: Mapping[str, Any] | None = None, **values: Any
     return model.Session.execute(sa.text(statement), values)
 
 
-def _found(context: Mapping[str, Any]) -> list[str]:
-    """Return the ids of the packages that the user may see; a page with many lists searches once."""
-    if not has_request_context():
-        return _search(context)
-    known: dict[str, list[str]] = g.setdefault("freshness_visible", {})
+def _once(name: str, context: Mapping[str, Any], read: Callable[[Mapping[str, Any]], Any]) -> Any:
+    """Return what is read once for a user, also for a page with many lists."""
+    known: dict[str, Any] = g.setdefault(name, {}) if has_request_context() else {}
     user = str(context.get("user") or "")
     if user not in known:
-        known[user] = _search(context)
+        known[user] = read(context)
     return known[user]
 
 
 def _search(context: Mapping[str, Any]) -> list[str]:
+    """Return the ids of the packages that the user may see."""
     # Harvest sources are packages, too. ckanext-harvest hides them unless a search names their type like this.
     types = (*settings.aging().dataset_types, "harvest")
     found: list[str] = []
@@ -96,16 +95,15 @@ def _search(context: Mapping[str, Any]) -> list[str]:
 
 def edited(context: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the organizations whose datasets the user may change, asked once for a page."""
+    found: list[dict[str, Any]] = _once("freshness_edited", context, _edited)
+    return found
+
+
+def _edited(context: Mapping[str, Any]) -> Any:
     if not context.get("user"):
         return []
-    known: dict[str, list[dict[str, Any]]] = (
-        g.setdefault("freshness_edited", {}) if has_request_context() else {}
-    )
-    user = str(context["user"])
-    if user not in known:
-        permission = {"permission": "update_dataset"}
-        known[user] = tk.get_action("organization_list_for_user")(same_user(context), permission)
-    return known[user]
+    permission = {"permission": "update_dataset"}
+    return tk.get_action("organization_list_for_user")(same_user(context), permission)
 
 
 def edited_organizations(context: Mapping[str, Any]) -> frozenset[str]:
@@ -119,20 +117,20 @@ def organization(context: Mapping[str, Any], given: str) -> dict[str, Any]:
     :raises tk.ObjectNotFound: no organization has this name or id, or the user may not see it
     """
     found = model.Group.get(given)
-    if found is None or not found.is_organization or found.state != "active":
+    is_there = found is not None and found.is_organization and found.state == "active"
+    if not is_there or not may("organization_show", context, id=found.id):
         raise tk.ObjectNotFound(tk._("Organization not found"))
-    try:
-        tk.check_access("organization_show", same_user(context), {"id": found.id})
-    except tk.NotAuthorized as error:
-        raise tk.ObjectNotFound(tk._("Organization not found")) from error
     return {"id": found.id, "name": found.name, "title": found.title or found.name}
+
+
+def organization_id(context: Mapping[str, Any], given: object) -> str | None:
+    """Return the id of an :func:`organization`; None if none is given."""
+    return str(organization(context, str(given))["id"]) if given else None
 
 
 def organizations(context: Mapping[str, Any]) -> list[dict[str, str]]:
     """Return the ``name`` and ``title`` of the organizations that the user may see, by title."""
-    try:
-        tk.check_access("organization_list", same_user(context), {})
-    except tk.NotAuthorized:
+    if not may("organization_list", context):
         return []
     group = model.Group
     title = sa.func.coalesce(sa.func.nullif(group.title, ""), group.name).label("title")

@@ -13,7 +13,7 @@ import ckan.plugins.toolkit as tk
 import redis
 
 from .. import settings
-from ..ckan_adapter.core import connect_to_redis, same_user
+from ..ckan_adapter.core import connect_to_redis, may, same_user
 from ..dates import aware, utc_now
 from ..model.datasets import IS_OPEN, IS_SUGGESTED
 from . import harvests, links, visibility
@@ -93,18 +93,10 @@ def scope(context: Context, organization: str | None = None) -> Scope:
     user = context["auth_user_obj"]
     return Scope(
         tuple(entry["id"] for entry in organizations(context)),
-        user.id if _may_edit_unowned(context) else None,
+        # CKAN asks the same of a user who edits a dataset without an organization.
+        user.id if may("package_create", context) else None,
         _shared(context, user.id),
     )
-
-
-def _may_edit_unowned(context: Context) -> bool:
-    # CKAN asks the same of a user who edits a dataset without an organization.
-    try:
-        tk.check_access("package_create", same_user(context), {})
-    except tk.NotAuthorized:
-        return False
-    return True
 
 
 def _shared(context: Context, user_id: str) -> tuple[str, ...]:

@@ -226,15 +226,8 @@ def finish(
         counts.dataset(package_id, status, frequency_days)
     if not whole.refused and error is None:
         check_rows.remember_dates(types, package_ids=run.scope.package_ids, host=run.scope.host)
-    figures = run_records.RunFigures(
-        resources=counts.resources(),
-        datasets=counts.datasets(),
-        frequencies=counts.frequencies(),
-        hosts=counts.hosts(),
-        checked=counts.checks,
-    )
     error = error or whole.solr_away or (_refused_in_words() if whole.refused else None)
-    run_records.end_run(run.id, clock(), figures, error=error)
+    run_records.end_run(run.id, clock(), counts.run_figures(), error=error)
     return whole
 
 

@@ -6,7 +6,6 @@ killed in between leaves a file without a row, but never a row without a file.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -17,6 +16,7 @@ from urllib.parse import unquote, urlsplit
 import ckan.plugins as p
 import ckan.plugins.toolkit as tk
 import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql
 
 from .. import settings
 from ..checking import check_rows
@@ -120,9 +120,11 @@ def zip_name(filename: str) -> str:
 
 
 def remember(copies: Sequence[CopyRow]) -> None:
-    """Write the rows of copies; nothing is committed."""
-    if not copies:
-        return
+    """Write the rows of copies of active resources; nothing is committed."""
+    resources = model.Session.query(model.Resource.id).filter(
+        model.Resource.id.in_([one.resource_id for one in copies]), model.Resource.state == "active"
+    )
+    active = {row.id for row in resources}
     rows = [
         {
             "resource_id": one.resource_id,
@@ -131,11 +133,17 @@ def remember(copies: Sequence[CopyRow]) -> None:
             "filename": one.filename,
             "mimetype": one.mimetype,
             "source_url": one.source_url,
-            "at": utc(one.at).isoformat(),
+            "stored_at": utc(one.at),
+            "verified_at": utc(one.at),
         }
         for one in copies
+        if one.resource_id in active
     ]
-    model.Session.execute(sa.text(_REMEMBER), {"rows": json.dumps(rows)})
+    if rows:
+        new = postgresql.insert(Copy.__table__)
+        newer = {key: new.excluded[key] for key in rows[0]}
+        new = new.on_conflict_do_update(index_elements=["resource_id"], set_=newer)
+        model.Session.execute(new, rows)
 
 
 def stored_files(resource_ids: Sequence[str]) -> list[StoredFiles]:
@@ -348,22 +356,6 @@ _FAILING = f"""
 SELECT c.resource_id FROM freshness_copy c JOIN freshness_check k ON k.resource_id = c.resource_id
 WHERE c.key IS NOT NULL AND k.failing_since < :before
     AND NOT {IS_CHECKED_BY_CYCLES.format(resource="c.resource_id")}"""
-
-_REMEMBER = """
-INSERT INTO freshness_copy (resource_id, package_id, key, zip_key, size, zip_size, sha256, filename,
-    mimetype, source_url, stored_at, verified_at)
-SELECT f.resource_id, f.package_id, f.key, f.zip_key, f.size, f.zip_size, f.sha256, f.filename,
-    f.mimetype, f.source_url, f.at, f.at
-FROM jsonb_to_recordset(CAST(:rows AS jsonb)) AS f (
-    resource_id text, package_id text, key text, zip_key text, size bigint, zip_size bigint,
-    sha256 text, filename text, mimetype text, source_url text, at timestamp
-)
-WHERE EXISTS (SELECT FROM resource r WHERE r.id = f.resource_id AND r.state = 'active')
-ON CONFLICT (resource_id) DO UPDATE SET package_id = excluded.package_id, key = excluded.key,
-    zip_key = excluded.zip_key, size = excluded.size, zip_size = excluded.zip_size,
-    sha256 = excluded.sha256, filename = excluded.filename, mimetype = excluded.mimetype,
-    source_url = excluded.source_url, stored_at = excluded.stored_at,
-    verified_at = excluded.verified_at"""
 
 # The second table has the rows as they were when the statement began, with their keys.
 _EXPIRE = """
