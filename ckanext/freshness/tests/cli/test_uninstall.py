@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from datetime import datetime
 from typing import Any
@@ -16,6 +15,7 @@ from ckan.tests.helpers import changed_config
 
 from ckanext.freshness.ckan_adapter.core import NAMES
 from ckanext.freshness.ckan_adapter.packages import write_extras
+from ckanext.freshness.model import ResourceCheck
 from ckanext.freshness.status import own_fields
 from ckanext.freshness.tests.ckan_adapter.test_own_tables import without_tables
 from ckanext.freshness.tests.datasets import Act, new, one_extra, stored
@@ -46,19 +46,17 @@ def checked(dataset: dict[str, Any], wrote: dict[str, Any], **fields: Any) -> st
     for name, value in {**WROTE, **fields}.items():
         is_date = name == "last_modified" and value
         setattr(resource, name, datetime.fromisoformat(value) if is_date else value)
-    columns = sa.inspect(model.Session.get_bind()).get_columns("freshness_check")
-    needed = {one["name"]: one for one in columns if not one["nullable"]}
-    empty = {"TEXT": "", "BOOLEAN": False, "TIMESTAMP": "2026-01-02", "JSONB": "{}"}
-    values = {name: empty.get(str(one["type"]), 0) for name, one in needed.items()}
-    for name, one in needed.items():
-        if isinstance(one["type"], sa.ARRAY):
-            values[name] = []
-    values |= {"resource_id": resource_id, "package_id": dataset["id"], "url": resource.url}
-    values |= {"wrote": json.dumps(wrote), "attempts": "[]"}
-    names = ", ".join(values)
-    given = ", ".join(f":{name}" for name in values)
-    model.Session.execute(
-        sa.text(f"INSERT INTO freshness_check ({names}) VALUES ({given})"), values
+    at = datetime(2026, 1, 2)
+    model.Session.add(
+        ResourceCheck(
+            resource_id=resource_id,
+            package_id=dataset["id"],
+            url=resource.url,
+            host="",
+            first_seen=at,
+            attempts=[],
+            wrote=wrote,
+        )
     )
     model.Session.commit()
     return resource_id

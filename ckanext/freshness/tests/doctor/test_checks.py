@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from datetime import datetime, timedelta, timezone
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -16,10 +15,10 @@ from ckanext.freshness.checking.run_records import CHECKING
 from ckanext.freshness.ckan_adapter.database import locked_if_free
 from ckanext.freshness.ckan_adapter.services import Severity, SiteFinding
 from ckanext.freshness.model import CheckRun, DatasetFreshness, Unindexed
+from ckanext.freshness.tests.doctor.conftest import NOW, findings
 
 pytestmark = pytest.mark.usefixtures("kept_db")
 
-NOW = datetime(2026, 3, 3, 12, tzinfo=timezone.utc)
 NIGHTLY = "Call ckan freshness nightly by cron, once a night."
 
 
@@ -30,10 +29,6 @@ def nothing(kept_db: None) -> None:
     # Without their rows, datasets of other tests would have no status.
     model.Session.query(model.Package).update({"state": "deleted"})
     model.Session.commit()
-
-
-def findings(check: Callable[[datetime], Any]) -> list[SiteFinding]:
-    return list(check(NOW))
 
 
 def add_run(hours: float, **more: Any) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from datetime import datetime, timedelta, timezone
+from collections.abc import Iterator
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,20 +13,16 @@ from ckan.tests import factories
 from ckan.tests.helpers import changed_config
 
 from ckanext.freshness import doctor
-from ckanext.freshness.ckan_adapter.services import Severity, SiteFinding
+from ckanext.freshness.ckan_adapter.services import Severity
 from ckanext.freshness.copies.store import Store
 from ckanext.freshness.model import CheckRun, Copy
+from ckanext.freshness.tests.doctor.conftest import NOW, findings
 from ckanext.freshness.tests.servers.smtp import MailHost
 from ckanext.harvest import model as harvest_model
 
 pytestmark = pytest.mark.usefixtures("kept_db")
 
-NOW = datetime(2026, 3, 3, 12, tzinfo=timezone.utc)
 LOCATION = "ckanext.freshness.copies.location"
-
-
-def findings(check: Callable[[datetime], Any]) -> list[SiteFinding]:
-    return list(check(NOW))
 
 
 # Mails

@@ -21,6 +21,7 @@ from ckanext.freshness.ckan_adapter.harvest import harvest_queue_connection, har
 from ckanext.freshness.ckan_adapter.services import Severity, SiteFinding
 from ckanext.freshness.dates import utc
 from ckanext.freshness.doctor import examine
+from ckanext.freshness.tests.doctor.conftest import findings
 from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source
 from ckanext.freshness.tests.servers.fdp import FdpServer
 from ckanext.harvest import model as harvest_model
@@ -34,12 +35,8 @@ def now() -> datetime:
     return datetime.now(timezone.utc)
 
 
-def findings(check: Callable[[datetime], Any], after: timedelta = timedelta()) -> list[SiteFinding]:
-    return list(check(now() + after))
-
-
 def problems(check: Callable[[datetime], Any], after: timedelta = timedelta()) -> list[SiteFinding]:
-    return [one for one in findings(check, after) if one.severity is Severity.PROBLEM]
+    return [one for one in findings(check, now() + after) if one.severity is Severity.PROBLEM]
 
 
 @pytest.fixture

@@ -13,9 +13,11 @@ from ckan.tests import factories, helpers
 
 from ckanext.freshness.mails import digests, recipients
 from ckanext.freshness.mails.digests import MailReport, NotifyState
+from ckanext.freshness.model import CheckRun, ResourceCheck
 from ckanext.freshness.status.refresh import refresh
 from ckanext.freshness.tests.servers.smtp import MailHost
 
+EVIL = "\r\nBcc: victim@example.org\r\n\r\n<b onclick=x>"
 ROOT = "root@example.org"
 """The address of the only sysadmin."""
 OVERDUE, DELINQUENT = 15, 22
@@ -94,6 +96,44 @@ def make(mails_on: None) -> Make:
         return dict(made)
 
     return make
+
+
+def fail(
+    package_id: str, *, position: int = 0, times: int = 3, span: float = 2, day: float = 0
+) -> None:
+    """Let a link of a dataset fail on a day, for the given number of times within so many days."""
+    resource = model.Package.get(package_id).resources[position]
+    at = later(day).replace(tzinfo=None)
+    model.Session.merge(
+        ResourceCheck(
+            resource_id=resource.id,
+            package_id=package_id,
+            url=resource.url,
+            host="example.org",
+            first_seen=at,
+            tried_at=at,
+            failures=times,
+            failing_since=at - timedelta(days=span),
+            failed_at=at,
+            attempts=[{"words": f"404{EVIL}", "status": 404, "outcome": "error"}],
+        )
+    )
+    model.Session.commit()
+
+
+def add_night(name: str, day: float, datasets: int = 10, **columns: Any) -> None:
+    """Add a check of all links that began on a day and took an hour."""
+    start = later(day).replace(tzinfo=None)
+    row: dict[str, Any] = {
+        "kind": "check",
+        "options": {"package_ids": None, "host": None},
+        "datasets": {"0: Fresh, Updated nothing": datasets},
+        "ended_at": start + timedelta(hours=1),
+        "version": "1",
+        **columns,
+    }
+    model.Session.add(CheckRun(id=name, started_at=start, **row))
+    model.Session.commit()
 
 
 @pytest.fixture

@@ -26,9 +26,8 @@ from ckanext.freshness.mails import digests
 from ckanext.freshness.mails.digests import MailReport, NotifyState
 from ckanext.freshness.mails.kinds import KINDS
 from ckanext.freshness.mails.recipients import Person
-from ckanext.freshness.model import ResourceCheck
 from ckanext.freshness.runs import night
-from ckanext.freshness.tests.mails.conftest import OVERDUE, Make, Notify, age, later
+from ckanext.freshness.tests.mails.conftest import OVERDUE, Make, Notify, age, fail, later
 from ckanext.freshness.tests.processes import WITH_LOCKS, disconnect, end_connections, until
 from ckanext.freshness.tests.servers.smtp import DrippingHost, MailHost
 from ckanext.freshness.tests.status.test_refresh import forked
@@ -97,39 +96,6 @@ def test_what_the_mail_says(make: Make, notify: Notify, host: MailHost) -> None:
         assert stop.strip("<>") in words
         assert "Overdue" in words
     assert "\n* Rain (The Weather Office): Overdue\n  Last changed: " in mail.part("plain")
-
-
-def test_who_is_told(make: Make, notify: Notify, host: MailHost) -> None:
-    admin = factories.User(email="admin@example.org")
-    editor = factories.User(email="editor@example.org")
-    people = [
-        {"name": admin["name"], "capacity": "admin"},
-        {"name": editor["name"], "capacity": "editor"},
-    ]
-    owner = factories.Organization(users=people)["id"]
-    empty = factories.Organization()["id"]
-    model.Session.execute(
-        sa.text("DELETE FROM member WHERE group_id = :id AND table_name = 'user'"), {"id": empty}
-    )
-    model.Session.commit()
-    make("maintained", maintainer_email=f"{ANN}, {BOB}", author_email=CARL, owner_org=owner)
-    make("authored", maintainer_email="nobody", author_email=CARL, owner_org=owner)
-    make("owned", owner_org=owner)
-    make("nobodys", owner_org=empty)
-    make("unowned")
-    age(OVERDUE)
-    report = notify()
-    told = {mail.to[0]: mail.part("plain") for mail in host.mails}
-    names = ("maintained", "authored", "owned", "nobodys", "unowned")
-    found = {to: [name for name in names if f"edit/{name}" in told[to]] for to in told}
-    assert found == {
-        ANN: ["maintained"],
-        BOB: ["maintained"],
-        CARL: ["authored"],
-        "admin@example.org": ["owned"],
-    }
-    assert report.is_complete
-    assert notify() == MailReport(NotifyState.DONE)
 
 
 def test_what_is_updated_before_the_mail_goes_needs_none(
@@ -411,33 +377,12 @@ def test_a_link_that_failed_before_mails_began_is_told_when_it_breaks(
 ) -> None:
     failing, broken = (make(name, maintainer_email=ANN) for name in ("failing", "broken"))
     with MailHost() as host, helpers.changed_config("smtp.server", f"127.0.0.1:{host.port}"):
-        fail(failing, times=2, days=4)
-        fail(broken, times=3, days=4)
+        fail(failing["id"], times=2, span=4)
+        fail(broken["id"], times=3, span=4)
         assert notify(0).state is NotifyState.BEGUN
         assert notify(1) == MailReport(NotifyState.DONE)
-        fail(failing, times=3, days=5)
+        fail(failing["id"], times=3, span=5)
         notify(1)
         (mail,) = host.to(ANN)
         assert "/dataset/failing/" in mail.part("plain")
         assert "/dataset/broken/" not in mail.part("plain")
-
-
-def fail(made: dict[str, Any], *, times: int, days: float) -> None:
-    """Let the link of a dataset fail, so many days after the first time."""
-    resource = made["resources"][0]
-    at = later().replace(tzinfo=None)
-    model.Session.merge(
-        ResourceCheck(
-            resource_id=resource["id"],
-            package_id=made["id"],
-            url=resource["url"],
-            host="example.org",
-            first_seen=at,
-            tried_at=at,
-            failures=times,
-            failing_since=at - timedelta(days=days),
-            failed_at=at,
-            attempts=[{"words": "404", "status": 404, "outcome": "error"}],
-        )
-    )
-    model.Session.commit()

@@ -16,8 +16,7 @@ from ckanext.freshness.mails.digests import MailReport, NotifyState
 from ckanext.freshness.model import FreshnessChange, HarvestHold
 from ckanext.freshness.reporting import harvests, visibility
 from ckanext.freshness.reporting.tables import TableRequest
-from ckanext.freshness.tests.mails.conftest import OVERDUE, ROOT, Make, Notify, age, later
-from ckanext.freshness.tests.mails.test_delivery import fail
+from ckanext.freshness.tests.mails.conftest import OVERDUE, ROOT, Make, Notify, age, fail, later
 from ckanext.freshness.tests.servers.smtp import MailHost
 from ckanext.harvest.model import HarvestGatherError, HarvestJob
 from ckanext.harvest.tests import factories as harvest_factories
@@ -145,7 +144,7 @@ def test_a_link_that_works_again_is_told_to_those_who_were_told(
 ) -> None:
     made = make("rain", maintainer_email=ANN)
     other = make("snow", maintainer_email=ANN)
-    fail(made, times=3, days=4)
+    fail(made["id"], times=3, span=4)
     notify(0)
     for statement in (
         "UPDATE freshness_check SET failures = 0, failing_since = NULL, succeeded_at = tried_at",

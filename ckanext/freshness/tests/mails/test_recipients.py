@@ -70,6 +70,21 @@ def test_of_private_datasets_only_those_are_told_who_may_see_them(make: Make) ->
     ) == [[ADMIN], [ADMIN], ["member@example.org"], ["member@example.org"], [ANN]]
 
 
+def test_a_dataset_has_maintainers_or_an_author_or_the_admins(make: Make) -> None:
+    owner = organization(factories.User(email=ADMIN), (factories.User(email=BOB), "editor"))
+    nobody = organization(factories.User(email=ANN))
+    model.Session.query(model.Member).filter_by(group_id=nobody, table_name="user").delete()
+    assert keepers(
+        make("maintained", maintainer_email=f"{ANN}, {BOB}", author_email=ADMIN, owner_org=owner)[
+            "id"
+        ],
+        make("authored", maintainer_email="nobody", author_email=ANN, owner_org=owner)["id"],
+        make("owned", owner_org=owner)["id"],
+        make("nobodys", owner_org=nobody)["id"],
+        make("unowned")["id"],
+    ) == [[ANN, BOB], [ANN], [ADMIN], [], []]
+
+
 def test_users_that_are_gone_see_nothing(make: Make) -> None:
     gone = factories.User(email=ADMIN)
     made = make("hidden", owner_org=organization(gone), private=True, maintainer_email=ADMIN)

@@ -3,42 +3,22 @@
 from __future__ import annotations
 
 import re
-from datetime import timedelta
-from typing import Any
 
-from ckan import model
 from ckan.tests import factories
 
 from ckanext.freshness.mails.digests import MailReport, NotifyState
-from ckanext.freshness.model import CheckRun
 from ckanext.freshness.runs.night import NightPart, PartReport, nightly
-from ckanext.freshness.tests.mails.conftest import Notify, later
+from ckanext.freshness.tests.mails.conftest import ROOT, Notify, add_night, later
 from ckanext.freshness.tests.servers.smtp import MailHost
-
-ROOT = "root@example.org"
-
-
-def night(name: str, days: float, datasets: int = 10, **columns: Any) -> None:
-    start = later(days).replace(tzinfo=None)
-    row: dict[str, Any] = {
-        "kind": "check",
-        "options": {"package_ids": None, "host": None},
-        "datasets": {"0: Fresh, Updated nothing": datasets},
-        "ended_at": start + timedelta(hours=1),
-        "version": "1",
-        **columns,
-    }
-    model.Session.add(CheckRun(id=name, started_at=start, **row))
-    model.Session.commit()
 
 
 def test_what_is_wrong_is_told_once(notify: Notify, host: MailHost) -> None:
     factories.Sysadmin(email=ROOT)
-    night("one", 0)
+    add_night("one", 0)
     assert notify(0.5) == MailReport(NotifyState.DONE)
-    night("two", 1, error="No luck\r\nBcc: x@y", ended_at=later(1.1).replace(tzinfo=None))
-    night("three", 2, 0)
-    night("four", 3, 5)
+    add_night("two", 1, error="No luck\r\nBcc: x@y", ended_at=later(1.1).replace(tzinfo=None))
+    add_night("three", 2, 0)
+    add_night("four", 3, 5)
     report = notify(3.5)
     (planned,) = report.mails
     assert planned.address == ROOT
@@ -55,7 +35,7 @@ def test_what_is_wrong_is_told_once(notify: Notify, host: MailHost) -> None:
         assert "saw 0 datasets; the one before saw 10. That is 10 fewer (100%)." in words
         assert "saw 5 datasets; the one before saw 10. That is 5 fewer (50%)." in words
     assert notify(3.6) == MailReport(NotifyState.DONE)
-    night("five", 4, 1)
+    add_night("five", 4, 1)
     assert len(notify(4.5).mails) == 1
     report = notify(6)
     assert "No nightly check has run since" in report.mails[0].about["run"][0]
@@ -64,11 +44,11 @@ def test_what_is_wrong_is_told_once(notify: Notify, host: MailHost) -> None:
 
 def test_other_parts_of_a_night_are_told_of(notify: Notify, host: MailHost) -> None:
     factories.Sysadmin(email=ROOT)
-    night("one", 0)
+    add_night("one", 0)
     parts = [NightPart("refresh", lambda now: PartReport("Solr is away", complete=False))]
     list(nightly(parts, lambda: later(0.1)))
-    night("cycle", 0.2, kind="iati", error="the registry is away")
-    night("two", 0.3, error="no luck")
+    add_night("cycle", 0.2, kind="iati", error="the registry is away")
+    add_night("two", 0.3, error="no luck")
     assert len(notify(0.5).mails) == 1
     (mail,) = host.mails
     at = r"on \d{4}-\d\d-\d\d \d\d:\d\d UTC"

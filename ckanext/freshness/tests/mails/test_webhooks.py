@@ -19,8 +19,7 @@ from standardwebhooks import Webhook as Verifier
 from ckanext.freshness.mails import digests, webhooks
 from ckanext.freshness.mails.webhook_events import TOPICS
 from ckanext.freshness.model import FreshnessTransition, HarvestHold
-from ckanext.freshness.tests.mails.conftest import ROOT, Make, later
-from ckanext.freshness.tests.mails.test_delivery import fail
+from ckanext.freshness.tests.mails.conftest import ROOT, Make, fail, later
 from ckanext.freshness.tests.mails.test_new_facts import change, job, source
 from ckanext.freshness.tests.processes import CkanProcess, until, write_ini
 from ckanext.freshness.tests.servers import faults
@@ -100,7 +99,7 @@ def test_each_event_is_told_once_and_signed(
     rain = make("rain", title="Rain <!channel> @all", owner_org=source["owner_org"])
     change(rain, (10, 12))
     turned(rain, "fresh", "due")
-    fail(rain, times=3, days=4)
+    fail(rain["id"], times=3, span=4)
     job(source, 0, fails=True)
     hold = {"source_id": source["id"], "job_id": "job", "held_at": later().replace(tzinfo=None)}
     model.Session.add(HarvestHold(**hold, reason="No record.", held=[{"guid": "a"}]))
@@ -138,7 +137,7 @@ def test_what_lasts_already_is_not_told(make: Make, receiver: Receiver, register
     rain = make("rain")
     change(rain, (10, 12))
     turned(rain, "fresh", "due")
-    fail(rain, times=3, days=4)
+    fail(rain["id"], times=3, span=4)
     made = register()
     tell()
     assert not receiver.requests and not log(made)
@@ -154,7 +153,7 @@ def test_nothing_is_told_of_private_datasets(
     soon = make("soon", owner_org=organization["id"])
     for one in (secret, soon):
         change(one, (10, 12))
-        fail(one, times=3, days=4)
+        fail(one["id"], times=3, span=4)
     receiver.faults["/"] = faults.Status(500)
     tell()
     assert {one["data"]["dataset"]["name"] for one in receiver.events} == {"soon"}

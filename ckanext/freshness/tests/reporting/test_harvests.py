@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timezone
 from typing import Any
 
 import pytest
@@ -11,7 +10,6 @@ from ckanext.freshness.harvesting.messages import HarvestMessage, MessageCode
 from ckanext.freshness.reporting import harvests
 
 URL = "https://fdp.example.org/dataset/1"
-NOW = datetime(2026, 11, 23, tzinfo=timezone.utc)
 
 pytestmark = pytest.mark.usefixtures("with_request_context")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timezone
 from typing import Any
 
 import pytest
@@ -54,6 +53,3 @@ def test_datasets_with_changed_files() -> None:
 def test_hosts_in_trouble(figures: dict[str, Any], found: tuple[str, int] | None) -> None:
     told = [(one["kind"], one["affected"]) for one in troubles({"*": figures, "a.org": figures})]
     assert told == ([] if found is None else [found])
-
-
-NOW = datetime(2026, 3, 10, 3, tzinfo=timezone.utc)

@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 from ckan.cli.cli import ckan
-from ckan.lib import redis as ckan_redis
 from ckan.tests import factories, helpers
 
 from ckanext.freshness.checking import run_records
@@ -271,15 +270,3 @@ def test_a_background_worker_is_killed(
     assert f"Checked {QUICK + HELD - done} resources, 0 with an error" in check(cli)
     assert server.count("/quick") - visited <= QUICK
     assert recorded() == QUICK + HELD
-
-
-@pytest.fixture
-def no_redis(clean_db: None, clean_index: None) -> Iterator[None]:
-    """Give jobs in this process a closed port. CKAN has other connections."""
-    with before("ckan.redis.url") as (proxy, url):
-        pool = ckan_redis._connection_pool
-        ckan_redis._connection_pool = None
-        proxy.away()
-        with helpers.changed_config("ckan.redis.url", url):
-            yield
-        ckan_redis._connection_pool = pool

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from datetime import datetime
 from typing import Any
 
@@ -104,11 +103,6 @@ def test_the_command_lists_and_shows(runs: None, cli: Any) -> None:
     done = cli.invoke(ckan, ["freshness", "runs", "first", "--hdx"])
     assert done.exit_code == 0, done.output
     assert FIRST_TEXT in done.output and "*** Headers ***" in done.output
-
-
-def told(done: Any, begin: str) -> Any:
-    """Return the JSON in an output, in which click 8.1 includes log lines."""
-    return json.loads(done.output[done.output.index(begin) :])
 
 
 # Of a resource
