@@ -17,7 +17,7 @@ from math import inf
 from typing import Any
 
 from benchmarks.measure import Result
-from ckanext.freshness.aging.thresholds import Ages, Thresholds
+from ckanext.freshness.aging.status import Ages, Thresholds
 from ckanext.freshness.checking.learned import LearnedSelection, rate
 from ckanext.freshness.checking.selection import (
     Candidate,

@@ -23,9 +23,9 @@ from rdflib.term import Node
 from werkzeug.utils import import_string
 
 from ckanext.freshness.aging import frequency
-from ckanext.freshness.aging.thresholds import HDX_ROWS
+from ckanext.freshness.aging.status import HDX_ROWS
 from ckanext.freshness.aging.vocabularies import FILE, term_lists
-from ckanext.freshness.checking import meanings
+from ckanext.freshness.checking.answers import STATUSES, WALL_HEADERS, WALL_PAGES
 from ckanext.freshness.harvesting.rdf import graph_values, mapping_tables
 from ckanext.freshness.harvesting.rdf import parsing as rdf
 from ckanext.freshness.logic import (
@@ -335,8 +335,7 @@ def answers() -> Iterator[str]:
     """What statuses, failures and the signs of bot walls say about a link."""
     yield from heading("Statuses", "-")
     rows = [
-        (f"{status}", MEANINGS[row.meaning], row.why)
-        for status, row in sorted(meanings.STATUSES.items())
+        (f"{status}", MEANINGS[row.meaning], row.why) for status, row in sorted(STATUSES.items())
     ]
     rows.append(
         ("503 with ``Retry-After``", "cannot tell", "the server works, and asks for a pause")
@@ -352,10 +351,10 @@ def answers() -> Iterator[str]:
     yield from heading("Bot walls", "-")
     headers = [
         (f"``{name}: {value}``", "the header, with any status", "")
-        for name, values in meanings.WALL_HEADERS.items()
+        for name, values in WALL_HEADERS.items()
         for value in sorted(values)
     ]
-    pages = [(wall.name, f"``{wall.sign.decode()}``", wall.source) for wall in meanings.WALL_PAGES]
+    pages = [(wall.name, f"``{wall.sign.decode()}``", wall.source) for wall in WALL_PAGES]
     yield from table(("Wall", "Sign", "Source"), [*headers, *pages], "20 40 40")
 
 

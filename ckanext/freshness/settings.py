@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import ckan.plugins.toolkit as tk
 
-from .aging.thresholds import Thresholds
+from .aging.status import Thresholds
 from .checking.selection import Intervals, SelectionRules
 from .ckan_adapter.core import CkanConfigurationException
 from .harvesting.source_config import SourceConfig

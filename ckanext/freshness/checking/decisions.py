@@ -27,9 +27,8 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..web.errors import FailureReason, Meaning
-from .answer_headers import AnswerHeaders, believed, status_in_words
+from .answers import NOT_THERE, AnswerHeaders, believed, status_in_words, status_means
 from .formats import Shape
-from .meanings import NOT_THERE, status_means
 from .selection import SelectionReason
 
 if TYPE_CHECKING:

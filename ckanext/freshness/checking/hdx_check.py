@@ -18,7 +18,14 @@ from ..web.errors import FailureReason, FetchError
 from ..web.exchange import Answer, Body, Request, RequestAttempts, Sink
 from ..web.urls import Target, display_url, join_url, parse_url
 from . import decisions
-from .answer_headers import AnswerHeaders, mimetype_of, read_headers, refresh_of, status_in_words
+from .answers import (
+    AnswerHeaders,
+    mimetype_of,
+    read_headers,
+    refresh_of,
+    status_in_words,
+    wall_of_page,
+)
 from .decisions import (
     Attempt,
     CheckResult,
@@ -39,7 +46,6 @@ from .formats import (
     verdict,
 )
 from .hasher import ContentSandbox, FirstBytes, HashedBody, Hasher
-from .meanings import wall_of_page
 from .own_network import OwnNetwork
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..checking.answer_headers import mimetype_of, storable_validator
+from ..checking.answers import mimetype_of, storable_validator
 from ..checking.engine import NextStep, check_all
 from ..copies import store_keys
 from ..copies.store import Store, StoredCopy, StoreError

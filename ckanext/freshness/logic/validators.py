@@ -18,7 +18,7 @@ import redis
 
 from .. import settings as values
 from ..aging import frequency
-from ..aging.thresholds import Thresholds
+from ..aging.status import Thresholds
 from ..checking.fields import FIELDS
 from ..checking.selection import POLICIES
 from ..ckan_adapter.core import connect_to_redis, may

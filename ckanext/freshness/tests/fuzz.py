@@ -26,7 +26,7 @@ import atheris
 with atheris.instrument_imports(include=["ckanext.freshness"], enable_loader_override=False):
     from ckanext.freshness.aging.evidence import script_date
     from ckanext.freshness.aging.frequency import parse
-    from ckanext.freshness.checking import content, formats, hasher, meanings
+    from ckanext.freshness.checking import answers, content, formats, hasher
     from ckanext.freshness.dates import iso_date, parse_date, stated_date, utc_moment
     from ckanext.freshness.harvesting.rdf.parsing import charset, graph_of, media_type, request
     from ckanext.freshness.harvesting.rdf.triples import read
@@ -87,7 +87,7 @@ def contents(data: bytes) -> None:
         promised, first, len(rest), was_tabular=bool(number & 1), was_coded=bool(number & 2)
     )
     formats.is_tabular(first, len(rest))
-    meanings.wall_of_page(first)
+    answers.wall_of_page(first)
     for detector in hasher.DETECTORS:
         if detector.takes(first):
             with contextlib.suppress(content.Unreadable):

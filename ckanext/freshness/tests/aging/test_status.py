@@ -12,11 +12,11 @@ from ckanext.freshness.aging.frequency import AS_NEEDED, LIVE, MAX_DAYS, NEVER
 from ckanext.freshness.aging.status import (
     Assessment,
     Status,
+    Thresholds,
     assess,
     next_boundary,
     status_at,
 )
-from ckanext.freshness.aging.thresholds import Thresholds
 from ckanext.freshness.dates import EARLIEST
 
 HDX = Thresholds()

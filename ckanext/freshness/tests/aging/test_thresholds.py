@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ckanext.freshness.aging.thresholds import (
+from ckanext.freshness.aging.status import (
     Ages,
     ThresholdRow,
     Thresholds,

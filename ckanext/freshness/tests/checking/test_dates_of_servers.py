@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from multidict import CIMultiDict, CIMultiDictProxy
 
-from ckanext.freshness.checking.answer_headers import AnswerHeaders, read_headers
+from ckanext.freshness.checking.answers import AnswerHeaders, read_headers
 from ckanext.freshness.checking.decisions import (
     Agreement,
     KnownContent,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ckanext.freshness.checking.answer_headers import AnswerHeaders, believed
+from ckanext.freshness.checking.answers import AnswerHeaders, believed
 from ckanext.freshness.checking.decisions import (
     EARLIER_HASHES,
     Decision,

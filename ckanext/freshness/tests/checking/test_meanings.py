@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ckanext.freshness.checking.meanings import (
+from ckanext.freshness.checking.answers import (
     WALL_PAGES,
     has_wall_header,
     status_means,
