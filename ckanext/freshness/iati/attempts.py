@@ -24,69 +24,45 @@ ErrorDetails = Mapping[str, Any]
 
 
 class ErrorType(Enum):
-    """Types of errors in the Bulk Data Service's index files; ``store_error`` is our addition."""
+    """Types of errors in the Bulk Data Service's index files; ``store_error`` is our addition.
 
-    SSL_ERROR = "ssl_error"
-    CONNECTION_TIMEOUT = "connection_timeout"
-    TOO_MANY_REDIRECTS = "too_many_redirects"
-    CONNECTION_ERROR = "connection_error"
-    HTTP_NON_200 = "http_non_200"
-    NOT_IATI_CONTENT = "not_iati_content"
-    OTHER_ERROR = "other_error"
-    STORE_ERROR = "store_error"
+    :ivar summary: the end of a sentence that begins with "The GET request"
+    """
+
+    summary: str
+
+    def __new__(cls, value: str, summary: str) -> ErrorType:
+        self = object.__new__(cls)
+        self._value_, self.summary = value, summary
+        return self
+
+    SSL_ERROR = "ssl_error", "failed because of the server's TLS certificate or protocol"
+    CONNECTION_TIMEOUT = "connection_timeout", "was not answered in time"
+    TOO_MANY_REDIRECTS = "too_many_redirects", "was redirected too often"
+    CONNECTION_ERROR = "connection_error", "failed because of the connection to the server"
+    HTTP_NON_200 = "http_non_200", "was answered with a status other than 200"
+    NOT_IATI_CONTENT = "not_iati_content", "returned a file that is not IATI XML"
+    OTHER_ERROR = "other_error", "failed"
+    STORE_ERROR = "store_error", "returned a file that could not be stored"
 
 
-_SUMMARIES: Mapping[ErrorType, str] = {
-    ErrorType.SSL_ERROR: "The {} request failed because of the server's TLS certificate or protocol.",
-    ErrorType.CONNECTION_TIMEOUT: "The {} request was not answered in time.",
-    ErrorType.TOO_MANY_REDIRECTS: "The {} request was redirected too often.",
-    ErrorType.CONNECTION_ERROR: "The {} request failed because of the connection to the server.",
-    ErrorType.HTTP_NON_200: "The {} request was answered with a status other than 200.",
-    ErrorType.NOT_IATI_CONTENT: "The {} request returned a file that is not IATI XML.",
-    ErrorType.OTHER_ERROR: "The {} request failed.",
-    ErrorType.STORE_ERROR: "The {} request returned a file that could not be stored.",
-}
+def error_type(reason: FailureReason) -> ErrorType:
+    """Return the type of a request that got no answer."""
+    if reason.name.startswith("TLS_"):
+        return ErrorType.SSL_ERROR
+    if reason is FailureReason.UNFINISHED or reason.name.endswith("_TIMEOUT"):
+        return ErrorType.CONNECTION_TIMEOUT
+    if reason in (FailureReason.REDIRECT_LOOP, FailureReason.TOO_MANY_REDIRECTS):
+        return ErrorType.TOO_MANY_REDIRECTS
+    is_connection = reason.silence or reason in _CONNECTION
+    return ErrorType.CONNECTION_ERROR if is_connection else ErrorType.OTHER_ERROR
 
-_REASONS: Mapping[ErrorType, tuple[FailureReason, ...]] = {
-    ErrorType.SSL_ERROR: (
-        FailureReason.TLS_EXPIRED,
-        FailureReason.TLS_SELF_SIGNED,
-        FailureReason.TLS_WRONG_NAME,
-        FailureReason.TLS_UNTRUSTED,
-        FailureReason.TLS_FAILED,
-    ),
-    ErrorType.CONNECTION_TIMEOUT: (
-        FailureReason.CONNECT_TIMEOUT,
-        FailureReason.READ_TIMEOUT,
-        FailureReason.TOTAL_TIMEOUT,
-        FailureReason.UNFINISHED,
-    ),
-    ErrorType.TOO_MANY_REDIRECTS: (FailureReason.REDIRECT_LOOP, FailureReason.TOO_MANY_REDIRECTS),
-    ErrorType.CONNECTION_ERROR: (
-        FailureReason.NAME_NOT_FOUND,
-        FailureReason.NAME_LOOKUP_FAILED,
-        FailureReason.CONNECTION_REFUSED,
-        FailureReason.CONNECTION_RESET,
-        FailureReason.UNREACHABLE,
-        FailureReason.NO_ROUTE,
-        FailureReason.TRUNCATED,
-        FailureReason.PROXY,
-        FailureReason.OUT_OF_SOCKETS,
-        FailureReason.HOST_SILENT,
-    ),
-}
-_TYPES = {reason: error_type for error_type, some in _REASONS.items() for reason in some}
-"""Error types by reason; every other reason is ``other_error``."""
 
-OUR_FAULTS = frozenset(
-    {
-        FailureReason.NO_ROUTE,
-        FailureReason.PROXY,
-        FailureReason.OUT_OF_SOCKETS,
-        FailureReason.HOST_DEFERRED,
-        FailureReason.UNFORESEEN,
-    }
-)
+_OUR_CONNECTION = (FailureReason.NO_ROUTE, FailureReason.PROXY, FailureReason.OUT_OF_SOCKETS)
+_CONNECTION = (*_OUR_CONNECTION, FailureReason.TRUNCATED, FailureReason.HOST_SILENT)
+"""Reasons of connection errors besides those that the host gave no answer at all."""
+
+OUR_FAULTS = (*_OUR_CONNECTION, FailureReason.HOST_DEFERRED, FailureReason.UNFORESEEN)
 """Reasons that say nothing about the URL, so they do not count as its failures.
 
 ``HOST_SILENT`` is not among them: if the whole host is silent, the file cannot be downloaded, and its copy
@@ -126,7 +102,7 @@ def attempt(
 
 def fetch_error(error: FetchError, method: str, url: str) -> ErrorDetails:
     """Describe a request that got no answer."""
-    return _details(_TYPES.get(error.reason, ErrorType.OTHER_ERROR), str(error), method, url)
+    return _details(error_type(error.reason), str(error), method, url)
 
 
 def status_error(status: int, headers: Mapping[str, str], method: str, url: str) -> ErrorDetails:
@@ -155,7 +131,7 @@ def store_error(message: str, url: str) -> ErrorDetails:
 
 
 def _details(
-    error_type: ErrorType,
+    kind: ErrorType,
     message: str,
     method: str,
     url: str,
@@ -163,8 +139,8 @@ def _details(
     headers: Mapping[str, str] | None = None,
 ) -> ErrorDetails:
     return {
-        "error_type": error_type.value,
-        "summary_message": _SUMMARIES[error_type].format(method),
+        "error_type": kind.value,
+        "summary_message": f"The {method} request {kind.summary}.",
         "detailed_message": storable(message),
         "http_method": method,
         "http_reason": None if status is None else _phrase(status),

@@ -109,7 +109,8 @@ def run(
 def error_type(made: Attempt | None) -> ErrorType | None:
     assert made is not None
     details = made["error_details"]
-    return None if details is None else ErrorType(details["error_type"])
+    types = {kind.value: kind for kind in ErrorType}
+    return None if details is None else types[details["error_type"]]
 
 
 def sha1(data: bytes) -> str:
