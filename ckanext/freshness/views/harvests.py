@@ -10,7 +10,7 @@ from flask.typing import ResponseReturnValue
 
 from ..copies.store import StoreError
 from ..dates import utc_now
-from ..iati import overview, publication
+from ..iati import publication, report
 from ..reporting import harvests, tables
 from ..settings import OptionError
 from .report import reader, with_error_pages
@@ -155,10 +155,10 @@ _ENDINGS = ",".join(FORMATS)
 @with_error_pages
 def read() -> ResponseReturnValue:
     """Show the downloads, the last cycle and the first failing files of each source."""
-    shown = overview.sources(reader(), utc_now())
+    shown = report.sources(reader(), utc_now())
     return render(
         "freshness/iati.html",
-        {"sources": shown, "reason": overview.reason, "sees_runs": may("freshness_run_list")},
+        {"sources": shown, "reason": report.reason, "sees_runs": may("freshness_run_list")},
     )
 
 
@@ -167,18 +167,18 @@ def read() -> ResponseReturnValue:
 def failing() -> ResponseReturnValue:
     """List all failing files."""
     number = page_number()
-    rows = overview.failing(reader(), offset=(number - 1) * LONG, limit=LONG + 1)
+    rows = report.failing(reader(), offset=(number - 1) * LONG, limit=LONG + 1)
     page = tables.page(rows, number, LONG)
     if number > 1 and not page.rows:
         return redirect_to("freshness_iati_page.failing")
-    return render("freshness/iati_failing.html", {"page": page, "reason": overview.reason})
+    return render("freshness/iati_failing.html", {"page": page, "reason": report.reason})
 
 
 @iati.route(f"/iati/failing.<any({_ENDINGS}):ending>")
 @with_error_pages
 def failing_file(ending: str) -> ResponseReturnValue:
     """Download the list of failing files."""
-    return file_of(overview.failing(reader()), overview.FIELDS, "iati-failing", ending)
+    return file_of(report.failing(reader()), report.FIELDS, "iati-failing", ending)
 
 
 @iati.route("/iati/<filename>", methods=["GET"])

@@ -17,7 +17,7 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from ..ckan_adapter.database import TablesMissingError
 from ..ckan_adapter.packages import SEARCH_FAULTS
 from ..dates import utc_now
-from ..iati.overview import gauges
+from ..iati.report import gauges
 from ..reporting import counts, harvests, labels, metrics, report_tables, visibility
 from ..reporting import runs as run_pages
 from ..reporting.dashboard import overview
