@@ -20,7 +20,6 @@ from zipfile import ZipFile
 
 from ..copies import store_keys
 from ..copies.store import (
-    PIECE,
     MissingCopy,
     Store,
     StoredCopy,
@@ -89,41 +88,6 @@ class GeneratedFile(NamedTuple):
     pieces: Iterable[bytes]
 
 
-class Index:
-    """A writer of an index file. The same entries in the same order give the same bytes."""
-
-    def __init__(self, name: str, created: datetime, write: Write) -> None:
-        """
-        :param name: of the list of entries
-        :param created: aware
-        """
-        head = as_json(
-            {"index_created": created, "index_created_unix_timestamp": int(created.timestamp())}
-        )
-        self._write = write
-        self._held = [head.removesuffix(b"}"), f', "{name}": ['.encode()]
-        self._held_bytes = 0
-        self._between = b"\n"
-
-    def add(self, entry: Mapping[str, Any]) -> None:
-        text = as_json(entry)
-        self._held += (self._between, text)
-        self._held_bytes += len(text)
-        self._between = b",\n"
-        if self._held_bytes >= PIECE:
-            self._flush()
-
-    def finish(self) -> None:
-        if self._between == b"\n":
-            self._held.append(b"\n")
-        self._held.append(b"\n]}\n")
-        self._flush()
-
-    def _flush(self) -> None:
-        self._write(b"".join(self._held))
-        self._held, self._held_bytes = [], 0
-
-
 def write_datasets(
     entries: Iterable[Mapping[str, Any]], created: datetime, minimal: Write, full: Write
 ) -> None:
@@ -131,19 +95,7 @@ def write_datasets(
 
     :param entries: of ``datasets-full``
     """
-    minimal_file = Index("datasets", created, minimal)
-    full_file = Index("datasets", created, full)
-    for entry in entries:
-        full_file.add(entry)
-        good = entry["last_known_good_dataset"]
-        minimal_file.add(
-            {
-                **{name: entry[name] for name in _REGISTERED},
-                "last_known_good_dataset": {name: good[name] for name in _MINIMAL_FIELDS},
-            }
-        )
-    minimal_file.finish()
-    full_file.finish()
+    _write_index("datasets", entries, created, {minimal: _minimal_entry, full: dict})
 
 
 def write_organisations(
@@ -153,10 +105,37 @@ def write_organisations(
 
     :param organisations: the file's entries
     """
-    file = Index("reporting_orgs", created, write)
-    for organisation in organisations:
-        file.add(organisation)
-    file.finish()
+    _write_index("reporting_orgs", organisations, created, {write: dict})
+
+
+def _write_index(
+    name: str,
+    entries: Iterable[Mapping[str, Any]],
+    created: datetime,
+    files: Mapping[Write, Callable[[Mapping[str, Any]], Mapping[str, Any]]],
+) -> None:
+    """Write index files of the same entries. The same entries in the same order give the same bytes.
+
+    :param name: of the list of entries
+    :param created: aware
+    :param files: what each file has of an entry
+    """
+    times = {"index_created": created, "index_created_unix_timestamp": int(created.timestamp())}
+    between = as_json(times).removesuffix(b"}") + f', "{name}": [\n'.encode()
+    for entry in entries:
+        for write, part in files.items():
+            write(between + as_json(part(entry)))
+        between = b",\n"
+    for write in files:
+        write((b"" if between == b",\n" else between) + b"\n]}\n")
+
+
+def _minimal_entry(entry: Mapping[str, Any]) -> dict[str, Any]:
+    good = entry["last_known_good_dataset"]
+    return {
+        **{name: entry[name] for name in _REGISTERED},
+        "last_known_good_dataset": {name: good[name] for name in _MINIMAL_FIELDS},
+    }
 
 
 def legacy_files(
