@@ -32,8 +32,6 @@ ROOTS = frozenset({"iati-activities", "iati-organisations"})
 LONGEST_TIME = 1000
 """Characters of the longest value of ``generated-datetime`` that is left out of a hash."""
 
-_PIECE = 512
-"""Bytes parsed at a time."""
 _LONGEST_NAME = 60
 """Characters of a foreign root element's name that are shown."""
 
@@ -113,21 +111,10 @@ def problem_of(text: str, *, is_whole: bool) -> str | None:
     parser = expat.ParserCreate("utf-8")
     parser.StartElementHandler = lambda name, _: names.append(name)
     error: expat.ExpatError | None = None
-    data = xml.replace("&", "_").encode("utf-8", "replace")
     try:
-        # Nearly every opening tag is in the first piece.
-        for start in range(0, len(data), _PIECE):
-            parser.Parse(data[start : start + _PIECE], False)
-            if names:
-                break
+        parser.Parse(xml.replace("&", "_").encode("utf-8", "replace"), not is_cut)
     except expat.ExpatError as found:
         error = found
-    if error is None and not names:
-        # Some versions of expat put off the last token until the end.
-        try:
-            parser.Parse(b"", True)
-        except expat.ExpatError as found:
-            error = None if is_cut else found
     if names:
         if names[0].rpartition(":")[2] in ROOTS:
             return None
