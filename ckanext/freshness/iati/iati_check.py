@@ -150,7 +150,6 @@ class IatiCheck:
         self._target = target
         self._attempts: RequestAttempts | None = None
         self._file_sink: IatiFileSink | None = None
-        self._staging_error = "It could not be staged."
 
     def takes(self, _: _BegunCheck, /) -> bool:
         """Return False: each dataset has its own state, so checks of one URL share no requests."""
@@ -175,11 +174,7 @@ class IatiCheck:
         self.close()
         if answer.status != 200 or self._decision.next_method is NextMethod.HEAD:
             return Body.SKIP
-        try:
-            self._file_sink = IatiFileSink(self._tools.store.stage())
-        except StoreError as error:
-            self._staging_error = str(error)
-            return Body.SKIP
+        self._file_sink = IatiFileSink(self._tools.store.stage())
         return self._file_sink
 
     async def answered(
@@ -196,14 +191,13 @@ class IatiCheck:
                     answer.status, answer.headers, method.http_method, url
                 )
         elif method is not NextMethod.HEAD:
-            file_sink = self._file_sink
-            file = None if file_sink is None else file_sink.finish()
-            if file_sink is not None and file_sink.problem is not None:
-                error = attempts.content_error(file_sink.problem, answer.headers, url)
+            assert self._file_sink is not None, "the body of every 200 but HEAD's is read"
+            file = self._file_sink.finish()
+            if self._file_sink.problem is not None:
+                error = attempts.content_error(self._file_sink.problem, answer.headers, url)
             elif file is None:
                 our_fault = True
-                told = None if file_sink is None else file_sink.staging_error
-                error = attempts.store_error(told or self._staging_error, url)
+                error = attempts.store_error(str(self._file_sink.staging_error), url)
         response = rules.Response(
             method,
             answer.status,
