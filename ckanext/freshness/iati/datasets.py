@@ -16,9 +16,8 @@ from ..ckan_adapter.packages import ORGANIZATION_EXTRA, PACKAGE_EXTRAS
 from ..dates import aware, exact_text
 from ..web.exchange import storable
 from .iati_check import KnownFile
-from .registries import REGISTRY_ID, REGISTRY_NAME
 from .rules import FileState, GoodDownload
-from .source_type import SOURCE_TYPE
+from .source_type import REGISTRY_ID, REGISTRY_NAME, SOURCE_TYPE
 
 KEPT_ATTEMPTS = 5
 """How many attempts are kept for each dataset."""

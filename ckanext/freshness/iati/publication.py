@@ -35,8 +35,7 @@ from .downloads import (
     MembersLost,
     build,
 )
-from .registries import REGISTRY_ID, REGISTRY_NAME
-from .source_type import SOURCE_TYPE
+from .source_type import REGISTRY_ID, REGISTRY_NAME, SOURCE_TYPE
 
 MIMETYPES = {".json": "application/json", ".zip": "application/zip"}
 

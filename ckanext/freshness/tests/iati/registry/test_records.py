@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ckanext.freshness.harvesting.ckan.api import site_of
-from ckanext.freshness.iati.registries import ckan_dataset, organisation_record
+from ckanext.freshness.iati.source_type import ckan_dataset, organisation_record
 
 URL = "https://registry.org/1"
 DATASET: dict[str, Any] = {
@@ -30,14 +30,14 @@ MISSING = (None, "None", "", "  ")
     ],
 )
 def test_the_image_of_an_organisation(image: str, kept: str | None) -> None:
-    raw = {"id": "1", "image_display_url": image}
-    assert organisation_record(raw, URL, name="a", title="A").fields.get("image_url") == kept
+    raw = {"id": "1", "name": "a", "image_display_url": image}
+    assert organisation_record(raw, URL).fields.get("image_url") == kept
 
 
 @pytest.mark.parametrize("name", MISSING)
 def test_an_organisation_without_a_name(name: Any) -> None:
     with pytest.raises(ValueError, match="no name"):
-        organisation_record({"id": "1"}, URL, name=name, title="A")
+        organisation_record({"id": "1", "name": name}, URL)
 
 
 def record(raw: dict[str, Any]) -> Any:

@@ -22,8 +22,7 @@ from ckanext.freshness.harvesting.record import (
 )
 from ckanext.freshness.harvesting.source_client import SourceHosts
 from ckanext.freshness.harvesting.source_type import CrawlEnd
-from ckanext.freshness.iati.registries import IndexCrawl
-from ckanext.freshness.iati.source_type import OWN_KEYS, kind_of
+from ckanext.freshness.iati.source_type import OWN_KEYS, IndexCrawl, kind_of
 from ckanext.freshness.tests.servers import faults
 from ckanext.freshness.tests.servers.registry import (
     DATASETS_MINIMAL,
