@@ -10,47 +10,33 @@ _TAIL = re.compile(r"/(?:legalcode|deed)(?:\.[a-z-]+)*$|\.(?:html?|rdf|txt)$")
 _URL = re.compile(r"(?:https?:)?//(?:www\.)?(?P<rest>.+)", re.IGNORECASE)
 _NOT_IN_IDS = re.compile(r"[\s_]+")
 
-_CC = r"creativecommons\.org/licenses/"
 _EU = r"publications\.europa\.eu/resource/authority/licence/"
 _ODC = r"opendatacommons\.org/licenses/"
 _RDFLICENSE = r"purl\.org/net/rdflicense/"
-_SPDX = r"spdx\.org/licenses/"
-_VERSION = r"(?:[/ -]?v?(?P<v>\d(?:\.\d)?))?"
+_SPDX = r"(?:spdx\.org/licenses/)?"
+_CC = rf"(?:creativecommons\.org/licenses/|{_EU}cc_|{_RDFLICENSE}cc-|{_SPDX}cc-)"
+_VERSION = r"(?:[/ _-]?v?(?P<v>\d(?:[._]\d)?))?"
 _PORT = r"(?:/[a-z-]+)?"
 
 # Pattern of a normalised licence, and the identifiers that registers may have for it, the most exact first.
 # {v} is the version. CKAN's own register has URLs of opendefinition.org, which publishers never use.
 _ALIASES: tuple[tuple[str, tuple[str, ...]], ...] = (
-    (rf"{_CC}by{_VERSION}{_PORT}", ("cc-by-{v}", "cc-by")),
-    (rf"{_CC}by-sa{_VERSION}{_PORT}", ("cc-by-sa-{v}", "cc-by-sa")),
-    (rf"{_CC}by-nc(?P<more>-sa|-nd)?{_VERSION}{_PORT}", ("cc-by-nc{more}-{v}", "cc-nc")),
-    (rf"{_CC}by-nd{_VERSION}{_PORT}", ("cc-by-nd-{v}", "cc-by-nd")),
-    (r"creativecommons\.org/publicdomain/zero(?:/1\.0)?(?:/[a-z-]+)?", ("cc0-1.0", "cc-zero")),
-    (rf"{_RDFLICENSE}cc-zero1\.0", ("cc0-1.0", "cc-zero")),
-    (rf"{_RDFLICENSE}cc-(?P<kind>by(?:-sa)?){_VERSION}", ("cc-{kind}-{v}", "cc-{kind}")),
-    (rf"{_RDFLICENSE}cc-by-nc(?P<more>-sa|-nd)?{_VERSION}", ("cc-by-nc{more}-{v}", "cc-nc")),
-    (rf"{_EU}cc0", ("cc0-1.0", "cc-zero")),
-    (rf"{_EU}cc_by(?:_(?P<a>\d)_(?P<b>\d))?", ("cc-by-{a}.{b}", "cc-by")),
-    (rf"{_EU}cc_bysa(?:_(?P<a>\d)_(?P<b>\d))?", ("cc-by-sa-{a}.{b}", "cc-by-sa")),
-    (rf"{_EU}cc_bync(?:sa|nd)?(?:_\d_\d)?", ("cc-nc",)),
-    (rf"{_EU}odc_by", ("odc-by-1.0", "odc-by")),
-    (rf"{_EU}odc_bl", ("odbl-1.0", "odc-odbl")),
-    (rf"{_EU}odc_pddl", ("odc-pddl-1.0", "odc-pddl")),
-    (rf"{_ODC}odbl(?:/.*)?", ("odbl-1.0", "odc-odbl")),
-    (rf"{_ODC}by(?:/.*)?", ("odc-by-1.0", "odc-by")),
-    (rf"{_ODC}pddl(?:/.*)?", ("odc-pddl-1.0", "odc-pddl")),
-    (rf"(?:{_SPDX})?cc0-1\.0|cc-?0|cc-zero", ("cc0-1.0", "cc-zero")),
-    (rf"(?:{_SPDX})?cc-by{_VERSION}", ("cc-by-{v}", "cc-by")),
-    (rf"(?:{_SPDX})?cc-by-sa{_VERSION}", ("cc-by-sa-{v}", "cc-by-sa")),
-    (rf"(?:{_SPDX})?cc-by-nc(?P<more>-sa|-nd)?{_VERSION}", ("cc-by-nc{more}-{v}", "cc-nc")),
-    (rf"(?:{_SPDX})?odbl(?:-1\.0)?", ("odbl-1.0", "odc-odbl")),
-    (rf"(?:{_SPDX})?odc-by-1\.0", ("odc-by-1.0", "odc-by")),
-    (rf"(?:{_SPDX})?pddl-1\.0", ("odc-pddl-1.0", "odc-pddl")),
+    (rf"{_CC}(?P<kind>by(?:[-_]?(?:sa|nd))?){_VERSION}{_PORT}", ("cc-{kind}-{v}", "cc-{kind}")),
+    (rf"{_CC}(?P<kind>by-?nc(?:-?(?:sa|nd))?){_VERSION}{_PORT}", ("cc-{kind}-{v}", "cc-nc")),
+    (
+        rf"creativecommons\.org/publicdomain/zero(?:/1\.0)?{_PORT}|{_EU}cc0"
+        rf"|{_RDFLICENSE}cc-zero1\.0|{_SPDX}cc0-1\.0|cc-?0|cc-zero",
+        ("cc0-1.0", "cc-zero"),
+    ),
+    (rf"{_EU}odc_by|{_ODC}by(?:/.*)?|{_SPDX}odc-by-1\.0", ("odc-by-1.0", "odc-by")),
+    (rf"{_EU}odc_bl|{_ODC}odbl(?:/.*)?|{_SPDX}odbl(?:-1\.0)?", ("odbl-1.0", "odc-odbl")),
+    (rf"{_EU}odc_pddl|{_ODC}pddl(?:/.*)?|{_SPDX}pddl-1\.0", ("odc-pddl-1.0", "odc-pddl")),
     (r"gnu\.org/(?:copyleft/fdl|licenses/fdl.*)", ("gfdl",)),
     (r"nationalarchives\.gov\.uk/doc/open-government-licence(?:/.*)?", ("ogl-uk-3.0", "uk-ogl")),
     (r"opendefinition\.org/licenses/(?P<id>[a-z0-9.-]+)", ("{id}",)),
 )
 _COMPILED = tuple((re.compile(pattern), ids) for pattern, ids in _ALIASES)
+_PART = re.compile("[-_]?(nc|nd|sa)")
 
 
 def normalise(text: str) -> str:
@@ -100,6 +86,9 @@ def license_id(text: str, licenses: Mapping[str, str]) -> str | None:
         if match is None:
             continue
         parts = {name: value or "" for name, value in match.groupdict().items()}
+        if "kind" in parts:
+            kind, version = _PART.sub(r"-\1", parts["kind"]), parts["v"].replace("_", ".")
+            parts = {"kind": kind, "v": version}
         for candidate in ids:
             found = licenses.get(candidate.format(**parts))
             if found is not None:
