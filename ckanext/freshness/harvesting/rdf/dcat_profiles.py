@@ -8,7 +8,7 @@ turns the result into a record. Only this mapping needs CKAN's configuration.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib.metadata import entry_points
 from typing import Any
 
@@ -92,30 +92,12 @@ def map_with_profiles(
     return record
 
 
-class _SteadyGraph(Graph):
-    """A graph with the same order of triples in each process, whatever Python's hash seed."""
-
-    def triples(self, triple: Any) -> Iterator[Any]:  # type: ignore[override]
-        """Return the matching triples in sorted order; blank nodes are sorted by their properties."""
-        found = list(super().triples(triple))
-        if len(found) > 1:
-            found.sort(key=lambda t: tuple(self._key(node, 2) for node in t))
-        yield from found
-
-    def _key(self, node: Node, depth: int) -> tuple[Any, ...]:
-        if isinstance(node, Literal):
-            return (0, str(node), node.language or "", str(node.datatype or ""))
-        if isinstance(node, URIRef):
-            return (1, str(node))
-        if not depth:
-            return (2,)
-        about = super().triples((node, None, None))
-        return (2, *sorted((str(p), self._key(o, depth - 1)) for _, p, o in about))
-
-
 def _only(graph: Graph, subject: Node, view: RecordView) -> Graph:
-    """Return a copy in which the subject is the only dataset, without what its server adds to records."""
-    copy = _SteadyGraph()
+    """Return a copy in which the subject is the only dataset, without what its server adds to records.
+
+    Its triples are in the same order in each process, whatever Python's hash seed.
+    """
+    kept = []
     for s, p, o in graph:
         if (p == RDF.type and o == DCAT.Dataset) or (
             p == DCT.conformsTo and view.is_own_profile(str(o))
@@ -124,9 +106,24 @@ def _only(graph: Graph, subject: Node, view: RecordView) -> Graph:
         if isinstance(o, Literal) and o.datatype == _WKT and len(o) > LONGEST_GEOMETRY:
             continue
         if str(o) not in (f"{s}#accessRights", f"{s}#identifier"):
-            copy.add((_present(s), p, _present(o)))
+            kept.append((_present(s), p, _present(o)))
+    copy = Graph(store="SimpleMemory")  # it keeps the order
+    for triple in sorted(kept, key=lambda triple: [_order(graph, node, 2) for node in triple]):
+        copy.add(triple)
     copy.add((subject, RDF.type, DCAT.Dataset))
     return copy
+
+
+def _order(graph: Graph, node: Node, depth: int) -> tuple[Any, ...]:
+    """Return a sort key of a node; blank nodes are sorted by their properties."""
+    if isinstance(node, Literal):
+        return (0, str(node), node.language or "", str(node.datatype or ""))
+    if isinstance(node, URIRef):
+        return (1, str(node))
+    if not depth:
+        return (2,)
+    about = graph.predicate_objects(node)
+    return (2, *sorted((str(p), _order(graph, o, depth - 1)) for p, o in about))
 
 
 def _present(node: Node) -> Node:
