@@ -32,6 +32,7 @@ from ..rdf.reader import (
     doubt_of_list,
     understood,
 )
+from ..rdf.record_graph import record_graph
 from ..record import (
     Containers,
     CurrentRecords,
@@ -50,7 +51,7 @@ from ..source_type import CrawlEnd
 from .catalogue import (
     CatalogueOutline,
     Description,
-    graph_of,
+    distributions_of,
     named_distributions,
     nodes_by_identity,
     outline_of_catalogue,
@@ -302,7 +303,8 @@ class CatalogueCrawl:
                 self._page, self._nodes = page, nodes_by_identity(graph)
             node = self._nodes[identity][0]
             with understood(identity):
-                record = mapped(self._mapper, graph_of(graph, node), node)
+                own = record_graph(graph, node, distributions_of(graph, node))
+                record = mapped(self._mapper, own, node)
             found.contents = zlib.compress(record.as_json().encode("utf-8", "surrogatepass"))
             found.named = named_distributions(graph, node) or ()
             title = str(record.fields.get("title", ""))

@@ -11,14 +11,14 @@ from collections.abc import AsyncIterator, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from rdflib import DCTERMS, RDF, Graph, Literal, URIRef
+from rdflib import RDF, Graph, URIRef
 from rdflib.term import Node
 
 from ...web.urls import display_url
 from ..rdf.mapping import Mapper
 from ..rdf.parsing import ADMS, DCAT, HEALTHDCATAP, short
 from ..rdf.reader import DocumentReader, FetchedDocument
-from ..rdf.record_graph import undescribed
+from ..rdf.record_graph import descriptions, undescribed
 from ..record import ReadOutcome
 from ..source_client import UnreadableDocument
 
@@ -36,8 +36,6 @@ _LINKED: Mapping[Node, URIRef] = {
 }
 """Predicates that lead to such documents, and what these describe."""
 _WORDS = {DCAT.DataService: "service", DCAT.Distribution: "distribution"}
-_NOT_FOLLOWED = frozenset({DCAT.servesDataset, DCTERMS.isPartOf})
-"""Predicates that lead from a service to other records, which have documents of their own."""
 _SERVICE = "service"
 """What the source's memory stores as the digest of a service's document."""
 _KEPT_BYTES = 64 * 1024
@@ -225,12 +223,6 @@ def _add_description(graph: Graph, url: str, kind: URIRef, target: Graph) -> Non
     if service is None or (service != URIRef(url) and len(services) > 1):
         reason = f"it describes no {short(str(kind))}"
         raise UnreadableDocument(url, reason, ReadOutcome.MALFORMED)
-    pending, visited = [service], {service}
-    while pending:
-        node = pending.pop()
-        for predicate, value in graph.predicate_objects(node):
+    for node, statements in descriptions(graph, service, ()).items():
+        for predicate, value in statements:
             target.add((URIRef(url) if node == service else node, predicate, value))
-            followed = predicate not in _NOT_FOLLOWED and not isinstance(value, Literal)
-            if followed and value not in visited:
-                visited.add(value)
-                pending.append(value)

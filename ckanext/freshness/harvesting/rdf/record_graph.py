@@ -139,12 +139,12 @@ def record_graph(
             own = part
             mine.update(its_members)
             continue
-        names: dict[Node, BNode] = {}
+        names: dict[Node, Node] = {}
         mine.update(_renamed(node, names) for node in its_members)
         for triple in part:
             own.add(tuple(_renamed(node, names) for node in triple))  # type: ignore[arg-type]
     own.remove((subject, DCAT.distribution, None))
-    names = {}
+    names = {subject: subject}
     mine.update(_renamed(node, names) for node in members)
     for node in mine:
         own.add((subject, DCAT.distribution, node))
@@ -232,5 +232,5 @@ def _hash(texts: list[Any]) -> str:
     return sha256(repr(texts).encode()).hexdigest()
 
 
-def _renamed(node: Node, names: dict[Node, BNode]) -> Node:
+def _renamed(node: Node, names: dict[Node, Node]) -> Node:
     return names.setdefault(node, BNode()) if isinstance(node, BNode) else node
