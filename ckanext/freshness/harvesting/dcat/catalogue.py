@@ -7,7 +7,7 @@ and services are not requested: they are often the files.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -16,8 +16,8 @@ from rdflib.term import Node
 from typing_extensions import Self
 
 from ..messages import HarvestMessage, MessageCode
-from ..rdf.paging import PageOutline, paging_of
 from ..rdf.parsing import DCAT, DocumentError
+from ..rdf.reader import PageOutline, paging_of
 from ..rdf.record_graph import DATASET_TYPES, descriptions, digest_of
 
 _MOST_BYTES = 1200
@@ -197,15 +197,3 @@ def distributions_of(graph: Graph, dataset: Node) -> set[Node]:
 def named_distributions(graph: Graph, dataset: Node) -> set[str]:
     """Return the IRIs of the distributions that a dataset names and that the document does not describe."""
     return {str(one) for one in distributions_of(graph, dataset) if is_only_named(graph, one)}
-
-
-def graph_of(graph: Graph, dataset: Node) -> Graph:
-    """Return a graph of one dataset with its distributions and all nodes they lead to."""
-    members: Collection[Node] = distributions_of(graph, dataset)
-    own = Graph(store="SimpleMemory")
-    for node, statements in descriptions(graph, dataset, members).items():
-        for predicate, value in statements:
-            own.add((node, predicate, value))
-    for member in members:
-        own.add((dataset, DCAT.distribution, member))
-    return own

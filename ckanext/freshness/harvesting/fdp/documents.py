@@ -19,8 +19,8 @@ from rdflib.term import Node
 
 from ...web.urls import display_url
 from ..messages import HarvestMessage, MessageCode
-from ..rdf.paging import PageOutline, paging_of
 from ..rdf.parsing import ADMS, DCAT, FDP_O, HEALTHDCATAP, LDP, DocumentError
+from ..rdf.reader import PageOutline, paging_of
 from ..rdf.record_graph import DATASET_TYPES, descriptions, digest_of, undescribed
 from ..record import loose_spelling
 

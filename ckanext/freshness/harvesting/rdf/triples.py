@@ -17,7 +17,7 @@ from collections.abc import Collection
 from encodings import aliases
 from functools import partial
 from html.entities import name2codepoint
-from typing import BinaryIO
+from typing import Any, BinaryIO
 from urllib.parse import quote
 from xml.parsers import expat
 
@@ -25,7 +25,6 @@ import pyoxigraph
 
 from ...sandbox import Unopened
 from ..messages import HarvestMessage, MessageCode, code_of
-from .data_json import as_json_ld
 
 MOST_TRIPLES = 250_000
 MOST_TEXT = 64 * 1024 * 1024
@@ -365,6 +364,66 @@ def _escaped(text: bytes) -> bytes:
     return text
 
 
+# data.json: catalogues of DCAT-US, versions 1.1 and 3
+
+_TERMS = {
+    "dcat": "dataset distribution keyword theme byteSize mediaType version catalog contactPoint",
+    "dct": "title description identifier issued modified accrualPeriodicity language license rights spatial "
+    "temporal publisher format",
+    "foaf": "name",
+    "vcard": "fn hasEmail",
+}
+"""By vocabulary, the keys that have the names of its properties."""
+_LINKS = "dcat:landingPage dct:conformsTo dcat:accessURL dcat:downloadURL dcat:inSeries"
+"""Properties whose values are links."""
+
+_CONTEXT: dict[str, Any] = {
+    # A key without a property stays, as a property without a field of its own.
+    "@vocab": "https://resources.data.gov/resources/dcat-us/#",
+    "dcat": "http://www.w3.org/ns/dcat#",
+    "dct": "http://purl.org/dc/terms/",
+    "foaf": "http://xmlns.com/foaf/0.1/",
+    "org": "http://www.w3.org/ns/org#",
+    "skos": "http://www.w3.org/2004/02/skos/core#",
+    "vcard": "http://www.w3.org/2006/vcard/ns#",
+    **{key: f"{space}:{key}" for space, keys in _TERMS.items() for key in keys.split()},
+    **{one.partition(":")[2]: {"@id": one, "@type": "@id"} for one in _LINKS.split()},
+    "references": {"@id": "foaf:page", "@type": "@id"},
+    "accessLevel": "dct:accessRights",
+    # Classes, as DCAT-US 3 names them
+    **{kind: f"dcat:{kind}" for kind in ("Catalog", "Dataset", "DatasetSeries")},
+}
+"""The keys' own JSON-LD context is at a URL, which is not loaded."""
+
+
+def as_json_ld(body: bytes) -> bytes:
+    """Return a ``data.json`` with the context inside; any other document unchanged.
+
+    :param body: JSON in UTF-8.
+    """
+    try:
+        found = json.loads(body, object_hook=_stated)
+    except (ValueError, RecursionError):
+        return body  # the parser says what is wrong, and where
+    if not isinstance(found, dict) or not isinstance(found.get("dataset"), list):
+        return body
+    if not isinstance(found.get("@context", ""), str):
+        return body
+    # Any entry may stand for a dataset that is known: one that says nothing counts as one without identity.
+    datasets = [
+        {"@type": "dcat:Dataset", **(one if isinstance(one, dict) else {})}
+        for one in found["dataset"]
+    ]
+    document = {**found, "@context": _CONTEXT, "@type": "dcat:Catalog", "dataset": datasets}
+    # Half a pair of surrogates is no character: it becomes a question mark.
+    return json.dumps(document, ensure_ascii=False).encode("utf-8", "replace")
+
+
+def _stated(found: dict[str, Any]) -> dict[str, Any]:
+    """Return an object without keys that say nothing. An empty link would lead to the document itself."""
+    return {key: value for key, value in found.items() if value not in (None, "")}
+
+
 # Language tags
 
 _LANGUAGE = re.compile("(?:[a-z]{2,8}|[ix](?=-))(?:-[a-z0-9]{1,8})*")
@@ -416,7 +475,7 @@ def kind_by_content(body: bytes) -> str | None:
     """Return the media type of a document that looks like RDF/XML, JSON-LD or Turtle."""
     # Without zeros, ASCII in UTF-16 is ASCII.
     start = body[:_LOOKED_AT].replace(b"\0", b"").lstrip(b"\xef\xbb\xbf\xfe\xff").lstrip()
-    # A data.json (:mod:`.data_json`) needs no key of JSON-LD.
+    # A data.json needs no key of JSON-LD.
     if start.startswith((b"{", b"[")) and (b'"@' in start or b'"dataset"' in start):
         return "application/ld+json"
     if _TURTLE.match(start):
