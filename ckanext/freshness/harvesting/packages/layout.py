@@ -105,7 +105,7 @@ class _Layout:
 
         package: dict[str, Any] = {"type": self.site.package_type}
         extras: dict[str, Any] = {}
-        for key in sorted(fields.keys() | self._derived(fields)):
+        for key in sorted(_with_translated(fields, self.dataset_fields)):
             self._place(key, fields, package, extras)
         package["extras"] = [{"key": key, "value": extras[key]} for key in sorted(extras)]
         package["tags"] = self._tags(record)
@@ -157,14 +157,6 @@ class _Layout:
         filled = {key: value for key, value in own.items() if key not in fields}
         fields.update(filled)
         return frozenset(filled)
-
-    def _derived(self, fields: dict[str, Any]) -> set[str]:
-        """Return the translated fields of the schema for which the record has only the plain field."""
-        return {
-            name
-            for name in self.dataset_fields
-            if name.endswith("_translated") and name.removesuffix("_translated") in fields
-        }
 
     def _place(
         self, key: str, fields: dict[str, Any], package: dict[str, Any], extras: dict[str, Any]
@@ -267,12 +259,8 @@ class _Layout:
         where = f"resource {record.get('name') or record.get('uri') or record.get('url') or ''}"
         values = self._legal_values(record, f"{where}: ")
         resource: dict[str, Any] = {"id": record["id"]} if record.get("id") else {}
-        names = values.keys() | {
-            name
-            for name in self.resource_fields
-            if name.endswith("_translated") and name.removesuffix("_translated") in values
-        }
-        for key in sorted(names - RESERVED_RESOURCE_KEYS):
+        names = _with_translated(values, self.resource_fields) - RESERVED_RESOURCE_KEYS
+        for key in sorted(names):
             if key in self.resource_fields and key != "url":
                 value = self._fitted(self.resource_fields[key], key, values, where)
             elif key == "size":
@@ -365,6 +353,12 @@ class _Layout:
         if active:
             self.warn(path, f'"{value[:80]}" is a link that could run a program; left out')
         return active
+
+
+def _with_translated(values: Mapping[str, Any], in_schema: Collection[str]) -> set[str]:
+    """Return the keys of values, and the translated fields of the schema that only have a plain value."""
+    translated = {key for key in in_schema if key.endswith("_translated")}
+    return {*values, *(key for key in translated if key.removesuffix("_translated") in values)}
 
 
 def _untranslated(value: Any) -> Any:
