@@ -50,13 +50,9 @@ def sync(source_id: str) -> int:
     resource, its state and its copy go to the new one.
     """
     values = {"source": source_id, "id": REGISTRY_ID, "name": REGISTRY_NAME}
-    rows = [dict(row._mapping) for row in model.Session.execute(sa.text(_UNSYNCED), values)]
-    added = 0
-    if rows:
-        values = {"source": source_id, "rows": json.dumps(rows)}
-        for statement in (_MOVE_COPIES, _MOVE_ROWS):
-            model.Session.execute(sa.text(statement), values)
-        added = sum(model.Session.execute(sa.text(_UPSERT), values).scalars())
+    for statement in (_MOVE_COPIES, _MOVE_ROWS):
+        model.Session.execute(sa.text(statement), values)
+    added: int = sum(model.Session.execute(sa.text(_UPSERT), values).scalars())
     model.Session.commit()
     return added
 
@@ -181,28 +177,23 @@ WHERE i.resource_id IS NULL OR (i.package_id, i.source_id, i.organisation_id, i.
         i.dataset_id, i.dataset_name)
     <> (f.package_id, :source, f.organisation_id, f.organisation_name, f.dataset_id, f.dataset_name)"""
 
-_REGISTERED = """jsonb_to_recordset(CAST(:rows AS jsonb)) AS f (
-    resource_id text, package_id text, organisation_id text, organisation_name text,
-    dataset_id text, dataset_name text
-)"""
-
 # A resource that was written without its id got a new one.
 _MOVE_COPIES = f"""
 UPDATE freshness_copy c SET resource_id = f.resource_id, package_id = f.package_id
-FROM freshness_iati i, {_REGISTERED}
+FROM freshness_iati i, ({_UNSYNCED}) f
 WHERE i.source_id = :source AND f.dataset_id = i.dataset_id AND i.resource_id <> f.resource_id
     AND c.resource_id = i.resource_id
     AND NOT EXISTS (SELECT FROM freshness_copy o WHERE o.resource_id = f.resource_id)"""
 _MOVE_ROWS = f"""
 UPDATE freshness_iati i SET resource_id = f.resource_id, package_id = f.package_id
-FROM {_REGISTERED}
+FROM ({_UNSYNCED}) f
 WHERE i.source_id = :source AND f.dataset_id = i.dataset_id AND i.resource_id <> f.resource_id
     AND NOT EXISTS (SELECT FROM freshness_iati o WHERE o.resource_id = f.resource_id)"""
 _UPSERT = f"""
 INSERT INTO freshness_iati (resource_id, package_id, source_id, organisation_id, organisation_name,
     dataset_id, dataset_name)
 SELECT f.resource_id, f.package_id, :source, f.organisation_id, f.organisation_name, f.dataset_id,
-    f.dataset_name FROM {_REGISTERED}
+    f.dataset_name FROM ({_UNSYNCED}) f
 ON CONFLICT (resource_id) DO UPDATE SET package_id = excluded.package_id,
     source_id = excluded.source_id, organisation_id = excluded.organisation_id,
     organisation_name = excluded.organisation_name, dataset_id = excluded.dataset_id,
