@@ -8,7 +8,7 @@ and services are not requested: they are often the files.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
 from rdflib import DCTERMS, RDF, BNode, Graph, Literal, URIRef
@@ -114,10 +114,7 @@ def outline_of_catalogue(graph: Graph) -> CatalogueOutline:
         else:
             contested.append(identity)
     return CatalogueOutline(
-        next_pages=paging.next_pages,
-        last_pages=paging.last_pages,
-        has_marks=paging.has_marks,
-        totals=paging.totals,
+        **asdict(paging),
         records=records,
         contested=contested,
         undescribed=undescribed,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from rdflib import BNode, Graph, Literal, Namespace, URIRef
@@ -195,10 +195,7 @@ def outline_of_container(
         states_list=bool(_relations(graph, nodes) - _PARTS_OF_RECORDS) or bool(paging.totals),
         by_containers=bool(datasets_)
         and not any((node, DCAT.dataset, None) in graph for node in nodes),
-        next_pages=paging.next_pages,
-        last_pages=paging.last_pages,
-        has_marks=paging.has_marks,
-        totals=paging.totals,
+        **asdict(paging),
     )
 
 

@@ -526,6 +526,11 @@ def name_or_email(words: str, warn: Warn) -> dict[str, Any]:
     return {"email": address} if is_email(address) else {"name": one_line(words)}
 
 
+def only_text(key: str) -> Callable[[str, Warn], dict[str, Any]]:
+    """Return a function that describes by a text alone, under a key."""
+    return lambda words, warn: {key: words} if words else {}
+
+
 def nothing(words: str, warn: Warn) -> dict[str, Any]:
     """Ignore a literal in place of a description."""
     return {}

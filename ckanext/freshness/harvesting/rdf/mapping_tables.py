@@ -31,6 +31,7 @@ from .graph_values import (
     name_or_email,
     named,
     nothing,
+    only_text,
     standards,
     telephone,
     text,
@@ -73,14 +74,6 @@ def _period(words: str, warn: Warn) -> dict[str, Any]:
         if dates and side.strip(" .") and not iso_date(side):
             warn(f'"{side[:80]}" in "{words[:80]}" is not a date; left out')
     return dates
-
-
-def _hash(words: str, warn: Warn) -> dict[str, Any]:
-    return {"hash": words} if words else {}
-
-
-def _body(words: str, warn: Warn) -> dict[str, Any]:
-    return {"body": words} if words else {}
 
 
 # Health-RI spells these in lower case, as the first drafts of HealthDCAT-AP do.
@@ -184,7 +177,7 @@ CHECKSUM = (
     MappingRow("hash", (SPDX.checksumValue,), text),
     MappingRow("hash_algorithm", (SPDX.algorithm,), text),
 )
-checksums = Nested(CHECKSUM, _hash, iri_key=None)
+checksums = Nested(CHECKSUM, only_text("hash"), iri_key=None)
 
 RELATION = (
     MappingRow("relation", (DCT.relation,), text),
@@ -227,7 +220,7 @@ POLICY = (
     MappingRow("prohibition", (ODRL.prohibition,), rules),
     MappingRow("obligation", (ODRL.obligation, ODRL.duty), rules),
 )
-policies = Nested(POLICY, _body)
+policies = Nested(POLICY, only_text("body"))
 
 _TITLE = (DCT.title, RDFS.label, SKOS.prefLabel)
 
@@ -396,7 +389,7 @@ DATASET = (
     MappingRow(
         "quality_annotation",
         (DQV.hasQualityAnnotation,),
-        Nested(ANNOTATION, _body, iri_key=None),
+        Nested(ANNOTATION, only_text("body"), iri_key=None),
     ),
 )
 
