@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import configparser
+import itertools
 import multiprocessing
 import os
 import signal
@@ -31,6 +32,30 @@ def disconnect() -> None:
     """Close all connections of this process to the database, as before a fork."""
     model.Session.remove()
     model.meta.engine.dispose()
+
+
+def killed_at(owner: Any, name: str, number: int, work: Callable[[], object]) -> None:
+    """Work in a child process that kills itself at the n-th call of a function of ours.
+
+    :param owner: the class or module that has the function
+    """
+    disconnect()
+    child = os.fork()
+    if not child:
+        original, calls = getattr(owner, name), itertools.count(1)
+
+        def counted(*arguments: Any, **named: Any) -> Any:
+            if next(calls) == number:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return original(*arguments, **named)
+
+        try:
+            setattr(owner, name, counted)
+            work()
+        finally:
+            os._exit(7)  # it should be dead
+    status = os.waitpid(child, 0)[1]
+    assert os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL, status
 
 
 WITH_LOCKS = "pid IN (SELECT pid FROM pg_locks WHERE locktype = 'advisory')"

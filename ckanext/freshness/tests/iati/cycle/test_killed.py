@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
-import signal
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +16,7 @@ from ckanext.freshness.iati import datasets as rows
 from ckanext.freshness.iati import publication
 from ckanext.freshness.model import Copy
 from ckanext.freshness.runs import copies
-from ckanext.freshness.tests.processes import disconnect, until
+from ckanext.freshness.tests.processes import killed_at, until
 
 from .cycles import Site
 from .test_cycle import datasets, done
@@ -27,61 +24,24 @@ from .test_cycle import datasets, done
 pytestmark = pytest.mark.usefixtures("kept_db")
 
 
-def die(*_: Any, **__: Any) -> None:
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
-def at_call(owner: Any, name: str, number: int) -> Callable[[], None]:
-    """Return a function that kills this process at the n-th call of a function of ours."""
-
-    def patch() -> None:
-        original, left = getattr(owner, name), [number]
-
-        def counted(*arguments: Any, **named: Any) -> Any:
-            left[0] -= 1
-            if not left[0]:
-                die()
-            return original(*arguments, **named)
-
-        setattr(owner, name, counted)
-
-    return patch
-
-
-def killed_in(site: Site, patch: Callable[[], None]) -> None:
-    """Run a cycle in a child process that kills itself."""
-    disconnect()
-    process = os.fork()
-    if not process:
-        try:
-            patch()
-            site.update()
-        finally:
-            os._exit(7)
-    ended = os.waitpid(process, 0)[1]
-    assert os.WIFSIGNALED(ended) and os.WTERMSIG(ended) == signal.SIGKILL, ended
-    # PostgreSQL keeps the lock until it notices that the process is gone.
-    until(lambda: not is_held(run_records.cycle_lock(site.source_id)))
-
-
-POINTS = {
-    "before the first bytes": at_call(LocalFileSystem, "mv", 1),
-    "between zip and row": at_call(rows, "write", 1),
-    "before a copy goes": at_call(copies, "delete_files", 1),
-    "before what is named is marked": at_call(publication, "_mark", 1),
-    "before the bulk zips": at_call(publication, "build", 1),
+POINTS: dict[str, tuple[Any, str, int]] = {
+    "before the first bytes": (LocalFileSystem, "mv", 1),
+    "between zip and row": (rows, "write", 1),
+    "before a copy goes": (copies, "delete_files", 1),
+    "before what is named is marked": (publication, "_mark", 1),
+    "before the bulk zips": (publication, "build", 1),
 }
 
 
-@pytest.mark.parametrize("patch", POINTS.values(), ids=POINTS)
-def test_the_next_cycle_makes_it_good(
-    site: Site, patch: Callable[[], None], store_folder: Path
-) -> None:
+@pytest.mark.parametrize("point", POINTS)
+def test_the_next_cycle_makes_it_good(site: Site, point: str, store_folder: Path) -> None:
     site.update()
     changed, gone, same = datasets(site)
     changed.edition += 1
     site.server.registry.remove(gone)
-    killed_in(site.later(hours=1), patch)
+    killed_at(*POINTS[point], site.later(hours=1).update)
+    # PostgreSQL keeps the lock until it notices that the process is gone.
+    until(lambda: not is_held(run_records.cycle_lock(site.source_id)))
     model.Session.remove()
     for copy in model.Session.query(Copy).filter(Copy.key.isnot(None)):
         if copy.package_id == site.row(same).package_id:

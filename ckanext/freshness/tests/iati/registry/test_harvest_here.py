@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 from typing import Any
 
 import pytest
@@ -22,7 +20,7 @@ from ckanext.freshness.tests.iati.registry.conftest import (
     packages,
     waiting,
 )
-from ckanext.freshness.tests.processes import disconnect
+from ckanext.freshness.tests.processes import killed_at
 from ckanext.freshness.tests.servers.registry import RegistryServer
 from ckanext.harvest import model as harvest_model
 
@@ -52,32 +50,6 @@ def test_a_registry_becomes_organizations_and_datasets(registry: RegistryServer,
 # Killed processes
 
 
-def die(*_arguments: Any) -> None:
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
-def killed(harvest: Harvest, owner: Any, name: str, number: int) -> None:
-    """Harvest in a child process that kills itself at the n-th call of a function."""
-    disconnect()
-    child = os.fork()
-    if child == 0:
-        original, left = getattr(owner, name), [number]
-
-        def counted(*arguments: Any, **named: Any) -> Any:
-            left[0] -= 1
-            if not left[0]:
-                die()
-            return original(*arguments, **named)
-
-        try:
-            setattr(owner, name, counted)
-            harvest_here(harvest.source["id"])
-        finally:
-            os._exit(1)  # it should be dead
-    _pid, status = os.waitpid(child, 0)
-    assert os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
-
-
 def running() -> list[str]:
     model.Session.expire_all()
     jobs = model.Session.query(harvest_model.HarvestJob).filter_by(status="Running")
@@ -96,7 +68,7 @@ def complete(harvest: Harvest, registry: RegistryServer) -> None:
     assert sorted(one["id"] for one in search["results"]) == ids
 
 
-POINTS = {
+POINTS: dict[str, tuple[Any, str, int]] = {
     "gather": (object_writer.ObjectWriter, "finish", 1),
     "between two records": (PackageWriter, "write", 3),
     "before the end of a page": (stages, "_index", 1),
@@ -115,7 +87,7 @@ def test_what_a_killed_process_left_is_done_by(
 ) -> None:
     monkeypatch.setattr(stages, "PAGE_SIZE", 4)
     harvest = add_registry(registry.url)
-    killed(harvest, *POINTS[point])
+    killed_at(*POINTS[point], lambda: harvest_here(harvest.source["id"]))
     (job,) = running()
     if by == "consumers":
         call_action("harvest_jobs_run", {"user": sysadmin()})
