@@ -5,19 +5,21 @@ from __future__ import annotations
 import hashlib
 import io
 import zipfile
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
 import pytest
 from ckan.tests import factories, helpers
 
+from ckanext.freshness.ckan_adapter.core import model
+from ckanext.freshness.copies import store_keys
 from ckanext.freshness.runs import copies
 from ckanext.freshness.views.responses import disposition
 
-from .stored_copies import put
-
 pytestmark = pytest.mark.usefixtures("kept_db", "store_folder")
 
+NOON = datetime(2026, 11, 20, 12, tzinfo=timezone.utc)
 BODY = "<iati-activities>Santé</iati-activities>".encode() * 3
 
 
@@ -41,6 +43,34 @@ def private(kept_db: None) -> tuple[dict[str, Any], dict[str, str], dict[str, st
         {"Authorization": member["token"]},
         {"Authorization": stranger["token"]},
     )
+
+
+def put(
+    resource: dict[str, Any],
+    body: bytes,
+    *,
+    filename: str = "budget.xml",
+    mimetype: str | None = "application/xml",
+    zipped: bool = True,
+) -> copies.CopyRow:
+    """Store a copy of a resource, as a run does."""
+    with copies.store().stage() as staged:
+        staged.write(body)
+        kept = copies.store().keep(
+            store_keys.resource_key(resource["id"]), staged, zip_member=filename if zipped else None
+        )
+    one = copies.CopyRow(
+        resource_id=resource["id"],
+        package_id=resource["package_id"],
+        kept=kept,
+        filename=filename,
+        mimetype=mimetype,
+        source_url=resource["url"],
+        at=NOON,
+    )
+    copies.remember([one])
+    model.Session.commit()
+    return one
 
 
 def address(resource: dict[str, Any], what: str = "copy") -> str:

@@ -74,6 +74,15 @@ def test_the_index_files_have_the_fields_of_the_service(site: Site) -> None:
     attempt = listed[failing.name]["most_recent_get_attempt"]
     assert attempt["error_details"]["error_type"] == "http_non_200"
     assert listed[failing.name]["attempts"] == [{**attempt, "http_method": "GET"}]
+    assert set(attempt) == {"datetime", "http_status", "error_occurred", "error_details"}
+    never: dict[str, object] = {**dict.fromkeys(attempt), "error_details": {}}
+    assert listed[failing.name]["most_recent_head_attempt"] == never
+    minimal = site.listed("datasets-minimal.json")[failing.name]
+    assert set(minimal) == registered
+    assert set(minimal["last_known_good_dataset"]) == {
+        *("cached_dataset_xml_url", "cached_dataset_zip_url", "downloaded", "hash"),
+        *("hash_excluding_generated_timestamp", "source_url", "verified_on_server"),
+    }
     organisations = json.loads(site.published("reporting-orgs.json"))["reporting_orgs"]
     assert set(organisations[0]) == {
         *("id", "short_name", "human_readable_name", "organisation_identifier"),

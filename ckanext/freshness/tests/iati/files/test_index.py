@@ -8,7 +8,6 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from ckanext.freshness.iati import downloads
-from ckanext.freshness.iati.attempts import attempt, status_error
 from ckanext.freshness.iati.downloads import LegacyDataset
 
 CREATED = datetime(2026, 11, 21, 20, 0, tzinfo=timezone(timedelta(hours=1)))
@@ -35,11 +34,6 @@ ENTRY: dict[str, Any] = {
 }
 ORGANISATIONS = [{"id": "o1", "short_name": "a"}, {"id": "o2", "short_name": "b"}]
 
-REGISTERED = {
-    *("id", "short_name", "reporting_org_id", "reporting_org_short_name", "licence_id"),
-    *("source_url", "last_update_check", "last_known_good_dataset"),
-}
-
 
 def written(entries: Iterable[dict[str, Any]]) -> dict[str, bytes]:
     """Return both index files of datasets."""
@@ -63,30 +57,6 @@ def test_the_full_index_has_the_entries_as_they_are_and_moments_in_utc() -> None
             "last_known_good_dataset": {**good, "downloaded": at, "verified_on_server": at},
         }
     ]
-
-
-def test_an_attempt_has_the_fields_of_the_service() -> None:
-    details = status_error(404, {}, "GET", "https://example.org/a.xml")
-    assert downloads.attempt_entry(attempt(AT, "GET", 404, details)) == {
-        "datetime": "2026-11-20T01:02:03.456789Z",
-        "http_status": 404,
-        "error_occurred": True,
-        "error_details": details,
-    }
-    assert downloads.attempt_entry(attempt(AT, "HEAD", 200))["error_details"] == {}
-    assert downloads.attempt_entry(None) == {
-        **dict.fromkeys(("datetime", "http_status", "error_occurred")),
-        "error_details": {},
-    }
-
-
-def test_the_minimal_index_has_the_fields_of_the_service() -> None:
-    found = json.loads(written([ENTRY])[downloads.MINIMAL])["datasets"]
-    assert set(found[0]) == REGISTERED
-    assert set(found[0]["last_known_good_dataset"]) == {
-        *("cached_dataset_xml_url", "cached_dataset_zip_url", "downloaded", "hash"),
-        *("hash_excluding_generated_timestamp", "source_url", "verified_on_server"),
-    }
 
 
 def test_the_legacy_files_are_as_ckan_writes_them() -> None:

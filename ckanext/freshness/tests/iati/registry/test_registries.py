@@ -95,16 +95,12 @@ def test_all_of_a_registry_is_read_organisations_first(server: RegistryServer) -
 # Unusable answers
 
 ANSWERS: list[tuple[str, Callable[[], faults.Fault], str]] = [
-    ("500", lambda: faults.Status(code=500), "it answers 500"),
     ("HTML", faults.html, "a page for people"),
-    ("HTML as JSON", lambda: faults.html("application/json"), "a page for people"),
     ("nothing", faults.empty, "empty body"),
     ("half of the JSON", lambda: faults.Cut(keep=0.5), "JSON that cannot be read"),
     ("null", lambda: faults.Body(b"null"), ""),
     ("no list", lambda: faults.Body(b'{"datasets": "x", "reporting_orgs": 7}'), "has no list"),
     ("deep", lambda: faults.Body(b"[" * 200_000), "JSON that cannot be read"),
-    ("not UTF-8", lambda: faults.Body(b'{"a": "\xff"}'), "JSON that cannot be read"),
-    ("endless", lambda: faults.EndlessBody(chunk=b"[" * 50_000), "is larger than"),
 ]
 
 
@@ -167,8 +163,6 @@ def replaced(name: str, value: Any) -> Spoil:
 @pytest.mark.parametrize(
     ("name", "value", "words"),
     [
-        ("short_name", "None", "no name"),
-        ("reporting_org_id", None, "no organisation"),
         ("reporting_org_id", "unknown", "not in the registry's listing"),
         ("source_url", "None", "no URL of a file"),
     ],
