@@ -107,23 +107,17 @@ def test_what_the_source_says_is_taken_and_what_it_no_longer_says_goes() -> None
     assert package["url"] is None  # empty already: no change for CKAN to see
 
 
-def test_extras() -> None:
-    """They keep their order, and extras of others stay. Extras that CKAN only shows are not stored."""
-    assert list(extras(merged()).items()) == [
+def test_extras_tags_and_groups() -> None:
+    """Extras keep their order, and those of others stay. Existing tags keep their ids, vocabulary tags stay."""
+    package = merged()
+    assert list(extras(package).items()) == [
         ("theme", '["b"]'),
         ("review_date", "2024-01-01"),
         ("freshness", "fresh"),
         ("guid", "g"),
     ]
-
-
-def test_groups_are_only_added_to() -> None:
-    assert merged()["groups"] == [EXISTING["groups"][0], {"name": "default"}]
-
-
-def test_tags() -> None:
-    """Existing tags keep their ids, and vocabulary tags stay."""
-    assert merged()["tags"] == [{"name": "Added"}, EXISTING["tags"][0], EXISTING["tags"][2]]
+    assert package["tags"] == [{"name": "Added"}, EXISTING["tags"][0], EXISTING["tags"][2]]
+    assert package["groups"] == [EXISTING["groups"][0], {"name": "default"}]
 
 
 def test_what_others_know_of_a_resource_stays_while_its_url_does() -> None:
@@ -143,19 +137,10 @@ def test_what_was_found_out_about_other_bytes_goes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("keep", "key"),
-    [
-        ("title", "title"),
-        ("notes", "notes"),
-        ("version", "version"),
-        ("tags", "tags"),
-        ("groups", "groups"),
-        ("resources", "resources"),
-        ("license_id", "license_id"),
-    ],
+    "key", ["title", "notes", "version", "tags", "groups", "resources", "license_id"]
 )
-def test_protected_fields(keep: str, key: str) -> None:
-    assert merged(None, keep)[key] == EXISTING[key]
+def test_protected_fields(key: str) -> None:
+    assert merged(None, key)[key] == EXISTING[key]
 
 
 def test_protected_fields_that_somebody_emptied_stay_empty() -> None:
