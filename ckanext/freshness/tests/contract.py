@@ -45,7 +45,7 @@ CONTRACT = {
     ),
     "Nothing that a source publishes is lost silently": (
         "harvesting/rdf/test_nothing_lost.py",
-        "harvesting/rdf/test_mapping_recording.py",
+        "harvesting/rdf/test_mapping.py",
     ),
     "One table decides what an answer means; a link is broken only after failures spread over time": (
         "checking/test_decisions.py",

@@ -22,9 +22,9 @@ from ckanext.freshness.harvesting.rdf import dcat_profiles
 from ckanext.freshness.harvesting.rdf.mapping import map_dataset, mapped
 from ckanext.freshness.harvesting.rdf.parsing import DCAT, LOCN, DocumentError
 from ckanext.freshness.harvesting.record import Record
+from ckanext.freshness.tests.servers.replay import FDP_RECORDING, load_recording
 
 from .rdf.test_mapping import SUBJECT, graph_of
-from .rdf.test_mapping_recording import COHORT_A, merged
 
 HEALTH = ["euro_health_dcat_ap"]
 
@@ -40,7 +40,13 @@ def site_url(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_is_not_the_sources_is_left_out() -> None:
-    record = parsed(merged(COHORT_A), COHORT_A)
+    dataset = "{base}/dataset/5bf39611-e763-4e62-8e87-9ad25b1179ff"
+    recording, base, graph = load_recording(FDP_RECORDING), "https://fdp.example.org", Graph()
+    for url in (dataset, *recording["distributions"]):
+        if url == dataset or url in recording["responses"][dataset]["body"]:
+            text = recording["responses"][url]["body"].replace("{base}", base)
+            graph.parse(data=text, format="turtle")
+    record = parsed(graph, dataset.replace("{base}", base))
     assert not {"homepage", "license_id", "conforms_to"} & set(record.fields)
     for resource in record.resources:
         assert not {"distribution_ref", "conforms_to"} & set(resource)

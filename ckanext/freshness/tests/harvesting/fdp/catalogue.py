@@ -242,27 +242,13 @@ class Catalogue:
 Change = Callable[[Catalogue, int, int], None]
 
 CHANGES: Mapping[str, Change] = {
-    "publish": Catalogue.publish,
-    "draft": Catalogue.draft,
-    "edit": Catalogue.edit,
-    "delete": Catalogue.delete,
-    "unlist": Catalogue.unlist,
-    "bring back": Catalogue.bring_back,
-    "withdraw": Catalogue.withdraw,
-    "vanish": Catalogue.vanish,
-    "list also": Catalogue.list_also,
-    "move": Catalogue.move,
-    "rename": Catalogue.rename,
-    "respell": Catalogue.respell,
-    "add catalog": Catalogue.add_catalog,
-    "drop catalog": Catalogue.drop_catalog,
-    "restore catalog": Catalogue.restore_catalog,
-    "refuse catalog": Catalogue.refuse_catalog,
-    "publish container": Catalogue.publish_container,
-    "resize": Catalogue.resize,
-    "insert biobank": Catalogue.insert_biobank,
-    "name graph": Catalogue.name_graph,
-    "list junk": Catalogue.list_junk,
+    name: getattr(Catalogue, name.replace(" ", "_"))
+    for name in (
+        *("publish", "draft", "edit", "delete", "unlist", "bring back", "withdraw", "vanish"),
+        *("list also", "move", "rename", "respell", "add catalog", "drop catalog"),
+        *("restore catalog", "refuse catalog", "publish container", "resize", "insert biobank"),
+        *("name graph", "list junk"),
+    )
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import itertools
 import json
 from collections.abc import Iterator
 
@@ -217,12 +218,10 @@ HIDDEN = '<!ENTITY a "x"><!ENTITY b "&a;&a;">'
 @pytest.mark.parametrize(
     ("dtd", "words"),
     [
-        (HIDDEN, "names another one"),
         # The RDF parser alone would read these.
         (f'<!ENTITY a "y"><!-- {HIDDEN} -->', "malformed"),
         (f'<!ENTITY a "y"><?pi {HIDDEN} ?>', "malformed"),
         (f'<!ENTITY a "y"> junk {HIDDEN}', "malformed: syntax error"),
-        ('<!ENTITY b SYSTEM "file:///etc/passwd">', "external"),
     ],
 )
 def test_entities_of_entities_are_never_expanded(dtd: str, words: str) -> None:
@@ -265,48 +264,36 @@ def test_all_graphs_of_a_document_are_read_as_one(media_type: str) -> None:
 
 # Media types
 
-XML_TYPES = [
-    "application/xml",
-    "text/xml",
-    "text/rdf",
-    "application/rdf",
-    "text/xml; charset=utf-8",
-]
-ANY_TYPE = [None, "", "text/plain", "application/octet-stream", "binary/octet-stream", "text/html"]
-
-
-@pytest.mark.parametrize("media_type", [*XML_TYPES, *ANY_TYPE])
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
-def test_rdf_xml_is_recognized_by_its_root(media_type: str | None, encoding: str) -> None:
+ANY_TYPE = (None, "", "text/plain", "application/octet-stream", "binary/octet-stream", "text/html")
+_XML = [
+    rdf_xml("<dct:title>t</dct:title>", prolog)
     for prolog in (
-        "",
-        "\n\n",
-        declaration(encoding.removesuffix("-sig")),
-        "<!-- <html> -->",
+        *("", "\n\n", declaration("utf-8"), "<!-- <html> -->"),
         '<!DOCTYPE rdf:RDF [\n<!ENTITY e "http://x/">]>',
-    ):
-        body = rdf_xml("<dct:title>t</dct:title>", prolog).encode(encoding)
-        assert title(body, media_type) == Literal("t")
-        default = body.decode(encoding).replace("rdf:RDF ", "RDF ").replace("/rdf:RDF", "/RDF")
-        default = default.replace(NAMESPACES, f'xmlns="{RDF}" {NAMESPACES}')
-        assert title(default.encode(encoding), media_type) == Literal("t")
-
-
-@pytest.mark.parametrize("media_type", ["application/json", "text/json", *ANY_TYPE])
-def test_json_ld_is_recognized(media_type: str | None) -> None:
-    for encoding in ("utf-8", "utf-8-sig", "utf-16"):
-        assert title(json_ld("t").encode(encoding), media_type) == Literal("t")
-        assert title(f"\n[{json_ld('t')}]".encode(encoding), media_type) == Literal("t")
-
-
-@pytest.mark.parametrize("media_type", ["text/rdf+n3", "application/turtle", *ANY_TYPE])
-@pytest.mark.parametrize(
-    "before",
-    [
-        *("@prefix : <http://x/> .\n", "# c\n\n@base <http://x/> .", "PREFIX x: <http://x/>\n", ""),
-        *("base <http://x/> ", "_:b <http://x/p> 1 . ", "<urn:a> a <urn:b> ; <urn:c> 1 . "),
+    )
+]
+_DEFAULT = [one.replace("rdf:RDF ", "RDF ").replace("/rdf:RDF", "/RDF") for one in _XML]
+BEGINNINGS: dict[tuple[str, ...], list[str]] = {
+    ("application/xml", "text/xml", "text/rdf", "application/rdf", "text/xml; charset=utf-8"): [
+        *_XML,
+        *(one.replace(NAMESPACES, f'xmlns="{RDF}" {NAMESPACES}') for one in _DEFAULT),
     ],
-)
-def test_turtle_is_recognized(media_type: str | None, before: str) -> None:
-    for encoding in ("utf-8", "utf-8-sig", "utf-16"):
-        assert title((before + triple('"t"')).encode(encoding), media_type) == Literal("t")
+    ("application/json", "text/json"): [json_ld("t"), f"\n[{json_ld('t')}]"],
+    ("text/rdf+n3", "application/turtle"): [
+        before + triple('"t"')
+        for before in (
+            *("@prefix : <http://x/> .\n", "# c\n\n@base <http://x/> .", "PREFIX x: <http://x/>\n"),
+            *("base <http://x/> ", "_:b <http://x/p> 1 . ", "<urn:a> a <urn:b> ; <urn:c> 1 . ", ""),
+        )
+    ],
+}
+"""Documents, and the media types under which servers send such documents."""
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+@pytest.mark.parametrize("media_types", BEGINNINGS)
+def test_a_document_is_recognized_by_its_beginning(
+    media_types: tuple[str, ...], encoding: str
+) -> None:
+    for media_type, text in itertools.product((*media_types, *ANY_TYPE), BEGINNINGS[media_types]):
+        assert title(text.encode(encoding), media_type) == Literal("t"), (media_type, text)

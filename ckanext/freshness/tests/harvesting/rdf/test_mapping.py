@@ -264,6 +264,7 @@ def test_no_value_vanishes(node: str) -> None:
         "a ldp:Container , ldp:BasicContainer , ldp:Resource , ldp:RDFSource",
         '<http://rdf.biosemantics.org/ontologies/fdp-o#metadataModified> "2026"',
         "<http://rdf.biosemantics.org/ontologies/fdp-o#metadataIdentifier> :id",
+        "<http://semanticscience.org/resource/SIO_000628> :metric",
     ],
 )
 def test_what_servers_add_by_themselves_is_no_content(properties: str) -> None:
