@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..copies.store import StagedBody
 from ..web.errors import FailureReason, FetchError
@@ -357,19 +357,7 @@ class HdxCheck:
                 last_modified=headers.last_modified_text if headers and is_answered else None,
                 modified=step.modified,
             )
-            result = CheckResult(
-                resource,
-                self._host,
-                step.outcome,
-                step.memory,
-                attempt,
-                modified=step.modified,
-                changed_at=self._first_at if step.changed else None,
-                hashed=confirms,
-                counts_as_failure=step.counts_as_failure,
-                put_off=step.put_off,
-            )
-            sink(result)
+            sink(self._concluded(resource, step, attempt, hashed=confirms))
         return NextStep.END
 
     def close(self) -> None:
@@ -402,11 +390,9 @@ class HdxCheck:
                 hides_changes = decisions.hides_changes(memory, headers, certain.hash)
             if is_useful and self._hasher is not None:
                 staged = self._hasher.take_staged()
-        return CheckResult(
+        return self._concluded(
             resource,
-            self._host,
-            outcome,
-            step.memory,
+            step,
             Attempt(
                 at=at,
                 method="GET",
@@ -422,10 +408,7 @@ class HdxCheck:
                 modified=step.modified,
                 outdated_tls=answer.outdated_tls,
             ),
-            modified=step.modified,
-            changed_at=self._first_at if step.changed else None,
             hashed=judged.is_hashed or self._first_hash is not None,
-            counts_as_failure=step.counts_as_failure,
             size=None if certain is None else certain.size,
             shape=None if certain is None else shape,
             mimetype=mimetype_of(answer) if is_useful else None,
@@ -437,6 +420,22 @@ class HdxCheck:
             if answer.moved_to == display_url(answer.moved_to or "")
             else None,
             staged=staged,
+        )
+
+    def _concluded(
+        self, resource: ResourceToCheck, step: Decision, attempt: Attempt, **more: Any
+    ) -> CheckResult:
+        return CheckResult(
+            resource,
+            self._host,
+            attempt.outcome,
+            step.memory,
+            attempt,
+            modified=step.modified,
+            changed_at=self._first_at if step.changed else None,
+            counts_as_failure=step.counts_as_failure,
+            put_off=step.put_off,
+            **more,
         )
 
     def _redirected_to(self, url: str | None) -> str | None:

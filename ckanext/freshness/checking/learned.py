@@ -27,6 +27,7 @@ from typing import NamedTuple
 
 from .selection import (
     SLACK,
+    Best,
     Candidate,
     Chosen,
     SelectionReason,
@@ -107,32 +108,6 @@ class Priority(NamedTuple):
     value: float
 
 
-_Entry = tuple[float, int, Chosen, SelectionReason]
-"""A rank, minus the number of the candidate, the candidate as a run keeps it, why it is checked."""
-
-
-class _Best:
-    """The entries with the highest ranks; if ranks are equal, those that came first."""
-
-    def __init__(self, size: int) -> None:
-        self._size = size
-        self._heap: list[_Entry] = []
-
-    def add(
-        self, rank: float, number: int, candidate: Candidate, reason: SelectionReason
-    ) -> float | None:
-        """Offer a candidate. Return the rank of the candidate that has no room; None if all have."""
-        if len(self._heap) < self._size:
-            heapq.heappush(self._heap, (rank, -number, candidate.chosen(), reason))
-            return None
-        if not self._heap or (rank, -number) < self._heap[0][:2]:
-            return rank
-        return heapq.heapreplace(self._heap, (rank, -number, candidate.chosen(), reason))[0]
-
-    def sorted(self) -> list[_Entry]:
-        return sorted(self._heap, key=lambda entry: entry[:2], reverse=True)
-
-
 class LearnedSelection:
     """The resources that a run checks. Its memory grows with the budget, not with the catalogue.
 
@@ -152,9 +127,9 @@ class LearnedSelection:
         self._budget = budget
         self._rotation_budget = rotation_budget
         self._offered = 0
-        self._first = _Best(budget)
-        self._bound = _Best(ceil(budget * _BOUND_SHARE))
-        self._valuable = _Best(budget)
+        self._first = Best(budget)
+        self._bound = Best(ceil(budget * _BOUND_SHARE))
+        self._valuable = Best(budget)
         self._chosen: dict[str, tuple[Chosen, SelectionReason]] | None = None
 
     def add(self, candidate: Candidate) -> SelectionReason:

@@ -368,14 +368,6 @@ class RunFigures:
     checked: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Pruned:
-    """Numbers of rows that were deleted because of their age."""
-
-    runs: int
-    transitions: int
-
-
 def begin_run(
     now: datetime, options: Mapping[str, Any], *, kind: str = "check", run_id: str | None = None
 ) -> str:
@@ -437,13 +429,13 @@ def _update(run_id: str, **values: Any) -> None:
     model.Session.commit()
 
 
-def prune(now: datetime, *, keep_runs: timedelta, keep_transitions: timedelta) -> Pruned:
-    """Delete runs and transitions that are older than they are kept, and commit."""
+def prune(now: datetime, *, keep_runs: timedelta, keep_transitions: timedelta) -> list[int]:
+    """Delete runs and transitions that are older than they are kept, commit, and return their numbers."""
     runs = model.Session.query(CheckRun).filter(CheckRun.started_at < utc(now - keep_runs))
     transitions = model.Session.query(FreshnessTransition).filter(
         FreshnessTransition.changed_at < utc(now - keep_transitions)
     )
-    gone = Pruned(*(rows.delete(synchronize_session=False) for rows in (runs, transitions)))
+    gone = [int(rows.delete(synchronize_session=False)) for rows in (runs, transitions)]
     model.Session.commit()
     return gone
 

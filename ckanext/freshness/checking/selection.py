@@ -19,6 +19,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import Enum
+from math import inf
 from sys import intern
 from typing import NamedTuple
 
@@ -244,6 +245,32 @@ class Chosen(NamedTuple):
     hides_changes: bool
 
 
+Entry = tuple[float, int, Chosen, SelectionReason]
+"""A rank, minus the number of the candidate, the candidate as a run keeps it, why it is checked."""
+
+
+class Best:
+    """The entries with the highest ranks; if ranks are equal, those that came first."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._heap: list[Entry] = []
+
+    def add(
+        self, rank: float, number: int, candidate: Candidate, reason: SelectionReason
+    ) -> float | None:
+        """Offer a candidate. Return the rank of the candidate that has no room; None if all have."""
+        if len(self._heap) < self._size:
+            heapq.heappush(self._heap, (rank, -number, candidate.chosen(), reason))
+            return None
+        if not self._heap or (rank, -number) < self._heap[0][:2]:
+            return rank
+        return heapq.heapreplace(self._heap, (rank, -number, candidate.chosen(), reason))[0]
+
+    def sorted(self) -> list[Entry]:
+        return sorted(self._heap, key=lambda entry: entry[:2], reverse=True)
+
+
 class Selection:
     """The resources that a run checks. Its memory grows with these alone, not with the catalogue.
 
@@ -259,37 +286,30 @@ class Selection:
         self.reasons: Counter[SelectionReason] = Counter()
         self._now = now
         self._rules = rules
-        self._budget = budget
         self._chosen: dict[str, Chosen] = {}
         self._why: dict[str, SelectionReason] = {}
         self._offered = 0
-        self._oldest: list[tuple[timedelta, int, Chosen]] = []
-        """A heap of the rotation's choice, the youngest first: its age, minus its number, the candidate."""
+        self._oldest = Best(budget)
+        """The rotation's choice, by age."""
 
     def add(self, candidate: Candidate) -> SelectionReason:
         """Return the reason that :func:`choose` gives. The rotation may still choose the resource."""
         reason = choose(candidate, self._now, self._rules)
         self.reasons[reason] += 1
-        kept: Chosen | None = None
         if reason.is_checked:
-            kept = self._chosen[candidate.resource_id] = candidate.chosen()
+            self._chosen[candidate.resource_id] = candidate.chosen()
             self._why[candidate.resource_id] = reason
         if may_rotate(candidate, reason, self._now, self._rules):
             # By the last hash alone, files that cannot be read would come first in every run.
             last = candidate.hashed_at if was_found(candidate) else candidate.tried_at
-            age = timedelta.max if last is None else self._now - last
-            # If ages are equal, the candidate that came first stays.
+            age = inf if last is None else (self._now - last) / _DAY
             self._offered += 1
-            if len(self._oldest) < self._budget:
-                heapq.heappush(self._oldest, (age, -self._offered, kept or candidate.chosen()))
-            elif self._oldest and (age, -self._offered) > self._oldest[0][:2]:
-                entry = (age, -self._offered, kept or candidate.chosen())
-                heapq.heappushpop(self._oldest, entry)
+            self._oldest.add(age, self._offered, candidate, SelectionReason.CHECK_ROTATION)
         return reason
 
     def chosen(self) -> list[Chosen]:
         """Return the resources to check, those of the rotation last and the oldest of these first."""
-        rotation = {one.resource_id: one for _age, _number, one in sorted(self._oldest)[::-1]}
+        rotation = {one.resource_id: one for _, _, one, _ in self._oldest.sorted()}
         return list((self._chosen | rotation).values())
 
     def why(self) -> dict[str, SelectionReason]:
@@ -298,7 +318,7 @@ class Selection:
 
     def rotation(self) -> frozenset[str]:
         """Return the ids of the resources whose files are read even if their server reports no change."""
-        return frozenset(candidate.resource_id for _age, _number, candidate in self._oldest)
+        return frozenset(one.resource_id for _, _, one, _ in self._oldest.sorted())
 
 
 def rotation_budget(total: int, rules: SelectionRules) -> int:

@@ -179,14 +179,14 @@ def statuses(now: datetime) -> PartReport:
 def prune(now: datetime) -> PartReport:
     """Delete old runs, old history of statuses and data, and copies that are not needed any more."""
     kept = counts.KEEP
-    gone = run_records.prune(now, keep_runs=KEEP_RUNS, keep_transitions=kept)
+    runs, transitions = run_records.prune(now, keep_runs=KEEP_RUNS, keep_transitions=kept)
     days = counts.prune(now, kept)
     copies.prune(now)
     changes = data_changes.prune(now)
     words = tk._("Deleted {runs}, {transitions}, {changes} and {days}").format(
-        runs=counted(NN_("{count} run", "{count} runs"), gone.runs),
+        runs=counted(NN_("{count} run", "{count} runs"), runs),
         transitions=counted(
-            NN_("{count} change of a status", "{count} changes of statuses"), gone.transitions
+            NN_("{count} change of a status", "{count} changes of statuses"), transitions
         ),
         changes=counted(NN_("{count} change of data", "{count} changes of data"), changes),
         days=counted(NN_("{count} day of history", "{count} days of history"), days),

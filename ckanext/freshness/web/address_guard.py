@@ -24,10 +24,6 @@ from collections.abc import Iterable
 from enum import Enum
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 
-from .urls import display_url
-
-__all__ = ["Guard", "InsideAddress", "Refusal", "display_url"]
-
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 AddrInfo = tuple[int, int, int, str, tuple[str, int] | tuple[str, int, int, int]]

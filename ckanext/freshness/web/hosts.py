@@ -87,17 +87,13 @@ class Host:
         for."""
         self._closed_until = max(self._closed_until, time.monotonic() + seconds)
 
-    @property
-    def closed_for(self) -> float:
-        """The seconds for which the host still refuses requests; 0 if it takes them."""
-        return max(0.0, self._closed_until - time.monotonic()) if self._closed_until else 0.0
-
     def refuse(self) -> None:
         """Refuse a request if the host asked for a long pause, or was given up for its silence.
 
         :raises Fault: ``HOST_DEFERRED`` or ``HOST_SILENT``
         """
-        if closed := self.closed_for:
+        # Most hosts ask for no pause, and the clock need not be asked.
+        if self._closed_until and (closed := self._closed_until - time.monotonic()) > 0:
             words = f"was not requested: its host asked for a pause of {closed:.0f} s"
             raise Fault(FailureReason.HOST_DEFERRED, words)
         if self.is_given_up:

@@ -351,21 +351,6 @@ def test_a_run_can_be_broken_off(server: FileServer) -> None:
     server.wait_until_idle()
 
 
-KINDS: dict[str, Callable[[], faults.Fault] | None] = {
-    "well": None,
-    "gone": lambda: faults.Status(404),
-    "stumbles": lambda: faults.Status(500, times=1),
-    "refuses": lambda: faults.Status(412),
-    "wall": lambda: faults.Status(403),
-    "loop": lambda: faults.Redirect(),
-    "moved": lambda: faults.Redirect("/well/elsewhere"),
-    "cut": lambda: faults.Truncate(),
-    "noise": lambda: faults.Raw(b"\xff\xfe\r\n\r\n"),
-    "reset": lambda: faults.Reset(faults.Reset.Moment.HEADERS, times=1),
-    "page": lambda: faults.html(),
-}
-
-
 # The tables of the files
 
 
