@@ -272,9 +272,7 @@ def _report_tables(
         asked = report_tables.request_for(
             visibility.SITE, table, {"since": since, "organization": organization}, now
         )
-        found[table.name] = [
-            {key: row.get(key) for key in table.fields} for row in table.read(asked)
-        ]
+        found[table.name] = table.records(table.read(asked))
     if with_hosts:
         hosts = counts.count_hosts(visibility.SITE, asked.organization)
         found["hosts"] = counts.rows_of_hosts(hosts)

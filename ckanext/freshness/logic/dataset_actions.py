@@ -410,19 +410,19 @@ def freshness_resource_history(
         raise tk.ObjectNotFound(tk._("Resource not found"))
     row = model.Session.query(ResourceCheck).get(resource_id)
     # The facts about another URL than the present one do not count.
-    known = row if row is not None and row.url == resource.url else None
+    known: Any = row if row is not None and row.url == resource.url else ResourceCheck()
     return {
         "id": resource.id,
         "package_id": resource.package_id,
         "url": display_link(resource.url or ""),
-        "broken": known is not None and links.is_broken(known, settings.broken_rule()),
-        "unconfirmed": known is not None and known.unconfirmed is not None,
+        "broken": bool(known.failures) and links.is_broken(known, settings.broken_rule()),
+        "unconfirmed": known.unconfirmed is not None,
         **links.mismatch(known, resource.format, resource.mimetype),
-        "failures": known.failures if known is not None else 0,
-        **{name: getattr(known, name, None) for name in _TEXTS},
-        **{name: utc_text(getattr(known, name, None)) for name in _MOMENTS},
-        "attempts": known.attempts if known is not None else [],
-        "checks": links.stored_checks(known.history) if known is not None else [],
+        "failures": known.failures or 0,
+        **{name: getattr(known, name) for name in _TEXTS},
+        **{name: utc_text(getattr(known, name)) for name in _MOMENTS},
+        "attempts": known.attempts or [],
+        "checks": links.stored_checks(known.history),
         "evidence": _evidence(resource_id),
     }
 

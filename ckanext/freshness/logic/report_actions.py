@@ -55,7 +55,7 @@ def freshness_report(context: dict[str, Any], data_dict: dict[str, Any]) -> dict
     return {
         "table": table.name,
         "fields": table.fields,
-        "rows": [{key: row.get(key) for key in table.fields} for row in rows[:limit]],
+        "rows": table.records(rows[:limit]),
         "more": len(rows) > limit,
     }
 

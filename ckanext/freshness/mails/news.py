@@ -204,7 +204,7 @@ def held_deletions(now: datetime) -> Iterator[News]:
     """Yield sources whose deletions are held. Another list of records is other news."""
     for hold in model.Session.query(HarvestHold).order_by(HarvestHold.source_id):
         guids = sorted(holds.decisions(hold).held)
-        if guids and (source := _source(hold.source_id)) is not None:
+        if guids and (source := subject(hold.source_id)) is not None:
             digest = hashlib.sha256("\n".join(guids).encode()).hexdigest()[:16]
             details = {**source, "count": len(guids), "reason": hold.reason}
             yield News(f"{hold.source_id}:{digest}", source_id=hold.source_id, details=details)
@@ -234,11 +234,15 @@ def _jobs_of_sources() -> Any:
     return rows(harvest.STATES_OF_SOURCES) if p.plugin_loaded("harvest") else ()
 
 
-def _source(source_id: str) -> dict[str, Any] | None:
-    statement = "SELECT name, title, owner_org FROM package WHERE id = :id AND state = 'active'"
-    row = rows(statement, id=source_id).first()
-    return None if row is None else dict(row._mapping)
+def subject(package_id: str) -> Mapping[str, Any] | None:
+    """Return an active dataset or harvest source, with ``owner_org`` and the name of its ``organization``."""
+    row = rows(_SUBJECT, id=package_id).first()
+    return None if row is None else row._mapping
 
+
+_SUBJECT = """
+SELECT p.id, p.name, coalesce(nullif(p.title, ''), p.name) AS title, p.owner_org, g.name AS organization
+FROM package p LEFT JOIN "group" g ON g.id = p.owner_org WHERE p.id = :id AND p.state = 'active'"""
 
 _TOLD = """(m.kind = '{failed}' AND m.address <> '' AND m.sent_at IS NOT NULL
     OR m.kind = 'back' AND coalesce(m.sent_at > :recent, true))"""

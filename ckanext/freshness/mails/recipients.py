@@ -461,6 +461,10 @@ def _verified(purpose: str, text: str) -> str | None:
 
 
 def _signature(text: str) -> str:
+    return base64.urlsafe_b64encode(sign(text)[:_SIGNATURE_BYTES]).decode()
+
+
+def sign(text: str) -> bytes:
+    """Return a signature by the site's secret key."""
     key = str(tk.config["SECRET_KEY"]).encode()
-    digest = hmac.digest(key, f"freshness {text}".encode(), "sha256")
-    return base64.urlsafe_b64encode(digest[:_SIGNATURE_BYTES]).decode()
+    return hmac.digest(key, f"freshness {text}".encode(), "sha256")

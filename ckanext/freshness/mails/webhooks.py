@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import hmac
 import logging
 import socket
 from collections.abc import Callable, Iterable, Mapping
@@ -21,7 +20,6 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 from uuid import uuid4
 
-import ckan.plugins.toolkit as tk
 from standardwebhooks import Webhook as Signer
 
 from .. import settings
@@ -32,8 +30,8 @@ from ..model import Webhook, WebhookDelivery
 from ..reporting.visibility import rows
 from ..web.address_guard import Guard, InsideAddress
 from ..web.urls import parse_url
-from .news import News
-from .recipients import may_see
+from .news import News, subject
+from .recipients import may_see, sign
 from .webhook_events import EVENTS, TEST, body, test_body
 
 if TYPE_CHECKING:
@@ -120,9 +118,7 @@ def masked(url: str) -> str:
 
 def secret(webhook_id: str) -> str:
     """Return the secret by which a webhook's receiver verifies signatures."""
-    key = str(tk.config["SECRET_KEY"]).encode()
-    digest = hmac.digest(key, f"freshness webhook {webhook_id}".encode(), "sha256")
-    return f"whsec_{base64.b64encode(digest).decode()}"
+    return f"whsec_{base64.b64encode(sign(f'webhook {webhook_id}')).decode()}"
 
 
 def delete(webhook: Any) -> None:
@@ -182,10 +178,10 @@ def _notice(now: datetime) -> None:
             for known in rows.with_entities(WebhookDelivery.about):
                 del found[known.about]
             for about, one in found.items():
-                subject = subjects(one.package_id or one.source_id)
-                if subject and webhook.organization_id in (None, subject["owner_org"]):
+                about_it = subjects(one.package_id or one.source_id)
+                if about_it and webhook.organization_id in (None, about_it["owner_org"]):
                     row = _row(webhook, event, about, utc(now), next_at=utc(now))
-                    row.package_id, row.body = subject["id"], body(event, one, subject, now)
+                    row.package_id, row.body = about_it["id"], body(event, one, about_it, now)
                     model.Session.add(row)
             model.Session.flush()
     for webhook in webhooks:
@@ -205,14 +201,8 @@ def _deliveries(webhook_id: str, event: str) -> Any:
 
 def _subject(package_id: str) -> Mapping[str, Any] | None:
     """Return a dataset or harvest source; None if not every visitor may see it."""
-    found = rows(_SUBJECT, id=package_id).first()
-    return found._mapping if found is not None and may_see(package_id, None) else None
-
-
-_SUBJECT = """
-SELECT p.id, p.name, coalesce(nullif(p.title, ''), p.name) AS title, p.owner_org, g.name AS organization
-FROM package p LEFT JOIN "group" g ON g.id = p.owner_org
-WHERE p.id = :id AND p.state = 'active' AND NOT p.private"""
+    found = subject(package_id)
+    return found if found is not None and may_see(package_id, None) else None
 
 
 # Sending

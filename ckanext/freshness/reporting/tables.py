@@ -149,6 +149,10 @@ class Table:
         end = None if request.limit is None else request.offset + request.limit
         return islice(self._found(request), request.offset, end)
 
+    def records(self, rows: Iterable[Row]) -> list[dict[str, Any]]:
+        """Return rows with the keys of CSV and JSON only."""
+        return [{key: row.get(key) for key in self.fields} for row in rows]
+
     def page(self, request: TableRequest, number: int, size: int) -> TablePage:
         """Return a page, with the number of all rows.
 

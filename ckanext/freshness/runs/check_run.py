@@ -190,10 +190,7 @@ def plan(scope: CheckScope, now: datetime) -> AnySelection:
     """Return the selection of a run that would start now, and check nothing."""
     model.Session.rollback()
     check_rows.sync(now, settings.aging().dataset_types, scope.package_ids)
-    checks = settings.checks()
-    selection = _selection(scope, now, checks)
-    _offer(selection, scope, now, checks)
-    return selection
+    return _offered(scope, now)
 
 
 def run_part(run: RunContext, choice: Choice, clock: Clock) -> RunResult:
@@ -314,15 +311,21 @@ class Choice:
 
 def choose(run: RunContext, counts: RunCounts) -> Choice:
     """Choose the resources that a run checks, and count all resources of its scope."""
-    checks = settings.checks()
-    selection = _selection(run.scope, run.now, checks)
-    _offer(selection, run.scope, run.now, checks, counts)
+    selection = _offered(run.scope, run.now, counts)
     why = selection.why()
     counts.longest_days = selection.longest_days
     counts.reasons.update(reason.value for reason in why.values())
     # HDX believes each date.
-    verifies_dates = _policy(run.scope, checks) == LEARNED
+    verifies_dates = _policy(run.scope, settings.checks()) == LEARNED
     return Choice(selection.chosen(), selection.rotation(), why, verifies_dates)
+
+
+def _offered(scope: CheckScope, now: datetime, counts: RunCounts | None = None) -> AnySelection:
+    """Return a selection to which the resources of a scope were offered."""
+    checks = settings.checks()
+    selection = _selection(scope, now, checks)
+    _offer(selection, scope, now, checks, counts)
+    return selection
 
 
 def _policy(scope: CheckScope, checks: settings.Checks) -> str:

@@ -17,6 +17,7 @@ from ckanext.freshness.ckan_adapter.services import Severity
 from ckanext.freshness.copies.store import Store
 from ckanext.freshness.model import CheckRun, Copy
 from ckanext.freshness.tests.doctor.conftest import NOW, findings
+from ckanext.freshness.tests.mails.conftest import sends_to
 from ckanext.freshness.tests.servers.smtp import MailHost
 from ckanext.harvest import model as harvest_model
 
@@ -29,16 +30,9 @@ LOCATION = "ckanext.freshness.copies.location"
 
 
 @pytest.fixture
-def mails_on(ckan_config: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[MailHost]:
-    host = MailHost()
-    for key, value in {
-        "ckanext.freshness.notify.enabled": True,
-        "ckanext.freshness.notify.operators": ["root@example.org"],
-        "smtp.server": f"127.0.0.1:{host.port}",
-        "smtp.mail_from": "site@example.org",
-    }.items():
-        monkeypatch.setitem(ckan_config, key, value)
-    with host:
+def mails_on() -> Iterator[MailHost]:
+    operators = {"ckanext__freshness__notify__operators": ["root@example.org"]}
+    with MailHost() as host, sends_to(host.port, **operators):
         yield host
 
 

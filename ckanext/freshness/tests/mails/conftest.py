@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
+import ckan.plugins.toolkit as tk
 import pytest
 import sqlalchemy as sa
 from ckan import model
@@ -36,23 +38,36 @@ def age(days: float) -> None:
     refresh(later(days))
 
 
-@pytest.fixture
-def mails_on(clean_db: None, clean_index: None, ckan_config: Any, monkeypatch: Any) -> None:
-    for key, value in {
+@contextmanager
+def sends_to(port: int, **more: Any) -> Iterator[None]:
+    """Switch mails on, with a mail server at a port.
+
+    :param more: other options, with two underscores for each full stop
+    """
+    options = {
         "ckanext.freshness.notify.enabled": True,
-        "smtp.server": "127.0.0.1:9",
+        "smtp.server": f"127.0.0.1:{port}",
         "smtp.mail_from": "site@example.org",
-    }.items():
-        monkeypatch.setitem(ckan_config, key, value)
+        **{key.replace("__", "."): value for key, value in more.items()},
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        for key, value in options.items():
+            patch.setitem(tk.config, key, value)
+        yield
+
+
+@pytest.fixture
+def mails_on(clean_db: None, clean_index: None, monkeypatch: Any) -> Iterator[None]:
     monkeypatch.setattr(digests, "TIMEOUT", 5.0)
     model.Session.remove()
+    with sends_to(9):
+        yield
 
 
 @pytest.fixture
-def host(mails_on: None, ckan_config: Any, monkeypatch: Any) -> Iterator[MailHost]:
+def host(mails_on: None) -> Iterator[MailHost]:
     """A mail server that the site uses, after the first notify. No mail tells a password or a token."""
-    with MailHost() as host:
-        monkeypatch.setitem(ckan_config, "smtp.server", f"127.0.0.1:{host.port}")
+    with MailHost() as host, sends_to(host.port):
         assert digests.notify_all(later).state is NotifyState.BEGUN
         yield host
     assert not [mail for mail in host.mails if "s3cret" in mail.part("plain") + mail.part("html")]

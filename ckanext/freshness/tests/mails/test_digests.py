@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-import ckan.plugins.toolkit as tk
 import pytest
 import sqlalchemy as sa
 from ckan import model
@@ -19,7 +16,7 @@ from ckanext.freshness.mails import digests, recipients
 from ckanext.freshness.mails.digests import MailReport
 from ckanext.freshness.model import FrequencySuggestion
 from ckanext.freshness.status.refresh import refresh
-from ckanext.freshness.tests.mails.conftest import EVIL, OVERDUE, ROOT, fail, later
+from ckanext.freshness.tests.mails.conftest import EVIL, OVERDUE, ROOT, fail, later, sends_to
 from ckanext.freshness.tests.servers.smtp import MailHost, Received
 
 ANN, ADMIN, QUIET = (f"{name}@example.org" for name in ("ann", "admin", "quiet"))
@@ -79,7 +76,7 @@ def make_world() -> dict[str, Stage]:
     recipients.write(ROOT, {"run"})
     quiet = dataset("calm", maintainer=QUIET)
     model.Session.commit()
-    with MailHost() as host, sends_to(host):
+    with MailHost() as host, sends_to(host.port, ckan__site_title="Données"):
         digests.notify_all(later)
         for package_id in (rain, hidden, quiet):
             fail(package_id, day=10)
@@ -101,20 +98,6 @@ def make_world() -> dict[str, Stage]:
         stages["misfit"] = sent(host, OVERDUE + 4)
         stages["misfit, a week later"] = sent(host, OVERDUE + 11)
     return stages
-
-
-@contextmanager
-def sends_to(host: MailHost) -> Iterator[None]:
-    options = {
-        "ckanext.freshness.notify.enabled": True,
-        "smtp.server": f"127.0.0.1:{host.port}",
-        "smtp.mail_from": "site@example.org",
-        "ckan.site_title": "Données",
-    }
-    with pytest.MonkeyPatch.context() as patch:
-        for key, value in options.items():
-            patch.setitem(tk.config, key, value)
-        yield
 
 
 def sent(host: MailHost, days: float) -> Stage:

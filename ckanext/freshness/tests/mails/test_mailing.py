@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import ssl
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 import trustme
+from ckan.tests.helpers import changed_config
 
 from ckanext.freshness.ckan_adapter.mailer import Letter, MailFailure, MailSendError, send
+from ckanext.freshness.tests.mails.conftest import sends_to
 from ckanext.freshness.tests.servers.smtp import MailHost
 
 LETTER = Letter("ann@example.org", "News", "Rain", "<p>Rain</p>")
@@ -17,23 +19,18 @@ LOGIN = (b"site", b"secret")
 
 
 @pytest.fixture
-def secure(ckan_config: Any, monkeypatch: Any, tmp_path: Path) -> Any:
+def secure(with_plugins: None, tmp_path: Path) -> Iterator[MailHost]:
     """A mail server that requires TLS and a password, and a site configured for it."""
     authority = trustme.CA()
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
     authority.issue_cert("127.0.0.1").configure_cert(context)
-    with MailHost(tls=context, login=LOGIN) as host:
-        for key, value in {
-            "smtp.server": f"127.0.0.1:{host.port}",
-            "smtp.mail_from": "site@example.org",
-            "smtp.starttls": True,
-            # CKAN 2.11.6 verifies the certificate, CKAN 2.12.0 does not.
-            "smtp.starttls_ca_bundle": str(tmp_path / "ca.pem"),
-            "smtp.user": "site",
-            "smtp.password": "secret",
-        }.items():
-            monkeypatch.setitem(ckan_config, key, value)
+    # CKAN 2.11.6 verifies the certificate, CKAN 2.12.0 does not.
+    tls = {"smtp__starttls": True, "smtp__starttls_ca_bundle": str(tmp_path / "ca.pem")}
+    with (
+        MailHost(tls=context, login=LOGIN) as host,
+        sends_to(host.port, smtp__user="site", smtp__password="secret", **tls),
+    ):
         yield host
 
 
@@ -44,10 +41,12 @@ def test_signs_in_over_tls(secure: MailHost) -> None:
 
 
 def test_a_wrong_password_is_told_and_no_mail_is_in_doubt(
-    secure: MailHost, ckan_config: Any, monkeypatch: Any
+    secure: MailHost,
 ) -> None:
-    monkeypatch.setitem(ckan_config, "smtp.password", "wrong")
-    with pytest.raises(MailSendError, match="535") as refused:
+    with (
+        changed_config("smtp.password", "wrong"),
+        pytest.raises(MailSendError, match="535") as refused,
+    ):
         send(LETTER, 5)
     assert refused.value.failure is MailFailure.UNREACHABLE
     assert set(secure.logins) == {(b"site", b"wrong")}
@@ -55,11 +54,13 @@ def test_a_wrong_password_is_told_and_no_mail_is_in_doubt(
 
 
 def test_sends_no_password_without_the_tls_that_is_wanted(
-    secure: MailHost, ckan_config: Any, monkeypatch: Any
+    secure: MailHost,
 ) -> None:
-    with MailHost() as plain:
-        monkeypatch.setitem(ckan_config, "smtp.server", f"127.0.0.1:{plain.port}")
-        with pytest.raises(MailSendError, match="STARTTLS") as refused:
-            send(LETTER, 5)
+    with (
+        MailHost() as plain,
+        changed_config("smtp.server", f"127.0.0.1:{plain.port}"),
+        pytest.raises(MailSendError, match="STARTTLS") as refused,
+    ):
+        send(LETTER, 5)
     assert refused.value.failure is MailFailure.UNREACHABLE
     assert (plain.logins, plain.mails) == ([], [])
