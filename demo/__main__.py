@@ -235,8 +235,8 @@ class Demo:
         site.ensure_datasets(own.LINKED, host.url)
         if host.edition == 1:
             with step("Checking links in the nights of a month"):
-                for days in range(NIGHTS, 0, -1):
-                    day = (utc_now() - datetime.timedelta(days=days)).date()
+                for days in reversed(range(NIGHTS)):
+                    day = (utc_now() - datetime.timedelta(days=days, hours=2)).date()
                     night = datetime.datetime.combine(day, datetime.time(2), datetime.timezone.utc)
                     host.publish(night)
                     check_run.check(check_run.CheckScope(everything=True), _stopped_at(night))

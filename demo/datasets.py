@@ -26,7 +26,8 @@ class DemoDataset:
 
     :ivar files: files of the demo's file host; none: a table of its own
     :ivar frequency: as an editor chose it: days
-    :ivar age: days since it was confirmed; None if it never was
+    :ivar age: days since its data changed, if they have a cadence, else since they were confirmed; None if
+        neither is known
     :ivar status: what follows from both, by the thresholds that a site has unless it sets others; None if
         the checks decide
     """
@@ -47,9 +48,13 @@ class DemoDataset:
         :param base: the address of the file host
         """
         extras = {}
+        dates = {"created": (now - LONG_AGO).isoformat(timespec="seconds")}
         if self.age is not None:
-            confirmed = now - timedelta(days=self.age)
-            extras["review_date"] = confirmed.isoformat(timespec="seconds")
+            dated = (now - timedelta(days=self.age)).isoformat(timespec="seconds")
+            if self.name in CADENCES:
+                dates["last_modified"] = dated
+            else:
+                extras["review_date"] = dated
         if self.frequency is not None:
             extras["data_update_frequency"] = self.frequency
         table = HostedFile(f"{TABLES}{self.name}.csv", "Table")
@@ -67,7 +72,7 @@ class DemoDataset:
                     "description": file.about,
                     "url": f"{base}{file.path}",
                     "format": file.format,
-                    "created": (now - LONG_AGO).isoformat(timespec="seconds"),
+                    **dates,
                 }
                 for file in self.files or (table,)
             ],
