@@ -214,7 +214,8 @@ def _never_checked(row: Any, rules: SelectionRules) -> str | None:
 
 
 _CHECK = """SELECT false, k.tried_at, k.failures, k.failing_since, k.failed_at, k.succeeded_at,
-        k.changed_at, k.undetermined, k.attempts, k.history, k.promised, k.found, k.dates_lie
+        greatest(k.changed_at, k.change_seen_at) AS changed_at, k.undetermined, k.attempts, k.history,
+        k.promised, k.found, k.dates_lie
     FROM freshness_check k WHERE k.package_id = r.package_id AND k.url = r.url"""
 
 # CKAN gives a resource that was written without its id a new one. Its URL is the same. Looking for its own row

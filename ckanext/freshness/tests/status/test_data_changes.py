@@ -23,6 +23,8 @@ from ckanext.freshness.checking.decisions import (
 )
 from ckanext.freshness.checking.formats import TableShape
 from ckanext.freshness.ckan_adapter.core import model
+from ckanext.freshness.dates import utc_text
+from ckanext.freshness.reporting import links
 from ckanext.freshness.status import conclusions
 from ckanext.freshness.status.changes import changes_of_data
 from ckanext.freshness.status.snapshot import DatasetSnapshot, ResourceSnapshot
@@ -134,6 +136,9 @@ def test_a_change_says_what_changed_in_the_tables(act: Act) -> None:
         now = MADE + day * DAY
         dates = {"changed_at": now} if outcome is Outcome.CHANGED else {"modified": now}
         conclude(now, result(dataset, now, outcome, before, after, shape=shape, **dates))
+        newest = [utc_text(one["seen_at"]) for one in changes(dataset)[-1:]] or [None]
+        link = links.of_resource(dataset["resources"][0]["id"])
+        assert link and [link["changed_at"]] == newest, "the page of a link says the same"
     assert [one["summary"] for one in changes(dataset)] == [
         {"tables": [{"name": None, "rows": [3, 5], "added": ["b"]}]},
         *([None] * 4),
