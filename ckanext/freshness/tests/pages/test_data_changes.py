@@ -157,6 +157,14 @@ def test_a_deleted_resource_is_not_named(world: World, get: Get) -> None:
         assert "14,210 rows" in page and "Deleted" in page and "locks.csv" not in page, path
 
 
+def test_a_number_of_changes_says_that_there_may_be_more(world: World, get: Get) -> None:
+    for number in range(1, 21):
+        data_changed(world["wells"], number * DAY)
+        if number >= 19:
+            said = {19: "19 changes of the data", 20: "20+ changes of the data"}[number]
+            assert said in get("/dataset/wells/freshness").body
+
+
 def test_a_feed_says_what_changed(world: World, app: Any) -> None:
     data_changed(world["wells"], summary=SUMMARY)
     answer = app.get("/freshness/data.atom")
