@@ -25,7 +25,7 @@ from ..harvesting.progress import BEGINNING, CRON, STILL, is_importing
 from ..harvesting.record import Record
 from .labels import JOBS, REASONS, State, counted
 from .tables import Row, TableRequest, with_texts
-from .visibility import rows
+from .visibility import edited_organizations, rows, sees_all
 
 _COUNTED = ("added", "updated", "deleted", "not modified", "errored", "held")
 
@@ -193,15 +193,20 @@ FILTERS = ("held", "errors")
 
 
 def sources(request: TableRequest) -> Iterator[Row]:
-    """Yield harvest sources with their last job: those that hold deletions first, then by errors."""
+    """Yield harvest sources with their last job: those that hold deletions first, then by errors.
+
+    Only those who may edit a source learn how many deletions it holds: some may be of private datasets.
+    """
     if not p.plugin_loaded("harvest"):
         return
     context, organization = request.context, request.organization
     found = rows(harvest.LAST_JOBS, context, organization=organization).mappings().all()
     numbers = dict(map(tuple, rows(harvest.DATASETS_OF_SOURCES, context)))
+    is_sysadmin, edited = sees_all(context), edited_organizations(context)
     listed = [
         {
             **with_texts(row),
+            "held": row["held"] if is_sysadmin or row["owner_org"] in edited else None,
             "errors": row["gather_errors"] + row["errored"],
             "state": _state(row),
             "datasets": numbers.get(row["id"], 0),
@@ -211,7 +216,7 @@ def sources(request: TableRequest) -> Iterator[Row]:
     if request.status:
         listed = [row for row in listed if row[request.status]]
     yield from sorted(
-        listed, key=lambda row: (not (row["held"] or row["approved"]), -(row["errors"] or 0))
+        listed, key=lambda row: (row["state"] != "held" and not row["approved"], -row["errors"])
     )
 
 

@@ -129,6 +129,9 @@ def test_sources_count_what_one_may_see(get: Get, read: Read, world: World) -> N
     for role, numbers in seen.items():
         rows = rows_of(get("/freshness/sources.csv", role))
         assert {row["name"]: row["datasets"] for row in rows} == numbers
+        # Private datasets may be among those that would be deleted.
+        held = {row["held"] for row in rows if row["name"] == "holding"}
+        assert held == {"" if role == "nobody" else "3"}
     page = read("/freshness/sources")
     assert page.select('a[href="/harvest/harvested"]')
     states = {text_of(row.select_one(".fr-title")): badge(row) for row in page.select("tbody tr")}
