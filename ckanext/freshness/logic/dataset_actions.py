@@ -166,15 +166,19 @@ def _withdraw(context: dict[str, Any], package_id: str, date: str | None) -> Non
     :param date: of the confirmation, if only that one may be withdrawn
     """
     review = _review(package_id)
-    if review is None:
+    newest = "" if review is None else str(utc_text(review.happened_at))
+    if not newest or (date and date != newest):
         # Release the lock.
         model.Session.commit()
-        words = tk._("Nobody has confirmed the data of this dataset")
+        if date and date > newest:
+            words = tk._(
+                "This can no longer be undone: an hour has passed, or it is undone already."
+            )
+        elif newest:
+            words = tk._("The data have been confirmed again since then. That confirmation stays.")
+        else:
+            words = tk._("Nobody has confirmed the data of this dataset")
         raise tk.ValidationError({"withdraw": [words]})
-    if date and date != utc_text(review.happened_at):
-        model.Session.commit()
-        words = tk._("The data have been confirmed again since then. That confirmation stays.")
-        raise tk.ValidationError({"date": [words]})
     earlier = review.previous_at
     if earlier is None:
         model.Session.delete(review)

@@ -115,7 +115,13 @@ LISTED = {
 
 @pytest.mark.parametrize(("who", "query"), LISTED)
 def test_whose_tasks_are_listed(read: Read, who: str, query: str) -> None:
-    assert tasks(read(f"/freshness/mine{query}", who)) == LISTED[who, query]
+    page = read(f"/freshness/mine{query}", who)
+    assert tasks(page) == LISTED[who, query]
+    total, header = page.select_one(".fr-filters b"), page.select_one("#freshness-task-count")
+    if total is not None and "organization" not in query:
+        # One count, of tasks, by one name; the sentence also says of how many datasets they are.
+        assert words(header) == words(total) and "My tasks" in words(header.parent)
+        assert words(page.select_one("p[role=status]")).startswith(f"{words(total)} task")
 
 
 def facts(name: str) -> dict[str, Any]:
@@ -136,6 +142,7 @@ def test_confirm_and_undo(post: Post, read: Read, *, htmx: bool) -> None:
     before = facts(name)
     page = post(confirm, "editor", **here)
     assert f"You confirmed that {name} is still accurate." in words(page)
+    of_another_tab = undo(post(confirm, "editor", **here))
     assert name not in tasks(read("/freshness/mine", "editor"))["update"]
     assert facts(name)["status"] == "fresh"
     undone = post(undo(page), "editor", **here)
@@ -146,7 +153,8 @@ def test_confirm_and_undo(post: Post, read: Read, *, htmx: bool) -> None:
     else:
         assert f"Undone: {name} is as before." in words(undone)
         assert name in tasks(undone)["update"]
-    assert "This can no longer be undone" in words(post(undo(page), "editor", **here))
+    for button in (undo(page), of_another_tab):
+        assert "This can no longer be undone" in words(post(button, "editor", **here))
 
 
 def test_two_editors_confirm(post: Post, world: dict[str, dict[str, Any]]) -> None:
