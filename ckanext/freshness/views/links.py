@@ -100,20 +100,20 @@ def repair() -> ResponseReturnValue:
         for key, value in list(tk.request.form.items())
         if key.startswith(_FIELD)
     }
-    context = user_context()
+    context, asked = user_context(), filters()
+    refusal = tk._("Nothing was changed: these datasets were deleted, or you may not edit them.")
+    rows: list[Row] = []
     try:
         with requested.one_test_of(context["user"]):
             count_costly(context, utc_now())
             rows = list(_repaired(context, chosen))
     except tk.ValidationError as error:
-        tk.h.flash_error(error_text(error))
-        return redirect_to("freshness_links.causes")
+        refusal = error_text(error)
     if not rows:
-        words = tk._("Nothing was changed: these datasets were deleted, or you may not edit them.")
-        tk.h.flash_error(words)
-        return redirect_to("freshness_links.causes")
+        tk.h.flash_error(refusal)
+        return redirect_to("freshness_links.causes", **asked)
     values = {"rows": rows, "left_out": len(chosen) - len(rows), "table": report_tables.BROKEN}
-    return render("freshness/repaired.html", values)
+    return render("freshness/repaired.html", {**values, "asked": asked})
 
 
 @links.route("/dataset/<id>/test-link", methods=["POST"])

@@ -29,6 +29,7 @@ from .responses import (
     file_of,
     last_page,
     may,
+    never_kept,
     page_number,
     redirect_to,
     refuse_address,
@@ -133,7 +134,9 @@ def table(name: str) -> ResponseReturnValue:
     if visibility.sees_all(request.context):
         # A sysadmin may change datasets without an organization, too.
         edits.add(None)
-    return render(
+    may_act = any(row.get("owner_org") in edits for row in page.rows)
+    verbs = LISTS.get(name) if may_act else None
+    answer = render(
         "freshness/table.html",
         {
             "table": found,
@@ -146,14 +149,13 @@ def table(name: str) -> ResponseReturnValue:
             "siblings": _siblings(found, request),
             "statuses": _statuses(found, request),
             "edits": edits,
-            "verbs": LISTS.get(name)
-            if any(row.get("owner_org") in edits for row in page.rows)
-            else (),
+            "verbs": verbs,
             "sources": harvests.of_packages(
                 row["package_id"] for row in page.rows if "package_id" in row
             ),
         },
     )
+    return never_kept(answer) if verbs else answer
 
 
 def _siblings(found: Table, request: TableRequest) -> list[tuple[DatasetTable, tuple[int, bool]]]:

@@ -83,6 +83,13 @@ def mark_private() -> None:
     tk.request.environ["__no_cache__"] = True
 
 
+def never_kept(page: str) -> Response:
+    """Return a page that is loaded again when somebody goes back to it: what it shows may be done by then."""
+    response = Response(page, content_type="text/html; charset=utf-8")
+    response.headers["Cache-Control"] = "no-store"
+    return response
+
+
 def keep(response: Response, age: timedelta) -> None:
     """Set how long browsers may cache a response. After that time they ask whether it has changed.
 

@@ -39,6 +39,7 @@ from .responses import (
     file_of,
     is_htmx,
     last_page,
+    never_kept,
     page_number,
     redirect_to,
     render,
@@ -355,7 +356,7 @@ def read() -> ResponseReturnValue:
         return redirect_to("freshness_worklist.read", **{**_back(), "page": last})
     if "organization" not in _back():
         tasks.remember(_context(), shown.total)
-    return render(
+    page = render(
         "freshness/mine.html",
         {
             "shown": shown,
@@ -370,6 +371,7 @@ def read() -> ResponseReturnValue:
             "organizations": tasks.organizations(_context()),
         },
     )
+    return never_kept(page)
 
 
 @worklist.route(f"/freshness/mine.<any({_ENDINGS}):ending>")

@@ -5,12 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 import ckan.plugins.toolkit as tk
-from flask import Blueprint, make_response
+from flask import Blueprint
 from flask.typing import ResponseReturnValue
 
 from ..mails.webhook_events import TOPICS
 from ..reporting import visibility
-from .responses import call, error_text, redirect_to, render, require_csrf_token, user_context
+from .responses import (
+    call,
+    error_text,
+    never_kept,
+    redirect_to,
+    render,
+    require_csrf_token,
+    user_context,
+)
 
 webhooks = Blueprint("freshness_webhooks", __name__)
 webhooks.before_request(require_csrf_token)
@@ -67,6 +75,4 @@ def _page(made: dict[str, Any] | None = None) -> ResponseReturnValue:
         "topics": TOPICS,
         "made": made,
     }
-    response = make_response(render("freshness/webhooks.html", values))
-    response.headers["Cache-Control"] = "no-store"
-    return response
+    return never_kept(render("freshness/webhooks.html", values))

@@ -191,6 +191,10 @@ def test_ten_confirmations_in_a_filtered_list_take_10_clicks(hand: Hand) -> None
     hand.click("button", r"Undo\s*: Late late-0")
     tab.get_by_text("1 to 2 of 2").wait_for()
     tab.get_by_role("button", name=re.compile(r"Confirm\s*: Late late-0$")).wait_for()
+    # Who comes back sees what is left.
+    tab.goto("/freshness")
+    tab.go_back()
+    tab.get_by_text("1 to 2 of 2").wait_for()
 
 
 @pytest.mark.parametrize("hand", [False], indirect=True)

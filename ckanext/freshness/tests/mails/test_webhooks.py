@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
+from bs4 import BeautifulSoup
 from ckan import model
 from ckan.tests import factories, helpers
 from standardwebhooks import Webhook as Verifier
@@ -360,6 +361,8 @@ def test_the_secret_is_shown_once_and_stored_nowhere(
         given = {key: value for key, value in data.items() if key != missing}
         page = app.post("/freshness/webhooks", data={missing: "", **given}, headers=headers).body
         assert words in page and "Missing value" not in page
+        boxes = BeautifulSoup(page, "html.parser").select("[name=event][checked]")
+        assert [one["value"] for one in boxes] == given.get("event", [])
     answer = app.post("/freshness/webhooks", data=data, headers=headers)
     (made,) = helpers.call_action("freshness_webhook_list")
     secret = webhooks.secret(made["id"])
