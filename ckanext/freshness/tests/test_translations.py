@@ -127,6 +127,12 @@ def test_a_translation_is_complete(locale: str) -> None:
         assert all(braces(string) == braces(forms[-1]) for string in strings[1:]), message.id
 
 
+def test_german_datasets_need_no_people() -> None:
+    """ "Datensätze brauchen Sie" says the opposite of what is meant."""
+    strings = texts(catalogue(file_of("de", "po"))).values()
+    assert not [one for one in strings if re.search(r"Daten\w+ brauch(t|en) Sie\b", str(one))]
+
+
 def braces(text: str) -> set[str]:
     """The names in braces, which Babel's own check leaves out."""
     return set(re.findall(r"\{(\w*)\}", text))

@@ -305,6 +305,12 @@ def test_phones_show_the_answer_before_the_facts_about_the_dataset(
     tab.goto(f"/dataset/{world['ids']['dataset']}/freshness")
     places = [tab.locator(part).bounding_box()["y"] for part in ("[role=main]", "aside.secondary")]
     assert places == sorted(places)
+    # The tabs and the chips of a list take one line each, so that its first row is not far.
+    tab.goto("/freshness/broken")
+    for part in (".page-header .nav-tabs > li", ".fr-filters > li"):
+        assert len({one.bounding_box()["y"] for one in tab.locator(part).all()}) == 1
+    heights = [tab.locator(part).first.bounding_box()["y"] for part in (".fr", "tbody tr")]
+    assert heights[1] - heights[0] < 450
 
 
 def test_cards_on_tablets_say_what_their_values_are(tab: Any) -> None:

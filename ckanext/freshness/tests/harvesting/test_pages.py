@@ -85,6 +85,7 @@ def admin(harvest: Harvest) -> str:
 def test_sources_in_trouble_are_named_to_their_editors(app: Any, world: HarvestedSite) -> None:
     for user, is_told in ((world.editor, True), (world.stranger, False), (None, False)):
         page = Browser(app, user).get("/harvest/")
+        assert page.select(".filters .nav-facet"), "phones show them by a button"
         (note,) = page.select("#freshness-attention") or [BeautifulSoup("", "html.parser")]
         links = {str(link["href"]) for link in note.select("a")}
         assert (path(world.ocean, "held") in links) is is_told
@@ -232,6 +233,7 @@ def test_a_preview_tells_what_would_change(editor: Browser, world: HarvestedSite
         "Couldn't be read, kept as is": "1",
         "Unchanged": str(ALL - 2),
     }
+    assert len({key["data-state"] for key in page.select(".fr-legend .fr-key")}) == len(legend)
     assert "Wave heights" in words(page.select_one("#preview-new"))
     changed = words(page.select_one("#preview-changed"))
     assert f"Title: “Tides of the north” (was “{world.titles[0]}”)" in changed

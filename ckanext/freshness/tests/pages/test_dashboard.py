@@ -68,6 +68,10 @@ def test_the_answer_comes_first(read: Read, world: World) -> None:
     assert re.search(r"Links were last checked 3\d minutes ago", answer)
     assert "Not counted: 1 dataset whose freshness is unknown" in text_of(page)
     assert "haven't been checked" not in page.get_text()
+    # Each area of the chart has its name and its share beside it, and its months say theirs to the mouse.
+    ends = [text_of(one) for one in page.select(".fr-chart .fr-ends span")]
+    assert ends == ["Up to date 50%", "Due 25%", "Long overdue 25%"]
+    assert all("Up to date" in text_of(one) for one in page.select(".fr-hit title"))
     # Those who see private datasets count them; the past has only public ones.
     answer = text_of(read("/freshness", "sysadmin").select_one(".fr-answer"))
     assert answer.startswith("40% of 5 datasets with known freshness are up to date.")

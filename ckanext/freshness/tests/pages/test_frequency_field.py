@@ -81,6 +81,7 @@ def test_a_new_dataset_gets_a_frequency(app: Any, sysadmin: dict[str, Any]) -> N
     form = Form(app, "/dataset/new", sysadmin)
     assert list(form.options) == ["", *map(str, CHOICES)]
     assert (form.options["7"], form.options["-2"]) == ("Every week", "As needed")
+    assert "How often this data should be updated." in form.form.get_text()
     form.send(
         **{
             "name": "data",
