@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any
 
 import ckan.plugins as p
@@ -18,6 +19,7 @@ import sqlalchemy as sa
 from ckan import model
 from sqlalchemy.orm.attributes import set_committed_value
 
+from ..dates import utc
 from .packages import EXTRA
 
 
@@ -469,3 +471,33 @@ def _stay_complete(mapper: Any, connection: Any, target: Any) -> None:
         return
     if getattr(get_harvester(stored.type), "source_type", None) is not None:
         target.state, target.report_status = stored.state, stored.report_status
+
+
+# When a job should have made progress: the pages of a source and the doctor decide it by the same rules
+
+BEGINNING = timedelta(seconds=30)
+"""A consumer that took a job holds its lock within this time."""
+STILL = timedelta(minutes=5)
+"""A consumer without progress for this long is dead: a page of records takes it about 90 seconds at most."""
+CRON = timedelta(minutes=20)
+"""``ckan harvester run``, called every few minutes, marks a complete job as finished within this time."""
+
+_IMPORT = (
+    OBJECT.c.fetch_started,
+    OBJECT.c.fetch_finished,
+    OBJECT.c.import_started,
+    OBJECT.c.import_finished,
+)
+LAST = sa.func.max(sa.func.greatest(OBJECT.c.gathered, *_IMPORT))
+"""SQL: when something happened last to any of some objects."""
+
+
+def is_importing(now: datetime) -> bool:
+    """Decide whether a consumer imports records of any job, so that others wait for their turn."""
+    running = sa.select(JOB.c.id).where(JOB.c.status == "Running")
+    last = model.Session.execute(
+        sa.select(sa.func.max(sa.func.greatest(*_IMPORT))).where(
+            OBJECT.c.harvest_job_id.in_(running)
+        )
+    ).scalar()
+    return last is not None and utc(now) - last <= STILL

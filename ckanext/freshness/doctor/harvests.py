@@ -19,14 +19,18 @@ from ..ckan_adapter.core import (
 )
 from ..ckan_adapter.database import is_held
 from ..ckan_adapter.harvest import (
+    BEGINNING,
+    CRON,
+    LAST,
     QUEUE_TYPE,
+    STILL,
     harvest_queue_connection,
     harvest_routing_keys,
+    is_importing,
     registered_source_types,
 )
 from ..ckan_adapter.services import SiteFinding, counted, note, problem
 from ..dates import utc, utc_words
-from ..harvesting.progress import BEGINNING, CRON, LAST, STILL, is_importing
 from ..harvesting.sources import source_type_named
 from ..iati.datasets import sources
 from ..iati.report import last_cycle

@@ -29,8 +29,7 @@ from .messages import MessageCode, code_of
 from .record import KnownRecord
 from .record_changes import FieldChange, changes
 from .source_config import ConfigError
-from .source_memory import SourceMemory
-from .source_type import Source, SourceType
+from .source_type import Source, SourceMemory, SourceType
 from .sources import ForeignSource, source_of, source_type_named
 from .stages import survey_source
 from .strategy import AbsentRecord, RecordClass

@@ -33,8 +33,7 @@ from .object_states import PendingObject
 from .object_writer import PAGED, ObjectWriter, set_extras
 from .packages.writer import ImportFailed, PackageWriter
 from .source_config import ConfigError
-from .source_memory import SourceMemory
-from .source_type import Source, SourceType
+from .source_type import Source, SourceMemory, SourceType
 from .sources import source_of
 from .strategy import HeldDeletions, RecordClass
 from .survey import Survey, SurveyObserver, Tell, survey

@@ -36,8 +36,7 @@ from .strategy import (
 )
 
 if TYPE_CHECKING:
-    from .source_memory import SourceMemory
-    from .source_type import CrawlEnd, Source, SourceType
+    from .source_type import CrawlEnd, Source, SourceMemory, SourceType
 
 log = logging.getLogger(__name__)
 

@@ -44,10 +44,10 @@ from ..harvesting.record import (
 )
 from ..harvesting.source_client import UnreadableDocument, source_client
 from ..harvesting.source_config import ConfigError, SourceConfig, one_of
-from ..harvesting.source_memory import SourceMemory
 from ..harvesting.source_type import (
     CrawlEnd,
     Source,
+    SourceMemory,
     SourceType,
     content_hash,
     editor_may,

@@ -18,10 +18,10 @@ import ckan.plugins.toolkit as tk
 from ..aging.messages import N_, NN_
 from ..ckan_adapter import harvest
 from ..ckan_adapter.database import is_held
+from ..ckan_adapter.harvest import BEGINNING, CRON, STILL, is_importing
 from ..dates import aware, utc, utc_now
 from ..harvesting.holds import gather_lock
 from ..harvesting.messages import MessageCode, code_of, from_column
-from ..harvesting.progress import BEGINNING, CRON, STILL, is_importing
 from ..harvesting.record import Record
 from .labels import JOBS, REASONS, State, counted
 from .tables import Row, TableRequest, with_texts

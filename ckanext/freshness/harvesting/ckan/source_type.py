@@ -19,8 +19,7 @@ from ...web.event_loop import run
 from ..record import CurrentRecords, Sink
 from ..source_client import source_client
 from ..source_config import ConfigError, ReadValue, SourceConfig, boolean, one_of, texts
-from ..source_memory import SourceMemory
-from ..source_type import CrawlEnd, Source, SourceType, editor_may, salt_of
+from ..source_type import CrawlEnd, Source, SourceMemory, SourceType, editor_may, salt_of
 from .api import CkanApi, JsonClient, site_of
 
 _NAME = re.compile(r"[\w-]{1,200}")

@@ -11,8 +11,7 @@ from ..rdf.source_type import RDF_KEYS, RdfSourceType, mapper_of, rdf_salt
 from ..record import CurrentRecords, Sink
 from ..source_client import source_client
 from ..source_config import one_of
-from ..source_memory import SourceMemory
-from ..source_type import CrawlEnd, Source
+from ..source_type import CrawlEnd, Source, SourceMemory
 
 MEDIA_TYPES = {
     **dict.fromkeys(("turtle", "ttl", "text/turtle"), "text/turtle"),

@@ -12,8 +12,7 @@ from ..rdf.source_type import RDF_KEYS, RdfSourceType, mapper_of, rdf_salt
 from ..record import CurrentRecords, Sink
 from ..source_client import source_client
 from ..source_config import boolean
-from ..source_memory import SourceMemory
-from ..source_type import CrawlEnd, Source
+from ..source_type import CrawlEnd, Source, SourceMemory
 
 OWN_KEYS = {"harvest_catalogs": boolean, **RDF_KEYS}
 

@@ -29,7 +29,7 @@ from .parsing import LDP, DocumentError, RdfParser
 
 if TYPE_CHECKING:
     from ...web.client import Client
-    from ..source_memory import SourceMemory
+    from ..source_type import SourceMemory
 
 log = logging.getLogger(__name__)
 
