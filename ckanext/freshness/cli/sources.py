@@ -46,7 +46,7 @@ def preview(source: str, as_json: bool) -> None:
     else:
         for line in preview_lines(shown):
             click.echo(line)
-    if not shown.survey.answered:
+    if not shown.survey.crawled.has_answered:
         raise click.exceptions.Exit(1)
 
 
@@ -116,11 +116,11 @@ def preview_lines(shown: Preview) -> list[str]:
         tk._("Currently harvested: {count}").format(count=shown.survey.current),
         *source.warnings,
     ]
-    if not shown.survey.answered:
+    if not shown.survey.crawled.has_answered:
         lines.append(tk._("The source could not be read. A job would change nothing."))
     lines += [
         tk._("Could not be read: {error}").format(error=error)
-        for error in shown.survey.container_errors
+        for error in shown.survey.crawled.errors
     ]
     if (nothing := nothing_found(shown.survey)) is not None:
         lines.append(str(nothing))

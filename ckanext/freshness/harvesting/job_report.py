@@ -32,7 +32,7 @@ DRAFT = "draft"
 
 def not_harvested(found: Survey) -> list[dict[str, Any]]:
     """Return what a source lists and becomes no dataset: ``kind``, ``count`` and ``examples``, by kind."""
-    kinds = dict(found.not_harvested)
+    kinds = dict(found.crawled.not_harvested)
     if found.draft_records.count:
         kinds[DRAFT] = found.draft_records
     return [
@@ -51,7 +51,7 @@ def nothing_found(found: Survey) -> HarvestMessage | None:
 
     :returns: None if it has, or if another error says why not.
     """
-    failures = len(found.container_errors) + found.record_errors
+    failures = len(found.crawled.errors) + found.record_errors
     if found.current or failures or sum(found.counts.values()):
         return None
     others = [f"{one['count']} x {one['kind']}" for one in not_harvested(found)]
@@ -63,13 +63,13 @@ def nothing_found(found: Survey) -> HarvestMessage | None:
             MessageCode.NOTHING_USABLE,
             count=count,
         )
-    if found.catalogs:
-        catalogs = "1 catalog" if found.catalogs == 1 else f"{found.catalogs} catalogs"
+    if count := len(found.crawled.containers.catalogs):
+        catalogs = "1 catalog" if count == 1 else f"{count} catalogs"
         return HarvestMessage(
             f"The source lists {catalogs}, but no datasets. If it should have some, check that they are "
             "published there, then harvest it again",
             MessageCode.EMPTY_CATALOGS,
-            count=found.catalogs,
+            count=count,
         )
     return HarvestMessage(
         "The source lists no catalogs and no datasets. Check its URL: it must be that of the server itself or "

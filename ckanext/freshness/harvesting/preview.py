@@ -113,15 +113,15 @@ class Preview:
             "source": {key: getattr(source, key) for key in ("id", "title", "url", "type")},
             "made_at": utc_text(self.made_at),
             "current": found.current,
-            "requests": found.requests,
-            "answered": found.answered,
+            "requests": found.crawled.requests,
+            "answered": found.crawled.has_answered,
             "warnings": [*source.warnings, *found.warnings[:limit]],
             "drafts": found.drafts,
             "source_warnings": [coded(warning) for warning in self.source_warnings],
             "not_harvested": not_harvested(found),
             "nothing": None if nothing is None else coded(nothing),
-            "errors": [str(error) for error in found.container_errors],
-            "error_codes": [code_of(error) for error in found.container_errors],
+            "errors": [str(error) for error in found.crawled.errors],
+            "error_codes": [code_of(error) for error in found.crawled.errors],
             "unmapped": [asdict(counted) for counted in found.unmapped],
             "counts": counts,
             "brake": None if found.brake is None else {"reason": found.brake.reason, **brake},
@@ -185,7 +185,7 @@ def preview(source: Any, *, now: datetime, tell: Tell | None = None) -> Preview:
     for entries in lists:
         entries.sort(key=lambda entry: entry.url)
     new = [entry.url for entry in result.changes[RecordClass.NEW] if entry.package_id is None]
-    result.source_warnings = [*found.source_warnings, *harvested_elsewhere(source.id, new)]
+    result.source_warnings = [*found.crawled.warnings, *harvested_elsewhere(source.id, new)]
     model.Session.rollback()
     return result
 

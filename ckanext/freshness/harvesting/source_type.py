@@ -72,6 +72,16 @@ class CrawlEnd:
     """Members of the source's lists that become no dataset, by their kind in a few words."""
     requests: int = 0
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether all containers were read, and proved to be read whole."""
+        return not self.containers.unreadable and not self.containers.unproved
+
+    @property
+    def has_answered(self) -> bool:
+        """Whether the source's own URL was read."""
+        return self.containers.root not in self.containers.unreadable
+
     def mark_unreadable(self, container: str, reason: str, *, reported: bool = False) -> None:
         """Note that a container could not be read.
 

@@ -167,7 +167,7 @@ def _gather(source_type: SourceType, source: Source, job_id: str, now: datetime)
     memory = SourceMemory(source.id)
     decisions = holds.decisions_for_job(source.id)
     found = survey_source(source_type, source, memory, decisions, writer, now=now)
-    errors = list(found.container_errors)
+    errors = list(found.crawled.errors)
     if found.brake:
         package = model.Package.get(source.id)
         errors.append(brake_message(found.brake, package.name if package else source.id))
@@ -176,14 +176,14 @@ def _gather(source_type: SourceType, source: Source, job_id: str, now: datetime)
     for error in errors:
         object_states.add_job_error(job_id, error)
     writer.finish()
-    warnings: list[str] = list(found.source_warnings)
+    warnings: list[str] = list(found.crawled.warnings)
     if not found.current:
         # Only before the first harvest: it reads the records of all other sources.
         warnings += job_report.harvested_elsewhere(source.id, writer.new_urls())
     holds.set_hold(source.id, job_id, found.brake, now)
     object_writer.prune_unchanged(source.id, job_id)
     job_report.keep(source.id, job_id, found, warnings)
-    memory.finish(forget_others=found.read_whole)
+    memory.finish(forget_others=found.crawled.is_whole)
     refresh.may_be_absent(source.id)
     model.Session.commit()
     for line in warnings:
@@ -238,11 +238,13 @@ def brake_message(brake: HeldDeletions, name: str) -> HarvestMessage:
 def summary(found: Survey) -> str:
     """Return one line for the log."""
     counts = ", ".join(f"{found.counts[kind]} {kind.value}" for kind in RecordClass)
-    errors = len(found.container_errors) + found.record_errors
-    others = ", ".join(f"{other.count} x {kind}" for kind, other in found.not_harvested.items())
+    errors = len(found.crawled.errors) + found.record_errors
+    others = ", ".join(
+        f"{other.count} x {kind}" for kind, other in found.crawled.not_harvested.items()
+    )
     return (
         f"{counts}; {found.kept} kept unseen, {errors} errors, {len(found.warnings)} warnings, "
-        f"{found.drafts} drafts, not harvested: {others or 'none'}; {found.requests} requests"
+        f"{found.drafts} drafts, not harvested: {others or 'none'}; {found.crawled.requests} requests"
     )
 
 

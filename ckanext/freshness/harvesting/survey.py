@@ -115,33 +115,21 @@ def count_unmapped(records: Iterable[Mapping[str, str]]) -> list[UnmappedPropert
 class Survey:
     """The totals of a survey."""
 
+    crawled: CrawlEnd = field(init=False)
     counts: Counter[RecordClass] = field(default_factory=Counter)
     current: int = 0
     """How many records were current before."""
-    container_errors: list[str] = field(default_factory=list)
-    """For people: a line with URL and reason for each container that could not be read."""
     record_errors: int = 0
     kept: int = 0
     """How many current records were not read and are kept."""
     brake: HeldDeletions | None = None
-    read_whole: bool = True
-    """All containers were read."""
-    answered: bool = True
-    """The source's own URL was read."""
-    requests: int = 0
     unmapped: list[UnmappedProperty] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     """For people: a line for each part of a readable record that could not be read."""
-    source_warnings: list[str] = field(default_factory=list)
-    """For people: what the source's lists make noteworthy, and belongs to no record."""
     drafts: int = 0
     """How many records and distributions are listed and were never readable."""
-    not_harvested: dict[str, NotHarvested] = field(default_factory=dict)
-    """Members of the source's lists that become no dataset, by their kind in a few words."""
     draft_records: NotHarvested = field(default_factory=NotHarvested)
     """Records that are listed and were never readable."""
-    catalogs: int = 0
-    """How many catalogs or organisations the source lists."""
 
 
 def survey(
@@ -288,23 +276,16 @@ class _Classifier:
             if not absent.known.recognised:
                 log.warning("Harvest source %s: %s", self._source.title, absent.reason)
             self._observer.kept(absent)
-        unreadable = crawled.containers.unreadable
+        result.crawled = crawled
         result.kept = len(decided.keep)
         result.brake = decided.brake
-        result.container_errors = crawled.errors
-        result.read_whole = not unreadable and not crawled.containers.unproved
-        result.answered = crawled.containers.root not in unreadable
-        result.requests = crawled.requests
         result.unmapped = count_unmapped(self._unmapped.values())
-        result.catalogs = len(crawled.containers.catalogs)
-        result.not_harvested = crawled.not_harvested
-        result.source_warnings = crawled.warnings
         if self._known.moved:
             before, now = self._known.moved
-            result.source_warnings.append(
+            crawled.warnings.append(
                 f"the source has moved from {before} to {now}: records that it still has keep their datasets"
             )
-        result.source_warnings += _waiting(decided.keep)
+        crawled.warnings += _waiting(decided.keep)
         for url, sighting in sorted(self._noted.items()):
             result.warnings += [f"{url}: {warning}" for warning in sighting.warnings]
             result.drafts += sighting.drafts

@@ -124,7 +124,7 @@ def test_the_job_does_what_the_preview_said(
     said = harvest.preview()
     assert tables() == before
     counts = said.as_dict()["counts"] | {
-        "errors": len(said.survey.container_errors),
+        "errors": len(said.survey.crawled.errors),
         "held": len(said.survey.brake.held) if said.survey.brake else 0,
     }
     assert {kind: count for kind, count in counts.items() if count} == expected
@@ -146,7 +146,7 @@ def agree(harvest: Harvest, said: Preview) -> None:
     }
     assert done == announced | {(entry.guid, "errored") for entry in said.failed}
     assert [one for one in job.gather_errors if "deletions are held: " not in one] == (
-        said.survey.container_errors
+        said.survey.crawled.errors
     )
     assert sorted(m for many in job.object_errors.values() for m in many) == sorted(
         entry.reason for entry in said.failed

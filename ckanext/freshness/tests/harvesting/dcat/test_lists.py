@@ -137,7 +137,7 @@ def test_a_catalog_that_moves_to_a_host_that_is_not_allowed(
     server.publish("/c", datasets(*range(20)) + f"<> dcat:catalog <{other}/b> .")
     for _ in range(2):
         job = deletes_nothing(site, f"{other}/b: it is listed, but its host", "allowed_hosts")
-    assert job.survey.not_harvested == {}
+    assert job.survey.crawled.not_harvested == {}
     site.allowed_hosts = ["localhost"]
     assert site.job().errors == []
     # In another spelling, the host is not allowed any more.
@@ -160,7 +160,7 @@ def test_a_catalog_that_was_never_there_stops_no_deletions(
     interrupted = site.copy()
     assert site.job(days[6]).of(DELETED) == set()
     job = site.job(days[7])
-    (kind,) = job.survey.not_harvested
+    (kind,) = job.survey.crawled.not_harvested
     assert "never answered" in kind and job.errors == [f"{server.url}/b: it answers 404"]
     assert len(job.of(DELETED)) == 1
     # Once it was read, even empty, it protects what may have moved there.
@@ -173,7 +173,7 @@ def test_a_catalog_that_was_never_there_stops_no_deletions(
     server.publish("/c", datasets(*range(18)) + MORE)
     for one in (site, interrupted):
         job = one.job(days[8])
-        assert job.of(DELETED) == set() and job.survey.not_harvested == {}
+        assert job.of(DELETED) == set() and job.survey.crawled.not_harvested == {}
     site.job(days[8] + timedelta(days=9))
     assert len(site.packages) == 19
 
@@ -424,7 +424,7 @@ def test_a_source_may_do_without_a_catalog_on_another_host(
 ) -> None:
     more = "<> dcat:catalog <http://other.example/b> ."
     server.publish("/c", datasets(*range(20)) + more)
-    assert site.job().survey.not_harvested.keys() == {ELSEWHERE}
+    assert site.job().survey.crawled.not_harvested.keys() == {ELSEWHERE}
     server.publish("/c", datasets(*range(19)) + more)
     job = site.job()
     assert job.errors == [] and len(job.of(DELETED)) == 1
@@ -438,7 +438,7 @@ def test_a_catalog_that_is_named_as_something_disappears_stops_deletions(
     server.publish("/c", datasets(*range(19)) + "<> dcat:catalog <b> .")
     for _ in range(2):
         job = deletes_nothing(site, "/b: it answers 404")
-        (warning,) = job.survey.source_warnings
+        (warning,) = job.survey.crawled.warnings
         assert warning.startswith(f"records that {server.url}/b may list, which could not be read")
 
 
@@ -544,7 +544,7 @@ def test_datasets_without_identity_are_counted_once(server: Documents, site: Cat
     server.pages(datasets(1, 2) + blank("Nobody"), datasets(3, 4))
     site.job()
     server.pages(datasets(1, 2) + blank("Nobody"), datasets(3))
-    (kind,) = deletes_nothing(site).survey.not_harvested.values()
+    (kind,) = deletes_nothing(site).survey.crawled.not_harvested.values()
     assert kind.count == 1
 
 
@@ -559,7 +559,7 @@ def test_the_name_of_a_blank_node_identifies_nothing(
         server.publish("/c", datasets(*range(9)) + structured.format(title, node) + named)
         job = site.job()
         assert len(site.packages) == 10 and job.of(DELETED) == set()
-        (kind,) = job.survey.not_harvested
+        (kind,) = job.survey.crawled.not_harvested
         assert "without URL and identifier" in kind
 
 

@@ -179,7 +179,9 @@ def test_a_shape_is_read_whole(server: Portal, name: str) -> None:
     publish(server, shape)
     site = CatalogueSite(None, url=server.url + shape.first)
     job = site.job()
-    assert job.errors == [] and job.survey.not_harvested == {} and job.survey.read_whole
+    assert (
+        job.errors == [] and job.survey.crawled.not_harvested == {} and job.survey.crawled.is_whole
+    )
     assert job.of(RecordClass.NEW) == {server.url + path for path in shape.resources}
     found = {url.removeprefix(server.url): one.resources for url, one in site.packages.items()}
     assert found == shape.resources

@@ -141,11 +141,11 @@ class Job:
 
     @property
     def requests(self) -> int:
-        return self.survey.requests
+        return self.survey.crawled.requests
 
     @property
     def container_errors(self) -> list[str]:
-        return self.survey.container_errors
+        return self.survey.crawled.errors
 
     @property
     def warnings(self) -> list[str]:
@@ -264,7 +264,7 @@ class Site:
             absent.known.guid: not absent.delete and absent.known.guid in released
             for absent in (job.brake.held if job.brake else ())
         }
-        self.memory.finish(forget_others=job.survey.read_whole)
+        self.memory.finish(forget_others=job.survey.crawled.is_whole)
         return job
 
     def _resources_of(self, known: KnownRecord) -> list[dict[str, Any]]:

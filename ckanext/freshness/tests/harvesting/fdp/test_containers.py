@@ -49,7 +49,7 @@ def test_every_type_between_catalog_and_dataset_is_followed() -> None:
             guid = site.packages[server.url + dataset].guid
             assert guid == guid_of(server.url + dataset, server.url + HEALTH)
         assert len(site.packages) == 37
-        others = {kind: found.count for kind, found in job.survey.not_harvested.items()}
+        others = {kind: found.count for kind, found in job.survey.crawled.not_harvested.items()}
         assert others == {"Biobank": 1, "PatientRegistry": 1, "Study": 1, "dcat:DataService": 1}
         unchanged(site)
 
@@ -92,7 +92,7 @@ def test_a_catalog_that_lost_its_type(fdp: FdpServer) -> None:
     job = site.job()
     assert job.errors == []
     assert job.of(RecordClass.UNCHANGED) == urls(fdp, *datasets)
-    (warning,) = job.survey.source_warnings
+    (warning,) = job.survey.crawled.warnings
     assert "its type dcat:Catalog is missing" in warning
 
     fdp.files[path] = Answer.text(
@@ -184,7 +184,7 @@ def test_lists_written_otherwise(fdp: FdpServer, members: str, found: int) -> No
     job = site.job()
     assert job.errors == []
     assert len(job.of(RecordClass.NEW)) == found
-    blank = job.survey.not_harvested.get("dcat:Dataset without a URL (blank node)")
+    blank = job.survey.crawled.not_harvested.get("dcat:Dataset without a URL (blank node)")
     assert (blank.count if blank else 0) == 2 - found
 
 

@@ -46,7 +46,7 @@ def test_slow_pages_are_not_read_to_the_end(fdp: FdpServer) -> None:
     fdp.layout.max_page_size = 2
     fdp.faults[f"{catalog.path}/page/dataset"] = faults.Delay(2 * SLOW + 0.1)
     job = Site(fdp).job()
-    assert job.errors == job.survey.source_warnings == []
+    assert job.errors == job.survey.crawled.warnings == []
     assert job.of(RecordClass.NEW) == urls(fdp, *datasets)
     assert fdp.count(f"{catalog.path}/page/dataset") == 1
     assert fdp.count("/dataset/") == 4

@@ -66,7 +66,7 @@ def test_a_url_that_nobody_can_ask_for_is_told_and_the_rest_is_read(fdp: FdpServ
     job = Site(fdp).job()
     assert job.of(RecordClass.NEW) == urls(fdp, dataset)
     assert job.container_errors == []
-    told = job.survey.not_harvested["URL that cannot be requested"]
+    told = job.survey.crawled.not_harvested["URL that cannot be requested"]
     assert (told.count, told.examples) == (1, [fdp.url_of(catalog)])
     assert job.record_errors == {
         "urn:uuid:1": "urn:uuid:1: is a urn: URL; only http and https are requested"
@@ -96,7 +96,7 @@ def test_pages_without_an_end(fdp: FdpServer, following: str, kind: str) -> None
     fdp.answer = answer  # type: ignore[method-assign]
     job = Site(fdp).job()
     assert job.errors == []
-    warnings = [*job.survey.source_warnings, *job.warnings]
+    warnings = [*job.survey.crawled.warnings, *job.warnings]
     assert ["repeats an earlier page" in one for one in warnings] == [True] * (kind == "dataset")
     assert job.requests < 12
     assert job.of(RecordClass.NEW) == urls(fdp, dataset)

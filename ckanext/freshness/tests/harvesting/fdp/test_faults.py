@@ -207,10 +207,10 @@ def test_page_of_datasets(world: World, row: Row, page: str) -> None:
     job = world.play(where, row)
     says_no = "page=0" in page and row in (HTML, *REFUSED, *GONE)
     if says_no or row.name == "other RDF":  # a page may be empty
-        assert job.errors == job.survey.source_warnings == []
+        assert job.errors == job.survey.crawled.warnings == []
     else:
         assert job.errors == []
-        one_warning(job.survey.source_warnings, f"{world.server.url}{where}: ", row)
+        one_warning(job.survey.crawled.warnings, f"{world.server.url}{where}: ", row)
     world.check(job)
     world.recover()
 
