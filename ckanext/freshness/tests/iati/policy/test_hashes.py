@@ -43,18 +43,11 @@ def ours(data: bytes, *cuts: int) -> tuple[str, str]:
 @pytest.mark.parametrize(
     ("text", "left"),
     [
-        ("", ""),
         ("<a/>", "<a/>"),
         (f'<a {NAME}2026" b="c"/>', '<a  b="c"/>'),
-        (f'<a {NAME}1"/><b {NAME}2"/>', "<a /><b />"),
         (f'<a {NAME}1"{NAME}2"/>', "<a />"),
-        (f'<a my-{NAME}1"/>', "<a my-/>"),
-        (f'<a {NAME}"/>', f'<a {NAME}"/>'),
         (f'<a {NAME}"{NAME}x"/>', f'<a {NAME}"/>'),
         (f"<a {NAME}2026", f"<a {NAME}2026"),
-        (f"<a {NAME}", f"<a {NAME}"),
-        ("<a generated-datetime='2026'/>", "<a />"),
-        ('<a generated-datetime = "2026"/>', "<a />"),
         ('<a generated-datetime\n\t=\r\n"2026"/>', "<a />"),
         ("<a generated-datetime='a\"b'/>", "<a />"),
         (f'<a generated-datetime{" " * 17}="2026"/>', f'<a generated-datetime{" " * 17}="2026"/>'),
