@@ -27,9 +27,11 @@ def lock_packages(package_ids: Iterable[str]) -> None:
     To avoid deadlocks, every writer locks packages first, in the order of their ids, and this extension's
     rows after them.
     """
-    # Not FOR UPDATE, which would block the inserting of resources: they refer to the package's key.
-    statement = "SELECT id FROM package WHERE id = ANY(:ids) ORDER BY id FOR NO KEY UPDATE"
-    model.Session.execute(sa.text(statement), {"ids": list(package_ids)}).all()
+    model.Session.execute(_LOCK, {"ids": list(package_ids)}).all()
+
+
+# Not FOR UPDATE, which would block the inserting of resources: they refer to the package's key.
+_LOCK = sa.text("SELECT id FROM package WHERE id = ANY(:ids) ORDER BY id FOR NO KEY UPDATE")
 
 
 def hold_packages(package_ids: Sequence[str]) -> list[Any]:

@@ -13,6 +13,7 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import ckan.plugins.toolkit as tk
+import sqlalchemy as sa
 from dateutil.parser import isoparse
 
 from .. import settings
@@ -21,10 +22,11 @@ from ..checking import check_rows, formats, selection
 from ..checking.decisions import Outcome
 from ..checking.selection import SelectionReason, SelectionRules
 from ..ckan_adapter import database
+from ..ckan_adapter.core import model
 from ..dates import utc, utc_now, utc_text
 from ..model.runs import IS_HERE, LAST_CYCLE_CHECK
 from ..web.urls import display_link, host_of
-from . import labels, visibility
+from . import labels
 from .labels import counted, label
 
 COPY_KEYS = ("cached_url", "cached_zip_url", "cached_at", "cached_size")
@@ -51,7 +53,7 @@ def of_dataset(package_id: str, now: datetime, *, every: bool = False) -> dict[s
     :param every: whether to return all resources instead of the first :data:`MOST`
     """
     checks, moment = settings.checks(), utc(now)
-    rows = _rows("r.package_id = ANY(:ids)", [package_id], None if every else MOST)
+    rows = _rows(_OF_DATASETS, [package_id], None if every else MOST)
     candidates = {
         row.resource_id: row for row in check_rows.stream(now, checks, package_ids=[package_id])
     }
@@ -77,7 +79,7 @@ def of_resource(resource_id: str) -> dict[str, Any] | None:
     The next check is missing.
     """
     checks, now = settings.checks(), utc_now()
-    for row in _rows("r.id = ANY(:ids)", [resource_id]):
+    for row in _rows(_OF_RESOURCES, [resource_id]):
         return _link(row, checks, _never_checked(row, checks.rules), now)
     return None
 
@@ -240,11 +242,14 @@ ORDER BY coalesce(c.failures, 0) DESC, c.undetermined IS NULL, r.position, r.id
 LIMIT :most"""
 
 
-def _rows(which: str, ids: Sequence[str | None], most: int | None = None) -> list[Any]:
-    """Return the active resources that meet a condition on ``:ids``, with their checks and copies."""
-    site = settings.site_root()
-    found = visibility.rows(_LINKS.format(which=which), ids=list(ids), most=most, site=site)
-    return list(found)
+_OF_DATASETS = sa.text(_LINKS.format(which="r.package_id = ANY(:ids)"))
+_OF_RESOURCES = sa.text(_LINKS.format(which="r.id = ANY(:ids)"))
+
+
+def _rows(statement: Any, ids: Sequence[str | None], most: int | None = None) -> list[Any]:
+    """Return the active resources of some datasets, or with some ids, with their checks and copies."""
+    values = {"ids": list(ids), "most": most, "site": settings.site_root()}
+    return list(model.Session.execute(statement, values))
 
 
 # The stored checks of a link: when, with what answer, how fast, and the share of them that worked.
@@ -462,7 +467,7 @@ def show(packages: Sequence[dict[str, Any]], context: Mapping[str, Any] | None =
 @database.skip_without_tables
 def _add_facts(package_ids: Sequence[str | None], resources: Mapping[str, dict[str, Any]]) -> None:
     rule = settings.broken_rule()
-    for row in _rows("r.package_id = ANY(:ids)", package_ids):
+    for row in _rows(_OF_DATASETS, package_ids):
         if row.id in resources and (row.tried_at is not None or row.key is not None):
             newest = next(iter(_attempts(row)), {})
             is_broken_now = row.failures is not None and is_broken(row, rule)

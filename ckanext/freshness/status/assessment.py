@@ -194,7 +194,7 @@ def assess_packages(
     data_changes.write(data)
     if any(tables.values()):
         rows = {name: json.dumps(tables[name], default=datetime.isoformat) for name in _JSON}
-        model.Session.execute(sa.text(_WRITE), {**rows, "gone": tables["gone"]})
+        model.Session.execute(_WRITE, {**rows, "gone": tables["gone"]})
     return assessed
 
 
@@ -299,7 +299,7 @@ _TRANSITION = (
     ", action, change, resource_id, resource_name, author, frequency_before, frequency_after"
 )
 _JSON = ("datasets", "evidence", "dropped", "resources", "transitions")
-_WRITE = f"""
+_WRITE = sa.text(f"""
 WITH datasets AS ({_DATASETS}),
 evidence AS ({_EVIDENCE}),
 dropped AS (
@@ -311,5 +311,5 @@ resources AS ({_RESOURCES}),
 gone AS (DELETE FROM freshness_resource WHERE resource_id = ANY(:gone))
 INSERT INTO freshness_transition ({_TRANSITION})
 SELECT {_TRANSITION}
-FROM jsonb_populate_recordset(NULL::freshness_transition, CAST(:transitions AS jsonb))"""
+FROM jsonb_populate_recordset(NULL::freshness_transition, CAST(:transitions AS jsonb))""")
 """One statement for all tables. Its parts never touch the same row."""

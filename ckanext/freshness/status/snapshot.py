@@ -101,10 +101,10 @@ def take(package_ids: Iterable[str], package_types: Iterable[str]) -> list[Datas
     ids = {"ids": [row.id for row in packages]}
     resources: dict[str, list[Any]] = defaultdict(list)
     gone: dict[str, list[Any]] = defaultdict(list)
-    for row in session.execute(sa.text(_RESOURCES), ids).all():
+    for row in session.execute(_RESOURCES, ids).all():
         (gone if row.id is None else resources)[row.owner].append(row)
     pieces: dict[str, list[DatedEvidence]] = defaultdict(list)
-    for row in session.execute(sa.text(_EVIDENCE), ids).all():
+    for row in session.execute(_EVIDENCE, ids).all():
         if row.evidence in _EVIDENCE_NAMES:
             pieces[row.package_id].append(
                 DatedEvidence(
@@ -200,7 +200,7 @@ LEFT JOIN LATERAL ({{harvest}}) h ON true
 WHERE p.id = ANY(:ids) AND p.type = ANY(:types)
 ORDER BY p.id"""
 
-_RESOURCES = f"""
+_RESOURCES = sa.text(f"""
 SELECT coalesce(r.package_id, m.package_id) AS owner, r.id, r.name, r.url, r.url_type, r.created,
     r.last_modified, r.size, r.mimetype, r.hash,
     r.last_modified = CAST({fields.OURS.format("last_modified")} AS timestamp) AS date_is_ours,
@@ -219,8 +219,8 @@ LEFT JOIN LATERAL (
     )
     LIMIT 1
 ) c ON true
-ORDER BY r.position"""
+ORDER BY r.position""")
 
-_EVIDENCE = """
+_EVIDENCE = sa.text("""
 SELECT package_id, resource_id, evidence, happened_at, claimed_at
-FROM freshness_evidence WHERE package_id = ANY(:ids)"""
+FROM freshness_evidence WHERE package_id = ANY(:ids)""")
