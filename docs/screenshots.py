@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import shutil
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -22,10 +21,14 @@ from typing import Any
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from ckanext.freshness.tests.browser.site_pages import READERS, SITE_PAGES, SitePage
+from ckanext.freshness.tests.browser.site_pages import (
+    READERS,
+    SITE_PAGES,
+    SitePage,
+    chromium_program,
+)
 from demo import datasets
 from demo.site import ADMIN, EDITOR
-from stack.browser import NAMES
 
 WIDTHS = (1440, 375)
 LANGUAGES = ("en", "de", "fr", "es")
@@ -53,11 +56,8 @@ def main() -> int:
     url = options.url or f"http://127.0.0.1:{state['site_port']}"
     failures: list[str] = []
     with sync_playwright() as started:
-        program = os.environ.get("FRESHNESS_TEST_BROWSER") or next(
-            filter(None, map(shutil.which, NAMES)), None
-        )
         browser = started.chromium.launch(
-            executable_path=program, args=["--no-proxy-server", "--no-sandbox"]
+            executable_path=chromium_program(), args=["--no-proxy-server", "--no-sandbox"]
         )
         with visit(browser, url, ADMIN, state["password"], DOCS_WIDTH) as page:
             ids = found_on(page)

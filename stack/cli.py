@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from stack import browser, peers, tests
+from stack import peers, tests
 from stack.commands import LOOPBACK, exit_code, foreground, undisturbed
 from stack.environment import ensure_ckan, ensure_tools, tools_are_made
 from stack.instances import (
@@ -178,8 +178,7 @@ def test(layout: Layout, options: argparse.Namespace) -> int:
     ):
         template = Instance(layout, options.ckan, Kind.TEMPLATE)
         copy_template(template, sites, context.services, context.ckan_bin)
-        variables = browser.variables(layout, context.ckan_bin)
-        variables[tests.SITES] = ":".join(str(site.ini) for site in sites)
+        variables = {tests.SITES: ":".join(str(site.ini) for site in sites)}
         ours = [f"--ckan-ini={sites[0].ini}", *tests.distribution(plan.workers, len(sites))]
         return context.run(sites[0], [*pytest, *ours, *plan.arguments], **variables)
 

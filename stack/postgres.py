@@ -98,7 +98,7 @@ class Postgres(Service):
             shutil.rmtree(self._runtime)
             self._runtime_record.unlink()
 
-    def sql(self, port: int, statement: str, *, database: str = "postgres") -> str:
+    def sql(self, port: int, statement: str) -> str:
         """Run one statement and return its result as text.
 
         Raises StackError with PostgreSQL's own words.
@@ -106,7 +106,7 @@ class Postgres(Service):
         done = subprocess.run(
             [
                 *(self.bin / "psql", "-XAtq", "-v", "ON_ERROR_STOP=1", "-h", HOST, "-p", str(port)),
-                *("-U", USER, "-d", database, "-c", statement),
+                *("-U", USER, "-d", "postgres", "-c", statement),
             ],
             env=self.environment() | {"PGPASSWORD": self.password},
             capture_output=True,

@@ -69,18 +69,6 @@ class Services:
         record = self._load(service)
         return record is not None and record.running
 
-    def stop(self, service: Service) -> None:
-        """Stop one service, which keeps its data and its port, until `start`."""
-        record = self._load(service)
-        if record is not None and record.process is not None:
-            with undisturbed():
-                stop(record.process, how=service.stop_signal)
-                self._save(service, Record(record.port, None))
-
-    def start(self, service: Service) -> None:
-        """Start one service that `stop` has stopped."""
-        self._start([service])
-
     def acquire(self) -> None:
         """Start services that do not run, and keep them running until `release`."""
         with self._changing():

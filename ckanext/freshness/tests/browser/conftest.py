@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,15 +11,15 @@ import pytest
 from ckan.lib import webassets_tools
 from werkzeug.serving import make_server
 
-playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
+from ckanext.freshness.tests.browser.site_pages import chromium_program
 
-PROGRAMS = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
+playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
 
 
 # Not for the whole session, because no test can start an asyncio loop beside Playwright's.
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Any]:
-    """The browser that ``./dev test`` has found, else one of this machine."""
+    """The browser of this machine."""
     with started_chromium() as browser:
         yield browser
 
@@ -29,9 +27,7 @@ def chromium() -> Iterator[Any]:
 @contextmanager
 def started_chromium() -> Iterator[Any]:
     """Start a browser of this thread's own; the test is skipped if there is none."""
-    program = os.environ.get("FRESHNESS_TEST_BROWSER") or next(
-        filter(None, map(shutil.which, PROGRAMS)), None
-    )
+    program = chromium_program()
     if program is None:
         pytest.skip("no Chromium on this machine: install one, or set FRESHNESS_TEST_BROWSER to it")
     with playwright.sync_playwright() as started:

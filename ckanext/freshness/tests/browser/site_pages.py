@@ -1,7 +1,9 @@
-"""The pages about freshness, for pictures of all and for the tests that look at all."""
+"""The pages about freshness, for pictures of all and for the tests that look at all, and a browser for them."""
 
 from __future__ import annotations
 
+import os
+import shutil
 from dataclasses import dataclass
 
 READERS = ("anonymous", "editor", "sysadmin")
@@ -74,3 +76,12 @@ SITE_PAGES = (
     SitePage("source-job", "/harvest/{job_source}/job/{job}", _SYSADMINS),
     SitePage("source-iati", "/harvest/{iati_source}"),
 )
+
+
+_PROGRAMS = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
+
+
+def chromium_program() -> str | None:
+    """Return this machine's Chromium, or the program that FRESHNESS_TEST_BROWSER names; None without one."""
+    found = os.environ.get("FRESHNESS_TEST_BROWSER")
+    return found or next(filter(None, map(shutil.which, _PROGRAMS)), None)
