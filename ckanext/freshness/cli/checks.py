@@ -184,15 +184,16 @@ def _print_plan(selection: check_run.AnySelection, as_json: bool) -> None:
         click.echo(check_run.stretched_in_words(days))
 
 
-def _print_queued(queued: requested.QueuedRun, as_json: bool) -> None:
+def _print_queued(run_id: str, as_json: bool) -> None:
+    jobs, queue = requested.JOBS + 1, requested.queue()
     if as_json:
-        click.echo(json.dumps({"run": queued.run_id, "jobs": queued.jobs, "queue": queued.queue}))
+        click.echo(json.dumps({"run": run_id, "jobs": jobs, "queue": queue}))
         return
     words = tk._(
         "{jobs} jobs are queued for 'ckan jobs worker {queue}'. Show their results with "
         "'ckan freshness runs {run}'."
     )
-    click.echo(words.format(jobs=queued.jobs, queue=queued.queue, run=queued.run_id))
+    click.echo(words.format(jobs=jobs, queue=queue, run=run_id))
 
 
 def _print_result(

@@ -301,7 +301,8 @@ def _entry_of(row: Any, site: str, *, has_copy: bool) -> dict[str, Any]:
     good: dict[str, Any] = {name: None for name in (*_COLUMNS, *_URLS)}
     if has_copy:
         ids = (row.package_id, row.resource_id, site)
-        urls = (links.copy_url(*ids), links.copy_zip_url(*ids), display_url(row.downloaded_from))
+        copy = links.copy_url(*ids)
+        urls = (copy, f"{copy}.zip", display_url(row.downloaded_from))
         good = {name: getattr(row, name) for name in _COLUMNS}
         good |= zip(_URLS, urls, strict=True)
     return {

@@ -130,15 +130,11 @@ def page(
         context, now, organization=organization, dataset=dataset, limit=limit + 1
     )
     changes = [{key: row[key] for key in FIELDS} for row in listed.read(request)]
+    found = changes[:limit]
     if len(changes) > limit:
-        changes = changes[:limit]
-        return {
-            "changes": changes,
-            "cursor": changes[-1]["id"] if changes else cursor,
-            "more": True,
-        }
+        return {"changes": found, "cursor": found[-1]["id"] if found else cursor, "more": True}
     # Also past changes of others, so that the cursor of a quiet organization does not grow too old.
-    return {"changes": changes, "cursor": None if newest is None else newest.id, "more": False}
+    return {"changes": found, "cursor": None if newest is None else newest.id, "more": False}
 
 
 def _place() -> Any:

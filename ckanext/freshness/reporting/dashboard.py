@@ -68,7 +68,7 @@ def overview(asked: TableRequest) -> dict[str, Any]:
         for table, sort in _LISTS
     }
     within = None if is_visitor or is_sysadmin else _edited(asked)
-    edited = within.organizations if within else ()
+    edited = within["organizations"] if within else ()
     rows = () if is_visitor else harvests.sources(asked)
     sources = [row for row in rows if is_sysadmin or row["owner_org"] in edited]
     month, public = compared(asked.now.date()), replace(asked, context=visibility.NOBODY)

@@ -332,8 +332,9 @@ def _copy(row: Any) -> dict[str, Any]:
     """Return the values of :data:`COPY_KEYS`; None for each if there is no copy."""
     if row.key is None:
         return dict.fromkeys(COPY_KEYS)
-    zip_url = None if row.zip_key is None else copy_zip_url(row.package_id, row.id)
-    values = (copy_url(row.package_id, row.id), zip_url, utc_text(row.verified_at), row.copy_size)
+    url = copy_url(row.package_id, row.id)
+    zip_url = None if row.zip_key is None else f"{url}.zip"
+    values = (url, zip_url, utc_text(row.verified_at), row.copy_size)
     return dict(zip(COPY_KEYS, values, strict=True))
 
 
@@ -343,11 +344,6 @@ def copy_url(package_id: str, resource_id: str, site: str | None = None) -> str:
     :param site: the result of :func:`..settings.site_url`, to compute it only once for many copies
     """
     return f"{site or settings.site_url()}/dataset/{package_id}/resource/{resource_id}/copy"
-
-
-def copy_zip_url(package_id: str, resource_id: str, site: str | None = None) -> str:
-    """Return the URL of the ZIP of a copy, with the parameters of :func:`copy_url`."""
-    return f"{copy_url(package_id, resource_id, site)}.zip"
 
 
 # Why a link has its state, and why it was checked.

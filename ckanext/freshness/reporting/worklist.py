@@ -26,18 +26,10 @@ LONG = 50
 """Rows on a page of one group."""
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
-    """The datasets that a user looks after.
-
-    :ivar organizations: ids of the organizations whose datasets the user may change
-    :ivar creator: the user's id, if datasets without an organization belong to their creators
-    :ivar shared: ids of further datasets that the user may change, as a collaborator
-    """
-
-    organizations: tuple[str, ...]
-    creator: str | None = None
-    shared: tuple[str, ...] = ()
+Scope = Mapping[str, Any]
+"""The datasets that a user looks after: the ids of the ``organizations`` whose datasets the user may change;
+the user's own id (``creator``), if datasets without an organization belong to their creators; the ids of further
+datasets that the user may change as a collaborator (``shared``)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,25 +77,23 @@ def scope(context: Context, organization: str | None = None) -> Scope:
     """
     if organization is not None:
         found = visibility.edited(context)
-        ids = tuple(one["id"] for one in found if organization in (one["id"], one["name"]))
+        ids = [one["id"] for one in found if organization in (one["id"], one["name"])]
         if not ids:
             words = tk._("Log in as an editor of this organization to see its tasks.")
             raise tk.NotAuthorized(words)
-        return Scope(ids)
+        return {"organizations": ids, "creator": None, "shared": []}
     user = context["auth_user_obj"]
-    return Scope(
-        tuple(entry["id"] for entry in organizations(context)),
-        # CKAN asks the same of a user who edits a dataset without an organization.
-        user.id if may("package_create", context) else None,
-        _shared(context, user.id),
-    )
+    # CKAN asks the same of a user who edits a dataset without an organization.
+    creator = user.id if may("package_create", context) else None
+    ids = [entry["id"] for entry in organizations(context)]
+    return {"organizations": ids, "creator": creator, "shared": _shared(context, user.id)}
 
 
-def _shared(context: Context, user_id: str) -> tuple[str, ...]:
+def _shared(context: Context, user_id: str) -> list[str]:
     if not tk.asbool(tk.config.get("ckan.auth.allow_dataset_collaborators")):
-        return ()
+        return []
     found = tk.get_action("package_collaborator_list_for_user")(same_user(context), {"id": user_id})
-    return tuple(one["package_id"] for one in found if one["capacity"] in ("admin", "editor"))
+    return [one["package_id"] for one in found if one["capacity"] in ("admin", "editor")]
 
 
 def worklist(
@@ -192,9 +182,7 @@ _ROW = {
 
 def _values(within: Scope) -> dict[str, Any]:
     return {
-        "organizations": list(within.organizations),
-        "creator": within.creator,
-        "shared": list(within.shared),
+        **within,
         "today": utc_now().date().isoformat(),
         **settings.broken_rule().values,
     }

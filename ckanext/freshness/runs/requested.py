@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from threading import Lock
 from time import monotonic
@@ -43,15 +43,6 @@ class RedisAwayError(Exception):
     """Raised if Redis does not answer: no job can be queued."""
 
 
-@dataclass(frozen=True, slots=True)
-class QueuedRun:
-    """A run whose jobs are queued."""
-
-    run_id: str
-    jobs: int
-    queue: str
-
-
 def queue() -> str:
     """Return the name of the queue for checks."""
     return str(tk.config.get("ckanext.freshness.check.queue"))
@@ -67,8 +58,8 @@ def _telling_of_redis() -> Iterator[None]:
         raise RedisAwayError(words.format(error=error)) from error
 
 
-def enqueue(scope: CheckScope, now: datetime) -> QueuedRun:
-    """Begin a run and queue its jobs.
+def enqueue(scope: CheckScope, now: datetime) -> str:
+    """Begin a run, queue its :data:`JOBS` and the last job, and return its id.
 
     :raises RedisAwayError: not all jobs could be queued
     """
@@ -98,7 +89,7 @@ def enqueue(scope: CheckScope, now: datetime) -> QueuedRun:
     except RedisAwayError as error:
         run_records.end_run(run.id, utc_now(), error=str(error))
         raise
-    return QueuedRun(run.id, JOBS + 1, queue())
+    return run.id
 
 
 def enqueue_dataset(package_id: str, title: str, check: Callable[[str], None]) -> bool:
