@@ -27,9 +27,9 @@ LONG = 50
 
 
 Scope = Mapping[str, Any]
-"""The datasets that a user looks after: the ids of the ``organizations`` whose datasets the user may change;
-the user's own id (``creator``), if datasets without an organization belong to their creators; the ids of further
-datasets that the user may change as a collaborator (``shared``)."""
+"""The datasets that a user looks after: ``organizations`` whose datasets the user may change, by id; the user's
+own id as ``creator``, if datasets without an organization belong to their creators; and further datasets that the
+user may change as a collaborator (``shared``), by id."""
 
 
 @dataclass(frozen=True, slots=True)
