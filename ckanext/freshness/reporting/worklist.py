@@ -28,8 +28,8 @@ LONG = 50
 
 Scope = Mapping[str, Any]
 """The datasets that a user looks after: ``organizations`` whose datasets the user may change, by id; the user's
-own id as ``creator``, if datasets without an organization belong to their creators; and further datasets that the
-user may change as a collaborator (``shared``), by id."""
+own id as ``creator``, if datasets without an organization belong to their creators; and further datasets that
+the user may change as a collaborator (``shared``), by id."""
 
 
 @dataclass(frozen=True, slots=True)
