@@ -356,6 +356,23 @@ catalogs_too: Mapping[str, Any] = {"catalog_mapper": map_catalog}
 """Options of a source with ``harvest_catalogs``."""
 
 
+def harvested(server: FdpServer, *counts: int) -> tuple[Site, list[Record], list[Record]]:
+    """Harvest catalogs with so many datasets each, without page endpoints.
+
+    :returns: the site, the catalogs, and all datasets
+    """
+    server.layout.pages = False
+    catalogs = [server.add_catalog() for _ in counts]
+    datasets = [
+        server.add_dataset(catalog)
+        for catalog, count in zip(catalogs, counts, strict=True)
+        for _ in range(count)
+    ]
+    site = Site(server)
+    assert len(site.job().kinds) == len(datasets)
+    return site, catalogs, datasets
+
+
 def urls(server: FdpServer, *records: Record) -> set[str]:
     """Return the URLs of records in their documents."""
     return {server.iri_of(record) for record in records}

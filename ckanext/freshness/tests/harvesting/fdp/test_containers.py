@@ -12,6 +12,7 @@ from ckanext.freshness.tests.harvesting.fdp.crawling import (
     DAY,
     NOW,
     Site,
+    harvested,
     unchanged,
     urls,
 )
@@ -106,15 +107,6 @@ def test_a_catalog_that_lost_its_type(fdp: FdpServer) -> None:
 # What a list has to prove
 
 
-@pytest.fixture
-def two(fdp: FdpServer) -> tuple[Record, Record, list[Record]]:
-    """Give a server two catalogs with six datasets each, listed by the catalogs alone."""
-    fdp.layout.containers = fdp.layout.pages = False
-    first, second = fdp.add_catalog(), fdp.add_catalog()
-    datasets = [fdp.add_dataset(catalog) for catalog in (first, second) for _ in range(6)]
-    return first, second, datasets
-
-
 def catalog(fdp: FdpServer, record: Record, body: str) -> Answer:
     return Answer.text(
         f"{PREFIXES}<{fdp.iri_of(record)}> a dcat:Catalog ; dct:title 'C' {body} .", "text/turtle"
@@ -146,14 +138,11 @@ UNPROVED: dict[str, tuple[Callable[[FdpServer, Record], Answer], str]] = {
 
 
 @pytest.mark.parametrize("case", UNPROVED)
-def test_a_list_without_a_proof_deletes_nothing(
-    fdp: FdpServer, two: tuple[Record, Record, list[Record]], case: str
-) -> None:
+def test_a_list_without_a_proof_deletes_nothing(fdp: FdpServer, case: str) -> None:
     """At any size, in one catalog of two, for as long as it lasts; a dataset that is gone goes."""
-    first, _, datasets = two
+    fdp.layout.containers = False
+    site, (first, _), datasets = harvested(fdp, 6, 6)
     answer, words = UNPROVED[case]
-    site = Site(fdp)
-    assert len(site.job().of(RecordClass.NEW)) == 12
     fdp.files[first.path] = answer(fdp, first)
     for day in range(3):
         job = site.job(NOW + day * DAY)
@@ -216,11 +205,7 @@ def test_drafts_that_a_token_makes_readable_are_not_harvested(fdp: FdpServer) ->
 
 def test_a_record_that_moves_while_it_cannot_be_read(fdp: FdpServer) -> None:
     """It is still known under its new URL in the next job."""
-    fdp.layout.pages = False
-    record = fdp.add_catalog()
-    datasets = [fdp.add_dataset(record) for _ in range(4)]
-    site = Site(fdp)
-    site.job()
+    site, (record,), datasets = harvested(fdp, 4)
     number = site.packages[fdp.iri_of(datasets[0])].id
     for one in [record, *datasets]:
         fdp.respell(one, f"/moved{one.path}")

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from ckanext.freshness.harvesting.strategy import WITHDRAWN_AFTER, RecordClass
-from ckanext.freshness.tests.harvesting.fdp.crawling import NOW, Site, unchanged, urls
+from ckanext.freshness.tests.harvesting.fdp.crawling import NOW, Site, harvested, unchanged, urls
 from ckanext.freshness.tests.servers import faults
 from ckanext.freshness.tests.servers.base import Answer, Request
 from ckanext.freshness.tests.servers.fdp import FdpServer
@@ -65,11 +65,8 @@ def turtle(fdp: FdpServer, text: str) -> Answer:
 )
 def test_an_entry_of_a_list_that_may_be_a_missing_record(fdp: FdpServer, entry: str) -> None:
     """Its URL is badly written, or it has none: nothing is deleted for that, and the job says so."""
-    fdp.layout.pages = False
-    catalog = fdp.add_catalog()
-    first, *others = [fdp.iri_of(fdp.add_dataset(catalog)) for _ in range(3)]
-    site = Site(fdp)
-    site.job()
+    site, (catalog,), datasets = harvested(fdp, 3)
+    first, *others = map(fdp.iri_of, datasets)
     ids = site.ids()
     entries = [entry.format(first, path=urlsplit(first).path), *(f"<{one}>" for one in others)]
     rdf = "@prefix rdf: <http://www.w3.org/1999/02/22-rdf-syntax-ns#> ."
@@ -103,11 +100,8 @@ def test_an_entry_of_a_list_that_may_be_a_missing_record(fdp: FdpServer, entry: 
 def test_a_dataset_moves_to_a_page_that_is_linked_otherwise(
     fdp: FdpServer, link: str, statement: str
 ) -> None:
-    fdp.layout.pages = False
-    catalog = fdp.add_catalog()
-    *first, last = [fdp.iri_of(fdp.add_dataset(catalog)) for _ in range(4)]
-    site = Site(fdp)
-    site.job()
+    site, (catalog,), records = harvested(fdp, 4)
+    *first, last = map(fdp.iri_of, records)
     ids = site.ids()
 
     def page(*datasets: str) -> str:
@@ -133,12 +127,8 @@ def test_a_list_of_a_catalog_in_another_spelling_of_its_url(
     fdp: FdpServer, is_container: bool, respell: Callable[[str], str]
 ) -> None:
     """Behind a proxy, servers mix the spellings of a record's URL in one document."""
-    fdp.layout.pages = False
-    catalog, above = fdp.add_catalog(), fdp.add_catalog()
-    datasets = [fdp.iri_of(fdp.add_dataset(catalog)) for _ in range(6)]
-    site = Site(fdp)
-    site.job()
-    iri = fdp.iri_of(catalog)
+    site, (catalog, above), records = harvested(fdp, 6, 0)
+    datasets, iri = [*map(fdp.iri_of, records)], fdp.iri_of(catalog)
     other = f"<{respell(iri)}> dcat:dataset <{datasets[0]}> ; dct:hasPart <{fdp.iri_of(above)}> ."
     if is_container:
         other = (
@@ -154,11 +144,7 @@ def test_a_list_of_a_catalog_in_another_spelling_of_its_url(
 
 def test_a_record_that_is_gone_only_at_another_spelling_of_its_url(fdp: FdpServer) -> None:
     """molgenis/molgenis-emx2 3833: a server that answers only one of the URLs with and without a last slash."""
-    fdp.layout.pages = False
-    catalog = fdp.add_catalog()
-    first, *others = [fdp.add_dataset(catalog) for _ in range(6)]
-    site = Site(fdp)
-    site.job()
+    site, (catalog,), (first, *others) = harvested(fdp, 6)
     ids, iri = site.ids(), fdp.iri_of(first)
     listed = ", ".join(f"<{fdp.iri_of(one)}>" for one in others)
     text = f"<{fdp.iri_of(catalog)}> a dcat:Catalog ; dcat:dataset <{iri}/>, {listed} ."
@@ -174,11 +160,7 @@ def test_a_record_that_is_gone_only_at_another_spelling_of_its_url(fdp: FdpServe
 
 def test_a_listed_url_that_describes_a_record_that_is_no_longer_listed(fdp: FdpServer) -> None:
     """The record has another URL now, or the server redirects a lost record to it: it stays."""
-    fdp.layout.pages = False
-    catalog = fdp.add_catalog()
-    moved, *_ = [fdp.add_dataset(catalog) for _ in range(12)]
-    site = Site(fdp)
-    site.job()
+    site, (catalog,), (moved, *_) = harvested(fdp, 12)
     ids = site.ids()
     fdp.unlist(moved, catalog)
     fdp.list_also(f"{fdp.url}/other/1", catalog, Kind.DATASET)

@@ -87,6 +87,12 @@ def play(
     return decision
 
 
+def ends(decision: IatiDecision, outcome: IatiOutcome, *, keep: bool = False) -> bool:
+    """Return whether a check ends so: no request follows, and the file is stored or not."""
+    expected = (NextMethod.NOTHING, outcome, keep)
+    return (decision.next_method, decision.outcome, decision.keep) == expected
+
+
 # Rule 2
 
 
@@ -211,7 +217,7 @@ def test_nothing_follows_a_refused_head_within_the_6_hours(
 ) -> None:
     state = downloaded(ago, **validators)._replace(failures=2)
     decision = play(state, head(status))
-    assert (decision.next_method, decision.outcome) == (NextMethod.NOTHING, IatiOutcome.TRUSTED)
+    assert ends(decision, IatiOutcome.TRUSTED)
     assert decision.state.good == state.good
     assert (decision.state.failures, decision.state.postponed_until) == (0, None)
     assert decision.state.attempts == (attempt(NOW, "HEAD", status, error(method="HEAD")),)
@@ -225,12 +231,7 @@ def test_after_the_6_hours_a_conditional_get_takes_the_place_of_head(
 ) -> None:
     state = downloaded(ago)
     decision = play(state, head(status), conditional(304))
-    assert (decision.next_method, decision.outcome, decision.keep) == (
-        NextMethod.NOTHING,
-        IatiOutcome.VERIFIED,
-        False,
-    )
-    assert state.good is not None
+    assert ends(decision, IatiOutcome.VERIFIED) and state.good is not None
     assert decision.state.good == state.good._replace(verified_on_server=NOW)
     assert decision.state.last_attempt("GET") == attempt(NOW, "GET", 304)
     assert decision.state.failures == 0
@@ -253,11 +254,7 @@ def test_rules_6_to_9_get_failed(
     state: FileState, response: Response, outcome: IatiOutcome
 ) -> None:
     decision = play(state, response)
-    assert (decision.next_method, decision.outcome, decision.keep) == (
-        NextMethod.NOTHING,
-        outcome,
-        False,
-    )
+    assert ends(decision, outcome)
     assert decision.state.good == state.good
     assert decision.state.content_modified == state.content_modified
     assert decision.state.attempts == (attempt(NOW, "GET", response.status, response.error),)
@@ -265,11 +262,7 @@ def test_rules_6_to_9_get_failed(
 
 def test_rules_10_and_11_the_first_download() -> None:
     decision = play(FileState(), got())
-    assert (decision.outcome, decision.keep, decision.changed_at) == (
-        IatiOutcome.DOWNLOADED,
-        True,
-        None,
-    )
+    assert ends(decision, IatiOutcome.DOWNLOADED, keep=True) and decision.changed_at is None
     assert decision.state.good == GoodDownload(
         "a" * 40, "b" * 40, NOW, NOW, 1000, "<iati-activities", ETAG, MODIFIED, URL
     )
