@@ -258,7 +258,7 @@ class Client:
         except Fault as fault:
             # A proxy reads answers itself before it passes them on.
             is_final = self._proxy is not None or pending.request.body is not None
-            if is_final or not (fault.is_coded or fault.reason in _SECOND_LOOKS):
+            if is_final or fault.reason not in _SECOND_LOOKS:
                 raise
             pending.outdated_tls |= fault.reason is FailureReason.TLS_FAILED
             try:
@@ -293,10 +293,7 @@ class Client:
             )
             return await self._judge(pending, target, host, response)
         except Fault as fault:
-            if response is not None:
-                fault.answered = True
-                is_coded = "Content-Encoding" in response.headers
-                fault.is_coded = is_coded and fault.reason is FailureReason.TRUNCATED
+            fault.answered = response is not None
             raise
         finally:
             pending.seconds += monotonic() - began

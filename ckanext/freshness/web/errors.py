@@ -220,7 +220,6 @@ class Fault(Exception):
     """A failure inside the client, which callers get as a FetchError.
 
     :ivar answered: whether status and headers had arrived
-    :ivar is_coded: whether a compressed body broke off: its named length may be that of the file
     """
 
     def __init__(self, reason: FailureReason, words: str) -> None:
@@ -228,7 +227,6 @@ class Fault(Exception):
         self.reason = reason
         self.words = words
         self.answered = False
-        self.is_coded = False
 
     @property
     def silence(self) -> FailureReason | None:
