@@ -81,25 +81,6 @@ def test_conditions(
 
 
 @pytest.mark.parametrize(
-    ("status", "wall", "outcome"),
-    [
-        (304, False, Outcome.NOT_MODIFIED),
-        (403, False, Outcome.CANNOT_TELL),
-        (200, True, Outcome.CANNOT_TELL),
-        (404, False, Outcome.ERROR),
-        (511, False, Outcome.CANNOT_TELL),
-    ],
-)
-def test_what_ends_a_visit_and_is_remembered_as_nothing(
-    status: int, wall: bool, outcome: Outcome
-) -> None:
-    headers = AnswerHeaders(status, '"9"', "Now", NOW - DAY, NOW, wall)
-    failed = outcome is Outcome.ERROR
-    expected = Decision(NextRequest.END, SEEN, outcome, counts_as_failure=failed)
-    assert first_step(SEEN, headers) == expected
-
-
-@pytest.mark.parametrize(
     ("modified", "date", "is_believed"),
     [
         (NOW - DAY, NOW, True),

@@ -206,6 +206,7 @@ def test_all_links_of_a_busy_host_work(server: FileServer) -> None:
     found = run_check([visit(f"{server.url}/{n}") for n in range(4)])
     assert {one.outcome for one in found} == {Outcome.CANNOT_TELL}
     assert not any(one.counts_as_failure for one in found)
+    assert len(server.requests) <= UNPACED.connections
 
 
 # Who waits for whom

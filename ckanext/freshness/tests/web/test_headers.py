@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from ckanext.freshness.web.exchange import (
     can_be_sent,
     illegal_header,
-    parse_http_date,
     parse_retry_after,
 )
 
@@ -45,13 +44,6 @@ def test_retry_after(value: str | None, seconds: float | None) -> None:
 def test_retry_after_takes_anything(value: str) -> None:
     found = parse_retry_after(value, NOW)
     assert found is None or found >= 0
-
-
-def test_the_year_one_stays_the_year_one() -> None:
-    """Read the year 1, which Go writes in place of no date, and not 2001 as email.utils does."""
-    assert parse_http_date("Mon, 01 Jan 0001 00:00:00 GMT") == datetime(
-        1, 1, 1, tzinfo=timezone.utc
-    )
 
 
 @pytest.mark.parametrize(

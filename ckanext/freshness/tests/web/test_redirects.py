@@ -10,8 +10,6 @@ import pytest
 
 from ckanext.freshness.tests.servers import faults
 from ckanext.freshness.tests.servers.base import Answer as Served
-from ckanext.freshness.tests.servers.base import LoopbackServer
-from ckanext.freshness.tests.servers.base import Request as Asked
 from ckanext.freshness.tests.web.support import (
     ETAG,
     SETTINGS,
@@ -107,35 +105,6 @@ def test_two_hosts_that_redirect_to_each_other_do_not_block_each_other(server: F
             await asyncio.gather(*map(client.fetch, pairs))
 
     asyncio.run(asyncio.wait_for(main(), 5))
-
-
-def _wants_a_cookie(asked: Asked) -> Served:
-    if asked.headers.get("Cookie") == "seen=1":
-        return Served(200, b"a,b\n", {"Content-Type": "text/csv"})
-    return Served(302, b"", {"Location": asked.target, "Set-Cookie": "seen=1; Path=/; HttpOnly"})
-
-
-class CookieServer(LoopbackServer):
-    """Servers that let nobody in before a cookie came back."""
-
-    def answer(self, request: Asked) -> Served:
-        if request.path == "/check":
-            return Served(302, b"", {"Location": "/data.csv", "Set-Cookie": "seen=1"})
-        if request.path == "/data.csv" and "Cookie" not in request.headers:
-            return Served(302, b"", {"Location": "/check?next=data.csv"})
-        if request.path == "/for-ever":
-            count = str(self.count("/for-ever"))
-            return Served(302, b"", {"Location": "/for-ever", "Set-Cookie": f"n={count}"})
-        return _wants_a_cookie(request)
-
-
-@pytest.mark.parametrize("path", ["/itself", "/data.csv"])
-def test_cookies_live_as_long_as_the_chain_of_redirects(path: str) -> None:
-    with CookieServer() as server:
-        assert visit(f"{server.url}{path}").body == b"a,b\n"
-        before = server.count()
-        assert visit(f"{server.url}{path}").body == b"a,b\n"
-        assert server.count() == 2 * before
 
 
 def test_cookies_go_to_no_other_host(server: FileServer) -> None:
