@@ -45,6 +45,11 @@ def badges(page: BeautifulSoup) -> list[str]:
 
 def facet(page: BeautifulSoup) -> list[tuple[str, str]]:
     """Return labels and counts, in order."""
+    return [(label, count) for label, count, _ in values(page)]
+
+
+def values(page: BeautifulSoup) -> list[tuple[str, str, str]]:
+    """Return the label, the count and the address of each value of the facet, in order."""
     (section,) = (
         one
         for one in page.select("section:has(> .module-heading)")
@@ -52,7 +57,8 @@ def facet(page: BeautifulSoup) -> list[tuple[str, str]]:
     )
     labels = [one.get_text(strip=True) for one in section.select(".item-label")]
     counts = [one.get_text(strip=True) for one in section.select(".item-count")]
-    return list(zip(labels, counts, strict=True))
+    links = [str(one["href"]) for one in section.select("a:has(.item-label)")]
+    return list(zip(labels, counts, links, strict=True))
 
 
 def test_lists_and_pages_say_the_status(read: Read, world: dict[str, Any]) -> None:
@@ -76,6 +82,12 @@ def pills(page: BeautifulSoup) -> list[str]:
 def test_the_facet_has_groups_with_their_statuses(read: Read, world: dict[str, Any]) -> None:
     assert facet(read("/dataset/")) == FACET
     assert facet(read("/organization/relief")) == FACET
+    # Each value finds the badges that it counts, and is then a pill.
+    for path in ("/dataset/", "/organization/relief"):
+        for label, count, link in values(read(path)):
+            found = read(link)
+            assert (len(badges(found)), pills(found)) == (int(count), [label])
+            assert label == "Need an update" or set(badges(found)) == {label}
     page = read("/dataset/?freshness_group=needs_update")
     assert set(badges(page)) == {"Due", "Overdue", "Long overdue"}
     assert len(badges(page)) == 6
