@@ -14,11 +14,10 @@ from .dataset import dataset
 from .embeds import embeds
 from .harvests import harvest, iati
 from .links import links
-from .mails import mail_link, mails
+from .mails import mail_link, mails, webhooks
 from .report import report_pages
 from .responses import refuse_expired
 from .tasks import task_pages, worklist
-from .webhooks import webhooks
 
 
 def _without_tables(error: database.TablesMissingError) -> ResponseReturnValue:
