@@ -246,11 +246,3 @@ def test_background_jobs_that_nobody_does() -> None:
     (one,) = problems(doctor.workers)
     assert "1 background job waits in the queue bulk" in one.text
     assert "ckan jobs worker bulk" in one.advice
-
-
-# Services
-
-
-def change(table: Any, id: str, **values: Any) -> None:
-    model.Session.query(table).filter_by(id=id).update(values)
-    model.Session.commit()

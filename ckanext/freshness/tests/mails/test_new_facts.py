@@ -18,7 +18,7 @@ from ckanext.freshness.reporting import harvests, visibility
 from ckanext.freshness.reporting.tables import TableRequest
 from ckanext.freshness.tests.mails.conftest import OVERDUE, ROOT, Make, Notify, age, fail, later
 from ckanext.freshness.tests.servers.smtp import MailHost
-from ckanext.harvest.model import HarvestGatherError, HarvestJob
+from ckanext.harvest.model import HarvestGatherError, HarvestJob, HarvestSource
 from ckanext.harvest.tests import factories as harvest_factories
 
 ANN, EDITOR, READER = "ann@example.org", "editor@example.org", "reader@example.org"
@@ -41,19 +41,13 @@ def source(make: Make) -> dict[str, Any]:
 
 def job(source: dict[str, Any], days: float, *, fails: bool, message: str = "No answer") -> None:
     at = later(days).replace(tzinfo=None)
-    found = HarvestJob(source=model.Session.get(_source(), source["id"]))
+    found = HarvestJob(source=model.Session.get(HarvestSource, source["id"]))
     found.created, found.gather_started, found.gather_finished, found.finished = (at,) * 4
     found.status = "Finished"
     found.save()
     if fails:
         HarvestGatherError(message=message, job=found).save()
     model.Session.commit()
-
-
-def _source() -> Any:
-    from ckanext.harvest.model import HarvestSource
-
-    return HarvestSource
 
 
 def change(made: dict[str, Any], rows: tuple[int, int], removed: tuple[str, ...] = ()) -> None:
