@@ -177,7 +177,6 @@ class Attempt(NamedTuple):
     """
 
     at: datetime
-    method: str
     outcome: Outcome
     status: int | None = None
     reason: str | None = None

@@ -184,20 +184,9 @@ _TAKE_PAGES = frozenset(
 
 _NAME_NOTHING = frozenset(
     {
-        *("other", "unknown", "unspecified", "undefined", "none", "na", "null", "various", "misc"),
-        *(
-            "n",
-            "a",
-            "miscellaneous",
-            "multiple",
-            "mixed",
-            "any",
-            "data",
-            "dataset",
-            "autre",
-            "sonstiges",
-        ),
-        *("andere", "otro", "altro", "octet", "stream", "binary", "bin"),
+        *("other", "unknown", "unspecified", "undefined", "none", "na", "null", "various"),
+        *("misc", "n", "a", "miscellaneous", "multiple", "mixed", "any", "data", "dataset"),
+        *("autre", "sonstiges", "andere", "otro", "altro", "octet", "stream", "binary", "bin"),
     }
 )
 """Words that name no format."""

@@ -56,8 +56,6 @@ _USELESS = (Outcome.ERROR, Outcome.CANNOT_TELL, Outcome.UNCONFIRMED)
 
 _MOST_REFRESHES = 3
 
-_MAY_WORK = "the link may still work in a browser"
-
 _Sink = Callable[[CheckResult], None]
 
 
@@ -264,7 +262,10 @@ class HdxCheck:
             is_other_page=wall is not None or is_landing_page,
         )
         if wall is not None:
-            words = f"answered with a page of {wall} that keeps programs out: {_MAY_WORK}"
+            words = (
+                f"answered with a page of {wall} that keeps programs out: "
+                "the link may still work in a browser"
+            )
             return _Judged(step, words)
         if is_error:
             return _Judged(step, str(mismatch), "landing page" if is_landing_page else "format")
@@ -346,7 +347,6 @@ class HdxCheck:
             is_answered = step.modified is not None and not confirms
             attempt = Attempt(
                 at=at,
-                method="GET",
                 outcome=step.outcome,
                 reason=error.reason.value,
                 words=error.words,
@@ -395,7 +395,6 @@ class HdxCheck:
             step,
             Attempt(
                 at=at,
-                method="GET",
                 outcome=outcome,
                 status=answer.status,
                 reason=judged.reason,

@@ -121,7 +121,6 @@ def _row(result: CheckResult) -> dict[str, Any]:
         "outcome": result.outcome.value,
         "at": utc(attempt.at).isoformat(),
         "changed_at": utc_text(result.changed_at),
-        "method": attempt.method,
         "status": attempt.status,
         "reason": attempt.reason,
         "words": attempt.words,
@@ -161,7 +160,7 @@ _COLUMNS = """
     earlier text[], outdated boolean, tabular boolean, promised text, found_kind text,
     checked boolean, failed boolean, changes boolean, outcome text, found boolean,
     hashed boolean, tells boolean, unconfirmed text, dates_lie boolean, undetermined text, at timestamp,
-    changed_at timestamp, method text, status integer, reason text, words text, received bigint,
+    changed_at timestamp, status integer, reason text, words text, received bigint,
     seconds numeric, shape jsonb, final_url text, sent_etag text, sent_modified text, modified timestamp,
     change_seen boolean, hides_changes boolean, moved_to text,
     outdated_tls boolean, why text, every_days integer"""
@@ -172,7 +171,7 @@ _LEAST_DAYS, _MOST_DAYS = 1 / 24, 1e5
 _SECOND = """to_char(f.{}, 'YYYY-MM-DD"T"HH24\\:MI\\:SS"Z"')"""
 _ATTEMPT = f"""
         jsonb_strip_nulls(jsonb_build_object(
-            'at', {_SECOND.format("at")}, 'method', f.method, 'outcome', f.outcome,
+            'at', {_SECOND.format("at")}, 'method', 'GET', 'outcome', f.outcome,
             'status', f.status, 'reason', f.reason, 'words', f.words, 'received', f.received,
             'seconds', f.seconds, 'final_url', f.final_url, 'etag', f.sent_etag,
             'last_modified', f.sent_modified, 'modified', {_SECOND.format("modified")},

@@ -14,7 +14,7 @@ from email.utils import parsedate_to_datetime
 from enum import Enum
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, overload
+from typing import TYPE_CHECKING, Protocol
 
 from multidict import CIMultiDict, CIMultiDictProxy
 from yarl import URL
@@ -270,16 +270,12 @@ def illegal_header(headers: Mapping[str, str]) -> str | None:
     return None
 
 
-@overload
-def storable(text: str) -> str: ...
-@overload
-def storable(text: str | None) -> str | None: ...
-def storable(text: str | None) -> str | None:
+def storable(text: str) -> str:
     """Return a server's text with U+FFFD for what PostgreSQL refuses: NUL and lone surrogates.
 
     HTTP clients decode illegal bytes to lone surrogates. If they are UTF-8 after all, they become characters.
     """
-    if text is None or (text.isascii() and "\0" not in text):
+    if text.isascii() and "\0" not in text:
         return text
     # Illegal bytes have surrogates in this range.
     has_bytes = all(
@@ -294,8 +290,6 @@ def storable(text: str | None) -> str | None:
 
 _MOST_VISITS = 3
 """Requests of one URL with the same cookies within a chain of redirects."""
-
-_METHODS = frozenset({"GET", "HEAD", "POST"})
 
 
 class RequestAttempts:
@@ -329,9 +323,6 @@ class RequestAttempts:
         self.pause = 0.0
         self._begin_attempt()
         self.start = self.target = parse_url(request.url) if target is None else target
-        if request.method not in _METHODS:
-            words = f"was not asked for: no method {request.method!r}"
-            raise self.error(Fault(FailureReason.INVALID_REQUEST, words))
         common = {}
         if request.accept is not None:
             common["Accept"] = request.accept

@@ -102,7 +102,7 @@ def visit(url: str = URL, memory: KnownContent | None = None, **more: Any) -> Re
 
 def finding(outcome: Outcome = Outcome.FIRST_HASH, at: datetime = NOW, **more: Any) -> CheckResult:
     reason = more.pop("reason", None)
-    attempt = Attempt(at, "GET", outcome, 200, reason)
+    attempt = Attempt(at, outcome, 200, reason)
     memory = more.pop("memory", KnownContent('"e"', "Sat, 21 Nov 2026 01:00:00 GMT", HASH))
     return CheckResult(visit(), "files.example.org", outcome, memory, attempt)._replace(**more)
 

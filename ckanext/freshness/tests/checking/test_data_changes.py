@@ -40,7 +40,7 @@ def test_results_that_show_a_change(
     outcome: Outcome, before: KnownContent, modified: datetime | None, expected: Evidence | None
 ) -> None:
     resource = ResourceToCheck("r", "p", "http://x.org/", before)
-    attempt = Attempt(NOW, "GET", outcome)
+    attempt = Attempt(NOW, outcome)
     more: dict[str, Any] = {"modified": modified}
     assert expected is data_changes.evidence_of(
         CheckResult(resource, "x.org", outcome, KNOWN, attempt, **more)

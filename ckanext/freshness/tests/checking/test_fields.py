@@ -22,7 +22,7 @@ FINDING = CheckResult(
     "x.org",
     Outcome.SAME_HASH,
     KnownContent(),
-    Attempt(NOW, "GET", Outcome.SAME_HASH),
+    Attempt(NOW, Outcome.SAME_HASH),
 )
 OLD, NEW = "2026-01-01T00:00:00", "2026-02-01T00:00:00"
 ALL = fields.FIELDS

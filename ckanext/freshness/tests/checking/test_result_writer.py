@@ -127,7 +127,7 @@ def test_what_was_never_asked_is_asked_by_the_next_run(reason: FailureReason) ->
 def test_the_last_five_attempts_are_kept() -> None:
     one_resource()
     for number in range(7):
-        attempt = Attempt(NOW + number * HOUR, "GET", Outcome.SAME_HASH, 200 + number)
+        attempt = Attempt(NOW + number * HOUR, Outcome.SAME_HASH, 200 + number)
         write(finding(attempt=attempt))
     attempts = known("attempts")["attempts"]
     assert [one["status"] for one in attempts] == [206, 205, 204, 203, 202]
@@ -146,7 +146,7 @@ def test_the_history_has_the_last_90_checks(outcome: Outcome, failed: bool, lett
     one_resource()
     for told, answer in (({"status": 404}, "404"), ({"status": 200, "reason": "format"}, "format")):
         sql("UPDATE freshness_check SET history = array_fill(CAST('w|0|||' AS text), ARRAY[90])")
-        attempt = Attempt(NOW, "GET", outcome, received=5, seconds=0.1239, **told)
+        attempt = Attempt(NOW, outcome, received=5, seconds=0.1239, **told)
         write(finding(outcome, attempt=attempt, counts_as_failure=failed))
         newest, *rest = known("history")["history"]
         assert newest == f"{letter}|{int(NOW.timestamp())}|{answer}|124|5"
@@ -165,7 +165,7 @@ def test_the_history_has_the_last_90_checks(outcome: Outcome, failed: bool, lett
 )
 def test_whatever_a_server_sends_can_be_kept(sent: str, kept: str) -> None:
     one_resource()
-    attempt = Attempt(NOW, "GET", Outcome.SAME_HASH, 200, None, sent, 0, 0.0, sent, sent, sent)
+    attempt = Attempt(NOW, Outcome.SAME_HASH, 200, None, sent, 0, 0.0, sent, sent, sent)
     write(finding(memory=KnownContent(sent, sent, HASH), attempt=attempt))
     row = known()
     assert (row["etag"], row["last_modified"], row["attempts"][0]["words"]) == (kept, kept, kept)

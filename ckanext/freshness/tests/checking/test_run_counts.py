@@ -59,7 +59,6 @@ def found(
         memory=KnownContent(),
         attempt=Attempt(
             NOW,
-            "GET",
             outcome,
             status=404 if outcome is Outcome.ERROR else 200,
             received=100,

@@ -95,7 +95,7 @@ def write(resource: dict[str, Any], checks: list[Check], **more: Any) -> None:
     to_check = ResourceToCheck(resource["id"], resource["package_id"], resource["url"], **more)
     for number, (outcome, told) in enumerate(checks, 1 - len(checks)):
         at = NOW + number * DAY
-        attempt = Attempt(at, "GET", outcome, **told)
+        attempt = Attempt(at, outcome, **told)
         result = CheckResult(
             to_check,
             "data.example.org",

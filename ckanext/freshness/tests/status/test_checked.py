@@ -58,7 +58,7 @@ def findings_of(
     for resource, outcome in zip(dataset["resources"], outcomes, strict=False):
         if outcome is not None:
             visit = ResourceToCheck(resource["id"], dataset["id"], resource["url"])
-            attempt = Attempt(now, "GET", outcome)
+            attempt = Attempt(now, outcome)
             findings.append(
                 CheckResult(visit, "x.org", outcome, KnownContent(hash="sha256:a"), attempt, **more)
             )

@@ -60,7 +60,7 @@ def result(
 ) -> CheckResult:
     resource = dataset["resources"][0]
     asked = ResourceToCheck(resource["id"], dataset["id"], resource["url"], before)
-    attempt = Attempt(now, "GET", outcome)
+    attempt = Attempt(now, outcome)
     return CheckResult(asked, "x.org", outcome, after, attempt, hashed=True, **more)
 
 
