@@ -270,7 +270,7 @@ class DatasetTable(Table):
         """Return SQL, beginning with FROM, for the rows of a request in any order, and its values."""
         visible, values = visibility.condition(request.context)
         values = {
-            "types": sorted(settings.aging().dataset_types),
+            "types": sorted(settings.dataset_types()),
             "moment": utc(request.now),
             "today": request.now.date().isoformat(),
             "edited": sorted(visibility.edited_organizations(request.context)),

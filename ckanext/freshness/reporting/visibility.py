@@ -56,7 +56,7 @@ def rows(statement: str, context: Mapping[str, Any] | None = None, **values: Any
     :param statement: with the placeholder ``types`` for the types of packages whose freshness is judged
     :param context: of a user; the condition of :func:`condition` then takes the place of ``{visible}``
     """
-    values["types"] = sorted(settings.aging().dataset_types)
+    values["types"] = sorted(settings.dataset_types())
     if context is not None:
         visible, of_user = condition(context)
         statement, values = statement.format(visible=visible), {**values, **of_user}
@@ -75,7 +75,7 @@ def _once(name: str, context: Mapping[str, Any], read: Callable[[Mapping[str, An
 def _search(context: Mapping[str, Any]) -> list[str]:
     """Return the ids of the packages that the user may see."""
     # Harvest sources are packages, too. ckanext-harvest hides them unless a search names their type like this.
-    types = (*settings.aging().dataset_types, "harvest")
+    types = (*settings.dataset_types(), "harvest")
     found: list[str] = []
     while True:
         query = {

@@ -162,7 +162,7 @@ def _lock(*, alone: bool) -> Iterator[HeldLock]:
 def has_resources(host: str, now: datetime) -> bool:
     """Return whether there are resources on a host, due or not."""
     model.Session.rollback()
-    check_rows.sync(now, settings.aging().dataset_types)
+    check_rows.sync(now, settings.dataset_types())
     with closing(check_rows.stream(now, settings.checks(), host=host)) as candidates:
         return next(candidates, None) is not None
 
@@ -175,12 +175,12 @@ def begin(
     :param run_id: whose lock the caller holds until the run ends; None for a run of background jobs
     :param queued: background jobs do the run
     """
-    aging = settings.aging()
+    types = settings.dataset_types()
     model.Session.rollback()
     options = asdict(scope) | ({"queued": True} if queued else {})
     run = RunContext(run_records.begin_run(now, options, run_id=run_id), now, scope)
-    check_rows.sync(now, aging.dataset_types, scope.package_ids)
-    new = iter(check_rows.unassessed(aging.dataset_types, scope.package_ids))
+    check_rows.sync(now, types, scope.package_ids)
+    new = iter(check_rows.unassessed(types, scope.package_ids))
     while batch := list(islice(new, BATCH)):
         _index(conclusions.assess_and_commit(batch, now, run.id), RunResult())
     return run
@@ -189,7 +189,7 @@ def begin(
 def plan(scope: CheckScope, now: datetime) -> AnySelection:
     """Return the selection of a run that would start now, and check nothing."""
     model.Session.rollback()
-    check_rows.sync(now, settings.aging().dataset_types, scope.package_ids)
+    check_rows.sync(now, settings.dataset_types(), scope.package_ids)
     return _offered(scope, now)
 
 
@@ -214,7 +214,7 @@ def finish(
     whole = RunResult()
     for part in parts:
         whole.merge(part)
-    types = settings.aging().dataset_types
+    types = settings.dataset_types()
     counts = whole.counts
     for package_id, newer in run_records.with_newer_review_or_script(run.id):
         counts.updated(package_id, newer)

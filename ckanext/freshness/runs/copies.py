@@ -293,7 +293,7 @@ def prune(now: datetime) -> int:
     :raises StoreError: the store refuses
     """
     # A resource with a new id takes over its copy here.
-    check_rows.sync(now, settings.aging().dataset_types)
+    check_rows.sync(now, settings.dataset_types())
     gone = forget_gone()
     if days := float(settings.option("copies.expire_days")):
         before = utc(now - timedelta(days=days))
