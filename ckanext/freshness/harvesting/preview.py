@@ -28,8 +28,8 @@ from .known_records import last_harvested
 from .messages import MessageCode, code_of
 from .record import KnownRecord
 from .record_changes import FieldChange, changes
-from .source_config import ConfigError
-from .source_type import Source, SourceMemory, SourceType
+from .source_config import ConfigError, Source
+from .source_type import SourceMemory, SourceType
 from .sources import ForeignSource, source_of, source_type_named
 from .stages import survey_source
 from .strategy import AbsentRecord, RecordClass

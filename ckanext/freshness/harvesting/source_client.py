@@ -19,8 +19,7 @@ from ..web.exchange import Answer, Request
 from ..web.urls import Target, display_url, normal_host, parse_url
 from .messages import HarvestMessage, MessageCode, about, no_answer
 from .record import ReadOutcome
-from .source_config import OPTION, read_headers
-from .source_type import Source
+from .source_config import OPTION, Source, read_headers
 
 if TYPE_CHECKING:
     from ..web.client import Client

@@ -91,6 +91,19 @@ class SourceConfig:
     """Values of the keys that only sources of this type have."""
 
 
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A harvest source."""
+
+    id: str
+    url: str
+    type: str
+    title: str
+    config: SourceConfig
+    warnings: tuple[str, ...] = ()
+    """For people: the keys of its configuration that have no effect."""
+
+
 def boolean(value: Any) -> bool:
     """Return a value that is true or false."""
     if not isinstance(value, bool):

@@ -2,7 +2,7 @@
 
 A source type is a subclass of :class:`SourceType` with four things of its own:
 
-- **A reader**, which :meth:`SourceType.crawl` runs. It hands on each record as soon as it can, as a
+- **A reader**, which :meth:`SourceType.read` runs. It hands on each record as soon as it can, as a
   :class:`~.record.Sighting`. It ends with the :class:`~.record.Containers`: the lists in which records were
   found, and which of them were not read, or not proved to be read whole. :mod:`.listings` says what proves
   that, and has the tools. A reader decides nothing. It tells "the record is not there" from "the record could
@@ -38,25 +38,14 @@ from sqlalchemy.dialects.postgresql import insert
 
 from ..ckan_adapter.core import model
 from ..model import HarvestDocument
+from ..web.event_loop import run
 from ..web.urls import display_url
 from .messages import about
 from .record import Containers, CurrentRecords, NotHarvested, Record, Sink
-from .source_config import ReadValue, SourceConfig
+from .source_client import SourceClient, source_client
+from .source_config import ReadValue, Source, SourceConfig
 
 _table = HarvestDocument.__table__
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """A harvest source."""
-
-    id: str
-    url: str
-    type: str
-    title: str
-    config: SourceConfig
-    warnings: tuple[str, ...] = ()
-    """For people: the keys of its configuration that have no effect."""
 
 
 @dataclass(slots=True)
@@ -206,7 +195,7 @@ class SourceMemory:
 
 
 class SourceType:
-    """The base of all source types. Only :attr:`name`, :attr:`title` and :meth:`crawl` have no default."""
+    """The base of all source types. Only :attr:`name`, :attr:`title` and :meth:`read` have no default."""
 
     name: ClassVar[str]
     """The type's name in ckanext-harvest."""
@@ -254,8 +243,38 @@ class SourceType:
         """Return a warning about a source's URL, for the editor who saves it; None if there is none."""
         return None
 
+    @property
+    def max_bytes(self) -> int | None:
+        """Return the longest answer, if it may be longer than the site's option says."""
+        return None
+
     def crawl(
         self,
+        source: Source,
+        known: CurrentRecords,
+        memory: SourceMemory,
+        sink: Sink,
+        now: datetime,
+    ) -> CrawlEnd:
+        """Crawl a source: open a client for it, and :meth:`read` it.
+
+        :param known: the current records of the source.
+        :param memory: what earlier jobs kept there.
+        :param now: when the job began.
+        :raises ConfigError: the source's configuration cannot be used.
+        """
+
+        async def read() -> CrawlEnd:
+            async with source_client(source, max_bytes=self.max_bytes) as opened:
+                end = await self.read(opened, source, known, memory, sink, now)
+                end.requests = opened.requests
+            return end
+
+        return run(read)
+
+    async def read(
+        self,
+        opened: SourceClient,
         source: Source,
         known: CurrentRecords,
         memory: SourceMemory,
@@ -267,11 +286,6 @@ class SourceType:
         An error of a container belongs into ``containers.unreadable``, a doubt whether it was read whole into
         ``containers.unproved``, an error of a record into its sighting. Any exception ends the job, and
         nothing is deleted.
-
-        :param known: the current records of the source.
-        :param memory: what earlier jobs kept there.
-        :param now: when the job began.
-        :raises ConfigError: the source's configuration cannot be used.
         """
         raise NotImplementedError
 

@@ -15,8 +15,8 @@ from ..ckan_adapter.harvest import get_harvester, registered_source_types
 from ..web.errors import FetchError
 from ..web.urls import parse_url
 from .record import spelling
-from .source_config import OPTION, ConfigError, SourceConfig, check_allowed, parse
-from .source_type import Source, SourceType
+from .source_config import OPTION, ConfigError, Source, SourceConfig, check_allowed, parse
+from .source_type import SourceType
 
 log = logging.getLogger(__name__)
 

@@ -32,8 +32,8 @@ from .messages import HarvestMessage, MessageCode
 from .object_states import PendingObject
 from .object_writer import PAGED, ObjectWriter, set_extras
 from .packages.writer import ImportFailed, PackageWriter
-from .source_config import ConfigError
-from .source_type import Source, SourceMemory, SourceType
+from .source_config import ConfigError, Source
+from .source_type import SourceMemory, SourceType
 from .sources import source_of
 from .strategy import HeldDeletions, RecordClass
 from .survey import Survey, SurveyObserver, Tell, survey

@@ -36,7 +36,8 @@ from .strategy import (
 )
 
 if TYPE_CHECKING:
-    from .source_type import CrawlEnd, Source, SourceMemory, SourceType
+    from .source_config import Source
+    from .source_type import CrawlEnd, SourceMemory, SourceType
 
 log = logging.getLogger(__name__)
 

@@ -42,11 +42,10 @@ from ..harvesting.record import (
     Sighting,
     Sink,
 )
-from ..harvesting.source_client import UnreadableDocument, source_client
-from ..harvesting.source_config import ConfigError, SourceConfig, one_of
+from ..harvesting.source_client import SourceClient, UnreadableDocument
+from ..harvesting.source_config import ConfigError, Source, SourceConfig, one_of
 from ..harvesting.source_type import (
     CrawlEnd,
-    Source,
     SourceMemory,
     SourceType,
     content_hash,
@@ -54,7 +53,6 @@ from ..harvesting.source_type import (
     salt_of,
 )
 from ..web.errors import FetchError
-from ..web.event_loop import run
 from ..web.urls import parse_url
 
 SOURCE_TYPE = "iati_registry"
@@ -401,26 +399,19 @@ class IatiSourceType(SourceType):
         """Return a warning about a registry that is retired."""
         return RETIRED if is_retired(url) else None
 
-    def crawl(
+    async def read(
         self,
+        opened: SourceClient,
         source: Source,
         known: CurrentRecords,
         memory: SourceMemory,
         sink: Sink,
         now: datetime,
     ) -> CrawlEnd:
-        return run(partial(_crawl, source, known, sink))
+        from ..harvesting.ckan.crawl import CrawlOptions, PortalCrawl
 
-
-IATI_REGISTRY = IatiSourceType()
-
-
-async def _crawl(source: Source, known: CurrentRecords, sink: Sink) -> CrawlEnd:
-    from ..harvesting.ckan.crawl import CrawlOptions, PortalCrawl
-
-    url, config = source.url, source.config
-    salt = salt_of(config, MAPPING_VERSION)
-    async with source_client(source) as opened:
+        url, config = source.url, source.config
+        salt = salt_of(config, MAPPING_VERSION)
         client = JsonClient(opened.client, opened.reach)
         crawl: PortalCrawl | IndexCrawl
         if kind_of(url, config.own.get("registry")) == CKAN:
@@ -438,7 +429,9 @@ async def _crawl(source: Source, known: CurrentRecords, sink: Sink) -> CrawlEnd:
             most = config.max_records
             crawl = IndexCrawl(client, url, known, sink, salt=salt, max_records=most)
         end = await crawl.run()
-        end.requests = opened.requests
-    if end.errors and is_retired(url):
-        end.errors.insert(0, RETIRED)
-    return end
+        if end.errors and is_retired(url):
+            end.errors.insert(0, RETIRED)
+        return end
+
+
+IATI_REGISTRY = IatiSourceType()

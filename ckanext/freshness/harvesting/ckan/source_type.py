@@ -15,11 +15,10 @@ from typing import Any
 import ckan.plugins.toolkit as tk
 
 from ...aging.messages import N_
-from ...web.event_loop import run
 from ..record import CurrentRecords, Sink
-from ..source_client import source_client
-from ..source_config import ConfigError, ReadValue, SourceConfig, boolean, one_of, texts
-from ..source_type import CrawlEnd, Source, SourceMemory, SourceType, editor_may, salt_of
+from ..source_client import SourceClient
+from ..source_config import ConfigError, ReadValue, Source, SourceConfig, boolean, one_of, texts
+from ..source_type import CrawlEnd, SourceMemory, SourceType, editor_may, salt_of
 from .api import CkanApi, JsonClient, site_of
 
 _NAME = re.compile(r"[\w-]{1,200}")
@@ -116,49 +115,41 @@ class CkanPortalType(SourceType):
 
         return CORE_KEYS
 
-    def crawl(
+    async def read(
         self,
+        opened: SourceClient,
         source: Source,
         known: CurrentRecords,
         memory: SourceMemory,
         sink: Sink,
         now: datetime,
     ) -> CrawlEnd:
-        return run(partial(_crawl, source, known, sink))
+        from .crawl import CrawlOptions, Filter, PortalCrawl
+        from .mapping import MAPPING_VERSION, MappingOptions, dataset, organization
 
-
-CKAN_PORTAL = CkanPortalType()
-
-
-async def _crawl(source: Source, known: CurrentRecords, sink: Sink) -> CrawlEnd:
-    from .crawl import CrawlOptions, Filter, PortalCrawl
-    from .mapping import MAPPING_VERSION, MappingOptions, dataset, organization
-
-    config, own = source.config, source.config.own
-    filters = {
-        kind: {
-            field: own[f"{key}_filter_{kind}"]
-            for field, key in (("organization", "organizations"), ("groups", "groups"))
-            if own.get(f"{key}_filter_{kind}")
+        config, own = source.config, source.config.own
+        filters = {
+            kind: {
+                field: own[f"{key}_filter_{kind}"]
+                for field, key in (("organization", "organizations"), ("groups", "groups"))
+                if own.get(f"{key}_filter_{kind}")
+            }
+            for kind in ("include", "exclude")
         }
-        for kind in ("include", "exclude")
-    }
-    options = MappingOptions(
-        site=site_of(source.url).public,
-        language=tk.config.get("ckan.locale_default") or "en",
-        keep_owner=own.get("remote_orgs") == "only_local",
-        groups=own.get("remote_groups"),
-        default_extras=own.get("default_extras") or {},
-        override_extras=own.get("override_extras", False),
-        clean_tags=own.get("clean_tags", False),
-        placeholders={
-            "harvest_source_id": source.id,
-            "harvest_source_url": source.url.strip("/"),
-            "harvest_source_title": source.title,
-        },
-    )
-    async with source_client(source) as opened:
-        client = JsonClient(opened.client, opened.reach)
+        options = MappingOptions(
+            site=site_of(source.url).public,
+            language=tk.config.get("ckan.locale_default") or "en",
+            keep_owner=own.get("remote_orgs") == "only_local",
+            groups=own.get("remote_groups"),
+            default_extras=own.get("default_extras") or {},
+            override_extras=own.get("override_extras", False),
+            clean_tags=own.get("clean_tags", False),
+            placeholders={
+                "harvest_source_id": source.id,
+                "harvest_source_url": source.url.strip("/"),
+                "harvest_source_title": source.title,
+            },
+        )
         crawl_options = CrawlOptions(
             salt_of(config, MAPPING_VERSION, options),
             partial(dataset, options=options),
@@ -169,7 +160,9 @@ async def _crawl(source: Source, known: CurrentRecords, sink: Sink) -> CrawlEnd:
             read_all=own.get("force_all", False),
             concurrency=opened.concurrency,
         )
+        client = JsonClient(opened.client, opened.reach)
         api = CkanApi(client, source.url, config.max_records)
-        end = await PortalCrawl(api, source.url, crawl_options, known, sink).run()
-        end.requests = opened.requests
-    return end
+        return await PortalCrawl(api, source.url, crawl_options, known, sink).run()
+
+
+CKAN_PORTAL = CkanPortalType()

@@ -6,12 +6,11 @@ import contextlib
 from datetime import datetime
 
 from ...aging.messages import N_
-from ...web.event_loop import run
 from ..rdf.source_type import RDF_KEYS, RdfSourceType, mapper_of, rdf_salt
 from ..record import CurrentRecords, Sink
-from ..source_client import source_client
-from ..source_config import one_of
-from ..source_type import CrawlEnd, Source, SourceMemory
+from ..source_client import SourceClient
+from ..source_config import Source, one_of
+from ..source_type import CrawlEnd, SourceMemory
 
 MEDIA_TYPES = {
     **dict.fromkeys(("turtle", "ttl", "text/turtle"), "text/turtle"),
@@ -34,31 +33,28 @@ class DcatSourceType(RdfSourceType):
     adopts = ("dcat_rdf",)
     own_keys = OWN_KEYS
 
-    def crawl(
+    @property
+    def max_bytes(self) -> int | None:
+        """Return the longest document: one may have a whole catalogue."""
+        from ..rdf.parsing import LARGE
+
+        return LARGE.bytes
+
+    async def read(
         self,
+        opened: SourceClient,
         source: Source,
         known: CurrentRecords,
         memory: SourceMemory,
         sink: Sink,
         now: datetime,
     ) -> CrawlEnd:
-        """Read the pages of a catalogue, each with its datasets."""
-        return run(lambda: _crawl(source, known, memory, sink, now))
+        from ..rdf.parsing import ACCEPT, LARGE, RdfParser
+        from ..rdf.reader import DocumentReader
+        from .crawl import CatalogueCrawl
 
-
-DCAT_CATALOG = DcatSourceType()
-
-
-async def _crawl(
-    source: Source, known: CurrentRecords, memory: SourceMemory, sink: Sink, now: datetime
-) -> CrawlEnd:
-    from ..rdf.parsing import ACCEPT, LARGE, RdfParser
-    from ..rdf.reader import DocumentReader
-    from .crawl import CatalogueCrawl
-
-    config = source.config
-    media_type = MEDIA_TYPES.get(config.own.get("rdf_format", ""))
-    async with source_client(source, max_bytes=LARGE.bytes) as opened:
+        config = source.config
+        media_type = MEDIA_TYPES.get(config.own.get("rdf_format", ""))
         with contextlib.closing(RdfParser(LARGE)) as parser:
             reader = DocumentReader(
                 opened.client,
@@ -72,6 +68,7 @@ async def _crawl(
             crawl = CatalogueCrawl(
                 reader, source.url, mapper_of(config), known, sink, now, most=config.max_records
             )
-            end = await crawl.run()
-        end.requests = opened.requests
-        return end
+            return await crawl.run()
+
+
+DCAT_CATALOG = DcatSourceType()

@@ -7,12 +7,11 @@ from datetime import datetime
 from functools import partial
 
 from ...aging.messages import N_
-from ...web.event_loop import run
 from ..rdf.source_type import RDF_KEYS, RdfSourceType, mapper_of, rdf_salt
 from ..record import CurrentRecords, Sink
-from ..source_client import source_client
-from ..source_config import boolean
-from ..source_type import CrawlEnd, Source, SourceMemory
+from ..source_client import SourceClient
+from ..source_config import Source, boolean
+from ..source_type import CrawlEnd, SourceMemory
 
 OWN_KEYS = {"harvest_catalogs": boolean, **RDF_KEYS}
 
@@ -26,31 +25,21 @@ class FdpSourceType(RdfSourceType):
     own_keys = OWN_KEYS
     adopts = ("fair_data_point_harvester", "dcat_rdf")
 
-    def crawl(
+    async def read(
         self,
+        opened: SourceClient,
         source: Source,
         known: CurrentRecords,
         memory: SourceMemory,
         sink: Sink,
         now: datetime,
     ) -> CrawlEnd:
-        """Read the containers of a FAIR Data Point, then its records."""
-        return run(lambda: _crawl(source, known, memory, sink, now))
+        from ..rdf.mapping import map_catalog
+        from ..rdf.parsing import RdfParser
+        from .crawl import Crawl
+        from .reader import CrawlOptions, FdpReader
 
-
-FAIR_DATA_POINT = FdpSourceType()
-
-
-async def _crawl(
-    source: Source, known: CurrentRecords, memory: SourceMemory, sink: Sink, now: datetime
-) -> CrawlEnd:
-    from ..rdf.mapping import map_catalog
-    from ..rdf.parsing import RdfParser
-    from .crawl import Crawl
-    from .reader import CrawlOptions, FdpReader
-
-    config = source.config
-    async with source_client(source) as opened:
+        config = source.config
         options = CrawlOptions(
             mapper=mapper_of(config),
             now=now,
@@ -64,6 +53,7 @@ async def _crawl(
         )
         with contextlib.closing(RdfParser()) as parser:
             reader = FdpReader(opened.client, opened.reach, memory, parser, salt=rdf_salt(config))
-            end = await Crawl(reader, source.url, options, known, sink).run()
-        end.requests = opened.requests
-        return end
+            return await Crawl(reader, source.url, options, known, sink).run()
+
+
+FAIR_DATA_POINT = FdpSourceType()
