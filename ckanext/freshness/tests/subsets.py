@@ -18,6 +18,18 @@ PURE = (
 )
 """Folders and files whose tests need neither CKAN nor its services."""
 
+LONG_PURE = (
+    *("harvesting/ckan/test_crawl.py", "harvesting/dcat/test_crawl.py"),
+    *("harvesting/dcat/test_lists.py", "harvesting/dcat/test_shapes.py"),
+    *("harvesting/fdp/test_containers.py", "harvesting/fdp/test_crawl.py"),
+    *("harvesting/fdp/test_crawl_listings.py", "harvesting/fdp/test_crawl_servers.py"),
+    *("harvesting/fdp/test_distributions.py", "harvesting/fdp/test_faults.py"),
+    *("harvesting/fdp/test_lists_in_the_field.py", "harvesting/rdf/test_any_document.py"),
+    *("harvesting/rdf/test_hostile.py", "harvesting/packages/test_resource_identity.py"),
+    *("iati/registry/test_registries.py", "test_regular_expressions.py"),
+)
+"""More of them, which take a minute: ``--quick`` leaves them out."""
+
 IMPURE = (
     "checking/test_result_writer.py",
     "checking/test_run_records.py",
@@ -43,4 +55,4 @@ def is_pure(path: str) -> bool:
         return any(f"{path}/".startswith(f"{place}/") for place in places)
 
     holds_impure = any(one.startswith(f"{path}/") for one in IMPURE)
-    return is_below(PURE) and not is_below(IMPURE) and not holds_impure
+    return is_below((*PURE, *LONG_PURE)) and not is_below(IMPURE) and not holds_impure

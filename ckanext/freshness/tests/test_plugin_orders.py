@@ -16,6 +16,7 @@ from ckan.plugins import core
 from ckanext.freshness import doctor
 from ckanext.freshness.ckan_adapter.core import declared_fields
 from ckanext.freshness.ckan_adapter.harvest import registered_source_types
+from ckanext.freshness.tests.usual_site import no_new_configuration
 
 Load = Callable[..., None]
 
@@ -42,9 +43,7 @@ def load(ckan_config: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Load]:
     monkeypatch.setitem(ckan_config, "scheming.presets", "ckanext.scheming:presets.json")
 
     def unload() -> None:
-        # What CKAN configures without plugins is configured again a moment later.
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(core, "plugins_update", lambda: None)
+        with no_new_configuration():
             core.unload_all()
 
     def call(*order: str) -> None:

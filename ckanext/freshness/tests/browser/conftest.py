@@ -13,8 +13,6 @@ from werkzeug.serving import make_server
 
 from ckanext.freshness.tests.browser.site_pages import chromium_program
 
-playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
-
 
 # Not for the whole session, because no test can start an asyncio loop beside Playwright's.
 @pytest.fixture(scope="module")
@@ -27,6 +25,8 @@ def chromium() -> Iterator[Any]:
 @contextmanager
 def started_chromium() -> Iterator[Any]:
     """Start a browser of this thread's own; the test is skipped if there is none."""
+    # Not when the tests are collected: each worker would wait a second for it.
+    playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
     program = chromium_program()
     if program is None:
         pytest.skip("no Chromium on this machine: install one, or set FRESHNESS_TEST_BROWSER to it")
