@@ -92,26 +92,11 @@ def write(states: Mapping[str, FileState]) -> set[str]:
     return set(model.Session.execute(sa.text(_WRITE), {"rows": json.dumps(rows)}).scalars())
 
 
-_STATE = {
-    "last_update_check": "timestamp",
-    "content_modified": "timestamp",
-    "content_modified_excluding_generated_timestamp": "timestamp",
-    "failures": "integer",
-    "failing_since": "timestamp",
-    "postponed_until": "timestamp",
-}
-_GOOD = {
-    "hash": "text",
-    "hash_excluding_generated_timestamp": "text",
-    "downloaded": "timestamp",
-    "verified_on_server": "timestamp",
-    "content_length": "bigint",
-    "initial_contents": "text",
-    "etag": "text",
-    "last_modified": "text",
-    "source_url": "text",
-}
-"""Columns of a state and of its last known good download, with their types."""
+_STATE = (
+    *("last_update_check", "failures", "failing_since", "postponed_until"),
+    *("content_modified", "content_modified_excluding_generated_timestamp"),
+)
+"""Columns of a state. Its last known good download has a column for each field."""
 
 
 def _known(row: Mapping[str, Any]) -> KnownFile:
@@ -120,7 +105,7 @@ def _known(row: Mapping[str, Any]) -> KnownFile:
     }
     good = None
     if values["hash"] is not None:
-        download: dict[str, Any] = {name: values.get(name) for name in _GOOD}
+        download: dict[str, Any] = {name: values.get(name) for name in GoodDownload._fields}
         good = GoodDownload(**download)
     state = FileState(
         good=good, failed_url=values["failed_url"], **{name: values[name] for name in _STATE}
@@ -132,7 +117,7 @@ def _known(row: Mapping[str, Any]) -> KnownFile:
 def _row(state: FileState) -> dict[str, Any]:
     values = {name: getattr(state, name) for name in _STATE}
     if state.good is not None:
-        values |= {name: getattr(state.good, name) for name in _GOOD}
+        values |= state.good._asdict()
     plain = {
         name: exact_text(value)
         if isinstance(value, datetime)
@@ -210,10 +195,10 @@ _SELECT_GONE = f"SELECT i.resource_id {_GONE}"
 _DELETE_GONE = f"DELETE {_GONE} AND NOT i.published"
 
 # Initial contents are only needed for index files.
-_READ = ", ".join(f"i.{name}" for name in (*_STATE, *_GOOD) if name != "initial_contents")
+_COLUMNS = [name for name in (*_STATE, *GoodDownload._fields) if name != "initial_contents"]
 _KNOWN = f"""
 SELECT i.resource_id, i.package_id, coalesce(r.url, '') AS url, i.dataset_name,
-    c.key, c.zip_key, c.size, c.filename, {_READ},
+    c.key, c.zip_key, c.size, c.filename, {", ".join(f"i.{name}" for name in _COLUMNS)},
     CASE WHEN i.failures > 0 THEN
         jsonb_path_query_first(i.attempts, '$[*].error_details.source_url') #>> '{{}}'
     END AS failed_url
@@ -224,15 +209,11 @@ LEFT JOIN freshness_copy c ON c.resource_id = i.resource_id
 WHERE i.source_id = :source
 ORDER BY i.organisation_name, i.dataset_name, i.resource_id"""
 
-_WRITTEN = {name: kind for name, kind in {**_STATE, **_GOOD}.items() if name != "initial_contents"}
 _WRITE = f"""
-UPDATE freshness_iati i SET {", ".join(f"{name} = f.{name}" for name in _WRITTEN)},
+UPDATE freshness_iati i SET {", ".join(f"{name} = f.{name}" for name in _COLUMNS)},
     initial_contents = coalesce(f.initial_contents, i.initial_contents),
     head_attempt = coalesce(f.head_attempt, i.head_attempt),
     get_attempt = coalesce(f.get_attempt, i.get_attempt),
     attempts = jsonb_path_query_array(f.attempts || i.attempts, '$[0 to {KEPT_ATTEMPTS - 1}]')
-FROM jsonb_to_recordset(CAST(:rows AS jsonb)) AS f (
-    resource_id text, {", ".join(f"{name} {kind}" for name, kind in {**_STATE, **_GOOD}.items())},
-    head_attempt jsonb, get_attempt jsonb, attempts jsonb
-)
+FROM jsonb_populate_recordset(CAST(NULL AS freshness_iati), CAST(:rows AS jsonb)) f
 WHERE i.resource_id = f.resource_id RETURNING i.resource_id"""
