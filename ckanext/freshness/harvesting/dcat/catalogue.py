@@ -17,11 +17,8 @@ from typing_extensions import Self
 
 from ..messages import HarvestMessage, MessageCode
 from ..rdf.parsing import DCAT, DocumentError
-from ..rdf.reader import PageOutline, paging_of
+from ..rdf.reader import MOST_BYTES, PageOutline, paging_of
 from ..rdf.record_graph import DATASET_TYPES, descriptions, digest_of
-
-_MOST_BYTES = 1200
-"""Longest identity. A guid has the source's URL, too, and PostgreSQL's index on guids takes 2,704 bytes."""
 
 
 class Description(NamedTuple):
@@ -176,7 +173,7 @@ def _names(graph: Graph, node: Node) -> list[str]:
 
 
 def _is_usable(identity: str) -> bool:
-    return bool(identity) and identity.isprintable() and len(identity.encode()) <= _MOST_BYTES
+    return bool(identity) and identity.isprintable() and len(identity.encode()) <= MOST_BYTES
 
 
 def is_only_named(graph: Graph, node: Node) -> bool:

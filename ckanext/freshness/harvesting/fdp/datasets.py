@@ -22,7 +22,7 @@ from ...web.urls import display_url
 from ..legal_values import brief
 from ..rdf.mapping import Mapper, mapped
 from ..rdf.parsing import DocumentError
-from ..rdf.reader import FetchedDocument, understood
+from ..rdf.reader import MOST_PAGES, FetchedDocument, understood
 from ..rdf.record_graph import record_graph
 from ..record import (
     CurrentRecords,
@@ -38,9 +38,6 @@ from ..strategy import fate_of_distribution
 from . import documents
 from .documents import ListedDataset
 from .reader import FdpReader, Named, ServiceReader, first_page
-
-MOST_PAGES = 1000
-"""The most pages of one dataset's distributions."""
 
 _REFUSALS = frozenset({ReadOutcome.FORBIDDEN, ReadOutcome.GONE})
 

@@ -20,7 +20,7 @@ from rdflib.term import Node
 from ...web.urls import display_url
 from ..messages import HarvestMessage, MessageCode
 from ..rdf.parsing import ADMS, DCAT, FDP_O, HEALTHDCATAP, LDP, DocumentError
-from ..rdf.reader import PageOutline, paging_of
+from ..rdf.reader import MOST_BYTES, PageOutline, paging_of
 from ..rdf.record_graph import DATASET_TYPES, descriptions, digest_of, undescribed
 from ..record import loose_spelling
 
@@ -50,9 +50,6 @@ _PARTS_OF_RECORDS = frozenset(
 """Relations of containers whose members are parts of a record, and lead to no further datasets."""
 _LEAVES = (DCAT.Dataset, DCAT.DatasetSeries, DCAT.Distribution, DCAT.DataService)
 _GENERIC_TYPES = (str(LDP), str(DCAT) + "Resource")
-
-_MOST_BYTES = 1200
-"""Longest URL of a record. A guid has two URLs, and PostgreSQL's index on guids takes 2,704 bytes."""
 
 _NEVER_IN_URLS = re.compile("[\x00-\x1f\x7f\ud800-\udfff]")
 _URL_AFTER_BLANK = re.compile(" https?://")
@@ -100,11 +97,6 @@ class DocumentOutline(PageOutline):
     by_containers: bool = False
     """Only the container in the document names the datasets; pages have no such container."""
     members: dict[str, ListedDataset] = field(default_factory=dict)
-
-    @property
-    def listed(self) -> list[str]:
-        """Everything that the container lists and that can be requested."""
-        return [*self.catalogs, *self.datasets, *self.parts]
 
     @property
     def identities(self) -> list[str]:
@@ -392,7 +384,7 @@ def _iris(nodes: Iterable[Node]) -> list[str]:
 
 
 def _is_requestable(url: str) -> bool:
-    return not _NEVER_IN_URLS.search(url) and len(url.encode()) <= _MOST_BYTES
+    return not _NEVER_IN_URLS.search(url) and len(url.encode()) <= MOST_BYTES
 
 
 def _unusable(graph: Graph, nodes: Collection[Node], urls: Iterable[str]) -> dict[str, int]:

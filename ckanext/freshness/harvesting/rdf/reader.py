@@ -37,6 +37,8 @@ Outline = TypeVar("Outline", bound="PageOutline")
 
 MOST_PAGES = 1000
 """The most pages of one list. A list may have one more for each current record of the source."""
+MOST_BYTES = 1200
+"""Longest URL or identity of a record. A guid has two, and PostgreSQL's index on guids takes 2,704 bytes."""
 MOST_DOUBTFUL = 3
 """Pages in a row that repeat others, after which no more are read: the server may invent pages without end."""
 
