@@ -50,9 +50,11 @@ def sync(source_id: str) -> int:
     resource, its state and its copy go to the new one.
     """
     values = {"source": source_id, "id": REGISTRY_ID, "name": REGISTRY_NAME}
-    for statement in (_MOVE_COPIES, _MOVE_ROWS):
-        model.Session.execute(sa.text(statement), values)
-    added: int = sum(model.Session.execute(sa.text(_UPSERT), values).scalars())
+    added = 0
+    if model.Session.execute(sa.text(f"{_UNSYNCED} SELECT count(*) FROM f"), values).scalar():
+        for statement in (_MOVE_COPIES, _MOVE_ROWS):
+            model.Session.execute(sa.text(statement), values)
+        added = sum(model.Session.execute(sa.text(_UPSERT), values).scalars())
     model.Session.commit()
     return added
 
@@ -146,7 +148,7 @@ WHERE i.package_id = ANY(:ids) AND i.source_id IN ({harvest.ACTIVE_SOURCES_OF_TY
 
 # If a dataset has two current records or two resources, the first counts.
 _UNSYNCED = f"""
-SELECT f.* FROM (
+WITH f AS MATERIALIZED (SELECT f.* FROM (
 SELECT DISTINCT ON (p.id) r.id AS resource_id, p.id AS package_id,
     coalesce({_organization_extra("id")}, p.owner_org, '') AS organisation_id,
     coalesce({_organization_extra("name")}, g.name, '') AS organisation_name,
@@ -160,25 +162,25 @@ ORDER BY p.id, r.position, r.id
 ) f LEFT JOIN freshness_iati i ON i.resource_id = f.resource_id
 WHERE i.resource_id IS NULL OR (i.package_id, i.source_id, i.organisation_id, i.organisation_name,
         i.dataset_id, i.dataset_name)
-    <> (f.package_id, :source, f.organisation_id, f.organisation_name, f.dataset_id, f.dataset_name)"""
+    <> (f.package_id, :source, f.organisation_id, f.organisation_name, f.dataset_id, f.dataset_name))"""
 
 # A resource that was written without its id got a new one.
 _MOVE_COPIES = f"""
-UPDATE freshness_copy c SET resource_id = f.resource_id, package_id = f.package_id
-FROM freshness_iati i, ({_UNSYNCED}) f
+{_UNSYNCED} UPDATE freshness_copy c SET resource_id = f.resource_id, package_id = f.package_id
+FROM freshness_iati i, f
 WHERE i.source_id = :source AND f.dataset_id = i.dataset_id AND i.resource_id <> f.resource_id
     AND c.resource_id = i.resource_id
     AND NOT EXISTS (SELECT FROM freshness_copy o WHERE o.resource_id = f.resource_id)"""
 _MOVE_ROWS = f"""
-UPDATE freshness_iati i SET resource_id = f.resource_id, package_id = f.package_id
-FROM ({_UNSYNCED}) f
+{_UNSYNCED} UPDATE freshness_iati i SET resource_id = f.resource_id, package_id = f.package_id
+FROM f
 WHERE i.source_id = :source AND f.dataset_id = i.dataset_id AND i.resource_id <> f.resource_id
     AND NOT EXISTS (SELECT FROM freshness_iati o WHERE o.resource_id = f.resource_id)"""
 _UPSERT = f"""
-INSERT INTO freshness_iati (resource_id, package_id, source_id, organisation_id, organisation_name,
+{_UNSYNCED} INSERT INTO freshness_iati (resource_id, package_id, source_id, organisation_id, organisation_name,
     dataset_id, dataset_name)
 SELECT f.resource_id, f.package_id, :source, f.organisation_id, f.organisation_name, f.dataset_id,
-    f.dataset_name FROM ({_UNSYNCED}) f
+    f.dataset_name FROM f
 ON CONFLICT (resource_id) DO UPDATE SET package_id = excluded.package_id,
     source_id = excluded.source_id, organisation_id = excluded.organisation_id,
     organisation_name = excluded.organisation_name, dataset_id = excluded.dataset_id,

@@ -240,6 +240,20 @@ def test_names_that_change_places_leave_the_copies_where_they_are(
         assert bulk.read(name) == bodies[2]
 
 
+def test_a_resource_with_another_id_takes_its_copy_along(site: Site) -> None:
+    """As after an update by somebody who left out the ids of resources."""
+    site.update()
+    first, *_ = datasets(site)
+    before, user = site.row(first), {"user": helpers.call_action("get_site_user")["name"]}
+    package = helpers.call_action("package_show", id=before.package_id)
+    hash_before, resource_id = before.hash, package["resources"][0].pop("id")
+    helpers.call_action("package_update", user, **package)
+    body, first.status = first.contents(), 503  # it cannot be downloaded again
+    done(site.later(hours=1).update(harvest=False))
+    assert site.row(first).resource_id != resource_id
+    assert (site.row(first).hash, site.bytes_of(first)) == (hash_before, body)
+
+
 def test_a_store_that_is_full_leaves_the_last_good_untouched(
     site: Site, ckan_config: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
