@@ -369,8 +369,7 @@ class PortalCrawl:
             try:
                 raw = raw or await self._show(dataset_id)
             except UnreadableDocument as error:
-                container = self._container(dataset_id)
-                self._fail(self._url(dataset_id), container, error.reason, error.outcome)
+                self._fail(self._url(dataset_id), error.reason, error.outcome)
             else:
                 self._take(raw)
 
@@ -391,17 +390,17 @@ class PortalCrawl:
         url, container = self._url(dataset_id), self._container(dataset_id)
         if container is None:
             words = "its organization could not be read"
-            self._fail(url, self._containers.root, words, ReadOutcome.FAILED)
+            self._fail(url, words, ReadOutcome.FAILED)
             return
         if not _is_public(raw):
             # Some portals list them to whoever has an API key.
             words = "the portal does not publish it: it is private, or no active dataset"
-            self._fail(url, container, words, ReadOutcome.FORBIDDEN)
+            self._fail(url, words, ReadOutcome.FORBIDDEN)
             return
         try:
             record = self._options.dataset(raw)
         except ValueError as error:
-            self._fail(url, container, str(error), ReadOutcome.MALFORMED)
+            self._fail(url, str(error), ReadOutcome.MALFORMED)
             return
         self._hand_on(url, container, record, self._memory(raw))
 
@@ -421,17 +420,9 @@ class PortalCrawl:
         self._sink(Sighting(seen, record, memory=memory), self._containers)
 
     def _fail(
-        self,
-        url: str,
-        container: str | None,
-        words: str,
-        outcome: ReadOutcome,
-        *,
-        is_catalog: bool = False,
+        self, url: str, words: str, outcome: ReadOutcome, *, is_catalog: bool = False
     ) -> None:
-        seen = SeenRecord(
-            url, outcome, (container or self._containers.root,), is_catalog=is_catalog
-        )
+        seen = SeenRecord(url, outcome, (self._containers.root,), is_catalog=is_catalog)
         # As of other sources, a draft that was never harvested is no error.
         is_draft = outcome is ReadOutcome.FORBIDDEN and self._known.at(url) is None
         error = None if is_draft else about(url, words)
@@ -482,7 +473,7 @@ class PortalCrawl:
                 else:
                     # It may be one that is known by another name.
                     self._end.mark_unproved(root, f"{url} could not be read", reported=True)
-                self._fail(url, root, words, ReadOutcome.FAILED, is_catalog=True)
+                self._fail(url, words, ReadOutcome.FAILED, is_catalog=True)
             else:
                 url = self._api.site.url_of("organization", str(id_of(raw)))
                 if url not in catalogs:
