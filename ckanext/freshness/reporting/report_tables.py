@@ -497,14 +497,14 @@ def request_for(
     since, run = since_date(data.get("since"))
     sort = str(data.get("sort") or "") or None
     if sort is not None:
-        _one_of("sort", sort.removeprefix("-"), sorted(column.key for column in table.shown))
+        one_of("sort", sort.removeprefix("-"), sorted(column.key for column in table.shown))
     return TableRequest(
         context=same_user(context),
         now=now,
         organization=_organization(context, table, data.get("organization")),
         since=since,
         run=run,
-        status=_one_of("status", data.get("status"), table.filters),
+        status=one_of("status", data.get("status"), table.filters),
         search=str(data.get("q") or "").strip()[:_LONGEST] or None,
         sort=sort,
     )
@@ -540,7 +540,11 @@ def since_date(given: object) -> tuple[datetime | None, str | None]:
     return moment, None
 
 
-def _one_of(key: str, given: object, allowed: Any) -> str | None:
+def one_of(key: str, given: object, allowed: Any) -> str | None:
+    """Return the value of a parameter that may only be one of some; None if it is missing or empty.
+
+    :raises tk.ValidationError: it is another
+    """
     if given in (None, ""):
         return None
     if given not in allowed:

@@ -205,11 +205,7 @@ def table_file(name: str, ending: str) -> ResponseReturnValue:
 def runs() -> ResponseReturnValue:
     """List the runs."""
     tk.check_access("freshness_run_list", dict(user_context()), {})
-    only = tk.request.args.get("only") or None
-    if only not in (None, *run_pages.filters()):
-        words = tk._("must be one of {allowed}, not {given}")
-        allowed = ", ".join(run_pages.filters())
-        raise tk.ValidationError({"only": [words.format(allowed=allowed, given=str(only)[:20])]})
+    only = report_tables.one_of("only", tk.request.args.get("only"), run_pages.filters())
     number = page_number()
     lines, has_next = run_pages.listed(only, number, LONG, utc_now())
     numbers = run_pages.numbers()
