@@ -6,6 +6,7 @@ import argparse
 import importlib
 import json
 import sys
+from dataclasses import asdict
 
 NAMES = {
     "harvest": "a first and an unchanged harvest, beside package_create and ckanext-dcat",
@@ -39,7 +40,7 @@ def main() -> None:
     measure = importlib.import_module(f"benchmarks.{options.name}").measure
     results = []
     for result in measure(say, **({"size": options.size} if options.size else {})):
-        results.append(result.as_dict())
+        results.append({**asdict(result), "ratio": result.ratio})
         if not options.json:
             print(result.in_words(), flush=True)
     if options.json:

@@ -33,7 +33,6 @@ PEER = ("hdx-data-freshness==2.0.0", "hdx-python-database==1.2.3")
 """Later versions of the second give tables other names than the first expects."""
 PEER_HOME = ROOT / ".dev" / "peers" / "hdx-data-freshness"
 HOSTS, REPEATS = 400, 3
-MILLION = 1_000_000
 OPTIONS = {
     "ckanext.freshness.allowed_networks": "127.0.0.0/8",
     "ckanext.freshness.requests_per_second": "50",
@@ -48,7 +47,7 @@ Run = Callable[[], float]
 """A run over all URLs; returns its processor seconds."""
 
 
-def measure(say: Say, size: int = 2_000, choice: int = MILLION) -> Iterator[Result]:
+def measure(say: Say, size: int = 2_000, choice: int = 1_000_000) -> Iterator[Result]:
     """Yield the costs of two runs over ``size`` files, the rate over them, and the cost of a choice."""
     found: dict[str, list[list[float]]] = defaultdict(list)
     subjects: dict[str, Callable[[list[str]], Run]] = {"aiohttp": _floor, "HDX": _hdx}

@@ -11,7 +11,7 @@ import multiprocessing
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -74,9 +74,6 @@ class Result:
             met = "met" if self.ratio <= self.goal else "missed"
             words += f" (at most {self.goal:.3g}: {met})"
         return words
-
-    def as_dict(self) -> dict[str, Any]:
-        return {**asdict(self), "ratio": self.ratio}
 
 
 def cpu_seconds(roots: Iterable[int]) -> float:

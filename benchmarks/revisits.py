@@ -354,8 +354,8 @@ class Simulation:
         """Return the figures of the policy, with their units."""
         return {
             "checks a night": (statistics.fmean(self.checks), ""),
-            "mean delay": (_mean(self._delays), "days"),
-            "dead links found after": (_mean(self._dead), "days"),
+            "mean delay": (statistics.fmean(self._delays or [0.0]), "days"),
+            "dead links found after": (statistics.fmean(self._dead or [0.0]), "days"),
             "false statuses": (100 * self._false / max(self._shown, 1), "%"),
         }
 
@@ -368,10 +368,6 @@ def _is_broken(row: Candidate) -> bool:
         least_failures=_RULES.broken_after_failures,
         least_span=_RULES.broken_after,
     )
-
-
-def _mean(values: Sequence[float]) -> float:
-    return statistics.fmean(values) if values else 0.0
 
 
 def measure(say: Callable[[str], None], size: int = 60_000) -> Iterator[Result]:
