@@ -13,8 +13,10 @@ Act = Callable[..., Any]
 
 
 def new(act: Act, **more: Any) -> dict[str, Any]:
-    """Create a dataset with a link."""
+    """Create a dataset with a link. Its extras may be a dict."""
     data = {"name": f"d-{uuid4()}", "resources": [{"url": "http://x.org/1"}], **more}
+    if isinstance(extras := data.get("extras"), dict):
+        data["extras"] = [{"key": key, "value": value} for key, value in extras.items()]
     return dict(act("package_create", **data))
 
 

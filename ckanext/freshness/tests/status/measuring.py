@@ -24,8 +24,6 @@ class Measured:
 
     statements: list[str] = field(default_factory=list)
     """SQL, without the words of transactions."""
-    savepoints: list[str] = field(default_factory=list)
-    """Their names."""
     documents: list[str] = field(default_factory=list)
     """The ids of the packages sent to Solr, in order."""
 
@@ -53,12 +51,8 @@ def measured(monkeypatch: Any) -> Iterator[Measured]:
         ):
             found.statements.append(statement)
 
-    def saved(_c: Any, name: str) -> None:
-        found.savepoints.append(name)
-
     engine = model.Session.get_bind()
     sa.event.listen(engine, "before_cursor_execute", executed)
-    sa.event.listen(engine, "savepoint", saved)
     with monkeypatch.context() as patch:
         patch.setattr(pysolr.Solr, "add", counted)
         gc.disable()
@@ -66,7 +60,6 @@ def measured(monkeypatch: Any) -> Iterator[Measured]:
             yield found
         finally:
             gc.enable()
-            sa.event.remove(engine, "savepoint", saved)
             sa.event.remove(engine, "before_cursor_execute", executed)
 
 

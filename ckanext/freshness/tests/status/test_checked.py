@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
 from typing import Any
-from uuid import uuid4
 
 import pytest
 import sqlalchemy as sa
@@ -26,28 +24,27 @@ from ckanext.freshness.runs import requested
 from ckanext.freshness.status import conclusions
 from ckanext.freshness.status.assessment import update_packages
 from ckanext.freshness.status.changes import TransitionCause
+from ckanext.freshness.tests import datasets
 from ckanext.freshness.tests.clock import freeze_time
+from ckanext.freshness.tests.datasets import Act
 
 pytestmark = pytest.mark.usefixtures("kept_db")
 
-Act = Callable[..., Any]
 Dataset = dict[str, Any]
 
 MADE = datetime(2026, 1, 1, 12, tzinfo=timezone.utc)
 FRESH = MADE + timedelta(days=1)
 LATE = MADE + timedelta(days=20)
 """A weekly dataset is fresh then, and overdue."""
-WEEKLY = [{"key": "data_update_frequency", "value": "7"}]
+WEEKLY = {"data_update_frequency": "7"}
 
 
-def new(act: Act, *urls: str, **more: Any) -> Dataset:
+def new(act: Act, *urls: str) -> Dataset:
     with freeze_time(MADE):
         resources = [{"url": url} for url in urls or ("http://x.org/a.csv",)]
-        data = {"name": f"d-{uuid4()}", "resources": resources, "extras": WEEKLY, **more}
-        made = act("package_create", **data)
+        made = datasets.new(act, resources=resources, extras=WEEKLY)
     check_rows.sync(MADE, settings.aging().dataset_types)
-    result: Dataset = made
-    return result
+    return made
 
 
 def findings_of(

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from typing import Any
-from uuid import uuid4
 
 import pytest
 import sqlalchemy as sa
@@ -28,11 +26,12 @@ from ckanext.freshness.reporting import links
 from ckanext.freshness.status import conclusions
 from ckanext.freshness.status.changes import changes_of_data
 from ckanext.freshness.status.snapshot import DatasetSnapshot, ResourceSnapshot
+from ckanext.freshness.tests import datasets
 from ckanext.freshness.tests.clock import freeze_time
+from ckanext.freshness.tests.datasets import Act
 
 pytestmark = pytest.mark.usefixtures("kept_db")
 
-Act = Callable[..., Any]
 Dataset = dict[str, Any]
 
 MADE = datetime(2026, 1, 1, 12, tzinfo=timezone.utc)
@@ -43,9 +42,7 @@ NEW = KnownContent(hash="sha256:new")
 
 def new(act: Act) -> Dataset:
     with freeze_time(MADE):
-        dataset: Dataset = act(
-            "package_create", name=f"d-{uuid4()}", resources=[{"url": "http://x.org/a.csv"}]
-        )
+        dataset = datasets.new(act)
     check_rows.sync(MADE, settings.aging().dataset_types)
     return dataset
 

@@ -13,6 +13,7 @@ from ckan.tests.helpers import call_action
 
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.status.refresh import refresh
+from ckanext.freshness.tests.datasets import new
 from ckanext.freshness.tests.harvesting.conftest import clean_queues, clean_site, sysadmin  # noqa: F401
 from ckanext.freshness.tests.status.test_harvested import imported, ours
 from ckanext.harvest import model as harvest_model
@@ -33,14 +34,7 @@ def refreshed() -> int:
 
 def dataset(owner: dict[str, Any], **extras: str) -> str:
     link = {"url": "http://x.org/1", "created": HUNDRED_DAYS_AGO.replace(tzinfo=None).isoformat()}
-    result: str = act(
-        "package_create",
-        name=f"d-{uuid4()}",
-        owner_org=owner["id"],
-        resources=[link],
-        extras=[{"key": key, "value": value} for key, value in extras.items()],
-    )["id"]
-    return result
+    return str(new(act, owner_org=owner["id"], resources=[link], extras=extras)["id"])
 
 
 def state(package_id: str) -> tuple[str, str | None]:

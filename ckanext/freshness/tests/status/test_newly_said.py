@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import datetime, timedelta, timezone
 from typing import Any
-from uuid import uuid4
 
 import pytest
 
@@ -13,6 +12,7 @@ from ckanext.freshness.checking import check_rows, run_records
 from ckanext.freshness.checking.run_records import DatasetFact
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.model import CheckRun
+from ckanext.freshness.tests.datasets import Act, new
 
 pytestmark = pytest.mark.usefixtures("kept_db")
 
@@ -41,7 +41,7 @@ FIGURES = run_records.RunFigures(datasets={"0: Fresh, Updated nothing": 1})
     ],
 )
 def test_newly_said(
-    act: Callable[..., Any],
+    act: Act,
     between: Mapping[str, Any],
     figures: run_records.RunFigures | None,
     is_new: bool,
@@ -49,12 +49,7 @@ def test_newly_said(
     value: str,
     what: DatasetFact,
 ) -> None:
-    dataset = act(
-        "package_create",
-        name=f"d-{uuid4()}",
-        resources=[{"url": "http://x.org/1"}],
-        extras=[{"key": key, "value": value}],
-    )
+    dataset = new(act, extras={key: value})
     check_rows.sync(NOW, ["dataset"])
     model.Session.query(CheckRun).delete()
     ids = [dataset["id"] if one == "own" else one for one in between.get("package_ids", ())]

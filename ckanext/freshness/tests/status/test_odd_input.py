@@ -6,33 +6,17 @@ import threading
 from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
 from typing import Any
-from uuid import uuid4
 
 import pytest
 from ckan import model
 
 from ckanext.freshness.status.assessment import update_packages
 from ckanext.freshness.status.changes import TransitionCause
-from ckanext.freshness.tests.datasets import stored
+from ckanext.freshness.tests.datasets import Act, new, stored
 
 pytestmark = pytest.mark.usefixtures("kept_db")
 
-Act = Callable[..., Any]
 NOW = datetime(2026, 1, 1, tzinfo=timezone.utc)
-LINK = {"url": "http://x.org/1"}
-
-
-def new(act: Act, extras: Any = None, **more: Any) -> dict[str, Any]:
-    if isinstance(extras, dict) and all(isinstance(one, str) for one in extras.values()):
-        extras = [{"key": key, "value": value} for key, value in extras.items()]
-    data = {
-        "name": f"d-{uuid4()}",
-        "resources": [LINK],
-        "extras": [] if extras is None else extras,
-        **more,
-    }
-    result: dict[str, Any] = act("package_create", **data)
-    return result
 
 
 def ours(package: dict[str, Any]) -> dict[str, str]:
@@ -55,7 +39,7 @@ def ours(package: dict[str, Any]) -> dict[str, str]:
     ],
 )
 def test_extras(act: Act, extras: dict[str, str], status: str, days: int | None) -> None:
-    made = new(act, extras)
+    made = new(act, extras=extras)
     found = ours(made)
     assert found["freshness"] == status
     assert found.get("freshness_frequency") == (None if days is None else str(days))
@@ -78,14 +62,18 @@ def test_extras(act: Act, extras: dict[str, str], status: str, days: int | None)
     ],
 )
 def test_odd_dates(act: Act, date: str, status: str, evidence: str) -> None:
-    made = new(act, {"frequency": "365"}, resources=[{**LINK, "last_modified": date}])
+    made = new(
+        act,
+        extras={"frequency": "365"},
+        resources=[{"url": "http://x.org/1", "last_modified": date}],
+    )
     (piece,) = act("freshness_show", id=made["id"])["pieces"]
     assert (ours(made)["freshness"], piece["evidence"]) == (status, evidence)
 
 
 def test_what_callers_send_under_our_keys_is_dropped(act: Act) -> None:
     lies = {"freshness": "fresh", "freshness_due": "2999-01-01T00:00:00Z", "freshness_x": "1"}
-    made = new(act, lies)
+    made = new(act, extras=lies)
     assert ours(made)["freshness"] == "unavailable"
     assert "freshness_due" not in ours(made)
     assert ours(made)["freshness_x"] == "1", "only what is ours is taken out"
@@ -101,7 +89,7 @@ def test_what_callers_send_under_our_keys_is_dropped(act: Act) -> None:
 
 def test_other_types_are_left_alone(act: Act, ckan_config: Any) -> None:
     ckan_config["ckanext.freshness.dataset_types"] = ["geodata", "harvest"]
-    made = new(act, {"frequency": "7", "freshness": "mine"})
+    made = new(act, extras={"frequency": "7", "freshness": "mine"})
     assert ours(made) == {"freshness": "mine"}
     assert ours(act("package_patch", id=made["id"], title="Other")) == {"freshness": "mine"}
     with pytest.raises(Exception, match="dataset is not judged"):
@@ -110,7 +98,7 @@ def test_other_types_are_left_alone(act: Act, ckan_config: Any) -> None:
 
 def test_two_writers_at_once(act: Act) -> None:
     """A run, which takes datasets by the hundred, and editors never wait for each other for ever."""
-    made = [new(act, {"frequency": "7"}) for _ in range(3)]
+    made = [new(act, extras={"frequency": "7"}) for _ in range(3)]
     ids = [one["id"] for one in made]
     faults: list[BaseException] = []
     start = threading.Barrier(3)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime, timezone
 from typing import Any
-from uuid import uuid4
 
 import pytest
 import sqlalchemy as sa
@@ -16,11 +15,10 @@ from ckanext.freshness.ckan_adapter.core import model, with_prefix
 from ckanext.freshness.ckan_adapter.packages import write_extras
 from ckanext.freshness.status import own_fields
 from ckanext.freshness.status.refresh import RefreshCounts, refresh
-from ckanext.freshness.tests.datasets import stored
+from ckanext.freshness.tests import datasets
+from ckanext.freshness.tests.datasets import Act, stored
 
 pytestmark = pytest.mark.usefixtures("with_plugins", "clean_db", "clean_index", "usual_names")
-
-Act = Callable[..., Any]
 
 RIPE = {"freshness": "ripe", "freshness_due": "on Sunday"}
 
@@ -55,15 +53,7 @@ def act() -> Act:
 
 
 def new(act: Act, **extras: str) -> str:
-    made: str = act(
-        "package_create",
-        name=f"d-{uuid4()}",
-        resources=[{"url": "http://x.org/1"}],
-        extras=[
-            {"key": key, "value": value} for key, value in {"frequency": "7", **extras}.items()
-        ],
-    )["id"]
-    return made
+    return str(datasets.new(act, extras={"frequency": "7", **extras})["id"])
 
 
 @pytest.fixture

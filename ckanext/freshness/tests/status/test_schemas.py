@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import pytest
 from ckan.tests import factories, helpers
@@ -15,10 +13,8 @@ from ckan.tests import factories, helpers
 from ckanext.freshness.ckan_adapter.core import IS_2_12
 from ckanext.freshness.ckan_adapter.services import Severity
 from ckanext.freshness.doctor import fields_of_the_site
-from ckanext.freshness.tests.datasets import stored
+from ckanext.freshness.tests.datasets import Act, new, stored
 from ckanext.freshness.tests.status.measuring import activities
-
-Act = Callable[..., Any]
 
 SCHEMA = {
     "scheming_version": 2,
@@ -67,14 +63,7 @@ def act(
 
 
 def make_apples(act: Act) -> Any:
-    return act(
-        "package_create",
-        name=f"d-{uuid4()}",
-        title="Apples",
-        frequency="weekly",
-        freshness="ripe",
-        resources=[{"url": "http://x.org/1"}],
-    )
+    return new(act, title="Apples", frequency="weekly", freshness="ripe")
 
 
 def test_a_schema_that_declares_fields_of_the_same_names(act: Act) -> None:
