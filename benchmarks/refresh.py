@@ -1,4 +1,4 @@
-"""A night of a portal with as many datasets as HDX: ``ckan freshness refresh`` beside CKAN's own rebuild of them.
+"""A night of a portal of HDX's size: ``ckan freshness refresh`` beside CKAN's own rebuild of the same datasets.
 
 The catalogue is written by SQL. Time passes by the clock that is handed to the refresh.
 """
