@@ -244,10 +244,15 @@ _SHOWS_BINARY = 1024
 _PAGE = re.compile(r"<(?:!doctype\s*html|html|head|body)[\s>]", re.IGNORECASE)
 _FRAGMENT = re.compile(
     r"<(?:title|meta|link|script|noscript|style|center|div|span|form|iframe|img|font|pre|h[1-6]|hr|p|br|b"
-    r"|strong|ul|ol|nav|i|u|em|small|blockquote|input|frameset|base\s+href|a\s+href)[\s/>=]",
+    r"|strong)[\s/>]",
     re.IGNORECASE,
 )
 """First tags of pages without a head: error pages of firewalls, and PHP's warnings."""
+_PART = re.compile(
+    r"<(?:ul|ol|nav|i|u|em|small|blockquote|input|frameset|base\s+href|a\s+href)[\s/>=]",
+    re.IGNORECASE,
+)
+"""First tags of other parts of pages, which XML and tables may begin with, too."""
 _TABLE = re.compile(r"<table[\s>]", re.IGNORECASE)
 _PASSWORD = re.compile(rb"type\s*=\s*[\"']?password")
 _WORKBOOK_URL = re.compile(r"\.(?:xls[xmb]?|ods)(?:[?#]|\Z)", re.IGNORECASE)
@@ -479,7 +484,10 @@ def _kind_of_markup(text: str) -> FileKind:
     if text[:1] == "<":
         if _is_binary(text):
             return FileKind.UNKNOWN
-        return FileKind.XML if _is_element(text) else FileKind.MARKUP
+        if _is_element(text):
+            return FileKind.XML
+        is_part = _PART.match(text) is not None and not is_table(text)
+        return FileKind.HTML if is_part else FileKind.MARKUP
     return _kind_of_text(text)
 
 

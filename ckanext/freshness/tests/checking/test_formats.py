@@ -210,7 +210,7 @@ TABLE: list[tuple[str, Sequence[bytes], Sequence[bytes], Sequence[bytes]]] = [
             name,
             (*PAGES, JSON, XML, BARE_XML, b"", b"\n", *EMPTY, ZEROS),
             (ZIP, XLSX, XLS, ODS, GZIPPED, PDF, PNG, long(JSON), long(XML)),
-            (CSV, TSV, COLUMN, HEADER, ERROR, b"[1", SHAPE),
+            (CSV, TSV, COLUMN, HEADER, ERROR, b"[1", SHAPE, b"<i>,<u>\n1,2\n"),
         )
         for name in ("CSV", ".csv", "TSV", "text/csv; charset=utf-8", "application/csv")
     ),
@@ -228,7 +228,7 @@ TABLE: list[tuple[str, Sequence[bytes], Sequence[bytes], Sequence[bytes]]] = [
             name,
             (*PAGES, *TEXTS[:-1], JSON),
             (CSV, ZIP, KMZ, GZIPPED, PDF, long(JSON), long(ERROR)),
-            (KML, RSS, XML_SHEET),
+            (KML, RSS, XML_SHEET, b"<nav><ol><i/></ol></nav>"),
         )
         for name in ("XML", "KML", "RSS", "application/xml")
     ),
