@@ -203,7 +203,8 @@ class HdxCheck:
             for resource, step in zip(self._resources, self._steps, strict=True)
         ]
         is_page = any(judged.reason in _NO_FILE for _, judged in found)
-        if is_page and self._follows_refresh(answer):
+        is_error = any(judged.step.outcome is Outcome.ERROR for _, judged in found)
+        if (is_page or is_error) and self._follows_refresh(answer):
             return NextStep.ASK_NOW
         if is_page and self._negotiates():
             return self._ask_without_conditions()

@@ -252,6 +252,11 @@ REDIRECTS = (
     Case("refresh: a cookie, to itself", reloading(META % b"0;url="), WORKS),
     Case("refresh: a cookie, without a URL", reloading(META % b"0"), WORKS),
     Case("refresh: a cookie of a redirect", behind_a_redirect, WORKS),
+    Case(
+        "refresh: a cookie, on a page of an error",
+        lambda asked: say(200, BODY) if asked.has_cookie else say(503, META % b"5", COOKIE),
+        WORKS,
+    ),
     Case("refresh: in two steps", in_steps, WORKS),
     Case(
         "refresh: with a change",
