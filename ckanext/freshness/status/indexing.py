@@ -35,6 +35,7 @@ from ..ckan_adapter.packages import (
     PACKAGE_EXTRAS,
     SEARCH_FAULTS,
     count_indexed_packages,
+    hold_packages,
     index_package,
     indexed_packages,
     indexed_versions,
@@ -306,6 +307,7 @@ def _send(ids: Sequence[str]) -> dict[str, Exception]:
     """Send documents and commit Solr; return the errors by dataset."""
     # The session may hold packages from before we wrote by SQL.
     model.Session.expire_all()
+    held = hold_packages(ids)
     failures: dict[str, Exception] = {}
     for package_id in ids:
         try:
@@ -319,6 +321,7 @@ def _send(ids: Sequence[str]) -> dict[str, Exception]:
             # A plugin's hook or the dataset itself failed: send the other documents all the same.
             log.exception("Dataset %s could not be indexed", package_id)
             failures[package_id] = error
+    del held
     model.Session.commit()
     try:
         solr_commit()
