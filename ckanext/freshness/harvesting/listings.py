@@ -18,9 +18,9 @@ A record that a list leaves out is absent only if the list was read whole. That 
 
 Pages shift while they are read: a source that sorts by the last edit moves a dataset from an unread page to a
 read one, and it is on none. If a current record is missing from a list of several pages, the pages are read
-once more, so that an absence is seen twice. So is a DCAT catalogue of one document, which may be in the middle of
-being written. CKAN's lists in the order of their ids prove it in one reading,
-because each page begins with the last record of the page before.
+once more, so that an absence is seen twice. So is a DCAT catalogue of one document, which may be half
+written. CKAN's lists in the order of their ids prove it in one reading, because each page begins with the last
+record of the page before.
 """
 
 from __future__ import annotations
