@@ -510,8 +510,10 @@ def _alarm(
         always = f"no job deletes all {part.noun} of a {kind}, or all but one, without an approval"
         return f"{would}, and {always}"
     if doomed > limits.max_deletions:
-        return f"{would}, more than {limits.max_deletions} without an approval (max_deletions)"
+        most = f"at most {limits.max_deletions} without an approval (max_deletions)"
+        return f"{would}, and one job may delete {most}"
     fraction = limits.max_delete_fraction
     if count >= limits.min_records and doomed > fraction * left:
-        return f"{would}, more than {100 * fraction:g}% without an approval (max_delete_fraction)"
+        most = f"at most {100 * fraction:g}% of them without an approval (max_delete_fraction)"
+        return f"{would}, and one job may delete {most}"
     return None

@@ -352,7 +352,7 @@ def test_the_brake(
 
 
 ALWAYS = "and no job deletes all records of a source, or all but one, without an approval"
-FRACTION = "more than 20% without an approval (max_delete_fraction)"
+FRACTION = "and one job may delete at most 20% of them without an approval (max_delete_fraction)"
 REASONS = [
     # current, still listed, released, reason
     (1, 0, 0, "the source lists nothing at all, but 1 record of it is current"),
@@ -367,7 +367,8 @@ REASONS = [
         3000,
         2499,
         0,
-        "501 of 3000 records would be deleted, more than 500 without an approval (max_deletions)",
+        "501 of 3000 records would be deleted, and one job may delete at most 500 without an approval "
+        "(max_deletions)",
     ),
 ]
 
@@ -386,7 +387,7 @@ def test_the_reason_has_the_exact_share(fraction: float, share: str) -> None:
     records = [known(number) for number in range(20)]
     brake = decide(records, present(*range(15)), limits=BrakeLimits(fraction)).brake
     assert brake is not None
-    assert f"more than {share} without an approval" in brake.reason
+    assert f"at most {share} of them without an approval" in brake.reason
 
 
 @pytest.mark.parametrize(("answers", "gone"), [(1, 1), (2, 0), (3, 0)])
