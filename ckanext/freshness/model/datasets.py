@@ -186,7 +186,7 @@ class FreshnessTransition(tk.BaseModel):
     cause = Column(
         UnicodeText,
         nullable=False,
-        doc="why the status changed: edit, frequency, confirmation, time, check or recompute",
+        doc="why the status changed: edit, frequency, confirmation, withdrawal, time, check or recompute",
     )
     run_id = Column(UnicodeText, doc="run that wrote the row; empty outside runs")
     action = Column(

@@ -162,6 +162,7 @@ LABELS: Mapping[str, Mapping[str, str]] = {
         "edit": N_("The dataset was changed"),
         "frequency": N_("The update frequency was changed"),
         "confirmation": N_("The data were confirmed as accurate"),
+        "withdrawal": N_("A confirmation was undone"),
         "time": N_("Not updated in time"),
         "check": N_("The links were checked"),
         "recompute": N_("The status was computed again"),

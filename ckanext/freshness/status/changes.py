@@ -27,6 +27,8 @@ class TransitionCause(str, Enum):
     """An edit of the update frequency, which alone explains the change."""
     CONFIRMATION = "confirmation"
     """An edit that confirms the data, which is the newest evidence."""
+    WITHDRAWAL = "withdrawal"
+    """An edit that withdraws the last confirmation."""
     TIME = "time"
     CHECK = "check"
     RECOMPUTE = "recompute"
@@ -92,7 +94,7 @@ def transitions(
         if change["cause"] is not TransitionCause.TIME:
             if edit is not None and not is_anew:
                 change |= asdict(edit)
-            change |= _explanation(change, dataset, judgement, now, rules, writer)
+            change |= _explanation(change, dataset, judgement, row, now, rules, writer)
         yield {**change, "run_id": run_id}
 
 
@@ -152,6 +154,7 @@ def _explanation(
     transition: Mapping[str, Any],
     dataset: DatasetSnapshot,
     judgement: Judgement,
+    row: FreshnessRow,
     now: datetime,
     rules: SiteRules,
     writer: str | None,
@@ -162,6 +165,9 @@ def _explanation(
     newest = judgement.newest
     if is_edit and newest and newest.evidence is Evidence.REVIEW and newest not in dataset.pieces:
         explanation["cause"] = TransitionCause.CONFIRMATION
+    confirmed = None if dataset.row is None else dataset.row.confirmed_at
+    if is_edit and confirmed and (row.confirmed_at is None or row.confirmed_at < confirmed):
+        explanation["cause"] = TransitionCause.WITHDRAWAL
     days = judgement.frequency.days
     if dataset.row is None or dataset.row.frequency_days == days:
         return explanation

@@ -188,7 +188,10 @@ def test_a_night_in_short(world: Any, read: Read) -> None:
     ]
     # Not all 18 links failed for the reason that is the commonest.
     server = next(one for one in page.select(".fr-list > li") if "gone.example.org" in text(one))
-    assert text(server) == "gone.example.org Most often: The file is gone (404 Not Found). 18 of 64 links"
+    assert (
+        text(server)
+        == "gone.example.org Most often: The file is gone (404 Not Found). 18 of 64 links"
+    )
     changes = page.select_one("section[aria-labelledby=run-changes]")
     assert changes is not None
     assert words(changes, "h2") == "3 datasets changed status"
