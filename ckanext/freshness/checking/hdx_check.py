@@ -204,7 +204,7 @@ class HdxCheck:
         ]
         is_page = any(judged.reason in _NO_FILE for _, judged in found)
         is_error = any(judged.step.outcome is Outcome.ERROR for _, judged in found)
-        if (is_page or is_error) and self._follows_refresh(answer):
+        if (is_page or is_error) and self._follows_refresh(answer, is_page=is_page):
             return NextStep.ASK_NOW
         if is_page and self._negotiates():
             return self._ask_without_conditions()
@@ -296,9 +296,11 @@ class HdxCheck:
             resource.memory, self._first_headers, self._first_hash, step.modified
         )
 
-    def _follows_refresh(self, answer: Answer) -> bool:
-        """Ask for the URL to which a page in place of data sends browsers, with the cookies of the page.
+    def _follows_refresh(self, answer: Answer, *, is_page: bool) -> bool:
+        """Ask for the URL to which a page sends browsers, with the cookies of the page.
 
+        :param is_page: whether it is a page in place of data. A page of an error counts only if it leads to
+            itself: others lead to the home page of the site
         :raises FetchError: ``SCHEME_REFUSED``
         """
         body, before = self._hasher or self._beginning, self._request
@@ -308,13 +310,15 @@ class HdxCheck:
         if to is None:
             return False
         try:
-            self._target = join_url(parse_url(answer.final_url), to)
+            target = join_url(parse_url(answer.final_url), to)
         except FetchError as error:
-            if error.reason is FailureReason.SCHEME_REFUSED:
+            if is_page and error.reason is FailureReason.SCHEME_REFUSED:
                 raise
             return False
-        if self._target.url == answer.final_url and "Set-Cookie" not in answer.headers:
+        is_itself = target.url == answer.final_url
+        if not ("Set-Cookie" in answer.headers if is_itself else is_page):
             return False
+        self._target = target
         self._refreshes += 1
         self._conditional = False
         self._request = self._ask()

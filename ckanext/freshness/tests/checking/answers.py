@@ -152,6 +152,13 @@ def behind_a_redirect(asked: Asked) -> bytes:
     return say(200, META % b"0;?next") if "?page" in asked.target else redirect("?page", COOKIE)
 
 
+def lost(status: int) -> Answer:
+    """Return a server whose pages of errors send browsers to its home page."""
+    return lambda asked: (
+        say(200, PAGE) if "?home" in asked.target else say(status, META % b"5;?home", COOKIE)
+    )
+
+
 def in_steps(asked: Asked) -> bytes:
     path, _, step = asked.target.partition("?")
     return say(200, BODY) if step == "xx" else say(200, META % f"0;{path}?{step}x".encode())
@@ -256,6 +263,12 @@ REDIRECTS = (
         "refresh: a cookie, on a page of an error",
         lambda asked: say(200, BODY) if asked.has_cookie else say(503, META % b"5", COOKIE),
         WORKS,
+    ),
+    *(
+        Case(
+            f"refresh: a page of an error to the home page, {status}", lost(status), nights, "HTML"
+        )
+        for status, nights in ((404, BROKEN), (410, BROKEN), (500, BROKEN), (503, BROKEN))
     ),
     Case("refresh: in two steps", in_steps, WORKS),
     Case(
