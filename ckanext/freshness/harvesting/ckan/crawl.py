@@ -144,6 +144,8 @@ class PortalCrawl:
         """Ids of the organizations and groups that the filter includes."""
         self._organizations: dict[str, str] = {}
         """The URL of each organization that owns datasets, by id or name."""
+        self._ids = {one.memory: _id_in(one.url) for one in known if one.is_catalog}
+        """The id of each known organization, by its name at the last job."""
 
     async def run(self) -> CrawlEnd:
         """Read the portal; an exception of the sink ends the crawl."""
@@ -164,7 +166,7 @@ class PortalCrawl:
             await for_each(self._options.concurrency, self._read_batch, batches)
         else:
             for contents in found.values():
-                self._take(json.loads(zlib.decompress(contents)))
+                await self._take(json.loads(zlib.decompress(contents)))
         await self._ask_for_absent()
         return self._end
 
@@ -293,7 +295,7 @@ class PortalCrawl:
                 return
             outcome, doubt = ReadOutcome.PRESENT, ""
             try:
-                raw = await self._show(unquote(known.url.rpartition("/")[2]))
+                raw = await self._show(_id_in(known.url))
             except UnreadableDocument as error:
                 outcome = error.outcome
                 if outcome is ReadOutcome.FAILED:
@@ -371,7 +373,7 @@ class PortalCrawl:
             except UnreadableDocument as error:
                 self._fail(self._url(dataset_id), error.reason, error.outcome)
             else:
-                self._take(raw)
+                await self._take(raw)
 
     async def _show(self, name_or_id: str, kind: str = "dataset") -> dict[str, Any]:
         action = "package_show" if kind == "dataset" else f"{kind}_show"
@@ -384,9 +386,14 @@ class PortalCrawl:
             raise UnreadableDocument(url, f"answered with another {kind}: {id_of(raw)}")
         return raw
 
-    def _take(self, raw: Mapping[str, Any]) -> None:
+    async def _take(self, raw: Mapping[str, Any]) -> None:
         """Hand on a dataset with its contents."""
-        dataset_id = str(id_of(raw))
+        dataset_id, owner = str(id_of(raw)), text_of(raw.get("owner_org"))
+        if owner is not None:
+            # The name in Solr may be one that its organization had, and another one has now.
+            self._owners[dataset_id] = owner
+            if owner not in self._organizations:
+                await self._read_organization(owner)
         url, container = self._url(dataset_id), self._container(dataset_id)
         if container is None:
             words = "its organization could not be read"
@@ -452,44 +459,45 @@ class PortalCrawl:
 
     async def _read_organizations(self) -> None:
         """Read the organizations that own the listed datasets, and those that did before, each by itself."""
+        owners = sorted(filter(None, {*self._owners.values()}))
+        await for_each(self._options.concurrency, self._read_organization, owners)
+        if self._options.keeps_organizations:
+            owning = set(self._organizations.values())
+            former = sorted(
+                _id_in(one.url) for one in self._known if one.is_catalog and one.url not in owning
+            )
+            read = partial(self._read_organization, is_former=True)
+            await for_each(self._options.concurrency, read, former)
+
+    async def _read_organization(self, owner: str, *, is_former: bool = False) -> None:
+        """Hand on an organization, once."""
         make = self._options.organization
         if make is None:
             return
         catalogs, root = self._containers.catalogs, self._containers.root
-        known = {unquote(one.url.rpartition("/")[2]): one for one in self._known if one.is_catalog}
-        by_name = {one.memory: one_id for one_id, one in known.items()}
-
-        async def read(owner: str, *, is_former: bool = False) -> None:
-            try:
-                raw = await self._organization(owner)
-                record = make(raw)
-            except (UnreadableDocument, ValueError) as error:
-                if is_former and getattr(error, "outcome", None) is ReadOutcome.GONE:
-                    return
-                url = self._api.site.url_of("organization", by_name.get(owner, owner))
-                words = error.reason if isinstance(error, UnreadableDocument) else str(error)
-                if self._known.at(url) is not None:
-                    catalogs.add(url)
-                else:
-                    # It may be one that is known by another name.
-                    self._end.mark_unproved(root, f"{url} could not be read", reported=True)
-                self._fail(url, words, ReadOutcome.FAILED, is_catalog=True)
+        try:
+            raw = await self._organization(owner)
+            record = make(raw)
+        except (UnreadableDocument, ValueError) as error:
+            is_gone = is_former and getattr(error, "outcome", None) is ReadOutcome.GONE
+            if is_gone or owner in self._organizations:
+                return
+            url = self._api.site.url_of("organization", self._ids.get(owner, owner))
+            words = error.reason if isinstance(error, UnreadableDocument) else str(error)
+            if self._known.at(url) is not None:
+                catalogs.add(url)
             else:
-                url = self._api.site.url_of("organization", str(id_of(raw)))
-                if url not in catalogs:
-                    catalogs.add(url)
-                    self._hand_on(url, root, record, text_of(raw.get("name")), is_catalog=True)
-            if not is_former:
-                self._organizations[owner] = url
-                self._containers.listed.add(url)
-
-        await for_each(
-            self._options.concurrency, read, sorted(filter(None, {*self._owners.values()}))
-        )
-        if self._options.keeps_organizations:
-            owning = set(self._organizations.values())
-            former = sorted(one_id for one_id, one in known.items() if one.url not in owning)
-            await for_each(self._options.concurrency, partial(read, is_former=True), former)
+                # It may be one that is known by another name.
+                self._end.mark_unproved(root, f"{url} could not be read", reported=True)
+            self._fail(url, words, ReadOutcome.FAILED, is_catalog=True)
+        else:
+            url = self._api.site.url_of("organization", str(id_of(raw)))
+            if url not in catalogs:
+                catalogs.add(url)
+                self._hand_on(url, root, record, text_of(raw.get("name")), is_catalog=True)
+        if not is_former:
+            self._organizations[owner] = self._organizations[_id_in(url)] = url
+            self._containers.listed.add(url)
 
     async def _organization(self, owner: str) -> dict[str, Any]:
         """Return an organization by its id or name.
@@ -506,6 +514,10 @@ class PortalCrawl:
             if owner_id in (owner, None):
                 raise
             return await self._show(owner_id, "organization")
+
+
+def _id_in(url: str) -> str:
+    return unquote(url.rpartition("/")[2])
 
 
 def _is_uuid(segment: str) -> bool:

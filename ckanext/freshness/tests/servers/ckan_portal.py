@@ -44,7 +44,7 @@ class PortalServer(LoopbackServer):
         self.claimed: int | None = None
         self.ignores_sort = self.ignores_range = False
         self._edits = 0
-        self._indexed_owners: dict[str, str | None] = {}
+        self.indexed_owners: dict[str, str | None] = {}
         """Names of organizations when the datasets were last indexed: a new name changes no dataset."""
         for number in range(count):
             self.add(f"dataset-{number}")
@@ -120,7 +120,7 @@ class PortalServer(LoopbackServer):
         changed = self.datasets[dataset_id]
         changed.update(fields, metadata_modified=modified.removesuffix("+00:00"))
         owner = changed.get("organization")
-        self._indexed_owners[dataset_id] = owner["name"] if owner else None
+        self.indexed_owners[dataset_id] = owner["name"] if owner else None
 
     # Answers
 
@@ -177,7 +177,7 @@ class PortalServer(LoopbackServer):
                     # Solr has no value of owner_org that it could give.
                     **(
                         {"organization": owner}
-                        if (owner := self._indexed_owners.get(one["id"]))
+                        if (owner := self.indexed_owners.get(one["id"]))
                         else {}
                     ),
                 }

@@ -416,6 +416,33 @@ def test_a_renamed_organization_stays_the_same(portal: PortalServer) -> None:
     assert not third.deleted() and third.end.containers.unproved
 
 
+@pytest.mark.parametrize("is_known", [True, False], ids=["known", "new"])
+@pytest.mark.parametrize("hint", ["former name", "no name"])
+def test_an_organization_keeps_its_datasets_when_another_gets_its_name(
+    portal: PortalServer, hint: str, is_known: bool
+) -> None:
+    first = Crawled(portal, organizations=True)
+    city = portal.organization("city")
+    portal.organizations["other"] = {**city, "id": "other"}
+    city["name"] = "town"
+    new = portal.add(
+        "new", owner=None, owner_org="other", organization=portal.organizations["other"]
+    )
+    if hint == "no name":
+        portal.indexed_owners = {}
+    second = Crawled(portal, first if is_known else None, organizations=True)
+    assert not second.errors and not second.deleted()
+    containers = {
+        one.seen.url: one.seen.listed_in for one in second.sightings if not one.seen.is_catalog
+    }
+    assert containers.pop(f"{portal.url}/dataset/{new['id']}") == (
+        f"{portal.url}/organization/other",
+    )
+    assert {*containers.values()} == {(f"{portal.url}/organization/{city['id']}",)}
+    catalogs = [one.seen.url for one in second.sightings if one.seen.is_catalog]
+    assert sorted(catalogs) == sorted(second.end.containers.catalogs) and len(catalogs) == 2
+
+
 @pytest.mark.parametrize("path", ["", "/", "/api", "/api/3", "/api/3/", "/api/3/action/"])
 def test_a_site_and_its_api_are_the_same_source(path: str) -> None:
     site = site_of(f"https://someone:secret@example.org:8443/x{path}")
