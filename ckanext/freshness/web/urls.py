@@ -40,14 +40,14 @@ _NUMBER = re.compile(r"0x[0-9a-f]*|[0-9]+")
 _USERINFO = re.compile(
     r"(^(?:[A-Za-z][A-Za-z0-9+.\-]*:)?/*|//)[^/?#]*@"
     # A password with a slash, ? or #, which no URL may have, in place of a port
-    r"|(//)[^/?#@:]+:(?!\d{0,5}(?:[/?#]|\Z))[^@]*@"
+    r"|(//)[^/?#@:\[]+:(?!\d{0,5}(?:[/?#]|\Z))[^@]*@"
 )
 # Searches a parameter's name for keywords only if it has a value: else the time grows with the square of
 # its length.
 _SECRET_VALUE = re.compile(
     r"(?i)([?&;#](?=[^=&;#?]*=)"
-    r"(?:[^=&;#?]*?(?:token|secret|passw|pwd|signature|credential|api[_-]?key|auth|session|sessid|jwt"
-    r"|bearer)[^=&;#?]*|(?:[^=&;#?]*[_-]|access|app|service|user)?key|sig|sid|pass|appid|ticket|hmac)"
+    r"(?:[^=&;#?]*?(?:token|secret|passw|pwd|signature|credential|api[_-]?key|auth(?!or(?!i[sz]))"
+    r"|session|sessid|jwt|bearer)[^=&;#?]*|(?:[^=&;#?]*[_-]|access|app|service|user)?key|sig|sid|pass|appid|ticket|hmac)"
     r"=)[^&;#]*"
 )
 _SHOWN = 500
