@@ -203,6 +203,7 @@ def _only_reports_error(found: dict[str, object]) -> bool:
         ]
     if beside or any(map(_GOOD_STATE.fullmatch, states)):
         return False
-    if any(found[name] in _NO_ERROR for name in strong) or (states and not strong):
+    empty = {name for name in errors if found[name] in _NO_ERROR}
+    if strong & empty or (not strong and (states or empty == errors)):
         return is_bad
-    return bool(errors)
+    return True

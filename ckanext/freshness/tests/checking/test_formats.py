@@ -139,6 +139,7 @@ OBJECTS = (
     b'{"errors": [{"message": "x"}], "data": {"a": 1}}',
     b'{"status": "success", "data": {"message": "x"}}',
     b'{"code": 0, "message": "success", "data": []}',
+    b'{"message": "", "data": []}',
     b'{"code": 200, "msg": "ok", "data": null}',
     b'{"descripcion": "exito", "estado": 200, "datos": "https://a.example/x"}',
     b'{"fehler": [{"a": 1}], "anzahl": 1}',
