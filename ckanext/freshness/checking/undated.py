@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Protocol
 
@@ -91,13 +92,21 @@ def undated_hash(file: _Readable) -> str:
 
 
 def _without_marks(first: bytes, pieces: Iterable[bytes]) -> Iterator[bytes]:
-    yield _MARK.sub(rb"\1", first)
+    yield _without_marks_of(first)
     end = b""
     for piece in pieces:
         end += piece
         yield end[:-WINDOW]
         end = end[-WINDOW:]
-    yield _MARK.sub(rb"\1", end)
+    yield _without_marks_of(end)
+
+
+def _without_marks_of(part: bytes) -> bytes:
+    marks = {mark[0]: mark[1] for mark in _MARK.finditer(part)}
+    # A name with several dates is a field of records.
+    names = Counter(marks.values())
+    del names[None]
+    return _MARK.sub(lambda mark: mark[0] if names[mark[1]] > 1 else mark[1] or b"", part)
 
 
 def _without_events(line: bytes, pieces: Iterable[bytes]) -> Iterator[bytes]:
