@@ -324,7 +324,11 @@ def mimetype_of(answer: Answer) -> str | None:
     return text if text.count("/") == 1 and len(text) <= 127 and can_be_sent(text) else None
 
 
-_REFRESH = re.compile(r"\s*[\d.]+\s*(?:[;,\s]\s*(?:url\s*=\s*)?[\"']?([^\"']*)|\Z)", re.IGNORECASE)
+_REFRESH = re.compile(
+    r"\s*(?:\d{1,2}(?:\.\d*)?|\.\d+)\s*(?:[;,\s]\s*(?:url\s*=\s*)?[\"']?([^\"']*)|\Z)",
+    re.IGNORECASE,
+)
+"""After minutes, sessions end and pages load anew."""
 _SCRIPT = re.compile(
     rb"\blocation(?:\.href)?\s{0,9}(?:=|\.(?:replace|assign)\()\s{0,9}([\"'])"
     rb"((?!(?!https?:)[a-z]{1,20}:)[^\"'\s]{1,2000})\1(?!\s{0,9}\+)"

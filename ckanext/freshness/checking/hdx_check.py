@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..copies.store import StagedBody
 from ..web.errors import FailureReason, FetchError
 from ..web.exchange import Answer, Body, Request, RequestAttempts, Sink
-from ..web.urls import Target, display_url, join_url, parse_url
+from ..web.urls import Target, display_url, join_url
 from . import decisions
 from .answers import (
     AnswerHeaders,
@@ -223,8 +223,7 @@ class HdxCheck:
         self._steps = [step for _, step in unconfirmed]
         self._first_hash, self._first_at = hashed.hash, at
         self._first_headers = self._headers
-        self._conditional = False
-        self._request = self._ask()
+        self._ask_again(answer)
         return NextStep.CONFIRM
 
     async def _shape(self, found: Iterable[tuple[ResourceToCheck, _Judged]]) -> Shape | None:
@@ -310,7 +309,7 @@ class HdxCheck:
         if to is None:
             return False
         try:
-            target = join_url(parse_url(answer.final_url), to)
+            target = join_url(before.target, to)
         except FetchError as error:
             if is_page and error.reason is FailureReason.SCHEME_REFUSED:
                 raise
@@ -320,10 +319,14 @@ class HdxCheck:
             return False
         self._target = target
         self._refreshes += 1
-        self._conditional = False
-        self._request = self._ask()
-        self._request.follow(before, answer)
+        self._ask_again(answer)
         return True
+
+    def _ask_again(self, answer: Answer) -> None:
+        """Ask without conditions, and with the cookies of the pages that led here."""
+        before, self._request, self._conditional = self._request, self._ask(), False
+        if self._refreshes and before is not None:
+            self._request.follow(before, answer)
 
     def _negotiates(self) -> bool:
         """Ask for the promised type of linked data, once, if a page came in its place."""
@@ -421,7 +424,7 @@ class HdxCheck:
             agreement=agreement,
             hides_changes=hides_changes,
             moved_to=self._redirected_to(answer.moved_to)
-            if answer.moved_to == display_url(answer.moved_to or "")
+            if answer.moved_to == display_url(answer.moved_to or "") and not self._refreshes
             else None,
             staged=staged,
         )

@@ -141,9 +141,24 @@ def refreshed(page: bytes, later: bytes = BODY) -> Answer:
 COOKIE = b"Set-Cookie: seen=1; Path=/\r\n"
 
 
-def reloading(page: bytes) -> Answer:
+def reloading(page: bytes, later: bytes = BODY) -> Answer:
     """Return a server whose page sets a cookie and sends browsers to itself."""
-    return lambda asked: say(200, BODY) if asked.has_cookie else say(200, page, COOKIE)
+    return lambda asked: (
+        say(200, later if asked.night else BODY) if asked.has_cookie else say(200, page, COOKIE)
+    )
+
+
+def to_a_moved_file(asked: Asked) -> bytes:
+    if "?new" in asked.target:
+        return say(200, BODY)
+    to = b"Location: ?new\r\n"
+    return say(301, b"", to) if "?next" in asked.target else say(200, META % b"0;?next")
+
+
+def with_password(asked: Asked) -> bytes:
+    if b"authorization: " not in asked.headers:
+        return say(401)
+    return say(200, BODY) if asked.has_cookie else say(200, META % b"0", COOKIE)
 
 
 def behind_a_redirect(asked: Asked) -> bytes:
@@ -270,7 +285,20 @@ REDIRECTS = (
         )
         for status, nights in ((404, BROKEN), (410, BROKEN), (500, BROKEN), (503, BROKEN))
     ),
+    Case(
+        "refresh: a cookie, with a change",
+        reloading(META % b"0", OTHER),
+        (FIRST, CHANGED, SAME),
+    ),
+    Case("refresh: a cookie, with a password", with_password, WORKS, link="http://user:pass@"),
+    Case(
+        "refresh: a landing page whose session ends",
+        lambda asked: say(404) if "?gone" in asked.target else say(200, META % b"1800;?gone"),
+        UNCHECKED,
+        may_be_landing_page=True,
+    ),
     Case("refresh: in two steps", in_steps, WORKS),
+    Case("refresh: to a file that moved", to_a_moved_file, WORKS),
     Case(
         "refresh: with a change",
         refreshed(say(200, META % b"0;?next"), OTHER),
@@ -722,6 +750,20 @@ CHANGES = (
             "PX": b'CREATION-DATE="20260101 01:30";\nLAST-UPDATED="202611%d 01:30";\n',
         }.items()
     ),
+    *(
+        Case(
+            f"a day in each record of {name}",
+            nightly(*(b"".join(text % day for day in (10, 12 + night)) for night in range(3))),
+            (FIRST, CHANGED, CHANGED),
+            name,
+        )
+        for name, text in {
+            "JSON": b'{"plant": "A", "generation_date": "2026-11-%d"}\n',
+            "GeoJSON": b'{"type": "Feature", "properties": {"timeStamp": "2026-11-%d"}}\n',
+            "SIRI": b"<a><publicationTime>2026-11-%d</publicationTime></a>",
+            "TXT": b"STATION EXPORTS 2026-11-%d 5\n",
+        }.items()
+    ),
     Case(
         "a day of an export among data",
         nightly(*(b"id,export\nexport,2026-11-%d\n" % (25 + night) for night in range(3))),
@@ -776,6 +818,13 @@ CHANGES = (
                     b"--\n-- PostgreSQL database dump\n--\n\n\\restrict aB%d\n" % night
                     + BODY * 999
                     + b"\n\\unrestrict aB%d\n" % night
+                ),
+            ),
+            (
+                "a short dump of PostgreSQL",
+                "SQL",
+                lambda night: (
+                    b"-- 2026-01-01\n\\restrict aB%d\n\\unrestrict aB%d\n" % (night, night)
                 ),
             ),
             (

@@ -106,6 +106,9 @@ async def _checked(
 def test_three_nights(nights: list[list[CheckResult]], number: int) -> None:
     case, results = CASES[number], nights[number]
     assert tuple(result.outcome for result in results) == case.nights, results[-1].attempt
+    if case.name.startswith("refresh:"):
+        # A page is no redirect for good.
+        assert not any(result.moved_to for result in results)
     is_broken = all(result.counts_as_failure for result in results)
     assert is_broken is (case.nights == BROKEN)
     if case.dated is not None:
