@@ -223,6 +223,8 @@ def _add_description(graph: Graph, url: str, kind: URIRef, target: Graph) -> Non
     if service is None or (service != URIRef(url) and len(services) > 1):
         reason = f"it describes no {short(str(kind))}"
         raise UnreadableDocument(url, reason, ReadOutcome.MALFORMED)
+    # What the target describes may be the dataset itself, of which the document may have a former title.
+    described = {*target.subjects()} - {service}
     for node, statements in descriptions(graph, service, ()).items():
-        for predicate, value in statements:
+        for predicate, value in () if node in described else statements:
             target.add((URIRef(url) if node == service else node, predicate, value))

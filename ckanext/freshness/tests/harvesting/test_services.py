@@ -75,3 +75,18 @@ def test_samples_and_analytics_with_documents_of_their_own(
     told = extras(harvest.dataset(dataset, fdp))
     (read,) = json.loads(told["sample_distributions"])
     assert read["name"] == "Another sample"
+
+
+def test_a_sample_does_not_describe_its_dataset(fdp: FdpServer) -> None:
+    """Its document may have a title of the dataset, perhaps a former one."""
+    sample = f"{fdp.url}/sample/1"
+    dataset = fdp.add_dataset(fdp.add_catalog(), sample=sample)
+    harvest = add_source(fdp.source_url)
+    url = fdp.url_of(dataset)
+    parent = (
+        f'<> dct:isPartOf <{url}> . <{url}> dct:title "A former title" ; dct:issued "2001-01-01" .'
+    )
+    fdp.files["/sample/1"] = Answer(200, (SAMPLE % "A sample" + parent).encode(), TURTLE)
+    assert harvest.run().errors == []
+    read = harvest.dataset(dataset, fdp)
+    assert read["title"] != "A former title" and "issued" not in extras(read)
