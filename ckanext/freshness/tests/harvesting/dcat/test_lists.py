@@ -251,6 +251,36 @@ def test_a_document_that_is_being_written(
     deletes_nothing(site, "its list of datasets changed while it was read")
 
 
+@pytest.mark.parametrize("is_blank", [True, False], ids=["blank nodes", "IRIs"])
+def test_a_document_with_the_time_of_each_request(
+    server: Documents, site: CatalogueSite, is_blank: bool
+) -> None:
+    numbers = [*range(20)]
+    healthy, asked = server.answer, []
+
+    def answer(request: Any) -> Answer:
+        asked.append(request)
+        stamp = f'dct:modified "2026-01-01T00:00:{len(asked):02}" ; '
+        server.publish(
+            "/c",
+            f"<> {stamp} dct:title 'All' .\n"
+            + "".join(
+                blank(f"Dataset {one}", f"n{one}", files=(f"f{one}-{len(asked)}",))
+                if is_blank
+                else dataset(one, more=stamp)
+                for one in numbers
+            ),
+        )
+        return healthy(request)
+
+    server.answer = answer  # type: ignore[method-assign]
+    site.job()
+    gone = numbers.pop(7)
+    job = site.job()
+    assert job.of(DELETED) == {"n7" if is_blank else f"{server.url}/d/{gone}"} and not job.errors
+    assert len(site.packages) == 19 and site.job().of(DELETED) == set()
+
+
 @pytest.mark.parametrize(
     ("link", "following", "words"),
     [
