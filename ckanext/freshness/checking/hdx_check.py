@@ -144,7 +144,11 @@ class HdxCheck:
         """Decide what to do with the body of an answer whose headers have arrived."""
         self.close()
         self._hasher = self._beginning = None
-        headers = self._headers = read_headers(answer)
+        headers = read_headers(answer)
+        if self._refreshes:
+            # The next check's conditions would reach the page, which is older and does not change.
+            headers = headers._replace(etag=None, last_modified_text=None, last_modified=None)
+        self._headers = headers
         if self._first_hash is not None:
             wanted = decisions.has_file(headers)
         else:
