@@ -335,7 +335,7 @@ _SCRIPT = re.compile(
 )
 """A script that leads browsers to a URL. On a long page, it may wait for a click."""
 _LONGEST_LEAD = 4096
-_META = re.compile(rb"<meta(\s[^>]{0,2000})", re.IGNORECASE)
+_META = re.compile(rb"<!--(?s:.{0,999}?)-->|<meta(\s[^>]{0,2000})", re.IGNORECASE)
 _ATTRIBUTE = re.compile(
     r"([a-z-]{1,40})\s{0,9}=\s{0,9}(?:\"([^\"]*)|'([^']*)|([^\s\"']+))", re.IGNORECASE
 )

@@ -38,6 +38,7 @@ MOST_BYTES = 1 << 20
 BODY = b"id,name\n1,Ada\n"
 OTHER = b"id,name\n1,Ada\n2,Grace\n"
 ETAG = b'ETag: "1"\r\n'
+OLDER = b"Last-Modified: Sat, 01 Aug 2026 10:00:00 GMT\r\n"
 OLD = b"Last-Modified: Tue, 01 Sep 2026 10:00:00 GMT\r\n"
 
 
@@ -153,6 +154,12 @@ def to_a_moved_file(asked: Asked) -> bytes:
         return say(200, BODY)
     to = b"Location: ?new\r\n"
     return say(301, b"", to) if "?next" in asked.target else say(200, META % b"0;?next")
+
+
+def from_an_old_page(asked: Asked) -> bytes:
+    if "?next" not in asked.target:
+        return say(304) if asked.is_conditional else say(200, META % b"0;?next", ETAG)
+    return say(200, OTHER if asked.night else BODY, OLD if asked.night else OLDER + ETAG)
 
 
 def with_password(asked: Asked) -> bytes:
@@ -299,6 +306,17 @@ REDIRECTS = (
     ),
     Case("refresh: in two steps", in_steps, WORKS),
     Case("refresh: to a file that moved", to_a_moved_file, WORKS),
+    Case("refresh: from a page that stays", from_an_old_page, (FIRST, CHANGED, SAME)),
+    Case(
+        "refresh: a landing page that warns of old browsers",
+        lambda asked: (
+            say(404)
+            if "?old" in asked.target
+            else say(200, b"<html><!--[if IE 8]>" + META % b"0;?old" + b"<![endif]-->")
+        ),
+        UNCHECKED,
+        may_be_landing_page=True,
+    ),
     Case(
         "refresh: with a change",
         refreshed(say(200, META % b"0;?next"), OTHER),
