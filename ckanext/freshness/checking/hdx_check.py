@@ -145,7 +145,7 @@ class HdxCheck:
         self.close()
         self._hasher = self._beginning = None
         headers = read_headers(answer)
-        if self._refreshes:
+        if self._refreshes or self._accept:
             # The next check's conditions would reach the page, which is older and does not change.
             headers = headers._replace(etag=None, last_modified_text=None, last_modified=None)
         self._headers = headers
@@ -199,7 +199,7 @@ class HdxCheck:
             is_empty = body is not None and not body.size
             memory = self._resources[0].memory
             if decisions.distrusts(memory, self._headers, is_empty=is_empty):
-                return self._ask_without_conditions()
+                return self._ask_again()
         at = self._tools.now()
         judge = self._after_first if self._first_hash is None else self._after_second
         found = [
@@ -211,7 +211,7 @@ class HdxCheck:
         if (is_page or is_error) and self._follows_refresh(answer, is_page=is_page):
             return NextStep.ASK_NOW
         if is_page and self._negotiates():
-            return self._ask_without_conditions()
+            return self._ask_again(answer)
         shape = await self._shape(found)
         unconfirmed = []
         for resource, judged in found:
@@ -326,26 +326,22 @@ class HdxCheck:
         self._ask_again(answer)
         return True
 
-    def _ask_again(self, answer: Answer) -> None:
+    def _ask_again(self, page: Answer | None = None) -> NextStep:
         """Ask without conditions, and with the cookies of the pages that led here."""
         before, self._request, self._conditional = self._request, self._ask(), False
-        if self._refreshes and before is not None:
-            self._request.follow(before, answer)
+        if self._refreshes and before is not None and page is not None:
+            self._request.follow(before, page)
+        return NextStep.ASK_NOW
 
     def _negotiates(self) -> bool:
         """Ask for the promised type of linked data, once, if a page came in its place."""
         before, self._accept = self._accept, _promise(self._resources[0]).accept
         return before != self._accept
 
-    def _ask_without_conditions(self) -> NextStep:
-        self._conditional = False
-        self._request = self._ask()
-        return NextStep.ASK_NOW
-
     def failed(self, error: FetchError, sink: _Sink) -> NextStep:
         self.close()
         if self._conditional and error.reason in decisions.PERHAPS_BY_CONDITIONS:
-            return self._ask_without_conditions()
+            return self._ask_again()
         at = self._tools.now()
         confirms = self._first_hash is not None
         headers = self._headers

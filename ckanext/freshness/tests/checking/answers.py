@@ -548,6 +548,12 @@ def negotiated(type_: str) -> Answer:
     return lambda asked: say(200, LINKED_DATA[type_] if asked_for in asked.headers else PAGE)
 
 
+def beside_a_page(asked: Asked) -> bytes:
+    if b"accept: text/turtle" not in asked.headers:
+        return say(304) if asked.is_conditional else say(200, PAGE, OLDER)
+    return say(200, LINKED_DATA["text/turtle"] + b"\n" * min(asked.night, 1), OLD)
+
+
 LONG_PAGE = b"<!DOCTYPE html><html><head>" + b" " * 5000 + b"<title>Log in</title></html>"
 IN_PLACE = (
     *simple(
@@ -601,6 +607,7 @@ IN_PLACE = (
         BROKEN,
         may_be_landing_page=True,
     ),
+    Case("linked data beside a page that stays", beside_a_page, (FIRST, CHANGED, SAME), "TTL"),
     *(
         Case(
             f"a page of linked data, and {type_} to whom asks for it",
