@@ -43,12 +43,13 @@ _USERINFO = re.compile(
     r"|(//)[^/?#@:\[]+:(?!\d{0,5}(?:[/?#]|\Z))[^@]*@"
 )
 # Searches a parameter's name for keywords only if it has a value: else the time grows with the square of
-# its length.
+# its length. A URL in a parameter of another is escaped.
 _SECRET_VALUE = re.compile(
-    r"(?i)([?&;#](?=[^=&;#?]*=)"
-    r"(?:[^=&;#?]*?(?:token|secret|passw|pwd|signature|credential|api[_-]?key|auth(?!or(?!i[sz]))"
-    r"|session|sessid|jwt|bearer)[^=&;#?]*|(?:[^=&;#?]*[_-]|access|app|service|user)?key|sig|sid|pass|appid|ticket|hmac)"
-    r"=)[^&;#]*"
+    r"(?i)((?:[?&;#]|%3f|%26)(?=[^=&;#?]*?(?:=|%3d))"
+    r"(?:[^=&;#?]*?(?:token|secret|passw|passphrase|pwd|signature|credential|api[._-]?key|auth(?!or(?!i[sz]))"
+    r"|session|sessid|jwt|bearer)[^=&;#?]*?"
+    r"|(?:[^=&;#?]*[_-]|access|app|service|user)?key|sig|sid|pass|pw|appid|ticket|hmac)"
+    r"(?:=|%3d))[^&;#]*"
 )
 _SHOWN = 500
 
