@@ -221,6 +221,7 @@ class CatalogueCrawl:
         :returns: why the pages are not a whole list, if so; and further catalogs.
         """
         facts = self._facts[url]
+        self._page, self._nodes = None, {}  # The graph of a page takes much memory.
         reading: ListReading[CatalogueOutline] = ListReading(
             self._reader, url, MOST_PAGES + len(self._known)
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
@@ -279,6 +280,31 @@ def test_a_document_with_the_time_of_each_request(
     job = site.job()
     assert job.of(DELETED) == {"n7" if is_blank else f"{server.url}/d/{gone}"} and not job.errors
     assert len(site.packages) == 19 and site.job().of(DELETED) == set()
+
+
+def test_a_second_reading_takes_no_more_memory(server: Documents, site: CatalogueSite) -> None:
+    """The graph of the first one is not kept."""
+    numbers, peaks = [*range(300)], []
+    healthy, asked = server.answer, []
+
+    def answer(request: Any) -> Answer:
+        asked.append(request)
+        stamp = f"<> dct:modified '{len(asked)}' ."
+        server.publish(
+            "/c", stamp + "".join(dataset(one, f"{one} {len(numbers)}") for one in numbers)
+        )
+        return healthy(request)
+
+    server.answer = answer  # type: ignore[method-assign]
+    site.job()
+    for gone in (None, 7):
+        if gone is not None:
+            numbers.remove(gone)
+        tracemalloc.start()
+        site.job()
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert len(asked) == 4 and peaks[1] < 1.3 * peaks[0]
 
 
 @pytest.mark.parametrize(
