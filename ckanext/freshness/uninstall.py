@@ -42,8 +42,8 @@ def command(yes: bool, drop_tables: bool) -> None:
 
 
 def _take_out(yes: bool) -> None:
-    from .ckan_adapter.services import counted
     from .cli import progress_of
+    from .doctor.findings import counted
     from .status import own_fields
 
     found = own_fields.find_written()

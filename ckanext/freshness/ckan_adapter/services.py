@@ -1,14 +1,10 @@
-"""Findings about a site, and whether PostgreSQL, Redis and Solr answer, also while CKAN starts for one of our
-commands."""
+"""PostgreSQL, Redis and Solr: which of them do not answer, also while CKAN starts for one of our commands."""
 
 from __future__ import annotations
 
-import enum
 import logging
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -29,50 +25,8 @@ _TIMEOUT = 10
 _ERRORS = (sa.exc.OperationalError, redis.exceptions.RedisError, pysolr.SolrError, OSError)
 
 
-class Severity(str, enum.Enum):
-    """The severity of a finding."""
-
-    PROBLEM = "problem"
-    """Something does not work."""
-    WARNING = "warning"
-    """Everything works, but probably not as the operator intended."""
-    NOTE = "note"
-    """Good to know, or waiting for a person."""
-
-
-@dataclass(frozen=True, slots=True)
-class SiteFinding:
-    """A fact about the site, with advice.
-
-    :ivar text: the fact and the things it concerns, for people
-    :ivar advice: what to do; the complete command if one helps
-    """
-
-    severity: Severity
-    text: str
-    advice: str = ""
-
-
-problem = partial(SiteFinding, Severity.PROBLEM)
-warning = partial(SiteFinding, Severity.WARNING)
-note = partial(SiteFinding, Severity.NOTE)
-
-
-def counted(count: int, singular: str, plural: str) -> str:
-    """Return a number and its noun: ``1 dataset``, ``2 datasets``."""
-    return f"{count} {singular if count == 1 else plural}"
-
-
-def _away(name: str, option: str, error: BaseException) -> SiteFinding:
-    """Return what is known of a service that does not answer.
-
-    :param option: the option with its address
-    """
-    return problem(f"{name} does not answer: {in_words(error)}", f"Start it, or correct {option}.")
-
-
-def away() -> Iterator[SiteFinding]:
-    """Yield the services that do not answer."""
+def away() -> Iterator[tuple[str, str]]:
+    """Yield, of each service that does not answer, that fact and what to do."""
     probes: list[tuple[str, str, Callable[[], Any]]] = [
         ("PostgreSQL", "sqlalchemy.url", _reach_postgresql),
         ("Redis", "ckan.redis.url", connect_to_redis().ping),
@@ -86,7 +40,15 @@ def away() -> Iterator[SiteFinding]:
         try:
             probe()
         except _ERRORS as error:
-            yield _away(name, option, error)
+            yield _told(name, option, error)
+
+
+def _told(name: str, option: str, error: BaseException) -> tuple[str, str]:
+    """Return what is known of a service that does not answer, and what to do.
+
+    :param option: the option with its address
+    """
+    return f"{name} does not answer: {in_words(error)}", f"Start it, or correct {option}."
 
 
 def solr_answers() -> bool:
@@ -143,8 +105,8 @@ def look_first() -> None:
     try:
         _reach_postgresql()
     except sa.exc.OperationalError as error:
-        found = _away("PostgreSQL", "sqlalchemy.url", error)
-        raise click.ClickException(f"{found.text}. {found.advice}") from error
+        fact, advice = _told("PostgreSQL", "sqlalchemy.url", error)
+        raise click.ClickException(f"{fact}. {advice}") from error
     for name in ("ckan.lib.redis", "ckan.lib.search.common", "ckan.lib.search"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
     logging.getLogger("ckan.config.environment").setLevel(logging.CRITICAL + 1)

@@ -12,9 +12,9 @@ import click
 
 from ..aging.messages import NN_
 from ..ckan_adapter.database import require_tables
-from ..ckan_adapter.services import Severity
 from ..dates import utc_now
 from ..doctor import examine, subjects
+from ..doctor.findings import Severity
 from ..iati.report import KIND
 from ..mails import digests, webhooks
 from ..mails.digests import MailReport, NotifyState

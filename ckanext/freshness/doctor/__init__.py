@@ -7,6 +7,7 @@ them.
 from __future__ import annotations
 
 import difflib
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -27,7 +28,7 @@ from ..ckan_adapter.core import (
 )
 from ..ckan_adapter.database import has_newest_migration, is_held, plugins_without_tables
 from ..ckan_adapter.mailer import mailer_problem, unreachable_server
-from ..ckan_adapter.services import SiteFinding, away, counted, note, problem, warning
+from ..ckan_adapter.services import away
 from ..copies.store import StoreError
 from ..dates import utc, utc_words
 from ..iati.datasets import sources
@@ -44,6 +45,7 @@ from ..web.exchange import Body, Limits, Request
 from ..web.hosts import Hosts
 from ..web.urls import display_url
 from . import harvests
+from .findings import SiteFinding, counted, note, problem, warning
 from .harvests import KEEP_RUNNING
 
 # Services, plugins and options
@@ -51,7 +53,7 @@ from .harvests import KEEP_RUNNING
 
 def services_and_tables(now: datetime) -> Iterator[SiteFinding]:
     """Report services that do not answer, and tables that are missing or old."""
-    yield from away()
+    yield from itertools.starmap(problem, away())
     for plugin in plugins_without_tables():
         yield problem(
             f"The tables of the plugin {plugin} are missing or old", f"ckan db upgrade -p {plugin}"

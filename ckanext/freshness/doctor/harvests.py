@@ -29,13 +29,13 @@ from ..ckan_adapter.harvest import (
     is_importing,
     registered_source_types,
 )
-from ..ckan_adapter.services import SiteFinding, counted, note, problem
 from ..dates import utc, utc_words
 from ..harvesting.sources import source_type_named
 from ..iati.datasets import sources
 from ..iati.report import last_cycle
 from ..iati.source_type import is_retired
 from ..model import HarvestHold
+from .findings import SiteFinding, counted, note, problem
 
 KEEP_RUNNING = "Keep this running, under supervisor or systemd: "
 

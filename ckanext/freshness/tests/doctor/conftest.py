@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from datetime import datetime, timezone
 
-from ckanext.freshness.ckan_adapter.services import SiteFinding
+from ckanext.freshness.doctor.findings import SiteFinding
 from ckanext.freshness.tests.harvesting.conftest import (  # noqa: F401
     clean_queues,
     clean_site,

@@ -13,7 +13,7 @@ from ckan.tests.helpers import changed_config
 from ckanext.freshness import doctor
 from ckanext.freshness.checking.run_records import CHECKING
 from ckanext.freshness.ckan_adapter.database import locked_if_free
-from ckanext.freshness.ckan_adapter.services import Severity, SiteFinding
+from ckanext.freshness.doctor.findings import Severity, SiteFinding
 from ckanext.freshness.model import CheckRun, DatasetFreshness, Unindexed
 from ckanext.freshness.tests.doctor.conftest import NOW, findings
 

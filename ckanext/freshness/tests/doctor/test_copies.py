@@ -13,8 +13,8 @@ from ckan.tests import factories
 from ckan.tests.helpers import changed_config
 
 from ckanext.freshness import doctor
-from ckanext.freshness.ckan_adapter.services import Severity
 from ckanext.freshness.copies.store import Store
+from ckanext.freshness.doctor.findings import Severity
 from ckanext.freshness.model import CheckRun, Copy
 from ckanext.freshness.tests.doctor.conftest import NOW, findings
 from ckanext.freshness.tests.mails.conftest import sends_to

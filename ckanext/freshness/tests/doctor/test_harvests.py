@@ -18,9 +18,9 @@ from ckanext.freshness import doctor
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.ckan_adapter.database import is_held, locked
 from ckanext.freshness.ckan_adapter.harvest import harvest_queue_connection, harvest_routing_keys
-from ckanext.freshness.ckan_adapter.services import Severity, SiteFinding
 from ckanext.freshness.dates import utc
 from ckanext.freshness.doctor import examine
+from ckanext.freshness.doctor.findings import Severity, SiteFinding
 from ckanext.freshness.tests.doctor.conftest import findings
 from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source
 from ckanext.freshness.tests.servers.fdp import FdpServer

@@ -11,8 +11,8 @@ import pytest
 from ckan.tests import factories, helpers
 
 from ckanext.freshness.ckan_adapter.core import IS_2_12
-from ckanext.freshness.ckan_adapter.services import Severity
 from ckanext.freshness.doctor import fields_of_the_site
+from ckanext.freshness.doctor.findings import Severity
 from ckanext.freshness.tests.datasets import Act, new, stored
 from ckanext.freshness.tests.status.measuring import activities
 
