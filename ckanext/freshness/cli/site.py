@@ -16,7 +16,7 @@ from ..dates import utc_now
 from ..doctor import examine, subjects
 from ..doctor.findings import Severity
 from ..iati.report import KIND
-from ..mails import digests, webhooks
+from ..mails import digests
 from ..mails.digests import MailReport, NotifyState
 from ..reporting.labels import counted, refresh_summary
 from ..runs import night
@@ -131,7 +131,6 @@ def refresh(everything: bool) -> None:
     except SolrAwayError as error:
         raise click.ClickException(solr_away_in_words(error)) from error
     click.echo(refresh_summary(done.datasets, done.changed, done.statuses))
-    webhooks.tell()
     _tell_at_once()
     for forms, count in ((_HEALED, done.healed), (_REAPED, done.reaped)):
         if count:

@@ -7,9 +7,6 @@ from typing import Any
 
 import ckan.plugins.toolkit as tk
 
-from ..ckan_adapter.core import model, same_user
-from ..model import Webhook
-
 AuthFunction = Callable[[dict[str, Any], dict[str, Any]], dict[str, Any]]
 
 
@@ -91,30 +88,3 @@ def freshness_opt_out(context: dict[str, Any], data_dict: dict[str, Any]) -> dic
 
 
 freshness_opt_out_show = freshness_opt_out
-
-
-def freshness_webhook_list(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[str, Any]:
-    """Admins of the organization; sysadmins for the whole site."""
-    organization = data_dict.get("organization")
-    return _admins(context, model.Group.get(organization) if organization else None)
-
-
-freshness_webhook_create = freshness_webhook_list
-
-
-def freshness_webhook_test(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[str, Any]:
-    """Admins of the webhook's organization; sysadmins for those of the whole site."""
-    webhook = model.Session.get(Webhook, tk.get_or_bust(data_dict, "id"))
-    organization_id = webhook and webhook.organization_id
-    return _admins(context, model.Group.get(organization_id) if organization_id else None)
-
-
-freshness_webhook_delete = freshness_webhook_test
-
-
-def _admins(context: dict[str, Any], organization: Any) -> dict[str, Any]:
-    # CKAN allows sysadmins everything without asking.
-    if organization is not None and organization.state == "active":
-        return _as("organization_update", same_user(context), {"id": organization.id})
-    words = tk._("Only sysadmins can do so for the whole site. Name your organization.")
-    return {"success": False, "msg": words}

@@ -218,10 +218,6 @@ def _concerned(
     receivers = KINDS[kind].receivers
     if receivers is Receivers.OPERATORS:
         return operators
-    if receivers is Receivers.OWNERS:
-        owner = one.details["organization_id"]
-        author = recipients.addresses(one.details["email"])
-        return (*author, *(recipients.admins_of([owner]).get(owner, ()) if owner else operators))
     if dataset is None:
         return (*editors.get(one.details["owner_org"], ()), *operators)
     return dataset.followers if receivers is Receivers.FOLLOWERS else dataset.keepers

@@ -76,10 +76,6 @@ class Receivers(Enum):
     """The sysadmins, or the operators that the site's options name."""
     FOLLOWERS = N_("you follow these datasets, their organization or a group")
     """The users who follow a dataset, and may see it."""
-    OWNERS = N_(
-        "you registered this webhook, or look after the organization or portal that it is about"
-    )
-    """Who registered a webhook, and the admins of its organization or the operators."""
 
 
 # How news is shown: a row for the templates, with a line for the command
@@ -143,23 +139,23 @@ def _contact_row(one: News, facts: MailFacts) -> Row:
 def _followed_row(one: News, facts: MailFacts) -> Row:
     if "evidence" not in one.details:
         return _dataset_row(one, facts)
-    return _dataset_row(one, facts, f"{tk._('The data changed:')} {changed(one.details)}")
+    return _dataset_row(one, facts, f"{tk._('The data changed:')} {_changed(one.details)}")
 
 
 def _lost_row(one: News, facts: MailFacts) -> Row:
-    row = _dataset_row(one, facts, f"{tk._('The file changed:')} {changed(one.details)}")
-    return replace(row, state=None, line=f"{row.line}: {changed(one.details)}")
+    row = _dataset_row(one, facts, f"{tk._('The file changed:')} {_changed(one.details)}")
+    return replace(row, state=None, line=f"{row.line}: {_changed(one.details)}")
 
 
-def resource_name(details: Mapping[str, Any]) -> str:
+def _resource_name(details: Mapping[str, Any]) -> str:
     """Return the name of a resource, or its URL without secrets; empty if there is no resource any more."""
     name, url = details.get("resource"), details.get("url")
     return line(name) or (display_url(url) if url and details.get("resource_id") else "")
 
 
-def changed(details: Mapping[str, Any]) -> str:
+def _changed(details: Mapping[str, Any]) -> str:
     """Return what changed in the data, after the name of its resource."""
-    return ": ".join(filter(None, (resource_name(details), line(change_label(details)))))
+    return ": ".join(filter(None, (_resource_name(details), line(change_label(details)))))
 
 
 def _link_row(one: News, facts: MailFacts) -> Row:
@@ -222,14 +218,14 @@ def _fault_row(one: News, facts: MailFacts) -> Row:
     )
 
 
-def held_deletions(details: Mapping[str, Any]) -> str:
+def _held_deletions(details: Mapping[str, Any]) -> str:
     """Return how many deletions are held."""
     forms = NN_("{count} deletion waits for approval", "{count} deletions wait for approval")
     return labels.counted(forms, details["count"])
 
 
 def _held_row(one: News, facts: MailFacts) -> Row:
-    found, count = one.details, held_deletions(one.details)
+    found, count = one.details, _held_deletions(one.details)
     page = url("freshness_harvest.held", source=found["name"])
     return Row(
         line(found["title"]),
@@ -253,15 +249,6 @@ def _source_row(one: News, facts: MailFacts) -> Row:
     )
 
 
-def _webhook_row(one: News, facts: MailFacts) -> Row:
-    found = one.details
-    page = url("freshness_webhooks.read", organization=found["organization"])
-    title = tk._("Webhook at {host}").format(host=line(found["host"]))
-    answer = tk._("Last answer: {answer}").format(answer=line(found["answer"]))
-    actions = ((tk._("See the webhook, and test it"), page),)
-    return Row(title, url=page, facts=(answer,), actions=actions)
-
-
 def _back_row(one: News, facts: MailFacts) -> Row:
     if one.source_id is not None:
         title = line(one.details["title"])
@@ -269,7 +256,7 @@ def _back_row(one: News, facts: MailFacts) -> Row:
         page = url("harvester.admin", id=one.details["name"])
         return Row(title, url=page, facts=(words,))
     dataset = facts.datasets[one.package_id or ""]
-    return _row_of_link(one, dataset, resource_name(one.details), "works")
+    return _row_of_link(one, dataset, _resource_name(one.details), "works")
 
 
 def _problem_row(one: News, facts: MailFacts) -> Row:
@@ -378,18 +365,6 @@ KINDS: Mapping[str, KindRule] = {
         N_("These harvest sources could not be read:"),
         N_(
             "If you do nothing, their datasets stay as they are, and get no updates. The next jobs try again."
-        ),
-    ),
-    "webhook": KindRule(
-        Receivers.OWNERS,
-        AT_ONCE,
-        news.disabled_webhooks,
-        _webhook_row,
-        N_("Webhooks that were switched off (at once)"),
-        NN_("{count} webhook was switched off", "{count} webhooks were switched off"),
-        N_("Their receivers accepted nothing for three days, or answered 410 Gone:"),
-        N_(
-            "If you do nothing, they stay off. Send a test: if its receiver accepts it, a webhook is on again."
         ),
     ),
     "overdue": KindRule(

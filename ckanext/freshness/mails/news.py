@@ -12,7 +12,6 @@ from datetime import datetime, timedelta
 from enum import Enum
 from itertools import zip_longest
 from typing import Any
-from urllib.parse import urlsplit
 
 import ckan.plugins as p
 
@@ -140,29 +139,13 @@ WHERE p.state = 'active' AND p.type = ANY(:types) AND p.metadata_created < :befo
     AND p.id NOT IN (SELECT package_id FROM ({{requestable}}) q WHERE requestable)"""
 
 
-def disabled_webhooks(now: datetime) -> Iterator[News]:
-    """Yield the webhooks that were switched off because they failed for days."""
-    for row in rows(_DISABLED):
-        host = urlsplit(row.url).hostname or ""
-        yield News(f"{row.id}:{row.disabled_at}", details={**row._mapping, "host": host})
-
-
-_DISABLED = """
-SELECT w.id, w.url, w.disabled_at, w.organization_id, g.name AS organization, u.email,
-    (SELECT d.answer FROM freshness_webhook_delivery d WHERE d.webhook_id = w.id AND d.answer IS NOT NULL
-        ORDER BY d.id DESC LIMIT 1) AS answer
-FROM freshness_webhook w LEFT JOIN "group" g ON g.id = w.organization_id
-LEFT JOIN "user" u ON u.id = w.author_id AND u.state = 'active'
-WHERE w.disabled_at IS NOT NULL ORDER BY w.created_at"""
-
-
 # Changes of data
 
 
 def _changes(condition: str, now: datetime) -> Iterator[News]:
     """Yield the newest recent change of each active dataset that meets a condition."""
     newest = "SELECT DISTINCT ON (package_id) * FROM ({}) n ORDER BY package_id, seen_at DESC, id"
-    statement = newest.format(f"{CHANGES} AND {condition}")
+    statement = newest.format(f"{_CHANGES} AND {condition}")
     for row in rows(statement, since=utc(now - RECENT)):
         yield News(row.id, row.package_id, details=dict(row._mapping))
 
@@ -181,8 +164,8 @@ def followed(now: datetime) -> Iterator[News]:
     yield from (one for one in late if one.package_id in ids)
 
 
-CHANGES = """
-SELECT c.id, c.package_id, c.resource_id, c.seen_at, c.seen_at AS at, c.evidence, c.summary,
+_CHANGES = """
+SELECT c.id, c.package_id, c.resource_id, c.seen_at, c.evidence, c.summary,
     r.name AS resource, r.url
 FROM freshness_change c JOIN package p ON p.id = c.package_id AND p.state = 'active' AND p.type = ANY(:types)
 LEFT JOIN resource r ON r.id = c.resource_id AND r.state = 'active'
@@ -204,7 +187,7 @@ def held_deletions(now: datetime) -> Iterator[News]:
     """Yield sources whose deletions are held. Another list of records is other news."""
     for hold in model.Session.query(HarvestHold).order_by(HarvestHold.source_id):
         guids = sorted(holds.decisions(hold).held)
-        if guids and (source := subject(hold.source_id)) is not None:
+        if guids and (source := _source(hold.source_id)) is not None:
             digest = hashlib.sha256("\n".join(guids).encode()).hexdigest()[:16]
             details = {**source, "count": len(guids), "reason": hold.reason}
             yield News(f"{hold.source_id}:{digest}", source_id=hold.source_id, details=details)
@@ -234,15 +217,15 @@ def _jobs_of_sources() -> Any:
     return rows(harvest.STATES_OF_SOURCES) if p.plugin_loaded("harvest") else ()
 
 
-def subject(package_id: str) -> Mapping[str, Any] | None:
-    """Return an active dataset or harvest source, with ``owner_org`` and the name of its ``organization``."""
-    row = rows(_SUBJECT, id=package_id).first()
+def _source(package_id: str) -> Mapping[str, Any] | None:
+    """Return an active harvest source."""
+    row = rows(_SOURCE, id=package_id).first()
     return None if row is None else row._mapping
 
 
-_SUBJECT = """
-SELECT p.id, p.name, coalesce(nullif(p.title, ''), p.name) AS title, p.owner_org, g.name AS organization
-FROM package p LEFT JOIN "group" g ON g.id = p.owner_org WHERE p.id = :id AND p.state = 'active'"""
+_SOURCE = """
+SELECT id, name, coalesce(nullif(title, ''), name) AS title, owner_org
+FROM package WHERE id = :id AND state = 'active'"""
 
 _TOLD = """(m.kind = '{failed}' AND m.address <> '' AND m.sent_at IS NOT NULL
     OR m.kind = 'back' AND coalesce(m.sent_at > :recent, true))"""

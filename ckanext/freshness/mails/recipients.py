@@ -209,7 +209,7 @@ def _facts(
     named = (*addresses(row.maintainer_email), *addresses(row.author_email))
     is_wanted = (row.wish or "").strip().lower() not in NO
     bounds = boundaries(row)
-    seeing = partial(_seeing, row.id, users, is_public=is_wanted and may_see(row.id, None))
+    seeing = partial(_seeing, row.id, users, is_public=is_wanted and _may_see(row.id, None))
     return DatasetFacts(
         id=row.id,
         name=row.name,
@@ -238,12 +238,12 @@ def _seeing(
     return tuple(
         address
         for address in dict.fromkeys(group)
-        if is_public or any(may_see(package_id, user) for user in users.get(address, ()))
+        if is_public or any(_may_see(package_id, user) for user in users.get(address, ()))
     )
 
 
-def may_see(package_id: str, user: Any | None) -> bool:
-    """Decide whether CKAN would show a dataset or harvest source to a user, or to everybody if it is None."""
+def _may_see(package_id: str, user: Any | None) -> bool:
+    """Decide whether CKAN would show a dataset to a user, or to everybody if it is None."""
     return may("package_show", _context(user), id=package_id)
 
 
@@ -461,10 +461,6 @@ def _verified(purpose: str, text: str) -> str | None:
 
 
 def _signature(text: str) -> str:
-    return base64.urlsafe_b64encode(sign(text)[:_SIGNATURE_BYTES]).decode()
-
-
-def sign(text: str) -> bytes:
-    """Return a signature by the site's secret key."""
     key = str(tk.config["SECRET_KEY"]).encode()
-    return hmac.digest(key, f"freshness {text}".encode(), "sha256")
+    digest = hmac.digest(key, f"freshness {text}".encode(), "sha256")
+    return base64.urlsafe_b64encode(digest[:_SIGNATURE_BYTES]).decode()

@@ -22,8 +22,6 @@ from .runs import (
     Mail,
     MailPerson,
     ResourceCheck,
-    Webhook,
-    WebhookDelivery,
 )
 
 __all__ = [
@@ -44,6 +42,4 @@ __all__ = [
     "ResourceCheck",
     "ResourceMemory",
     "Unindexed",
-    "Webhook",
-    "WebhookDelivery",
 ]

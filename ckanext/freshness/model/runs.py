@@ -1,4 +1,4 @@
-"""The tables of runs: checks of URLs, copies, datasets of IATI registries, harvests, mails, webhooks.
+"""The tables of runs: checks of URLs, copies, datasets of IATI registries, harvests, mails.
 
 Moments are in UTC, without a zone. These tables do not know who may see a resource, or whether it still exists.
 """
@@ -14,7 +14,6 @@ from sqlalchemy import (
     Index,
     Integer,
     UnicodeText,
-    UniqueConstraint,
     text,
 )
 from sqlalchemy.dialects.postgresql import ARRAY, DOUBLE_PRECISION, JSONB
@@ -446,55 +445,3 @@ class MailPerson(tk.BaseModel):
     told_at = Column(
         JSONB, nullable=False, server_default="{}", doc="time of the last mail of each kind"
     )
-
-
-class Webhook(tk.BaseModel):
-    """A URL that is told of events. Its secret is stored nowhere: it follows from the id and the site's key."""
-
-    __tablename__ = "freshness_webhook"
-
-    id = Column(UnicodeText, primary_key=True, doc="UUID")
-    url = Column(UnicodeText, nullable=False, doc="where events are sent; it may contain secrets")
-    organization_id = Column(
-        UnicodeText, doc="organization whose events are sent; empty for those of the whole site"
-    )
-    topics: Column[list[str]] = Column(
-        ARRAY(UnicodeText), nullable=False, doc="kinds of events: data, status, link..."
-    )
-    author_id = Column(UnicodeText, nullable=False, doc="user who registered it")
-    created_at = Column(DateTime, nullable=False, doc="when it was registered")
-    seen_at = Column(
-        DateTime, nullable=False, doc="until when changes of data and statuses were looked through"
-    )
-    failing_since = Column(
-        DateTime, doc="when the first attempt failed since the last success; empty if none failed"
-    )
-    disabled_at = Column(
-        DateTime, doc="when it was switched off because it failed for days; empty while it is on"
-    )
-
-
-class WebhookDelivery(tk.BaseModel):
-    """An event for a webhook, with the answer to the last attempt to send it."""
-
-    __tablename__ = "freshness_webhook_delivery"
-    __table_args__ = (
-        UniqueConstraint("webhook_id", "event", "about"),
-        Index(
-            "ix_freshness_webhook_delivery_waiting",
-            *("webhook_id", "id"),
-            postgresql_where=text("next_at IS NOT NULL"),
-        ),
-    )
-
-    id = Column(BigInteger, primary_key=True, doc="order in which events are sent")
-    webhook_id = Column(UnicodeText, nullable=False, doc="webhook")
-    event = Column(UnicodeText, nullable=False, doc="event: data.changed, link.broken...")
-    about = Column(UnicodeText, nullable=False, doc="identity among the events of this name")
-    package_id = Column(UnicodeText, doc="dataset or harvest source; empty for a test")
-    body = Column(UnicodeText, doc="what is sent; empty if the fact is older than the webhook")
-    created_at = Column(DateTime, nullable=False, doc="when the event was noticed")
-    next_at = Column(DateTime, doc="when it is sent next; empty if it will not be")
-    attempts = Column(Integer, nullable=False, server_default="0", doc="number of attempts")
-    answer = Column(UnicodeText, doc="status, or the reason why there was no answer")
-    delivered_at = Column(DateTime, doc="when it was taken; empty if it was not")

@@ -25,7 +25,7 @@ from ..ckan_adapter.packages import SEARCH_FAULTS
 from ..ckan_adapter.services import in_words
 from ..copies.store import StoreError
 from ..dates import utc, utc_now
-from ..mails import digests, webhooks
+from ..mails import digests
 from ..model import CheckRun
 from ..reporting import counts
 from ..reporting.labels import counted, refresh_summary
@@ -205,8 +205,7 @@ def report(now: datetime) -> PartReport:
 
 
 def mails(now: datetime) -> PartReport:
-    """Tell webhooks of events, and send the mails that are due."""
-    webhooks.tell()
+    """Send the mails that are due."""
     try:
         sent = digests.notify_all(utc_now)
     except digests.NotifyError as error:

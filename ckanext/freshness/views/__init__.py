@@ -14,7 +14,7 @@ from .dataset import dataset
 from .embeds import embeds
 from .harvests import harvest, iati
 from .links import links
-from .mails import mail_link, mails, webhooks
+from .mails import mail_link, mails
 from .report import report_pages
 from .responses import refuse_expired
 from .tasks import task_pages, worklist
@@ -26,7 +26,7 @@ def _without_tables(error: database.TablesMissingError) -> ResponseReturnValue:
     return tk.render("error_document_template.html", values), 503
 
 
-_ALWAYS = [dataset, embeds, links, report_pages, mails, mail_link, worklist, task_pages, webhooks]
+_ALWAYS = [dataset, embeds, links, report_pages, mails, mail_link, worklist, task_pages]
 
 for _pages in (*_ALWAYS, harvest, iati):
     _pages.before_request(database.refuse_missing_tables)

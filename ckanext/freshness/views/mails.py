@@ -1,8 +1,6 @@
-"""The pages of mails: their choice, the links in them, and a preview for sysadmins; and those of webhooks."""
+"""The pages of mails: their choice, the links in them, and a preview for sysadmins."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import ckan.plugins.toolkit as tk
 from flask import Blueprint, Response
@@ -15,25 +13,17 @@ from ..dates import utc_now
 from ..mails import digests, recipients
 from ..mails.kinds import KINDS, offered
 from ..mails.recipients import EVERY_KIND, Person
-from ..mails.webhook_events import TOPICS
-from ..reporting import visibility
 from .responses import (
     abort,
-    call,
     error_text,
     may,
-    never_kept,
     redirect_to,
     render,
     require_csrf_token,
-    user_context,
 )
 
 mails = Blueprint("freshness_mails", __name__)
 mails.before_request(require_csrf_token)
-
-webhooks = Blueprint("freshness_webhooks", __name__)
-webhooks.before_request(require_csrf_token)
 
 mail_link = Blueprint("freshness_mail_link", __name__)
 # Mail programs unsubscribe with one request (RFC 8058), without a session. The token authorizes it.
@@ -168,60 +158,3 @@ def _mails_page(person: Person, *, is_saved: bool = False) -> str:
         "are_mails_on": settings.flag("notify.enabled"),
     }
     return render("freshness/mails/page.html", shown)
-
-
-# Webhooks, of an organization or of the whole site.
-
-
-@webhooks.route("/freshness/webhooks", methods=["GET"], endpoint="read")
-def read_webhooks() -> ResponseReturnValue:
-    """List webhooks with their last answers, and the form for another one; after a login if that is missing."""
-    if tk.current_user.is_anonymous:
-        return redirect_to("user.login", next=tk.request.full_path)
-    return _webhooks_page()
-
-
-@webhooks.route("/freshness/webhooks", methods=["POST"])
-def create() -> ResponseReturnValue:
-    """Register a webhook, and show its secret this one time."""
-    form = tk.request.form
-    given = {**_organization(), "url": form.get("url", "").strip(), "events": form.getlist("event")}
-    try:
-        made = _webhook("create", given)
-    except tk.ValidationError as error:
-        tk.h.flash_error(error_text(error))
-        return _webhooks_page()
-    return _webhooks_page(made)
-
-
-@webhooks.route("/freshness/webhooks/<id>/<any(test,delete):what>", methods=["POST"])
-def change(id: str, what: str) -> ResponseReturnValue:
-    """Test or delete a webhook."""
-    _webhook(what, {"id": id})
-    done = {
-        "test": tk._("A test is being sent. Load this page again in a moment to see the answer."),
-        "delete": tk._("The webhook is deleted."),
-    }
-    tk.h.flash_success(done[what])
-    return redirect_to("freshness_webhooks.read", **_organization())
-
-
-def _webhook(what: str, given: dict[str, Any]) -> Any:
-    words = tk._("Only sysadmins, and admins of the organization, can do this.")
-    return call(f"freshness_webhook_{what}", tk._("There is no such webhook."), words, **given)
-
-
-def _organization() -> dict[str, str]:
-    name = tk.request.values.get("organization")
-    return {"organization": name} if name else {}
-
-
-def _webhooks_page(made: dict[str, Any] | None = None) -> ResponseReturnValue:
-    given = _organization()
-    values = {
-        "webhooks": _webhook("list", given),
-        "organization": visibility.organization(user_context(), *given.values()) if given else None,
-        "topics": TOPICS,
-        "made": made,
-    }
-    return never_kept(render("freshness/webhooks.html", values))

@@ -257,8 +257,7 @@ class Client:
             return await self._exchange(pending, target, host)
         except Fault as fault:
             # A proxy reads answers itself before it passes them on.
-            is_final = self._proxy is not None or pending.request.body is not None
-            if is_final or fault.reason not in _SECOND_LOOKS:
+            if self._proxy is not None or fault.reason not in _SECOND_LOOKS:
                 raise
             pending.outdated_tls |= fault.reason is FailureReason.TLS_FAILED
             try:
@@ -286,7 +285,6 @@ class Client:
                 target,
                 pending.headers(target),
                 limits,
-                body=pending.request.body,
                 verify=not insecure,
                 total=limits.total - pending.seconds,
                 tolerant=tolerant,

@@ -340,7 +340,6 @@ class Connections:
         *,
         verify: bool,
         total: float,
-        body: bytes | None = None,
         tolerant: bool = False,
     ) -> Exchange:
         """Send a request, and return the response with its headers.
@@ -359,7 +358,6 @@ class Connections:
                 method,
                 URL(target.url, encoded=True),
                 headers=headers,
-                data=body,
                 allow_redirects=False,
                 ssl=verify,
                 # "connect" and not "sock_connect", which starts again for each address of a name.

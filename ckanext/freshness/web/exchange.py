@@ -87,8 +87,7 @@ class ClientSettings:
 class Request:
     """A request.
 
-    :ivar method: ``GET``, ``HEAD`` or ``POST``
-    :ivar body: what is sent. There is no second look at the answer to it: it may have had its effect.
+    :ivar method: ``GET`` or ``HEAD``
     :ivar etag: the ETag of the content that we know; the server answers 304 if it has not changed
     :ivar last_modified: the ``Last-Modified`` header of the content that we know, as the server wrote it
     :ivar cached: whether a cache on the way may answer without asking the server
@@ -100,7 +99,6 @@ class Request:
 
     url: str
     method: str = "GET"
-    body: bytes | None = field(default=None, repr=False)
     accept: str | None = None
     etag: str | None = None
     last_modified: str | None = None

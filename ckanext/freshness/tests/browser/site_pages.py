@@ -33,7 +33,6 @@ SITE_PAGES = (
     SitePage("worklist", "/freshness/mine", _EDITORS),
     SitePage("mails", "/freshness/mails", _EDITORS),
     SitePage("mails-preview", "/freshness/mails/preview", _SYSADMINS),
-    SitePage("webhooks", "/freshness/webhooks", _SYSADMINS),
     SitePage("datasets", "/freshness/datasets"),
     SitePage("needs-update", "/freshness/datasets?status=needs_update"),
     SitePage("due", "/freshness/due"),

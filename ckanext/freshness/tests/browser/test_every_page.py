@@ -16,7 +16,6 @@ from urllib.parse import urlsplit
 
 import pytest
 from axe_playwright_python.base import AXE_SCRIPT
-from ckan.tests import factories
 from ckan.tests.helpers import call_action
 from werkzeug.exceptions import HTTPException
 
@@ -353,23 +352,6 @@ def test_printed_pages_have_the_data_and_no_controls(tab: Any, world: dict[str, 
         assert not any(one.is_visible() for one in controls.all()), path
     # The report of an organization is one page.
     assert len(re.findall(rb"/Type\s*/Page\b", tab.pdf(format="A4"))) == 1
-
-
-def test_a_webhook_is_deleted_only_after_a_question(tab: Any, world: dict[str, Any]) -> None:
-    url = "https://receiver.example.org/events"
-    by = {"user": factories.Sysadmin()["name"]}
-    call_action("freshness_webhook_create", by, url=url, events=["data"])
-    tab.context.set_extra_http_headers({"Authorization": world["tokens"]["sysadmin"]})
-    tab.goto("/freshness/webhooks")
-    question = tab.get_by_role("button", name="Delete this webhook")
-    tab.get_by_role("button", name=re.compile(r"^Delete\b")).click()
-    question.wait_for()
-    tab.keyboard.press("Escape")
-    question.wait_for(state="hidden")
-    assert tab.get_by_role("heading", name=url).is_visible()
-    tab.get_by_role("button", name=re.compile(r"^Delete\b")).click()
-    question.click()
-    tab.get_by_text("The webhook is deleted.").wait_for()
 
 
 def test_without_scripts(chromium: Any, site: str, world: dict[str, Any]) -> None:

@@ -43,7 +43,6 @@ class Request:
     headers: Mapping[str, str]
     host: str
     at: float
-    body: bytes = b""
 
     @property
     def path(self) -> str:
@@ -276,12 +275,7 @@ class LoopbackServer:
     async def handle(self, received: web.BaseRequest) -> web.StreamResponse:
         """Answer one request of aiohttp's: log, latency, fault or healthy answer."""
         request = Request(
-            received.method,
-            received.raw_path,
-            received.headers,
-            received.host,
-            time.monotonic(),
-            await received.read(),
+            received.method, received.raw_path, received.headers, received.host, time.monotonic()
         )
         with self._news:
             self.requests.append(request)

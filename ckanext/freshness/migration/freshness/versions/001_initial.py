@@ -34,8 +34,6 @@ TABLES = (
     "freshness_suggestion",
     "freshness_transition",
     "freshness_unindexed",
-    "freshness_webhook",
-    "freshness_webhook_delivery",
 )
 
 
@@ -389,41 +387,6 @@ def upgrade() -> None:
         sa.Column("package_id", sa.UnicodeText, nullable=False),
         sa.Column("since", sa.DateTime, nullable=False),
         sa.PrimaryKeyConstraint("package_id"),
-    )
-    op.create_table(
-        "freshness_webhook",
-        sa.Column("id", sa.UnicodeText, nullable=False),
-        sa.Column("url", sa.UnicodeText, nullable=False),
-        sa.Column("organization_id", sa.UnicodeText),
-        sa.Column("topics", ARRAY(sa.UnicodeText), nullable=False),
-        sa.Column("author_id", sa.UnicodeText, nullable=False),
-        sa.Column("created_at", sa.DateTime, nullable=False),
-        sa.Column("seen_at", sa.DateTime, nullable=False),
-        sa.Column("failing_since", sa.DateTime),
-        sa.Column("disabled_at", sa.DateTime),
-        sa.PrimaryKeyConstraint("id"),
-    )
-    op.create_table(
-        "freshness_webhook_delivery",
-        sa.Column("id", sa.BigInteger, nullable=False),
-        sa.Column("webhook_id", sa.UnicodeText, nullable=False),
-        sa.Column("event", sa.UnicodeText, nullable=False),
-        sa.Column("about", sa.UnicodeText, nullable=False),
-        sa.Column("package_id", sa.UnicodeText),
-        sa.Column("body", sa.UnicodeText),
-        sa.Column("created_at", sa.DateTime, nullable=False),
-        sa.Column("next_at", sa.DateTime),
-        sa.Column("attempts", sa.Integer, server_default="0", nullable=False),
-        sa.Column("answer", sa.UnicodeText),
-        sa.Column("delivered_at", sa.DateTime),
-        sa.PrimaryKeyConstraint("id"),
-        sa.UniqueConstraint("webhook_id", "event", "about"),
-    )
-    op.create_index(
-        "ix_freshness_webhook_delivery_waiting",
-        "freshness_webhook_delivery",
-        ["webhook_id", "id"],
-        postgresql_where=sa.text("next_at IS NOT NULL"),
     )
 
 
