@@ -505,9 +505,6 @@ def _deletion_reason(record: dict[str, Any]) -> str:
 _SENTENCES: Mapping[str, Callable[[Any], str]] = {
     "changed field": harvests.change,
     "changes": labels.changes,
-    "answer": links.answer,
-    "checks": links.summary,
-    "tick": links.tick,
     "deletion": _deletion_reason,
     "every": lambda seen: labels.every(seen["days"], at_least=seen["at_least"]),
     "frequency": labels.frequency_label,

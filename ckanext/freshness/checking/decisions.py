@@ -162,7 +162,7 @@ class ResourceToCheck(NamedTuple):
 
 
 class Attempt(NamedTuple):
-    """A check as it is stored in the resource's history.
+    """A check as it is stored with its resource.
 
     :ivar at: end of the check, aware
     :ivar status: of the last answer; None if there was none

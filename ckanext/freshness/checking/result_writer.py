@@ -20,10 +20,7 @@ from . import data_changes
 from .decisions import CheckResult, Outcome
 
 ATTEMPTS = 5
-"""Number of checks stored in a resource's history."""
-
-HISTORY = 90
-"""How many checks of a resource are stored, each with its result, end, answer, time and size."""
+"""Number of checks that are stored of a resource."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,12 +175,6 @@ _ATTEMPT = f"""
             'outdated_tls', f.outdated_tls, 'why', f.why, 'every_days', f.every_days
         ))"""
 
-_HISTORY_ENTRY = """concat(
-        CASE WHEN f.failed THEN 'f' WHEN f.found THEN 'w' ELSE 'u' END, '|',
-        CAST(extract(epoch FROM f.at) AS bigint), '|', coalesce(f.reason, CAST(f.status AS text)), '|',
-        CAST(f.seconds * 1000 AS bigint), '|', f.received)"""
-"""A check as an element of the history. Moments have no zone, so that they count as UTC."""
-
 _NEW_CONTENT = ", ".join(
     f"'{outcome.value}'" for outcome in (Outcome.FIRST_HASH, Outcome.REPEAT_HASH, Outcome.CHANGED)
 )
@@ -227,8 +218,7 @@ UPDATE freshness_check c SET
     change_seen_at = CASE WHEN f.change_seen THEN :run_start ELSE c.change_seen_at END,
     hides_changes = coalesce(f.hides_changes, c.hides_changes),
     moved_to = CASE WHEN f.found AND NOT f.failed THEN f.moved_to ELSE c.moved_to END,
-    attempts = jsonb_path_query_array({_ATTEMPT} || c.attempts, '$[0 to {ATTEMPTS - 1}]'),
-    history = (ARRAY[{_HISTORY_ENTRY}] || c.history)[1:{HISTORY}]
+    attempts = jsonb_path_query_array({_ATTEMPT} || c.attempts, '$[0 to {ATTEMPTS - 1}]')
 FROM jsonb_to_recordset(CAST(:rows AS jsonb)) AS f ({_COLUMNS})
 JOIN resource r ON r.id = f.resource_id AND r.url = f.url AND r.state = 'active'
 JOIN freshness_check before ON before.resource_id = f.resource_id

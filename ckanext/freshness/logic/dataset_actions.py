@@ -69,11 +69,10 @@ def freshness_show(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[s
         here) and its ``explanation`` (a sentence); of the last check ``tried_at``, ``outcome``, ``status`` (of
         HTTP), ``words`` (what went wrong), ``final_url`` (after redirects) and ``why`` (why a run chose it, in
         words); ``promised`` and ``found`` (if the file is of another kind than its format), ``failures`` in a
-        row, ``failing_since``, ``succeeded_at`` (the last check that found the file), ``changed_at`` (the last
-        change of its content), ``next_check`` (when a run checks it again at the earliest), ``checks`` (the
-        last 30, as of ``freshness_resource_history``), ``uptime`` (percent of the checks in the last 90 days
-        that worked), of the last good copy
-        ``cached_url``, ``cached_zip_url``, ``cached_at`` (when the link last had it) and ``cached_size``;
+        row, ``failing_since`` and ``failed_at`` (the first and the last of them), ``succeeded_at`` (the last
+        check that found the file), ``changed_at`` (the last change of its content), ``next_check`` (when a run
+        checks it again at the earliest), of the last good copy ``cached_url``, ``cached_zip_url``,
+        ``cached_at`` (when the link last had it) and ``cached_size``;
         ``may_confirm`` and ``may_check``: whether the user may confirm the data, and have the links checked
     :raises ObjectNotFound: there is no such dataset, or its package type is not judged
     """
@@ -395,16 +394,14 @@ def freshness_resource_history(
     :returns: ``id``, ``package_id``, ``url`` (without secrets); ``broken`` (it failed several times, spread
         over time), ``undetermined`` (``api``, ``blocked``, or null), ``unconfirmed`` (the hash differed once,
         the next run checks again); ``promised`` and ``found``, if the file was of another kind than its
-        format when it was last read; ``failures`` in a row and ``failing_since``; ``tried_at``,
+        format when it was last read; ``failures`` in a row, ``failing_since`` and ``failed_at``; ``tried_at``,
         ``succeeded_at``, ``hashed_at``, ``changed_at``; ``hash``, ``etag``, ``last_modified`` as stored;
         ``attempts``: the last five checks, the newest first, each with the known values among ``at``,
         ``method``, ``outcome``, ``status`` (of HTTP), ``reason`` (why there is no answer, in one word),
         ``words`` (what went wrong), ``received`` (bytes), ``seconds``, ``final_url`` (after redirects),
         ``etag`` and ``last_modified`` (as received), ``modified`` (a Last-Modified that counts), ``why`` (why
         the run chose it) and ``every_days`` (how often its file was expected to change, if that is the reason);
-        ``checks``: the last 90 checks, the newest first, each with ``at``, ``result`` (``worked``, ``failed``,
-        ``not made``), ``status``, ``reason``, ``milliseconds`` (until the last byte that was read) and
-        ``bytes``; ``evidence``: the dates that count for this resource
+        ``evidence``: the dates that count for this resource
         (``evidence``, ``date``, ``claimed``)
     :raises ObjectNotFound: there is no such resource
     """
@@ -426,13 +423,12 @@ def freshness_resource_history(
         **{name: getattr(known, name) for name in _TEXTS},
         **{name: utc_text(getattr(known, name)) for name in _MOMENTS},
         "attempts": known.attempts or [],
-        "checks": links.stored_checks(known.history),
         "evidence": _evidence(resource_id),
     }
 
 
 _TEXTS = ("undetermined", "hash", "etag", "last_modified")
-_MOMENTS = ("failing_since", "tried_at", "succeeded_at", "hashed_at", "changed_at")
+_MOMENTS = ("failing_since", "failed_at", "tried_at", "succeeded_at", "hashed_at", "changed_at")
 
 
 def _evidence(resource_id: str) -> list[dict[str, Any]]:

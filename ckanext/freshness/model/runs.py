@@ -164,15 +164,6 @@ class ResourceCheck(tk.BaseModel):
     attempts = Column(
         JSONB, nullable=False, server_default="[]", doc="the last five checks, newest first"
     )
-    history: Column[list[str]] = Column(
-        ARRAY(UnicodeText),
-        nullable=False,
-        server_default="{}",
-        doc=(
-            "the last 90 checks, newest first: w (worked), f (failed) or u (could not be made), the end in "
-            "seconds since 1970, the reason or the HTTP status, milliseconds and bytes, with | between them"
-        ),
-    )
     seen_changes = Column(
         DOUBLE_PRECISION,
         nullable=False,
@@ -335,7 +326,7 @@ LAST_CYCLE_CHECK = """
         i.failures, i.failing_since,
         CAST(i.attempts -> 0 ->> 'datetime' AS timestamptz) AT TIME ZONE 'UTC' AS failed_at,
         i.verified_on_server AS succeeded_at,
-        i.content_modified AS changed_at, NULL AS undetermined, i.attempts, CAST(ARRAY[] AS text[]) AS history,
+        i.content_modified AS changed_at, NULL AS undetermined, i.attempts,
         NULL AS promised, NULL AS found, CAST(NULL AS boolean) AS dates_lie
     FROM freshness_iati i WHERE i.resource_id = r.id AND i.attempts <> '[]'"""
 """SQL: the last checks of the resource ``r`` by cycles, in columns like those of ``freshness_check``."""

@@ -350,9 +350,6 @@ def _text_of(status: int, *, blocked: bool) -> str:
     return _SERVER_ERROR if status >= 500 else _OTHER_STATUS
 
 
-CHECKS = NN_("{count} check", "{count} checks")
-
-
 def chosen(sums: Mapping[str, Any]) -> list[tuple[str, int]]:
     """Return in words why a run checked links, with the number of links, the most frequent reason first.
 

@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from datetime import datetime, timedelta, timezone
+from datetime import datetime
 from typing import Any
 
 import ckan.plugins.toolkit as tk
 import sqlalchemy as sa
-from dateutil.parser import isoparse
 
 from .. import settings
 from ..aging.messages import NN_
@@ -23,7 +22,7 @@ from ..checking.decisions import Outcome
 from ..checking.selection import SelectionReason, SelectionRules
 from ..ckan_adapter import database
 from ..ckan_adapter.core import model
-from ..dates import utc, utc_now, utc_text
+from ..dates import utc, utc_text
 from ..model.runs import IS_HERE, LAST_CYCLE_CHECK
 from ..web.urls import display_link, host_of
 from . import labels
@@ -32,13 +31,11 @@ from .labels import counted, label
 COPY_KEYS = ("cached_url", "cached_zip_url", "cached_at", "cached_size")
 MOST = 100
 """Resources to show, since some datasets have thousands."""
-TICKS = 30
-"""Checks to show of each of them."""
 
 FIELDS = (
     *("id", "name", "url", "format", "state", "explanation", "tried_at", "outcome", "status"),
-    *("words", "final_url", "why", "promised", "found", "failures", "failing_since"),
-    *("succeeded_at", "changed_at", "next_check", "uptime", *COPY_KEYS),
+    *("words", "final_url", "why", "promised", "found", "failures", "failing_since", "failed_at"),
+    *("succeeded_at", "changed_at", "next_check", *COPY_KEYS),
 )
 """Keys of a link, as :func:`of_dataset` returns it."""
 
@@ -67,20 +64,19 @@ def of_dataset(package_id: str, now: datetime, *, every: bool = False) -> dict[s
             coming = selection.next_check(candidate, moment, checks.rules)
             # What is known of the candidate may be of an earlier URL. A new one is checked at once.
             next_check = utc_text(moment if coming and row.tried_at is None else coming)
-        link = _link(row, checks, never, now)
-        ticks = link["checks"][:TICKS]
-        resources.append({**link, "checks": ticks, "next_check": next_check})
+        link = _link(row, checks, never)
+        resources.append({**link, "next_check": next_check})
     return {"total": rows[0].total if rows else 0, "resources": resources}
 
 
 def of_resource(resource_id: str) -> dict[str, Any] | None:
-    """Return the result for a resource's URL with all stored checks; None if it is no active resource.
+    """Return the result for a resource's URL ; None if it is no active resource.
 
     The next check is missing.
     """
-    checks, now = settings.checks(), utc_now()
+    checks = settings.checks()
     for row in _rows(_OF_RESOURCES, [resource_id]):
-        return _link(row, checks, _never_checked(row, checks.rules), now)
+        return _link(row, checks, _never_checked(row, checks.rules))
     return None
 
 
@@ -112,10 +108,9 @@ def mismatch(row: Any, format_: str | None, mimetype: str | None) -> dict[str, s
     return {"promised": row.promised, "found": row.found}
 
 
-def _link(row: Any, checks: settings.Checks, never: str | None, now: datetime) -> dict[str, Any]:
+def _link(row: Any, checks: settings.Checks, never: str | None) -> dict[str, Any]:
     attempts = _attempts(row)
     newest = attempts[0] if attempts else {}
-    stored = _checks(row)
     is_broken_now = row.failures is not None and is_broken(row, checks.rules)
     outcome, failures = newest.get("outcome"), row.failures or 0
     state = state_of(outcome, failures, is_broken=is_broken_now, never=never)
@@ -137,10 +132,9 @@ def _link(row: Any, checks: settings.Checks, never: str | None, now: datetime) -
         **mismatch(row, row.format, row.mimetype),
         "failures": failures,
         "failing_since": utc_text(row.failing_since),
+        "failed_at": utc_text(row.failed_at),
         "succeeded_at": utc_text(row.succeeded_at),
         "changed_at": utc_text(row.changed_at),
-        "checks": stored,
-        "uptime": uptime(stored, now),
         **_copy(row),
     }
 
@@ -164,23 +158,6 @@ def _cycle_attempt(attempt: Mapping[str, Any]) -> dict[str, Any]:
         "reason": reason,
         "words": words,
     }
-
-
-def _checks(row: Any) -> list[Check]:
-    """Return all stored checks of a link, the newest first. Cycles store neither their time nor their size."""
-    if not row.by_cycle:
-        return stored_checks(row.history)
-    return [
-        {
-            "at": utc_text(isoparse(attempt["datetime"])),
-            "result": "failed" if attempt["error_details"] else "worked",
-            "status": attempt["http_status"],
-            "reason": (attempt["error_details"] or {}).get("error_type"),
-            "milliseconds": None,
-            "bytes": None,
-        }
-        for attempt in row.attempts
-    ]
 
 
 def state_of(outcome: str | None, failures: int, *, is_broken: bool, never: str | None) -> str:
@@ -216,7 +193,7 @@ def _never_checked(row: Any, rules: SelectionRules) -> str | None:
 
 
 _CHECK = """SELECT false, k.tried_at, k.failures, k.failing_since, k.failed_at, k.succeeded_at,
-        greatest(k.changed_at, k.change_seen_at) AS changed_at, k.undetermined, k.attempts, k.history,
+        greatest(k.changed_at, k.change_seen_at) AS changed_at, k.undetermined, k.attempts,
         k.promised, k.found, k.dates_lie
     FROM freshness_check k WHERE k.package_id = r.package_id AND k.url = r.url"""
 
@@ -250,79 +227,6 @@ def _rows(statement: Any, ids: Sequence[str | None], most: int | None = None) ->
     """Return the active resources of some datasets, or with some ids, with their checks and copies."""
     values = {"ids": list(ids), "most": most, "site": settings.site_root()}
     return list(model.Session.execute(statement, values))
-
-
-# The stored checks of a link: when, with what answer, how fast, and the share of them that worked.
-
-RESULTS = {"w": "worked", "f": "failed", "u": "not made"}
-"""The result of a check by its letter in the column ``history`` of ``freshness_check``."""
-CHECK_FIELDS = ("at", "result", "status", "reason", "milliseconds", "bytes")
-PERIOD = timedelta(days=90)
-
-Check = Mapping[str, Any]
-
-
-def stored_checks(history: Sequence[str] | None) -> list[Check]:
-    """Return checks as ``freshness_resource_history`` shows them, the newest first.
-
-    :param history: the column ``history`` of ``freshness_check``
-    """
-    return [_check(*entry.split("|")) for entry in history or ()]
-
-
-def _check(letter: str, at: str, answer: str, milliseconds: str, received: str) -> Check:
-    values = (
-        utc_text(datetime.fromtimestamp(int(at), timezone.utc)),
-        RESULTS[letter],
-        int(answer) if answer.isdecimal() else None,
-        None if answer.isdecimal() else answer or None,
-        int(milliseconds) if milliseconds else None,
-        int(received) if received else None,
-    )
-    return dict(zip(CHECK_FIELDS, values, strict=True))
-
-
-def uptime(checks: Sequence[Check], now: datetime) -> float | None:
-    """Return the percentage of a link's checks in the last 90 days that worked; None if there were none.
-
-    Checks that could not be made tell nothing of the link.
-    """
-    since = utc_text(now - PERIOD) or ""
-    told = [one["result"] for one in checks if one["at"] >= since and one["result"] != "not made"]
-    return round(100 * told.count("worked") / len(told), 1) if told else None
-
-
-def answer(check: Check) -> str:
-    """Return what a link answered, in a sentence."""
-    if check["result"] == "worked":
-        return str(tk._("The link worked."))
-    outcome = "cannot tell" if check["result"] == "not made" else "error"
-    return labels.link_problem({**check, "outcome": outcome})
-
-
-def tick(check: Check) -> str:
-    """Return a check in one short line: "2026-11-27 02:13 UTC: worked, 143 ms".
-
-    A page has thousands of them, so that its date is not the reader's.
-    """
-    words = {"worked": tk._("worked"), "failed": tk._("failed"), "not made": tk._("not made")}
-    facts = [words[check["result"]], check["status"] if check["result"] != "worked" else None]
-    facts += [check["reason"], f"{check['milliseconds']} ms" if check["milliseconds"] else None]
-    moment = check["at"][:16].replace("T", " ")
-    return f"{moment} UTC: {', '.join(str(fact) for fact in facts if fact)}"
-
-
-def summary(checks: Sequence[Check]) -> str:
-    """Return the numbers of checks: "30 checks: 20 worked, 10 failed"."""
-    results = [one["result"] for one in checks]
-    total = counted(labels.CHECKS, len(results))
-    counts = [
-        (tk._("{count} worked"), results.count("worked")),
-        (tk._("{count} failed"), results.count("failed")),
-        (tk._("{count} could not be made"), results.count("not made")),
-    ]
-    parts = [words.format(count=count) for words, count in counts if count]
-    return str(tk._("{total}: {parts}")).format(total=total, parts=", ".join(parts))
 
 
 # Copies: their URLs, which are never stored, their date and their size.

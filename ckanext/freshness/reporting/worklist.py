@@ -157,8 +157,19 @@ def ignored(package_id: str, resource_id: str | None = None) -> dict[str, Any] |
     """Return the decision to ignore a dataset or a link; None if it is not ignored today."""
     statement = f"SELECT ignored FROM {_ROW[resource_id is not None]}"
     found = visibility.rows(statement, package=package_id, resource=resource_id).scalar()
+    return found if _is_of_today(found) else None
+
+
+def ignored_links(package_id: str) -> dict[str, dict[str, Any]]:
+    """Return the decisions to ignore links of a dataset by resource; only those that hold today."""
+    statement = "SELECT resource_id, ignored FROM freshness_check WHERE package_id = :package"
+    found = visibility.rows(statement, package=package_id)
+    return {row.resource_id: row.ignored for row in found if _is_of_today(row.ignored)}
+
+
+def _is_of_today(decision: Row | None) -> bool:
     today = utc_now().date().isoformat()
-    return None if found is None or (found["until"] or today) < today else found
+    return decision is not None and (decision["until"] or today) >= today
 
 
 def ignore(package_id: str, resource_id: str | None, decision: Row | None) -> bool:
@@ -199,7 +210,6 @@ def _row(row: Mapping[str, Any]) -> Row:
     if "attempts" in shown:
         last = links.last_failure(shown.pop("attempts"))
         shown |= {key: last.get(key) for key in ("outcome", "status", "reason", "words")}
-        shown["checks"] = links.stored_checks(shown.pop("history"))[: links.TICKS]
     if shown.get("changed_at"):
         shown["beats"] = beats(sorted(map(aware, shown.pop("changed_at"))), utc_now())
     if shown.get("copied_at"):
@@ -263,7 +273,7 @@ _OPEN = IS_OPEN.format(row="f")
 GROUPS = {
     "broken": Group(
         """r.id AS resource_id, coalesce(r.name, '') AS resource, r.format, c.failures, c.failing_since,
-    c.tried_at, c.attempts, c.history, k.stored_at AS copied_at, k.size AS copied""",
+    c.tried_at, c.attempts, k.stored_at AS copied_at, k.size AS copied""",
         f"""FROM {broken_links("own")}
 LEFT JOIN freshness_copy k ON k.resource_id = r.id AND k.key IS NOT NULL
 WHERE {IS_OPEN.format(row="c")}""",

@@ -23,7 +23,6 @@ from .responses import (
     file_of,
     is_htmx,
     mark_private,
-    may,
     redirect_to,
     render,
     require_csrf_token,
@@ -57,6 +56,7 @@ def read(id: str) -> ResponseReturnValue:
             "timeline": timeline(shown, now),
             "harvest_source": harvests.of_packages([package["id"]]).get(package["id"]),
             "ignored": shown["may_confirm"] and worklist.ignored(package["id"]),
+            "ignored_links": worklist.ignored_links(package["id"]) if shown["may_confirm"] else {},
             "checking": shown["may_check"] and requested.is_checking(package["id"]),
             "now": now,
         },
@@ -97,39 +97,6 @@ def file(id: str, ending: str) -> ResponseReturnValue:
         return jsonify(shown)
     every = links.of_dataset(shown["id"], utc_now(), every=True)
     return file_of(every["resources"], links.FIELDS, f"freshness-{shown['name']}", ending)
-
-
-@dataset.route("/dataset/<id>/resource/<resource_id>/checks", methods=["GET"])
-def link(id: str, resource_id: str) -> ResponseReturnValue:
-    """Show all stored checks of a link."""
-    package, resource = _resource(id, resource_id)
-    return render(
-        "freshness/link.html",
-        {
-            "pkg_dict": package,
-            "pkg": package,
-            "dataset_type": package["type"],
-            "res": resource,
-            "link": _link(resource["id"]),
-            "ignored": may("package_update", id=package["id"])
-            and worklist.ignored(package["id"], resource["id"]),
-        },
-    )
-
-
-@dataset.route("/dataset/<id>/resource/<resource_id>/checks.<any(csv,json):ending>")
-def link_file(id: str, resource_id: str, ending: str) -> ResponseReturnValue:
-    """Download all stored checks of a link."""
-    _package, resource = _resource(id, resource_id)
-    checks = _link(resource["id"])["checks"]
-    return file_of(checks, links.CHECK_FIELDS, f"checks-{resource['id']}", ending)
-
-
-def _link(resource_id: str) -> dict[str, Any]:
-    found = links.of_resource(resource_id)
-    if found is None:
-        abort(404, tk._("Resource not found"))
-    return found
 
 
 @dataset.route("/dataset/<id>/freshness", methods=["POST"])

@@ -59,7 +59,6 @@ SITE_PAGES = (
     SitePage("dataset", "/dataset/{dataset}/freshness"),
     SitePage("dataset-page", "/dataset/{dataset}"),
     SitePage("resource-page", "/dataset/{dataset}/resource/{resource}"),
-    SitePage("link", "/dataset/{dataset}/resource/{resource}/checks"),
     SitePage("harvested", "/dataset/{harvested}"),
     SitePage("dataset-form", "/dataset/edit/{dataset}", _EDITORS),
     SitePage("search", "/dataset/?organization={organization}"),

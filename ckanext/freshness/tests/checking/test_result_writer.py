@@ -8,7 +8,6 @@ import pytest
 
 from ckanext.freshness.checking import check_rows
 from ckanext.freshness.checking.decisions import Attempt, CheckResult, KnownContent, Outcome
-from ckanext.freshness.checking.result_writer import EFFECTS
 from ckanext.freshness.tests.checking.tables import (
     AFTER,
     BEFORE,
@@ -131,26 +130,6 @@ def test_the_last_five_attempts_are_kept() -> None:
         write(finding(attempt=attempt))
     attempts = known("attempts")["attempts"]
     assert [one["status"] for one in attempts] == [206, 205, 204, 203, 202]
-
-
-LETTERS = [
-    *((outcome, False, "w") for outcome, effect in EFFECTS.items() if effect.found),
-    *((outcome, True, "f") for outcome in (Outcome.ERROR, Outcome.UNCONFIRMED)),
-    *((outcome, False, "u") for outcome in (Outcome.ERROR, Outcome.CANNOT_TELL)),
-]
-"""Outcomes, whether they count as failures, and their characters."""
-
-
-@pytest.mark.parametrize(("outcome", "failed", "letter"), LETTERS)
-def test_the_history_has_the_last_90_checks(outcome: Outcome, failed: bool, letter: str) -> None:
-    one_resource()
-    for told, answer in (({"status": 404}, "404"), ({"status": 200, "reason": "format"}, "format")):
-        sql("UPDATE freshness_check SET history = array_fill(CAST('w|0|||' AS text), ARRAY[90])")
-        attempt = Attempt(NOW, outcome, received=5, seconds=0.1239, **told)
-        write(finding(outcome, attempt=attempt, counts_as_failure=failed))
-        newest, *rest = known("history")["history"]
-        assert newest == f"{letter}|{int(NOW.timestamp())}|{answer}|124|5"
-        assert rest == ["w|0|||"] * 89
 
 
 @pytest.mark.parametrize(

@@ -72,7 +72,6 @@ def break_link(dataset: dict[str, Any], **known: Any) -> str:
             "attempts": [
                 {"outcome": "error", "status": 404, "reason": None, "words": "answered 404"}
             ],
-            "history": [],
             "wrote": {},
             **known,
         }

@@ -22,12 +22,11 @@ from ckanext.freshness.checking.decisions import (
     ResourceToCheck,
 )
 from ckanext.freshness.ckan_adapter.core import model
-from ckanext.freshness.dates import utc, utc_text
+from ckanext.freshness.dates import utc
 from ckanext.freshness.iati.attempts import ErrorType
 from ckanext.freshness.model import Copy
 from ckanext.freshness.reporting import labels
-from ckanext.freshness.tests.pages.conftest import Get, Read
-from ckanext.freshness.tests.pages.reports import rows_of
+from ckanext.freshness.tests.pages.conftest import Read
 from ckanext.freshness.tests.pages.test_dataset_page import words as text
 from ckanext.freshness.tests.servers.file_host import FileHost
 from ckanext.freshness.web.errors import FailureReason
@@ -160,8 +159,6 @@ def test_each_state_has_its_reason(read: Read, world: dict[str, Any]) -> None:
         "10 checks in a row."
     )
     assert f"Last good copy from {day(NOW - 10 * DAY)}" in wells
-    assert f"Last worked on {day(NOW - 10 * DAY)}" in wells
-    assert "Last 30 checks" in wells
     assert shown["Bulletin (CSV)"].startswith(
         f"Link failing. The server took too long to answer. It failed on {day(NOW)}. We check it again "
         "before we call it broken."
@@ -177,7 +174,7 @@ def test_each_state_has_its_reason(read: Read, world: dict[str, Any]) -> None:
     )
     stocks = shown["Stocks (CSV)"]
     assert stocks.startswith("Link works. The file has changed since the previous check.")
-    assert "Last change" in stocks and "Last good copy" not in stocks
+    assert "Last good copy" not in stocks
     assert shown["Survey (CSV)"].startswith(
         "Not checked yet. One of the next nightly runs checks it."
     )
@@ -216,30 +213,24 @@ def test_a_broken_link_is_marked_on_ckans_own_pages(read: Read, world: dict[str,
     assert note.select(f"input[name=resource][value='{world['wells']['id']}']")
 
 
-def test_the_page_of_a_link_has_all_its_checks(get: Get, read: Read, world: dict[str, Any]) -> None:
-    (link,) = make("timed", [{"name": "Timed"}], owner_org="relief", private=True)["resources"]
-    check_rows.sync(NOW - 60 * DAY, {"dataset"})
-    write(link, [(Outcome.SAME_HASH, {"status": 200, "seconds": 1.5, "received": 2_000_000}), GONE])
-    path = f"/dataset/timed/resource/{link['id']}/checks"
-    page = read(path, "editor")
-    rows = [[text(cell) for cell in row.select("td")] for row in page.select("tbody tr")]
-    assert [row[1] for row in rows] == [
-        "Answer: The file is gone (404 Not Found).",
-        "Answer: The link worked.",
-    ]
-    assert rows[1][2:] == ["Response time: 1,500 ms", "Size: 2 MB"]
-    assert "50% of the checks" in text(page.select_one("dl.fr-facts"))
-    (strip,) = read(page_of("timed"), "editor").select("a.fr-strip")
-    assert strip["href"] == path
-    moments = [utc_text(at).replace("T", " ")[:16] for at in (NOW - DAY, NOW)]
-    assert [tick["title"] for tick in strip.select("i")] == [
-        f"{moments[0]} UTC: worked, 1500 ms",
-        f"{moments[1]} UTC: failed, 404",
-    ]
-    assert [one["result"] for one in rows_of(get(f"{path}.csv", "editor"))] == ["failed", "worked"]
-    # Whoever may not see the dataset learns nothing, and a resource belongs to one dataset.
-    read(path, status=404)
-    read(f"/dataset/files/resource/{link['id']}/checks", "editor", status=404)
+def test_the_dates_of_a_link_are_in_a_fold(read: Read, world: dict[str, Any]) -> None:
+    page = read(page_of("files"))
+    rows = {text(row.h3): row for row in page.select("#freshness-checks .fr-row")}
+
+    def dates(name: str) -> dict[str, Any]:
+        pairs = rows[f"{name} (CSV)"].select("details .fr-facts > div")
+        times = {text(pair.dt): pair.dd.time for pair in pairs}
+        return {title: time["datetime"] for title, time in times.items() if time is not None}
+
+    assert dates("Wells") == {
+        "First failure": (NOW - 9 * DAY).isoformat(),
+        "Last failure": NOW.isoformat(),
+        "Last worked": (NOW - 10 * DAY).isoformat(),
+    }
+    changed = dict.fromkeys(("Last worked", "Last change of the file"), NOW.isoformat())
+    assert dates("Stocks") == changed
+    # A link that was not checked has none.
+    assert rows["Survey (CSV)"].select("details") == []
 
 
 def test_a_link_shows_only_its_own_checks(read: Read, world: dict[str, Any]) -> None:
@@ -254,15 +245,9 @@ def test_a_link_shows_only_its_own_checks(read: Read, world: dict[str, Any]) -> 
         {"user": world["editor"]["name"], "ignore_auth": True},
         **{key: other[key] for key in ("id", "url")},
     )
-
-    def ticks() -> dict[str, int]:
-        rows = read(page_of("twins")).select(".fr-row")
-        return {text(row.h3): len(row.select(".fr-strip i")) for row in rows}
-
-    assert ticks() == {"Checked (CSV)": 5, "Other (CSV)": 0}
-    check_rows.sync(NOW, {"dataset"})
-    write(other, [WORKED])
-    assert ticks() == {"Checked (CSV)": 5, "Other (CSV)": 1}
+    shown = cards(read(page_of("twins")))
+    assert shown["Checked (CSV)"].startswith("Link works.")
+    assert shown["Other (CSV)"].startswith("Not checked yet.")
 
 
 def test_no_secret_is_shown(read: Read, world: dict[str, Any]) -> None:

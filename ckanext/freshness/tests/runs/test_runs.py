@@ -155,6 +155,7 @@ def test_the_history_of_a_resource(act: Act) -> None:
         "unconfirmed": False,
         "failures": 3,
         "failing_since": "2026-03-01T02:00:00Z",
+        "failed_at": "2026-03-03T02:00:00Z",
         "tried_at": "2026-03-03T02:00:00Z",
         "succeeded_at": "2026-02-27T02:00:00Z",
         "hashed_at": None,
@@ -165,7 +166,6 @@ def test_the_history_of_a_resource(act: Act) -> None:
         "promised": None,
         "found": None,
         "attempts": [ATTEMPT],
-        "checks": [],
     }
 
 

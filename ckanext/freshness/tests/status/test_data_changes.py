@@ -135,7 +135,7 @@ def test_a_change_says_what_changed_in_the_tables(act: Act) -> None:
         conclude(now, result(dataset, now, outcome, before, after, shape=shape, **dates))
         newest = [utc_text(one["seen_at"]) for one in changes(dataset)[-1:]] or [None]
         link = links.of_resource(dataset["resources"][0]["id"])
-        assert link and [link["changed_at"]] == newest, "the page of a link says the same"
+        assert link and [link["changed_at"]] == newest, "the link on the page says the same"
     assert [one["summary"] for one in changes(dataset)] == [
         {"tables": [{"name": None, "rows": [3, 5], "added": ["b"]}]},
         *([None] * 4),

@@ -98,7 +98,6 @@ def upgrade() -> None:
         sa.Column("seen_modified", sa.DateTime),
         sa.Column("shape", JSONB),
         sa.Column("attempts", JSONB, server_default="[]", nullable=False),
-        sa.Column("history", ARRAY(sa.UnicodeText), server_default="{}", nullable=False),
         sa.Column("seen_changes", DOUBLE_PRECISION, server_default="0", nullable=False),
         sa.Column("watched_days", DOUBLE_PRECISION, server_default="0", nullable=False),
         sa.Column("change_seen_at", sa.DateTime),
