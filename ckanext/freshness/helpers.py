@@ -377,13 +377,13 @@ def freshness_next_harvest(source_id: str) -> datetime | None:
 
 
 def freshness_state(name: str, of: str = "") -> labels.State:
-    """Return the colour, icon and words of a dataset's status or of a link's state.
+    """Return the colour, icon and words of a dataset's status, of a link's state or of a mark of links.
 
     :param of: ``job`` for the state of a harvest job
     """
     if of == "job":
         return labels.JOBS[name]
-    return labels.STATUSES.get(name) or labels.LINKS[name]
+    return {**labels.STATUSES, **labels.LINKS, **labels.LINK_MARKS}[name]
 
 
 def freshness_time(value: str | datetime | None, style: str = "ago") -> Markup | str:

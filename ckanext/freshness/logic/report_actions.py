@@ -25,13 +25,15 @@ def freshness_report(context: dict[str, Any], data_dict: dict[str, Any]) -> dict
 
     All moments are in UTC, ISO 8601 with ``Z``.
 
-    :param table: ``statuses``, ``history``, ``due``, ``changes``, ``data``, ``broken``, ``mismatches``,
-        ``unclear``, ``undetectable``, ``links``, ``resources``, ``frequencies``, ``organizations``,
-        ``sources``, ``hosts`` or ``datasets`` (optional; without it only the present counts are returned)
+    :param table: ``statuses``, ``history``, ``due``, ``changes``, ``data``, ``links``, ``frequencies``,
+        ``organizations``, ``sources``, ``hosts`` or ``datasets`` (optional; without it only the present counts
+        are returned)
     :param organization: name or id of the organization to report on (optional, default: all)
     :param since: for ``changes``, ``data`` and ``history``: a date, the id of a run, or ``last`` for the last
         check
     :param status: for ``datasets``: the status that they have now (optional, default: any)
+    :param state: for ``links``: the state that they have now, as of ``freshness_show``, or ``undetectable`` or
+        ``wrong_format`` (optional, default: any)
     :param q: a text, to list only rows that contain it (optional, default: all rows)
     :param sort: the column to sort by, with a minus before it for descending order
     :param limit: the number of rows (optional, default: 100, at most 1000)

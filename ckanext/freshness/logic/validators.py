@@ -130,8 +130,8 @@ def _whole_number(value: Any) -> int:
 
 
 TEXTS = (
-    *("address", "cursor", "date", "id", "list_id", "organization", "q", "since", "sort", "status"),
-    "table",
+    *("address", "cursor", "date", "id", "list_id", "organization", "q", "since", "sort", "state"),
+    *("status", "table"),
 )
 _ARGUMENTS: Mapping[str, Callable[[Any], Any]] = {
     **dict.fromkeys(TEXTS, _text),

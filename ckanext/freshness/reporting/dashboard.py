@@ -32,11 +32,11 @@ MOST_CHECKED = 5_000
 
 YEAR = relativedelta(years=1)
 
-_LISTS = (
-    (report_tables.DUE, None),
-    (report_tables.BROKEN, "-failing_since"),
-    (report_tables.CHANGES, None),
-)
+_LISTS = {
+    "due": (report_tables.DUE, None),
+    "broken": (report_tables.BROKEN, "-failing_since"),
+    "changes": (report_tables.CHANGES, None),
+}
 """The tables of the short lists, and their order there."""
 _OF_MONTH = (report_tables.BROKEN, report_tables.NEWLY_BROKEN)
 
@@ -64,8 +64,8 @@ def overview(asked: TableRequest) -> dict[str, Any]:
     every, organizations = counts.count(asked.context, organization)
     days = counts.days((asked.now - YEAR).date(), organization)
     pages = {
-        table.name: tables.page(table.read(replace(asked, sort=sort, limit=LISTED + 1)), 1, LISTED)
-        for table, sort in _LISTS
+        name: tables.page(table.read(replace(asked, sort=sort, limit=LISTED + 1)), 1, LISTED)
+        for name, (table, sort) in _LISTS.items()
     }
     within = None if is_visitor or is_sysadmin else _edited(asked)
     edited = within["organizations"] if within else ()
@@ -84,7 +84,7 @@ def overview(asked: TableRequest) -> dict[str, Any]:
         else (),
         "counted_on": month and month[1].day,
         "chart": stacked(days),
-        "checked": report_tables.LINKS.count(asked, MOST_CHECKED),
+        "checked": report_tables.CHECKED.count(asked, MOST_CHECKED),
         "unchecked": _unchecked(asked),
         "broken": report_tables.BROKEN.count(asked),
         "newly_broken": report_tables.NEWLY_BROKEN.count(asked),
@@ -104,7 +104,7 @@ def overview(asked: TableRequest) -> dict[str, Any]:
 
 def _unchecked(asked: TableRequest) -> dict[str, int]:
     """Return the numbers of links that no check has seen, by state; nothing if there are many links."""
-    numbers = report_tables.EVERY_LINK.counts(asked, "state", MOST_CHECKED)
+    numbers = report_tables.LINKS.counts(asked, "state", MOST_CHECKED)
     states = ("internal", "cycle", "excluded", "waiting")
     return {state: numbers[state] for state in states if state in numbers}
 

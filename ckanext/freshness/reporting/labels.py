@@ -66,6 +66,12 @@ LINKS = {
 }
 """The states of a resource's link. Only lists have the last one: pages show what the cycles found."""
 
+LINK_MARKS = {
+    "undetectable": State("unknown", "eye-slash", N_("Changes can't be detected")),
+    "wrong_format": State("warn", "file-circle-exclamation", N_("Wrong formats")),
+}
+"""What else may be known of links, whatever their state, so that lists show them by it."""
+
 JOBS = {
     "finished": State("ok", "check", N_("Finished")),
     "errors": State("warn", "triangle-exclamation", N_("With errors")),
@@ -348,16 +354,6 @@ def _text_of(status: int, *, blocked: bool) -> str:
     if blocked:
         return _BUSY if status == 503 else BLOCKED
     return _SERVER_ERROR if status >= 500 else _OTHER_STATUS
-
-
-def chosen(sums: Mapping[str, Any]) -> list[tuple[str, int]]:
-    """Return in words why a run checked links, with the number of links, the most frequent reason first.
-
-    :param sums: figures of all hosts of a run
-    """
-    counts = {reason.label: int(sums.get(reason.value) or 0) for reason in SelectionReason}
-    found = [(label("why", why), counts[why]) for why in LABELS["why"] if counts[why]]
-    return sorted(found, key=lambda one: -one[1])
 
 
 # Changes of a status, and frequencies.

@@ -1,5 +1,4 @@
-"""Figures of runs and of the site for programs: counts in HDX's layout, figures of hosts, and Prometheus'
-metrics.
+"""Figures of runs and of the site for programs: counts in HDX's layout, and Prometheus' metrics.
 
 :mod:`ckanext.freshness.checking.run_records` counts the figures of a run.
 """
@@ -14,14 +13,13 @@ import sqlalchemy as sa
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import GaugeMetricFamily
 
-from ..aging.messages import N_
 from ..checking.run_records import ALL_HOSTS
 from ..checking.selection import SelectionReason
 from ..ckan_adapter.core import model
 from ..dates import aware
 from ..model import CheckRun
 from . import counts, report_tables, runs
-from .tables import Column, Context, Row, TableRequest
+from .tables import Context, TableRequest
 
 Run = Mapping[str, Any]
 """The figures of a run as ``freshness_run_show`` returns them: ``resources`` and ``datasets`` (numbers by
@@ -93,40 +91,6 @@ def _headers(total: Mapping[str, float]) -> Iterator[str]:
 
 def _share(part: float, whole: float) -> str:
     return f"{part:.0f} of {whole:.0f}" + (f" ({100 * part / whole:.0f} %)" if whole else "")
-
-
-# Figures as tables
-
-FIELDS = ("part", "name", "figure", "value")
-"""The columns of a run's CSV file."""
-
-HOST_COLUMNS = (
-    Column("name", N_("Server")),
-    Column("checks", N_("Checks"), "number"),
-    Column("errors", N_("Failed"), "number"),
-    Column("blocked", N_("Couldn't be checked"), "number"),
-    Column("last_modified", N_("Send Last-Modified"), "number"),
-    Column("etag", N_("Send ETag"), "number"),
-    Column("agreed", N_("Last-Modified agreed with the hash"), "number"),
-    Column("missed", N_("Last-Modified missed a change"), "number"),
-    Column("moved", N_("Last-Modified moved without a change"), "number"),
-)
-
-
-def hosts(run: Run) -> list[Row]:
-    """Return a row for each host with its figures, the one with most checks first."""
-    rows = [{"name": name, **found} for name, found in run["hosts"].items() if name != ALL_HOSTS]
-    return sorted(rows, key=lambda row: (-row["checks"], row["name"]))
-
-
-def flat(run: Run) -> Iterator[Row]:
-    """Yield the counts of a run as rows of one table, a number each."""
-    for part in ("resources", "datasets", "frequencies"):
-        for name, value in sorted(run[part].items()):
-            yield {"part": part, "name": name, "figure": "count", "value": value}
-    for name, numbers in sorted(run["hosts"].items()):
-        for figure, value in sorted(numbers.items()):
-            yield {"part": "hosts", "name": name, "figure": figure, "value": value}
 
 
 # Prometheus

@@ -22,8 +22,8 @@ from ..ckan_adapter.packages import EXTRA, IS_TRUE
 from ..dates import aware, parse_date, utc
 from ..model import CheckRun
 from ..model.datasets import IS_OPEN, IS_SUGGESTED
-from ..model.runs import CHECKED_LINKS, DECLARED, IS_CHECKED_BY_CYCLES, IS_HERE
-from . import changes, counts, harvests, labels, links, runs, visibility
+from ..model.runs import DECLARED, IS_CHECKED_BY_CYCLES, IS_HERE
+from . import changes, counts, harvests, labels, links, visibility
 from .tables import (
     DATASET,
     ORGANIZATION,
@@ -40,7 +40,6 @@ _LONGEST = 200
 
 _PERCENT = Column("percent", N_("Percent"), "percent")
 _FREQUENCY = Column("frequency_days", N_("Update frequency"), "frequency")
-_LAST_CHECK = Column("tried_at", N_("Last check"), "moment")
 _STATUSES = (
     Column("due", N_("Due"), "number"),
     Column("overdue", N_("Overdue"), "number"),
@@ -194,16 +193,49 @@ CHANGES = DatasetTable(
 
 # Links.
 
-_OF_LINK = """c.resource_id, coalesce(r.name, '') AS resource, r.format, c.url, c.host, c.tried_at,
+# The first run gives links their rows, with the host.
+_HOST = "coalesce(c.host, lower(substring(r.url FROM '^\\w+\\://(?:[^/@]*@)?([^/\\:?#]+)')), '')"
+_IS_MISFIT = f"c.found IS NOT NULL AND CASE WHEN c.promised = {DECLARED} THEN true END"
+"""SQL: whether the last file is of another kind than the resource's format says.
+
+PostgreSQL expects few formats to be equal, and would then read all resources. CASE hides them from it.
+"""
+
+
+def _of_link(failing: str) -> str:
+    """Return SQL of the columns of a link.
+
+    :param failing: the table whose index gives the order of failing links
+    """
+    return f"""r.id AS resource_id, coalesce(r.name, '') AS resource, r.format, r.url, {_HOST} AS host,
+        s.state, {failing}.failing_since, {failing}.failures, c.succeeded_at, c.tried_at,
         c.attempts -> 0 ->> 'outcome' AS outcome, c.attempts -> 0 -> 'status' AS status,
-        c.attempts -> 0 ->> 'reason' AS reason, c.attempts -> 0 ->> 'words' AS words"""
-_LINK = (*DATASET, *RESOURCE, Column("host"), ORGANIZATION)
+        c.attempts -> 0 ->> 'reason' AS reason, c.attempts -> 0 ->> 'words' AS words,
+        CASE WHEN {_IS_MISFIT} THEN c.promised END AS promised,
+        CASE WHEN {_IS_MISFIT} THEN c.found END AS found,
+        c.undetermined, {_ignored("c")}, c.moved_to, c.hash"""
+
+
 _of_links = partial(
     DatasetTable,
-    source=f"FROM {CHECKED_LINKS}",
-    order="host",
+    name="links",
+    title=N_("Links"),
+    meaning=N_("The links of all resources, with what is known of each."),
+    empty=N_("There are no such links."),
+    # The columns for repairs are in no file.
+    columns=(
+        *(*DATASET, *RESOURCE, Column("host"), ORGANIZATION),
+        Column("state", N_("State"), "link_state"),
+        Column("failing_since", N_("Failing for"), "lasting"),
+        Column("tried_at", N_("Last check"), "moment"),
+        *(Column("failures"), Column("succeeded_at"), Column("outcome"), Column("status")),
+        *(Column("words"), Column("promised"), Column("found"), Column("undetermined")),
+    ),
+    order="failing_since",
     key="resource_id",
     searched=("title", "name", "resource", "host"),
+    filter="state",
+    filters=(*labels.LINKS, *labels.LINK_MARKS),
     tab="links",
 )
 
@@ -235,21 +267,9 @@ JOIN resource r ON r.id = n.resource_id AND r.state = 'active' AND CASE WHEN r.u
 
 
 BROKEN = _of_links(
-    name="broken",
-    title=N_("Broken links"),
-    meaning=N_("Links that have failed several times, over several days."),
     empty=N_("No link is broken."),
-    columns=(
-        *_LINK,
-        Column("failing_since", N_("Broken for"), "lasting"),
-        Column("failures", N_("Failed checks"), "number"),
-        Column("words", N_("Reason"), "problem"),
-        *(Column("succeeded_at"), Column("tried_at"), Column("status")),
-    ),
-    # The last two are for repairs, and in no file.
-    select=f"{_OF_LINK}, n.failing_since, n.failures, c.succeeded_at, {_ignored('c')}, c.moved_to, c.hash",
-    source=f"FROM {broken_links()}",
-    order="failing_since",
+    select=_of_link("n"),
+    source=f"FROM {broken_links()} CROSS JOIN (SELECT 'broken' AS state) s",
     always=("failing_since", "failures"),
     values=_of_broken,
 )
@@ -262,81 +282,7 @@ NEWLY_BROKEN = replace(
     where="n.failing_since >= :since",
     values=lambda request: {**_of_broken(request), "since": utc(request.now - LATELY)},
 )
-_OUTCOME = "c.attempts -> 0 ->> 'outcome'"
-UNCLEAR = _of_links(
-    name="unclear",
-    title=N_("Couldn't be checked"),
-    meaning=N_("Links whose last check could not tell whether they work."),
-    empty=N_("Every link could be checked."),
-    columns=(
-        *_LINK,
-        Column("words", N_("Reason"), "problem"),
-        _LAST_CHECK,
-        Column("status"),
-    ),
-    select=_OF_LINK,
-    where=f"c.failures = 0 AND {_OUTCOME} = ANY(:unclear)",
-    values=lambda request: {"unclear": sorted(links.UNCHECKED)},
-)
-UNDETECTABLE = _of_links(
-    name="undetectable",
-    title=N_("Changes can't be detected"),
-    meaning=N_("Links that work, but whose changes we can't detect."),
-    empty=N_("Changes of every link can be detected."),
-    columns=(*_LINK, Column("undetermined", N_("Reason"), "undetermined"), _LAST_CHECK),
-    select=f"""{_OF_LINK},
-        CASE WHEN c.host = ANY(:adhoc) THEN 'adhoc' ELSE c.undetermined END AS undetermined""",
-    where=f"""(c.undetermined = 'api' OR c.host = ANY(:adhoc))
-        AND c.failures = 0 AND {_OUTCOME} <> ALL(:unclear)""",
-    values=lambda request: {
-        "adhoc": sorted(settings.adhoc_hosts()),
-        "unclear": sorted(links.UNCHECKED),
-    },
-)
 
-
-def _of_run(request: TableRequest) -> dict[str, Any]:
-    found = runs.OUTCOMES.get(request.status or "", ())
-    since = None if request.run is None or request.since is None else utc(request.since)
-    return {"found": [outcome.value for outcome in found], "begun": since}
-
-
-LINKS = _of_links(
-    name="links",
-    title=N_("Checked links"),
-    meaning=N_("All links that were checked, or those that the chosen run was the last to check."),
-    empty=N_("No link was checked."),
-    columns=(
-        *_LINK,
-        Column("outcome", N_("Result"), "outcome"),
-        _LAST_CHECK,
-        *(Column("status"), Column("words"), Column("failures")),
-    ),
-    select=f"{_OF_LINK}, c.failures",
-    where=f"""c.tried_at IS NOT NULL AND (CAST(:begun AS timestamp) IS NULL OR c.checked_at = :begun)
-        AND (:found = CAST(ARRAY[] AS text[]) OR {_OUTCOME} = ANY(:found))""",
-    values=_of_run,
-    filters=tuple(runs.OUTCOMES),
-)
-MISMATCHES = _of_links(
-    name="mismatches",
-    title=N_("Wrong formats"),
-    meaning=N_("Files that are of another kind than their format says."),
-    empty=N_("Every checked file is of the kind that its format says."),
-    columns=(
-        *_LINK,
-        Column("promised", N_("Format")),
-        Column("found", N_("The file is"), "phrase"),
-        _LAST_CHECK,
-        *(Column("status"), Column("words")),
-    ),
-    select=f"{_OF_LINK}, c.promised, c.found",
-    # PostgreSQL expects few formats to be equal, and would then read all resources. CASE hides them from it.
-    where=f"c.found IS NOT NULL AND CASE WHEN c.promised = {DECLARED} THEN true END",
-)
-
-# The first run gives links their rows, with the host.
-_HOST = "coalesce(c.host, lower(substring(r.url FROM '^\\w+\\://(?:[^/@]*@)?([^/\\:?#]+)')), '')"
 _IS_NEVER_CHECKED = f"""EXISTS (
         SELECT FROM unnest(CAST(:never AS text[])) n (key) WHERE {IS_TRUE.format(EXTRA.format(key="n.key"))}
     )"""
@@ -347,7 +293,7 @@ _STATE = f"""CASE
     WHEN c.failures > 0 THEN 'failing'
     WHEN {_IS_NEVER_CHECKED} OR {_HOST} = ANY(:adhoc) THEN 'excluded'
     WHEN c.tried_at IS NULL THEN 'waiting'
-    WHEN {_OUTCOME} = ANY(:unclear) THEN 'unchecked'
+    WHEN c.attempts -> 0 ->> 'outcome' = ANY(:unclear) THEN 'unchecked'
     ELSE 'works' END"""
 """SQL: the state of a link, as :func:`.links.state_of` says it of one."""
 
@@ -363,25 +309,21 @@ def _of_every(request: TableRequest) -> dict[str, Any]:
     }
 
 
-EVERY_LINK = DatasetTable(
-    name="resources",
-    title=N_("All links"),
-    meaning=N_("The links of all resources, with what is known of each."),
-    empty=N_("There are no such links."),
-    columns=(*_LINK, Column("state", N_("State"), "link_state"), _LAST_CHECK),
-    select=f"""r.id AS resource_id, coalesce(r.name, '') AS resource, r.format, r.url,
-        {_HOST} AS host, c.tried_at, s.state""",
+LINKS = _of_links(
+    select=_of_link("c"),
     source=f"""FROM resource r JOIN package p ON p.id = r.package_id
         LEFT JOIN freshness_check c ON c.resource_id = r.id AND c.url = r.url
         CROSS JOIN LATERAL (SELECT {_STATE} AS state) s""",
-    where="r.state = 'active' AND (CAST(:state AS text) IS NULL OR s.state = :state)",
-    order="host",
-    key="resource_id",
-    searched=("title", "name", "resource", "host"),
+    # Of a constant state, PostgreSQL keeps only its condition, for which it may have an index.
+    where=f"""r.state = 'active' AND CASE CAST(:state AS text)
+        WHEN 'undetectable' THEN c.undetermined = 'api' AND s.state = 'works'
+        WHEN 'wrong_format' THEN {_IS_MISFIT}
+        ELSE :state IS NULL OR s.state = :state END""",
     values=_of_every,
-    filters=tuple(labels.LINKS),
-    tab="links",
+    parts={"broken": BROKEN},
 )
+CHECKED = replace(LINKS, where="r.state = 'active' AND c.tried_at IS NOT NULL", parts={})
+"""The links that were checked."""
 
 # Organizations, sources, hosts, days and runs.
 
@@ -458,16 +400,13 @@ HISTORY = Table(
 TABLES: dict[str, Table] = {
     table.name: table
     for table in (
-        *(STATUSES, HISTORY, DUE, CHANGES, changes.DATA, BROKEN, MISMATCHES, UNCLEAR),
-        *(UNDETECTABLE, LINKS, EVERY_LINK, FREQUENCIES, ORGANIZATIONS, SOURCES, HOSTS, DATASETS),
+        *(STATUSES, HISTORY, DUE, CHANGES, changes.DATA, LINKS),
+        *(FREQUENCIES, ORGANIZATIONS, SOURCES, HOSTS, DATASETS),
     )
 }
 """In the order of the dashboard."""
 
-SIBLINGS: tuple[tuple[DatasetTable, ...], ...] = (
-    (BROKEN, UNCLEAR, UNDETECTABLE, MISMATCHES, LINKS, EVERY_LINK),
-    (CHANGES, changes.DATA),
-)
+SIBLINGS = (CHANGES, changes.DATA)
 """Tables whose pages link to one another."""
 
 
@@ -489,8 +428,8 @@ def request_for(
 ) -> TableRequest:
     """Return a request for rows of a table from a user's parameters.
 
-    :param data: ``organization`` (name or id), ``since`` (a date, or a run), ``status``, ``q`` (a
-        text to search for), ``sort``
+    :param data: ``organization`` (name or id), ``since`` (a date, or a run), ``status`` or
+        ``state`` (one of the table's filters), ``q`` (a text to search for), ``sort``
     :raises tk.ValidationError: a value is not allowed; the text says which ones are
     :raises tk.ObjectNotFound: the organization does not exist, or the user may not see it
     """
@@ -504,7 +443,7 @@ def request_for(
         organization=_organization(context, table, data.get("organization")),
         since=since,
         run=run,
-        status=one_of("status", data.get("status"), table.filters),
+        status=one_of(table.filter, data.get(table.filter), table.filters),
         search=str(data.get("q") or "").strip()[:_LONGEST] or None,
         sort=sort,
     )

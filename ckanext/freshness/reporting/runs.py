@@ -1,16 +1,15 @@
-"""Runs, as their pages and the list of runs show them: their state, and what their checks found."""
+"""Runs, as their page shows them: their state, and what their checks found."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
 import ckan.plugins.toolkit as tk
-import sqlalchemy as sa
 
-from ..aging.messages import N_, NN_
+from ..aging.messages import N_
 from ..checking import run_records
 from ..checking.decisions import Outcome
 from ..checking.run_records import ALL_HOSTS
@@ -18,8 +17,7 @@ from ..ckan_adapter.core import model
 from ..ckan_adapter.database import is_held
 from ..dates import aware
 from ..model import CheckRun
-from . import labels, visibility
-from .labels import counted
+from . import labels
 from .tables import Row
 
 SILENCE = timedelta(hours=24)
@@ -27,7 +25,9 @@ SILENCE = timedelta(hours=24)
 STALLED = timedelta(hours=24)
 """A run that has not ended after this time was killed."""
 NIGHT = timedelta(hours=12)
-"""Runs that begin within this time after a check of all links, and before the next one, belong to its night."""
+"""Runs that begin within this time after a check of all links belong to its night."""
+NIGHTS = 30
+"""The number of nights that are listed."""
 
 PROBLEMS = ("incomplete", "failed", "interrupted")
 """The states of runs that need a look."""
@@ -45,40 +45,30 @@ PARTS = {
 def line(run: Any, now: datetime) -> Row:
     """Return a row of ``freshness_run`` as a line of a list.
 
-    :returns: ``id``, ``kind``, ``title``; ``state``: a key of :data:`.labels.RUNS`, and its ``look``;
-        ``started_at``, ``ended_at``; the number of ``checks``, None if the run did not count any; of these the
-        ``errors``, and the ``unclear`` ones, which could not be made or cannot detect changes; ``error``;
-        ``sentences``: what the run did
+    :returns: ``id``, ``title``; ``state``: a key of :data:`.labels.RUNS`, and its ``look``; ``started_at``,
+        ``ended_at``; the number of ``checks``, None if the run did not count any; of these the ``errors``, and
+        the ``unclear`` ones, which could not be made or cannot detect changes; ``error``
     """
-    figures, state = run.datasets or {}, _state(run, now)
-    found = outcomes(run.resources or {}) if run.kind == "check" else Counter[str]()
-    is_told = run.kind == "iati" and run.ended_at is not None
+    state, found = _state(run, now), outcomes(run.resources or {})
     return {
         "id": run.id,
-        "kind": run.kind,
         "title": _title(run.kind, run.options or {}),
         "state": state,
         "look": labels.RUNS[state],
         "started_at": aware(run.started_at),
         "ended_at": aware(run.ended_at),
-        "checks": run.checked if run.kind in ("check", "iati") else None,
-        "errors": found["failed"] if run.kind == "check" else int(figures.get("failed") or 0),
+        "checks": run.checked,
+        "errors": found["failed"],
         "unclear": found["blocked"] + found["undetectable"],
         "error": run.error,
-        "sentences": _sentences_of_cycle(figures) if is_told else (),
     }
 
 
 def _title(kind: str, options: Mapping[str, Any]) -> str:
     if kind == "check":
-        if ids := options.get("package_ids"):
-            forms = NN_("Check of {count} dataset", "Check of {count} datasets")
-            return counted(forms, len(ids))
-        if options.get("host"):
-            return str(tk._("Check of {host}").format(host=options["host"]))
         return str(tk._("Check of all links") if options.get("everything") else tk._("Nightly run"))
     if kind == "iati":
-        return str(tk._("IATI cycle") if _is_whole_cycle(options) else tk._("Check of IATI files"))
+        return str(tk._("IATI cycle"))
     if kind == "nightly":
         part = str(options.get("part") or "")
         if part in PARTS:
@@ -113,35 +103,6 @@ def _is_alive(run: Any, now: datetime) -> bool:
     # Between two jobs no process holds a lock.
     began: datetime = aware(run.started_at)
     return now - began < STALLED
-
-
-_CYCLE_SENTENCES = {
-    "total_number_of_datasets": NN_(
-        "The registry lists {number} dataset.", "The registry lists {number} datasets."
-    ),
-    "datasets_with_download": NN_("{number} of them has a copy.", "{number} of them have a copy."),
-    "datasets_added": NN_("{number} is new.", "{number} are new."),
-    "changed": NN_("{number} file changed.", "{number} files changed."),
-    "failed": NN_("{number} file failed.", "{number} files failed."),
-    "datasets_unregistered": NN_(
-        "{number} dataset was unregistered, and its copy was removed.",
-        "{number} datasets were unregistered, and their copies were removed.",
-    ),
-    "datasets_expired": NN_(
-        "{number} copy expired because its file had failed for too long.",
-        "{number} copies expired because their files had failed for too long.",
-    ),
-}
-"""Sentences about the figures of an update cycle, by figure."""
-
-
-def _sentences_of_cycle(figures: Mapping[str, Any]) -> list[str]:
-    """Return what a cycle did, in sentences; those about zeros are left out."""
-    return [
-        counted(forms, count, number=labels.number(count))
-        for key, forms in _CYCLE_SENTENCES.items()
-        if (count := int(figures.get(key) or 0))
-    ]
 
 
 def is_silent(last: datetime | None, now: datetime) -> bool:
@@ -252,62 +213,55 @@ def _reason(stored: str) -> str:
     return labels.link_problem({"reason": stored}) if stored in labels.REASONS else ""
 
 
-# The page of a run
+# The page of runs
+
+FIELDS = ("id", "started_at", "ended_at", "state", "checks", "errors", "unclear", "error")
+"""The columns of the list of nights in files."""
 
 
-def page(run_id: str, now: datetime) -> dict[str, Any]:
-    """Return what the page of a run shows in words.
+def nights(now: datetime) -> list[Row]:
+    """Return the newest :data:`NIGHTS` checks of all links as lines, the newest first."""
+    rows = full_checks().with_entities(*columns()).limit(NIGHTS)
+    return [line(row, now) for row in rows]
 
-    :param run_id: of an existing run
+
+def last_night(now: datetime) -> dict[str, Any] | None:
+    """Return what the page of runs shows of the newest check of all links; None before the first.
+
     :returns: ``line``: the run itself; ``outcomes``: numbers of checks by group, as of :data:`OUTCOMES`;
         ``checks``: their sum; ``changed_datasets``: number of datasets with changed files; ``put_off``: number
-        of links that wait for the next run; ``sums``: figures of all hosts; ``reasons``: why links were
-        checked, in words, with their numbers; ``troubles``: hosts in trouble, as far as their figures are kept;
-        ``in_trouble``: number of all of them; ``turns``: numbers of datasets by their status before and after;
-        ``is_newest``: no later check of all links has begun; ``others``: the other runs of the same night, of
-        which ``failed_parts`` have a problem; ``datasets``: name and title of those that were asked for
+        of links that wait for the next run; ``sums``: figures of all hosts; ``troubles``: hosts in trouble, as
+        far as their figures are kept; ``in_trouble``: number of all of them; ``others``: the other runs of the
+        night, of which ``failed_parts`` have a problem
     """
-    run = model.Session.query(CheckRun).get(run_id)
-    hosts, options = run.hosts or {}, run.options or {}
+    run = full_checks().first()
+    if run is None:
+        return None
+    hosts = run.hosts or {}
     sums, found = hosts.get(ALL_HOSTS, {}), troubles(hosts)
-    ids = options.get("package_ids") or ()
-    is_whole = run.kind == "check" and not ids and not options.get("host")
-    until = _next_night(run) if is_whole else None
-    others = [line(other, now) for other in _same_night(run, until)] if is_whole else []
+    others = [line(other, now) for other in _same_night(run)]
     counts = outcomes(run.resources or {})
     return {
         "line": line(run, now),
         "outcomes": counts,
         "checks": counts.total(),
-        "changed_datasets": changed_datasets(run.datasets or {}) if run.kind == "check" else 0,
+        "changed_datasets": changed_datasets(run.datasets or {}),
         "put_off": int(sums.get("put_off", 0)),
         "sums": sums,
-        "reasons": labels.chosen(sums),
         "troubles": found,
         "in_trouble": max(int(sums.get("in_trouble", 0)), len(found)),
-        "turns": _turns(run, until, is_whole=is_whole),
-        "is_newest": is_whole and until is None,
         "others": others,
         "failed_parts": sum(other["state"] in PROBLEMS for other in others),
-        "datasets": _titles(ids),
     }
 
 
-def _next_night(run: Any) -> datetime | None:
-    table = CheckRun.__table__
-    following = full_checks().filter(table.c.started_at > run.started_at)
-    row = following.order_by(None).order_by(table.c.started_at).first()
-    return None if row is None else row.started_at
-
-
-def _same_night(run: Any, until: datetime | None) -> list[Any]:
+def _same_night(run: Any) -> list[Any]:
     """Return the failed parts of a night, and the first run of each other kind and source."""
     table = CheckRun.__table__
-    end = run.started_at + NIGHT if until is None else min(until, run.started_at + NIGHT)
     rows = (
         model.Session.query(*columns())
         .filter(table.c.kind != "check")
-        .filter(table.c.started_at >= run.started_at, table.c.started_at < end)
+        .filter(table.c.started_at.between(run.started_at, run.started_at + NIGHT))
         .order_by(table.c.started_at, table.c.id)
     )
     first: dict[tuple[str, str], Any] = {}
@@ -319,84 +273,6 @@ def _same_night(run: Any, until: datetime | None) -> list[Any]:
     return list(first.values())
 
 
-def _turns(run: Any, until: datetime | None, *, is_whole: bool) -> list[tuple[str, str, int]]:
-    values = {
-        "run": run.id,
-        "whole": is_whole,
-        "since": run.started_at,
-        "earliest": run.started_at - _BEHIND,
-        "until": until,
-    }
-    return list(map(tuple, visibility.rows(_TURNS, **values)))
-
-
-def _titles(ids: Iterable[str]) -> list[tuple[str, str]]:
-    return list(map(tuple, visibility.rows(_TITLES, ids=list(ids)[:_NAMED])))
-
-
-# The list of runs
-
-
-def filters() -> tuple[str, ...]:
-    """Return the filters of the list of runs."""
-    return tuple(_conditions())
-
-
-def listed(only: str | None, number: int, size: int, now: datetime) -> tuple[list[Row], bool]:
-    """Return a page of runs, the newest first, and whether there are more.
-
-    :param only: one of :func:`filters`; None for all
-    :param number: of the page, counted from 1
-    """
-    table = CheckRun.__table__
-    query = model.Session.query(*columns()).order_by(table.c.started_at.desc(), table.c.id)
-    if only is not None:
-        query = query.filter(_conditions()[only])
-    rows = query.offset((number - 1) * size).limit(size + 1).all()
-    return [line(row, now) for row in rows[:size]], len(rows) > size
-
-
-def numbers() -> dict[str | None, int]:
-    """Return the number of runs of each filter, and of all runs under None."""
-    conditions = _conditions()
-    counts = [sa.func.count(), *(sa.func.count().filter(one) for one in conditions.values())]
-    row = model.Session.query(*counts).select_from(CheckRun.__table__).one()
-    return dict(zip((None, *conditions), row, strict=True))
-
-
-def _conditions() -> dict[str, Any]:
-    table = CheckRun.__table__
-    options = table.c.options
-    is_check = table.c.kind == "check"
-    is_asked = sa.or_(
-        options["package_ids"].astext.is_not(None), options["host"].astext.is_not(None)
-    )
-    return {
-        "nights": sa.and_(is_check, sa.not_(is_asked)),
-        "iati": table.c.kind == "iati",
-        "asked": sa.and_(is_check, is_asked),
-        "problems": sa.or_(table.c.error.is_not(None), table.c.ended_at.is_(None)),
-    }
-
-
 def columns() -> list[Any]:
     """Return the columns of a run without the figures of its hosts, which are large."""
     return [column for column in CheckRun.__table__.c if column.key != "hosts"]
-
-
-_NAMED = 20
-"""Most datasets that are named on the page of a run."""
-_BEHIND = timedelta(days=2)
-"""A status change that a run writes has the moment of its boundary, which may have passed this long ago."""
-
-_TURNS = """
-SELECT t.from_status, t.to_status, count(*) AS number
-FROM freshness_transition t
-JOIN package p ON p.id = t.package_id AND p.state = 'active' AND p.type = ANY(:types)
-WHERE t.from_status IS NOT NULL AND t.from_status <> t.to_status AND t.changed_at >= :earliest
-    AND (t.run_id = :run OR :whole AND t.changed_at >= :since
-        AND (CAST(:until AS timestamp) IS NULL OR t.changed_at < :until))
-GROUP BY t.from_status, t.to_status ORDER BY number DESC, t.from_status, t.to_status"""
-_TITLES = """
-SELECT name, coalesce(nullif(title, ''), name) AS title FROM package
-WHERE id = ANY(:ids) ORDER BY title"""

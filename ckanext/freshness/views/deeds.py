@@ -153,8 +153,7 @@ LISTS: Mapping[str, tuple[str, ...]] = {
         ("datasets", "due", "mine.update"), ("confirm", "frequency", "check", "ignore")
     ),
     **dict.fromkeys(("frequencies", "mine.misfit"), ("suggested", "keep", "ignore")),
-    **dict.fromkeys(("broken", "mine.broken"), ("check", "ignore")),
-    **dict.fromkeys(("unclear", "undetectable", "mismatches", "links"), ("check",)),
+    **dict.fromkeys(("links", "mine.broken"), ("check", "ignore")),
     "mine.frequency": ("frequency", "ignore"),
     "mine.ignored": ("stop",),
 }

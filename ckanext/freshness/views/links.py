@@ -35,11 +35,11 @@ _FIELD = "use:"
 """The beginning of the fields of forms with a new address; the id of the resource follows."""
 
 
-@links.route("/freshness/broken/servers")
+@links.route("/freshness/links/servers")
 @with_error_pages
 def causes() -> ResponseReturnValue:
     """Show the broken links by server and reason, and to their editors how to mend them."""
-    table, request = table_and_request(report_tables.BROKEN.name)
+    table, request = table_and_request(report_tables.LINKS.name)
     groups, are_more = link_repairs.read(request)
     number = page_number()
     shown = groups[(number - 1) * LONG : number * LONG]
@@ -47,7 +47,7 @@ def causes() -> ResponseReturnValue:
         "freshness/causes.html",
         {
             "table": table,
-            "asked": filters(),
+            "asked": _asked(),
             "groups": list(_with_repairs(request, shown)),
             "total": len(groups),
             "size": LONG,
@@ -56,6 +56,11 @@ def causes() -> ResponseReturnValue:
             "listed": link_repairs.LISTED,
         },
     )
+
+
+def _asked() -> dict[str, str]:
+    """Return the parameters of the list of broken links that the page's address has."""
+    return {key: value for key, value in filters().items() if key != "state"}
 
 
 def _with_repairs(
@@ -91,7 +96,7 @@ def _with_repairs(
         }
 
 
-@links.route("/freshness/broken/repair", methods=["POST"])
+@links.route("/freshness/links/repair", methods=["POST"])
 @with_error_pages
 def repair() -> ResponseReturnValue:
     """Give broken links the addresses of a form, each after a check that finds its file there."""
@@ -100,7 +105,7 @@ def repair() -> ResponseReturnValue:
         for key, value in list(tk.request.form.items())
         if key.startswith(_FIELD)
     }
-    context, asked = user_context(), filters()
+    context, asked = user_context(), _asked()
     refusal = tk._("Nothing was changed: these datasets were deleted, or you may not edit them.")
     rows: list[Row] = []
     try:
@@ -112,7 +117,7 @@ def repair() -> ResponseReturnValue:
     if not rows:
         tk.h.flash_error(refusal)
         return redirect_to("freshness_links.causes", **asked)
-    values = {"rows": rows, "left_out": len(chosen) - len(rows), "table": report_tables.BROKEN}
+    values = {"rows": rows, "left_out": len(chosen) - len(rows), "table": report_tables.LINKS}
     return render("freshness/repaired.html", {**values, "asked": asked})
 
 

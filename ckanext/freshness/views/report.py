@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hmac
-from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import wraps
@@ -21,7 +20,7 @@ from ..iati.report import gauges
 from ..reporting import counts, harvests, labels, metrics, report_tables, visibility
 from ..reporting import runs as run_pages
 from ..reporting.dashboard import overview
-from ..reporting.tables import DatasetTable, Table, TableRequest
+from ..reporting.tables import DatasetTable, Table, TableRequest, with_texts
 from .deeds import LISTS
 from .responses import (
     FORMATS,
@@ -147,7 +146,7 @@ def table(name: str) -> ResponseReturnValue:
             if found.is_of_organizations
             else [],
             "siblings": _siblings(found, request),
-            "statuses": _statuses(found, request),
+            "filters": _filters(found, request),
             "edits": edits,
             "verbs": verbs,
             "sources": harvests.of_packages(
@@ -160,31 +159,33 @@ def table(name: str) -> ResponseReturnValue:
 
 def _siblings(found: Table, request: TableRequest) -> list[tuple[DatasetTable, tuple[int, bool]]]:
     """Return the tables that belong together with a table, with their numbers of rows."""
-    together = (tables for tables in report_tables.SIBLINGS if found in tables)
-    # The first chip leads to all links.
-    others = (each for each in next(together, ()) if each is not report_tables.EVERY_LINK)
-    return [(each, each.count(request)) for each in others]
+    together = report_tables.SIBLINGS if found in report_tables.SIBLINGS else ()
+    return [(each, each.count(request)) for each in together]
 
 
-def _statuses(found: Table, request: TableRequest) -> dict[str, int | None]:
-    """Return the numbers of datasets or links by filter, whatever status the request names.
+def _filters(found: Table, request: TableRequest) -> dict[str, int | None]:
+    """Return the numbers of datasets or links by filter, whatever filter the request names.
 
-    The numbers of links are None if there are too many links to count. Those of states with a list of their
-    own are missing.
+    The numbers of links are None if there are too many links to count.
     """
-    if found.tab == "links":
-        numbers = report_tables.EVERY_LINK.counts(
-            replace(request, status=None), "state", MOST_LINKS
-        )
-        states = {"": sum(numbers.values()), **{one: numbers.get(one, 0) for one in labels.LINKS}}
+    every = replace(request, status=None)
+    if found is report_tables.LINKS:
+        numbers = report_tables.LINKS.counts(every, "state", MOST_LINKS)
+        marks = {
+            mark: report_tables.LINKS.count(replace(request, status=mark), MOST_LINKS)[0]
+            for mark in labels.LINK_MARKS
+        }
         return {
             state: number if numbers else None
-            for state, number in states.items()
-            if state not in ("broken", "unchecked")
+            for state, number in {
+                "": sum(numbers.values()),
+                **{state: numbers.get(state, 0) for state in labels.LINKS},
+                **marks,
+            }.items()
         }
     if found is not report_tables.DATASETS:
         return {}
-    numbers = report_tables.DATASETS.counts(replace(request, status=None), "status")
+    numbers = report_tables.DATASETS.counts(every, "status")
     return {
         "": sum(numbers.values()),
         counts.NEEDS_UPDATE: sum(numbers.get(status, 0) for status in counts.NEED_UPDATE),
@@ -203,62 +204,24 @@ def table_file(name: str, ending: str) -> ResponseReturnValue:
 @report_pages.route("/freshness/runs")
 @with_error_pages
 def runs() -> ResponseReturnValue:
-    """List the runs."""
+    """Show the last nightly run, its errors, and the nights before."""
+    _check_may_see_runs()
+    now = utc_now()
+    values = {"shown": run_pages.last_night(now), "nights": run_pages.nights(now)}
+    return render("freshness/runs.html", values)
+
+
+@report_pages.route(f"/freshness/runs.<any({_ENDINGS}):ending>")
+@with_error_pages
+def runs_file(ending: str) -> ResponseReturnValue:
+    """Download the list of nights."""
+    _check_may_see_runs()
+    rows = map(with_texts, run_pages.nights(utc_now()))
+    return file_of(rows, run_pages.FIELDS, "freshness-runs", ending)
+
+
+def _check_may_see_runs() -> None:
     tk.check_access("freshness_run_list", dict(user_context()), {})
-    only = report_tables.one_of("only", tk.request.args.get("only"), run_pages.filters())
-    number = page_number()
-    lines, has_next = run_pages.listed(only, number, LONG, utc_now())
-    numbers = run_pages.numbers()
-    if number > 1 and not lines:
-        return redirect_to("freshness.runs", only=only, page=last_page(numbers[only], LONG))
-    values = {"lines": lines, "number": number, "has_next": has_next}
-    return render("freshness/runs.html", {**values, "numbers": numbers, "only": only})
-
-
-@report_pages.route("/freshness/run/<id>")
-@with_error_pages
-def run(id: str) -> ResponseReturnValue:
-    """Show what a run did."""
-    return _run_page("freshness/run.html", id)
-
-
-@report_pages.route("/freshness/run/<id>/servers")
-@with_error_pages
-def run_servers(id: str) -> ResponseReturnValue:
-    """Show all servers in trouble, and the figures of the servers with most links."""
-    return _run_page("freshness/run_servers.html", id)
-
-
-def _run_page(template: str, id: str) -> str:
-    run = _run(id)
-    shown = {**run_pages.page(run["id"], utc_now()), "listed": _listed(run["id"])}
-    hosts = {"columns": metrics.HOST_COLUMNS, "rows": metrics.hosts(run)}
-    return render(template, {"run": run, "shown": shown, "hosts": hosts})
-
-
-def _listed(run_id: str) -> Counter[str]:
-    """Return the numbers of rows to which a run's figures can lead: links by outcome, and status changes."""
-    links, changes = (
-        (table, report_tables.request_for(user_context(), table, {"since": run_id}, utc_now()))
-        for table in (report_tables.LINKS, report_tables.CHANGES)
-    )
-    found = Counter({"changes": changes[0].count(changes[1], None)[0]})
-    for outcome, number in links[0].counts(links[1], "outcome").items():
-        found[run_pages.GROUPS.get(outcome, "")] += number
-    return found
-
-
-@report_pages.route(f"/freshness/run/<id>.<any({_ENDINGS}):ending>")
-@with_error_pages
-def run_file(id: str, ending: str) -> ResponseReturnValue:
-    """Download the counts of a run."""
-    run = _run(id)
-    return file_of(metrics.flat(run), metrics.FIELDS, f"freshness-run-{run['id']}", ending)
-
-
-def _run(id: str) -> dict[str, Any]:
-    found: dict[str, Any] = tk.get_action("freshness_run_show")(dict(user_context()), {"id": id})
-    return found
 
 
 @report_pages.route("/freshness/metrics")
@@ -286,7 +249,7 @@ def _has_token() -> bool:
     return bool(wanted) and scheme.lower() == "bearer" and is_given
 
 
-_FILTERS = ("organization", "since", "status", "q", "sort")
+_FILTERS = ("organization", "since", "status", "state", "q", "sort")
 
 
 def filters() -> dict[str, str]:

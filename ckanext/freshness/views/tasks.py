@@ -59,7 +59,7 @@ CSRF_FIELD = "_csrf_token"
 
 _PAGES = {"mine": "freshness_worklist.read", "dataset": "freshness_dataset.read"}
 """The pages with lists that are no tables of the report."""
-_KEPT = ("organization", "since", "status", "q", "sort", "page", "group", "id")
+_KEPT = ("organization", "since", "status", "state", "q", "sort", "page", "group", "id")
 """Arguments of a page that its forms bring back."""
 
 

@@ -14,7 +14,7 @@ class SitePage:
     """A page.
 
     :ivar path: with the placeholders ``organization``, ``dataset``, ``resource``, ``harvested``, ``source``,
-        ``hold``, ``iati_source``, ``job``, ``job_source``, ``run`` and ``cycle``
+        ``hold``, ``iati_source``, ``job`` and ``job_source``
     :ivar readers: who may open it, of :data:`READERS`
     """
 
@@ -39,21 +39,14 @@ SITE_PAGES = (
     SitePage("changes", "/freshness/changes"),
     SitePage("data", "/freshness/data"),
     SitePage("frequencies", "/freshness/frequencies"),
-    SitePage("broken", "/freshness/broken"),
-    SitePage("broken-servers", "/freshness/broken/servers"),
-    SitePage("unclear", "/freshness/unclear"),
-    SitePage("undetectable", "/freshness/undetectable"),
     SitePage("links", "/freshness/links"),
-    SitePage("all-links", "/freshness/resources"),
-    SitePage("mismatches", "/freshness/mismatches"),
+    SitePage("broken-links", "/freshness/links?state=broken"),
+    SitePage("broken-servers", "/freshness/links/servers"),
     SitePage("organizations", "/freshness/organizations"),
     SitePage("sources", "/freshness/sources"),
     SitePage("hosts", "/freshness/hosts"),
     SitePage("history", "/freshness/history"),
     SitePage("runs", "/freshness/runs", _SYSADMINS),
-    SitePage("run", "/freshness/run/{run}", _SYSADMINS),
-    SitePage("run-servers", "/freshness/run/{run}/servers", _SYSADMINS),
-    SitePage("run-cycle", "/freshness/run/{cycle}", _SYSADMINS),
     SitePage("iati", "/iati"),
     SitePage("iati-failing", "/iati/failing"),
     SitePage("dataset", "/dataset/{dataset}/freshness"),

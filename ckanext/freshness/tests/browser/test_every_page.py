@@ -22,7 +22,7 @@ from werkzeug.exceptions import HTTPException
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.dates import utc_now
 from ckanext.freshness.mails import recipients
-from ckanext.freshness.model import CheckRun, MailPerson
+from ckanext.freshness.model import MailPerson
 from ckanext.freshness.reporting import changes, report_tables
 from ckanext.freshness.tests.browser.conftest import opened_tab, started_chromium
 from ckanext.freshness.tests.browser.site_pages import READERS, SITE_PAGES, SitePage
@@ -137,7 +137,6 @@ def make_everything() -> dict[str, Any]:
     ocean = harvested.ocean.source
     hold = call_action("freshness_harvest_hold_show", id=ocean["id"])
     recipients.write("somebody@example.org", [])
-    cycles = model.Session.query(CheckRun).filter_by(kind="iati").order_by(CheckRun.started_at)
     person = model.Session.query(MailPerson).filter_by(address="somebody@example.org").one()
     # CKAN's factories name pictures of other hosts.
     for table in (model.Group, model.User):
@@ -152,8 +151,6 @@ def make_everything() -> dict[str, Any]:
         "job_source": ocean["name"],
         "job": harvested.jobs[1].id,
         "iati_source": call_action("package_show", id=iati_source)["name"],
-        "run": "night",
-        "cycle": cycles.first().id,
         "token": recipients.token(person.id),
         "confirm_token": recipients.confirm_token(
             recipients.number_of(model.User.get(people["editor"]["name"]).email),
@@ -305,7 +302,7 @@ def test_phones_show_the_answer_before_the_facts_about_the_dataset(
     places = [tab.locator(part).bounding_box()["y"] for part in ("[role=main]", "aside.secondary")]
     assert places == sorted(places)
     # The tabs and the chips of a list take one line each, so that its first row is not far.
-    tab.goto("/freshness/broken")
+    tab.goto("/freshness/links")
     for part in (".page-header .nav-tabs > li", ".fr-filters > li"):
         assert len({one.bounding_box()["y"] for one in tab.locator(part).all()}) == 1
     heights = [tab.locator(part).first.bounding_box()["y"] for part in (".fr", "tbody tr")]
@@ -315,12 +312,12 @@ def test_phones_show_the_answer_before_the_facts_about_the_dataset(
 def test_cards_on_tablets_say_what_their_values_are(tab: Any) -> None:
     """A table whose head is hidden has its names and its sorting elsewhere."""
     tab.set_viewport_size({"width": 900, "height": 900})
-    tab.goto("/freshness/broken")
+    tab.goto("/freshness/links")
     assert not tab.locator("thead").is_visible()
-    assert tab.locator("tbody").get_by_text("Failed checks:").first.is_visible()
+    assert tab.locator("tbody").get_by_text("Last check:").first.is_visible()
     assert tab.get_by_label("Sort by").is_visible()
     tab.set_viewport_size(WIDE)
-    assert not tab.locator("tbody").get_by_text("Failed checks:").first.is_visible()
+    assert not tab.locator("tbody").get_by_text("Last check:").first.is_visible()
 
 
 def test_six_cards_stand_in_even_rows(tab: Any, world: dict[str, Any]) -> None:

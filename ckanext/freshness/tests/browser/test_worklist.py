@@ -98,7 +98,7 @@ def test_a_double_click_acts_once(hand: Hand) -> None:
     assert call_action("freshness_show", id=name)["frequency"] == before
 
 
-@pytest.mark.parametrize("path", ["/freshness/mine?group=broken", "/freshness/broken"])
+@pytest.mark.parametrize("path", ["/freshness/mine?group=broken", "/freshness/links?state=broken"])
 def test_a_link_is_postponed_in_its_row(hand: Hand, path: str) -> None:
     tab, name = hand.tab, f"postponed-{'mine' in path}".lower()
     for one in (name, f"other-{name}"):

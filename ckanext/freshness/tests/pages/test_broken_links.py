@@ -77,7 +77,7 @@ def night(days: int = 0) -> str:
 def test_links_of_one_server_that_fail_for_one_reason_are_together(
     read: Read, get: Get, world: dict[str, Any], who: str
 ) -> None:
-    page = read("/freshness/broken/servers", who)
+    page = read("/freshness/links/servers", who)
     sees_all = who in ("editor", "sysadmin")
     number = 3 if sees_all else 2
     several = "links on this server have failed"
@@ -90,9 +90,9 @@ def test_links_of_one_server_that_fail_for_one_reason_are_together(
         f"old.example.org {one} There is no server of this name.": {"roads"},
     }
     # Each link of the list is in one group, and has one row in the files.
-    link = page.select_one('a[href*="broken.csv"]')
+    link = page.select_one('a[href*="links.csv"]')
     assert link is not None
-    rows = rows_of(get(str(link["href"]).partition("?")[0], who))
+    rows = rows_of(get(f"{str(link['href']).partition('&bom')[0]}", who))
     assert sorted(row["name"] for row in rows) == sorted(
         name for names in groups_of(page).values() for name in names
     )
@@ -131,7 +131,7 @@ WORKS: dict[str, Any] = {
 
 def suggested(read: Read, user: Any, link: dict[str, Any]) -> dict[str, str]:
     """Return the addresses that are suggested for a link, with their reasons."""
-    page = read(f"/freshness/broken/servers?q={link['url'].split('/')[2].partition(':')[0]}", user)
+    page = read(f"/freshness/links/servers?q={link['url'].split('/')[2].partition(':')[0]}", user)
     buttons = page.select(f'input[name="use:{link["id"]}"]')
     forms = [button.find_parent(class_="fr-actions") for button in buttons]
     return {str(form.a["href"]): text_of(form.small) for form in forms if form and form.a}
@@ -140,9 +140,9 @@ def suggested(read: Read, user: Any, link: dict[str, Any]) -> dict[str, str]:
 def use(read: Read, user: Any, **addresses: str) -> dict[str, str]:
     """Use addresses for links, and return what became of each."""
     data = {f"use:{id_}": url for id_, url in addresses.items()}
-    page = read("/freshness/broken/repair?organization=relief", user, data=data)
+    page = read("/freshness/links/repair?organization=relief", user, data=data)
     # Who came from a part of the list gets back to it.
-    assert page.select("a.btn[href='/freshness/broken/servers?organization=relief']")
+    assert page.select("a.btn[href='/freshness/links/servers?organization=relief']")
     rows = page.select(".fr-rows > li")
     return {str(row.a["href"]).rpartition("/")[2]: text_of(row.p) for row in rows if row.a}
 
@@ -255,9 +255,11 @@ def test_only_broken_links_of_editors_are_changed(
     asked = server.count()
     for who, said in {"stranger": "you may not edit them", "nobody": "not logged in"}.items():
         data = {f"use:{id_}": url for id_, url in chosen.items()}
-        page = read("/freshness/broken/repair?organization=relief", who, data=data)
+        page = read("/freshness/links/repair?organization=relief", who, data=data)
         assert "Nothing was changed:" in text_of(page) and said in text_of(page)
-        assert who == "nobody" or page.select("a[href='/freshness/broken?organization=relief']")
+        assert who == "nobody" or page.select(
+            "a[href='/freshness/links?state=broken&organization=relief']"
+        )
     assert server.count() == asked
     told = use(read, "editor", unknown=good, **chosen)
     assert {id_: words.partition(".")[0] for id_, words in told.items()} == {
@@ -298,7 +300,7 @@ def test_harvested_links_are_for_their_source(
     )
     add_source("harvested", root["name"], "relief", datasets=[dataset])
     assert suggested(read, "editor", link) == {}
-    page = read("/freshness/broken/servers?q=z.example", "editor")
+    page = read("/freshness/links/servers?q=z.example", "editor")
     text = page.textarea
     assert text is not None
     letter = text.get_text()
@@ -310,7 +312,7 @@ def test_harvested_links_are_for_their_source(
     told = use(read, "editor", **{link["id"]: f"{server.url}/good.csv"})
     assert told[link["id"]].startswith("Not saved. The next harvest would overwrite")
     assert stored(link) == link["url"]
-    assert not read("/freshness/broken/servers?q=z.example", "stranger").textarea
+    assert not read("/freshness/links/servers?q=z.example", "stranger").textarea
 
 
 # The form of a resource, and the page after it.

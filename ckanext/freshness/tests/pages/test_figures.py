@@ -88,6 +88,7 @@ LINKS: dict[str, tuple[dict[str, Any], dict[str, Any] | None, str]] = {
     "other port": ({"url": "http://test.ckan.net:8080/data.csv"}, None, "waiting"),
 }
 """Links by name: the resource, what is known of its check, and its state."""
+STATES = sorted({state for _, _, state in LINKS.values()})
 GREEN = {"works", "changed", "live"}
 """Those in which a check has found a file."""
 UNCHECKED = {name for name, (_, _, state) in LINKS.items() if state == "unchecked"}
@@ -144,22 +145,20 @@ def test_a_mark_is_green_only_where_a_check_has_succeeded(get: Get) -> None:
 
 
 @pytest.mark.parametrize(
-    ("table", "expected"),
+    ("state", "expected"),
     [
-        ("unclear", UNCHECKED),
+        *((state, {name for name, one in LINKS.items() if one[2] == state}) for state in STATES),
         ("undetectable", {"live"}),
-        ("broken", {"broken"}),
-        ("links", {name for name, (_, known, _) in LINKS.items() if known}),
     ],
 )
-def test_each_link_is_in_the_list_of_its_kind(get: Get, table: str, expected: set[str]) -> None:
-    rows = rows_of(get(f"/freshness/{table}.csv?q=gauges"))
+def test_each_link_is_in_the_list_of_its_state(get: Get, state: str, expected: set[str]) -> None:
+    rows = rows_of(get(f"/freshness/links.csv?q=gauges&state={state}"))
     assert {row["resource"] for row in rows} == expected
 
 
 @pytest.mark.parametrize("role", ["nobody", "sysadmin"])
 def test_the_list_of_all_links_says_of_each_what_its_page_says(get: Get, role: str) -> None:
-    rows = rows_of(get("/freshness/resources.csv", role))
+    rows = rows_of(get("/freshness/links.csv", role))
     states = {row["resource"]: row["state"] for row in rows if row["name"] == "gauges"}
     assert states == {name: state for name, (_, _, state) in LINKS.items()}
     shown = {
@@ -170,11 +169,10 @@ def test_the_list_of_all_links_says_of_each_what_its_page_says(get: Get, role: s
     assert {row["name"]: row["state"] for row in rows if row["name"] != "gauges"} == {
         name: state for name, state in shown.items() if name != "gauges"
     }
-    chips = page_of(get("/freshness/resources?q=gauges", role)).select(".fr-filters a:has(b)")
+    chips = page_of(get("/freshness/links?q=gauges", role)).select(".fr-filters a:has(b)")
     counted = {text_of(chip): str(chip["href"]) for chip in chips}
-    every = f"All links {len(LINKS)}"
-    for words in ("Link failing 3", "Not checked yet 2", "On this portal 2", every):
-        assert "resources" in counted[words]
+    every = f"All {len(LINKS)}"
+    assert {"Link failing 3", "Not checked yet 2", "On this portal 2", every} <= counted.keys()
 
 
 # Each figure leads to the rows that it counts.
@@ -188,36 +186,28 @@ def figures(page: BeautifulSoup) -> Iterator[tuple[str, str, str]]:
             yield str(one["href"]), number, text_of(one)
     for one in page.select(".fr-legend li"):
         yield str(one.select("a")[0]["href"]), text_of(one.select_one("b")), text_of(one)
-    for one in page.select(".fr-rank li"):
-        if (link := one.select_one(".fr-main a")) and "/freshness/links" in str(link["href"]):
-            yield str(link["href"]), text_of(one.select_one(".fr-side b")), text_of(one)
     for one in page.select(".fr-filters a:has(b)"):
         yield str(one["href"]), text_of(one.select_one("b")), text_of(one)
     for one in page.select("a[href*='status=unavailable']"):
         if words := [word for word in text_of(one).split() if word.isdigit()]:
             yield str(one["href"]), words[0], text_of(one)
-    for one in page.select("[aria-labelledby=run-changes] .fr-more a"):
-        heading = text_of(page.select_one("#run-changes"))
-        yield str(one["href"]), heading.split()[0], heading
 
 
 PAGES = (
     "/freshness",
     "/freshness/organization/relief",
     "/freshness/datasets",
-    "/freshness/broken?sort=failures",
-    "/freshness/resources",
-    "/freshness/resources?sort=state",
-    "/freshness/resources?status=failing",
+    "/freshness/links",
+    "/freshness/links?sort=state",
+    "/freshness/links?state=failing",
+    "/freshness/links?state=broken",
     "/freshness/changes?since=2020-01-01",
-    "/freshness/links?since=night&status=failed",
 )
-OF_SOME = (("/freshness", "editor"), ("/freshness/run/night", "sysadmin"))
 
 
 @pytest.mark.parametrize(
     ("path", "role"),
-    [*product(PAGES, ["nobody", "sysadmin"]), *OF_SOME],
+    [*product(PAGES, ["nobody", "sysadmin"]), ("/freshness", "editor")],
 )
 def test_each_figure_leads_to_the_rows_that_it_counts(get: Get, path: str, role: str) -> None:
     found = list(figures(page_of(get(path, role))))
@@ -229,12 +219,6 @@ def test_each_figure_leads_to_the_rows_that_it_counts(get: Get, path: str, role:
             assert sum(int(row["held"]) for row in rows) == int(number), words
         else:
             assert str(len(rows)) == number, (words, address)
-
-
-def test_a_run_whose_links_were_checked_again_leads_nowhere(get: Get) -> None:
-    page = page_of(get("/freshness/run/first", "sysadmin"))
-    assert page.select("[aria-labelledby=run-found] li")
-    assert not page.select("[aria-labelledby=run-found] a")
 
 
 # One share of fresh datasets.

@@ -78,7 +78,7 @@ def test_ignore_until_a_day(post: Post, read: Read, what: str, group: str) -> No
     assert said in words(shown) and (said in words(row)) == (what == "link")
     assert "The <server> moves" not in words(read(f"/dataset/{name}/freshness", "member"))
     # The list of all says so, too.
-    every = read(f"/freshness/{'datasets' if what == 'dataset' else 'broken'}?q={name}", "editor")
+    every = read(f"/freshness/{'datasets' if what == 'dataset' else 'links'}?q={name}", "editor")
     assert every.select("tbody a[href*='group=ignored']")
     for days, groups in ((30, {"update", "broken"} - {group}), (31, {"update", "broken"})):
         with time_machine.travel(now + days * DAY, tick=False):

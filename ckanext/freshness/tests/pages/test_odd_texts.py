@@ -23,7 +23,7 @@ ODD = {
     "long": "👩‍👩‍👧‍👦🚰" * 40,
 }
 PAGES = (
-    *("/freshness", "/freshness/organizations", "/freshness/datasets", "/freshness/broken"),
+    *("/freshness", "/freshness/organizations", "/freshness/datasets", "/freshness/links"),
     *("/freshness/changes?since=2020-01-01", "/freshness/due", "/freshness/hosts", "/dataset/"),
     *(
         f"{page}{name}{end}"

@@ -31,7 +31,7 @@ PAGES = (
     "/dataset/wells",
     "/dataset/wells/freshness",
     "/freshness",
-    "/freshness/broken",
+    "/freshness/links?state=broken",
     "/freshness/organization/relief",
 )
 FEEDS = ("/freshness/changes.atom", "/freshness/data.atom", "/dataset/wells/freshness.atom")
@@ -102,9 +102,9 @@ def test_a_site_without_organizations(
             if reader or path != "/freshness/mine":
                 page = read(path, reader)
                 assert not page.select('.fr a[href*="/freshness/organization/"]'), path
-    for path in ("/freshness.json", "/freshness/datasets.csv", "/freshness/broken.csv"):
+    for path in ("/freshness.json", "/freshness/datasets.csv", "/freshness/links.csv"):
         app.get(path, status=200)
-    assert "wells" in app.get("/freshness/broken.csv").body
+    assert "wells" in app.get("/freshness/links.csv").body
 
 
 _RESOURCES = """

@@ -281,7 +281,7 @@ def test_harvested_datasets_are_mended_at_their_source(read: Read) -> None:
         pages = {
             "broken": broken,
             "due": due,
-            "list": read("/freshness/broken?q=harvested", "editor").select_one("tbody"),
+            "list": read("/freshness/links?q=harvested", "editor").select_one("tbody"),
             "dataset": read("/dataset/harvested/freshness", "editor").select_one(".fr"),
             "resource": read(f"/dataset/harvested/resource/{resource}", "editor").select_one(".fr"),
         }
