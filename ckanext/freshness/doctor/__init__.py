@@ -44,7 +44,7 @@ from ..web.event_loop import run
 from ..web.exchange import Body, Limits, Request
 from ..web.hosts import Hosts
 from ..web.urls import display_url
-from . import harvests
+from . import datasets, harvests
 from .findings import SiteFinding, counted, note, problem, warning
 from .harvests import KEEP_RUNNING
 
@@ -362,6 +362,8 @@ CHECKS: Mapping[str, Check] = {
     "fields of the site": fields_of_the_site,
     "copies": stored_copies,
     "mails": mails,
+    "addresses": datasets.addresses,
+    "datasets without resources": datasets.without_resources,
     **_OF_HARVESTS,
 }
 

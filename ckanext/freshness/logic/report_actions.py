@@ -10,7 +10,7 @@ import ckan.plugins.toolkit as tk
 from ..ckan_adapter.core import may, model, same_user
 from ..dates import utc_now, utc_text
 from ..mails import recipients
-from ..mails.kinds import KINDS
+from ..mails.recipients import Choice
 from ..model import CheckRun
 from ..reporting import changes, counts, metrics, report_tables, runs, visibility
 
@@ -127,45 +127,33 @@ def _dataset(context: dict[str, Any], given: str | None) -> str | None:
 def freshness_opt_out(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[str, Any]:
     """Switch mails about freshness off, or on again.
 
-    :param opted_out: false to receive all mails (optional, default: true)
-    :param kinds: the kinds of mails to switch off, a list; all others are switched on (optional, default: all)
+    :param choice: the mails to receive: ``none``, ``followed`` (only about datasets that the user follows) or
+        ``all`` (optional, default: ``none``)
     :param address: an e-mail address, only for sysadmins (optional, default: the user's own)
     :returns: the same as ``freshness_opt_out_show``
-    :raises ValidationError: there is no address, a kind does not exist, or ``opted_out`` is neither true
-        nor false
+    :raises ValidationError: there is no address or no such choice
     """
     address = _address(context, data_dict)
-    opted_out = data_dict.get("opted_out", True)
-    recipients.write(address, _kinds(data_dict) if opted_out else ())
-    return _plain(address)
+    try:
+        choice = Choice(data_dict.get("choice", Choice.NONE))
+    except ValueError as error:
+        words = tk._("must be one of these: {allowed}")
+        allowed = ", ".join(one.value for one in Choice)
+        raise tk.ValidationError({"choice": [words.format(allowed=allowed)]}) from error
+    recipients.write(address, choice)
+    return {"address": address, "choice": choice.value}
 
 
 @tk.side_effect_free
 def freshness_opt_out_show(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[str, Any]:
-    """Return the mails about freshness that an address has switched off.
+    """Return the mails about freshness that an address receives.
 
     :param address: an e-mail address, only for sysadmins (optional, default: the user's own)
-    :returns: ``address``, ``opted_out`` (whether all mails are switched off), ``kinds`` (the kinds that are
-        switched off)
+    :returns: ``address``, ``choice`` (``all``, ``followed`` or ``none``)
     :raises ValidationError: there is no address
     """
-    return _plain(_address(context, data_dict))
-
-
-def _plain(address: str) -> dict[str, Any]:
-    person = recipients.people([address])[address]
-    off = [kind for kind in KINDS if not person.wants(kind)]
-    return {"address": address, "opted_out": len(off) == len(KINDS), "kinds": off}
-
-
-def _kinds(data_dict: dict[str, Any]) -> list[str]:
-    given = data_dict.get("kinds")
-    if given is None:
-        return [recipients.EVERY_KIND]
-    if not isinstance(given, list) or any(one not in list(KINDS) for one in given):
-        words = tk._("must be a list of these: {allowed}")
-        raise tk.ValidationError({"kinds": [words.format(allowed=", ".join(KINDS))]})
-    return given
+    address = _address(context, data_dict)
+    return {"address": address, "choice": recipients.people([address])[address].choice.value}
 
 
 def _address(context: dict[str, Any], data_dict: dict[str, Any]) -> str:

@@ -130,13 +130,13 @@ def _whole_number(value: Any) -> int:
 
 
 TEXTS = (
-    *("address", "cursor", "date", "id", "list_id", "organization", "q", "since", "sort", "state"),
-    *("status", "table"),
+    *("address", "choice", "cursor", "date", "id", "list_id", "organization", "q", "since"),
+    *("sort", "state", "status", "table"),
 )
 _ARGUMENTS: Mapping[str, Callable[[Any], Any]] = {
     **dict.fromkeys(TEXTS, _text),
     **dict.fromkeys(("limit", "offset"), _whole_number),
-    **dict.fromkeys(("opted_out", "stop", "withdraw"), _flag),
+    **dict.fromkeys(("stop", "withdraw"), _flag),
 }
 """The arguments of this extension's actions, with functions that convert them."""
 

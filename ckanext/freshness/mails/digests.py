@@ -28,9 +28,9 @@ from ..dates import utc
 from ..model import Mail, MailPerson
 from ..reporting.labels import counted
 from . import recipients
-from .kinds import AT_ONCE, COOLDOWN, KINDS, NAMES_ONCE, MailFacts, Receivers, Row, url
+from .kinds import AT_ONCE, COOLDOWN, KINDS, NAMES_ONCE, MailFacts, Row, url
 from .news import News
-from .recipients import Person, line
+from .recipients import Person, Receivers, line
 
 LOCK = "notify"
 TIMEOUT = 30.0
@@ -157,8 +157,7 @@ def notify_all(clock: Callable[[], datetime], *, dry_run: bool = False) -> MailR
         # If mails are switched on again, they begin anew.
         model.Session.query(Mail).filter_by(address="").delete()
         if is_on:
-            old = (key for key in _current(clock(), KINDS) if not KINDS[key[0]].tells_old)
-            _enter(dict.fromkeys([_BEGUN, *old], ()), clock())
+            _enter(dict.fromkeys([_BEGUN, *_current(clock(), KINDS)], ()), clock())
         model.Session.commit()
         return MailReport(NotifyState.BEGUN if is_on else NotifyState.OFF)
 
@@ -166,15 +165,13 @@ def notify_all(clock: Callable[[], datetime], *, dry_run: bool = False) -> MailR
 def _planned(now: datetime, *, is_begun: bool) -> MailReport:
     """Return the mails of a dry run, whose links are not signed."""
     plan = _plan(now, is_begun=is_begun)
-    report = MailReport(NotifyState.PLANNED, waiting=plan.waiting, is_begun=is_begun)
     editors = recipients.editors(plan.digests)
-    with page_context():
-        for address, keys in sorted(plan.digests.items()):
-            sections = _sections(keys, plan, plan.facts)
-            letter = _letter(address, sections, "preview", has_tasks=address in editors)
-            report.mails.append(SentMail(address, _lines(sections), letter))
+    mails = [
+        _written(address, keys, plan, has_tasks=address in editors)
+        for address, keys in sorted(plan.digests.items())
+    ]
     model.Session.rollback()
-    return report
+    return MailReport(NotifyState.PLANNED, mails, plan.waiting, is_begun=is_begun)
 
 
 def _sent(clock: Callable[[], datetime], kinds: Collection[str] = KINDS) -> MailReport:
@@ -205,7 +202,6 @@ def _sent(clock: Callable[[], datetime], kinds: Collection[str] = KINDS) -> Mail
 
 
 def _concerned(
-    kind: str,
     one: News,
     dataset: recipients.DatasetFacts | None,
     editors: Mapping[str, tuple[str, ...]],
@@ -215,12 +211,12 @@ def _concerned(
 
     :param editors: of organizations with sources, by id
     """
-    receivers = KINDS[kind].receivers
-    if receivers is Receivers.OPERATORS:
+    if one.receivers is Receivers.EDITORS:
+        found = (*editors.get(one.details["owner_org"], ()), *operators)
+        return tuple(dict.fromkeys(found))
+    if dataset is None or one.receivers is Receivers.OPERATORS:
         return operators
-    if dataset is None:
-        return (*editors.get(one.details["owner_org"], ()), *operators)
-    return dataset.followers if receivers is Receivers.FOLLOWERS else dataset.keepers
+    return dataset.followers if one.receivers is Receivers.FOLLOWERS else dataset.keepers
 
 
 def _current(now: datetime, kinds: Collection[str]) -> dict[Key, News]:
@@ -237,27 +233,28 @@ def _plan(now: datetime, kinds: Collection[str] = KINDS, *, is_begun: bool = Tru
     open_keys = (current.keys() - known) | {key for key, _ in waiting if key in current}
     ids = (current[key].package_id for key in open_keys)
     datasets = recipients.datasets((id for id in ids if id is not None), now)
-    owners = {one.details["owner_org"] for key in open_keys if (one := current[key]).source_id}
-    editors, operators = recipients.editors_of(owners - {None}), recipients.operators()
+    owners = (current[key].details.get("owner_org") for key in open_keys)
+    editors = recipients.editors_of({one for one in owners if one is not None})
+    operators = recipients.operators()
     concerned: dict[Key, tuple[str, ...]] = {}
     for key in open_keys:
         one = current[key]
         dataset = datasets.get(one.package_id or "")
         # A dataset may have been deleted, or have no status yet.
         if one.package_id is None or dataset is not None:
-            found = _concerned(key[0], one, dataset, editors, operators)
-            concerned[key] = tuple(dict.fromkeys(found))
-    emails = {address for found in concerned.values() for address in found}
-    emails |= {address for dataset in datasets.values() for address in dataset.keepers}
-    people = recipients.people(emails)
-    plan = _Plan(MailFacts(datasets, people, now), current, gone=known - current.keys())
+            concerned[key] = _concerned(one, dataset, editors, operators)
+    people = recipients.people({address for found in concerned.values() for address in found})
+    plan = _Plan(MailFacts(datasets, now), current, gone=known - current.keys())
     for key, found in concerned.items():
         if key not in known:
-            plan.entries[key] = tuple(one for one in found if people[one].wants(key[0]))
+            plan.entries[key] = tuple(
+                address for address in found if people[address].wants(current[key].receivers)
+            )
             waiting += [(key, address) for address in plan.entries[key]]
     for key, address in waiting:
         # Who looks after a dataset, who may see it and who wants mails may have changed since it was news.
-        if address in concerned.get(key, ()) and people[address].wants(key[0]):
+        is_concerned = address in concerned.get(key, ())
+        if is_concerned and people[address].wants(current[key].receivers):
             if waits(key[0], people[address], now):
                 plan.waiting += 1
             else:
@@ -336,33 +333,57 @@ def _has_begun() -> bool:
 
 def _send(address: str, keys: list[Key], plan: _Plan, *, has_tasks: bool) -> SentMail:
     person_id = recipients.number_of(address)
-    with page_context():
-        sections = _sections(keys, plan, replace(plan.facts, reader=(person_id, address)))
-        letter = _letter(address, sections, recipients.token(person_id), has_tasks=has_tasks)
-    mail = SentMail(address, _lines(sections))
+    mail = _written(address, keys, plan, person_id, has_tasks=has_tasks)
+    assert mail.letter is not None
     # Sending takes long, and needs no open transaction.
     model.Session.commit()
     try:
-        mailer.send(letter, TIMEOUT)
+        mailer.send(mail.letter, TIMEOUT)
     except MailSendError as error:
-        return replace(mail, failure=error.failure, error=str(error))
-    return mail
+        return replace(mail, letter=None, failure=error.failure, error=str(error))
+    return replace(mail, letter=None)
 
 
-def _sections(keys: list[Key], plan: _Plan, facts: MailFacts) -> dict[str, list[Row]]:
-    """Return the rows of a mail by kind, in the order of the table of kinds.
+def _written(
+    address: str,
+    keys: list[Key],
+    plan: _Plan,
+    person_id: int | None = None,
+    *,
+    has_tasks: bool,
+) -> SentMail:
+    """Return a mail that is not sent yet.
 
-    :param facts: the plan's, with the recipient if the links are to be signed
+    :param person_id: the number of the recipient, who signs the links of the mail; None in a dry run
+    :param has_tasks: whether the recipient has a worklist
     """
+    facts, token = plan.facts, "preview"
+    if person_id is not None:
+        facts = replace(facts, reader=(person_id, address))
+        token = recipients.token(person_id)
+    with page_context():
+        sections = _sections([(key[0], plan.news[key]) for key in keys], facts)
+        reasons = dict.fromkeys(plan.news[key].receivers.value for key in keys)
+        letter = _letter(address, sections, [*reasons], token, has_tasks=has_tasks)
+    lines = {kind: [_words(row) for row in rows] for kind, rows in sections.items()}
+    return SentMail(address, lines, letter)
+
+
+def _sections(every: list[tuple[str, News]], facts: MailFacts) -> dict[str, list[Row]]:
+    """Return the rows of a mail by kind, in the order of the table of kinds."""
     found: dict[str, list[Row]] = {}
     named: set[str | None] = set()
+    order = [*Receivers]
     for kind, rule in KINDS.items():
-        every = [plan.news[key] for key in keys if key[0] == kind]
-        if kind in NAMES_ONCE:
-            every = [one for one in every if one.package_id not in named]
-            named |= {one.package_id for one in every}
-        if every:
-            rows = (rule.row(one, facts) for one in every)
+        rows = []
+        for one in sorted(
+            (one for name, one in every if name == kind),
+            key=lambda one: order.index(one.receivers),
+        ):
+            if kind not in NAMES_ONCE or one.package_id not in named:
+                named.add(one.package_id)
+                rows.append(rule.row(one, facts))
+        if rows:
             found[kind] = sorted(rows, key=_words)
     return found
 
@@ -371,16 +392,17 @@ def _words(row: Row) -> str:
     return row.line or row.title
 
 
-def _lines(sections: Mapping[str, list[Row]]) -> dict[str, list[str]]:
-    return {kind: [_words(row) for row in rows] for kind, rows in sections.items()}
-
-
 def _letter(
-    address: str, sections: Mapping[str, list[Row]], token: str, *, has_tasks: bool
+    address: str,
+    sections: Mapping[str, list[Row]],
+    reasons: list[str],
+    token: str,
+    *,
+    has_tasks: bool,
 ) -> Letter:
     """Render a mail.
 
-    :param has_tasks: whether the recipient has a worklist
+    :param reasons: why the recipient gets it
     """
     stop_url = url("freshness_mail_link.read_link", token=token)
     site_title = line(tk.config.get("ckan.site_title"))
@@ -398,7 +420,7 @@ def _letter(
         "site_url": tk.config.get("ckan.site_url"),
         "stop_url": stop_url,
         "sections": shown,
-        "reasons": dict.fromkeys(KINDS[kind].receivers.value for kind in sections),
+        "reasons": reasons,
     }
     first = f"{line(site_title, 25)}: {shown[0]['subject']}"
     longer = tk._("{subject}, and more").format(subject=first)
@@ -487,8 +509,7 @@ def report_lines(report: MailReport) -> Iterator[str]:
     if not report.is_begun:
         yield tk._(
             "Mails have not begun. This preview treats everything that is wrong today as news. Once mails are "
-            "on, people are told only of what happens from then on, and of wrong update frequencies, "
-            "maintainers without an address and datasets without resources."
+            "on, people are told only of what happens from then on."
         )
     if report.left:
         forms = NN_(

@@ -1,12 +1,11 @@
-"""The kinds of mails, as a table: who receives a kind, how often, what is news, how it is shown, and what
-happens if its readers do nothing."""
+"""The kinds of mails, as a table: how often each is sent, what is news, how it is shown, and what happens if
+its readers do nothing."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from enum import Enum
 from functools import partial
 from typing import Any
 
@@ -20,7 +19,7 @@ from ..reporting.labels import State
 from ..web.urls import display_url
 from . import news, recipients
 from .news import News, ProblemKind
-from .recipients import DatasetFacts, Person, line
+from .recipients import DatasetFacts, Receivers, line
 
 COOLDOWN = timedelta(hours=20)
 """The shortest time between two mails to one person. Nightly runs may begin a few hours early."""
@@ -55,27 +54,12 @@ class MailFacts:
     """What rows of mails are made from.
 
     :ivar datasets: by id
-    :ivar people: choices by address
     :ivar reader: the number and the address of the recipient; None in a dry run
     """
 
     datasets: Mapping[str, DatasetFacts]
-    people: Mapping[str, Person]
     now: datetime
     reader: tuple[int, str] | None = None
-
-
-class Receivers(Enum):
-    """The people to whom a kind is sent. The value says why they get it."""
-
-    KEEPERS = N_("you look after these data: as maintainer, author or member of their organization")
-    """The maintainers of a dataset, who may see it; the editors of a harvest source."""
-    EDITORS = N_("you may edit these harvest sources")
-    """The editors and admins of a harvest source's organization, and the operators."""
-    OPERATORS = N_("you are an administrator of this portal")
-    """The sysadmins, or the operators that the site's options name."""
-    FOLLOWERS = N_("you follow these datasets, their organization or a group")
-    """The users who follow a dataset, and may see it."""
 
 
 # How news is shown: a row for the templates, with a line for the command
@@ -101,6 +85,9 @@ def _dataset_row(one: News, facts: MailFacts, *more: str) -> Row:
 
 def _overdue_row(one: News, facts: MailFacts) -> Row:
     dataset = facts.datasets[one.package_id or ""]
+    if one.receivers is Receivers.OPERATORS:
+        contact = ", ".join(filter(None, (dataset.maintainer, *dataset.named)))
+        return _dataset_row(one, facts, *([f"{tk._('Contact:')} {contact}"] if contact else []))
     confirm = (tk._("Confirm still accurate"), _confirm_url(dataset, facts))
     if dataset.is_harvested:
         words = tk._("This dataset is harvested: new data must come from its source.")
@@ -116,24 +103,6 @@ def _confirm_url(dataset: DatasetFacts, facts: MailFacts) -> str:
             token = recipients.confirm_token(number, dataset.id, facts.now)
             return url("freshness_mail_link.read_confirmation", token=token)
     return url("freshness_dataset.read", id=dataset.name)
-
-
-def _copy_row(one: News, facts: MailFacts) -> Row:
-    dataset = facts.datasets[one.package_id or ""]
-    asked = [mail for mail in dataset.keepers if facts.people[mail].wants("overdue")]
-    words = tk._(
-        "No mail could be sent: nobody who looks after it has a valid address and wants these mails. "
-        "Ask its organization."
-    )
-    if asked:
-        words = f"{tk._('A mail goes to:')} {', '.join(asked)}"
-    return _dataset_row(one, facts, words)
-
-
-def _contact_row(one: News, facts: MailFacts) -> Row:
-    dataset = facts.datasets[one.package_id or ""]
-    contact = ", ".join(filter(None, (dataset.maintainer, *dataset.named)))
-    return _dataset_row(one, facts, *([f"{tk._('Contact:')} {contact}"] if contact else []))
 
 
 def _followed_row(one: News, facts: MailFacts) -> Row:
@@ -180,44 +149,6 @@ def _row_of_link(one: News, dataset: DatasetFacts, title: str, state: str) -> Ro
     )
 
 
-def _misfit_row(one: News, facts: MailFacts) -> Row:
-    dataset, seen = facts.datasets[one.package_id or ""], one.details
-    suggested = labels.frequency_label(seen["suggested_days"])
-    page = url("freshness_dataset.read", id=dataset.name)
-    return Row(
-        dataset.title,
-        f"{dataset.title} ({dataset.name})",
-        page,
-        note=dataset.organization,
-        facts=(
-            f"{tk._('Update frequency:')} {labels.frequency_label(seen['declared_days'])}",
-            labels.observed(seen),
-            tk._('"{frequency}" fits better.').format(frequency=suggested),
-        ),
-        actions=((tk._("Change it"), page),),
-    )
-
-
-def _fault_row(one: News, facts: MailFacts) -> Row:
-    is_organization = "is_organization" in one.details
-    title, name = line(one.details["title"]), one.details["name"]
-    words = ""
-    if is_organization:
-        words = tk._("Organization: no admin has a valid address")
-    elif "person" in one.details:
-        person = one.details["person"]
-        words = tk._("Dataset without a maintainer or an organization")
-        if person:
-            words = f"{tk._('Maintainer without a valid address:')} {person}"
-    return Row(
-        title,
-        f"{title} ({name})",
-        url("organization.read" if is_organization else "dataset.read", id=name),
-        note=line(one.details.get("organization")),
-        facts=(words,) if words else (),
-    )
-
-
 def _held_deletions(details: Mapping[str, Any]) -> str:
     """Return how many deletions are held."""
     forms = NN_("{count} deletion waits for approval", "{count} deletions wait for approval")
@@ -250,7 +181,7 @@ def _source_row(one: News, facts: MailFacts) -> Row:
 
 
 def _back_row(one: News, facts: MailFacts) -> Row:
-    if one.source_id is not None:
+    if one.package_id is None:
         title = line(one.details["title"])
         words = tk._("This harvest source can be read again.")
         page = url("harvester.admin", id=one.details["name"])
@@ -316,36 +247,28 @@ class KindRule:
     :ivar every: the shortest time between two mails of this kind to one person
     :ivar news: yields all news that lasts at a moment
     :ivar row: returns the row of a piece of news; called in the context of a page
-    :ivar name: the words of the page where people choose their mails
     :ivar subject: forms for the subject, the section's heading, and lines of the command
     :ivar intro: the first sentence of the section
     :ivar otherwise: what happens if the reader does nothing
     :ivar tasks: the group of the worklist with the tasks of this kind, if there is one
-    :ivar tells_old: whether news from before mails were switched on is told, too
     """
 
-    receivers: Receivers
     every: timedelta
     news: Callable[[datetime], Iterable[News]]
     row: Callable[[News, MailFacts], Row]
-    name: str
     subject: tuple[str, str]
     intro: str
     otherwise: str
     tasks: str | None = None
-    tells_old: bool = False
 
 
-_OVERDUE = partial(news.crossed, ("overdue", "delinquent"))
 _FALLS = frozenset({ProblemKind.FALLEN})
 
 KINDS: Mapping[str, KindRule] = {
     "held": KindRule(
-        Receivers.EDITORS,
         AT_ONCE,
         news.held_deletions,
         _held_row,
-        N_("Deletions that wait for approval (at once)"),
         NN_(
             "{count} source waits for approval of deletions",
             "{count} sources wait for approval of deletions",
@@ -356,11 +279,9 @@ KINDS: Mapping[str, KindRule] = {
         N_("If you do nothing, the datasets stay as they are."),
     ),
     "source": KindRule(
-        Receivers.EDITORS,
         _DAY,
         news.failed_sources,
         _source_row,
-        N_("Harvest sources that fail (once a week, while they fail)"),
         NN_("{count} harvest source fails", "{count} harvest sources fail"),
         N_("These harvest sources could not be read:"),
         N_(
@@ -368,130 +289,53 @@ KINDS: Mapping[str, KindRule] = {
         ),
     ),
     "overdue": KindRule(
-        Receivers.KEEPERS,
         _DAY,
-        _OVERDUE,
+        news.overdue,
         _overdue_row,
-        N_("Datasets that need an update"),
         NN_("{count} dataset needs an update", "{count} datasets need an update"),
-        N_("Upload new data, or confirm that the data are still accurate:"),
+        N_(
+            "Upload new data, confirm that the data are still accurate, or ask whoever provides them:"
+        ),
         N_("If you do nothing, visitors see that the data are out of date."),
         tasks="update",
     ),
     "broken": KindRule(
-        Receivers.KEEPERS,
         _WEEK,
         news.broken_links,
         _link_row,
-        N_("Broken links (once a week)"),
         NN_("{count} broken link", "{count} broken links"),
         N_("These links failed in several checks, spread over more than a day:"),
         N_("If you do nothing, visitors see that the links are broken."),
         tasks="broken",
     ),
     "lost": KindRule(
-        Receivers.KEEPERS,
         _DAY,
         news.lost_contents,
         _lost_row,
-        N_("Files that lost a column or more than half of their rows"),
         NN_("{count} file lost rows or columns", "{count} files lost rows or columns"),
         N_("Check whether this was intended:"),
         N_("If you do nothing, the files stay as they are."),
     ),
-    "misfit": KindRule(
-        Receivers.KEEPERS,
-        _WEEK,
-        news.misfits,
-        _misfit_row,
-        N_("Update frequencies that do not fit the data (once a week)"),
-        NN_("{count} update frequency to check", "{count} update frequencies to check"),
-        N_(
-            "The data of these datasets change more often or more rarely than their update frequency says:"
-        ),
-        N_("If you do nothing, the datasets are judged by their present update frequency."),
-        tasks="misfit",
-        tells_old=True,
-    ),
     "back": KindRule(
-        Receivers.KEEPERS,
         _DAY,
         news.working_again,
         _back_row,
-        N_("Links and harvest sources that work again"),
         NN_("{count} link or source works again", "{count} links or sources work again"),
         N_("You were told that these had failed:"),
         N_("There is nothing to do."),
     ),
-    "delinquent": KindRule(
-        Receivers.OPERATORS,
-        _DAY,
-        partial(news.crossed, ("delinquent",)),
-        _contact_row,
-        N_("Datasets that are long overdue"),
-        NN_(
-            "{count} dataset whose provider should be contacted",
-            "{count} datasets whose providers should be contacted",
-        ),
-        N_(
-            "The data of these datasets have not been updated for so long that somebody should ask their "
-            "providers in person:"
-        ),
-        N_("If you do nothing, visitors see that the data are long out of date."),
-    ),
-    "copy": KindRule(
-        Receivers.OPERATORS,
-        _DAY,
-        _OVERDUE,
-        _copy_row,
-        N_("Copies of the mails about datasets that need an update"),
-        NN_("{count} dataset became overdue", "{count} datasets became overdue"),
-        N_("The people who look after these datasets are asked to update them:"),
-        N_("If you do nothing, visitors see that the data are out of date."),
-    ),
-    "no_address": KindRule(
-        Receivers.OPERATORS,
-        _WEEK,
-        news.without_address,
-        _fault_row,
-        N_("Maintainers and organizations without a valid address (once a week)"),
-        NN_(
-            "{count} maintainer or organization without a valid address",
-            "{count} maintainers or organizations without a valid address",
-        ),
-        N_("Correct the maintainer, or give an admin of the organization an address:"),
-        N_(
-            "If you do nothing, mails about their data do not reach the people who look after them."
-        ),
-        tells_old=True,
-    ),
-    "no_resources": KindRule(
-        Receivers.OPERATORS,
-        _WEEK,
-        news.without_resources,
-        _fault_row,
-        N_("Datasets without resources (once a week)"),
-        NN_("{count} dataset without resources", "{count} datasets without resources"),
-        N_("These datasets have no resources, so there is nothing to download:"),
-        N_("If you do nothing, they stay listed."),
-        tells_old=True,
-    ),
     "fallen": KindRule(
-        Receivers.OPERATORS,
         _DAY,
         partial(news.problems_of_runs, _FALLS),
         _problem_row,
-        N_("Falls in the number of datasets"),
         NN_("the number of datasets has fallen", "the number of datasets has fallen"),
         N_("If nobody deleted them on purpose, find out what happened:"),
         N_("If you do nothing, the next check compares with the new number."),
     ),
     "run": KindRule(
-        Receivers.OPERATORS,
         _DAY,
         partial(news.problems_of_runs, frozenset(ProblemKind) - _FALLS),
         _problem_row,
-        N_("Problems of the nightly run"),
         NN_("something is wrong with the nightly run", "something is wrong with the nightly run"),
         N_("Look at the output of ckan freshness doctor and ckan freshness runs:"),
         N_(
@@ -499,11 +343,9 @@ KINDS: Mapping[str, KindRule] = {
         ),
     ),
     "followed": KindRule(
-        Receivers.FOLLOWERS,
         _DAY,
         news.followed,
         _followed_row,
-        N_("Datasets that you follow: their data changed or became overdue"),
         NN_(
             "{count} dataset that you follow has news", "{count} datasets that you follow have news"
         ),
@@ -513,15 +355,5 @@ KINDS: Mapping[str, KindRule] = {
 }
 """In the order of the sections of a mail. The names are stored, and stand in the API."""
 
-NAMES_ONCE = ("overdue", "delinquent", "copy", "followed")
-"""Kinds about the same fact: a mail names a dataset in the first of these sections only."""
-
-
-def offered(address: str) -> list[str]:
-    """Return the kinds of mails that an address may receive. Only operators receive mails about the site."""
-    is_operator = address in recipients.operators()
-    return [
-        kind
-        for kind, rule in KINDS.items()
-        if is_operator or rule.receivers is not Receivers.OPERATORS
-    ]
+NAMES_ONCE = ("overdue", "followed")
+"""Kinds about the same fact: a mail names a dataset once, in the first of these sections."""

@@ -15,10 +15,8 @@ from typing import Any
 
 import ckan.plugins as p
 
-from ..checking.check_rows import REQUESTABLE_KEYS
 from ..ckan_adapter import harvest
 from ..ckan_adapter.core import model
-from ..ckan_adapter.packages import packages_with_true_extras
 from ..dates import aware, utc
 from ..harvesting import holds
 from ..model import CheckRun, HarvestHold
@@ -29,7 +27,7 @@ from ..reporting.runs import SILENCE, STALLED, columns
 from ..reporting.tables import TableRequest
 from ..reporting.visibility import SITE, rows
 from . import recipients
-from .recipients import addresses, line
+from .recipients import Receivers
 
 RECENT = timedelta(days=7)
 """How long a change of data, or a link that works again, can be told of."""
@@ -40,18 +38,23 @@ class News:
     """A fact that people are told of once, as long as it lasts. If it returns, it is news again.
 
     :ivar about: its identity among the news of its kind
-    :ivar package_id: the dataset whose facts decide about its recipients, if any
-    :ivar source_id: the harvest source whose editors are its recipients, if any
-    :ivar details: values for its row in a mail
+    :ivar package_id: the dataset that it is about, if any
+    :ivar details: values for its row in a mail; for editors, with the ``owner_org`` of the harvest source
     """
 
     about: str
+    receivers: Receivers
     package_id: str | None = None
-    source_id: str | None = None
     details: Mapping[str, Any] = field(default_factory=dict)
 
 
-def crossed(statuses: tuple[str, ...], now: datetime) -> Iterator[News]:
+def overdue(now: datetime) -> Iterator[News]:
+    """Yield overdue datasets for those who look after them, and delinquent ones for the operators."""
+    yield from _crossed(("overdue", "delinquent"), Receivers.KEEPERS, now)
+    yield from _crossed(("delinquent",), Receivers.OPERATORS, now)
+
+
+def _crossed(statuses: tuple[str, ...], receivers: Receivers, now: datetime) -> Iterator[News]:
     """Yield the datasets that have crossed the date of the first of some statuses, and are beyond it.
 
     A dataset's first status is no news, since it may be years old. Neither is a change of the site's
@@ -60,7 +63,7 @@ def crossed(statuses: tuple[str, ...], now: datetime) -> Iterator[News]:
     crossed = _CROSSED.format(date=statuses[0], open=IS_OPEN.format(row="d"))
     today = now.date().isoformat()
     for row in rows(crossed, statuses=list(statuses), now=utc(now), today=today):
-        yield News(str(row.id), row.package_id)
+        yield News(f"{statuses[0]}:{row.id}", receivers, row.package_id)
 
 
 _CROSSED = """
@@ -75,90 +78,29 @@ WHERE t.from_status IS NOT NULL AND t.cause <> 'recompute' AND {open}"""
 def broken_links(now: datetime) -> Iterator[News]:
     """Yield the broken links that nobody ignores."""
     for row in report_tables.OPEN_BROKEN.read(TableRequest(SITE, now)):
-        yield News(row["resource_id"], row["package_id"], details=dict(row))
-
-
-def misfits(now: datetime) -> Iterator[News]:
-    """Yield the datasets whose declared update frequency does not fit the observed changes."""
-    for row in report_tables.FREQUENCIES.read(TableRequest(SITE, now)):
-        if not row["ignored"]:
-            yield News(row["package_id"], row["package_id"], details=dict(row))
-
-
-def without_address(now: datetime) -> Iterator[News]:
-    """Yield datasets whose maintainer has no valid address, and organizations none of whose admins has one.
-
-    The maintainers of harvested datasets are left out, since only the source can correct them.
-    """
-    for row in rows(_MAINTAINERS.format(harvest=harvest.source_configs_sql())):
-        person = line(f"{row.maintainer or ''} {row.maintainer_email or ''}")
-        # Mails about a dataset that names no maintainer go to its author, or to its organization.
-        others = not person and (row.owner_org or addresses(row.author_email))
-        if not others and not addresses(row.maintainer_email):
-            yield News(f"dataset:{row.id}", details={**row._mapping, "person": person})
-    organizations = list(rows(_ORGANIZATIONS))
-    admins = recipients.admins_of({row.id for row in organizations})
-    for row in organizations:
-        if not admins.get(row.id):
-            yield News(f"organization:{row.id}", details={**row._mapping, "is_organization": True})
-
-
-def without_resources(now: datetime) -> Iterator[News]:
-    """Yield datasets without resources, other than those of the last day and those available on request."""
-    for row in rows(
-        _EMPTY.format(requestable=packages_with_true_extras("requestable")),
-        requestable=list(REQUESTABLE_KEYS),
-        before=utc(now - timedelta(days=1)),
-    ):
-        yield News(row.id, details=dict(row._mapping))
-
-
-_PACKAGE = """p.id, p.name, coalesce(nullif(p.title, ''), p.name) AS title,
-    coalesce(nullif(g.title, ''), g.name) AS organization"""
-
-# Addresses of the usual form are valid. Only the others need to be parsed.
-_MAINTAINERS = f"""
-SELECT {_PACKAGE}, p.owner_org, p.maintainer, p.maintainer_email, p.author_email
-FROM package p LEFT JOIN "group" g ON g.id = p.owner_org
-LEFT JOIN LATERAL ({{harvest}}) h ON true
-WHERE p.state = 'active' AND p.type = ANY(:types)
-    AND coalesce(p.maintainer_email, '') !~* '^[a-z0-9._+-]{{{{1,64}}}}@[a-z0-9]+(\\.[a-z0-9]+)+$'
-    AND (p.owner_org IS NULL OR coalesce(p.maintainer, '') <> '' OR coalesce(p.maintainer_email, '') <> '')
-    AND NOT h.is_harvested"""
-
-_ORGANIZATIONS = """
-SELECT g.id, g.name, coalesce(nullif(g.title, ''), g.name) AS title FROM "group" g
-WHERE g.is_organization AND g.state = 'active' AND EXISTS (
-    SELECT FROM package p WHERE p.owner_org = g.id AND p.state = 'active' AND p.type = ANY(:types)
-)"""
-
-_EMPTY = f"""
-SELECT {_PACKAGE} FROM package p LEFT JOIN "group" g ON g.id = p.owner_org
-WHERE p.state = 'active' AND p.type = ANY(:types) AND p.metadata_created < :before
-    AND NOT EXISTS (SELECT FROM resource r WHERE r.package_id = p.id AND r.state = 'active')
-    AND p.id NOT IN (SELECT package_id FROM ({{requestable}}) q WHERE requestable)"""
+        yield News(row["resource_id"], Receivers.KEEPERS, row["package_id"], dict(row))
 
 
 # Changes of data
 
 
-def _changes(condition: str, now: datetime) -> Iterator[News]:
+def _changes(condition: str, receivers: Receivers, now: datetime) -> Iterator[News]:
     """Yield the newest recent change of each active dataset that meets a condition."""
     newest = "SELECT DISTINCT ON (package_id) * FROM ({}) n ORDER BY package_id, seen_at DESC, id"
     statement = newest.format(f"{_CHANGES} AND {condition}")
     for row in rows(statement, since=utc(now - RECENT)):
-        yield News(row.id, row.package_id, details=dict(row._mapping))
+        yield News(row.id, receivers, row.package_id, dict(row._mapping))
 
 
 def lost_contents(now: datetime) -> Iterator[News]:
     """Yield files that have lost more than half of their rows, a column or a sheet."""
-    return _changes(_HAS_LOST, now)
+    return _changes(_HAS_LOST, Receivers.KEEPERS, now)
 
 
 def followed(now: datetime) -> Iterator[News]:
     """Yield datasets with followers whose data have changed, or that became overdue."""
-    yield from _changes(_IS_FOLLOWED, now)
-    late = list(crossed(("overdue", "delinquent"), now))
+    yield from _changes(_IS_FOLLOWED, Receivers.FOLLOWERS, now)
+    late = list(_crossed(("overdue", "delinquent"), Receivers.FOLLOWERS, now))
     statement = f"SELECT p.id FROM package p WHERE p.id = ANY(:ids) AND {_IS_FOLLOWED}"
     ids = {row.id for row in rows(statement, ids=[one.package_id for one in late])}
     yield from (one for one in late if one.package_id in ids)
@@ -190,7 +132,7 @@ def held_deletions(now: datetime) -> Iterator[News]:
         if guids and (source := _source(hold.source_id)) is not None:
             digest = hashlib.sha256("\n".join(guids).encode()).hexdigest()[:16]
             details = {**source, "count": len(guids), "reason": hold.reason}
-            yield News(f"{hold.source_id}:{digest}", source_id=hold.source_id, details=details)
+            yield News(f"{hold.source_id}:{digest}", Receivers.EDITORS, details=details)
 
 
 def failed_sources(now: datetime) -> Iterator[News]:
@@ -200,17 +142,17 @@ def failed_sources(now: datetime) -> Iterator[News]:
             weeks = (utc(now) - row.failing_since) // RECENT
             about = f"{row.id}:{row.failing_since.isoformat()}:{weeks}"
             details = {**row._mapping, "failing_since": aware(row.failing_since)}
-            yield News(about, source_id=row.id, details=details)
+            yield News(about, Receivers.EDITORS, details=details)
 
 
 def working_again(now: datetime) -> Iterator[News]:
     """Yield links and sources of whose failure people were told, and that work again."""
     for row in rows(_LINKS_AGAIN, recent=utc(now - RECENT)):
-        yield News(row.about, row.package_id, details=dict(row._mapping))
+        yield News(row.about, Receivers.KEEPERS, row.package_id, dict(row._mapping))
     told = {row.id for row in rows(_SOURCES_TOLD, recent=utc(now - RECENT))}
     for row in _jobs_of_sources() if told else ():
         if row.id in told and row.failing_since is None:
-            yield News(f"source:{row.id}", source_id=row.id, details=dict(row._mapping))
+            yield News(f"source:{row.id}", Receivers.EDITORS, details=dict(row._mapping))
 
 
 def _jobs_of_sources() -> Any:
@@ -301,7 +243,7 @@ def problems(runs: Iterable[Any], now: datetime) -> Iterator[News]:
 
 def _problem(kind: ProblemKind, run: Any, at: datetime, **facts: Any) -> News:
     details = {"kind": kind, "run_kind": run.kind, "at": at, **facts}
-    return News(f"{kind.value}:{run.id}", details=details)
+    return News(f"{kind.value}:{run.id}", Receivers.OPERATORS, details=details)
 
 
 def _is_whole(run: Any) -> bool:

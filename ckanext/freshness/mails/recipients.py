@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from enum import Enum
 from functools import partial
 from typing import Any
 
@@ -20,6 +21,7 @@ from dateutil.parser import isoparse
 from sqlalchemy.dialects import postgresql
 
 from .. import settings
+from ..aging.messages import N_
 from ..aging.status import Status, status_at
 from ..ckan_adapter import harvest
 from ..ckan_adapter.core import may, model
@@ -91,6 +93,20 @@ def line(text: str | None, most: int = 200) -> str:
 
 
 # The people of a dataset and of the site
+
+
+class Receivers(Enum):
+    """The people who are told. The value says why."""
+
+    KEEPERS = N_("you look after these data: as maintainer, author or member of their organization")
+    """The maintainers of a dataset, who may see it."""
+    EDITORS = N_("you may edit these harvest sources")
+    """The editors and admins of a harvest source's organization, and the operators."""
+    OPERATORS = N_("you are an administrator of this portal")
+    """The sysadmins, or the operators that the site's options name."""
+    FOLLOWERS = N_("you follow these datasets, their organization or a group")
+    """The users who follow a dataset, and may see it."""
+
 
 WISH_KEY = "freshness_notify"
 """An organization's extra. ``false`` switches off mails about its datasets."""
@@ -315,25 +331,32 @@ WHERE u.state = 'active' AND lower(u.email) = ANY(:emails)"""
 
 # The choice of each person
 
-EVERY_KIND = "all"
-"""The entry for all kinds, also those of later versions, in a person's list of kinds that are off."""
+
+class Choice(str, Enum):
+    """The mails that the owner of an address wants. The values stand in the API and in the database."""
+
+    ALL = "all"
+    FOLLOWED = "followed"
+    """Only those about datasets that they follow."""
+    NONE = "none"
 
 
 @dataclass(frozen=True, slots=True)
 class Person:
     """The choice of an address's owner, and the mails that they had.
 
-    :ivar off: the kinds that they switched off, or :data:`EVERY_KIND`
     :ivar told: the time of the last mail of each kind
     """
 
     address: str
-    off: frozenset[str] = frozenset()
+    choice: Choice = Choice.ALL
     told: Mapping[str, datetime] = field(default_factory=dict)
 
-    def wants(self, kind: str) -> bool:
-        """Return whether the person receives mails of a kind."""
-        return kind not in self.off and EVERY_KIND not in self.off
+    def wants(self, receivers: Receivers) -> bool:
+        """Return whether the person wants the mails that they get as one of the receivers."""
+        if self.choice is Choice.FOLLOWED:
+            return receivers is Receivers.FOLLOWERS
+        return self.choice is Choice.ALL
 
 
 def people(emails: Iterable[str]) -> dict[str, Person]:
@@ -347,16 +370,13 @@ def people(emails: Iterable[str]) -> dict[str, Person]:
 
 def _person(row: Any) -> Person:
     told = {kind: aware(isoparse(at)) for kind, at in row.told_at.items()}
-    return Person(row.address, frozenset(row.off), told)
+    return Person(row.address, Choice(row.choice), told)
 
 
-def write(address: str, off: Collection[str]) -> None:
-    """Store the choice of an address's owner and commit.
-
-    :param off: the kinds to switch off, or :data:`EVERY_KIND`
-    """
+def write(address: str, choice: Choice) -> None:
+    """Store the choice of an address's owner and commit."""
     row = model.Session.get(MailPerson, number_of(address))
-    row.off = sorted(off)
+    row.choice = choice.value
     model.Session.commit()
 
 

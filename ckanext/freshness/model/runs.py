@@ -407,8 +407,8 @@ class Mail(tk.BaseModel):
         UnicodeText,
         primary_key=True,
         doc=(
-            "id of the transition, resource, dataset or organization; for runs the problem and "
-            "the id of the run: failed:..."
+            "id of the resource, change or source; of statuses the date that was crossed and the "
+            "transition (overdue:7); of runs the problem and the run (failed:...)"
         ),
     )
     address = Column(
@@ -427,11 +427,11 @@ class MailPerson(tk.BaseModel):
 
     id = Column(Integer, primary_key=True, doc="number in the links of the mails to this address")
     address = Column(UnicodeText, nullable=False, unique=True, doc="e-mail address, in lower case")
-    off: Column[list[str]] = Column(
-        ARRAY(UnicodeText),
+    choice = Column(
+        UnicodeText,
         nullable=False,
-        server_default="{}",
-        doc="kinds of mails that the owner of the address switched off",
+        server_default="all",
+        doc="mails that the owner of the address wants: all, followed or none",
     )
     told_at = Column(
         JSONB, nullable=False, server_default="{}", doc="time of the last mail of each kind"

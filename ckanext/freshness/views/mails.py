@@ -1,4 +1,4 @@
-"""The pages of mails: their choice, the links in them, and a preview for sysadmins."""
+"""The pages of mails: their choice, and the links in them."""
 
 from __future__ import annotations
 
@@ -10,13 +10,11 @@ from .. import settings
 from ..ckan_adapter.core import exempt_from_csrf
 from ..ckan_adapter.mailer import remember_app
 from ..dates import utc_now
-from ..mails import digests, recipients
-from ..mails.kinds import KINDS, offered
-from ..mails.recipients import EVERY_KIND, Person
+from ..mails import recipients
+from ..mails.recipients import Choice, Person
 from .responses import (
     abort,
     error_text,
-    may,
     redirect_to,
     render,
     require_csrf_token,
@@ -50,24 +48,9 @@ def read() -> ResponseReturnValue:
 def write() -> ResponseReturnValue:
     """Store the choice of the user."""
     person = _user()
-    recipients.write(person.address, _chosen_off(person))
+    recipients.write(person.address, _choice())
     tk.h.flash_success(tk._("Your choice is saved."))
     return redirect_to("freshness_mails.read")
-
-
-@mails.route("/freshness/mails/preview")
-def preview() -> ResponseReturnValue:
-    """Show the mails that would be sent now, or one of them. Sends and stores nothing."""
-    if not may("sysadmin"):
-        abort(403, tk._("Only sysadmins can see the mails of others."))
-    report = digests.notify_all(utc_now, dry_run=True)
-    address = tk.request.args.get("to")
-    if address is None:
-        return render("freshness/mails/preview.html", {"report": report, "line": digests.mail_line})
-    for mail in report.mails:
-        if mail.address == address and mail.letter is not None:
-            return mail.letter.html
-    abort(404, tk._("There is no mail to {address} now.").format(address=address))
 
 
 @mail_link.route("/freshness/mails/<token>", methods=["GET"])
@@ -80,7 +63,7 @@ def read_link(token: str) -> ResponseReturnValue:
 def write_link(token: str) -> ResponseReturnValue:
     """Store the choice of a mail's recipient, without a login."""
     person = _holder(token)
-    recipients.write(person.address, _chosen_off(person))
+    recipients.write(person.address, _choice())
     return _mails_page(_holder(token), is_saved=True)
 
 
@@ -118,15 +101,10 @@ def _confirmation_page(asked: recipients.Confirmation, *, is_done: bool) -> str:
     return render("freshness/mails/confirm.html", {"asked": asked, "is_done": is_done})
 
 
-def _chosen_off(person: Person) -> list[str]:
-    """Return the kinds to switch off: those without a check mark in our form, all by one click elsewhere."""
-    form = tk.request.form
-    if form.get("mails") != "chosen":
-        return [EVERY_KIND]
-    kinds, wanted = offered(person.address), form.getlist("kind")
-    # Somebody who becomes a sysadmin later gets no mails that were off as well.
-    chosen = {kind: kind in wanted for kind in kinds}
-    return [kind for kind in KINDS if not chosen.get(kind, person.wants(kind))]
+def _choice() -> Choice:
+    """Return the choice of our form; no mails for everything else, such as one click in a mail program."""
+    given = tk.request.form.get("choice")
+    return next((one for one in Choice if one.value == given), Choice.NONE)
 
 
 def _user() -> Person:
@@ -147,13 +125,9 @@ def _holder(token: str) -> Person:
 
 
 def _mails_page(person: Person, *, is_saved: bool = False) -> str:
-    kinds = offered(person.address)
     shown = {
         "address": person.address,
-        "kinds": [
-            {"value": kind, "name": KINDS[kind].name, "is_on": person.wants(kind)} for kind in kinds
-        ],
-        "gets_none": not any(person.wants(kind) for kind in kinds),
+        "choice": person.choice.value,
         "is_saved": is_saved,
         "are_mails_on": settings.flag("notify.enabled"),
     }

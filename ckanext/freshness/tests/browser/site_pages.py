@@ -32,7 +32,6 @@ SITE_PAGES = (
     SitePage("organization", "/freshness/organization/{organization}"),
     SitePage("worklist", "/freshness/mine", _EDITORS),
     SitePage("mails", "/freshness/mails", _EDITORS),
-    SitePage("mails-preview", "/freshness/mails/preview", _SYSADMINS),
     SitePage("datasets", "/freshness/datasets"),
     SitePage("needs-update", "/freshness/datasets?status=needs_update"),
     SitePage("due", "/freshness/due"),

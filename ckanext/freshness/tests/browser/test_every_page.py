@@ -136,7 +136,7 @@ def make_everything() -> dict[str, Any]:
     harvested = make_harvested_site()
     ocean = harvested.ocean.source
     hold = call_action("freshness_harvest_hold_show", id=ocean["id"])
-    recipients.write("somebody@example.org", [])
+    recipients.number_of("somebody@example.org")
     person = model.Session.query(MailPerson).filter_by(address="somebody@example.org").one()
     # CKAN's factories name pictures of other hosts.
     for table in (model.Group, model.User):

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from ckan import model
 from ckan.tests import factories, helpers
 
-from ckanext.freshness.mails import digests, recipients
+from ckanext.freshness.mails import digests
 from ckanext.freshness.mails.digests import MailReport, NotifyState
 from ckanext.freshness.model import CheckRun, ResourceCheck
 from ckanext.freshness.status.refresh import refresh
@@ -75,12 +75,8 @@ def host(mails_on: None) -> Iterator[MailHost]:
 
 @pytest.fixture
 def make(mails_on: None) -> Make:
-    """Create a weekly dataset. Its contacts may have forms that only harvesters and older versions produce.
-
-    The only sysadmin gets neither copies nor mails about faults, which would be in most tests.
-    """
+    """Create a weekly dataset. Its contacts may have forms that only harvesters and older versions produce."""
     user = factories.Sysadmin(email=ROOT)["name"]
-    recipients.write(ROOT, {"copy", "no_address", "no_resources"})
 
     def make(
         name: str,

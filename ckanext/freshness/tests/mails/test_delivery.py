@@ -22,9 +22,8 @@ from click.testing import CliRunner
 from ckanext.freshness.ckan_adapter.database import is_held, locked
 from ckanext.freshness.ckan_adapter.mailer import MailFailure
 from ckanext.freshness.cli.site import freshness
-from ckanext.freshness.mails import digests
+from ckanext.freshness.mails import digests, news
 from ckanext.freshness.mails.digests import MailReport, NotifyState
-from ckanext.freshness.mails.kinds import KINDS
 from ckanext.freshness.mails.recipients import Person
 from ckanext.freshness.runs import night
 from ckanext.freshness.tests.mails.conftest import OVERDUE, Make, Notify, age, fail, later
@@ -36,8 +35,8 @@ ANN, BOB, CARL = "ann@example.org", "bob@example.org", "carl@example.org"
 
 
 def rows() -> dict[tuple[str, str], str]:
-    """Return what became of mails other than copies, by kind and address."""
-    statement = "SELECT kind, address, sent_at, error FROM freshness_mail WHERE kind NOT IN ('copy', 'begun')"
+    """Return what became of mails, by kind and address."""
+    statement = "SELECT kind, address, sent_at, error FROM freshness_mail WHERE kind <> 'begun'"
     found = model.Session.execute(sa.text(statement)).all()
     model.Session.rollback()
     return {
@@ -87,7 +86,7 @@ def test_what_the_mail_says(make: Make, notify: Notify, host: MailHost) -> None:
     assert re.fullmatch(r"<http://test\.ckan\.net/freshness/mails/[0-9]+\.[\w-]{16}>", stop)
     for subtype in ("plain", "html"):
         words = mail.part(subtype)
-        assert "Upload new data, or confirm that the data are still accurate:" in words
+        assert "Upload new data, confirm that the data are still accurate, or ask" in words
         assert "The Weather Office" in words and "every week" in words.lower()
         for name in ("rain", "snow"):
             assert f"http://test.ckan.net/dataset/edit/{name}" in words
@@ -315,17 +314,17 @@ class TestMailServer:
 
 
 CROSSED: list[tuple[str | None, str, str, list[str]]] = [
-    ("due", "overdue", "time", ["copy", "overdue"]),
+    ("due", "overdue", "time", ["overdue"]),
     ("overdue", "delinquent", "time", ["delinquent"]),
     ("fresh", "due", "time", []),
-    ("fresh", "overdue", "edit", ["copy", "overdue"]),
-    ("due", "delinquent", "time", ["copy", "delinquent", "overdue"]),
+    ("fresh", "overdue", "edit", ["overdue"]),
+    ("due", "delinquent", "time", ["overdue", "delinquent"]),
     ("delinquent", "overdue", "edit", []),
     # A first status, and changes of options, cross no date.
     (None, "overdue", "recompute", []),
     ("fresh", "overdue", "recompute", []),
 ]
-"""The statuses before and after a change, its cause, and the kinds of mails."""
+"""The statuses before and after a change, its cause, and the dates that are news."""
 
 
 def test_dates_that_are_crossed(make: Make) -> None:
@@ -343,8 +342,7 @@ def test_dates_that_are_crossed(make: Make) -> None:
             values = {"id": made["id"], "before": before, "after": after, "cause": cause}
             dated = dict(zip(("due", "overdue", "delinquent"), dates, strict=True))
             model.Session.execute(sa.text(statement), {**values, **dated})
-        kinds = ("copy", "delinquent", "overdue")
-        found = [kind for kind in kinds if list(KINDS[kind].news(later()))]
+        found = [one.about.partition(":")[0] for one in news.overdue(later())]
         assert found == expected, (before, after, cause)
 
 
@@ -365,7 +363,6 @@ def person(**hours: float) -> Person:
         # Some kinds are sent once a week, on the same night.
         ("broken", {"broken": 6 * 24}, True),
         ("broken", {"broken": 7 * 24 - 4}, False),
-        ("no_address", {"no_address": 6 * 24}, True),
     ],
 )
 def test_who_waits(kind: str, told: dict[str, float], expected: bool) -> None:

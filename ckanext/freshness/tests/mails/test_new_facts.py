@@ -192,7 +192,7 @@ def test_followers_are_told_of_what_they_may_see(
     age(OVERDUE)
     notify()
     assert "Overdue" in host.to(READER)[1].part("plain")
-    recipients.write(READER, {"followed"})
+    recipients.write(READER, recipients.Choice.NONE)
     change(shown, (12, 14))
     notify(OVERDUE + timedelta(days=2) / timedelta(days=1))
     assert len(host.to(READER)) == 2

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from ckanext.freshness.mails.news import News, ProblemKind, problems
+from ckanext.freshness.mails.recipients import Receivers
 
 NOW = datetime(2026, 3, 10, 3, tzinfo=timezone.utc)
 
@@ -40,7 +41,7 @@ def night(
 
 def problem(kind: str, run: str, at: datetime, **facts: Any) -> News:
     details = {"kind": ProblemKind(kind), "run_kind": "check", "at": at, **facts}
-    return News(f"{kind}:{run}", details=details)
+    return News(f"{kind}:{run}", Receivers.OPERATORS, details=details)
 
 
 @pytest.mark.parametrize(

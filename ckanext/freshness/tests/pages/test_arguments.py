@@ -38,7 +38,7 @@ def test_texts_that_are_none(app: Any, sysadmin: dict[str, Any]) -> None:
         assert list(answer.json["error"].keys() - {"__type"}) == [key], (action, key, value)
     answer = app.post("/api/action/freshness_show", json={"id": None}, headers=headers)
     assert answer.status_code == 409
-    for action, key in (("freshness_confirm", "withdraw"), ("freshness_opt_out", "opted_out")):
+    for action, key in (("freshness_confirm", "withdraw"), ("freshness_opt_out", "choice")):
         said = {"id": factories.Dataset()["id"], key: "perhaps"}
         answer = app.post(f"/api/action/{action}", json=said, headers=headers)
         assert list(answer.json["error"].keys() - {"__type"}) == [key]

@@ -43,7 +43,7 @@ def open_tasks(read: Read, name: str) -> set[str]:
 
 def told(ids: dict[str, str], now: datetime) -> set[str]:
     """Return which of a dataset and its link people are told of by mail."""
-    overdue = {one.package_id for one in news.crossed(("overdue", "delinquent"), now)}
+    overdue = {one.package_id for one in news.overdue(now)}
     broken = {one.about for one in news.broken_links(now)}
     return {name for name, id in ids.items() if id in overdue | broken}
 

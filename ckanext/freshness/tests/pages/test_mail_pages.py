@@ -14,10 +14,8 @@ from ckan.tests import factories, helpers
 
 from ckanext.freshness.dates import utc_now
 from ckanext.freshness.mails import recipients
-from ckanext.freshness.mails.kinds import KINDS, Receivers
 from ckanext.freshness.tests.pages.conftest import Read
 
-OFFERED = {kind for kind, rule in KINDS.items() if rule.receivers is not Receivers.OPERATORS}
 ANN = "ann@example.org"
 
 
@@ -35,50 +33,38 @@ def path(clean_site: None) -> str:
     return f"/freshness/mails/{recipients.token(number)}"
 
 
-def off(address: str = ANN) -> set[str]:
+def choice(address: str = ANN) -> str:
     model.Session.remove()
-    person = recipients.people([address])[address]
-    return {kind for kind in KINDS if not person.wants(kind)}
+    return recipients.people([address])[address].choice.value
 
 
-def is_out(address: str = ANN) -> bool:
-    return off(address) == set(KINDS)
-
-
-def checked(page: Any) -> dict[str, bool]:
-    """Return the kinds on a page, and whether they are switched on."""
-    boxes = page.select('article form input[type="checkbox"]')
-    return {str(one["value"]): one.has_attr("checked") for one in boxes}
+def checked(page: Any) -> list[str]:
+    """Return the choice that a page shows."""
+    return [one["value"] for one in page.select('article form input[type="radio"][checked]')]
 
 
 def test_looking_at_a_link_changes_nothing(read: Read, path: str) -> None:
     page = read(path)
     assert f"{ANN} gets at most one mail a day" in page.get_text()
-    assert checked(page) == dict.fromkeys(OFFERED, True)
+    assert checked(page) == ["all"]
     assert page.select('meta[name="robots"]')[0]["content"] == "noindex"
-    assert off() == set()
+    assert choice() == "all"
 
 
 def test_one_click_without_a_session(strict: Any, path: str) -> None:
-    answer = strict.post(path, data={"List-Unsubscribe": "One-Click"}, follow_redirects=False)
-    assert answer.status_code == 200
-    assert f"{ANN} gets no mails" in answer.body
-    assert is_out()
     # A second request changes nothing.
-    strict.post(path, data={"List-Unsubscribe": "One-Click"}, status=200)
-    assert is_out()
+    for _ in range(2):
+        answer = strict.post(path, data={"List-Unsubscribe": "One-Click"}, follow_redirects=False)
+        assert answer.status_code == 200
+        assert f"{ANN} gets no mails" in answer.body
+        assert choice() == "none"
 
 
-def test_each_kind_can_be_switched_off_by_the_form(strict: Any, path: str) -> None:
-    strict.post(path, data={"mails": "chosen", "kind": "overdue"}, status=200)
-    assert off() == OFFERED - {"overdue"}
-    page = BeautifulSoup(strict.get(path).body, "html.parser")
-    assert checked(page) == {kind: kind == "overdue" for kind in OFFERED}
-    strict.post(path, data={"mails": "none", "kind": "overdue"}, status=200)
-    assert is_out()
-    # Somebody who becomes a sysadmin later still gets no mails.
-    strict.post(path, data={"mails": "chosen", "kind": "broken"}, status=200)
-    assert off() == set(KINDS) - {"broken"}
+def test_the_choice_of_the_form(strict: Any, path: str) -> None:
+    for value in ("followed", "none", "all"):
+        strict.post(path, data={"choice": value}, status=200)
+        assert choice() == value
+        assert checked(BeautifulSoup(strict.get(path).body, "html.parser")) == [value]
 
 
 def test_links_that_nobody_has_got(app: Any, path: str) -> None:
@@ -90,16 +76,15 @@ def test_links_that_nobody_has_got(app: Any, path: str) -> None:
     ):
         for ask in (app.get, app.post):
             ask(f"/freshness/mails/{wrong}", status=404)
-    assert off() == set()
+    assert choice() == "all"
 
 
 def test_the_page_of_who_is_logged_in(app: Any, read: Read) -> None:
     user = factories.SysadminWithToken(email="Bob@example.org")
     assert "bob@example.org gets at most one mail" in read("/freshness/mails", user).get_text()
-    read("/freshness/mails", user, data={"mails": "chosen", "kind": "copy"})
-    assert off("bob@example.org") == set(KINDS) - {"copy"}
-    page = read("/freshness/mails", user)
-    assert checked(page) == {kind: kind == "copy" for kind in KINDS}
+    read("/freshness/mails", user, data={"choice": "followed"})
+    assert choice("bob@example.org") == "followed"
+    assert checked(read("/freshness/mails", user)) == ["followed"]
     settings = read(f"/user/edit/{user['name']}", user)
     assert settings.select('a[href="/freshness/mails"]')
     answer = app.get("/freshness/mails", follow_redirects=False)
@@ -113,27 +98,20 @@ def test_actions(clean_site: None) -> None:
 
     user = factories.User(email=ANN)["name"]
     root = factories.Sysadmin(email="root@example.org")["name"]
-    shown = {"address": ANN, "opted_out": False, "kinds": []}
-    assert call("freshness_opt_out_show", user) == shown
-    every = list(KINDS)
-    assert call("freshness_opt_out", user) == {"address": ANN, "opted_out": True, "kinds": every}
-    some = {"address": ANN, "opted_out": False, "kinds": ["broken"]}
-    assert call("freshness_opt_out", user, kinds=["broken"]) == some
-    assert not call("freshness_opt_out", user, kinds=[])["kinds"]
-    call("freshness_opt_out", user)
-    assert call("freshness_opt_out_show", root, address=ANN.upper())["opted_out"]
-    assert not call("freshness_opt_out", root, address=ANN, opted_out="false")["opted_out"]
-    assert off() == set()
+    assert call("freshness_opt_out_show", user) == {"address": ANN, "choice": "all"}
+    assert call("freshness_opt_out", user) == {"address": ANN, "choice": "none"}
+    assert call("freshness_opt_out", user, choice="followed")["choice"] == "followed"
+    assert call("freshness_opt_out_show", root, address=ANN.upper())["choice"] == "followed"
+    assert call("freshness_opt_out", root, address=ANN, choice="all")["choice"] == "all"
     for action in ("freshness_opt_out", "freshness_opt_out_show"):
         for by, address in ((user, "bob@example.org"), ("", None)):
             with pytest.raises(helpers.logic.NotAuthorized):
                 call(action, by, address=address)
         with pytest.raises(helpers.logic.ValidationError):
             call(action, root, address="nobody")
-    impossible: list[Any] = [["no-such"], "broken", [[]]]
-    for kinds in impossible:
+    for wrong in ("no-such", ["all"]):
         with pytest.raises(helpers.logic.ValidationError):
-            call("freshness_opt_out", root, kinds=kinds)
+            call("freshness_opt_out", root, choice=wrong)
 
 
 @pytest.fixture
@@ -222,30 +200,3 @@ def test_a_confirmation_is_bound_to_person_dataset_and_time(strict: Any, late: A
     for ask in (strict.get, strict.post):
         ask(fresh, status=404)
     assert confirmed(dataset) is None
-
-
-def test_sysadmins_see_the_mails_before_they_are_on(app: Any, read: Read, late: Any) -> None:
-    model.Session.execute(
-        sa.text(
-            "INSERT INTO freshness_transition (package_id, from_status, to_status, changed_at, cause)"
-            " SELECT package_id, 'due', 'overdue', now(), 'time' FROM freshness_dataset"
-        )
-    )
-    model.Session.execute(
-        sa.text("UPDATE freshness_dataset SET overdue = '2020-02-01', status = 'overdue'")
-    )
-    model.Session.commit()
-    root = factories.SysadminWithToken(email="root@example.org")
-    page = read("/freshness/mails/preview", root)
-    words = " ".join(page.get_text().split())
-    assert "mails would be sent now" in words and f"{ANN}: 1 dataset needs an update" in words
-    assert "Mails have not begun" in words
-    (link,) = (one["href"] for one in page.select(".fr-list a") if ANN in one["href"])
-    mail = read(link, root)
-    assert "Rain" in mail.get_text()
-    # Nobody else's links stand in it.
-    assert not mail.select('a[href*="/freshness/confirm/"]')
-    assert model.Session.execute(sa.text("SELECT count(*) FROM freshness_mail")).scalar() == 0
-    read("/freshness/mails/preview?to=nobody@example.org", root, status=404)
-    for user in (None, factories.UserWithToken()):
-        read("/freshness/mails/preview", user, status=403)

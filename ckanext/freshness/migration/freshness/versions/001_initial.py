@@ -304,7 +304,7 @@ def upgrade() -> None:
         "freshness_mail_person",
         sa.Column("id", sa.Integer, nullable=False),
         sa.Column("address", sa.UnicodeText, nullable=False),
-        sa.Column("off", ARRAY(sa.UnicodeText), server_default="{}", nullable=False),
+        sa.Column("choice", sa.UnicodeText, server_default="all", nullable=False),
         sa.Column("told_at", JSONB, server_default="{}", nullable=False),
         sa.PrimaryKeyConstraint("id"),
         sa.UniqueConstraint("address"),
