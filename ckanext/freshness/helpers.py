@@ -27,7 +27,6 @@ from .harvesting.messages import with_code
 from .harvesting.sources import source_type_named
 from .mails.recipients import NO, WISH_KEY
 from .reporting import (
-    dashboard,
     harvests,
     labels,
     link_repairs,
@@ -508,7 +507,6 @@ _SENTENCES: Mapping[str, Callable[[Any], str]] = {
     "deletion": _deletion_reason,
     "every": lambda seen: labels.every(seen["days"], at_least=seen["at_least"]),
     "frequency": labels.frequency_label,
-    "movement": dashboard.movement_words,
     "job counts": lambda counts: ", ".join(harvests.job_counts(counts)),
     "not harvested": harvests.kind,
     "observed": labels.observed,

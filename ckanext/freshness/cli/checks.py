@@ -237,9 +237,8 @@ def found_lines(resources: Mapping[str, int]) -> list[str]:
     "--since", metavar="DATE|RUN|last", help="Show status changes since then. Default: yesterday."
 )
 @click.option("--organization", metavar="NAME", help="Only datasets of this organization.")
-@click.option("--hosts", "with_hosts", is_flag=True, help="Also count resources by host.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def report(since: str | None, organization: str | None, with_hosts: bool, as_json: bool) -> None:
+def report(since: str | None, organization: str | None, as_json: bool) -> None:
     """Count datasets by status, and list status changes.
 
     Also stores today's counts for the dashboard. The printed counts include private datasets. The stored counts
@@ -247,7 +246,7 @@ def report(since: str | None, organization: str | None, with_hosts: bool, as_jso
     """
     now = utc_now()
     try:
-        found = _report_tables(since, organization, with_hosts, now)
+        found = _report_tables(since, organization, now)
         counts.record(now)
     except tk.ValidationError as error:
         words = (f"--{key}: {text}" for key, texts in error.error_dict.items() for text in texts)
@@ -265,18 +264,13 @@ def report(since: str | None, organization: str | None, with_hosts: bool, as_jso
         click.echo(line)
 
 
-def _report_tables(
-    since: str | None, organization: str | None, with_hosts: bool, now: datetime
-) -> dict[str, Any]:
+def _report_tables(since: str | None, organization: str | None, now: datetime) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for table in (report_tables.STATUSES, report_tables.CHANGES):
         asked = report_tables.request_for(
             visibility.SITE, table, {"since": since, "organization": organization}, now
         )
         found[table.name] = table.records(table.read(asked))
-    if with_hosts:
-        hosts = counts.count_hosts(visibility.SITE, asked.organization)
-        found["hosts"] = counts.rows_of_hosts(hosts)
     return found
 
 
@@ -298,14 +292,6 @@ def _report_lines(found: dict[str, Any]) -> list[str]:
         lines.append(f"{row['changed_at']}  {row['name']}  {before} -> {after}  ({why})")
     if not found["changes"]:
         lines.append(tk._("No status has changed."))
-    if "hosts" in found:
-        names = [label("host", row["name"]) for row in found["hosts"]]
-        width = max(map(len, names))
-        lines.append("")
-        lines += [
-            f"{name:<{width}} {row['resources']:>8} {row['percent']:>6} %"
-            for name, row in zip(names, found["hosts"], strict=True)
-        ]
     return lines
 
 

@@ -25,8 +25,8 @@ def freshness_report(context: dict[str, Any], data_dict: dict[str, Any]) -> dict
 
     All moments are in UTC, ISO 8601 with ``Z``.
 
-    :param table: ``statuses``, ``history``, ``due``, ``changes``, ``data``, ``links``, ``frequencies``,
-        ``organizations``, ``sources``, ``hosts`` or ``datasets`` (optional; without it only the present counts
+    :param table: ``statuses``, ``history``, ``changes``, ``data``, ``links``, ``frequencies``,
+        ``organizations``, ``sources`` or ``datasets`` (optional; without it only the present counts
         are returned)
     :param organization: name or id of the organization to report on (optional, default: all)
     :param since: for ``changes``, ``data`` and ``history``: a date, the id of a run, or ``last`` for the last

@@ -23,7 +23,6 @@ from ..checking.fields import FIELDS
 from ..checking.selection import POLICIES
 from ..ckan_adapter.core import connect_to_redis, may
 from ..mails import recipients
-from ..reporting.counts import parse_groups
 from ..web.address_guard import Guard
 
 __all__ = ["freshness_option"]
@@ -96,7 +95,6 @@ KINDS: Mapping[str, Callable[..., Any]] = {
     "networks": _checked(_networks),
     "thresholds": _checked(lambda text: Thresholds.parse(text or "")),
     "frequency": _checked(_frequency),
-    "host_groups": _checked(parse_groups),
     "addresses": _checked(_addresses),
 }
 """Functions that read values, by kind. Structured values stay as they are in CKAN's configuration."""

@@ -343,4 +343,3 @@ class HistoryDay(tk.BaseModel):
     made_at = Column(DateTime, nullable=False, doc="when it was counted")
     statuses = Column(JSONB, nullable=False, doc="datasets by status")
     organizations = Column(JSONB, nullable=False, doc="datasets by status, by id of organization")
-    hosts = Column(JSONB, nullable=False, doc="resources by host of their URL")

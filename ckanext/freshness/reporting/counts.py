@@ -1,33 +1,34 @@
-"""Numbers of datasets by status, now and on earlier days, and numbers of files by host.
+"""Numbers of datasets by status, now and on earlier days.
 
-Present numbers are of the datasets that a user may see. Those of days and hosts cover only public datasets, so
-that everybody may see them. Stored statuses are counted.
+Present numbers are of the datasets that a user may see. Those of days cover only public datasets, so that
+everybody may see them. Stored statuses are counted.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 
 import sqlalchemy as sa
 from dateutil.relativedelta import relativedelta
 
-from .. import settings
 from ..aging.messages import NN_
 from ..aging.status import Status
 from ..ckan_adapter.core import model
 from ..dates import utc
 from ..model import HistoryDay
 from . import changes, visibility
-from .labels import LABELS, counted
+from .labels import counted
 from .tables import Context, Row, TableRequest
 from .visibility import NOBODY
 
 STATUSES = tuple(status.value for status in Status)
 NEEDS_UPDATE = "needs_update"
 """The value of the filter for all statuses of :data:`NEED_UPDATE`."""
+DUE_SOON = "due_soon"
+"""The value of the filter for datasets that are up to date and soon due."""
 NEED_UPDATE = (Status.DUE.value, Status.OVERDUE.value, Status.DELINQUENT.value)
 
 
@@ -126,31 +127,20 @@ def organization_rows(request: TableRequest) -> list[Row]:
 
 
 def record(now: datetime) -> StatusCounts:
-    """Store today's counts of public datasets, by status and by host, and return those by status.
+    """Store today's counts of public datasets, by status, and return them.
 
     Also store the update frequencies that the data of datasets suggest.
     """
     changes.store_frequencies(now)
     every, organizations = count(NOBODY)
-    store(now, every, organizations, count_hosts(NOBODY))
+    store(now, every, organizations)
     return every
-
-
-def count_hosts(context: Context, organization: str | None = None) -> dict[str, int]:
-    """Count the resources of the datasets that a user may see by the host of their URL.
-
-    :param organization: the id of an organization, to count only its resources
-    """
-    return dict(map(tuple, visibility.rows(_HOSTS, context, organization=organization)))
 
 
 JUDGED = "coalesce(f.status, 'unavailable')"
 """SQL: the status of a dataset, which it gets with the first refresh."""
 _DATASETS = """p.state = 'active' AND p.type = ANY(:types) AND {visible}
     AND (CAST(:organization AS text) IS NULL OR p.owner_org = :organization)"""
-_HOSTS = f"""
-SELECT c.host, count(*) FROM freshness_check c JOIN package p ON p.id = c.package_id
-WHERE {_DATASETS} GROUP BY c.host"""
 _COUNTED = f"""
 SELECT {JUDGED} AS status, f.undetermined, g.id, g.name, coalesce(nullif(g.title, ''), g.name) AS title,
     count(*) AS number
@@ -158,23 +148,16 @@ FROM package p LEFT JOIN freshness_dataset f ON f.package_id = p.id LEFT JOIN "g
 WHERE {_DATASETS} GROUP BY {JUDGED}, f.undetermined, g.id"""
 
 
-def store(
-    now: datetime,
-    every: StatusCounts,
-    organizations: Iterable[Row] = (),
-    hosts: Mapping[str, int] | None = None,
-) -> None:
+def store(now: datetime, every: StatusCounts, organizations: Iterable[Row] = ()) -> None:
     """Store the counts of public datasets today, replacing earlier counts of the same day, and commit.
 
     :param organizations: of :func:`count`
-    :param hosts: numbers of their resources by host
     """
     values = {
         "made_at": utc(now),
         "statuses": dict(every.statuses),
         # Names of organizations change.
         "organizations": {one["id"]: dict(one["counts"].statuses) for one in organizations},
-        "hosts": dict(hosts or {}),
     }
     insert = sa.dialects.postgresql.insert(_DAYS).values(day=utc(now).date(), **values)
     model.Session.execute(insert.on_conflict_do_update(index_elements=["day"], set_=values))
@@ -211,67 +194,3 @@ def prune(now: datetime, keep: timedelta) -> int:
     gone = model.Session.execute(sa.delete(_DAYS).where(_DAYS.c.day < utc(now - keep).date()))
     model.Session.commit()
     return int(gone.rowcount)
-
-
-# Hosts. HDX publishes the table "Where files are hosted", too.
-
-(OTHERS,) = LABELS["host"]
-
-
-def host_rows(request: TableRequest) -> list[Row]:
-    """Return where the files of public datasets are hosted, as the last report counted them."""
-    newest = sa.select(_DAYS.c.hosts).order_by(_DAYS.c.day.desc()).limit(1)
-    return rows_of_hosts(model.Session.execute(newest).scalar() or {})
-
-
-def rows_of_hosts(counted: Mapping[str, int]) -> list[Row]:
-    """Return rows of hosts, by the groups of the site's options.
-
-    :param counted: numbers of resources by host
-    """
-    groups = parse_groups(settings.words("report.host_groups"))
-    total = sum(counted.values())
-    return [
-        {"name": name, "resources": number, "percent": round(100 * number / total, 1)}
-        for name, number in (grouped(counted, groups) if total else {}).items()
-    ]
-
-
-def parse_groups(entries: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    """Parse groups of the site's configuration: ``File_Store=data.example.org,files.example.org``.
-
-    Blanks separate entries, so an underscore stands for a blank in a name.
-
-    :returns: the hosts of each group by its name; ``*.example.org`` stands for every host below
-    :raises ValueError: an entry has another form; the text quotes it and shows the right form
-    """
-    groups = {}
-    for entry in entries:
-        name, _, hosts = entry.partition("=")
-        found = tuple(filter(None, (host.strip().lower().rstrip(".") for host in hosts.split(","))))
-        if not name.strip() or not found:
-            raise ValueError(f"must be NAME=HOST,HOST..., not {entry!r}")
-        groups[name.strip().replace("_", " ")] = found
-    return groups
-
-
-def grouped(counted: Mapping[str, int], groups: Mapping[str, Sequence[str]]) -> dict[str, int]:
-    """Return the numbers of each group and of other hosts.
-
-    Without groups, each host has a number; the host with most resources is the first.
-
-    :param counted: numbers of resources by (normalised) host; the empty name stands for URLs without a host
-    """
-    if groups:
-        numbers = dict.fromkeys([*groups, OTHERS], 0)
-        for host, number in counted.items():
-            names = (name for name, hosts in groups.items() if _is_among(host, hosts))
-            numbers[next(names, OTHERS)] += number
-    else:
-        most = sorted(counted.items(), key=lambda one: (not one[0], -one[1], one[0]))
-        numbers = {host or OTHERS: number for host, number in most}
-    return numbers
-
-
-def _is_among(host: str, hosts: Sequence[str]) -> bool:
-    return any(host.endswith(one[1:]) if one.startswith("*.") else host == one for one in hosts)

@@ -11,7 +11,6 @@ import ckan.plugins.toolkit as tk
 import sqlalchemy as sa
 from dateutil.relativedelta import relativedelta
 
-from .. import settings
 from ..aging.messages import NN_
 from ..aging.status import Status
 from ..ckan_adapter.core import model
@@ -33,11 +32,11 @@ MOST_CHECKED = 5_000
 YEAR = relativedelta(years=1)
 
 _LISTS = {
-    "due": (report_tables.DUE, None),
-    "broken": (report_tables.BROKEN, "-failing_since"),
-    "changes": (report_tables.CHANGES, None),
+    "due": (report_tables.DATASETS, counts.DUE_SOON, None),
+    "broken": (report_tables.BROKEN, None, "-failing_since"),
+    "changes": (report_tables.CHANGES, None, None),
 }
-"""The tables of the short lists, and their order there."""
+"""The tables of the short lists, their filters and their order there."""
 _OF_MONTH = (report_tables.BROKEN, report_tables.NEWLY_BROKEN)
 
 
@@ -55,7 +54,7 @@ def overview(asked: TableRequest) -> dict[str, Any]:
         reader may edit, beginning with those that need attention; ``held`` and ``failing``: those of them that
         hold deletions, and whose last job had errors; ``attention``: of :func:`.harvests.in_trouble`;
         ``tasks``: the editor's worklist without rows, None for readers who edit no datasets, and for sysadmins;
-        ``hosts``: numbers of public files by the site's own groups of hosts; ``run``: the newest check of all
+        ``run``: the newest check of all
         links with its ``state``, None before the first
     """
     organization = asked.organization
@@ -64,16 +63,17 @@ def overview(asked: TableRequest) -> dict[str, Any]:
     every, organizations = counts.count(asked.context, organization)
     days = counts.days((asked.now - YEAR).date(), organization)
     pages = {
-        name: tables.page(table.read(replace(asked, sort=sort, limit=LISTED + 1)), 1, LISTED)
-        for name, (table, sort) in _LISTS.items()
+        name: tables.page(
+            table.read(replace(asked, status=status, sort=sort, limit=LISTED + 1)), 1, LISTED
+        )
+        for name, (table, status, sort) in _LISTS.items()
     }
     within = None if is_visitor or is_sysadmin else _edited(asked)
     edited = within["organizations"] if within else ()
     rows = () if is_visitor else harvests.sources(asked)
     sources = [row for row in rows if is_sysadmin or row["owner_org"] in edited]
     month, public = compared(asked.now.date()), replace(asked, context=visibility.NOBODY)
-    ranked = () if organization else ranking(organizations, month)
-    has_groups = organization is None and settings.words("report.host_groups")
+    ranked = () if organization else ranking(organizations)
     return {
         "counts": every,
         "need_update": sum(every.statuses[status] for status in counts.NEED_UPDATE),
@@ -97,7 +97,6 @@ def overview(asked: TableRequest) -> dict[str, Any]:
         "failing": [row for row in sources if row["errors"]],
         "attention": harvests.in_trouble(sources),
         "tasks": worklist.worklist(within, limit=0) if within and edited else None,
-        "hosts": counts.host_rows(asked) if has_groups else [],
         "run": runs.last_check(asked.now),
     }
 
@@ -117,15 +116,14 @@ def _edited(asked: TableRequest) -> worklist.Scope | None:
         return None
 
 
-def ranking(organizations: Iterable[Row], days: Month | None = None) -> list[Row]:
+def ranking(organizations: Iterable[Row]) -> list[Row]:
     """Return organizations with datasets of known freshness, the smallest share of fresh ones first.
 
     :param organizations: of :func:`.counts.count`
-    :param days: of :func:`compared`, for the movement of each organization in a month
     """
     known = [one for one in organizations if one["counts"].known]
     known.sort(key=lambda one: (one["counts"].fresh_percent, one["title"].casefold()))
-    return [{**one, "movement": movement(days, one["id"])} for one in known]
+    return known
 
 
 # What happened in a month. Days are compared as they were stored.
@@ -151,12 +149,6 @@ class Day:
             return self.every
         return self.organizations.get(organization, StatusCounts())
 
-    def rank(self, organization: str) -> int:
-        """Return 1 plus the number of organizations with a greater share of fresh datasets."""
-        own = self.of(organization).fresh_percent
-        known = (one for one in self.organizations.values() if one.known)
-        return 1 + sum(one.fresh_percent > own for one in known)
-
 
 Month = tuple[Day, Day]
 """The day of a month ago and the newest day."""
@@ -180,38 +172,20 @@ def trend(days: Month | None, organization: str | None) -> tuple[int, int] | Non
     return before, now
 
 
-def movement(days: Month | None, organization: str) -> dict[str, int] | None:
-    """Return the ``rank`` of an organization, of how many (``count``), and its rank ``before``."""
-    if days is None or not all(day.of(organization).known for day in days):
-        return None
-    before, now = days
-    ranked = sum(one.known > 0 for one in now.organizations.values())
-    ranks = {"rank": now.rank(organization), "before": before.rank(organization)}
-    return {**ranks, "count": ranked}
-
-
-def movement_words(moved: Mapping[str, int]) -> str:
-    """Return a :func:`movement` in a sentence."""
-    text = tk._("Rank {rank} of {count} organizations; rank {before} a month ago.")
-    return str(text).format(**moved)
-
-
 def sentences(days: Month | None, organization: str | None) -> list[str]:
     """Return what changed between two days; nothing if one is missing, or nothing is known of the newer."""
     if days is None or not days[1].of(organization).known:
         return []
     before, now = days
     found = _why(before, now, organization)
-    moved = movement(days, organization) if organization else None
-    if moved is None:
-        return found
     was, is_now = before.of(organization), now.of(organization)
+    if organization is None or not was.known:
+        return found
     return [
         tk._("{share} are up to date, {before} a month ago.").format(
             share=labels.percent(is_now.statuses[Status.FRESH.value], is_now.known),
             before=labels.percent(was.statuses[Status.FRESH.value], was.known),
         ),
-        movement_words(moved),
         *found,
         labels.counted(NN_("{count} public dataset.", "{count} public datasets."), is_now.total)
         + " "

@@ -206,7 +206,6 @@ LABELS: Mapping[str, Mapping[str, str]] = {
         "blocked": N_("Couldn't be checked"),
         "failed": N_("Failed"),
     },
-    "host": {"Others": N_("Others")},
 }
 """Words by the kind of value and by the value as it is stored, marked for translation."""
 

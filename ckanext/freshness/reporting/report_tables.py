@@ -65,11 +65,17 @@ STATUSES = Table(
 )
 
 
-def _statuses(request: TableRequest) -> dict[str, Any]:
-    if request.status is None:
-        return {"statuses": None}
-    needs_update = request.status == counts.NEEDS_UPDATE
-    return {"statuses": list(counts.NEED_UPDATE if needs_update else (request.status,))}
+SOON = timedelta(days=7)
+"""How long before they become due datasets are listed by :data:`.counts.DUE_SOON`."""
+
+
+def _of_status(request: TableRequest) -> dict[str, Any]:
+    statuses = {None: None, counts.DUE_SOON: None, counts.NEEDS_UPDATE: list(counts.NEED_UPDATE)}
+    return {
+        "statuses": statuses.get(request.status, [request.status]),
+        "is_soon": request.status == counts.DUE_SOON,
+        "until": utc(request.now + SOON),
+    }
 
 
 def _with_label(row: Row) -> Row:
@@ -80,17 +86,7 @@ def _ignored(row: str) -> str:
     return f"NOT {IS_OPEN.format(row=row)} AS ignored"
 
 
-_LATE = (Column("due", N_("Due"), "due"), Column("days_late"))
-_of_datasets = partial(
-    DatasetTable,
-    select=f"""p.private, {counts.JUDGED} AS status, f.last_modified, f.evidence, f.confirmed_at,
-        f.frequency_days, f.due, f.overdue, f.delinquent, f.undetermined, f.absent_since, {_ignored("f")},
-        CASE WHEN f.due < :moment THEN extract(day FROM :moment - f.due)::int END AS days_late""",
-    complete=_with_label,
-    source="FROM package p LEFT JOIN freshness_dataset f ON f.package_id = p.id",
-    tab="datasets",
-)
-DATASETS = _of_datasets(
+DATASETS = DatasetTable(
     name="datasets",
     title=N_("Datasets"),
     meaning=N_("All datasets with their freshness and how we know it."),
@@ -104,35 +100,22 @@ DATASETS = _of_datasets(
         Column("evidence", N_("How we know"), "evidence"),
         Column("confirmed_at"),
         _FREQUENCY,
-        *_LATE,
+        *(Column("due", N_("Due"), "due"), Column("days_late")),
         *(Column("overdue"), Column("delinquent"), Column("undetermined"), Column("absent_since")),
     ),
-    where=f"CAST(:statuses AS text[]) IS NULL OR {counts.JUDGED} = ANY(:statuses)",
+    select=f"""p.private, {counts.JUDGED} AS status, f.last_modified, f.evidence, f.confirmed_at,
+        f.frequency_days, f.due, f.overdue, f.delinquent, f.undetermined, f.absent_since, {_ignored("f")},
+        CASE WHEN f.due < :moment THEN extract(day FROM :moment - f.due)::int END AS days_late""",
+    complete=_with_label,
+    source="FROM package p LEFT JOIN freshness_dataset f ON f.package_id = p.id",
+    where=f"""(CAST(:statuses AS text[]) IS NULL OR {counts.JUDGED} = ANY(:statuses))
+        AND (NOT :is_soon OR f.due BETWEEN :moment AND :until)""",
     # The one that has been late for longest first.
     order="due",
-    values=_statuses,
-    filters=(*counts.STATUSES, counts.NEEDS_UPDATE),
+    values=_of_status,
+    filters=(*counts.STATUSES, counts.NEEDS_UPDATE, counts.DUE_SOON),
     is_counted_whole=True,
-)
-
-SOON = timedelta(days=7)
-"""The period of the list of datasets that become due."""
-DUE = _of_datasets(
-    name="due",
-    title=N_("Due in the next 7 days"),
-    meaning=N_("Datasets that are up to date now and need an update within a week."),
-    empty=N_("No dataset becomes due in the next 7 days."),
-    columns=(
-        *DATASET,
-        ORGANIZATION,
-        *_LATE,
-        _FREQUENCY,
-        *(Column("last_modified"), Column("evidence"), Column("confirmed_at")),
-        *(Column("overdue"), Column("delinquent")),
-    ),
-    where="f.due BETWEEN :now AND :until",
-    order="due",
-    values=lambda request: {"now": utc(request.now), "until": utc(request.now + SOON)},
+    tab="datasets",
 )
 _TENTHS = ("days", "lowest_days", "highest_days", "factor")
 FREQUENCIES = DatasetTable(
@@ -325,7 +308,7 @@ LINKS = _of_links(
 CHECKED = replace(LINKS, where="r.state = 'active' AND c.tried_at IS NOT NULL", parts={})
 """The links that were checked."""
 
-# Organizations, sources, hosts, days and runs.
+# Organizations, sources and days.
 
 ORGANIZATIONS = Table(
     name="organizations",
@@ -366,21 +349,6 @@ SOURCES = Table(
     tab="sources",
     filters=harvests.FILTERS,
 )
-HOSTS = Table(
-    name="hosts",
-    title=N_("Where files are hosted"),
-    meaning=N_(
-        "Servers that hold the files of public datasets, as the last nightly report counted them."
-    ),
-    empty=N_("Nothing has been counted yet."),
-    columns=(
-        Column("name", N_("Host"), "host"),
-        Column("resources", N_("Resources"), "number"),
-        _PERCENT,
-    ),
-    rows=counts.host_rows,
-    is_of_organizations=False,
-)
 HISTORY = Table(
     name="history",
     title=N_("Over time"),
@@ -400,8 +368,8 @@ HISTORY = Table(
 TABLES: dict[str, Table] = {
     table.name: table
     for table in (
-        *(STATUSES, HISTORY, DUE, CHANGES, changes.DATA, LINKS),
-        *(FREQUENCIES, ORGANIZATIONS, SOURCES, HOSTS, DATASETS),
+        *(STATUSES, HISTORY, CHANGES, changes.DATA, LINKS),
+        *(FREQUENCIES, ORGANIZATIONS, SOURCES, DATASETS),
     )
 }
 """In the order of the dashboard."""

@@ -181,7 +181,7 @@ class Table:
         return iter(found)
 
 
-_SEARCHED = ("", "host", "organization", "source")
+_SEARCHED = ("", "organization", "source")
 """Kinds of columns in whose values a text is searched for."""
 
 

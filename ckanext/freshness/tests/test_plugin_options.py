@@ -103,9 +103,6 @@ KINDS: dict[str, Kind] = {
         },
         [],
     ),
-    "list host_groups": Kind(
-        _same("File_Store=a.example,*.b.example"), {"nonsense": "NAME=HOST"}, []
-    ),
     "list networks": Kind(
         _same("10.20.0.0/16 192.0.2.7"),
         {"10.0.0.0/33": "must be addresses and networks, such as 10.20.0.0/16"},

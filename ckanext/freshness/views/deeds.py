@@ -149,9 +149,7 @@ def _check(subject: Subject, given: Mapping[str, str]) -> Undo:
 
 
 LISTS: Mapping[str, tuple[str, ...]] = {
-    **dict.fromkeys(
-        ("datasets", "due", "mine.update"), ("confirm", "frequency", "check", "ignore")
-    ),
+    **dict.fromkeys(("datasets", "mine.update"), ("confirm", "frequency", "check", "ignore")),
     **dict.fromkeys(("frequencies", "mine.misfit"), ("suggested", "keep", "ignore")),
     **dict.fromkeys(("links", "mine.broken"), ("check", "ignore")),
     "mine.frequency": ("frequency", "ignore"),

@@ -190,6 +190,9 @@ def _filters(found: Table, request: TableRequest) -> dict[str, int | None]:
         "": sum(numbers.values()),
         counts.NEEDS_UPDATE: sum(numbers.get(status, 0) for status in counts.NEED_UPDATE),
         **{status: numbers.get(status, 0) for status in counts.STATUSES},
+        counts.DUE_SOON: report_tables.DATASETS.count(
+            replace(request, status=counts.DUE_SOON), None
+        )[0],
     }
 
 

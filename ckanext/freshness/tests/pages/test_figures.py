@@ -247,11 +247,6 @@ def test_there_is_one_share_of_fresh_datasets(get: Get, cli: Any, role: str) -> 
         assert f"{numbers['fresh']:>8} {share:>6} %" in told
 
 
-def test_a_sum_is_no_row(get: Get) -> None:
-    for ending in ("csv", "json"):
-        assert "Total" not in get(f"/freshness/hosts.{ending}").get_data(as_text=True)
-
-
 # Two dates: when the data changed, and when somebody confirmed them.
 
 
@@ -292,7 +287,7 @@ def test_the_dashboard_says_which_links_are_not_checked(get: Get, monkeypatch: A
         (found,) = page_of(get("/freshness")).select('a.fr-card[href*="broken"]')
         return text_of(found.small)
 
-    states = [row["state"] for row in rows_of(get("/freshness/resources.csv"))]
+    states = [row["state"] for row in rows_of(get("/freshness/links.csv"))]
     numbers = {state: states.count(state) for state in ("internal", "excluded", "waiting")}
     checked = len(states) - sum(numbers.values())
     words = f"of {checked} checked; {numbers['internal']} on this portal; "

@@ -24,7 +24,7 @@ ODD = {
 }
 PAGES = (
     *("/freshness", "/freshness/organizations", "/freshness/datasets", "/freshness/links"),
-    *("/freshness/changes?since=2020-01-01", "/freshness/due", "/freshness/hosts", "/dataset/"),
+    *("/freshness/changes?since=2020-01-01", "/dataset/"),
     *(
         f"{page}{name}{end}"
         for name in ODD

@@ -329,10 +329,10 @@ def test_check_again(post: Post, read: Read) -> None:
 
 
 def test_a_new_login_leads_back_to_the_list(app: Any, world: People) -> None:
-    headers = {"Referer": "http://test.ckan.net/freshness/due?q=a"}
+    headers = {"Referer": "http://test.ckan.net/freshness/datasets?q=a"}
     data = {"do": "confirm:::x", "list": "mine"}
     answer = app.post("/freshness/tasks", data=data, headers=headers)
     said = "Nothing was changed: you are not logged in any more. Log in, then repeat it."
     assert said in words(BeautifulSoup(answer.body, "html.parser"))
     assert answer.request.path == "/user/login"
-    assert answer.request.args["next"] == "/freshness/due?q=a"
+    assert answer.request.args["next"] == "/freshness/datasets?q=a"

@@ -1,4 +1,4 @@
-"""The trend, the ranking and the chart of shares over time."""
+"""The trend and the chart of shares over time."""
 
 from __future__ import annotations
 

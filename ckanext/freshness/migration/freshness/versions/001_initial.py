@@ -256,7 +256,6 @@ def upgrade() -> None:
         sa.Column("made_at", sa.DateTime, nullable=False),
         sa.Column("statuses", JSONB, nullable=False),
         sa.Column("organizations", JSONB, nullable=False),
-        sa.Column("hosts", JSONB, nullable=False),
         sa.PrimaryKeyConstraint("day"),
     )
     op.create_table(
