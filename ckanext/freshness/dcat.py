@@ -1,22 +1,19 @@
-"""A profile for ckanext-dcat that corrects the statements about a dataset's updates and adds the status.
+"""A profile for ckanext-dcat that corrects the statements about a dataset's updates.
 
 Without it ``dct:modified`` is the last edit of the metadata, and ``dct:accrualPeriodicity`` any text from the
-field. The status is a measurement of W3C's Data Quality Vocabulary (DQV). The plugin adds the profile to the
-site's profiles if ckanext-dcat is enabled.
+field. The plugin adds the profile to the site's profiles if ckanext-dcat is enabled.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from rdflib import RDF, BNode, Literal, Namespace, URIRef
-from rdflib.namespace import DCTERMS, SKOS, XSD
+from rdflib import Literal, URIRef
+from rdflib.namespace import DCTERMS, XSD
 
 from ckanext.dcat.processors import DEFAULT_RDF_PROFILES
 from ckanext.dcat.profiles import RDFProfile
-from ckanext.dcat.utils import catalog_uri
 
-from .aging.status import Status
 from .aging.vocabularies import term_lists
 from .ckan_adapter.core import REVIEW_KEY, site_names
 
@@ -43,24 +40,16 @@ FREQUENCIES = {
 }
 """Codes of the EU's authority table of frequencies, which DCAT-AP prescribes, by days."""
 
-DQV = Namespace("http://www.w3.org/ns/dqv#")
-_TIMELINESS = URIRef("http://www.w3.org/2016/05/ldqd#timeliness")
-_DEFINITION = (
-    "Whether the dataset is updated as often as its update frequency promises: "
-    + ", ".join(each.value for each in Status)
-    + "."
-)
-
 
 class FreshnessProfile(RDFProfile):
-    """A profile that overwrites what earlier profiles say about updates, and adds the status."""
+    """A profile that overwrites what earlier profiles say about updates."""
 
     def parse_dataset(self, dataset_dict: dict[str, Any], dataset_ref: Any) -> dict[str, Any]:
         """Return the dataset as it is: this profile reads nothing."""
         return dataset_dict
 
     def graph_from_dataset(self, dataset_dict: dict[str, Any], dataset_ref: Any) -> None:
-        """Write into the graph when and how often the data are updated, and the status, if known."""
+        """Write into the graph when and how often the data are updated, if known."""
         extras = {extra["key"]: extra["value"] for extra in dataset_dict.get("extras") or ()}
         if modified := extras.get(site_names().last_modified):
             self.g.set((dataset_ref, DCTERMS.modified, Literal(modified, datatype=XSD.dateTime)))
@@ -73,27 +62,6 @@ class FreshnessProfile(RDFProfile):
             name := _code(given, extras.get(site_names().frequency))
         ):
             self.g.set((dataset_ref, DCTERMS.accrualPeriodicity, URIRef(_AUTHORITY + name)))
-        status = extras.get(site_names().status)
-        if status in {each.value for each in Status}:
-            self._add_status(dataset_ref, status)
-
-    def _add_status(self, dataset_ref: Any, status: str) -> None:
-        """Add the status as a measurement, and describe what is measured."""
-        metric = URIRef(f"{catalog_uri().rstrip('/')}/freshness#status")
-        measurement = BNode()
-        self.g.bind("dqv", DQV)
-        for statement in (
-            (dataset_ref, DQV.hasQualityMeasurement, measurement),
-            (measurement, RDF.type, DQV.QualityMeasurement),
-            (measurement, DQV.computedOn, dataset_ref),
-            (measurement, DQV.isMeasurementOf, metric),
-            (measurement, DQV.value, Literal(status, datatype=XSD.string)),
-            (metric, RDF.type, DQV.Metric),
-            (metric, SKOS.definition, Literal(_DEFINITION, lang="en")),
-            (metric, DQV.expectedDataType, XSD.string),
-            (metric, DQV.inDimension, _TIMELINESS),
-        ):
-            self.g.add(statement)
 
 
 def _code(given: Any, days: str | None) -> str | None:

@@ -133,53 +133,6 @@ def _server(url: str) -> str:
     return f"{url}///".split("/")[2]
 
 
-_LISTED = 20
-"""Links in a letter: some mail programs cut what a link to them contains."""
-
-
-def letters(
-    links: Iterable[Row],
-    sources: Mapping[str, Mapping[str, str]],
-    found: Mapping[str, Sequence[Mapping[str, str]]],
-) -> list[dict[str, str]]:
-    """Return texts for the contacts of harvest sources, where alone their links can be mended.
-
-    :param links: broken links of harvested datasets
-    :param sources: the ``title`` of the source of each dataset, by the dataset's id
-    :param found: of :func:`candidates`
-    :returns: for each source its ``title``, the ``addresses`` of its datasets' maintainers, a ``subject`` and
-        a ``body``
-    """
-    of_source: dict[str, list[Row]] = {}
-    for link in links:
-        of_source.setdefault(sources[link["package_id"]]["title"], []).append(link)
-    return [_letter(title, rows, found) for title, rows in of_source.items()]
-
-
-def _letter(
-    title: str, links: Sequence[Row], found: Mapping[str, Sequence[Mapping[str, str]]]
-) -> dict[str, str]:
-    lines = [tk._("These links of {source} are broken:").format(source=title), ""]
-    for link in links[:_LISTED]:
-        since = labels.in_words(link["failing_since"], "day")
-        words = tk._("Broken since {day}. {problem}")
-        lines += [f"{link['title']}: {link['resource']}", link["url"]]
-        lines.append(words.format(day=since, problem=labels.link_problem(link)))
-        for one in found.get(link["resource_id"], ())[:1]:
-            lines.append(tk._("Perhaps it is here now: {url}").format(url=one["url"]))
-        lines.append("")
-    if len(links) > _LISTED:
-        more = len(links) - _LISTED
-        lines += [tk._("Other broken links: {count}").format(count=more), ""]
-    lines.append(tk._("Please correct them there: we harvest them from you."))
-    return {
-        "title": title,
-        "addresses": ",".join(sorted({link["maintainer_email"] for link in links} - {None})),
-        "subject": str(tk._("Broken links in {source}")).format(source=title),
-        "body": "\n".join(lines),
-    }
-
-
 MOST = 2_000
 """The greatest number of links that are grouped, the longest broken first."""
 LISTED = 100

@@ -1,4 +1,4 @@
-"""What ckanext-dcat's RDF says of a dataset's updates and of its status."""
+"""What ckanext-dcat's RDF says of a dataset's updates."""
 
 from __future__ import annotations
 
@@ -62,25 +62,6 @@ def dcat_in_the_ini(ckan_config: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     names = tk.aslist(ckan_config["ckan.plugins"])
     monkeypatch.setitem(ckan_config, "ckan.plugins", " ".join([*names, "dcat"]))
     monkeypatch.setitem(ckan_config, dcat.OPTION, "")
-
-
-def test_the_status_of_all_datasets_of_the_catalog(
-    dcat_in_the_ini: None, app: Any, clean_db: Any, clean_index: Any
-) -> None:
-    weekly = make("7", resources=[{"url": "http://data.example/file.csv"}])
-    unknown = make("now and then")
-    for suffix, format in (("ttl", "turtle"), ("jsonld", "json-ld"), ("xml", "xml")):
-        graph = Graph().parse(data=app.get(f"/catalog.{suffix}").body, format=format)
-        statuses = {}
-        for dataset, measurement in graph.subject_objects(dcat.DQV.hasQualityMeasurement):
-            assert graph.value(measurement, dcat.DQV.computedOn) == dataset
-            metric = graph.value(measurement, dcat.DQV.isMeasurementOf)
-            assert metric == URIRef("http://test.ckan.net/freshness#status")
-            value = graph.value(measurement, dcat.DQV.value)
-            statuses[str(dataset).rpartition("/")[2]] = str(value)
-        # Of the dataset without a frequency, the status says that nothing is known.
-        assert statuses == {weekly["id"]: "fresh", unknown["id"]: "unavailable"}
-        assert len(list(graph.subjects(RDF.type, dcat.DQV.Metric))) == 1
 
 
 def test_pages_know_extras_whose_keys_it_replaces_by_labels(

@@ -1,16 +1,13 @@
 """Badges and feeds for other websites and programs.
 
-Badges are SVG without scripts and without fonts: of a dataset, an organization and the whole site. Feeds of
-changes of statuses and of data are Atom (RFC 4287).
+Badges of datasets are SVG without scripts and without fonts. Feeds of data changes are Atom (RFC 4287).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any
 from unicodedata import east_asian_width
 from urllib.parse import urlsplit
 from xml.sax.saxutils import escape, quoteattr
@@ -23,9 +20,8 @@ from flask.typing import ResponseReturnValue
 
 from .. import settings
 from ..dates import EARLIEST, utc_now
-from ..reporting import changes, counts, labels, report_tables, visibility
-from ..reporting.counts import StatusCounts
-from ..reporting.tables import Row, TableRequest
+from ..reporting import changes, labels, visibility
+from ..reporting.tables import TableRequest
 from .report import table_and_request, with_error_pages
 from .responses import abort, call, keep, user_context
 
@@ -36,9 +32,6 @@ BADGE_MAX_AGE = timedelta(hours=1)
 FEED_MAX_AGE = timedelta(minutes=5)
 
 # Badges
-
-_COLOURS = ((75, "fresh"), (50, "due"), (25, "overdue"), (0, "delinquent"))
-"""The least share of fresh datasets, in percent, and its colour."""
 
 
 @embeds.route("/dataset/<id>/freshness.svg")
@@ -51,40 +44,8 @@ def dataset_badge(id: str) -> ResponseReturnValue:
     if not settings.is_judged(package["type"]):
         abort(404, tk._("Dataset not found"))
     state = labels.STATUSES[labels.status_of(package) or "unavailable"]
-    return _badge(tk._(state.label).lower(), state.colour)
-
-
-@embeds.route("/freshness/organization/<name>.svg")
-def organization_badge(name: str) -> ResponseReturnValue:
-    """Return the badge of an organization: the share of its public datasets that are up to date."""
-    try:
-        found = visibility.organization(visibility.NOBODY, name)
-    except (tk.ObjectNotFound, tk.NotAuthorized):
-        abort(404, tk._("Organization not found"))
-    return _share(counts.count(visibility.NOBODY, found["id"])[0])
-
-
-@embeds.route("/freshness.svg")
-def site_badge() -> ResponseReturnValue:
-    """Return the badge of the site: the share of public datasets that are up to date."""
-    return _share(counts.count(visibility.NOBODY)[0])
-
-
-def _share(found: StatusCounts) -> Response:
-    if not found.known:
-        return _badge(tk._("unknown"), "unknown")
-    share = tk.h.freshness_percent(found.statuses["fresh"], found.known)
-    words = tk._("{share} up to date").format(share=share)
-    return _badge(words, colour_of_share(found.fresh_percent))
-
-
-def colour_of_share(percent: float) -> str:
-    """Return the colour of a badge by the share of fresh datasets."""
-    return next(colour for least, colour in _COLOURS if percent >= least)
-
-
-def _badge(words: str, colour: str) -> Response:
-    response = Response(svg(tk._("freshness"), words, colour), mimetype="image/svg+xml")
+    picture = svg(tk._("freshness"), tk._(state.label).lower(), state.colour)
+    response = Response(picture, mimetype="image/svg+xml")
     keep(response, BADGE_MAX_AGE)
     response.headers["Content-Security-Policy"] = "default-src 'none'"
     return response
@@ -147,31 +108,6 @@ _NO_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _TITLE = 300
 
 
-@embeds.route("/freshness/changes.atom")
-@with_error_pages
-def changes_feed() -> ResponseReturnValue:
-    """Return status changes as a feed."""
-    _, request = table_and_request(report_tables.CHANGES.name)
-    since = request.since or request.now - PERIOD
-    rows = report_tables.CHANGES.read(replace(request, since=since, limit=ENTRIES))
-    return _feed(
-        tk._("Changes of freshness") + f" - {_site()}",
-        page=tk.h.url_for("freshness.dashboard", _external=True),
-        # Without new changes, the feed keeps its date.
-        empty_since=since,
-        entries=(
-            {
-                **row,
-                "at": isoparse(row["changed_at"]),
-                **_status(
-                    row["from_status"], row["to_status"], labels.label("cause", row["cause"])
-                ),
-            }
-            for row in rows
-        ),
-    )
-
-
 @embeds.route("/freshness/data.atom")
 @with_error_pages
 def data_feed() -> ResponseReturnValue:
@@ -183,7 +119,7 @@ def data_feed() -> ResponseReturnValue:
     if request.organization is not None:
         found = visibility.organization(request.context, request.organization)
         title, name = found["title"], found["name"]
-    return _data_feed(
+    return _feed(
         replace(request, since=request.since or since),
         title=title,
         page=tk.h.url_for("freshness.table", name="data", organization=name, _external=True),
@@ -191,37 +127,11 @@ def data_feed() -> ResponseReturnValue:
     )
 
 
-@embeds.route("/dataset/<id>/freshness.atom")
-def dataset_feed(id: str) -> ResponseReturnValue:
-    """Return the changes of a dataset's status as a feed."""
-    package, shown = _call("package_show", id), _call("freshness_show", id)
-    about = {
-        "name": shown["name"],
-        "title": shown["title"],
-        "organization_title": (package.get("organization") or {}).get("title"),
-    }
-    return _feed(
-        tk._("Freshness of {title}").format(title=shown["title"]),
-        page=tk.h.url_for("freshness_dataset.read", id=shown["name"], _external=True),
-        empty_since=isoparse(f"{package['metadata_created']}Z"),
-        entries=(
-            {
-                **about,
-                "id": f"{shown['id']}/{one['at']}",
-                "at": isoparse(one["at"]),
-                **_status(one["from"], one["to"], one["explanation"]),
-            }
-            for one in shown["transitions"]
-            if one["from"] != one["to"]
-        ),
-    )
-
-
 @embeds.route("/dataset/<id>/freshness/data.atom")
 def dataset_data_feed(id: str) -> ResponseReturnValue:
     """Return the changes of a dataset's data as a feed."""
-    package = _call("package_show", id)
-    return _data_feed(
+    package = call("package_show", tk._("Dataset not found"), id=id)
+    return _feed(
         TableRequest(user_context(), utc_now(), dataset=package["id"], since=EARLIEST),
         title=package["title"] or package["name"],
         page=tk.h.url_for("freshness_dataset.read", id=package["name"], _external=True),
@@ -229,66 +139,33 @@ def dataset_data_feed(id: str) -> ResponseReturnValue:
     )
 
 
-def _call(action: str, id: str) -> dict[str, Any]:
-    found: dict[str, Any] = call(action, tk._("Dataset not found"), id=id)
-    return found
-
-
-def _data_feed(request: TableRequest, *, title: str, page: str, empty_since: datetime) -> Response:
-    return _feed(
-        tk._("Data changes") + f" - {title}",
-        page=page,
-        empty_since=empty_since,
-        entries=(
-            {
-                **row,
-                "at": isoparse(row["seen_at"]),
-                "words": row["what"],
-                "summary": changes.details(row),
-            }
-            for row in changes.DATA.read(replace(request, limit=ENTRIES))
-        ),
-    )
-
-
-def _status(before: str | None, after: str, cause: str) -> Mapping[str, str]:
-    """Return the words about a change of a status."""
-    summary = f"{cause}."
-    if before is not None:
-        status = labels.label("status", before)
-        summary = tk._("It was: {status}. {cause}.").format(status=status, cause=cause)
-    return {"words": labels.label("status", after), "summary": summary}
-
-
 def _site() -> str:
     return str(tk.config.get("ckan.site_title", ""))
 
 
-def _feed(title: str, *, page: str, empty_since: datetime, entries: Iterable[Row]) -> Response:
-    """Return a feed.
+def _feed(request: TableRequest, *, title: str, page: str, empty_since: datetime) -> Response:
+    """Return a feed of data changes.
 
     :param page: URL of the page that shows the same changes
     :param empty_since: the date of a feed without entries
-    :param entries: about datasets, the newest first, each with the ``id`` that distinguishes it from all others
-        of its day, ``name``, ``title`` and ``organization_title`` of its dataset, ``words`` that follow the
-        title, its ``summary`` and its moment ``at``
     """
     feed, updated = FeedGenerator(), None
     # Two lists are two feeds: readers take feeds of one id for the same.
     asked = {"organization": tk.request.args.get("organization"), **(tk.request.view_args or {})}
     url = tk.h.url_for(tk.request.endpoint, **asked, _external=True)
     host = urlsplit(tk.config.get("ckan.site_url") or "").hostname or "ckan"
-    for row in entries:
-        updated = updated or row["at"]
+    for row in changes.DATA.read(replace(request, limit=ENTRIES)):
+        at = isoparse(row["seen_at"])
+        updated = updated or at
         entry = feed.add_entry(order="append")
-        entry.id(f"tag:{host},{row['at']:%Y-%m-%d}:freshness/{row['id']}")
-        entry.title(_xml(f"{row['title'][:_TITLE]}: {row['words']}"))
+        entry.id(f"tag:{host},{at:%Y-%m-%d}:freshness/{row['id']}")
+        entry.title(_xml(f"{row['title'][:_TITLE]}: {row['what']}"))
         entry.link(href=tk.h.url_for("freshness_dataset.read", id=row["name"], _external=True))
-        entry.updated(row["at"])
+        entry.updated(at)
         entry.author(name=_xml(row["organization_title"] or _site()))
-        entry.summary(_xml(row["summary"]))
+        entry.summary(_xml(changes.details(row)))
     feed.id(url)
-    feed.title(_xml(title))
+    feed.title(_xml(tk._("Data changes") + f" - {title}"))
     feed.link(href=url, rel="self")
     feed.link(href=page, rel="alternate")
     feed.updated(updated or empty_since)

@@ -69,7 +69,7 @@ def _with_repairs(
     """Yield groups with what their editors can do.
 
     :returns: groups with ``repairs``: candidates by the ids of resources; ``fields`` of the form that uses the
-        best of each; ``letters`` about harvested links
+        best of each; ``sources``, the titles of the harvest sources of the others
     """
     edits = visibility.edited_organizations(request.context)
     sees_all = visibility.sees_all(request.context)
@@ -81,18 +81,14 @@ def _with_repairs(
         ]
         sources = harvests.of_packages(row["package_id"] for row in own)
         found = link_repairs.candidates(request, own)
-        harvested = [row for row in own if row["package_id"] in sources]
-        repairs = {
-            row["resource_id"]: found[row["resource_id"]]
-            for row in own
-            if row not in harvested and row["resource_id"] in found
-        }
+        edited = {row["resource_id"] for row in own if row["package_id"] not in sources}
+        repairs = {id_: some for id_, some in found.items() if id_ in edited}
         yield {
             **group,
-            "edited": {row["resource_id"] for row in own if row not in harvested},
+            "edited": edited,
             "repairs": repairs,
             "fields": {f"{_FIELD}{id_}": some[0]["url"] for id_, some in repairs.items()},
-            "letters": link_repairs.letters(harvested, sources, found),
+            "sources": sorted({source["title"] for source in sources.values()}),
         }
 
 

@@ -168,7 +168,7 @@ def test_the_site_works_as_if_the_extension_were_off(
 def test_own_pages_and_actions_say_what_to_do(app: Any, act: Callable[..., Any]) -> None:
     made = new(act)
     with without_tables("freshness"):
-        for page in ("/freshness", "/freshness/changes.atom", f"/dataset/{made['name']}/freshness"):
+        for page in ("/freshness", "/freshness/data.atom", f"/dataset/{made['name']}/freshness"):
             assert WORDS in app.get(page, status=503).body, page
         asked = {"id": made["id"]}
         answer = app.get("/api/action/freshness_show", query_string=asked, status=409)

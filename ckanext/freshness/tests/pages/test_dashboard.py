@@ -238,7 +238,6 @@ def test_those_who_may_not_search_see_nothing(
         ".csv",
         "/organization/relief",
         "/organization/relief.csv",
-        "/changes.atom",
         "/data.atom",
     ):
         page = read(f"/freshness{path}", status=403)

@@ -64,9 +64,9 @@ def test_pages_with_odd_texts(get: Get, world: dict[str, Any]) -> None:
         # Gettext and Jinja took nothing for a placeholder.
         assert "49%(x)s" not in answer.body, path
         assert not page.select("[title=x], a[x]"), path
-    feeds = ("/freshness/changes.atom", "/freshness/data.atom")
-    of_datasets = (f"/dataset/{name}/freshness.{end}" for name in ODD for end in ("atom", "svg"))
-    for path in (*feeds, *of_datasets):
+    ends = ("/data.atom", ".svg")
+    of_datasets = (f"/dataset/{name}/freshness{end}" for name in ODD for end in ends)
+    for path in ("/freshness/data.atom", *of_datasets):
         ElementTree.fromstring(get(path).body)
     titles = {row["name"]: row["title"] for row in json.loads(get("/freshness/datasets.json").body)}
     assert {name: title.strip() for name, title in titles.items()} == {

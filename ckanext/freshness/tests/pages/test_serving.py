@@ -34,7 +34,7 @@ PAGES = (
     "/freshness/links?state=broken",
     "/freshness/organization/relief",
 )
-FEEDS = ("/freshness/changes.atom", "/freshness/data.atom", "/dataset/wells/freshness.atom")
+FEEDS = ("/freshness/data.atom", "/dataset/wells/freshness/data.atom")
 _URLS = ("href", "src", "action", "hx-get", "hx-post")
 
 
