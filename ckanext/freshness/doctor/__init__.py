@@ -32,7 +32,7 @@ from ..ckan_adapter.services import away
 from ..copies.store import StoreError
 from ..dates import utc, utc_words
 from ..iati.datasets import sources
-from ..mails import recipients
+from ..mails import digests, recipients
 from ..model import CheckRun, DatasetFreshness, Unindexed
 from ..reporting import runs
 from ..runs import copies, night
@@ -313,8 +313,12 @@ def stored_copies(now: datetime) -> Iterator[SiteFinding]:
         )
 
 
+_DOUBTFUL = timedelta(days=7)
+"""How long mails are named that may not have arrived."""
+
+
 def mails(now: datetime) -> Iterator[SiteFinding]:
-    """Report mails that are switched on but cannot be sent, or have no recipient."""
+    """Report mails that are switched on but cannot be sent, may not have arrived, or have no recipient."""
     if not settings.flag("notify.enabled"):
         return
     if missing := mailer_problem():
@@ -326,6 +330,14 @@ def mails(now: datetime) -> Iterator[SiteFinding]:
         yield problem(
             f"Mails are on but the mail server does not answer: {silent}",
             "Start it, or correct smtp.server. Mails of these nights are sent when it is back.",
+        )
+    if doubtful := digests.doubtful(now - _DOUBTFUL):
+        address, error = min(doubtful.items())
+        yield warning(
+            f"Mails of the last 7 days may not have reached "
+            f"{counted(len(doubtful), 'address', 'addresses')}, for example {address}: {error}",
+            "They are not sent again, other than about held deletions and failing sources. Look at the log of "
+            "the mail server, or tell these people: " + ", ".join(sorted(doubtful)[:10]),
         )
     if not recipients.operators():
         yield problem(

@@ -1,8 +1,8 @@
 """The work of ``ckan freshness notify``: send each person one mail with all their news, each piece once.
 
 When a fact is first seen, each of its recipients gets a row. Before a mail is sent, its rows are marked as
-sent and committed: if the process is killed, the mail is not sent again. Only if the mail server surely has
-not taken it, the rows wait for the next notify.
+sent but not confirmed, and committed: if the process is killed, the mail is not sent again, unless all of its
+kind may be repeated. If the mail server surely has not taken it, the rows wait for the next notify.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import Enum
 from typing import Any
 
@@ -37,6 +37,8 @@ TIMEOUT = 30.0
 """Seconds within which a mail must be sent."""
 MOST_ROWS = 100
 """Rows of a section. It gives only the number of the others."""
+UNCONFIRMED = "notify was killed before the mail server confirmed it"
+"""The error of a mail that is being sent. It is replaced by the outcome, unless the process is killed."""
 _MOST_DOUBTFUL = 3
 """Mails without a clear answer of the mail server, after which the others are left to the next notify."""
 _LONGEST_HEADER_URL = 70
@@ -67,7 +69,7 @@ class NotifyState(str, Enum):
 class SentMail:
     """A mail and its outcome.
 
-    :ivar about: a line for each of its rows, by kind
+    :ivar about: the titles of its rows, by kind
     :ivar letter: the mail, if it was only planned
     :ivar failure: None if the mail was sent, or only planned
     """
@@ -175,6 +177,7 @@ def _planned(now: datetime, *, is_begun: bool) -> MailReport:
 
 
 def _sent(clock: Callable[[], datetime], kinds: Collection[str] = KINDS) -> MailReport:
+    _repeat(clock())
     plan = _plan(clock(), kinds)
     _enter(plan.entries, clock())
     # News that does not last any more is news again if it returns.
@@ -299,7 +302,7 @@ def _take(address: str, keys: Collection[Key], now: datetime) -> list[Key]:
     rows = model.Session.execute(
         sa.update(_MAILS)
         .where(_of(keys), _MAILS.c.address == address, _MAILS.c.sent_at.is_(None))
-        .values(sent_at=utc(now), error=None)
+        .values(sent_at=utc(now), error=UNCONFIRMED)
         .returning(_MAILS.c.kind, _MAILS.c.about)
     )
     taken = set(map(tuple, rows))
@@ -310,14 +313,33 @@ def _take(address: str, keys: Collection[Key], now: datetime) -> list[Key]:
 def _end(mail: SentMail, keys: Collection[Key], now: datetime) -> None:
     """Store the outcome of a mail, and commit. Its news waits again if the mail may be sent again."""
     is_sent_again = mail.failure in _AGAIN
-    if mail.failure is not None:
-        own = sa.update(_MAILS).where(_of(keys), _MAILS.c.address == mail.address)
-        again = {"sent_at": None} if is_sent_again else {}
-        model.Session.execute(own.values(error=mail.error, **again))
+    own = sa.update(_MAILS).where(_of(keys), _MAILS.c.address == mail.address)
+    again = {"sent_at": None} if is_sent_again else {}
+    model.Session.execute(own.values(error=mail.error, **again))
     if not is_sent_again:
         person = model.Session.query(MailPerson).filter_by(address=mail.address).one()
         person.told_at = {**person.told_at, **dict.fromkeys(mail.about, utc(now).isoformat())}
     model.Session.commit()
+
+
+def _repeat(now: datetime) -> None:
+    """Let news wait again whose mail a killed notify was sending, if its kind may be repeated."""
+    repeated = [kind for kind, rule in KINDS.items() if rule.is_repeated]
+    killed = sa.update(_MAILS).where(
+        _MAILS.c.kind.in_(repeated),
+        _MAILS.c.error == UNCONFIRMED,
+        # A notify that lost its lock may still be sending.
+        _MAILS.c.sent_at < utc(now - timedelta(seconds=2 * TIMEOUT)),
+    )
+    model.Session.execute(killed.values(sent_at=None, error=None))
+
+
+def doubtful(since: datetime) -> dict[str, str]:
+    """Return the errors of the mails since a moment that may not have arrived, by address."""
+    found = sa.select(_MAILS.c.address, sa.func.max(_MAILS.c.error)).where(
+        _MAILS.c.error.is_not(None), _MAILS.c.sent_at >= utc(since)
+    )
+    return dict(map(tuple, model.Session.execute(found.group_by(_MAILS.c.address))))
 
 
 _AGAIN = (MailFailure.UNREACHABLE, MailFailure.LATER)
@@ -365,8 +387,8 @@ def _written(
         sections = _sections([(key[0], plan.news[key]) for key in keys], facts)
         reasons = dict.fromkeys(plan.news[key].receivers.value for key in keys)
         letter = _letter(address, sections, [*reasons], token, has_tasks=has_tasks)
-    lines = {kind: [_words(row) for row in rows] for kind, rows in sections.items()}
-    return SentMail(address, lines, letter)
+    about = {kind: [row.title for row in rows] for kind, rows in sections.items()}
+    return SentMail(address, about, letter)
 
 
 def _sections(every: list[tuple[str, News]], facts: MailFacts) -> dict[str, list[Row]]:
@@ -384,12 +406,8 @@ def _sections(every: list[tuple[str, News]], facts: MailFacts) -> dict[str, list
                 named.add(one.package_id)
                 rows.append(rule.row(one, facts))
         if rows:
-            found[kind] = sorted(rows, key=_words)
+            found[kind] = sorted(rows, key=lambda row: row.title)
     return found
-
-
-def _words(row: Row) -> str:
-    return row.line or row.title
 
 
 def _letter(

@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from functools import partial
 from typing import Any
 
 import ckan.plugins.toolkit as tk
@@ -34,14 +33,12 @@ class Row:
     """A row of a section of a mail.
 
     :ivar title: its first words, a link to ``url`` if there is one
-    :ivar line: the row in a dry run; empty if its title is enough
     :ivar note: behind the title, in brackets
     :ivar facts: further lines
     :ivar actions: labels and URLs of what the reader can do
     """
 
     title: str
-    line: str = ""
     url: str = ""
     note: str = ""
     state: State | None = None
@@ -62,7 +59,7 @@ class MailFacts:
     reader: tuple[int, str] | None = None
 
 
-# How news is shown: a row for the templates, with a line for the command
+# How news is shown
 
 
 def _dataset_row(one: News, facts: MailFacts, *more: str) -> Row:
@@ -75,7 +72,6 @@ def _dataset_row(one: News, facts: MailFacts, *more: str) -> Row:
     }
     return Row(
         dataset.title,
-        f"{dataset.title} ({dataset.name})",
         url("dataset.read", id=dataset.name),
         note=dataset.organization,
         state=labels.STATUSES[dataset.status.value],
@@ -113,7 +109,7 @@ def _followed_row(one: News, facts: MailFacts) -> Row:
 
 def _lost_row(one: News, facts: MailFacts) -> Row:
     row = _dataset_row(one, facts, f"{tk._('The file changed:')} {_changed(one.details)}")
-    return replace(row, state=None, line=f"{row.line}: {_changed(one.details)}")
+    return replace(row, state=None)
 
 
 def _resource_name(details: Mapping[str, Any]) -> str:
@@ -142,27 +138,20 @@ def _row_of_link(one: News, dataset: DatasetFacts, title: str, state: str) -> Ro
     organization = f" ({dataset.organization})" if dataset.organization else ""
     return Row(
         title,
-        f"{title}, {dataset.title} ({dataset.name})",
         url("dataset_resource.read", id=dataset.name, resource_id=one.about),
         state=labels.LINKS[state],
         facts=(f"{tk._('Dataset:')} {dataset.title}{organization}",),
     )
 
 
-def _held_deletions(details: Mapping[str, Any]) -> str:
-    """Return how many deletions are held."""
-    forms = NN_("{count} deletion waits for approval", "{count} deletions wait for approval")
-    return labels.counted(forms, details["count"])
-
-
 def _held_row(one: News, facts: MailFacts) -> Row:
-    found, count = one.details, _held_deletions(one.details)
+    found = one.details
+    forms = NN_("{count} deletion waits for approval.", "{count} deletions wait for approval.")
     page = url("freshness_harvest.held", source=found["name"])
     return Row(
         line(found["title"]),
-        f"{line(found['title'])}: {count}",
         page,
-        facts=(f"{count}.", line(found["reason"], 500)),
+        facts=(labels.counted(forms, found["count"]), line(found["reason"], 500)),
         actions=((tk._("See the deletions and decide"), page),),
     )
 
@@ -209,7 +198,7 @@ def _problem_row(one: News, facts: MailFacts) -> Row:
 
 _FALLEN = N_(
     "The check that ended on {at} saw {datasets} datasets; the one before saw {before}. That is {fewer} "
-    "fewer ({share})."
+    "fewer ({share}). If nobody deleted them on purpose, find out what happened."
 )
 _MISSED = N_("No nightly check ran between {at} and {until}.")
 _PROBLEMS = {
@@ -251,6 +240,7 @@ class KindRule:
     :ivar intro: the first sentence of the section
     :ivar otherwise: what happens if the reader does nothing
     :ivar tasks: the group of the worklist with the tasks of this kind, if there is one
+    :ivar is_repeated: whether its news is sent again if a notify was killed and nobody knows whether it arrived
     """
 
     every: timedelta
@@ -260,9 +250,8 @@ class KindRule:
     intro: str
     otherwise: str
     tasks: str | None = None
+    is_repeated: bool = False
 
-
-_FALLS = frozenset({ProblemKind.FALLEN})
 
 KINDS: Mapping[str, KindRule] = {
     "held": KindRule(
@@ -277,6 +266,7 @@ KINDS: Mapping[str, KindRule] = {
             "A harvest would delete unusually many datasets. Nothing is deleted before somebody approves:"
         ),
         N_("If you do nothing, the datasets stay as they are."),
+        is_repeated=True,
     ),
     "source": KindRule(
         _DAY,
@@ -287,6 +277,7 @@ KINDS: Mapping[str, KindRule] = {
         N_(
             "If you do nothing, their datasets stay as they are, and get no updates. The next jobs try again."
         ),
+        is_repeated=True,
     ),
     "overdue": KindRule(
         _DAY,
@@ -324,17 +315,9 @@ KINDS: Mapping[str, KindRule] = {
         N_("You were told that these had failed:"),
         N_("There is nothing to do."),
     ),
-    "fallen": KindRule(
-        _DAY,
-        partial(news.problems_of_runs, _FALLS),
-        _problem_row,
-        NN_("the number of datasets has fallen", "the number of datasets has fallen"),
-        N_("If nobody deleted them on purpose, find out what happened:"),
-        N_("If you do nothing, the next check compares with the new number."),
-    ),
     "run": KindRule(
         _DAY,
-        partial(news.problems_of_runs, frozenset(ProblemKind) - _FALLS),
+        news.problems_of_runs,
         _problem_row,
         NN_("something is wrong with the nightly run", "something is wrong with the nightly run"),
         N_("Look at the output of ckan freshness doctor and ckan freshness runs:"),

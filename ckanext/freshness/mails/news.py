@@ -6,7 +6,7 @@ Each function yields all that lasts at a moment.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import Enum
@@ -127,11 +127,22 @@ _IS_FOLLOWED = f"p.id IN (SELECT package_id FROM ({recipients.FOLLOWERS}) f)"
 
 def held_deletions(now: datetime) -> Iterator[News]:
     """Yield sources whose deletions are held. Another list of records is other news."""
-    for hold in model.Session.query(HarvestHold).order_by(HarvestHold.source_id):
-        guids = sorted(holds.decisions(hold).held)
-        if guids and (source := _source(hold.source_id)) is not None:
+    package = model.Package
+    found = (
+        model.Session.query(HarvestHold, package)
+        .join(package, package.id == HarvestHold.source_id)
+        .filter(package.state == "active")
+    )
+    for hold, source in found.order_by(HarvestHold.source_id):
+        if guids := sorted(holds.decisions(hold).held):
             digest = hashlib.sha256("\n".join(guids).encode()).hexdigest()[:16]
-            details = {**source, "count": len(guids), "reason": hold.reason}
+            details = {
+                "name": source.name,
+                "title": source.title or source.name,
+                "owner_org": source.owner_org,
+                "count": len(guids),
+                "reason": hold.reason,
+            }
             yield News(f"{hold.source_id}:{digest}", Receivers.EDITORS, details=details)
 
 
@@ -159,16 +170,6 @@ def _jobs_of_sources() -> Any:
     return rows(harvest.STATES_OF_SOURCES) if p.plugin_loaded("harvest") else ()
 
 
-def _source(package_id: str) -> Mapping[str, Any] | None:
-    """Return an active harvest source."""
-    row = rows(_SOURCE, id=package_id).first()
-    return None if row is None else row._mapping
-
-
-_SOURCE = """
-SELECT id, name, coalesce(nullif(title, ''), name) AS title, owner_org
-FROM package WHERE id = :id AND state = 'active'"""
-
 _TOLD = """(m.kind = '{failed}' AND m.address <> '' AND m.sent_at IS NOT NULL
     OR m.kind = 'back' AND coalesce(m.sent_at > :recent, true))"""
 _LINKS_AGAIN = f"""
@@ -195,10 +196,10 @@ class ProblemKind(str, Enum):
     MISSING = "missing"
 
 
-def problems_of_runs(kinds: Collection[ProblemKind], now: datetime) -> Iterator[News]:
-    """Yield the problems of some kinds of the newest runs."""
+def problems_of_runs(now: datetime) -> Iterator[News]:
+    """Yield the problems of the newest runs."""
     rows = model.Session.query(*columns()).order_by(CheckRun.started_at.desc()).limit(_MOST)
-    return (one for one in problems(rows, now) if one.details["kind"] in kinds)
+    return problems(rows, now)
 
 
 _MOST = 500

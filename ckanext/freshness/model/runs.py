@@ -417,7 +417,10 @@ class Mail(tk.BaseModel):
     sent_at = Column(
         DateTime, doc="when its mail was about to be sent; empty if it waits for the next mail"
     )
-    error = Column(UnicodeText, doc="error of the last attempt; empty if it did not fail")
+    error = Column(
+        UnicodeText,
+        doc="error of the last attempt, or that it is not confirmed; empty if it arrived",
+    )
 
 
 class MailPerson(tk.BaseModel):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from datetime import timedelta
 from typing import Any
 
@@ -10,6 +12,7 @@ import sqlalchemy as sa
 from ckan import model
 from ckan.tests import factories, helpers
 
+from ckanext.freshness.ckan_adapter.database import is_held
 from ckanext.freshness.dates import utc_text
 from ckanext.freshness.mails import digests, news, recipients
 from ckanext.freshness.mails.digests import MailReport, NotifyState
@@ -17,7 +20,9 @@ from ckanext.freshness.model import FreshnessChange, HarvestHold
 from ckanext.freshness.reporting import harvests, visibility
 from ckanext.freshness.reporting.tables import TableRequest
 from ckanext.freshness.tests.mails.conftest import OVERDUE, ROOT, Make, Notify, age, fail, later
+from ckanext.freshness.tests.processes import disconnect, until
 from ckanext.freshness.tests.servers.smtp import MailHost
+from ckanext.freshness.tests.status.test_refresh import forked
 from ckanext.harvest.model import HarvestGatherError, HarvestJob, HarvestSource
 from ckanext.harvest.tests import factories as harvest_factories
 
@@ -67,15 +72,8 @@ def change(made: dict[str, Any], rows: tuple[int, int], removed: tuple[str, ...]
     model.Session.commit()
 
 
-def test_a_held_deletion_is_told_at_once_and_once(
-    source: dict[str, Any], notify: Notify, host: MailHost
-) -> None:
-    for address in (EDITOR, ROOT):
-        recipients.number_of(address)
-        model.Session.execute(
-            sa.text("UPDATE freshness_mail_person SET told_at = :at WHERE address = :address"),
-            {"at": f'{{"overdue": "{later(-0.1).isoformat()}"}}', "address": address},
-        )
+def held(source: dict[str, Any]) -> None:
+    """Let two deletions of a source be held."""
     hold = HarvestHold(
         source_id=source["id"],
         job_id="job",
@@ -85,6 +83,18 @@ def test_a_held_deletion_is_told_at_once_and_once(
     )
     model.Session.add(hold)
     model.Session.commit()
+
+
+def test_a_held_deletion_is_told_at_once_and_once(
+    source: dict[str, Any], notify: Notify, host: MailHost
+) -> None:
+    for address in (EDITOR, ROOT):
+        recipients.number_of(address)
+        model.Session.execute(
+            sa.text("UPDATE freshness_mail_person SET told_at = :at WHERE address = :address"),
+            {"at": f'{{"overdue": "{later(-0.1).isoformat()}"}}', "address": address},
+        )
+    held(source)
     digests.notify_at_once(later)
     assert sorted(mail.to for mail in host.mails) == [(EDITOR,), (ROOT,)]
     for subtype in ("plain", "html"):
@@ -95,6 +105,35 @@ def test_a_held_deletion_is_told_at_once_and_once(
     digests.notify_at_once(later)
     assert notify(0) == MailReport(NotifyState.DONE)
     assert len(host.mails) == 2
+
+
+def test_a_held_deletion_is_told_again_after_a_kill(
+    source: dict[str, Any], make: Make, notify: Notify, host: MailHost
+) -> None:
+    held(source)
+    fail(make("rain", maintainer_email=EDITOR)["id"], times=3, span=4)
+    host.silent_at = "DATA"
+
+    def work() -> None:
+        notify(0)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(digests, "TIMEOUT", 60.0)
+        process = forked(work)
+        until(lambda: host.swallowed)
+        os.kill(process.pid, signal.SIGKILL)
+        process.join()
+    # PostgreSQL may notice a little later that its client is gone.
+    until(lambda: not is_held(digests.LOCK))
+    disconnect()
+    host.silent_at = None
+    notify(0.001)
+    notify(0.01)
+    assert sorted(mail.to for mail in host.mails) == [(EDITOR,), (ROOT,)]
+    (mail,) = host.to(EDITOR)
+    assert "2 deletions wait for approval" in mail.part("plain")
+    # What else stood in the first mail may have arrived.
+    assert "broken link" not in mail.part("plain")
 
 
 def test_a_source_that_fails_is_told_weekly_until_it_works(
@@ -117,9 +156,7 @@ def test_a_source_that_fails_is_told_weekly_until_it_works(
 
 def test_a_hold_is_no_failure(source: dict[str, Any], notify: Notify, host: MailHost) -> None:
     job(source, -1, fails=False)
-    at = later().replace(tzinfo=None)
-    held = {"reason": "The source lists no record.", "held": [{"guid": "a"}]}
-    model.Session.add(HarvestHold(source_id=source["id"], job_id="job", held_at=at, **held))
+    held(source)
     job(source, 0, fails=True, message='{"code": "deletions held", "count": 1}')
     notify(0.1)
     (mail,) = host.to(EDITOR)
