@@ -39,7 +39,7 @@ CHOSEN = {
     "dashboard": ("dashboard", "sysadmin"),
     "worklist": ("worklist", "editor"),
     "dataset": ("dataset", "editor"),
-    "run": ("run", "sysadmin"),
+    "run": ("runs", "sysadmin"),
     "iati": ("iati", "anonymous"),
     "held": ("source-held", "sysadmin"),
     "search": ("search", "anonymous"),
