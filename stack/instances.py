@@ -170,6 +170,10 @@ def copy_template(
     port = services.port(services.postgres)
     write_ini(template, services)
     with exclusive(template.home / f"{template.label}-data.lock", f"it prepares {template.name}"):
+        if _stamp(template, services) != _migrations(template, ckan_bin):
+            # A migration may have been edited that was applied to the old template.
+            drop = f"DROP DATABASE IF EXISTS {template.name} WITH (FORCE)"
+            services.postgres.sql(port, drop)
         _ensure_data(template, services, ckan_bin)
         for instance in instances:
             write_ini(instance, services)
@@ -197,13 +201,7 @@ def _ensure_data(instance: Instance, services: Services, ckan_bin: Path) -> None
     if not exists:
         services.postgres.sql(port, f"CREATE DATABASE {instance.name} TEMPLATE template0")
     wanted = _migrations(instance, ckan_bin)
-    # The stamp lies in the database itself, so that the two cannot part.
-    stamp = services.postgres.sql(
-        port,
-        "SELECT shobj_description(oid, 'pg_database') FROM pg_database "
-        f"WHERE datname = '{instance.name}'",
-    )
-    if stamp != wanted:
+    if _stamp(instance, services) != wanted:
         with step(f"Making the tables of {instance.name}"):
             _ckan(instance, ckan_bin, "db", "init")
             _ckan(instance, ckan_bin, "db", "pending-migrations", "--apply")
@@ -211,6 +209,15 @@ def _ensure_data(instance: Instance, services: Services, ckan_bin: Path) -> None
     if core_is_new and exists:
         with step("Indexing the datasets again"):
             _ckan(instance, ckan_bin, "search-index", "rebuild")
+
+
+def _stamp(instance: Instance, services: Services) -> str:
+    """Return the digest of the files that made an instance's tables, which lies in its database."""
+    return services.postgres.sql(
+        services.port(services.postgres),
+        "SELECT shobj_description(oid, 'pg_database') FROM pg_database "
+        f"WHERE datname = '{instance.name}'",
+    )
 
 
 def _ckan(instance: Instance, ckan_bin: Path, *arguments: str) -> None:
@@ -228,7 +235,7 @@ def _migrations(instance: Instance, ckan_bin: Path) -> str:
     digest = hashlib.sha256()
     digest.update(plugins(instance.layout.root / "test.ini").encode())
     packages = next((ckan_bin.parent / "lib").glob("python*/site-packages"))
-    ours = instance.layout.root / "ckanext" / "freshness"
+    ours = instance.layout.root / "ckanext"
     for folder in (packages / "ckan", packages / "ckanext", ours):
         for path in sorted(folder.glob("**/migration/**/versions/*.py")):
             digest.update(str(path.relative_to(folder)).encode())

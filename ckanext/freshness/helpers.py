@@ -228,7 +228,7 @@ def freshness_is_followed(package_type: str | None) -> bool:
 def freshness_tasks() -> int | None:
     """Return the number of tasks of the reader; None if they may change the datasets of no organization."""
     user = tk.current_user
-    if user.is_anonymous:
+    if user.is_anonymous or database.missing_tables():
         return None
     if "freshness_is_editor" not in tk.g:
         tk.g.freshness_is_editor = edits_some_organization(user.name)
@@ -271,7 +271,9 @@ def freshness_custom_fields(data: dict[str, Any]) -> dict[str, list[dict[str, An
 
 def freshness_harvest_source(package_id: str | None) -> dict[str, str] | None:
     """Return ``id`` and ``title`` of the source whose harvests overwrite edits of a dataset, if any."""
-    return harvests.of_packages([package_id]).get(package_id) if package_id else None
+    if not package_id or database.missing_tables():
+        return None
+    return harvests.of_packages([package_id]).get(package_id)
 
 
 def freshness_organization_settings(data: dict[str, Any]) -> list[dict[str, Any]]:

@@ -21,6 +21,9 @@ def command(yes: bool, drop_tables: bool) -> None:
     Remove the plugins from ckan.plugins and restart CKAN's processes first. The command removes the extras of
     datasets and the fields of links that checks filled in, and nothing else. It can be repeated. Until the
     tables are dropped, nothing is lost: enable the plugins again and call ckan freshness refresh --all.
+
+    If another version has made the tables, so that this one is off, --drop-tables drops them while the plugins
+    are enabled, and leaves the rest.
     """
     ours = {
         point.name
@@ -28,6 +31,10 @@ def command(yes: bool, drop_tables: bool) -> None:
         if point.value.startswith("ckanext.freshness.")
     }
     if enabled := [name for name in tk.aslist(tk.config["ckan.plugins"]) if name in ours]:
+        if drop_tables and (others := _plugins_with_other_tables()):
+            _drop(yes, others)
+            click.echo("Now make the tables anew: ckan -c ... db upgrade, then restart CKAN")
+            return
         ini = tk.config.get("__file__") or "the ini file"
         raise click.ClickException(
             f"Nothing was changed, because the plugins are enabled. Remove {' '.join(enabled)} from "
@@ -37,6 +44,11 @@ def command(yes: bool, drop_tables: bool) -> None:
     _take_out(yes)
     if drop_tables:
         _drop(yes)
+        click.echo(
+            "Nothing of ckanext-freshness is left in the database and in Solr. Delete the copies at "
+            "ckanext.freshness.copies.location, if it was set, remove the options ckanext.freshness.* from the "
+            "ini file, and uninstall the package: pip uninstall ckanext-freshness"
+        )
     else:
         click.echo("To drop the tables, too: ckan freshness-uninstall --drop-tables")
 
@@ -61,17 +73,19 @@ def _take_out(yes: bool) -> None:
         )
 
 
-def _drop(yes: bool) -> None:
-    from .status import own_fields
+def _drop(yes: bool, plugins: list[str] | None = None) -> None:
+    from .ckan_adapter.tables import drop_tables, existing_tables
 
-    names = own_fields.tables()
+    names = existing_tables(plugins)
     if names and not yes:
         words = f"Drop {len(names)} tables with all evidence, history and copies' records?"
         click.confirm(words, abort=True)
-    own_fields.drop_tables()
+    drop_tables(names)
     click.echo(f"Dropped {len(names)} tables")
-    click.echo(
-        "Nothing of ckanext-freshness is left in the database and in Solr. Delete the copies at "
-        "ckanext.freshness.copies.location, if it was set, remove the options ckanext.freshness.* from the "
-        "ini file, and uninstall the package: pip uninstall ckanext-freshness"
-    )
+
+
+def _plugins_with_other_tables() -> list[str]:
+    """Return the enabled plugins whose tables another version made, so that no migration can change them."""
+    from .ckan_adapter.tables import unusable_tables
+
+    return [tables.plugin for tables in unusable_tables() if not tables.can_be_upgraded]

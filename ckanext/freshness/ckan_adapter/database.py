@@ -1,7 +1,8 @@
-"""CKAN's database: migrations, missing tables, lost connections, locks.
+"""CKAN's database: unusable tables, lost connections, locks.
 
-Tables are missing until ``ckan db upgrade`` was run: CKAN works as without this extension, and our pages,
-actions and commands say what to do. A process that has found them once does not look again.
+Tables are missing until ``ckan db upgrade`` was run, and may be those of another version (:mod:`.tables`). Then
+CKAN works as without this extension, and our pages, actions and commands say what to do. A process that has
+found the right ones once does not look again.
 
 Locks are PostgreSQL's advisory locks, which end with the process that holds them. A named lock has its own
 connection. CKAN's session returns its connection at every commit, so that a lock taken there could be lost, or
@@ -12,31 +13,16 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import inspect
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import wraps
-from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
-import ckan.plugins as p
 import ckan.plugins.toolkit as tk
 import sqlalchemy as sa
-from alembic.script import ScriptDirectory
 from ckan import model
 
-
-def has_newest_migration(plugin: str) -> bool:
-    """Decide whether the newest migration of a plugin has been applied."""
-    source = inspect.getsourcefile(type(p.get_plugin(plugin)))
-    assert source is not None
-    newest = ScriptDirectory(str(Path(source).parent / "migration" / plugin)).get_current_head()
-    table = f"{plugin}_alembic_version"
-    if not sa.inspect(model.Session.get_bind()).has_table(table):
-        return newest is None
-    version = sa.table(table, sa.column("version_num"))
-    return newest in model.Session.execute(sa.select(version.c.version_num)).scalars().all()
-
+from .tables import UnusableTables, unusable_tables
 
 LOCK_CLASS = 0x66726573
 """The class of our advisory locks with two numbers ("fres")."""
@@ -213,21 +199,17 @@ Result = TypeVar("Result")
 
 
 class TablesMissingError(tk.ValidationError):
-    """Missing or old tables, because a migration was not run.
+    """Missing, old or other tables than this version needs.
 
     It is a ValidationError so that CKAN's API returns the message.
-
-    :ivar plugins: the plugins whose tables are missing or old
     """
 
-    def __init__(self, plugins: list[str]) -> None:
-        words = tk._("The tables of {plugins} are missing or old. This makes them: {commands}")
-        self.words = words.format(plugins=", ".join(plugins), commands=_commands(plugins))
+    def __init__(self, unusable: Sequence[UnusableTables]) -> None:
+        self.words = " ".join(tables.sentence() for tables in unusable)
         super().__init__({"tables": [self.words]})
-        self.plugins = plugins
 
     def __str__(self) -> str:
-        return str(self.words)
+        return self.words
 
 
 class _Seen:
@@ -235,32 +217,20 @@ class _Seen:
 
     are_complete = False
     is_told = False
-    """Whether the log says that tables are missing."""
+    """Whether the log says that tables cannot be used."""
 
 
-def plugins_without_tables() -> list[str]:
-    """Return the enabled plugins whose tables are missing or old."""
-    return [
-        plugin
-        for plugin in ("harvest", "freshness")
-        if p.plugin_loaded(plugin) and not has_newest_migration(plugin)
-    ]
-
-
-def missing_tables() -> list[str]:
-    """Return the same, until this process has found all tables; log the missing ones once."""
+def missing_tables() -> list[UnusableTables]:
+    """Return the tables that cannot be used, until this process has found that all can; log them once."""
     if _Seen.are_complete:
         return []
-    plugins = plugins_without_tables()
-    _Seen.are_complete = not plugins
-    if plugins and not _Seen.is_told:
+    unusable = unusable_tables()
+    _Seen.are_complete = not unusable
+    if unusable and not _Seen.is_told:
         _Seen.is_told = True
-        log.error(
-            "The tables of %s are missing or old, so this extension is off. This makes them: %s",
-            ", ".join(plugins),
-            _commands(plugins),
-        )
-    return plugins
+        for tables in unusable:
+            log.error("ckanext-freshness is off. %s", tables.sentence(str))
+    return unusable
 
 
 def forget_tables() -> None:
@@ -295,9 +265,5 @@ def refuse_missing_tables() -> None:
 
     :raises TablesMissingError: they are not
     """
-    if plugins := missing_tables():
-        raise TablesMissingError(plugins)
-
-
-def _commands(plugins: list[str]) -> str:
-    return " && ".join(f"ckan -c ... db upgrade -p {plugin}" for plugin in plugins)
+    if unusable := missing_tables():
+        raise TablesMissingError(unusable)

@@ -1,7 +1,7 @@
 """Diagnosis of a site: the table says what is checked, and each check what is wrong and what to do.
 
-If a service does not answer or tables are missing, the doctor reports it once, and skips the checks that need
-them.
+If a service does not answer or tables cannot be used, the doctor reports it once, and skips the checks that
+need them.
 """
 
 from __future__ import annotations
@@ -26,9 +26,10 @@ from ..ckan_adapter.core import (
     site_names,
     waiting_background_jobs,
 )
-from ..ckan_adapter.database import has_newest_migration, is_held, plugins_without_tables
+from ..ckan_adapter.database import is_held
 from ..ckan_adapter.mailer import mailer_problem, unreachable_server
 from ..ckan_adapter.services import away
+from ..ckan_adapter.tables import has_newest_migration, unusable_tables
 from ..copies.store import StoreError
 from ..dates import utc, utc_words
 from ..iati.datasets import sources
@@ -52,12 +53,10 @@ from .harvests import KEEP_RUNNING
 
 
 def services_and_tables(now: datetime) -> Iterator[SiteFinding]:
-    """Report services that do not answer, and tables that are missing or old."""
+    """Report services that do not answer, and tables that cannot be used."""
     yield from itertools.starmap(problem, away())
-    for plugin in plugins_without_tables():
-        yield problem(
-            f"The tables of the plugin {plugin} are missing or old", f"ckan db upgrade -p {plugin}"
-        )
+    for tables in unusable_tables():
+        yield problem(tables.what(), tables.advice())
 
 
 _SHOWN_BY_TEMPLATES = {
@@ -399,7 +398,7 @@ def examine(now: datetime) -> Iterator[SiteFinding]:
             yield skipped
         except sa.exc.ProgrammingError:
             model.Session.rollback()
-            if not plugins_without_tables():
+            if not unusable_tables():
                 raise
             yield skipped
         finally:

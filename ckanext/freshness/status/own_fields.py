@@ -16,7 +16,6 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from .. import model as own_model
 from .. import settings
 from ..aging.evidence import Evidence
 from ..aging.status import Status
@@ -37,6 +36,7 @@ from ..ckan_adapter.packages import (
     solr_commit,
     write_extras,
 )
+from ..ckan_adapter.tables import existing_tables
 
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 _STATUSES = frozenset(status.value for status in Status)
@@ -213,7 +213,7 @@ def find_written() -> list[Written]:
             package_id in judged or look_ours(extras, NAMES, own)
         ):
             found[package_id] = own
-    if "freshness_check" in tables():
+    if "freshness_check" in existing_tables():
         for package_id in fields.packages_with_found():
             found.setdefault(package_id, ())
     return [Written(package_id, own) for package_id, own in sorted(found.items())]
@@ -227,7 +227,7 @@ def take_out(found: Sequence[Written]) -> Iterator[int]:
 
     :raises SearchIndexError: Solr does not answer
     """
-    has_checks = "freshness_check" in tables()
+    has_checks = "freshness_check" in existing_tables()
     done = 0
     for keys, packages in groupby(sorted(found, key=attrgetter("keys")), key=attrgetter("keys")):
         ids = [package.package_id for package in packages]
@@ -248,23 +248,9 @@ def take_out(found: Sequence[Written]) -> Iterator[int]:
     solr_commit()
 
 
-def tables() -> list[str]:
-    """Return the names of this extension's tables that exist, that of the migrations' version included."""
-    own = {getattr(own_model, name).__tablename__ for name in own_model.__all__}
-    names = set(sa.inspect(model.Session.connection()).get_table_names())
-    return sorted(names & {*own, "freshness_alembic_version"})
-
-
-def drop_tables() -> None:
-    """Drop this extension's tables, and the table with the version of its migrations."""
-    if names := tables():
-        model.Session.execute(sa.text(f"DROP TABLE {', '.join(names)}"))
-    model.Session.commit()
-
-
 def _judged() -> dict[str, str]:
     """Return the datasets whose extras this installation has written, with the prefix of their names."""
-    if "freshness_dataset" not in tables():
+    if "freshness_dataset" not in existing_tables():
         return {}
     rows = model.Session.execute(sa.text("SELECT package_id, field_prefix FROM freshness_dataset"))
     return {package_id: prefix for package_id, prefix in rows}

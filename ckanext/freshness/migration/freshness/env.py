@@ -5,8 +5,11 @@ from __future__ import annotations
 from logging.config import fileConfig
 from pathlib import Path
 
+import click
 from alembic import context
 from sqlalchemy import engine_from_config, pool
+
+from ckanext.freshness.ckan_adapter.tables import unusable_tables
 
 config = context.config
 if config.config_file_name:
@@ -35,8 +38,18 @@ def run_online() -> None:
     )
     with engine.connect() as connection:
         context.configure(connection=connection, version_table=VERSION_TABLE)
-        with context.begin_transaction():
-            context.run_migrations()
+        try:
+            with context.begin_transaction():
+                context.run_migrations()
+        finally:
+            _tell_of_other_tables()
+
+
+def _tell_of_other_tables() -> None:
+    """Say that no migration can change these tables, since CKAN says SUCCESS."""
+    for tables in unusable_tables():
+        if not tables.can_be_upgraded:
+            click.secho(tables.sentence(str), fg="red", err=True)
 
 
 if context.is_offline_mode():

@@ -1,4 +1,4 @@
-"""Forgotten migrations: every command names them, and the doctor checks the rest of the site."""
+"""Tables that are missing, old or of another version: each part says what to do, and the site works."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import contextlib
 import json
 import logging
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -16,7 +17,7 @@ from ckan.cli.cli import ckan
 from ckan.lib import search
 from ckan.tests import factories
 
-from ckanext.freshness.ckan_adapter import database
+from ckanext.freshness.ckan_adapter import database, tables
 
 pytestmark = pytest.mark.usefixtures("kept_db")
 
@@ -41,22 +42,31 @@ def without_tables(*plugins: str) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def with_old_tables() -> Iterator[None]:
-    """Have the version of the tables be an older one."""
-    version = "UPDATE freshness_alembic_version SET version_num = :version"
-    newest = model.Session.execute(
-        sa.text("SELECT version_num FROM freshness_alembic_version")
-    ).scalar()
+def with_other_tables() -> Iterator[None]:
+    """Have the tables be those of a version whose only migration was edited later."""
+    change = "ALTER TABLE freshness_dataset RENAME COLUMN {} TO {}"
     try:
-        model.Session.execute(sa.text(version), {"version": "000_older"})
-        model.Session.commit()
-        database.forget_tables()
+        _run(change.format("evidence", "reason"))
         yield
     finally:
-        model.Session.remove()
-        model.Session.execute(sa.text(version), {"version": newest})
-        model.Session.commit()
-        database.forget_tables()
+        _run(change.format("reason", "evidence"))
+
+
+@contextlib.contextmanager
+def with_later_tables() -> Iterator[None]:
+    """Have the tables be those of a version with migrations that this one does not know."""
+    try:
+        _run("UPDATE freshness_alembic_version SET version_num = '032_page_orders'")
+        yield
+    finally:
+        _run("UPDATE freshness_alembic_version SET version_num = '001_initial'")
+
+
+def _run(statement: str) -> None:
+    model.Session.remove()
+    model.Session.execute(sa.text(statement))
+    model.Session.commit()
+    database.forget_tables()
 
 
 def _rename(names: dict[str, str]) -> None:
@@ -79,12 +89,21 @@ def test_the_doctor(cli: Any, plugins: tuple[str, ...]) -> None:
         if one["what"].startswith("The tables of the plugin")
     }
     assert tables == {
-        f"The tables of the plugin {plugin} are missing or old": f"ckan db upgrade -p {plugin}"
+        f"The tables of the plugin {plugin} are missing or old": (
+            f"This makes them: ckan -c ... db upgrade -p {plugin}"
+        )
         for plugin in plugins
     }
     what = [one["what"] for one in told]
     assert (f"{SKIPPED}: harvest jobs" in what) == ("harvest" in plugins)
     assert (f"{SKIPPED}: nightly run" in what) == ("freshness" in plugins)
+
+
+def test_the_doctor_with_other_tables(cli: Any) -> None:
+    with with_other_tables():
+        done = cli.invoke(ckan, ["freshness", "doctor"])
+    assert isinstance(done.exception, SystemExit) and "another version" in done.output, done.output
+    assert ANEW in " ".join(done.output.split())
 
 
 @pytest.mark.parametrize(
@@ -110,13 +129,18 @@ def test_commands(
     assert isinstance(done.exception, SystemExit)
     (said,) = [line for line in done.output.splitlines() if line.startswith("Error: ")]
     assert said == (
-        "Error: The tables of freshness are missing or old. This makes them: "
+        "Error: The tables of the plugin freshness are missing or old. This makes them: "
         "ckan -c ... db upgrade -p freshness"
     )
 
 
-WITHOUT = {"missing": lambda: without_tables("freshness"), "old": with_old_tables}
+WITHOUT = {
+    "missing": lambda: without_tables("freshness"),
+    "other": with_other_tables,
+    "later": with_later_tables,
+}
 WORDS = "ckan -c ... db upgrade -p freshness"
+ANEW = "ckan -c ... freshness-uninstall --drop-tables && ckan -c ... db upgrade -p freshness"
 
 
 def new(act: Callable[..., Any], **more: Any) -> dict[str, Any]:
@@ -139,23 +163,30 @@ def test_the_site_works_as_if_the_extension_were_off(
     state: str,
 ) -> None:
     owner = factories.Organization()
+    editor = {"Authorization": factories.SysadminWithToken()["token"]}
     before = new(act, owner_org=owner["id"])
     with WITHOUT[state](), caplog.at_level(logging.ERROR):
         made = new(act, owner_org=owner["id"])
         act("package_patch", id=before["id"], title="Edited meanwhile")
         act("resource_create", package_id=made["id"], url="http://x.org/2")
         act("resource_patch", id=before["resources"][0]["id"], url="http://x.org/3")
-        act("resource_delete", id=made["resources"][0]["id"])
+        act("resource_delete", id=before["resources"][0]["id"])
         act("organization_patch", id=owner["id"], description="Edited")
         search.rebuild(made["id"])
-        pages = ("/", "/dataset/", f"/dataset/{made['name']}", f"/organization/{owner['name']}")
-        for page in pages:
+        for page in (
+            *("/", "/dataset/", f"/dataset/{made['name']}", f"/organization/{owner['name']}"),
+            "/harvest",
+        ):
             app.get(page, status=200)
+            app.get(page, status=200, headers=editor)
+        link = f"/dataset/{made['name']}/resource/{made['resources'][0]['id']}"
+        for page in (f"/dataset/edit/{made['name']}", link, f"{link}/edit", "/harvest/new"):
+            app.get(page, status=200, headers=editor)
         app.get("/api/action/package_search", status=200)
         app.get("/api/action/package_show", query_string={"id": before["id"]}, status=200)
         assert status(act, made) is None
         assert act("package_show", id=before["id"])["title"] == "Edited meanwhile"
-        assert act("package_show", id=made["id"])["resources"][0]["url"] == "http://x.org/2"
+        assert act("package_show", id=made["id"])["resources"][1]["url"] == "http://x.org/2"
     said = [one.getMessage() for one in caplog.records if WORDS in one.getMessage()]
     assert len(said) == 1
     # The first edit after the upgrade counts, however soon it comes.
@@ -165,12 +196,84 @@ def test_the_site_works_as_if_the_extension_were_off(
     assert len(history) == 1
 
 
-def test_own_pages_and_actions_say_what_to_do(app: Any, act: Callable[..., Any]) -> None:
+@pytest.mark.parametrize("state", WITHOUT)
+def test_own_pages_and_actions_say_what_to_do(
+    app: Any, act: Callable[..., Any], state: str
+) -> None:
     made = new(act)
-    with without_tables("freshness"):
+    with WITHOUT[state]():
         for page in ("/freshness", "/freshness/data.atom", f"/dataset/{made['name']}/freshness"):
             assert WORDS in app.get(page, status=503).body, page
         asked = {"id": made["id"]}
         answer = app.get("/api/action/freshness_show", query_string=asked, status=409)
         assert WORDS in answer.json["error"]["tables"][0]
     assert app.get(f"/dataset/{made['name']}/freshness", status=200)
+
+
+@pytest.mark.parametrize(
+    ("change", "is_usable"),
+    [
+        ("SELECT 1", True),
+        ("CREATE TABLE freshness_comparison (id text PRIMARY KEY)", True),
+        ("CREATE INDEX a_sites_own ON freshness_dataset (status)", True),
+        ("COMMENT ON COLUMN freshness_dataset.status IS 'by hand'", True),
+        ("DROP INDEX ix_freshness_dataset_undeclared", True),
+        ("ALTER TABLE freshness_dataset DROP COLUMN evidence", False),
+        ("ALTER TABLE freshness_dataset RENAME COLUMN evidence TO reason", False),
+        ("ALTER TABLE freshness_dataset ADD COLUMN more text", False),
+        ("ALTER TABLE freshness_dataset ADD COLUMN more text DEFAULT '' NOT NULL", False),
+        ("ALTER TABLE freshness_dataset ALTER COLUMN frequency_days TYPE bigint", False),
+        ("ALTER TABLE freshness_dataset ALTER COLUMN evidence SET NOT NULL", False),
+        ("ALTER TABLE freshness_dataset ALTER COLUMN judge_anew DROP DEFAULT", False),
+        ("ALTER TABLE freshness_check ALTER COLUMN earlier TYPE text USING ''", False),
+        ("ALTER TABLE freshness_dataset DROP CONSTRAINT freshness_dataset_pkey", False),
+        ("DROP INDEX ix_freshness_change_position", False),
+        ("DROP TABLE freshness_unindexed", False),
+        ("UPDATE freshness_alembic_version SET version_num = '032_page_orders'", False),
+        ("DELETE FROM freshness_alembic_version", False),
+    ],
+)
+def test_what_is_another_version(change: str, is_usable: bool) -> None:
+    try:
+        model.Session.execute(sa.text(change))
+        other = [] if is_usable else [tables.UnusableTables("freshness", can_be_upgraded=False)]
+        assert tables.unusable_tables() == other
+    finally:
+        model.Session.rollback()
+
+
+def test_db_upgrade_says_that_it_changed_nothing(cli: Any) -> None:
+    with with_other_tables():
+        done = cli.invoke(ckan, ["db", "upgrade", "-p", "freshness"])
+    assert ANEW in done.output, done.output
+    done = cli.invoke(ckan, ["db", "upgrade", "-p", "freshness"])
+    assert done.exit_code == 0 and ANEW not in done.output, done.output
+
+
+def test_tables_of_another_extension(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    information = tmp_path / "ckanext_others-1.0.dist-info"
+    information.mkdir()
+    (information / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: ckanext-others\nVersion: 1.0\n"
+    )
+    (information / "entry_points.txt").write_text(
+        f"[{tables.GROUP}]\nothers = others_model:TABLES\n"
+    )
+    (tmp_path / "others_model.py").write_text(OTHERS)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert [table.name for table in tables.tables_by_plugin()["others"]] == ["others_row"]
+    assert tables.unusable_tables() == [], "the plugin is not enabled"
+    try:
+        model.Session.execute(sa.text("CREATE TABLE others_row (id text)"))
+        model.Session.execute(sa.text("CREATE TABLE others_alembic_version (version_num text)"))
+        assert tables.existing_tables(["others"]) == ["others_alembic_version", "others_row"]
+        assert {"others_row", "freshness_dataset"} <= {*tables.existing_tables()}
+    finally:
+        model.Session.rollback()
+
+
+OTHERS = """
+import sqlalchemy as sa
+
+TABLES = [sa.Table("others_row", sa.MetaData(), sa.Column("id", sa.UnicodeText, primary_key=True))]
+"""

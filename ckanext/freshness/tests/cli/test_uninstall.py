@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from datetime import datetime
 from typing import Any
@@ -15,9 +16,10 @@ from ckan.tests.helpers import changed_config
 
 from ckanext.freshness.ckan_adapter.core import NAMES
 from ckanext.freshness.ckan_adapter.packages import write_extras
+from ckanext.freshness.ckan_adapter.tables import existing_tables
 from ckanext.freshness.model import ResourceCheck
 from ckanext.freshness.status import own_fields
-from ckanext.freshness.tests.ckan_adapter.test_own_tables import without_tables
+from ckanext.freshness.tests.ckan_adapter.test_own_tables import with_other_tables, without_tables
 from ckanext.freshness.tests.datasets import Act, new, one_extra, stored
 from ckanext.freshness.tests.status.measuring import activities
 from ckanext.freshness.uninstall import command
@@ -104,22 +106,43 @@ def test_the_plugins_are_enabled(act: Act, cli: Any) -> None:
     made = new(act)
     done = run(cli, "--drop-tables", "--yes", plugins="harvest freshness fdp_harvester")
     assert done.exit_code == 1 and "Remove freshness fdp_harvester from" in done.output
-    assert "freshness" in stored(made["id"]) and own_fields.tables()
+    assert "freshness" in stored(made["id"]) and existing_tables()
 
 
 @pytest.mark.usefixtures("with_plugins", "clean_db", "clean_index")
 def test_the_tables_go_last(act: Act, cli: Any, migrate_db_for: Callable[[str], None]) -> None:
     made = new(act)
+    model.Session.execute(sa.text("CREATE TABLE freshness_comparison (id text)"))
+    model.Session.commit()
+    assert "freshness_comparison" in existing_tables(), "an earlier version had this table"
     try:
         done = run(cli, "--drop-tables", input="y\nn\n")
-        assert done.exit_code == 1 and own_fields.tables()
+        assert done.exit_code == 1 and existing_tables()
         done = run(cli, "--drop-tables", "--yes")
-        assert (done.exit_code, own_fields.tables()) == (0, []), done.output
+        assert (done.exit_code, existing_tables()) == (0, []), done.output
         assert "freshness" not in stored(made["id"])
         assert run(cli, "--drop-tables", "--yes").exit_code == 0
     finally:
         model.Session.remove()
         migrate_db_for("freshness")
+
+
+@pytest.mark.usefixtures("with_plugins", "clean_db", "clean_index")
+def test_tables_of_another_version_are_made_anew(act: Act, cli: Any) -> None:
+    made = new(act, **one_extra("frequency", "weekly"))
+    had = stored(made["id"])
+    enabled = {"plugins": "harvest freshness"}
+    with contextlib.ExitStack() as stack:
+        stack.callback(cli.invoke, ckan, ["db", "upgrade", "-p", "freshness"])
+        with contextlib.suppress(sa.exc.ProgrammingError), with_other_tables():
+            done = run(cli, "--drop-tables", input="n\n", **enabled)
+            assert done.exit_code == 1 and existing_tables()
+            done = run(cli, "--drop-tables", "--yes", **enabled)
+            assert (done.exit_code, existing_tables()) == (0, []), done.output
+    assert stored(made["id"]) == had
+    done = cli.invoke(ckan, ["freshness", "refresh"])
+    assert done.exit_code == 0, done.output
+    assert act("freshness_show", id=made["id"])["status"] == had["freshness"]
 
 
 @pytest.mark.parametrize(
