@@ -151,7 +151,10 @@ def _are_as_declared(tables: Sequence[sa.Table]) -> bool:
 
 
 Columns = Mapping[tuple[str, str], tuple[str | None, bool, bool]]
-"""By table and column: the type in PostgreSQL's words, whether it is NOT NULL, and whether it has a default."""
+"""By table and column: the type in PostgreSQL's words, whether it is NOT NULL, and whether it has a default.
+
+Sequences are no defaults here: SQLAlchemy 1.4 does not say which columns have one.
+"""
 
 
 def _declared_columns(tables: Sequence[sa.Table]) -> Columns:
@@ -163,7 +166,7 @@ def _declared_columns(tables: Sequence[sa.Table]) -> Columns:
         (table.name, column.name): (
             as_stored[column.type.compile(dialect)],
             not column.nullable,
-            column.server_default is not None or column is table.autoincrement_column,
+            column.server_default is not None,
         )
         for table in tables
         for column in table.columns
@@ -172,8 +175,10 @@ def _declared_columns(tables: Sequence[sa.Table]) -> Columns:
 
 def _columns(tables: Sequence[sa.Table]) -> Columns:
     rows = _execute(
-        "SELECT t, attname, atttypid::regtype::text, attnotnull, atthasdef OR attidentity <> '' "
+        "SELECT t, attname, atttypid::regtype::text, attnotnull, attidentity <> '' "
+        "OR coalesce(pg_get_expr(adbin, adrelid) NOT LIKE 'nextval(%', false) "
         "FROM unnest(CAST(:names AS text[])) AS t JOIN pg_attribute ON attrelid = to_regclass(quote_ident(t)) "
+        "LEFT JOIN pg_attrdef ON adrelid = attrelid AND adnum = attnum "
         "WHERE attnum > 0 AND NOT attisdropped",
         [table.name for table in tables],
     )
