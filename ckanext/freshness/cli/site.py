@@ -17,7 +17,7 @@ from ..doctor import examine, subjects
 from ..doctor.findings import Severity
 from ..iati.report import KIND
 from ..mails import digests
-from ..mails.digests import MailReport, NotifyState
+from ..mails.report import MailReport, NotifyState, mail_line, report_lines
 from ..reporting.labels import counted, refresh_summary
 from ..runs import night
 from ..runs.night import NightPart
@@ -152,7 +152,7 @@ def _tell_at_once() -> None:
         click.echo(str(error), err=True)
         return
     for mail in report.mails if report is not None else ():
-        click.echo(digests.mail_line(mail), err=mail.failure is not None)
+        click.echo(mail_line(mail), err=mail.failure is not None)
 
 
 @click.command()
@@ -180,11 +180,11 @@ def notify(dry_run: bool, as_json: bool) -> None:
 
 def _print(report: MailReport) -> None:
     for mail in report.mails:
-        click.echo(digests.mail_line(mail), err=mail.failure is not None)
+        click.echo(mail_line(mail), err=mail.failure is not None)
         if mail.letter is not None:
             click.echo(tk._("Subject: {subject}").format(subject=mail.letter.subject))
             click.echo(indent(mail.letter.text, "  "))
-    done, *left = digests.report_lines(report)
+    done, *left = report_lines(report)
     click.echo(done)
     for line in left:
         click.echo(line, err=True)

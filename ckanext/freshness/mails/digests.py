@@ -7,42 +7,35 @@ kind may be repeated. If the mail server surely has not taken it, the rows wait 
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from enum import Enum
 from typing import Any
 
-import ckan.plugins.toolkit as tk
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql
 
 from .. import settings
-from ..aging.messages import N_, NN_
 from ..ckan_adapter import mailer
 from ..ckan_adapter.core import model
 from ..ckan_adapter.database import locked_if_free
-from ..ckan_adapter.mailer import Letter, MailFailure, MailSendError, page_context
+from ..ckan_adapter.mailer import MailFailure, MailSendError
 from ..dates import utc
 from ..model import Mail, MailPerson
-from ..reporting.labels import counted
 from . import recipients
-from .kinds import AT_ONCE, COOLDOWN, KINDS, NAMES_ONCE, MailFacts, Row, url
+from .kinds import AT_ONCE, COOLDOWN, KINDS, MailFacts
+from .mail_text import SentMail, written
 from .news import News
-from .recipients import Person, Receivers, line
+from .recipients import Person, Receivers
+from .report import MailReport, NotifyState
 
 LOCK = "notify"
 TIMEOUT = 30.0
 """Seconds within which a mail must be sent."""
-MOST_ROWS = 100
-"""Rows of a section. It gives only the number of the others."""
 UNCONFIRMED = "notify was killed before the mail server confirmed it"
 """The error of a mail that is being sent. It is replaced by the outcome, unless the process is killed."""
 _MOST_DOUBTFUL = 3
 """Mails without a clear answer of the mail server, after which the others are left to the next notify."""
-_LONGEST_HEADER_URL = 70
-_LONGEST_SUBJECT = 70
 
 Key = tuple[str, str]
 """A kind, and what a piece of news is about."""
@@ -52,56 +45,6 @@ _BEGUN: Key = ("begun", "")
 
 class NotifyError(Exception):
     """Nothing can be sent: another notify is running, or CKAN is not configured to send mails."""
-
-
-class NotifyState(str, Enum):
-    """The state of a notify at its end."""
-
-    OFF = "off"
-    """Mails are switched off."""
-    BEGUN = "begun"
-    """First notify after mails were switched on: nothing was sent."""
-    DONE = "done"
-    PLANNED = "planned"
-
-
-@dataclass(frozen=True, slots=True)
-class SentMail:
-    """A mail and its outcome.
-
-    :ivar about: the titles of its rows, by kind
-    :ivar letter: the mail, if it was only planned
-    :ivar failure: None if the mail was sent, or only planned
-    """
-
-    address: str
-    about: dict[str, list[str]]
-    letter: Letter | None = None
-    failure: MailFailure | None = None
-    error: str | None = None
-
-
-@dataclass(slots=True)
-class MailReport:
-    """The results of a notify, or of a dry run.
-
-    :ivar waiting: number of pieces of news, times recipients, that wait for the recipient's next mail
-    :ivar left: number of mails left to the next notify because the mail server does not answer
-    :ivar problem: the reason why CKAN cannot send mails, in a dry run
-    :ivar is_begun: false in a dry run before mails begin, which tells all that is so already
-    """
-
-    state: NotifyState
-    mails: list[SentMail] = field(default_factory=list)
-    waiting: int = 0
-    left: int = 0
-    problem: str | None = None
-    is_begun: bool = True
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether all due mails were sent."""
-        return not self.left and not any(mail.failure for mail in self.mails)
 
 
 @dataclass(slots=True)
@@ -119,6 +62,10 @@ class _Plan:
     waiting: int = 0
     entries: dict[Key, tuple[str, ...]] = field(default_factory=dict)
     gone: set[Key] = field(default_factory=set)
+
+    def of(self, keys: Iterable[Key]) -> list[tuple[str, News]]:
+        """Return pieces of news, each with its kind."""
+        return [(key[0], self.news[key]) for key in keys]
 
 
 def notify_at_once(clock: Callable[[], datetime]) -> MailReport | None:
@@ -169,7 +116,7 @@ def _planned(now: datetime, *, is_begun: bool) -> MailReport:
     plan = _plan(now, is_begun=is_begun)
     editors = recipients.editors(plan.digests)
     mails = [
-        _written(address, keys, plan, has_tasks=address in editors)
+        written(address, plan.of(keys), plan.facts, has_tasks=address in editors)
         for address, keys in sorted(plan.digests.items())
     ]
     model.Session.rollback()
@@ -350,12 +297,9 @@ def _has_begun() -> bool:
     return model.Session.query(Mail).filter_by(kind=_BEGUN[0]).first() is not None
 
 
-# The mail
-
-
 def _send(address: str, keys: list[Key], plan: _Plan, *, has_tasks: bool) -> SentMail:
-    person_id = recipients.number_of(address)
-    mail = _written(address, keys, plan, person_id, has_tasks=has_tasks)
+    facts = replace(plan.facts, reader=(recipients.number_of(address), address))
+    mail = written(address, plan.of(keys), facts, has_tasks=has_tasks)
     assert mail.letter is not None
     # Sending takes long, and needs no open transaction.
     model.Session.commit()
@@ -364,174 +308,3 @@ def _send(address: str, keys: list[Key], plan: _Plan, *, has_tasks: bool) -> Sen
     except MailSendError as error:
         return replace(mail, letter=None, failure=error.failure, error=str(error))
     return replace(mail, letter=None)
-
-
-def _written(
-    address: str,
-    keys: list[Key],
-    plan: _Plan,
-    person_id: int | None = None,
-    *,
-    has_tasks: bool,
-) -> SentMail:
-    """Return a mail that is not sent yet.
-
-    :param person_id: the number of the recipient, who signs the links of the mail; None in a dry run
-    :param has_tasks: whether the recipient has a worklist
-    """
-    facts, token = plan.facts, "preview"
-    if person_id is not None:
-        facts = replace(facts, reader=(person_id, address))
-        token = recipients.token(person_id)
-    with page_context():
-        sections = _sections([(key[0], plan.news[key]) for key in keys], facts)
-        reasons = dict.fromkeys(plan.news[key].receivers.value for key in keys)
-        letter = _letter(address, sections, [*reasons], token, has_tasks=has_tasks)
-    about = {kind: [row.title for row in rows] for kind, rows in sections.items()}
-    return SentMail(address, about, letter)
-
-
-def _sections(every: list[tuple[str, News]], facts: MailFacts) -> dict[str, list[Row]]:
-    """Return the rows of a mail by kind, in the order of the table of kinds."""
-    found: dict[str, list[Row]] = {}
-    named: set[str | None] = set()
-    order = [*Receivers]
-    for kind, rule in KINDS.items():
-        rows = []
-        for one in sorted(
-            (one for name, one in every if name == kind),
-            key=lambda one: order.index(one.receivers),
-        ):
-            if kind not in NAMES_ONCE or one.package_id not in named:
-                named.add(one.package_id)
-                rows.append(rule.row(one, facts))
-        if rows:
-            found[kind] = sorted(rows, key=lambda row: row.title)
-    return found
-
-
-def _letter(
-    address: str,
-    sections: Mapping[str, list[Row]],
-    reasons: list[str],
-    token: str,
-    *,
-    has_tasks: bool,
-) -> Letter:
-    """Render a mail.
-
-    :param reasons: why the recipient gets it
-    """
-    stop_url = url("freshness_mail_link.read_link", token=token)
-    site_title = line(tk.config.get("ckan.site_title"))
-    shown = [
-        {
-            **_section(kind, rows),
-            "worklist_url": url("freshness_worklist.read", group=KINDS[kind].tasks or "")
-            if has_tasks and KINDS[kind].tasks
-            else None,
-        }
-        for kind, rows in sections.items()
-    ]
-    values: dict[str, Any] = {
-        "site_title": site_title,
-        "site_url": tk.config.get("ckan.site_url"),
-        "stop_url": stop_url,
-        "sections": shown,
-        "reasons": reasons,
-    }
-    first = f"{line(site_title, 25)}: {shown[0]['subject']}"
-    longer = tk._("{subject}, and more").format(subject=first)
-    subject = longer if len(shown) > 1 and len(longer) <= _LONGEST_SUBJECT else first
-    return Letter(
-        address=address,
-        subject=line(subject, _LONGEST_SUBJECT),
-        # Sections and rows end with any number of blank lines.
-        text=re.sub(r"\n{3,}", "\n\n", tk.render("freshness/mails/digest.txt", values)),
-        html=tk.render("freshness/mails/digest.html", values),
-        headers={
-            "Auto-Submitted": "auto-generated",
-            "List-Unsubscribe": _header_url(stop_url),
-            "List-Unsubscribe-Post": "List-Unsubscribe=One-Click",
-        },
-    )
-
-
-def _section(kind: str, rows: list[Row]) -> dict[str, Any]:
-    subject = counted(KINDS[kind].subject, len(rows))
-    return {
-        "intro": KINDS[kind].intro,
-        "otherwise": KINDS[kind].otherwise,
-        "subject": subject,
-        "heading": subject[:1].upper() + subject[1:],
-        "rows": rows[:MOST_ROWS],
-        "more": max(0, len(rows) - MOST_ROWS),
-    }
-
-
-def _header_url(address: str) -> str:
-    """Return a URL in brackets for a header, with a space in it if it is long.
-
-    Python folds headers only at spaces, and encodes longer words in a way that mail programs do not
-    recognise as a URL. A space between the brackets has no meaning (RFC 2369, section 2).
-    """
-    if len(address) > _LONGEST_HEADER_URL:
-        host, slash, path = address.rpartition("/freshness/")
-        address = f"{host} {slash}{path}"
-    return f"<{address}>"
-
-
-# The report in words
-
-_STATES = {
-    NotifyState.OFF: N_(
-        "Mails are off. To switch them on, set ckanext.freshness.notify.enabled = true."
-    ),
-    NotifyState.BEGUN: N_("Mails begin now. Datasets that already need an update cause no mail."),
-}
-_FAILED = {
-    MailFailure.UNREACHABLE: N_("not sent, the next notify tries again: {error}"),
-    MailFailure.LATER: N_("not sent, the next notify tries again: {error}"),
-    MailFailure.REFUSED: N_("not sent, and not tried again: {error}"),
-    MailFailure.UNKNOWN: N_("possibly sent, and not sent again: {error}"),
-}
-
-
-def mail_line(mail: SentMail) -> str:
-    """Return a line about a mail: its recipient, its contents and its failure."""
-    contents = (counted(KINDS[kind].subject, len(lines)) for kind, lines in mail.about.items())
-    text = f"{mail.address}: {', '.join(contents)}"
-    if mail.failure is not None:
-        return f"{text}; {tk._(_FAILED[mail.failure]).format(error=mail.error)}"
-    return text
-
-
-def report_lines(report: MailReport) -> Iterator[str]:
-    """Yield a line about everything that a notify did, and one about what it could not do."""
-    if report.state in _STATES:
-        yield str(tk._(_STATES[report.state]))
-        return
-    if report.state is NotifyState.PLANNED:
-        forms = NN_("{count} mail would be sent", "{count} mails would be sent")
-        text = counted(forms, len(report.mails))
-    else:
-        sent = sum(mail.failure is None for mail in report.mails)
-        text = counted(NN_("{count} mail sent", "{count} mails sent"), sent)
-    if report.waiting:
-        forms = NN_(
-            "{count} message waits for its recipient's next mail",
-            "{count} messages wait for their recipients' next mails",
-        )
-        text = f"{text}; {counted(forms, report.waiting)}"
-    yield text
-    if not report.is_begun:
-        yield tk._(
-            "Mails have not begun. This preview treats everything that is wrong today as news. Once mails are "
-            "on, people are told only of what happens from then on."
-        )
-    if report.left:
-        forms = NN_(
-            "The mail server does not answer. The next notify sends {count} more mail. Check smtp.server.",
-            "The mail server does not answer. The next notify sends {count} more mails. Check smtp.server.",
-        )
-        yield counted(forms, report.left)

@@ -16,7 +16,7 @@ from ..reporting import harvests, labels, links
 from ..reporting.changes import change_label
 from ..reporting.labels import State
 from ..web.urls import display_url
-from . import news, recipients
+from . import news, signed_links
 from .news import News, ProblemKind
 from .recipients import DatasetFacts, Receivers, line
 
@@ -95,8 +95,8 @@ def _overdue_row(one: News, facts: MailFacts) -> Row:
 def _confirm_url(dataset: DatasetFacts, facts: MailFacts) -> str:
     if facts.reader is not None:
         number, address = facts.reader
-        if recipients.editor(address, dataset.id) is not None:
-            token = recipients.confirm_token(number, dataset.id, facts.now)
+        if signed_links.editor(address, dataset.id) is not None:
+            token = signed_links.confirm_token(number, dataset.id, facts.now)
             return url("freshness_mail_link.read_confirmation", token=token)
     return url("freshness_dataset.read", id=dataset.name)
 

@@ -1,20 +1,17 @@
-"""The people who receive mails: their addresses, their datasets, their choice, and the links in their mails."""
+"""The people who receive mails: their addresses, their datasets and their choice."""
 
 from __future__ import annotations
 
-import base64
-import hmac
 import re
 import unicodedata
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from enum import Enum
 from functools import partial
 from typing import Any
 
-import ckan.plugins.toolkit as tk
 import idna
 import sqlalchemy as sa
 from dateutil.parser import isoparse
@@ -27,7 +24,7 @@ from ..ckan_adapter import harvest
 from ..ckan_adapter.core import may, model
 from ..ckan_adapter.packages import ORGANIZATION_EXTRA, hold_packages
 from ..dates import aware, aware_to_second
-from ..model import DatasetFreshness, MailPerson
+from ..model import MailPerson
 from ..reporting.visibility import rows
 from ..status.snapshot import boundaries
 
@@ -260,10 +257,11 @@ def _seeing(
 
 def _may_see(package_id: str, user: Any | None) -> bool:
     """Decide whether CKAN would show a dataset to a user, or to everybody if it is None."""
-    return may("package_show", _context(user), id=package_id)
+    return may("package_show", context_of(user), id=package_id)
 
 
-def _context(user: Any | None) -> dict[str, Any]:
+def context_of(user: Any | None) -> dict[str, Any]:
+    """Return the context of calls of a user, or of everybody if it is None."""
     return {"user": "" if user is None else user.name, "auth_user_obj": user}
 
 
@@ -385,102 +383,3 @@ def number_of(address: str) -> int:
     new = postgresql.insert(MailPerson.__table__).values(address=address)
     model.Session.execute(new.on_conflict_do_nothing())
     return int(model.Session.query(MailPerson.id).filter_by(address=address).scalar())
-
-
-# The links in mails, signed by the site's secret key, so that they work without a login.
-
-VALID = timedelta(days=30)
-"""How long a link confirms data."""
-_SIGNATURE_BYTES = 12
-
-
-def token(person_id: int) -> str:
-    """Return the token for the links in a person's mails. Its holder may choose their mails.
-
-    It is a number with a signature of 96 bits. It must be short, because Python folds headers of more than
-    78 characters in a way that mail programs do not recognise as a URL.
-    """
-    return f"{person_id}.{_signature(f'mails {person_id}')}"
-
-
-def holder(text: str) -> Person | None:
-    """Return the owner of a token; None if the token is invalid."""
-    number = _verified("mails", text)
-    return None if number is None else _holder_of(number)
-
-
-@dataclass(frozen=True, slots=True)
-class Confirmation:
-    """A confirmation that a link asks for.
-
-    :ivar user: who confirms
-    :ivar is_old: the data were updated or confirmed since the mail was written
-    """
-
-    package: Any
-    user: Any
-    is_old: bool
-
-
-def confirm_token(person_id: int, package_id: str, now: datetime) -> str:
-    """Return the token by which a person confirms the data of a dataset as they are now, for some time."""
-    fields = f"{person_id}.{package_id}.{int(now.timestamp())}.{_newest(package_id)}"
-    return f"{fields}.{_signature(f'confirm {fields}')}"
-
-
-def confirmation(text: str, now: datetime) -> Confirmation | None:
-    """Return what a token confirms; None if it is invalid or too old, or nobody may use it any more."""
-    fields = _verified("confirm", text)
-    if fields is None:
-        return None
-    number, _, rest = fields.partition(".")
-    package_id, issued, newest = rest.rsplit(".", 2)
-    person = _holder_of(number)
-    if person is None or now.timestamp() - int(issued) > VALID / timedelta(seconds=1):
-        return None
-    user = editor(person.address, package_id)
-    if user is None:
-        return None
-    is_old = newest != str(_newest(package_id))
-    return Confirmation(model.Package.get(package_id), user, is_old)
-
-
-def editor(address: str, package_id: str) -> Any | None:
-    """Return a user with an address who may confirm the data of an active dataset."""
-    package = model.Package.get(package_id)
-    if package is None or package.state != "active":
-        return None
-    users = users_of({address}).get(address, ())
-    confirming = (one for one in users if may("freshness_confirm", _context(one), id=package_id))
-    return next(confirming, None)
-
-
-def _newest(package_id: str) -> int:
-    """Return when the data of a dataset last changed or were confirmed, in seconds."""
-    row = model.Session.get(DatasetFreshness, package_id)
-    dates = () if row is None else (row.last_modified, row.confirmed_at)
-    return max((int((one - _EPOCH).total_seconds()) for one in dates if one), default=0)
-
-
-_EPOCH = datetime(1970, 1, 1)
-
-
-def _holder_of(number: str) -> Person | None:
-    # Only what the column holds.
-    is_number = number.isascii() and number.isdigit() and len(number) < 10
-    row = model.Session.get(MailPerson, int(number)) if is_number else None
-    return None if row is None else people([row.address])[row.address]
-
-
-def _verified(purpose: str, text: str) -> str | None:
-    """Return what a token says before its signature; None if the signature is not ours."""
-    fields, _, signature = text.rpartition(".")
-    expected = _signature(f"{purpose} {fields}")
-    is_ours = signature.isascii() and hmac.compare_digest(signature, expected)
-    return fields if is_ours else None
-
-
-def _signature(text: str) -> str:
-    key = str(tk.config["SECRET_KEY"]).encode()
-    digest = hmac.digest(key, f"freshness {text}".encode(), "sha256")
-    return base64.urlsafe_b64encode(digest[:_SIGNATURE_BYTES]).decode()

@@ -26,6 +26,7 @@ from ..ckan_adapter.services import in_words
 from ..copies.store import StoreError
 from ..dates import utc, utc_now
 from ..mails import digests
+from ..mails.report import mail_line, report_lines
 from ..model import CheckRun
 from ..reporting import counts
 from ..reporting.labels import counted, refresh_summary
@@ -210,6 +211,6 @@ def mails(now: datetime) -> PartReport:
         sent = digests.notify_all(utc_now)
     except digests.NotifyError as error:
         return PartReport(str(error), complete=False)
-    words = [*digests.report_lines(sent)]
-    words += [digests.mail_line(mail) for mail in sent.mails if mail.failure]
+    words = [*report_lines(sent)]
+    words += [mail_line(mail) for mail in sent.mails if mail.failure]
     return PartReport("; ".join(words), complete=sent.is_complete)

@@ -10,7 +10,7 @@ from .. import settings
 from ..ckan_adapter.core import exempt_from_csrf
 from ..ckan_adapter.mailer import remember_app
 from ..dates import utc_now
-from ..mails import recipients
+from ..mails import recipients, signed_links
 from ..mails.recipients import Choice, Person
 from .responses import (
     abort,
@@ -86,8 +86,8 @@ def confirm(token: str) -> ResponseReturnValue:
     return _confirmation_page(asked, is_done=not asked.is_old)
 
 
-def _asked(token: str) -> recipients.Confirmation:
-    asked = recipients.confirmation(token, utc_now())
+def _asked(token: str) -> signed_links.Confirmation:
+    asked = signed_links.confirmation(token, utc_now())
     if asked is None:
         words = tk._(
             "This link confirms nothing any more: it is older than 30 days or not whole, or you may not edit "
@@ -97,7 +97,7 @@ def _asked(token: str) -> recipients.Confirmation:
     return asked
 
 
-def _confirmation_page(asked: recipients.Confirmation, *, is_done: bool) -> str:
+def _confirmation_page(asked: signed_links.Confirmation, *, is_done: bool) -> str:
     return render("freshness/mails/confirm.html", {"asked": asked, "is_done": is_done})
 
 
@@ -118,7 +118,7 @@ def _user() -> Person:
 
 
 def _holder(token: str) -> Person:
-    person = recipients.holder(token)
+    person = signed_links.holder(token)
     if person is not None:
         return person
     abort(404, tk._("This link is not whole: copy all of it from the mail"))

@@ -21,7 +21,7 @@ from werkzeug.exceptions import HTTPException
 
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.dates import utc_now
-from ckanext.freshness.mails import recipients
+from ckanext.freshness.mails import recipients, signed_links
 from ckanext.freshness.model import MailPerson
 from ckanext.freshness.reporting import changes, report_tables
 from ckanext.freshness.tests.browser.conftest import opened_tab, started_chromium
@@ -151,8 +151,8 @@ def make_everything() -> dict[str, Any]:
         "job_source": ocean["name"],
         "job": harvested.jobs[1].id,
         "iati_source": call_action("package_show", id=iati_source)["name"],
-        "token": recipients.token(person.id),
-        "confirm_token": recipients.confirm_token(
+        "token": signed_links.token(person.id),
+        "confirm_token": signed_links.confirm_token(
             recipients.number_of(model.User.get(people["editor"]["name"]).email),
             made.datasets["bridges"]["id"],
             utc_now(),

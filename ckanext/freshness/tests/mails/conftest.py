@@ -14,7 +14,7 @@ from ckan import model
 from ckan.tests import factories, helpers
 
 from ckanext.freshness.mails import digests
-from ckanext.freshness.mails.digests import MailReport, NotifyState
+from ckanext.freshness.mails.report import MailReport, NotifyState
 from ckanext.freshness.model import CheckRun, ResourceCheck
 from ckanext.freshness.status.refresh import refresh
 from ckanext.freshness.tests.servers.smtp import MailHost

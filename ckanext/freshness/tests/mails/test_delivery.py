@@ -24,8 +24,8 @@ from ckanext.freshness.ckan_adapter.database import is_held, locked
 from ckanext.freshness.ckan_adapter.mailer import MailFailure
 from ckanext.freshness.cli.site import freshness
 from ckanext.freshness.mails import digests, news
-from ckanext.freshness.mails.digests import MailReport, NotifyState
 from ckanext.freshness.mails.recipients import Person
+from ckanext.freshness.mails.report import MailReport, NotifyState
 from ckanext.freshness.runs import night
 from ckanext.freshness.tests.mails.conftest import OVERDUE, Make, Notify, age, fail, later
 from ckanext.freshness.tests.processes import WITH_LOCKS, disconnect, end_connections, until

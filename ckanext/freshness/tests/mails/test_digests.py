@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from ckanext.freshness.cli.site import freshness
 from ckanext.freshness.mails import digests, recipients
-from ckanext.freshness.mails.digests import MailReport
+from ckanext.freshness.mails.report import MailReport
 from ckanext.freshness.status.refresh import refresh
 from ckanext.freshness.tests.mails.conftest import (
     DELINQUENT,

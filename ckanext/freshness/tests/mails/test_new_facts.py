@@ -15,7 +15,7 @@ from ckan.tests import factories, helpers
 from ckanext.freshness.ckan_adapter.database import is_held
 from ckanext.freshness.dates import utc_text
 from ckanext.freshness.mails import digests, news, recipients
-from ckanext.freshness.mails.digests import MailReport, NotifyState
+from ckanext.freshness.mails.report import MailReport, NotifyState
 from ckanext.freshness.model import FreshnessChange, HarvestHold
 from ckanext.freshness.reporting import harvests, visibility
 from ckanext.freshness.reporting.tables import TableRequest

@@ -6,7 +6,7 @@ import re
 
 from ckan.tests import factories
 
-from ckanext.freshness.mails.digests import MailReport, NotifyState
+from ckanext.freshness.mails.report import MailReport, NotifyState
 from ckanext.freshness.runs.night import NightPart, PartReport, nightly
 from ckanext.freshness.tests.mails.conftest import ROOT, Notify, add_night, later
 from ckanext.freshness.tests.servers.smtp import MailHost

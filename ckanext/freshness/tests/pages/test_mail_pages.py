@@ -13,7 +13,7 @@ from ckan import model
 from ckan.tests import factories, helpers
 
 from ckanext.freshness.dates import utc_now
-from ckanext.freshness.mails import recipients
+from ckanext.freshness.mails import recipients, signed_links
 from ckanext.freshness.tests.pages.conftest import Read
 
 ANN = "ann@example.org"
@@ -30,7 +30,7 @@ def strict(clean_site: None, make_app: Any, monkeypatch: pytest.MonkeyPatch) -> 
 def path(clean_site: None) -> str:
     number = recipients.number_of(ANN)
     model.Session.commit()
-    return f"/freshness/mails/{recipients.token(number)}"
+    return f"/freshness/mails/{signed_links.token(number)}"
 
 
 def choice(address: str = ANN) -> str:
@@ -72,7 +72,7 @@ def test_links_that_nobody_has_got(app: Any, path: str) -> None:
     for wrong in (
         *(number, f"{number}.", f"{number}.{signature[:-1]}", f"{int(number) + 1}.{signature}"),
         *(f"{number}.{signature[:-1]}ä", f"²{number}.{signature}", "9" * 30 + ".x", "None.x"),
-        recipients.token(int(number) + 1000),
+        signed_links.token(int(number) + 1000),
     ):
         for ask in (app.get, app.post):
             ask(f"/freshness/mails/{wrong}", status=404)
@@ -139,7 +139,7 @@ def late(clean_site: None) -> tuple[dict[str, Any], dict[str, Any]]:
 def confirm_path(dataset: dict[str, Any], days: float = 0) -> str:
     number = recipients.number_of(ANN)
     at = utc_now() - timedelta(days=days)
-    found = recipients.confirm_token(number, dataset["id"], at)
+    found = signed_links.confirm_token(number, dataset["id"], at)
     model.Session.commit()
     return f"/freshness/confirm/{found}"
 
@@ -179,7 +179,7 @@ def test_a_confirmation_is_bound_to_person_dataset_and_time(strict: Any, late: A
         f"/freshness/confirm/{number}.{package_id}.{int(issued) + 1}.{newest}.{signature}",
         f"/freshness/confirm/{number}.{package_id}.{issued}.0.{signature}",
         f"/freshness/confirm/{int(number) + 1}.{package_id}.{issued}.{newest}.{signature}",
-        f"/freshness/confirm/{recipients.token(int(number))}",
+        f"/freshness/confirm/{signed_links.token(int(number))}",
         f"/freshness/mails/{good.rpartition('/')[2]}",
     ]
     for path in wrong:
