@@ -15,7 +15,7 @@ from ckanext.dcat.processors import DEFAULT_RDF_PROFILES
 from ckanext.dcat.profiles import RDFProfile
 
 from .aging.vocabularies import term_lists
-from .ckan_adapter.core import REVIEW_KEY, site_names
+from .ckan_adapter.core import NAMES, REVIEW_KEY
 
 NAME = "freshness"
 OPTION = "ckanext.dcat.rdf.profiles"
@@ -51,16 +51,14 @@ class FreshnessProfile(RDFProfile):
     def graph_from_dataset(self, dataset_dict: dict[str, Any], dataset_ref: Any) -> None:
         """Write into the graph when and how often the data are updated, if known."""
         extras = {extra["key"]: extra["value"] for extra in dataset_dict.get("extras") or ()}
-        if modified := extras.get(site_names().last_modified):
+        if modified := extras.get(NAMES.last_modified):
             self.g.set((dataset_ref, DCTERMS.modified, Literal(modified, datatype=XSD.dateTime)))
         elif extras.get(REVIEW_KEY) or dataset_dict.get(REVIEW_KEY):
             # The date of the metadata would be that of the confirmation, which is no change.
             self.g.remove((dataset_ref, DCTERMS.modified, None))
         given = self.g.value(dataset_ref, DCTERMS.accrualPeriodicity)
         # An IRI that the publisher has chosen is at least as exact.
-        if not isinstance(given, URIRef) and (
-            name := _code(given, extras.get(site_names().frequency))
-        ):
+        if not isinstance(given, URIRef) and (name := _code(given, extras.get(NAMES.frequency))):
             self.g.set((dataset_ref, DCTERMS.accrualPeriodicity, URIRef(_AUTHORITY + name)))
 
 

@@ -20,7 +20,7 @@ from markupsafe import Markup
 from . import settings
 from .aging import frequency
 from .ckan_adapter import database, harvest
-from .ckan_adapter.core import declared_fields, edits_some_organization, site_names
+from .ckan_adapter.core import NAMES, declared_fields, edits_some_organization
 from .ckan_adapter.database import TablesMissingError
 from .dates import EARLIEST, aware, parse_date, utc_now
 from .harvesting.messages import with_code
@@ -159,17 +159,16 @@ def freshness_facet(
     :returns: None for other facets; nothing for the facet of statuses, which stand under their groups, and
         for that of sources if they have all datasets
     """
-    names = site_names()
-    if name == names.status:
+    if name == NAMES.status:
         return {}
-    if name == names.source:
+    if name == NAMES.source:
         absent = tk.h.get_facet_items_dict(name, search_facets or {}, limit=0)
         return {"groups": [{**item, "field": name} for item in absent]} if absent else {}
-    if name != names.group:
+    if name != NAMES.group:
         return None
     groups, statuses = (
         tk.h.get_facet_items_dict(each, search_facets or {}, limit=0)
-        for each in (names.group, names.status)
+        for each in (NAMES.group, NAMES.status)
     )
     return {"groups": labels.facet_levels(groups, statuses)}
 
@@ -217,7 +216,7 @@ def freshness_sorting(
     """
     if not sorting or not settings.is_judged(package_type):
         return sorting
-    return [*sorting, (tk._("Last data update"), f"{site_names().last_modified_date} desc")]
+    return [*sorting, (tk._("Last data update"), f"{NAMES.last_modified_date} desc")]
 
 
 def freshness_is_followed(package_type: str | None) -> bool:
@@ -315,7 +314,7 @@ def sorted_extras(
     **kwargs: Any,
 ) -> list[tuple[str, Any]]:
     """Leave our extras out of "Additional info": they have a page of their own."""
-    hidden = ours_among(package_extras, site_names())
+    hidden = ours_among(package_extras)
     shown = [extra for extra in package_extras if extra.get("key") not in hidden]
     return next_helper(shown, *args, **kwargs)
 

@@ -8,7 +8,6 @@ a ValueError that says what the value must be.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -64,17 +63,6 @@ def truth(value: Any) -> bool:
         return _FLAGS[str(value).lower()]
     except KeyError:
         raise ValueError(f"must be true or false, not {value!r}") from None
-
-
-def prefix(text: str | None) -> None:
-    """Check a prefix for the names of extras and Solr fields.
-
-    :raises ValueError: Solr or CKAN would refuse it
-    """
-    if text and not re.fullmatch(r"[a-z][a-z0-9_]{0,30}", text):
-        raise ValueError(
-            f"must be at most 31 small letters, digits and underscores, such as hdx_, not {text!r}"
-        )
 
 
 _FLAGS = dict.fromkeys(("true", "yes", "on", "t", "y", "1"), True) | dict.fromkeys(

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from copy import deepcopy
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import ckan.plugins as p
@@ -78,33 +77,12 @@ class FieldNames(NamedTuple):
     source: str
 
     @property
-    def prefix(self) -> str:
-        """The prefix of all names; usually empty."""
-        return self.status.removesuffix("freshness")
-
-    @property
     def extras(self) -> tuple[str, ...]:
         """The keys of our extras, in alphabetical order."""
         return tuple(sorted(self[:9]))
 
 
-@lru_cache
-def with_prefix(prefix: str = "") -> FieldNames:
-    """Return the names with a prefix, for a site whose own fields have the same names."""
-    names = FieldNames._fields[1:]
-    return FieldNames(f"{prefix}freshness", *(f"{prefix}freshness_{name}" for name in names))
-
-
-NAMES = with_prefix()
-"""The names of a site without fields of its own under these."""
-
-
-OPTION = "ckanext.freshness.field_prefix"
-
-
-def site_names() -> FieldNames:
-    """Return the names with the site's prefix. Without it, they may be those of the site's own fields."""
-    return with_prefix(str(tk.config.get(OPTION) or ""))
+NAMES = FieldNames("freshness", *(f"freshness_{name}" for name in FieldNames._fields[1:]))
 
 
 def same_user(context: Mapping[str, Any]) -> dict[str, Any]:
@@ -163,13 +141,9 @@ def form_mistakes(
     return dict(errors)
 
 
-def own_extras(package_type: str, names: FieldNames | None = None) -> tuple[str, ...]:
-    """Return the extras that this extension writes, which are all that the site's schema does not declare.
-
-    :param names: other names than the site's
-    """
-    declared = declared_fields(package_type)
-    return tuple(key for key in (names or site_names()).extras if key not in declared)
+def own_extras(package_type: str) -> tuple[str, ...]:
+    """Return the extras that this extension writes: none if the site's schema declares one of these names."""
+    return NAMES.extras if declared_fields(package_type).isdisjoint(NAMES.extras) else ()
 
 
 def exempt_from_csrf(blueprint: Blueprint) -> None:

@@ -174,24 +174,24 @@ def packages_with_extras(
     *,
     types: Sequence[str] | None = None,
     ids: Sequence[str] | None = None,
-    not_judged_with: str | None = None,
+    without_row: bool = False,
 ) -> list[tuple[str, str, dict[str, str]]]:
     """Return the packages that have an extra under any of the keys, sorted by id.
 
     :param types: only packages of these types that are not deleted
     :param ids: only these packages
-    :param not_judged_with: only packages without extras of this extension under names with this prefix
+    :param without_row: only packages that this extension has not judged
     :returns: of each its id, its type and these extras
     """
     conditions = {
         "types": "p.type = ANY(:types) AND p.state <> 'deleted'",
         "ids": "p.id = ANY(:ids)",
-        "prefix": "NOT EXISTS (SELECT 1 FROM freshness_dataset d"
-        " WHERE d.package_id = p.id AND d.field_prefix = :prefix)",
     }
-    given = {"types": types, "ids": ids, "prefix": not_judged_with}
+    given = {"types": types, "ids": ids}
     values = {name: value for name, value in given.items() if value is not None}
     where = " AND ".join(["e.key = ANY(:keys)", *(conditions[name] for name in values)])
+    if without_row:
+        where += " AND NOT EXISTS (SELECT FROM freshness_dataset d WHERE d.package_id = p.id)"
     statement = f"""
     SELECT p.id, p.type, jsonb_object_agg(e.key, coalesce(e.value, ''))
     FROM {EXTRAS} e JOIN package p ON p.id = e.package_id WHERE {where}

@@ -31,10 +31,9 @@ from ..mails.digests import NotifyError
 from ..runs.night import NightRunningError
 from ..runs.requested import RedisAwayError
 from ..settings import OptionError
-from ..status.own_fields import OwnFieldsError
 
 _EXPECTED = (
-    *(ConfigError, ForeignSource, OptionError, OwnFieldsError, StoreError, TablesMissingError),
+    *(ConfigError, ForeignSource, OptionError, StoreError, TablesMissingError),
     *(CycleRunningError, NightRunningError, NotifyError),
     *(DatabaseLostError, LocksLostError, RedisAwayError),
 )

@@ -22,7 +22,7 @@ from ..reporting.labels import counted, refresh_summary
 from ..runs import night
 from ..runs.night import NightPart
 from ..status.indexing import SolrAwayError, solr_away_in_words
-from ..status.own_fields import CHOICE, in_words
+from ..status.own_fields import ADVICE, in_words
 from ..status.refresh import refresh as refresh_statuses
 from . import ReportingGroup, progress_of
 from .checks import check, report, runs
@@ -136,8 +136,7 @@ def refresh(everything: bool) -> None:
         if count:
             click.echo(counted(forms, count))
     if done.own_fields:
-        found = in_words(done.own_fields)
-        click.echo(f"{found}. Datasets without a status were left alone. {CHOICE}", err=True)
+        click.echo(f"{in_words(done.own_fields)}. {ADVICE}", err=True)
     for failure in done.failures:
         click.echo(failure.in_words(), err=True)
     if done.failures:

@@ -23,7 +23,6 @@ from ..ckan_adapter.core import (
     background_workers,
     declared_options,
     model,
-    site_names,
     waiting_background_jobs,
 )
 from ..ckan_adapter.database import is_held
@@ -259,20 +258,13 @@ def documents(now: datetime) -> Iterator[SiteFinding]:
 def fields_of_the_site(now: datetime) -> Iterator[SiteFinding]:
     """Report fields of the site's own under names that this extension uses."""
     if found := own_fields.find():
-        yield problem(
-            f"{own_fields.in_words(found)}. These datasets have no status", own_fields.CHOICE
-        )
+        yield problem(own_fields.in_words(found), own_fields.ADVICE)
     for package_type, names in own_fields.declared().items():
-        words = (
-            f"The schema of the type {package_type} declares {', '.join(names)}, so this extension leaves "
-            f"{'this field' if len(names) == 1 else 'these fields'} to the site"
-        )
-        if site_names().status in names:
-            words += ". Searches and reports show no status of these datasets"
-        yield (warning if site_names().status in names else note)(
-            words,
-            "If it is to write all of its own fields, set ckanext.freshness.field_prefix, then: "
-            "ckan freshness refresh --all",
+        yield problem(
+            f"The schema of the type {package_type} declares {', '.join(names)}, which ckanext-freshness "
+            "uses: its datasets have no status",
+            "Rename this field, then: ckan freshness refresh --all. Or leave the type out of "
+            "ckanext.freshness.dataset_types.",
         )
 
 

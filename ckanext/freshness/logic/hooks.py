@@ -24,7 +24,7 @@ import sqlalchemy as sa
 from .. import settings
 from ..aging.status import Boundaries, Status, status_at
 from ..ckan_adapter import database
-from ..ckan_adapter.core import IS_2_12, form_mistakes, model, own_extras, site_names
+from ..ckan_adapter.core import IS_2_12, NAMES, form_mistakes, model
 from ..ckan_adapter.packages import package_extras, reindex_source
 from ..dates import parse_date, utc_now
 from ..harvesting import job_report, object_states, sources
@@ -128,19 +128,18 @@ def show_current(dataset: dict[str, Any], now: datetime) -> None:
     The status is among the extras, or in a field of its own if the site's schema shows it so. A field that
     the schema declares for editors is the site's own and stays as it is.
     """
-    names = site_names()
-    places = dict(_places(dataset, names.extras))
+    places = dict(_places(dataset, NAMES.extras))
     due, overdue, delinquent = (
         parse_date(places[key][0][places[key][1]]) if key in places else None
-        for key in (names.due, names.overdue, names.delinquent)
+        for key in (NAMES.due, NAMES.overdue, NAMES.delinquent)
     )
-    if names.status not in places or due is None or overdue is None or delinquent is None:
+    if NAMES.status not in places or due is None or overdue is None or delinquent is None:
         return
-    holder, key = places[names.status]
+    holder, key = places[NAMES.status]
     # Boundaries are stored to the second.
     status = status_at(Boundaries(due, overdue, delinquent), now.replace(microsecond=0)).value
     is_ours = holder[key] in {each.value for each in Status}
-    if is_ours and holder[key] != status and names.status in judged_extras(dataset.get("type")):
+    if is_ours and holder[key] != status and NAMES.status in judged_extras(dataset.get("type")):
         holder[key] = status
 
 
@@ -244,9 +243,9 @@ def package_create(
             return links.write(original, context, data_dict)
     if settings.is_judged(data_dict.get("type")):
         frequencies.take_choice(data_dict, settings.frequency_keys())
-        package_type = data_dict.get("type") or "dataset"
-        if not _are_own(claimed, as_mapping(data_dict.get("extras")), package_type):
-            data_dict = protected(data_dict, package_type, {})
+        keys = judged_extras(data_dict.get("type"))
+        if not claimed(as_mapping(data_dict.get("extras"))):
+            data_dict = protected(data_dict, keys, {})
     return links.write(original, context, data_dict)
 
 
@@ -269,13 +268,13 @@ def package_update(
     frequencies.take_choice(data_dict, settings.frequency_keys())
     stored = package_extras(package)
     sent = as_mapping(data_dict.get("extras"))
-    are_own = _are_own(foreign, stored, package.type) or _are_own(claimed, sent, package.type)
-    if are_own and not _is_judged(package.id):
-        # The site's own fields stay until it has chosen what becomes of them.
+    keys = judged_extras(package.type)
+    if not keys or ((foreign(stored) or claimed(sent)) and not _is_judged(package.id)):
+        # The site's own fields stay as they are.
         return links.write(original, context, {**data_dict, "id": package.id})
-    if stored.keys().isdisjoint(site_names().extras):
+    if stored.keys().isdisjoint(NAMES.extras):
         _assess(package.id)
-    data_dict = protected(data_dict, package.type, stored)
+    data_dict = protected(data_dict, keys, stored)
     token = _new_links.set(set())
     try:
         result = links.write(original, context, {**data_dict, "id": package.id})
@@ -286,26 +285,12 @@ def package_update(
     return result
 
 
-def _are_own(
-    find: Callable[..., Mapping[str, str]], extras: Mapping[str, str], package_type: str
-) -> bool:
-    """Decide whether extras have values of the site's own under our names.
-
-    :param find: ``foreign`` for stored extras, ``claimed`` for extras that a caller sends
-    """
-    names = site_names()
-    # Schemas are only asked for if necessary, because CKAN makes them anew each time.
-    return bool(find(extras, names)) and bool(find(extras, names, own_extras(package_type)))
-
-
 def _is_judged(package_id: str) -> bool:
-    """Decide whether a dataset has extras of ours under the names of today."""
+    """Decide whether this extension has written a dataset's extras."""
     if database.missing_tables():
         return False
-    prefix = sa.select(DatasetFreshness.field_prefix).where(
-        DatasetFreshness.package_id == package_id
-    )
-    return bool(model.Session.execute(prefix).scalar() == site_names().prefix)
+    row = sa.select(DatasetFreshness.package_id).where(DatasetFreshness.package_id == package_id)
+    return model.Session.execute(row).scalar() is not None
 
 
 @database.skip_without_tables
@@ -331,7 +316,7 @@ def _check_soon(package_id: str) -> None:
 
 
 def protected(
-    data_dict: Mapping[str, Any], package_type: str, stored: Mapping[str, str]
+    data_dict: Mapping[str, Any], keys: Collection[str], stored: Mapping[str, str]
 ) -> dict[str, Any]:
     """Return what an action is to write, with the stored values of this extension's extras.
 
@@ -339,9 +324,9 @@ def protected(
     again, and CKAN 2.12 would see a change where nothing changed.
 
     :param data_dict: what the caller sends
+    :param keys: this extension's extras
     :param stored: all extras that the package has; empty for a new package
     """
-    keys = own_extras(package_type)
     result = {key: value for key, value in data_dict.items() if key not in keys}
     ours = {key: stored[key] for key in keys if key in stored}
     extras = data_dict.get("extras")
@@ -352,7 +337,7 @@ def protected(
     return result
 
 
-def _merged(extras: list[Any], ours: Mapping[str, str], keys: tuple[str, ...]) -> list[Any]:
+def _merged(extras: list[Any], ours: Mapping[str, str], keys: Collection[str]) -> list[Any]:
     """Put our values in their places among a caller's extras: CKAN takes another order for a change."""
     result = []
     missing = dict(ours)

@@ -91,7 +91,6 @@ KINDS: Mapping[str, Callable[..., Any]] = {
     "secrets": _checked(values.secrets),
     "fields": _checked(lambda names: values.one_of(names, FIELDS)),
     "policy": _checked(lambda name: values.one_of([name], POLICIES)),
-    "prefix": _checked(values.prefix),
     "networks": _checked(_networks),
     "thresholds": _checked(lambda text: Thresholds.parse(text or "")),
     "frequency": _checked(_frequency),

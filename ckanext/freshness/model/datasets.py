@@ -101,12 +101,6 @@ class DatasetFreshness(tk.BaseModel):
             "changed; this causes no mail"
         ),
     )
-    field_prefix = Column(
-        UnicodeText,
-        nullable=False,
-        server_default="",
-        doc="prefix of the names of the dataset's extras; usually empty",
-    )
     confirmed_at = Column(
         DateTime, doc="when an editor last confirmed that the data are accurate; empty if never"
     )

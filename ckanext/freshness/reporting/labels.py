@@ -26,8 +26,9 @@ from ..aging.messages import N_, NN_
 from ..aging.status import GROUPS, Status
 from ..checking.decisions import Outcome
 from ..checking.selection import SelectionReason
-from ..ckan_adapter.core import site_names
+from ..ckan_adapter.core import NAMES
 from ..dates import aware, parse_date, utc_now
+from ..status.own_fields import as_mapping, look_ours
 from ..web.errors import FailureReason
 
 
@@ -434,13 +435,13 @@ def observed(seen: Mapping[str, Any]) -> str:
 
 def status_of(package: Mapping[str, Any]) -> str | None:
     """Return the status in a dataset's extras; None if it has none, or a value that is no status."""
-    found = _own_value(package, site_names().status)
+    found = _own_values(package).get(NAMES.status)
     return found if found in STATUSES else None
 
 
 def absent_since(package: Mapping[str, Any]) -> datetime | None:
     """Return since when a dataset's harvest source has been without it; None if the source has it."""
-    return parse_date(_own_value(package, site_names().absent_since))
+    return parse_date(_own_values(package).get(NAMES.absent_since))
 
 
 UPDATE_FREQUENCY = N_("Update frequency")
@@ -451,32 +452,30 @@ def own_facts(package: Mapping[str, Any], without: Collection[str] = ()) -> dict
 
     :param without: labels to leave out
     """
-    names = site_names()
     moments = {
-        N_("Data last changed"): names.last_modified,
-        N_("Update expected by"): names.due,
+        N_("Data last changed"): NAMES.last_modified,
+        N_("Update expected by"): NAMES.due,
     }
-    dates = {label: parse_date(_own_value(package, name)) for label, name in moments.items()}
+    values = _own_values(package)
+    dates = {label: parse_date(values.get(name)) for label, name in moments.items()}
     found = {label: in_words(date, "year") for label, date in dates.items() if date is not None}
-    days = str(_own_value(package, names.frequency) or "")
+    days = values.get(NAMES.frequency, "")
     if days.removeprefix("-").isdigit():
         found[UPDATE_FREQUENCY] = frequency_label(int(days))
     return {label: words for label, words in found.items() if label not in without}
 
 
-def _own_value(package: Mapping[str, Any], name: str) -> Any:
-    """Return an extra of ours, or the field by which a schema shows it; None if there is none."""
-    found = package.get(name)
-    for extra in package.get("extras") or []:
-        if extra.get("key") == name:
-            found = extra.get("value")
-    return found
+def _own_values(package: Mapping[str, Any]) -> Mapping[str, str]:
+    """Return our extras, also as fields by which a schema shows them; none if they are the site's own."""
+    shown = {key: package[key] for key in NAMES.extras if isinstance(package.get(key), str)}
+    values = shown | as_mapping(package.get("extras"))
+    return values if look_ours(values) else {}
 
 
 def name_facet_values(search_facets: dict[str, Any]) -> None:
     """Give the values of our facets their labels, in place."""
     for kind in ("group", "status", "source"):
-        for item in search_facets.get(getattr(site_names(), kind), {}).get("items", []):
+        for item in search_facets.get(getattr(NAMES, kind), {}).get("items", []):
             item["display_name"] = label(kind, item["name"])
 
 
@@ -491,9 +490,8 @@ def facet_levels(
     :param groups: values of the facet as CKAN's templates have them: ``name``, ``count``, ``active``
     :returns: these values, each with the ``field`` of the search that it is about
     """
-    names = site_names()
-    by_status = {item["name"]: {**item, "field": names.status} for item in statuses}
-    by_group = {item["name"]: {**item, "field": names.group} for item in groups}
+    by_status = {item["name"]: {**item, "field": NAMES.status} for item in statuses}
+    by_group = {item["name"]: {**item, "field": NAMES.group} for item in groups}
     found = []
     for group, members in GROUPS.items():
         under = [by_status[one.value] for one in members if one.value in by_status]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import logging
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ from .. import settings
 from ..aging.evidence import DatedEvidence, Evidence
 from ..checking import data_changes, fields
 from ..checking.data_changes import DataChange
-from ..ckan_adapter.core import model, own_extras, site_names, with_prefix
+from ..ckan_adapter.core import NAMES, model, own_extras
 from ..ckan_adapter.packages import lock_packages, write_extras, write_extras_in_session
 from ..dates import utc_to_second
 from . import snapshot
@@ -37,6 +38,8 @@ from .judgement import FreshnessRow, has_new_url, judge, observed, row_of, site_
 from .own_fields import foreign
 from .snapshot import DatasetSnapshot, ResourceSnapshot
 
+log = logging.getLogger(__name__)
+
 
 @dataclass(frozen=True, slots=True)
 class AssessedDataset:
@@ -47,9 +50,6 @@ class AssessedDataset:
     """All its extras, as the database has them."""
     wanted: Mapping[str, str]
     """The values that this extension's extras should have."""
-    keys: tuple[str, ...]
-    """The extras to write: all names of this extension except names that a schema declares. Empty while the
-    extension is being uninstalled."""
     resources: Sequence[ResourceSnapshot]
     """Its resources, as the database has them; none if this extension is being uninstalled."""
     changes_status: bool
@@ -59,7 +59,7 @@ class AssessedDataset:
 
     @property
     def changes_extras(self) -> bool:
-        return {key: self.stored[key] for key in self.keys if key in self.stored} != self.wanted
+        return {key: self.stored[key] for key in NAMES.extras if key in self.stored} != self.wanted
 
 
 def update_in_action(
@@ -81,7 +81,7 @@ def update_in_action(
         has_new_link |= dataset.has_new_link
         if dataset.changes_extras:
             package = model.Session.get(model.Package, package_id)
-            write_extras_in_session(package, dataset.stored, dataset.wanted, dataset.keys)
+            write_extras_in_session(package, dataset.stored, dataset.wanted, NAMES.extras)
         fields.restore_in_session(dataset.resources, settings.resource_fields())
     return has_new_link
 
@@ -109,11 +109,8 @@ def update_packages(
         )
         if dataset.changes_extras
     ]
-    values: dict[tuple[str, ...], dict[str, Mapping[str, str]]] = {}
-    for dataset in changed:
-        values.setdefault(dataset.keys, {})[dataset.package_id] = dataset.wanted
-    for keys, wanted in values.items():
-        write_extras(wanted, keys)
+    if changed:
+        write_extras({dataset.package_id: dataset.wanted for dataset in changed}, NAMES.extras)
     return changed
 
 
@@ -145,18 +142,16 @@ def assess_packages(
     tables: Tables = defaultdict(list)
     data: list[DataChange] = []
     assessed = []
-    names = site_names()
     # CKAN makes a schema anew each time.
-    keys_of = lru_cache(lambda kind, prefix: own_extras(kind, with_prefix(prefix)))
+    keys_of = lru_cache(own_extras)
     for dataset in snapshot.take(package_ids, rules.aging.dataset_types):
-        keys = keys_of(dataset.type, names.prefix)
-        has_ours = dataset.row is not None and dataset.row.field_prefix == names.prefix
-        if not has_ours and foreign(dataset.extras, names, keys):
-            # They are the site's, which sets a prefix for ours.
+        if not keys_of(dataset.type) or (dataset.row is None and foreign(dataset.extras)):
+            log.warning(
+                "Dataset %s has no status: it, or its schema, has fields of its own with names of "
+                "ckanext-freshness. See ckan freshness doctor",
+                dataset.id,
+            )
             continue
-        if dataset.row is not None and not has_ours:
-            # Those with an earlier prefix are to be removed.
-            keys = (*keys, *keys_of(dataset.type, dataset.row.field_prefix))
         own_edit = None if edit is None else completed(edit, dataset)
         found_pieces = (found or {}).get(dataset.id, ())
         seen = [*observed(dataset, now, writer), *found_pieces]
@@ -180,8 +175,7 @@ def assess_packages(
             AssessedDataset(
                 dataset.id,
                 stored=dataset.extras,
-                wanted={key: value for key, value in row.extras().items() if key in keys},
-                keys=keys,
+                wanted=row.extras(),
                 resources=dataset.resources,
                 changes_status=dataset.row is not None and dataset.row.status != row.status,
                 has_new_link=any(

@@ -29,7 +29,7 @@ from ..aging.frequency import (
     parse,
 )
 from ..aging.vocabularies import Vocabulary
-from ..ckan_adapter.core import declared_fields, model, same_user, site_names
+from ..ckan_adapter.core import declared_fields, model, same_user
 from ..ckan_adapter.packages import lock_packages, package_extras
 from ..interfaces import IFreshnessVocabularies
 from ..model import DatasetFreshness
@@ -165,7 +165,7 @@ def _present(data: dict[str, Any], keys: Sequence[str]) -> tuple[str, str]:
 def custom_fields(data: dict[str, Any], hidden: Collection[str]) -> list[dict[str, Any]]:
     """Return the extras that a form shows as fields to edit: without ours, and without ``hidden``."""
     extras = data.get("extras") or []
-    left_out = {*ours_among(extras, site_names()), *hidden}
+    left_out = {*ours_among(extras), *hidden}
     return [extra for extra in extras if extra.get("key") not in left_out]
 
 

@@ -23,12 +23,11 @@ import sqlalchemy as sa
 from .. import settings
 from ..aging.status import GROUPS
 from ..ckan_adapter.core import (
+    NAMES,
     REVIEW_KEY,
-    FieldNames,
     SearchIndexError,
     model,
     own_extras,
-    site_names,
 )
 from ..ckan_adapter.database import is_loss
 from ..ckan_adapter.packages import (
@@ -62,16 +61,15 @@ def document(fields: dict[str, Any]) -> dict[str, Any]:
 
     :param fields: the document that CKAN is about to send; changed in place
     """
-    names = site_names()
     keys = judged_extras(fields.get("type"))
     stored = {key: fields.get(f"extras_{key}", fields.get(key)) for key in keys}
     extras = {key: str(value) for key, value in stored.items() if value is not None}
     # The site's own fields of the same names are searched as before.
-    if extras and not foreign(extras, names, keys):
+    if extras and not foreign(extras):
         for key in keys:
             fields.pop(key, None)
             fields.pop(f"extras_{key}", None)
-        fields |= _own_fields(names, extras)
+        fields |= _own_fields(extras)
     if REVIEW_KEY in fields:
         fields[REVIEW_KEY] = _solr_date(fields[REVIEW_KEY])
     for key in [key for key, value in fields.items() if fields.get(f"extras_{key}") == value]:
@@ -80,21 +78,21 @@ def document(fields: dict[str, Any]) -> dict[str, Any]:
     return fields
 
 
-def _own_fields(names: FieldNames, extras: Mapping[str, str]) -> dict[str, Any]:
+def _own_fields(extras: Mapping[str, str]) -> dict[str, Any]:
     """Return the fields of a document by our extras."""
     found: dict[str, Any] = {
-        names.due_date: extras.get(names.due),
-        names.overdue_date: extras.get(names.overdue),
-        names.delinquent_date: extras.get(names.delinquent),
-        names.last_modified_date: extras.get(names.last_modified),
+        NAMES.due_date: extras.get(NAMES.due),
+        NAMES.overdue_date: extras.get(NAMES.overdue),
+        NAMES.delinquent_date: extras.get(NAMES.delinquent),
+        NAMES.last_modified_date: extras.get(NAMES.last_modified),
     }
-    status = extras.get(names.status)
+    status = extras.get(NAMES.status)
     if status in _GROUP_OF:
-        found |= {names.status: status, names.group: _GROUP_OF[status]}
-    if extras.get(names.undetermined):
-        found[names.undetermined] = extras[names.undetermined]
-    if extras.get(names.absent_since):
-        found[names.source] = "absent"
+        found |= {NAMES.status: status, NAMES.group: _GROUP_OF[status]}
+    if extras.get(NAMES.undetermined):
+        found[NAMES.undetermined] = extras[NAMES.undetermined]
+    if extras.get(NAMES.absent_since):
+        found[NAMES.source] = "absent"
     return found
 
 
@@ -111,8 +109,8 @@ def with_facet(titles: dict[str, Any], package_type: str | None) -> dict[str, An
     """
     if package_type is None or package_type in settings.dataset_types():
         # One list shows both. The title also names the chosen values of a search.
-        titles |= dict.fromkeys((site_names().group, site_names().status), tk._("Freshness"))
-        titles[site_names().source] = tk._("Harvest source")
+        titles |= dict.fromkeys((NAMES.group, NAMES.status), tk._("Freshness"))
+        titles[NAMES.source] = tk._("Harvest source")
     return titles
 
 

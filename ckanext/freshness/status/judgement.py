@@ -15,7 +15,7 @@ from .. import settings
 from ..aging.evidence import DatedEvidence, Evidence, newest, observe, remember, script_date
 from ..aging.status import Assessment, Status, assess, next_boundary
 from ..aging.vocabularies import Vocabulary
-from ..ckan_adapter.core import REVIEW_KEY, site_names
+from ..ckan_adapter.core import NAMES, REVIEW_KEY
 from ..dates import EARLIEST, stated_date, utc_text, utc_to_second
 from ..web.urls import host_of
 from . import frequencies
@@ -84,7 +84,6 @@ class FreshnessRow:
     stated_date: str | None
     stated_since: datetime | None
     judge_anew: bool = False
-    field_prefix: str = ""
     confirmed_at: datetime | None = None
     absent_since: datetime | None = None
 
@@ -94,17 +93,16 @@ class FreshnessRow:
         Those that do not apply are left out: boundaries if time changes nothing, the frequency if none is
         understood.
         """
-        names = site_names()
         values = {
-            names.status: self.status,
-            names.absent_since: utc_text(self.absent_since),
-            names.delinquent: utc_text(self.delinquent),
-            names.due: utc_text(self.due),
-            names.evidence: self.evidence,
-            names.frequency: None if self.frequency_days is None else str(self.frequency_days),
-            names.last_modified: utc_text(self.last_modified),
-            names.overdue: utc_text(self.overdue),
-            names.undetermined: self.undetermined,
+            NAMES.status: self.status,
+            NAMES.absent_since: utc_text(self.absent_since),
+            NAMES.delinquent: utc_text(self.delinquent),
+            NAMES.due: utc_text(self.due),
+            NAMES.evidence: self.evidence,
+            NAMES.frequency: None if self.frequency_days is None else str(self.frequency_days),
+            NAMES.last_modified: utc_text(self.last_modified),
+            NAMES.overdue: utc_text(self.overdue),
+            NAMES.undetermined: self.undetermined,
         }
         return {key: value for key, value in values.items() if value is not None}
 
@@ -186,7 +184,6 @@ def row_of(
         undetermined=_undetermined(dataset, assessment, frequency.days, rules),
         stated_date=stated,
         stated_since=since if stated else None,
-        field_prefix=site_names().prefix,
         confirmed_at=utc_to_second(judgement.confirmed_at),
         absent_since=utc_to_second(dataset.absent_since),
     )

@@ -18,10 +18,9 @@ from typing import Any
 import ckan.plugins as p
 import sqlalchemy as sa
 
-from .. import settings
 from ..checking import data_changes
 from ..ckan_adapter import harvest
-from ..ckan_adapter.core import model, own_extras, site_names
+from ..ckan_adapter.core import NAMES, model
 from ..ckan_adapter.packages import EXTRA, ORGANIZATION_EXTRA
 from ..dates import utc
 from ..model import (
@@ -39,7 +38,7 @@ from .changes import TransitionCause
 from .frequencies import DEFAULT_KEY, FrequencySource
 from .indexing import BATCH, IndexFailure
 from .judgement import OF_PEOPLE
-from .own_fields import OwnField, OwnFieldsError
+from .own_fields import OwnField
 
 _datasets = DatasetFreshness.__table__
 
@@ -87,12 +86,9 @@ def refresh(
         created or edited while the plugin was not enabled
     :param compares_index: compare all datasets with the search index one by one, and remove the rows of purged
         datasets
-    :raises OwnFieldsError: all datasets are to be assessed, but this would overwrite fields of the site's own
     :raises SolrAwayError: Solr does not answer
     """
     model.Session.rollback()
-    if everything and (found := own_fields.find()):
-        raise OwnFieldsError(found)
     compares_index = compares_index or everything
     result = RefreshCounts(reaped=_reap(everything=everything) if compares_index else 0)
     result.healed, result.failures = indexing.heal()
@@ -101,10 +97,9 @@ def refresh(
         # Should this process be killed, the next refresh assesses the rest.
         model.Session.execute(sa.update(_datasets).values(judge_anew=True))
     ids = _all_ids() if everything else _due_ids(now)
-    if not everything and ids:
-        result.own_fields = own_fields.find(ids)
-        if result.own_fields:
-            ids = _judged_among(ids)
+    result.own_fields = own_fields.find(ids)
+    without = {field.package_id for field in result.own_fields}
+    ids = [package_id for package_id in ids if package_id not in without]
     model.Session.commit()
     for start in range(0, len(ids), BATCH):
         batch = ids[start : start + BATCH]
@@ -125,7 +120,7 @@ def refresh(
 
 def _all_ids() -> list[str]:
     package = model.Package
-    judged = package.type.in_(sorted(settings.dataset_types()))
+    judged = package.type.in_(own_fields.judged_types())
     statement = sa.select(package.id).where(judged, package.state != "deleted")
     return list(model.Session.execute(statement.order_by(package.id)).scalars())
 
@@ -133,14 +128,6 @@ def _all_ids() -> list[str]:
 def _due_ids(now: datetime) -> list[str]:
     """Return the datasets whose status is to be refreshed; deleted datasets wait until they are restored."""
     return _ids(f"{_DUE} ORDER BY p.id", now=utc(now), **_parameters())
-
-
-def _judged_among(ids: Sequence[str]) -> list[str]:
-    """Return the datasets that have extras of ours already."""
-    columns = _datasets.c
-    is_judged = columns.field_prefix == site_names().prefix
-    statement = sa.select(columns.package_id).where(columns.package_id.in_(ids), is_judged)
-    return list(model.Session.execute(statement.order_by(columns.package_id)).scalars())
 
 
 def _claimed(ids: Sequence[str], now: datetime) -> list[str]:
@@ -156,36 +143,21 @@ def without_status() -> set[str]:
     """Return the active datasets that have no status or have lost the extras, which a refresh writes."""
     statement = f"""
     SELECT p.id {_JUDGED} AND p.state = 'active'
-    AND (d.package_id IS NULL OR (d.field_prefix = :prefix AND {_IS_LOST}))"""
+    AND (d.package_id IS NULL OR {_IS_LOST})"""
     return set(_ids(statement, **_parameters()))
 
 
 def _parameters() -> dict[str, Any]:
-    types, names = sorted(settings.dataset_types()), site_names()
-    own = {each: own_extras(each) for each in types}
-    return {
-        "types": types,
-        # A field that a schema declares under the name of the status is the site's own.
-        "with_status": [each for each in types if names.status in own[each]],
-        "with_date": [each for each in types if names.last_modified in own[each]],
-        "status": names.status,
-        "date": names.last_modified,
-        "prefix": names.prefix,
-    }
+    return {"types": own_fields.judged_types(), "status": NAMES.status}
 
 
 _JUDGED = """
 FROM package p LEFT JOIN freshness_dataset d ON d.package_id = p.id
 WHERE p.state <> 'deleted' AND p.type = ANY(:types)"""
-_IS_LOST = f"""(
-    CASE WHEN p.type = ANY(:with_status) THEN {EXTRA.format(key=":status")} IS DISTINCT FROM d.status
-        WHEN p.type = ANY(:with_date) THEN
-            {EXTRA.format(key=":date")} IS NULL AND d.last_modified IS NOT NULL
-        ELSE false END
-)"""
+_IS_LOST = f"{EXTRA.format(key=':status')} IS DISTINCT FROM d.status"
 """SQL: whether a dataset has lost its extras."""
 _IS_NEW_OR_LOST = f"(d.package_id IS NULL OR {_IS_LOST})"
-_IS_DUE = "(d.field_prefix <> :prefix OR d.next_boundary <= :now OR d.judge_anew)"
+_IS_DUE = "(d.next_boundary <= :now OR d.judge_anew)"
 _DUE = f"SELECT p.id {_JUDGED} AND ({_IS_NEW_OR_LOST} OR {_IS_DUE})"
 
 

@@ -14,7 +14,6 @@ from ckan.cli.cli import ckan
 from ckan.lib import search
 from ckan.tests.helpers import changed_config
 
-from ckanext.freshness.ckan_adapter.core import NAMES
 from ckanext.freshness.ckan_adapter.packages import write_extras
 from ckanext.freshness.ckan_adapter.tables import existing_tables
 from ckanext.freshness.model import ResourceCheck
@@ -191,11 +190,12 @@ LEFT_BEHIND = {
         ({"freshness": "ripe"}, False),
         ({**LEFT_BEHIND, "freshness": "ripe"}, False),
         ({"freshness_due": "soon"}, False),
+        ({}, False),
     ],
     ids=str,
 )
 def test_values_that_look_like_ours(extras: dict[str, str], is_ours: bool) -> None:
-    assert own_fields.look_ours({"frequency": "weekly", **extras}, NAMES) is is_ours
+    assert own_fields.look_ours({"frequency": "weekly", **extras}) is is_ours
 
 
 @pytest.mark.parametrize("extras", [LEFT_BEHIND, {"freshness": "ripe"}], ids=str)

@@ -13,7 +13,7 @@ from bs4 import BeautifulSoup
 from ckan.cli.cli import ckan
 from ckan.tests.helpers import call_action
 
-from ckanext.freshness.ckan_adapter.core import model, site_names
+from ckanext.freshness.ckan_adapter.core import NAMES, model
 from ckanext.freshness.tests.pages import reports
 from ckanext.freshness.tests.pages.conftest import Get
 from ckanext.freshness.tests.pages.reports import (
@@ -274,7 +274,7 @@ def test_a_confirmation_is_no_change(get: Get, world: World) -> None:
         listed = page_of(get("/freshness/datasets", "sysadmin")).select_one("table")
         assert text_of(listed).count("Last confirmed") == 1
         order = call_action(
-            "package_search", sort=f"{site_names().last_modified_date} desc", include_private=True
+            "package_search", sort=f"{NAMES.last_modified_date} desc", include_private=True
         )["results"]
         dated = [one["name"] for one in order if one["name"] in reports.AGES]
         assert dated[-1] == "camps", "the oldest data"

@@ -1,9 +1,7 @@
-"""A site's own fields under our names stay as they are; a prefix makes place for ours."""
+"""A site's own fields under our names stay as they are; the doctor names them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from datetime import datetime, timezone
 from typing import Any
 
 import pytest
@@ -11,33 +9,15 @@ import sqlalchemy as sa
 from ckan.cli.cli import ckan
 from ckan.lib import search
 
-from ckanext.freshness.ckan_adapter.core import model, with_prefix
+from ckanext.freshness.ckan_adapter.core import NAMES, model
 from ckanext.freshness.ckan_adapter.packages import write_extras
 from ckanext.freshness.status import own_fields
-from ckanext.freshness.status.refresh import RefreshCounts, refresh
 from ckanext.freshness.tests import datasets
 from ckanext.freshness.tests.datasets import Act, stored
 
-pytestmark = pytest.mark.usefixtures("with_plugins", "clean_db", "clean_index", "usual_names")
+pytestmark = pytest.mark.usefixtures("with_plugins", "clean_db", "clean_index")
 
 RIPE = {"freshness": "ripe", "freshness_due": "on Sunday"}
-
-
-@pytest.fixture
-def usual_names(ckan_config: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each test begins on a site without a prefix."""
-    monkeypatch.setitem(ckan_config, "ckanext.freshness.field_prefix", "")
-
-
-@pytest.fixture
-def choose(ckan_config: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Sets options of the site."""
-
-    def call(**options: Any) -> None:
-        for key, value in options.items():
-            monkeypatch.setitem(ckan_config, f"ckanext.freshness.{key}", value)
-
-    return call
 
 
 @pytest.fixture
@@ -60,8 +40,7 @@ def new(act: Act, **extras: str) -> str:
 def catalogue(act: Act) -> dict[str, str]:
     """A site as it is before the extension writes: one dataset has fields of its own, the other has none."""
     ids = {"ours": new(act), "own": new(act)}
-    names = with_prefix().extras
-    write_extras({ids["ours"]: {}, ids["own"]: RIPE}, names)
+    write_extras({ids["ours"]: {}, ids["own"]: RIPE}, NAMES.extras)
     for table in ("dataset", "evidence", "resource", "transition"):
         model.Session.execute(sa.text(f"DELETE FROM freshness_{table}"))
     model.Session.commit()
@@ -75,31 +54,42 @@ def found(act: Act, fq: str) -> set[str]:
     return {one["id"] for one in act("package_search", fq=fq)["results"]}
 
 
-def now() -> datetime:
-    return datetime.now(timezone.utc)
-
-
-def test_nothing_is_written_before_the_site_chooses(
-    act: Act, cli: Any, catalogue: dict[str, str]
+@pytest.mark.parametrize("everything", [(), ("--all",)], ids=str)
+def test_they_stay_and_their_datasets_have_no_status(
+    act: Act, cli: Any, catalogue: dict[str, str], everything: tuple[str, ...]
 ) -> None:
     own, ours = catalogue["own"], catalogue["ours"]
-    done = cli.invoke(ckan, ["freshness", "refresh", "--all"])
-    assert done.exit_code == 1
+    done = cli.invoke(ckan, ["freshness", "doctor"])
+    assert "1 dataset has no freshness status in searches" in done.output, "ours, not the other"
+    done = cli.invoke(ckan, ["freshness", "refresh", *everything])
+    assert done.exit_code == 0
+    assert f"freshness = 'ripe' in {own}" in done.output and "Rename these fields" in done.output
+    done = cli.invoke(ckan, ["freshness", "doctor"])
     assert "1 dataset has fields of their own" in done.output
     assert f"freshness = 'ripe' in {own}" in done.output
-    assert "ckanext.freshness.field_prefix" in done.output
-    done = cli.invoke(ckan, ["freshness", "refresh"])
-    assert (done.exit_code, "were left alone" in done.output) == (0, True)
-    done = cli.invoke(ckan, ["freshness", "doctor"])
-    assert f"freshness = 'ripe' in {own}" in done.output
-    assert "1 dataset has no freshness status in searches" in done.output, (
-        "the other one waits for a choice"
-    )
     assert stored(own) == {"frequency": "7", **RIPE}
-    assert stored(ours) == {"frequency": "7"}
+    assert stored(ours)["freshness"] == "fresh"
     for query in ("freshness:ripe", "extras_freshness:ripe"):
         assert found(act, query) == {own}, "saved searches continue to work"
-    assert found(act, "*:*") == {own, ours}
+    assert found(act, "freshness:fresh") == {ours}
+
+
+def test_no_page_takes_them_for_ours(act: Act, app: Any, catalogue: dict[str, str]) -> None:
+    own = act("package_show", id=catalogue["own"])
+    write_extras({own["id"]: {"freshness": "fresh"}}, NAMES.extras)
+    model.Session.commit()
+    page = app.get(f"/dataset/{own['name']}", status=200).body
+    assert 'class="fr-badge"' not in page
+    act("package_patch", id=catalogue["ours"], notes="Judged")
+    assert 'class="fr-badge"' in app.get(f"/dataset/{catalogue['ours']}").body
+
+
+def test_renamed(act: Act, catalogue: dict[str, str]) -> None:
+    own = catalogue["own"]
+    extras = [{"key": "ripeness", "value": "ripe"}, {"key": "frequency", "value": "7"}]
+    act("package_patch", id=own, extras=extras)
+    assert stored(own)["freshness"] == "fresh" and stored(own)["ripeness"] == "ripe"
+    assert own_fields.find() == []
 
 
 def test_edits_keep_the_sites_own_fields(act: Act, catalogue: dict[str, str]) -> None:
@@ -116,50 +106,6 @@ def test_edits_keep_the_sites_own_fields(act: Act, catalogue: dict[str, str]) ->
     act("package_patch", id=catalogue["ours"], notes="An edit")
     assert stored(catalogue["ours"])["freshness"] == "fresh", "it has no such field"
     assert {one.package_id for one in own_fields.find()} == {own, created}
-
-
-def test_kept_beside_ours(
-    act: Act, cli: Any, catalogue: dict[str, str], choose: Callable[..., None]
-) -> None:
-    own, ours = catalogue["own"], catalogue["ours"]
-    choose(field_prefix="hdx_")
-    done = cli.invoke(ckan, ["freshness", "refresh", "--all"])
-    assert done.exit_code == 0, done.output
-    values = stored(own)
-    assert {key: values[key] for key in RIPE} == RIPE
-    assert values["hdx_freshness"] == stored(ours)["hdx_freshness"] == "fresh"
-    assert "freshness" not in stored(ours)
-    for query in ("freshness:ripe", "extras_freshness:ripe"):
-        assert found(act, query) == {own}
-    assert found(act, "hdx_freshness:fresh") == found(act, "hdx_freshness_group:up_to_date")
-    assert found(act, "hdx_freshness:fresh AND hdx_freshness_due_date:[NOW TO *]") == {own, ours}
-    act("package_patch", id=own, notes="An edit")
-    assert {key: stored(own)[key] for key in values} == values
-    act("package_patch", id=own, extras=[{"key": "freshness", "value": "green"}])
-    assert stored(own)["freshness"] == "green", "an editor may change the site's own field"
-    assert refresh(now()) == RefreshCounts()
-    assert own_fields.find() == []
-    for _ in own_fields.take_out(own_fields.find_written()):
-        pass
-    assert stored(own) == {"freshness": "green"}
-    assert stored(ours) == {"frequency": "7"}
-
-
-def test_a_prefix_that_is_chosen_later(
-    act: Act, catalogue: dict[str, str], choose: Callable[..., None]
-) -> None:
-    """The next refresh moves the extras, back too."""
-    own, ours = catalogue["own"], catalogue["ours"]
-    act("package_patch", id=ours, notes="Judged before the site chooses")
-    assert "freshness" in stored(ours)
-    choose(field_prefix="hdx_")
-    assert refresh(now()) == RefreshCounts(datasets=2, changed=2)
-    assert set(with_prefix("hdx_").extras) & stored(ours).keys()
-    assert "freshness" not in stored(ours)
-    choose(field_prefix="")
-    done = refresh(now())
-    assert {one.package_id for one in done.own_fields} == {own}
-    assert "hdx_freshness" in stored(ours), "all wait for the choice"
 
 
 def test_values_of_another_portal_with_this_extension_are_ours(act: Act) -> None:

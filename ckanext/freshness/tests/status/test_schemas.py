@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ckan.cli.cli import ckan
 from ckan.tests import factories, helpers
 
-from ckanext.freshness.ckan_adapter.core import IS_2_12
+from ckanext.freshness.ckan_adapter.core import IS_2_12, NAMES, model
 from ckanext.freshness.doctor import fields_of_the_site
 from ckanext.freshness.doctor.findings import Severity
+from ckanext.freshness.model import DatasetFreshness
 from ckanext.freshness.tests.datasets import Act, new, stored
 from ckanext.freshness.tests.status.measuring import activities
 
@@ -30,7 +32,7 @@ SCHEMA = {
             "label": "Of fruit",
             "preset": "select",
             "required": True,
-            "choices": [{"value": "ripe", "label": "Ripe"}, {"value": "green", "label": "Green"}],
+            "choices": [{"value": "ripe", "label": "Ripe"}, {"value": "fresh", "label": "Fresh"}],
         },
     ],
     "resource_fields": [{"field_name": "url", "preset": "resource_url_upload"}],
@@ -66,30 +68,32 @@ def make_apples(act: Act) -> Any:
     return new(act, title="Apples", frequency="weekly", freshness="ripe")
 
 
-def test_a_schema_that_declares_fields_of_the_same_names(act: Act) -> None:
+def test_a_schema_that_declares_a_name_of_ours(act: Act, cli: Any) -> None:
     made = make_apples(act)
     assert made["freshness"] == "ripe", "the field is the site's"
-    found = stored(made["id"])
-    assert (found["freshness"], found["freshness_frequency"]) == ("ripe", "7")
-    assert act("freshness_show", id=made["id"])["status"] == "fresh"
-
+    kept = {"freshness": "ripe", "frequency": "weekly"}
+    assert {
+        key: stored(made["id"]).get(key) for key in NAMES.extras if key in stored(made["id"])
+    } == {"freshness": "ripe"}
     had = activities(made["id"])
     shown = act("package_show", id=made["id"])
     again = act("package_update", **shown)
     assert (again["freshness"], activities(made["id"])) == ("ripe", had + _moves_always())
-    assert act("package_patch", id=made["id"], freshness="green")["freshness"] == "green"
-    confirmed = act("freshness_confirm", id=made["id"])
-    assert confirmed["status"] == "fresh"
-    assert "review" in {one["evidence"] for one in confirmed["pieces"]}
-    found = stored(made["id"])
-    assert found["freshness"] == "green"
-    assert found["freshness_frequency"] == "7"
+    # A value of ours is the site's, too.
+    choice = act("package_patch", id=made["id"], freshness="fresh")
+    assert choice["freshness"] == "fresh"
+    done = cli.invoke(ckan, ["freshness", "refresh", "--all"])
+    assert done.exit_code == 0, done.output
+    assert {key: stored(made["id"])[key] for key in kept} == {**kept, "freshness": "fresh"}
+    assert "freshness_frequency" not in stored(made["id"])
+    assert model.Session.get(DatasetFreshness, made["id"]) is None
 
 
-def test_the_doctor_warns_if_the_schema_has_the_field_of_the_status(act: Act) -> None:
+def test_the_doctor_names_the_schema(act: Act) -> None:
     (found,) = fields_of_the_site(datetime.now(timezone.utc))
-    assert found.severity is Severity.WARNING
-    assert "declares freshness" in found.text and "field_prefix" in found.advice
+    assert found.severity is Severity.PROBLEM
+    assert "type dataset declares freshness" in found.text
+    assert "dataset_types" in found.advice
 
 
 def _moves_always() -> int:

@@ -175,7 +175,6 @@ def upgrade() -> None:
         sa.Column("stated_date", sa.UnicodeText),
         sa.Column("stated_since", sa.DateTime),
         sa.Column("judge_anew", sa.Boolean, server_default="false", nullable=False),
-        sa.Column("field_prefix", sa.UnicodeText, server_default="", nullable=False),
         sa.Column("confirmed_at", sa.DateTime),
         sa.Column("absent_since", sa.DateTime),
         sa.Column("ignored", JSONB),
