@@ -341,7 +341,11 @@ def test_bars_and_keys_keep_their_colours_in_high_contrast(tab: Any) -> None:
 def test_printed_pages_have_the_data_and_no_controls(tab: Any, world: dict[str, Any]) -> None:
     tab.context.set_extra_http_headers({"Authorization": world["tokens"]["sysadmin"]})
     tab.emulate_media(media="print")
-    pages = {"mine": ".fr-rows > li", "broken": "tbody tr", "organization/relief": ".fr-card"}
+    pages = {
+        "mine": ".fr-rows > li",
+        "links?state=broken": "tbody tr",
+        "organization/relief": ".fr-card",
+    }
     for path, part in pages.items():
         tab.goto(f"/freshness/{path}")
         assert tab.locator(part).first.is_visible(), path

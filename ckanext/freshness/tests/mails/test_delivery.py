@@ -27,7 +27,16 @@ from ckanext.freshness.mails import digests, news
 from ckanext.freshness.mails.recipients import Person
 from ckanext.freshness.mails.report import MailReport, NotifyState
 from ckanext.freshness.runs import night
-from ckanext.freshness.tests.mails.conftest import OVERDUE, Make, Notify, age, fail, later
+from ckanext.freshness.tests.mails.conftest import (
+    DELINQUENT,
+    OVERDUE,
+    ROOT,
+    Make,
+    Notify,
+    age,
+    fail,
+    later,
+)
 from ckanext.freshness.tests.processes import WITH_LOCKS, disconnect, end_connections, until
 from ckanext.freshness.tests.servers.smtp import DrippingHost, MailHost
 from ckanext.freshness.tests.status.test_refresh import forked
@@ -59,16 +68,20 @@ def test_the_first_notify_sends_nothing_and_what_comes_then_is_sent(
 ) -> None:
     make("early", maintainer_email=ANN)
     make("late", "30", maintainer_email=ANN)
+    failing, broken = (make(name, "0", maintainer_email=BOB) for name in ("failing", "broken"))
     age(OVERDUE)
+    fail(failing["id"], times=2, span=4)
+    fail(broken["id"], times=3, span=4)
     with MailHost() as host, helpers.changed_config("smtp.server", f"127.0.0.1:{host.port}"):
         assert notify().state is NotifyState.BEGUN
         assert notify() == MailReport(NotifyState.DONE)
         assert host.connections == 0
         age(45)
+        fail(failing["id"], times=3, span=5)
         notify(45)
-        (mail,) = host.to(ANN)
-        assert "/dataset/edit/late" in mail.part("plain")
-        assert "early" not in mail.part("plain")
+        assert "/dataset/edit/late" in text(host, ANN) and "early" not in text(host, ANN)
+        # It failed before, and is broken only now.
+        assert "/dataset/failing/" in text(host, BOB) and "/dataset/broken/" not in text(host, BOB)
 
 
 def test_what_the_mail_says(make: Make, notify: Notify, host: MailHost) -> None:
@@ -96,6 +109,16 @@ def test_what_the_mail_says(make: Make, notify: Notify, host: MailHost) -> None:
         assert stop.strip("<>") in words
         assert "Overdue" in words
     assert "\n* Rain (The Weather Office): Overdue\n  Last changed: " in mail.part("plain")
+
+
+def test_a_sysadmin_who_is_the_maintainer_is_told_once(
+    make: Make, notify: Notify, host: MailHost
+) -> None:
+    make("rain", maintainer_email=ROOT, title="Rain")
+    age(DELINQUENT)
+    notify(DELINQUENT)
+    assert text(host, ROOT).count("* Rain") == 1
+    assert "/dataset/edit/rain" in text(host, ROOT)
 
 
 def test_what_is_updated_before_the_mail_goes_needs_none(
@@ -370,19 +393,3 @@ def person(**hours: float) -> Person:
 )
 def test_who_waits(kind: str, told: dict[str, float], expected: bool) -> None:
     assert digests.waits(kind, person(**told), later()) is expected
-
-
-def test_a_link_that_failed_before_mails_began_is_told_when_it_breaks(
-    make: Make, notify: Notify, mails_on: None
-) -> None:
-    failing, broken = (make(name, maintainer_email=ANN) for name in ("failing", "broken"))
-    with MailHost() as host, helpers.changed_config("smtp.server", f"127.0.0.1:{host.port}"):
-        fail(failing["id"], times=2, span=4)
-        fail(broken["id"], times=3, span=4)
-        assert notify(0).state is NotifyState.BEGUN
-        assert notify(1) == MailReport(NotifyState.DONE)
-        fail(failing["id"], times=3, span=5)
-        notify(1)
-        (mail,) = host.to(ANN)
-        assert "/dataset/failing/" in mail.part("plain")
-        assert "/dataset/broken/" not in mail.part("plain")

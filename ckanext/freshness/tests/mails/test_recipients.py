@@ -59,15 +59,18 @@ def keepers(*package_ids: str) -> list[list[str]]:
 def test_of_private_datasets_only_those_are_told_who_may_see_them(make: Make) -> None:
     admin, member = factories.User(email=ADMIN), factories.User(email="Member@Example.org")
     factories.User(email=BOB)
-    owner = organization(admin, (member, "member"))
+    gone = factories.User(email="gone@example.org")
+    owner = organization(admin, (member, "member"), (gone, "member"))
+    helpers.call_action("user_delete", id=gone["id"])
     hidden: dict[str, Any] = {"owner_org": owner, "private": True}
     assert keepers(
         make("a-stranger", maintainer_email=ANN, **hidden)["id"],
         make("a-user-of-others", maintainer_email=BOB, **hidden)["id"],
+        make("a-user-that-is-gone", maintainer_email=gone["email"], **hidden)["id"],
         make("a-member", maintainer_email=f"{ANN}, member@example.org", **hidden)["id"],
         make("an-author", maintainer_email=ANN, author_email="member@example.org", **hidden)["id"],
         make("open", maintainer_email=ANN, owner_org=owner)["id"],
-    ) == [[ADMIN], [ADMIN], ["member@example.org"], ["member@example.org"], [ANN]]
+    ) == [[ADMIN], [ADMIN], [ADMIN], ["member@example.org"], ["member@example.org"], [ANN]]
 
 
 def test_a_dataset_has_maintainers_or_an_author_or_the_admins(make: Make) -> None:
@@ -83,13 +86,6 @@ def test_a_dataset_has_maintainers_or_an_author_or_the_admins(make: Make) -> Non
         make("nobodys", owner_org=nobody)["id"],
         make("unowned")["id"],
     ) == [[ANN, BOB], [ANN], [ADMIN], [], []]
-
-
-def test_users_that_are_gone_see_nothing(make: Make) -> None:
-    gone = factories.User(email=ADMIN)
-    made = make("hidden", owner_org=organization(gone), private=True, maintainer_email=ADMIN)
-    helpers.call_action("user_delete", id=gone["id"])
-    assert keepers(made["id"]) == [[]]
 
 
 def test_the_labels_of_another_plugin_hold(make: Make, embargo: None) -> None:
@@ -147,13 +143,9 @@ def test_contacts_of_harvested_datasets(make: Make) -> None:
         for config in configs:
             imported(made["id"], config)
         ids.append(made["id"])
-    assert keepers(*ids) == [[told] for _, told in CONFIGS]
-
-
-def test_of_a_source_that_lists_it_no_more_nobody_has_said_anything(make: Make) -> None:
-    made = make("harvested", maintainer_email=ANN)
-    imported(made["id"], '{"notify_contacts": true}', current=False)
-    assert keepers(made["id"]) == [[]]
+    gone = make("listed-no-more", maintainer_email=ANN)["id"]
+    imported(gone, '{"notify_contacts": true}', current=False)
+    assert keepers(*ids, gone) == [*([told] for _, told in CONFIGS), []]
 
 
 def test_an_organization_may_want_none(make: Make) -> None:
