@@ -171,7 +171,7 @@ def test_the_last_night_in_short(world: Any, read: Read) -> None:
     assert "Finished in 18 minutes" in words(page, "section[aria-labelledby=run-cycle]")
     assert "Solr is away" in words(page, "section[aria-labelledby=run-part]")
     # A check of single files is no part of the night, and neither is one that somebody asked for.
-    for other in ("file", "asked", "host"):
+    for other in ("night", "file", "asked", "host"):
         assert page.select_one(f"section[aria-labelledby=run-{other}]") is None
     assert not page.select("[hx-get]")
 
