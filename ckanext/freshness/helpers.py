@@ -7,12 +7,11 @@ Words for single values come from :func:`freshness_label`; the looks of our page
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import ckan.plugins as p
 import ckan.plugins.toolkit as tk
 from dateutil.parser import isoparse
 from markupsafe import Markup
@@ -31,7 +30,6 @@ from .reporting import (
     labels,
     link_repairs,
     links,
-    metadata,
     worklist,
 )
 from .reporting.report_tables import BROKEN
@@ -47,6 +45,7 @@ __all__ = [
     "freshness_date",
     "freshness_duration",
     "freshness_facet",
+    "freshness_facts",
     "freshness_frequencies",
     "freshness_frequency_field",
     "freshness_harvest_attention",
@@ -58,7 +57,6 @@ __all__ = [
     "freshness_is_followed",
     "freshness_label",
     "freshness_link_repairs",
-    "freshness_metadata",
     "freshness_next_harvest",
     "freshness_next_link",
     "freshness_number",
@@ -173,37 +171,9 @@ def freshness_facet(
     return {"groups": labels.facet_levels(groups, statuses)}
 
 
-def freshness_metadata(package: dict[str, Any]) -> metadata.Metadata:
-    """Return the extras of a dataset in words and links, after what its freshness is made of."""
-    names = _names_of_dcat()
-    extras = [
-        (names.get(key, key), value)
-        for key, value in tk.h.sorted_extras(package.get("extras") or [])
-    ]
-    locale, _zone = labels.reader()
-    found = metadata.describe(
-        extras,
-        locale,
-        settings.frequency_keys(),
-        tk._,
-        _source_url if p.plugin_loaded("harvest") else None,
-    )
-    own = labels.own_facts(package, {fact.label for fact in found.facts})
-    facts = [metadata.Fact(name, (metadata.Value(value),)) for name, value in own.items()]
-    return replace(found, facts=[*facts, *found.facts])
-
-
-def _names_of_dcat() -> dict[str, str]:
-    """Return the extras' keys by the labels that ckanext-dcat has put in their place for the page."""
-    if not p.plugin_loaded("dcat"):
-        return {}
-    from ckanext.dcat.utils import field_labels  # not installed on every site
-
-    return {label: key for key, label in field_labels().items()}
-
-
-def _source_url(source_id: str) -> str:
-    return str(tk.h.url_for("harvest.read", id=source_id))
+def freshness_facts(package: dict[str, Any]) -> dict[str, str]:
+    """Return when a dataset's data changed, when the next change is expected, and how often, by label."""
+    return labels.own_facts(package)
 
 
 def freshness_sorting(
@@ -253,19 +223,11 @@ def freshness_frequency_field(
     return asdict(field)
 
 
-def freshness_custom_fields(data: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
-    """Return the extras of a dataset's form: ``shown`` as custom fields, ``hidden`` if only programs read them.
-
-    Ours and the one that the select sets are in neither.
-    """
+def freshness_custom_fields(data: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the extras that a dataset's form shows as custom fields: without ours and that of the select."""
     # A theme's own form may have no select. An extra hidden from it would be lost.
     of_select = tk.g.get("freshness_frequency_key")
-    extras = frequencies.custom_fields(data, [of_select] if of_select else [])
-    technical = metadata.TECHNICAL if freshness_harvest_source(data.get("id")) else {}
-    return {
-        "shown": [one for one in extras if one.get("key") not in technical],
-        "hidden": [one for one in extras if one.get("key") in technical],
-    }
+    return frequencies.custom_fields(data, [of_select] if of_select else [])
 
 
 def freshness_harvest_source(package_id: str | None) -> dict[str, str] | None:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta, tzinfo
 from decimal import ROUND_HALF_UP, Decimal
@@ -444,25 +444,18 @@ def absent_since(package: Mapping[str, Any]) -> datetime | None:
     return parse_date(_own_values(package).get(NAMES.absent_since))
 
 
-UPDATE_FREQUENCY = N_("Update frequency")
-
-
-def own_facts(package: Mapping[str, Any], without: Collection[str] = ()) -> dict[str, str]:
-    """Return what a dataset's extras say of its data, by labels that are marked for translation.
-
-    :param without: labels to leave out
-    """
-    moments = {
-        N_("Data last changed"): NAMES.last_modified,
-        N_("Update expected by"): NAMES.due,
-    }
+def own_facts(package: Mapping[str, Any]) -> dict[str, str]:
+    """Return what a dataset's extras say of its data, by label."""
     values = _own_values(package)
-    dates = {label: parse_date(values.get(name)) for label, name in moments.items()}
+    dates = {
+        tk._("Data last changed"): parse_date(values.get(NAMES.last_modified)),
+        tk._("Update expected by"): parse_date(values.get(NAMES.due)),
+    }
     found = {label: in_words(date, "year") for label, date in dates.items() if date is not None}
     days = values.get(NAMES.frequency, "")
     if days.removeprefix("-").isdigit():
-        found[UPDATE_FREQUENCY] = frequency_label(int(days))
-    return {label: words for label, words in found.items() if label not in without}
+        found[tk._("Update frequency")] = frequency_label(int(days))
+    return found
 
 
 def _own_values(package: Mapping[str, Any]) -> Mapping[str, str]:

@@ -34,8 +34,8 @@ UNKNOWN = Reason.NOT_UNDERSTOOD
 LISTS = term_lists()
 AMBIGUOUS = yaml.safe_load(FILE.read_text(encoding="utf-8"))["ambiguous"]
 EU_LABELS = json.loads(
-    (FILE.parents[1] / "reporting" / "eu_vocabularies.json").read_text(encoding="utf-8")
-)["frequency"]
+    (FILE.parents[1] / "tests" / "data" / "eu_frequencies.json").read_text(encoding="utf-8")
+)
 
 EARLIER = {"R/PT1S"}
 """Terms that a later vocabulary reads otherwise: ISO 8601 reads every second, which is daily in HDX's days."""

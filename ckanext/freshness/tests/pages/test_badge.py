@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta, timezone
 from typing import Any
 from xml.etree import ElementTree
 
@@ -73,6 +74,19 @@ def test_lists_and_pages_say_the_status(read: Read, world: dict[str, Any]) -> No
         for one in (badge, in_list):
             assert one["href"] == f"/dataset/{name}/freshness"
             assert one["title"] == labels.label("meaning", status.value)
+
+
+def test_additional_info_says_when_the_data_changed(read: Read, world: dict[str, Any]) -> None:
+    rows = {
+        one.select("th")[0].get_text(strip=True): one.select("td")[0].get_text(strip=True)
+        for one in read("/dataset/data-due-0").select("tr:has(th.dataset-label)")
+    }
+    changed, due = (datetime.now(timezone.utc) - timedelta(days=days) for days in (8, 1))
+    for label, day in (("Data last changed", changed), ("Update expected by", due)):
+        assert rows[label] == labels.in_words(day, "year")
+    assert rows["Update frequency"] == "Every week"
+    assert rows["data_update_frequency"] == "7", "the other extras are as in CKAN"
+    assert "Metadata edited" in rows and not [one for one in rows if "freshness" in one]
 
 
 def pills(page: BeautifulSoup) -> list[str]:
