@@ -286,6 +286,7 @@ def storable(text: str) -> str:
 
 # The attempts of a request
 
+_EXPIRES = re.compile(r";\s*expires\s*=\s*([^;]*)", re.IGNORECASE)
 _MOST_VISITS = 3
 """Requests of one URL with the same cookies within a chain of redirects."""
 
@@ -393,7 +394,9 @@ class RequestAttempts:
         if self._cookies is None:
             return ""
         found = self._cookies.filter_cookies(URL(target.url, encoded=True))
-        return "; ".join(f"{name}={morsel.coded_value}" for name, morsel in found.items())
+        # As they came (RFC 6265, section 5.4): the jar takes quotes away.
+        given = {(morsel.key, morsel.value): morsel.coded_value for morsel in self._cookies}
+        return "; ".join(f"{name}={given[name, it.value]}" for name, it in found.items())
 
     def _take_cookies(self, url: str, cookies: Sequence[str]) -> None:
         if cookies:
@@ -401,8 +404,9 @@ class RequestAttempts:
             from aiohttp import CookieJar
 
             # Hosts that are addresses may set cookies, too.
-            self._cookies = self._cookies or CookieJar(unsafe=True)
-            self._cookies.update_cookies_from_headers(cookies, URL(url, encoded=True))
+            self._cookies = self._cookies or CookieJar(unsafe=True, quote_cookie=False)
+            given = [_expired(cookie) for cookie in cookies]
+            self._cookies.update_cookies_from_headers(given, URL(url, encoded=True))
 
     def follow(self, before: RequestAttempts, page: Answer) -> None:
         """Send the cookies of another request, whose answer was a page that leads here."""
@@ -469,6 +473,20 @@ class RequestAttempts:
             attempts=self.attempts,
             seconds=self.seconds,
         )
+
+
+def _expired(cookie: str) -> str:
+    """Return a ``Set-Cookie`` header that deletes its cookie by ``Max-Age``, too, if it does by ``Expires``.
+
+    aiohttp's jar keeps cookies that expire at the epoch, and reads few forms of dates.
+    """
+    pair, semicolon, rest = cookie.partition(";")
+    expires = _EXPIRES.search(semicolon + rest)
+    date = None if expires is None else parse_http_date(expires[1].strip(' "'))
+    if date is None or date > datetime.now(timezone.utc):
+        return cookie
+    # Before the others, so that a Max-Age of the server's own counts.
+    return f"{pair}; Max-Age=0;{rest}"
 
 
 _ABOUT_REDIRECTS = frozenset({FailureReason.REDIRECT_LOOP, FailureReason.TOO_MANY_REDIRECTS})

@@ -196,6 +196,28 @@ def over_a_check(asked: Asked) -> bytes:
     return say(200, BODY) if asked.has_cookie else redirect(f"{asked.target}?next=1")
 
 
+def giving_back(value: bytes) -> Answer:
+    """Return a server that redirects to itself until a cookie comes back as it was sent."""
+    return lambda asked: (
+        say(200, BODY)
+        if b"\r\ncookie: s=%b\r\n" % value in asked.headers
+        else redirect(asked.target, b"Set-Cookie: s=%b\r\n" % value)
+    )
+
+
+def deleting(attributes: bytes) -> Answer:
+    """Return a server that sets a cookie, and then has no file until the cookie is deleted."""
+
+    def answer(asked: Asked) -> bytes:
+        if "?set" not in asked.target:
+            return redirect(f"{asked.target}?set", b"Set-Cookie: old=1; Path=/\r\n")
+        if "?set=2" in asked.target:
+            return say(404) if asked.has_cookie else say(200, BODY)
+        return redirect(f"{asked.target}=2", b"Set-Cookie: old=; Path=/; %b\r\n" % attributes)
+
+    return answer
+
+
 def or_a_page_without(asked: Asked) -> bytes:
     if "?again" in asked.target:
         return say(200, BODY) if asked.has_cookie else say(200, PAGE)
@@ -242,6 +264,31 @@ REDIRECTS = (
     Case("cookies: a redirect to itself", to_itself, WORKS),
     Case("cookies: a bounce over a check", over_a_check, WORKS),
     Case("cookies: a page for those without", or_a_page_without, WORKS),
+    *(
+        Case(f"cookies: as it came, {value.decode()}", giving_back(value), WORKS)
+        for value in (b"ywjj==", b'"a b"', b'a"b', b"a b", b"a,b", b'{"a":1}', b"a/b@c", b"")
+    ),
+    *(
+        Case(f"cookies: deleted by {attributes.decode()}", deleting(attributes), WORKS)
+        for attributes in (
+            b"expires=Thu, 01 Jan 1970 00:00:00 GMT",
+            b"Expires=Thu, 01-Jan-1970 00:00:01 GMT; HttpOnly",
+            b"expires=Thursday, 01-Jan-70 00:00:00 GMT",
+            b"expires=Thu Jan  1 00:00:00 1970",
+            b"expires=Thu, 1 Jan 1970 0:00:00 GMT",
+            b"expires=Mon, 26 Jul 1997 05:00:00 GMT",
+            b"Max-Age=0",
+        )
+    ),
+    *(
+        Case(f"cookies: kept by {attributes.decode()}", deleting(attributes), BROKEN)
+        for attributes in (
+            b"expires=Fri, 01 Jan 2100 00:00:00 GMT",
+            b"expires=Thu, 01 Jan 1970 00:00:00 GMT; Max-Age=600",
+            b"Max-Age=600; expires=Thu, 01 Jan 1970 00:00:00 GMT",
+            b"expires=never",
+        )
+    ),
     Case("redirect: bytes behind its body", with_bytes_behind, WORKS),
     Case("redirect: twenty times", far_away(20), WORKS),
     Case("redirect: twenty-one times", far_away(21), BROKEN),
