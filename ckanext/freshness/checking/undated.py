@@ -20,11 +20,48 @@ from .formats import is_table
 WINDOW = 2048
 _PIECE = 64 * 1024
 
-_DATE = (
-    rb"(?:\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|20\d{6}|\d{1,2}[-/. ](?:\d{1,2}|[A-Z][a-z]{2,8})[-/., ]{1,2}\d{4}"
-    rb"|[A-Z][a-z]{2,8} {1,2}\d{1,2},? (?:\d\d:\d\d:\d\d (?:[A-Z]{3,4} )?)?\d{4})"
-    rb"(?:[T ,]{1,2}\d{1,2}:?\d\d(?::?\d\d(?:\.\d{1,9})?)?)?(?: ?(?:[AP]M|Z|UTC|GMT|[+-]\d\d:?\d\d))?"
+_YEAR = rb"20\d\d"
+_MONTH = rb"(?:0?[1-9]|1[0-2])"
+_DAY = rb"(?:0?[1-9]|[12]\d|3[01])"
+_MONTH_NAME = (
+    rb"(?i:jan|feb|fev|f\xc3\xa9v|f\xe9v|mar|m\xc3\xa4r|m\xe4r|maa|apr|avr|abr|mai|may|mag|mei|maj|jun|jui|giu"
+    rb"|jul|lug|aug|ago|ao\xc3\xbb|ao\xfb|sep|set|oct|okt|out|ott|nov|dec|dez|dic|d\xc3\xa9c|d\xe9c|ene|gen)"
+    rb"[a-z\x80-\xff]{0,9}\.?"
 )
+"""A month, in the languages of the words below."""
+_WEEKDAY = (
+    rb"(?=[A-Za-z])(?<![A-Za-z])(?i:mon|tues?|wed|thu(?:rs?)?|fri|sat|sun|[a-z\x80-\xff]{2,9}(?:day|tag|dag)|mittwoch"
+    rb"|sonnabend|mo|di|mi|do|fr|sa|so|lun|mar|mer|jeu|ven|sam|dim|[a-z]{3,8}di|dimanche|lunes|martes"
+    rb"|mi(?:\xc3\xa9|\xe9|e)rcoles|jueves|viernes|s(?:\xc3\xa1|\xe1|a)bado|domingo"
+    rb"|[a-z]{4,8}d(?:\xc3\xac|\xec|i')|sabato|domenica|(?:segunda|ter(?:\xc3\xa7|\xe7)a|quarta|quinta|sexta)"
+    rb"(?:-feira)?)[.,]{0,2} {1,2}(?:den |the )?"
+)
+_TIME = rb"(?:[01]?\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:[.,]\d{1,9})?)?"
+_ZONE = rb"(?:Z|(?:UTC|[A-Z]{2,3}T|MSK)(?:[+-]\d\d:?\d\d)?|[+-]\d\d:?\d\d)"
+_COMPACT = (
+    rb"20\d\d(?:02(?:0[1-9]|[12]\d)|(?:0[469]|11)(?:0[1-9]|[12]\d|30)"
+    rb"|(?:0[13578]|1[02])(?:0[1-9]|[12]\d|3[01]))"
+)
+_BETWEEN = rb"(?:[-/.]|\.? {1,2}(?:de )?)"
+_DATE = (
+    rb"(?:%(weekday)s)?(?:%(year)s[-/.]%(month)s[-/.]%(day)s|%(compact)s(?:[01]\d|2[0-3])[0-5]\d[0-5]\d"
+    rb"|%(compact)s|%(day)s%(between)s(?:%(month)s|%(name)s)(?:%(between)s|, )%(year)s"
+    rb"|%(month)s[-/]%(day)s[-/]%(year)s"
+    rb"|%(name)s {1,2}%(day)s,? (?:%(time)s (?:%(zone)s )?)?%(year)s)"
+    rb"(?:(?:[T ,]{1,3}|,? (?:at|um|om|kl\.?|-|\xe0|\xc3\xa0) )%(time)s|T(?:[01]\d|2[0-3])[0-5]\d(?:[0-5]\d)?)?"
+    rb"(?: ?(?i:[ap]\.?m)\b\.?)?(?: ?%(zone)s)?(?: \([A-Z][^)\n\d]{1,40}\))?(?!\.?\d)"
+) % {
+    b"weekday": _WEEKDAY,
+    b"year": _YEAR,
+    b"month": _MONTH,
+    b"day": _DAY,
+    b"name": _MONTH_NAME,
+    b"compact": _COMPACT,
+    b"between": _BETWEEN,
+    b"time": _TIME,
+    b"zone": _ZONE,
+}
+"""A real date with no digit beside it, with its weekday and its time. Other numbers are data."""
 _WORDS = (
     *(b"generat", b"export", b"extracted", b"extraction", b"downloaded", b"retrieved", b"printed"),
     *(b"dump completed", b"lastbuilddate", b"dtstamp", b"creation-date"),

@@ -731,6 +731,50 @@ def local_time(hours: float) -> Answer:
     return answer
 
 
+STAMPS = (
+    ("# Generated on Tuesday, 10 March 2026", "# Generated on Wednesday, 1 April 2026"),
+    ("Generated Tuesday, March 10, 2026 3:04:05 PM", "Generated Friday, May 1, 2026 3:14:05 AM"),
+    ("generated: Tue, 10 Mar 2026 01:30:00 +0000", "generated: Wed, 11 Mar 2026 01:31:00 GMT"),
+    ("#Tue Mar 10 12:00:00 CET 2026", "#Wed Apr 01 12:00:01 CEST 2026"),
+    (
+        "generated: Tue Mar 10 2026 12:00:00 GMT+0100 (Central European Standard Time)",
+        "generated: Wed Apr 01 2026 13:00:00 GMT+0200 (Central European Summer Time)",
+    ),
+    ("# Erstellt am Dienstag, 10. M\xe4rz 2026 um 12:00", "# Erstellt am Di, 05.05.2026 um 12:30"),
+    (
+        "# G\xe9n\xe9r\xe9 le mardi 10 mars 2026 \xe0 12:00",
+        "# G\xe9n\xe9r\xe9 le samedi 1 ao\xfbt 2026 \xe0 12:01",
+    ),
+    ("# generado el martes, 10 de marzo de 2026", "# generado el s\xe1bado, 1 de mayo de 2026"),
+    (
+        "# Gerado em ter\xe7a-feira, 10 de mar\xe7o de 2026",
+        "# Gerado em sexta-feira, 1 de maio de 2026",
+    ),
+    ("# Data estrazione: marted\xec 10 marzo 2026", "# Data estrazione: sabato 1 maggio 2026"),
+    ("# Gegenereerd op dinsdag 10 maart 2026", "# Gegenereerd op vrijdag 1 mei 2026"),
+    ("Report generated: 20260310120000", "Report generated: 20260311120001"),
+    ("Report generated: 20260310T120000Z", "Report generated: 20260311T120001Z"),
+    ("Report generated: 3/10/2026 1:04 am", "Report generated: 3/11/2026 12:04 PM"),
+    ("Exported: 2026/03/10 12:00:00.123", "Exported: 2026/03/11 12:00:00.5"),
+)
+"""Pairs of moments of making with weekdays and times."""
+NO_STAMPS = (
+    ('{"exports":20345678}', '{"exports":20456789}'),
+    ('{"exports":20260231}', '{"exports":20261131}'),
+    ('{"exports":202603101}', '{"exports":202603111}'),
+    ('{"exports":20260310.5}', '{"exports":20260311.5}'),
+    ('{"printed": 2031456700}', '{"printed": 2031456701}'),
+    ("exports: 12 Widgets 2026", "exports: 13 Widgets 2026"),
+    ("exported 2026-11-25 5000 rows", "exported 2026-11-25 6000 rows"),
+    ("exports 2026.11.2599", "exports 2026.11.2699"),
+    ("exports 98.99.2026", "exports 99.99.2026"),
+    ("exports 12/20/20261", "exports 12/21/20261"),
+    ("exported 1200 2026-03-10", "exported 1300 2026-03-10"),
+    ("# Generated for Monday by A on 2026-03-10", "# Generated for Sunday by A on 2026-03-10"),
+    ("# Generated 2026-03-10 CSV", "# Generated 2026-03-10 XML"),
+)
+"""Pairs of data behind the same words."""
+
 DUMPED = b"-- Dump completed on 2026-11-%d  1:30:02\n"
 DATED = {
     "CSV": b"# Exported on 2026-11-%d 01:30:00\n",
@@ -775,6 +819,10 @@ def rewritten(make: Callable[[int], bytes]) -> Answer:
     return lambda asked: say(200, make(asked.night))
 
 
+def _latin(text: str) -> bytes:
+    return text.encode("latin-1") + b"\n" + BODY * 300
+
+
 def on_each_day(text: bytes) -> Answer:
     return lambda asked: say(200, text % (25 + asked.night))
 
@@ -794,6 +842,24 @@ CHANGES = (
         }.items()
     ),
     Case("a change", nightly(BODY, OTHER, OTHER), (FIRST, CHANGED, SAME)),
+    *(
+        Case(
+            f"a moment of making: {one}",
+            nightly(*(_latin(it) for it in (one, other, one))),
+            WORKS,
+            "TXT",
+        )
+        for one, other in STAMPS
+    ),
+    *(
+        Case(
+            f"no moment of making: {one}",
+            nightly(*(_latin(it) for it in (one, other, other))),
+            (FIRST, CHANGED, SAME),
+            "TXT",
+        )
+        for one, other in NO_STAMPS
+    ),
     Case("a change and back", nightly(BODY, OTHER, BODY), (FIRST, CHANGED, Outcome.REPEAT_HASH)),
     Case(
         "a change below a day",
