@@ -17,8 +17,10 @@ from dataclasses import asdict
 from typing import NamedTuple
 
 from ..copies.store import StagedBody, StoreError
+from ..room import FILES, Share
 from ..sandbox import Unopened
 from ..sandbox.processes import ProcessLimits, Sandbox
+from ..web.errors import FailureReason, Fault
 from ..web.exchange import Enough
 from .content import RAW, SMALL, Container, ContentLimits, Detector, Undated, shape_of
 from .formats import FIRST_BYTES, FileKind, Shape, TableShape, kind
@@ -147,6 +149,7 @@ class Hasher:
         self._is_decided = False
         """Whether the first bytes have decided about the detector, and whether the body is kept."""
         self._kept: _Kept[bytes] | None = None
+        self._share = Share(FILES)
 
     def restart(self) -> None:
         """Forget the pieces so far."""
@@ -173,9 +176,13 @@ class Hasher:
             with contextlib.suppress(OSError):
                 self._kept.close()
             self._kept = None
+            self._share.give_back()
 
     def write(self, data: bytes) -> None:
-        """Take the next piece."""
+        """Take the next piece.
+
+        :raises Fault: ``NO_ROOM``
+        """
         self._sha256.update(data)
         self._size += len(data)
         if self._is_decided:
@@ -194,16 +201,26 @@ class Hasher:
                 self._staged = None
 
     def _keep(self, data: bytes) -> None:
-        """Keep a piece, if the body is kept and not too large."""
+        """Keep a piece, if the body is kept and not too large.
+
+        :raises Fault: ``NO_ROOM``: the hash of its content cannot be compared
+        """
         if self._kept is None:
             return
         if self._size > self._sandbox.limits.max_bytes:
             self._close_kept()
             return
         try:
-            self._kept.write(data)
+            # A small body stays in memory.
+            has_room = self._size <= SMALL or self._share.take(len(data))
+            if has_room:
+                self._kept.write(data)
         except OSError:
+            has_room = False
+        if not has_room:
             self._close_kept()
+            words = f"came when this site had no room left for it in {tempfile.gettempdir()}"
+            raise Fault(FailureReason.NO_ROOM, words)
 
     def _decide(self) -> None:
         self._is_decided = True

@@ -63,6 +63,7 @@ _NOT_ASKED = frozenset(
         FailureReason.NO_ROUTE.value,
         FailureReason.PROXY.value,
         FailureReason.OUT_OF_SOCKETS.value,
+        FailureReason.NO_ROOM.value,
     }
 )
 """Failures that are not the URL's: the resource counts as not checked, so that the next run checks it."""

@@ -24,6 +24,7 @@ from types import TracebackType
 from typing import IO, Any, NamedTuple
 
 from ..dates import aware
+from ..room import FILES, Share
 from . import store_keys
 
 STAGING = ".staging"
@@ -71,6 +72,7 @@ class StagedBody:
     def _begin(self) -> None:
         self._file: IO[bytes] = tempfile.SpooledTemporaryFile(IN_MEMORY)  # noqa: SIM115
         self._hash = hashlib.sha256()
+        self._share = Share(FILES)
         self.size = 0
 
     def __enter__(self) -> StagedBody:
@@ -94,10 +96,12 @@ class StagedBody:
 
         :raises StoreError: there is no room for it
         """
+        if not self._share.take(len(data)):
+            raise self._failed("too many other files are there")
         try:
             self._file.write(data)
         except OSError as error:
-            raise self._failed(error) from error
+            raise self._failed(error.strerror or str(error)) from error
         self._hash.update(data)
         self.size += len(data)
         return len(data)
@@ -115,7 +119,7 @@ class StagedBody:
             while piece := self._file.read(PIECE):
                 yield piece
         except OSError as error:
-            raise self._failed(error) from error
+            raise self._failed(error.strerror or str(error)) from error
 
     def restart(self) -> None:
         """Discard all bytes written so far."""
@@ -128,11 +132,11 @@ class StagedBody:
             self._file.close()
         except OSError:  # The bytes are discarded anyway.
             self._file = io.BytesIO()
+        self._share.give_back()
 
-    def _failed(self, error: OSError) -> StoreError:
+    def _failed(self, why: str) -> StoreError:
         return StoreError(
-            f"A body of {self.size:,} bytes so far cannot be put aside in {tempfile.gettempdir()}: "
-            f"{error.strerror or error}."
+            f"A body of {self.size:,} bytes so far cannot be put aside in {tempfile.gettempdir()}: {why}."
         )
 
 

@@ -62,7 +62,10 @@ _OUR_CONNECTION = (FailureReason.NO_ROUTE, FailureReason.PROXY, FailureReason.OU
 _CONNECTION = (*_OUR_CONNECTION, FailureReason.TRUNCATED, FailureReason.HOST_SILENT)
 """Reasons of connection errors besides those that the host gave no answer at all."""
 
-OUR_FAULTS = (*_OUR_CONNECTION, FailureReason.HOST_DEFERRED, FailureReason.UNFORESEEN)
+OUR_FAULTS = (
+    *_OUR_CONNECTION,
+    *(FailureReason.NO_ROOM, FailureReason.HOST_DEFERRED, FailureReason.UNFORESEEN),
+)
 """Reasons that say nothing about the URL, so they do not count as its failures.
 
 ``HOST_SILENT`` is not among them: if the whole host is silent, the file cannot be downloaded, and its copy

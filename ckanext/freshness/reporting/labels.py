@@ -282,6 +282,9 @@ REASONS = {
         "The server answers no requests at the moment. We check it again later."
     ),
     FailureReason.TOO_LARGE.value: N_("The file is too large to be checked."),
+    FailureReason.NO_ROOM.value: N_(
+        "This portal had no room for the file. We check the link again."
+    ),
     FailureReason.INVALID_REQUEST.value: N_("No request can be sent to this web address."),
     FailureReason.UNFORESEEN.value: N_("The check failed because of an error of this portal."),
     FailureReason.NAME_NOT_FOUND.value: N_("There is no server of this name."),

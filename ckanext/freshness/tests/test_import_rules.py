@@ -12,7 +12,7 @@ PACKAGE = Path(__file__).parent.parent
 NAME = "ckanext.freshness"
 
 LAYERS = (
-    {"dates"},
+    {"dates", "room"},
     {"model"},
     {"ckan_adapter"},
     {"aging", "copies", "sandbox", "web"},
@@ -42,13 +42,13 @@ BESIDE = {
 """What a subpackage may import besides."""
 
 INDEPENDENT = {"aging", "copies", "sandbox", "web"}
-"""Subpackages that import nothing of this package but ``dates``."""
+"""Subpackages that import nothing of this package but ``dates`` and ``room``."""
 
 
 def may_import(room: str) -> set[str]:
     """Return the names of this package that a subpackage may import, besides its own."""
     if room in INDEPENDENT:
-        return {"dates"}
+        return {"dates", "room"}
     below: set[str] = set()
     for layer in LAYERS:
         if room in layer:

@@ -7,24 +7,24 @@ decompression bomb early.
 
 from __future__ import annotations
 
-import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 
 import brotli
 
+from ..room import MEMORY, MIB, Share
 from .errors import FailureReason, Fault
-
-if sys.version_info >= (3, 14):
-    from compression import zstd
-else:
-    from backports import zstd
 
 ACCEPTED = "gzip, deflate"
 """The ``Accept-Encoding`` header of requests. Some servers send other encodings unasked."""
 
 _PIECE = 256 * 1024
 """About the most bytes that are decompressed at once."""
+
+_WINDOW = 16 * MIB
+"""The most that brotli looks back. It grows with what was decompressed."""
+_SMALL = 2 * _PIECE
+"""A body of brotli up to this size takes no room."""
 
 _CUT = "ended before the body was complete"
 
@@ -81,6 +81,8 @@ class _Brotli:
 
     def __init__(self) -> None:
         self._stream = brotli.Decompressor()
+        self._size = 0
+        self._share: Share | None = None
 
     def pieces(self, data: bytes) -> Iterator[bytes]:
         if self.is_complete:
@@ -89,6 +91,12 @@ class _Brotli:
         while piece := self._stream.process(data, output_buffer_limit=_PIECE):
             yield piece
             data = b""
+            self._size += len(piece)
+            if self._size > _SMALL and self._share is None:
+                self._share = Share(MEMORY)
+                if not self._share.take(_WINDOW):
+                    words = "came when this site had no memory left to decompress it"
+                    raise Fault(FailureReason.NO_ROOM, words)
 
     @property
     def is_complete(self) -> bool:
@@ -96,35 +104,13 @@ class _Brotli:
         return is_finished
 
 
-class _Zstd:
-    """Decompresses ``zstd`` (RFC 8878)."""
-
-    def __init__(self) -> None:
-        self._stream = zstd.ZstdDecompressor()
-
-    def pieces(self, data: bytes) -> Iterator[bytes]:
-        while True:
-            if self._stream.eof:
-                self._stream = zstd.ZstdDecompressor()
-            yield self._stream.decompress(data, _PIECE)
-            data = self._stream.unused_data if self._stream.eof else b""
-            # The stream keeps what did not fit into the piece.
-            if self._stream.needs_input or (self._stream.eof and not data):
-                return
-
-    @property
-    def is_complete(self) -> bool:
-        return self._stream.eof
-
-
-_Stream = _Zlib | _Brotli | _Zstd
+_Stream = _Zlib | _Brotli
 
 _STREAMS: dict[str, Callable[[], _Stream]] = {
     "gzip": lambda: _Zlib(is_gzip=True),
     "x-gzip": lambda: _Zlib(is_gzip=True),
     "deflate": lambda: _Zlib(is_gzip=False),
     "br": _Brotli,
-    "zstd": _Zstd,
 }
 
 MOST_STREAMS = 2
@@ -151,7 +137,7 @@ class Decoder:
     def pieces(self, data: bytes) -> Iterator[bytes]:
         """Decompress the next bytes of the body, and yield pieces of at most 1 MiB.
 
-        :raises Fault: ``MALFORMED``
+        :raises Fault: ``MALFORMED`` or ``NO_ROOM``
         """
         self._has_begun = True
         parts: Iterable[bytes] = (data,)
@@ -159,7 +145,7 @@ class Decoder:
             parts = _decompressed(stream, parts)
         try:
             yield from parts
-        except (zlib.error, brotli.error, zstd.ZstdError) as error:
+        except (zlib.error, brotli.error) as error:
             words = f"sent a body that cannot be decompressed: {error}"
             raise Fault(FailureReason.MALFORMED, words) from error
 

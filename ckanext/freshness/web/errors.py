@@ -85,6 +85,7 @@ class FailureReason(Enum):
     )
     """Other requests to the host failed again and again. This URL was not requested."""
     TOO_LARGE = "too large", _OURS, "the file is larger than this site reads", _UNASKED
+    NO_ROOM = "no room", _OURS, "this site had no room for the file at that moment", _UNASKED_RETRY
     INVALID_REQUEST = "invalid request", _OURS, "the request cannot be sent", _UNASKED
     UNFORESEEN = "unforeseen", _OURS, "this site met an error that nobody foresaw", _UNASKED
     """An exception that nobody expected, probably because of a bug of ours."""

@@ -334,6 +334,7 @@ NOT_THEIRS = (
     FailureReason.NO_ROUTE,
     FailureReason.PROXY,
     FailureReason.OUT_OF_SOCKETS,
+    FailureReason.NO_ROOM,
     FailureReason.TLS_UNTRUSTED,
     FailureReason.UNFINISHED,
 )

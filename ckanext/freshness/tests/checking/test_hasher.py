@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from ckanext.freshness.checking import hasher
 from ckanext.freshness.checking.content import (
     MIB,
     SMALL,
@@ -23,9 +24,11 @@ from ckanext.freshness.checking.content import (
 )
 from ckanext.freshness.checking.formats import FIRST_BYTES
 from ckanext.freshness.checking.hasher import DETECTORS, ContentSandbox, HashedBody, Hasher
+from ckanext.freshness.room import Room
 from ckanext.freshness.sandbox.processes import ProcessLimits
 from ckanext.freshness.tests.checking.hostile import Hostile
 from ckanext.freshness.tests.checking.workbooks import archive, workbook
+from ckanext.freshness.web.errors import FailureReason, Fault
 
 BOOK = workbook({"Data": {"A1": "name", "B1": 1}})
 LARGE = archive({"a.bin": os.urandom(SMALL)})
@@ -163,18 +166,29 @@ def test_nothing_is_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_full_disk_leaves_the_hash_of_the_bytes() -> None:
+def test_a_file_without_room_on_the_disk_is_given_up() -> None:
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, before[1]))
     try:
-        for bytes_in_all, size in ((300_000, 300_000), (300_000, 5_000), (101_000, 5_000)):
-            data = archive({"a.bin": os.urandom(bytes_in_all)})
-            (found,) = hashed(in_pieces(data, size))
-            assert found.hash == raw(data)
+        with pytest.raises(Fault) as raised:
+            hashed(in_pieces(LARGE + bytes(200_000), 10_000))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
-        signal.signal(signal.SIGXFSZ, ignored)
+        signal.signal(signal.SIGXFSZ, handler)
+    assert raised.value.reason is FailureReason.NO_ROOM
+
+
+def test_all_temporary_files_share_the_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hasher, "FILES", Room(3 * SMALL))
+    with ContentSandbox() as sandbox, closing(Hasher(sandbox)) as one:
+        one.write(LARGE + bytes(SMALL))
+        with closing(Hasher(sandbox)) as other, pytest.raises(Fault) as raised:
+            other.write(LARGE + bytes(SMALL))
+        assert raised.value.reason is FailureReason.NO_ROOM
+        one.close()
+        with closing(Hasher(sandbox)) as other:
+            other.write(LARGE + bytes(SMALL))
 
 
 @pytest.mark.parametrize("first", [b"id,name\n", b"PK\x03\x04"])

@@ -119,6 +119,7 @@ def test_what_was_never_asked_is_asked_by_the_next_run(reason: FailureReason) ->
     ours = {
         *(FailureReason.HOST_DEFERRED, FailureReason.HOST_SILENT),
         *(FailureReason.NO_ROUTE, FailureReason.PROXY, FailureReason.OUT_OF_SOCKETS),
+        FailureReason.NO_ROOM,
     }
     assert known("checked_at") == {"checked_at": None if reason in ours else BEFORE}
 
