@@ -265,6 +265,7 @@ def brake_limits(source: SourceConfig, min_records: int) -> BrakeLimits:
         min_records,
         absent_for=timedelta(days=source.absent_for),
         deletes=source.on_absence == "delete",
+        delete_unlisted=source.delete_unlisted,
     )
 
 

@@ -3,7 +3,8 @@
 A record that a list leaves out is absent only if the list was read whole. That has to be proved:
 
 - The document describes the container, and has a list, even if nothing is in it: an LDP container without
-  members, or a total of 0. A document without a list is no empty list.
+  members, or a total of 0. If it has lost its list, editors decide: some catalogues have no other way to be
+  empty.
 - The document was received to its end, which its server has to state.
 - All its pages were read, however the source links them, none of them repeats others, and each total that
   the source states agrees with what was read. Without a total, no record is on two pages, because that is what
@@ -148,7 +149,7 @@ class ListFacts:
     has_end: bool = True
     """Its server said where the document ends, by its length or by chunks."""
     is_lost: bool = False
-    """The document has no list, not even an empty one, although an earlier job read one."""
+    """The document has no list, not even an empty one, although an earlier job read one: editors decide."""
     page_size: int | None = None
     """If it has several pages: how many records the first one lists."""
     bare_size: int | None = None
@@ -176,10 +177,6 @@ def doubt(facts: ListFacts, *, is_missing: bool) -> str | None:
     nothing_there = facts.listed and not facts.there
     rows = (
         (facts.misfit, f"its list was not read whole: {facts.misfit}"),
-        (
-            facts.is_lost,
-            "it has no list of records any more, although an earlier job read one: nothing is deleted for that",
-        ),
         (
             # A server that names itself wrongly after an upgrade lists as many records as before.
             nothing_there and is_missing,

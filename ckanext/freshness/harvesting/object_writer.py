@@ -84,6 +84,9 @@ class ObjectWriter:
                     self._current_extras.append((known.object_id, UNMAPPED, unmapped))
             return
 
+        if change.is_approved and known and known.object_id:
+            # The release holds until the record is deleted, or listed again.
+            self._current_extras.append((known.object_id, "approved", "true"))
         owner = known or change.adopted
         extras |= {
             "status": STATUS[kind],
@@ -134,7 +137,8 @@ class ObjectWriter:
     def answered(self, known: KnownRecord) -> None:
         if known.object_id:
             self._current_extras += [
-                (known.object_id, key, None) for key in ("forbidden_since", "absent_since")
+                (known.object_id, key, None)
+                for key in ("forbidden_since", "absent_since", "approved")
             ]
 
     def finish(self) -> None:

@@ -274,6 +274,8 @@ class KnownRecord:
     """When a job first found it listed but answering 401, 403, 404 or 410. None if it last answered."""
     absent_since: datetime | None = None
     """When a job first proved it absent. None if no job did, or if the source has listed it again since."""
+    approved: bool = False
+    """An editor has released its deletion, and the import that was to delete it has failed."""
     subject: str | None = None
     """The URL that the record's own document names, if it differs from ``url``."""
     foreign: bool = False
@@ -474,6 +476,8 @@ class Containers:
     """URL of each container that could not be read, with the reason. It protects its own records."""
     unproved: dict[str, str] = field(default_factory=dict)
     """URL of each container that was read, but not proved to be read whole, with the reason."""
+    without_list: set[str] = field(default_factory=set)
+    """URL of each container that was read whole, and has no list of records any more, not even an empty one."""
     listed: set[str] = field(default_factory=set)
     """Every dataset and catalog that a container lists."""
 

@@ -73,6 +73,8 @@ class SourceConfig:
     """Days for which a record must be absent before it is deleted."""
     on_absence: str = "delete"
     """What happens to a record that is absent: ``delete`` or ``keep``."""
+    delete_unlisted: bool = False
+    """Whether records are deleted that no list has, although their own URLs still answer."""
     keep_fields: tuple[str, ...] = ()
     default_tags: tuple[str, ...] = ()
     default_groups: tuple[str, ...] = ()
@@ -196,6 +198,7 @@ KEYS: Mapping[str, ReadValue] = {
     "max_deletions": _number(0, 10_000_000, whole=True),
     "absent_for": _number(0, 3650),
     "on_absence": one_of(("delete", "keep")),
+    "delete_unlisted": boolean,
     "keep_fields": texts(
         'a list of fields, such as ["title", "tags", "resources.name"]: keys of the dataset or of its extras, '
         "tags, groups, resources, or resources.<key>",

@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import ClassVar
@@ -41,8 +41,16 @@ from ..model import HarvestDocument
 from ..web.event_loop import run
 from ..web.urls import display_url
 from .messages import about
-from .record import Containers, CurrentRecords, NotHarvested, Record, Sink
-from .source_client import SourceClient, source_client
+from .record import (
+    Containers,
+    CurrentRecords,
+    KnownRecord,
+    NotHarvested,
+    ReadOutcome,
+    Record,
+    Sink,
+)
+from .source_client import SourceClient, for_each, source_client
 from .source_config import ReadValue, Source, SourceConfig
 
 _table = HarvestDocument.__table__
@@ -84,6 +92,11 @@ class CrawlEnd:
         :param reported: another error reports it, or it is no error.
         """
         self._mark(self.containers.unproved, container, reason, reported)
+
+    def mark_without_list(self, container: str) -> None:
+        """Note that a container has lost the list of records that it had, if nothing else is wrong with it."""
+        if container not in self.containers.unproved:
+            self.containers.without_list.add(container)
 
     def _mark(self, marked: dict[str, str], container: str, reason: str, reported: bool) -> None:
         if container not in marked:
@@ -288,6 +301,47 @@ class SourceType:
         nothing is deleted.
         """
         raise NotImplementedError
+
+
+Ask = Callable[[str], Awaitable[ReadOutcome]]
+"""Requests a record at its own URL, and returns what the answer says of it: PRESENT only if it describes this
+record."""
+
+MOST_ASKED = 500
+"""How many records are asked for if the source's limit of deletions does not say."""
+_CONTROLS = 3
+
+
+async def ask_left_out(
+    left_out: Collection[KnownRecord],
+    ask: Ask,
+    *,
+    concurrency: int,
+    most: int | None,
+    listed: Sequence[str] = (),
+) -> dict[str, ReadOutcome]:
+    """Ask for records that no list has, each at its own URL, and return the outcomes by URL.
+
+    None is asked for if there are more than the source may delete in a job.
+
+    :param most: the source's ``max_deletions``.
+    :param listed: URLs of listed records, if these were not read from there. If one of them answers 404 or 403,
+        too, such an answer says nothing: many catalogues have identifiers that lead nowhere.
+    """
+    answers: dict[str, ReadOutcome] = {}
+    if not left_out or len(left_out) > (most or MOST_ASKED):
+        return answers
+
+    async def note(url: str) -> None:
+        answers[url] = await ask(url)
+
+    controls = listed[:: max(1, len(listed) // _CONTROLS)][:_CONTROLS]
+    await for_each(concurrency, note, [*controls, *(known.url for known in left_out)])
+    meaningless = {answers[url] for url in controls} - {ReadOutcome.PRESENT}
+    return {
+        known.url: ReadOutcome.FAILED if answers[known.url] in meaningless else answers[known.url]
+        for known in left_out
+    }
 
 
 def salt_of(config: SourceConfig, *more: object) -> str:

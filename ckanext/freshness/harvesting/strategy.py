@@ -3,13 +3,19 @@
 This module decides the class of each record that was read, and which current records are deleted. It is
 pure: it uses neither the network nor the database, and ``now`` is an argument.
 
-A record is deleted only if the crawl proves that it is gone:
+A list that leaves a record out is the beginning of a proof and not its end: lists come from search indexes, and
+these have holes. The record's own URL decides, for every type of source:
 
-- Its own URL answers 404 or 410, and no container lists it; or
-- all containers (root, catalogs, pages) were proved to be read whole (:mod:`.listings`), and none lists it; or
-- it is listed but answers 401, 403, 404 or 410, and two jobs at least 24 hours apart found the same. Proxies
-  answer 404 for a moment while a server starts again; or
-- it is listed but answers 401 or 403, and the complete pages of its catalog no longer contain it.
+- It answers 404 or 410: the record is gone.
+- It answers with the record itself: its deletion is held until an editor releases it, unless the source says
+  ``delete_unlisted``.
+- It answers 401 or 403: the record is gone if two jobs at least 24 hours apart found the same.
+- It cannot tell (another host, a page for people, an error), or was not requested: the record is gone if two
+  jobs at least 20 hours apart found it left out of lists that were all proved to be read whole
+  (:mod:`.listings`).
+
+A record that is listed but answers 401, 403, 404 or 410 is gone if two jobs at least 24 hours apart found the
+same: proxies answer 404 for a moment while a server starts again.
 
 If more than half of a catalog's records answer 401 or 403, the server refuses everything, and none of them is
 deleted.
@@ -19,7 +25,8 @@ Any other failure keeps records:
 - A container that could not be read protects every record of its catalog. Because records
   move between catalogs, it also protects every other unlisted record, unless that record's own URL
   answers 404 or 410. A source whose root could not be read loses nothing.
-- A container that was read, but not proved to be read whole, protects every unlisted record in the same way.
+- A container that was read, but not proved to be read whole, protects unlisted records unless their own URLs
+  answer 401, 403, 404 or 410. If it has lost its list altogether, editors decide: their deletion is held.
 - A record that could not be read is kept. It protects no other record.
 
 A source may ask for patience (``absent_for``): for so many days, each job that can tell must find the record
@@ -41,11 +48,17 @@ from .messages import HarvestMessage, MessageCode
 from .record import Containers, KnownRecord, ReadOutcome, SeenRecord
 
 WITHDRAWN_AFTER = timedelta(hours=24)
-"""How far apart two jobs must receive 401, 403, 404 or 410 before a listed record counts as withdrawn.
+"""How far apart two jobs must be refused a record (401 or 403; if it is listed, also 404 or 410) before it
+counts as withdrawn.
 
 The same applies to a listed distribution.
 """
 
+LEFT_OUT_AFTER = timedelta(hours=20)
+"""How far apart two jobs must find a record left out before it is gone, if its own URL cannot tell.
+
+A daily job may begin some hours earlier than the one before.
+"""
 
 MIN_CATALOG = 10
 """How many datasets a catalog has at least that the brake also looks at by itself."""
@@ -145,6 +158,10 @@ class AbsentRecord:
     """What the record's own URL answered; None if the crawl did not request it."""
     listed_as: str | None = None
     """The URL by which the source lists it now, if that is another one. Keep it for the next job."""
+    needs_approval: bool = False
+    """Its deletion is held until an editor releases it."""
+    wait: timedelta = timedelta()
+    """How long it must have been absent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +175,8 @@ class BrakeLimits:
     absent_for: timedelta = timedelta()
     deletes: bool = True
     """False if absent records are kept."""
+    delete_unlisted: bool = False
+    """Records that no list has need no approval although their own URLs still answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,9 +210,9 @@ def _counted(count: int, name: str) -> str:
 def must_ask(known: KnownRecord, listed: Collection[str], containers: Containers) -> bool:
     """Return whether the crawl must request a record's own URL to learn whether it is gone.
 
-    If a container was not read whole, an unlisted record may have moved there: only its own URL
-    can tell. Otherwise the answer tells an editor more about the deletion. Records that an unreadable container
-    protects are kept without a request.
+    Records that an unreadable container protects are kept without a request.
+
+    :param listed: the URLs of current records that a container lists.
     """
     return (
         known.recognised
@@ -228,24 +247,37 @@ def deletions(
         like an accident, the brake holds the deletions of both.
     """
     current = list(known)
-    refusing = _refusing_catalogs(current, seen, containers)
+    unasked = sum(
+        record.url not in seen and record.url not in containers.listed for record in current
+    )
+    crawl = _Crawl(
+        containers,
+        _refusing_catalogs(current, seen, containers),
+        limits,
+        unasked > limits.max_deletions,
+        now,
+    )
     absent = [
         replace(
-            _patient(decision, found, limits, released, now),
+            _patient(decision, crawl, released, is_listed=_is_listed(found)),
             own_url=_answer(found),
             listed_as=_other_url(record, found),
         )
         for record in current
         for found in (seen.get(record.url),)
-        if (decision := _decide(record, found, containers, refusing, now)) is not None
+        if (decision := _decide(record, found, crawl)) is not None
     ]
+    parts = _parts(current, seen, limits, catalogs_apart)
+    going = {decision.known.url for decision in absent if decision.delete}
+    alarms = list(filter(None, (_alarm(part, seen, going, released) for part in parts)))
+    if not alarms:
+        decided = {*released, *held}
+        absent = [one if one.known.guid in decided else _unhurried(one, now) for one in absent]
     delete = [decision for decision in absent if decision.delete]
     keep = [decision for decision in absent if not decision.delete]
-    parts = _parts(current, seen, limits, catalogs_apart)
-    going = {decision.known.url for decision in delete}
-    alarms = list(filter(None, (_alarm(part, seen, going, released) for part in parts)))
     doomed = [decision for decision in delete if decision.known.guid not in released]
     foreign = [decision for decision in doomed if decision.known.foreign]
+    unsure = [decision for decision in doomed if decision.needs_approval]
     still_held = [decision for decision in doomed if decision.known.guid in held]
     # Held or released by an earlier job, and this one cannot tell whether they are gone. They stay on
     # the list: a release is used up only when it is applied.
@@ -253,16 +285,25 @@ def deletions(
         decision
         for decision in keep
         if decision.known.guid in held or decision.known.guid in released
+        if not decision.known.approved
         if not _is_listed(seen.get(decision.known.url))
     ]
     if alarms:
         stopped, reason = doomed, "; ".join(alarms)
-    elif foreign:
-        stopped = [one for one in doomed if one.known.foreign or one.known.guid in held]
-        reason = (
-            f"{len(foreign)} of {_counted(len(current), 'records')} would be deleted that only another "
-            "harvester has read, and such records are never deleted without an approval"
-        )
+    elif foreign or unsure:
+        stopped = [
+            one
+            for one in doomed
+            if one.known.foreign or one.needs_approval or one.known.guid in held
+        ]
+        records = _counted(len(current), "records")
+        reasons = {
+            f"{len(foreign)} of {records} would be deleted that only another harvester has read, and such "
+            "records are never deleted without an approval": foreign,
+            f"{len(unsure)} of {records} would be deleted that the source no longer lists, and that may still "
+            "be there": unsure,
+        }
+        reason = "; ".join(words for words, some in reasons.items() if some)
     else:
         stopped = still_held
         count = len(stopped or unread)
@@ -280,17 +321,22 @@ def deletions(
     )
 
 
-def _decide(
-    known: KnownRecord,
-    seen: SeenRecord | None,
-    containers: Containers,
-    refusing: Collection[str | None],
-    now: datetime,
-) -> AbsentRecord | None:
-    """Decide about one current record; None if it was read.
+@dataclass(frozen=True, slots=True)
+class _Crawl:
+    """What a crawl means for every record."""
 
-    :param refusing: see :func:`_refusing_catalogs`.
-    """
+    containers: Containers
+    refusing: Collection[str | None]
+    """See :func:`_refusing_catalogs`."""
+    limits: BrakeLimits
+    has_many_unasked: bool
+    """So many records were left out that they were not requested: only editors delete them."""
+    now: datetime
+
+
+def _decide(known: KnownRecord, seen: SeenRecord | None, crawl: _Crawl) -> AbsentRecord | None:
+    """Decide about one current record; None if it was read."""
+    containers = crawl.containers
     is_listed = _is_listed(seen)
     if seen is not None and is_listed and seen.outcome is ReadOutcome.PRESENT:
         return None
@@ -310,57 +356,85 @@ def _decide(
             words = f"kept: {shield} could not be read"
             reason = HarvestMessage(words, MessageCode.CONTAINER_NOT_READ)
             return AbsentRecord(known, False, reason, since)
-    if seen is not None and seen.outcome is ReadOutcome.GONE and not is_listed:
-        reason = HarvestMessage("its own URL answers 404 or 410: it is gone", MessageCode.GONE)
-        return AbsentRecord(known, True, reason)
     if seen is None or not is_listed:
-        container = next(iter([*containers.unreadable, *containers.unproved]), None)
-        if container is None:
-            words, code = "no longer listed by the source", MessageCode.UNLISTED
-            if _answer(seen) is ReadOutcome.PRESENT:
-                words, code = f"{words}; its own URL still answers", MessageCode.UNLISTED_ANSWERS
-            return AbsentRecord(known, True, HarvestMessage(words, code))
-        words = (
-            f"kept: not listed any more, but {container} could not be read whole and may list it"
-        )
-        reason = HarvestMessage(words, MessageCode.MAY_BE_LISTED, container=container)
-        return AbsentRecord(known, False, reason, since)
+        return _decide_unlisted(known, _answer(seen), crawl)
     if seen.outcome in (ReadOutcome.FORBIDDEN, ReadOutcome.GONE):
-        return _decide_refused(known, seen, refusing, now)
+        return _decide_refused(known, seen.outcome, crawl)
     return AbsentRecord(known, False, HarvestMessage(*_NOT_READ), since)
 
 
 _NOT_READ = "kept: listed, but could not be read", MessageCode.NOT_READ
 
 
+def _decide_unlisted(known: KnownRecord, answer: ReadOutcome | None, crawl: _Crawl) -> AbsentRecord:
+    """Decide about a record that no container lists.
+
+    :param answer: what its own URL answered; None if it was not requested.
+    """
+    containers = crawl.containers
+    if answer is ReadOutcome.GONE:
+        reason = HarvestMessage("its own URL answers 404 or 410: it is gone", MessageCode.GONE)
+        return AbsentRecord(known, True, reason)
+    if answer is ReadOutcome.FORBIDDEN and not containers.unreadable:
+        return _decide_refused(known, answer, crawl)
+    container = next(iter([*containers.unreadable, *containers.unproved]), None)
+    if container is not None:
+        words = (
+            f"kept: not listed any more, but {container} could not be read whole and may list it"
+        )
+        reason = HarvestMessage(words, MessageCode.MAY_BE_LISTED, container=container)
+        return AbsentRecord(known, False, reason, known.forbidden_since)
+    if answer is ReadOutcome.PRESENT:
+        words = "no longer listed by the source; its own URL still answers"
+        reason = HarvestMessage(words, MessageCode.UNLISTED_ANSWERS)
+        is_sure = crawl.limits.delete_unlisted and not containers.without_list
+        return AbsentRecord(known, True, reason, needs_approval=not is_sure)
+    reason = HarvestMessage("no longer listed by the source", MessageCode.UNLISTED)
+    is_doubtful = crawl.has_many_unasked or bool(containers.without_list)
+    return AbsentRecord(known, True, reason, needs_approval=is_doubtful, wait=LEFT_OUT_AFTER)
+
+
 def _patient(
-    decision: AbsentRecord,
-    seen: SeenRecord | None,
-    limits: BrakeLimits,
-    released: Collection[str],
-    now: datetime,
+    decision: AbsentRecord, crawl: _Crawl, released: Collection[str], *, is_listed: bool
 ) -> AbsentRecord:
     """Return a decision that deletes nothing too early, or nothing at all if the source wants that.
 
-    What an editor has released is deleted at once. A job that cannot tell whether the record is absent does not
-    end its absence.
+    What an editor has released is deleted at once, and what needs an approval waits for nothing else. A job
+    that cannot tell whether the record is absent does not end its absence.
     """
-    known = decision.known
+    known, limits = decision.known, crawl.limits
     if not decision.delete:
-        return replace(decision, absent_since=None if _is_listed(seen) else known.absent_since)
+        return replace(decision, absent_since=None if is_listed else known.absent_since)
     if known.guid in released:
         return decision
-    since = known.absent_since or now
+    since = known.absent_since or crawl.now
     until = since + limits.absent_for
     if not limits.deletes:
         words = f"kept: absent since {utc_words(since)}, and this source keeps absent records"
         reason = HarvestMessage(words, MessageCode.KEPT)
-    elif now < until:
-        words = f"kept: {decision.reason}; to be deleted if it is absent until {utc_words(until)}"
-        reason = HarvestMessage(words, MessageCode.ABSENT, date=f"{until:%Y-%m-%d}")
+    elif crawl.now < until and not decision.needs_approval:
+        return _waiting(decision, until, since)
     else:
         return decision
     return AbsentRecord(known, False, reason, known.forbidden_since, since)
+
+
+def _unhurried(decision: AbsentRecord, now: datetime) -> AbsentRecord:
+    """Return a decision that deletes no record before its :attr:`AbsentRecord.wait` has passed."""
+    since = decision.known.absent_since or now
+    until = since + decision.wait
+    is_for_editors = decision.needs_approval or decision.known.foreign
+    if not decision.delete or is_for_editors or now >= until:
+        return decision
+    return _waiting(decision, until, since)
+
+
+def _waiting(decision: AbsentRecord, until: datetime, since: datetime) -> AbsentRecord:
+    """Return the decision to keep a record that is to be deleted later."""
+    known = decision.known
+    words = f"kept: {decision.reason}; to be deleted if it is absent until {utc_words(until)}"
+    reason = HarvestMessage(words, MessageCode.ABSENT, date=f"{until:%Y-%m-%d}")
+    return AbsentRecord(known, False, reason, known.forbidden_since, since, decision.own_url)
 
 
 def _answer(seen: SeenRecord | None) -> ReadOutcome | None:
@@ -375,16 +449,14 @@ def _is_listed(seen: SeenRecord | None) -> bool:
     return seen is not None and bool(seen.listed_in)
 
 
-def _decide_refused(
-    known: KnownRecord, seen: SeenRecord, refusing: Collection[str | None], now: datetime
-) -> AbsentRecord:
-    """Decide about a listed record that answers 401, 403, 404 or 410.
+def _decide_refused(known: KnownRecord, answer: ReadOutcome, crawl: _Crawl) -> AbsentRecord:
+    """Decide about a record that answers 401 or 403, or a listed one that answers 404 or 410.
 
-    With 404 or 410 the server contradicts itself.
+    With the latter the server contradicts itself.
     """
-    since = known.forbidden_since or now
-    if seen.outcome is ReadOutcome.FORBIDDEN:
-        if known.catalog_url in refusing:
+    since = known.forbidden_since or crawl.now
+    if answer is ReadOutcome.FORBIDDEN:
+        if known.catalog_url in crawl.refusing:
             words = "kept: more than half of its catalog's records answer 401 or 403"
             reason = HarvestMessage(words, MessageCode.CATALOG_REFUSED)
             return AbsentRecord(known, False, reason, since)
@@ -397,7 +469,7 @@ def _decide_refused(
         words = f"it is listed, but has answered 404 or 410 since {utc_words(since)}: it is gone"
         late = words, MessageCode.GONE
         early = "kept: it answers 404 or 410, but is still listed", MessageCode.STILL_LISTED
-    if now - since >= WITHDRAWN_AFTER:
+    if crawl.now - since >= WITHDRAWN_AFTER:
         return AbsentRecord(known, True, HarvestMessage(*late))
     words, code = early
     words += "; gone if a job at least 24 hours from now finds the same"

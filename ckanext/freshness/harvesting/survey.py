@@ -64,6 +64,8 @@ class RecordChange:
     """None for a deleted record."""
     own_url: ReadOutcome | None = None
     """What the URL of a deleted record answered; None if it was not requested."""
+    is_approved: bool = False
+    """An editor has released its deletion."""
 
 
 class SurveyObserver(Protocol):
@@ -159,6 +161,7 @@ def survey(
     """
     for warning in source.warnings:
         log.warning("Harvest source %s: %s", source.title, warning)
+    released = {*released, *(record.guid for record in known if record.approved)}
     classifier = _Classifier(source, known, unmapped or {}, observer, tell)
     crawled = source_type.crawl(source, known, memory, classifier.take, now)
     decided = deletions(
@@ -171,7 +174,7 @@ def survey(
         held=held,
         catalogs_apart=source_type.has_organizations(source.config),
     )
-    return classifier.end(crawled, decided)
+    return classifier.end(crawled, decided, released)
 
 
 class _Classifier:
@@ -247,10 +250,12 @@ class _Classifier:
             self._unmapped[seen.url] = earlier
         reason = _reason(kind, before, adopted)
         self._report(RecordChange(kind, guid, seen.url, reason, catalog, before, adopted, sighting))
-        if before is not None and (before.forbidden_since or before.absent_since):
+        if before is not None and (
+            before.forbidden_since or before.absent_since or before.approved
+        ):
             self._observer.answered(before)
 
-    def end(self, crawled: CrawlEnd, decided: Deletions) -> Survey:
+    def end(self, crawled: CrawlEnd, decided: Deletions, released: Collection[str]) -> Survey:
         """Report the records that were not read, and return the totals."""
         result = self._result
         # Datasets are deleted before the catalog or organisation that contains them.
@@ -266,6 +271,7 @@ class _Classifier:
                     known.catalog_url,
                     known,
                     own_url=absent.own_url,
+                    is_approved=known.guid in released,
                 )
             )
         for absent in decided.brake.held if decided.brake else ():

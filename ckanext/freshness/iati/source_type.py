@@ -422,6 +422,7 @@ class IatiSourceType(SourceType):
                 partial(ckan_organisation, site=site),
                 keeps_organizations=True,
                 concurrency=opened.concurrency,
+                max_deletions=config.max_deletions,
             )
             api = CkanApi(client, url, config.max_records)
             crawl = PortalCrawl(api, url, options, known, sink)

@@ -3,7 +3,7 @@
 The list comes from ``package_search``, which answers from Solr, and Solr may lag behind the portal's
 database: an index that is being rebuilt lists a part of the datasets, in good order and with the number that
 fits. Therefore each current record that the list leaves out is asked for by ``package_show``, which knows the
-database. If one of them is still there, the list counts as not read whole.
+database.
 
 A portal that refuses ``package_search`` is read by ``package_list`` and ``package_show``.
 """
@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import sys
 import zlib
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -23,7 +23,6 @@ from ..messages import about
 from ..record import (
     Containers,
     CurrentRecords,
-    KnownRecord,
     ReadOutcome,
     Record,
     SeenRecord,
@@ -32,7 +31,7 @@ from ..record import (
     guid_of,
 )
 from ..source_client import UnreadableDocument, for_each
-from ..source_type import CrawlEnd, content_hash
+from ..source_type import CrawlEnd, ask_left_out, content_hash
 from .api import REFUSED, CkanApi, dictionaries, escaped, id_of, text_of
 from .mapping import uuid_of
 
@@ -77,11 +76,8 @@ class Filter:
             for key, names in part.items()
         )
 
-    def accepts(self, raw: Mapping[str, Any], ids: Collection[str] = ()) -> bool:
-        """Return whether the portal lists a package as a dataset, and the source harvests it.
-
-        :param ids: those of the included organizations and groups. The package may have their former names.
-        """
+    def accepts(self, raw: Mapping[str, Any]) -> bool:
+        """Return whether the portal lists a package as a dataset, and the source harvests it."""
         members = {"organization": [raw.get("organization")], "groups": raw.get("groups")}
         has = {
             key: {
@@ -94,7 +90,7 @@ class Filter:
         return (
             _is_public(raw)
             and text_of(raw.get("type")) not in NO_DATASETS
-            and all(has[key] & {*wanted, *ids} for key, wanted in self.include.items())
+            and all(has[key] & set(wanted) for key, wanted in self.include.items())
             and not any(has[key] & set(refused) for key, refused in self.exclude.items())
         )
 
@@ -117,6 +113,8 @@ class CrawlOptions:
     read_all: bool = False
     """Read the contents of all datasets, whatever their ``metadata_modified``."""
     concurrency: int = 8
+    max_deletions: int | None = None
+    """The source's."""
     keeps_organizations: bool = False
     """Organizations stay as long as the portal has them, also without datasets."""
 
@@ -140,8 +138,6 @@ class PortalCrawl:
         self._containers = self._end.containers
         self._owners: dict[str, str | None] = {}
         """The organization of each listed dataset, by the dataset's id: its id, or its name in Solr."""
-        self._included: set[str] = set()
-        """Ids of the organizations and groups that the filter includes."""
         self._organizations: dict[str, str] = {}
         """The URL of each organization that owns datasets, by id or name."""
         self._ids = {one.memory: _id_in(one.url) for one in known if one.is_catalog}
@@ -274,9 +270,9 @@ class PortalCrawl:
         self._end.errors.append(about(self._containers.root, words))
 
     async def _ask_for_absent(self) -> None:
-        """Ask for the current records that the list leaves out, until one of them proves the list wrong."""
+        """Ask for the current records that the list leaves out."""
         listed, root = self._containers.listed, self._containers.root
-        if root in self._containers.unproved or root in self._containers.unreadable:
+        if root in self._containers.unreadable:
             return
         still = {known.url for url in listed if (known := self._known.of(url, listed)) is not None}
         absent = [
@@ -288,26 +284,6 @@ class PortalCrawl:
         if absent or not listed:
             await self._ask_for_filters()
 
-        answers: list[SeenRecord] = []
-
-        async def ask(known: KnownRecord) -> None:
-            if root in self._containers.unproved:
-                return
-            outcome, doubt = ReadOutcome.PRESENT, ""
-            try:
-                raw = await self._show(_id_in(known.url))
-            except UnreadableDocument as error:
-                outcome = error.outcome
-                if outcome is ReadOutcome.FAILED:
-                    doubt = f"its list leaves out {known.url}, which cannot be asked for: {error.reason}"
-            else:
-                if self._options.filter.accepts(raw, self._included):
-                    doubt = f"its search leaves out {known.url}, which is still there"
-            if not doubt:
-                answers.append(SeenRecord(known.url, outcome))
-            elif root not in self._containers.unproved:
-                self._distrust(doubt)
-
         if absent and (listed_id := next(iter(self._owners), None)) is not None:
             # A portal that answers so for every dataset says nothing of the absent ones.
             try:
@@ -315,11 +291,23 @@ class PortalCrawl:
             except UnreadableDocument as error:
                 words = "its package_show does not give a dataset that it lists"
                 self._distrust(f"{words}: {error.reason}")
-        await for_each(self._options.concurrency, ask, absent)
-        if root not in self._containers.unproved:
-            # Otherwise it would depend on the order which datasets that are gone are deleted.
-            for seen in answers:
-                self._sink(Sighting(seen), self._containers)
+                return
+        answers = await ask_left_out(
+            absent,
+            self._ask,
+            concurrency=self._options.concurrency,
+            most=self._options.max_deletions,
+        )
+        for url, outcome in answers.items():
+            self._sink(Sighting(SeenRecord(url, outcome)), self._containers)
+
+    async def _ask(self, url: str) -> ReadOutcome:
+        """Return whether the portal still has a dataset."""
+        try:
+            raw = await self._show(_id_in(url))
+        except UnreadableDocument as error:
+            return error.outcome
+        return ReadOutcome.PRESENT if _is_public(raw) else ReadOutcome.FORBIDDEN
 
     async def _ask_for_filters(self) -> None:
         """Ask whether the portal has what the filters name: datasets of what it has renamed are not found."""
@@ -327,7 +315,7 @@ class PortalCrawl:
             key, kind = _NAMED_BY[field_name]
             for name in names:
                 try:
-                    self._included.add(str(id_of(await self._show(name, kind))))
+                    await self._show(name, kind)
                 except UnreadableDocument as error:
                     words = error.reason
                     if error.outcome is ReadOutcome.GONE:
@@ -480,9 +468,11 @@ class PortalCrawl:
             record = make(raw)
         except (UnreadableDocument, ValueError) as error:
             is_gone = is_former and getattr(error, "outcome", None) is ReadOutcome.GONE
+            url = self._api.site.url_of("organization", self._ids.get(owner, owner))
+            if is_gone and self._known.at(url) is not None:
+                self._sink(Sighting(SeenRecord(url, ReadOutcome.GONE)), self._containers)
             if is_gone or owner in self._organizations:
                 return
-            url = self._api.site.url_of("organization", self._ids.get(owner, owner))
             words = error.reason if isinstance(error, UnreadableDocument) else str(error)
             if self._known.at(url) is not None:
                 catalogs.add(url)

@@ -159,6 +159,7 @@ class CkanPortalType(SourceType):
             Filter(**filters),
             read_all=own.get("force_all", False),
             concurrency=opened.concurrency,
+            max_deletions=config.max_deletions,
         )
         client = JsonClient(opened.client, opened.reach)
         api = CkanApi(client, source.url, config.max_records)

@@ -14,7 +14,8 @@ from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from urllib.parse import urldefrag
+from pathlib import PurePosixPath
+from urllib.parse import urldefrag, urlsplit
 
 from rdflib import Graph
 from rdflib.term import Node
@@ -47,7 +48,8 @@ from ..record import (
     resource_order,
 )
 from ..source_client import UnreadableDocument
-from ..source_type import CrawlEnd
+from ..source_type import CrawlEnd, ask_left_out
+from ..strategy import must_ask
 from .catalogue import (
     CatalogueOutline,
     Description,
@@ -60,6 +62,7 @@ from .catalogue import (
 MOST_CATALOGS = 1000
 """The most catalogs with documents of their own."""
 
+_RDF_ENDINGS = frozenset({".ttl", ".rdf", ".xml", ".jsonld", ".n3"})
 _ELSEWHERE = "dcat:Catalog on another host"
 _NEVER_READ = "dcat:Catalog whose address never answered with it"
 _NOT_THERE = "not there"
@@ -107,10 +110,13 @@ class CatalogueCrawl:
         now: datetime,
         *,
         most: int,
+        max_deletions: int | None = None,
+        concurrency: int = 8,
     ) -> None:
         """
         :param known: the current records of the source.
         :param most: the most datasets that are read.
+        :param max_deletions: the source's.
         """
         self._reader = reader
         self._mapper = mapper
@@ -118,6 +124,8 @@ class CatalogueCrawl:
         self._sink = sink
         self._now = now
         self._most = most
+        self._max_deletions = max_deletions
+        self._concurrency = concurrency
         self._containers = Containers(root=source_url)
         self._end = CrawlEnd(self._containers)
         self._facts: dict[str, ListFacts] = {}
@@ -165,9 +173,12 @@ class CatalogueCrawl:
             # middle of being written: an absence is seen twice.
             for url in sorted(self._facts):
                 await self._read_again(url)
-        is_missing = self._missing() > 0
+        missing = self._missing()
+        answers = await self._ask_for(missing)
         self._hand_on()
-        self._prove(is_missing)
+        self._prove(any(answers.get(one.url) is not ReadOutcome.GONE for one in missing))
+        for url, outcome in answers.items():
+            self._sink(Sighting(SeenRecord(url, outcome)), self._containers)
         self._end.errors += self._reader.errors
         return self._end
 
@@ -379,13 +390,54 @@ class CatalogueCrawl:
 
     # What the lists prove
 
-    def _missing(self) -> int:
-        """Return how many current records are in no list."""
+    def _missing(self) -> list[KnownRecord]:
+        """Return the current records that are in no list."""
         listed = self._containers.listed
         listed.update(self._found, self._contested, self._undescribed)
         self._known.follow_move(listed, is_same=self._has_title)
         found = {known.url for one in listed if (known := self._before(one)[0]) is not None}
-        return sum(record.url not in found for record in self._known)
+        return [record for record in self._known if record.url not in found]
+
+    async def _ask_for(self, missing: list[KnownRecord]) -> dict[str, ReadOutcome]:
+        """Ask for records that no list has, at their own URLs on the source's hosts."""
+        listed, may_visit = self._containers.listed, self._reader.reach.may_visit
+        left_out = [
+            one for one in missing if must_ask(one, listed, self._containers) and may_visit(one.url)
+        ]
+        return await ask_left_out(
+            left_out,
+            self._ask,
+            concurrency=self._concurrency,
+            most=self._max_deletions,
+            listed=sorted(url for url in self._found if may_visit(url)),
+        )
+
+    async def _ask(self, url: str) -> ReadOutcome:
+        """Return whether a dataset's own URL describes it.
+
+        The URL may have a page for people only. CKANs with ckanext-dcat have the RDF of a dataset beside it.
+        """
+        outcome = ReadOutcome.FAILED
+        for address in (url, f"{url}{self._suffix()}"):
+            try:
+                page = await self._reader.get(address)
+                outline = await self._reader.outline(
+                    page, "one dataset", CatalogueOutline, outline_of_catalogue
+                )
+            except UnreadableDocument as failure:
+                if address == url and failure.outcome is not ReadOutcome.MALFORMED:
+                    return failure.outcome
+                outcome = ReadOutcome.MALFORMED
+            else:
+                if loose_spelling(url) in map(loose_spelling, outline.identities):
+                    return ReadOutcome.PRESENT
+                outcome = ReadOutcome.MALFORMED
+        return outcome
+
+    def _suffix(self) -> str:
+        """Return the end of the URL of RDF: that of the source's own, or Turtle's."""
+        ending = PurePosixPath(urlsplit(self._containers.root).path).suffix
+        return ending if ending in _RDF_ENDINGS else ".ttl"
 
     def _has_title(self, known: KnownRecord, identity: str) -> bool:
         """Return whether a dataset has the title of a current record."""
@@ -418,6 +470,8 @@ class CatalogueCrawl:
             reason = doubt_of_list(memory, url, facts, is_missing=is_missing)
             if reason is not None:
                 self._end.mark_unproved(url, reason)
+            elif facts.is_lost and is_missing:
+                self._end.mark_without_list(url)
 
 
 def _differ(before: _Dataset, now: _Dataset, url: str) -> bool:

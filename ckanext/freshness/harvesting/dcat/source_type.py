@@ -66,7 +66,15 @@ class DcatSourceType(RdfSourceType):
                 content_type=media_type,
             )
             crawl = CatalogueCrawl(
-                reader, source.url, mapper_of(config), known, sink, now, most=config.max_records
+                reader,
+                source.url,
+                mapper_of(config),
+                known,
+                sink,
+                now,
+                most=config.max_records,
+                max_deletions=config.max_deletions,
+                concurrency=opened.concurrency,
             )
             return await crawl.run()
 

@@ -242,6 +242,8 @@ class ContainerCrawl:
             reason = doubt_of_list(self._reader.memory, url, facts, is_missing=is_missing)
             if reason is not None:
                 self._end.mark_unproved(url, reason)
+            elif facts.is_lost and is_missing:
+                self._end.mark_without_list(url)
             elif facts.listed and not facts.there:
                 words = f"none of the {facts.listed} records that it lists could be read"
                 self._end.warnings.append(f"{display_url(url)}: {words}")

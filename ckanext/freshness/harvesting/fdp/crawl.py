@@ -23,7 +23,7 @@ from ..record import (
     Sink,
 )
 from ..source_client import UnreadableDocument, for_each
-from ..source_type import CrawlEnd
+from ..source_type import CrawlEnd, ask_left_out
 from ..strategy import must_ask
 from . import documents
 from .containers import ContainerCrawl, DatasetListing, Place, list_key
@@ -31,8 +31,6 @@ from .datasets import DatasetReader
 from .documents import DocumentOutline, ListedDataset
 from .reader import CrawlOptions, FdpReader, ServiceReader, first_page
 
-MOST_ASKED = 500
-"""The most records that are asked whether they still answer, if that decides nothing."""
 SLOW = 0.1
 """Seconds for each dataset of a page from which single documents are faster. Some servers look at all datasets
 for each page."""
@@ -100,7 +98,7 @@ class Crawl:
                 break
             below, self._below = self._below, {}
             with_pages = await self._catalogs.read(below)
-        await self._ask(self._missing()[:MOST_ASKED])
+        await self._ask(self._missing())
         if self._is_missing(self._missing()):
             await self._catalogs.read_again()
             await self._read_datasets()
@@ -109,8 +107,6 @@ class Crawl:
             url for url in self._listing.urls() if self._known_as(url) is not None
         }
         self._catalogs.prove(there, is_missing=self._is_missing(missing), is_unlisted=bool(missing))
-        if self.containers.unreadable or self.containers.unproved:
-            await self._ask(missing)
         for record in missing:
             if (outcome := self._answers.get(record.url)) is not None:
                 self._sink(Sighting(SeenRecord(record.url, outcome)), self.containers)
@@ -132,22 +128,24 @@ class Crawl:
         return any(self._answers.get(one.url) is not ReadOutcome.GONE for one in records)
 
     async def _ask(self, missing: Iterable[KnownRecord]) -> None:
-        """Request the own URLs of records that no list has.
+        """Request the own URLs of records that no list has."""
+        left_out = [record for record in missing if record.url not in self._answers]
+        self._answers |= await ask_left_out(
+            left_out,
+            self._ask_one,
+            concurrency=self._options.concurrency,
+            most=self._options.max_deletions,
+        )
 
-        If all containers were read whole, the answers decide nothing. They save a second reading of the lists,
-        and tell an editor more about the deletions.
-        """
-        urls = [record.url for record in missing if record.url not in self._answers]
-        await for_each(self._options.concurrency, self._check_unlisted, urls)
-
-    async def _check_unlisted(self, url: str) -> None:
-        """Check whether a current record that no container lists still answers as itself."""
+    async def _ask_one(self, url: str) -> ReadOutcome:
+        """Return whether a current record still answers as itself."""
+        known = self._known.at(url)
         try:
             _, outline = await self._own_outline(url)
-            is_itself = not outline.is_catalog
-            self._answers[url] = ReadOutcome.PRESENT if is_itself else ReadOutcome.MALFORMED
         except UnreadableDocument as failure:
-            self._answers[url] = failure.outcome
+            return failure.outcome
+        is_itself = known is None or outline.is_catalog == known.is_catalog
+        return ReadOutcome.PRESENT if is_itself else ReadOutcome.MALFORMED
 
     # Datasets in pages, and by themselves
 
@@ -248,7 +246,7 @@ class Crawl:
         known = self._known_as(url)
         if known is None or known.url == url:
             return failure
-        await self._check_unlisted(known.url)
+        self._answers[known.url] = await self._ask_one(known.url)
         if self._answers[known.url] is ReadOutcome.GONE:
             return failure
         words = f"{failure.reason}, but {display_url(known.url)}, its URL before, does not"

@@ -58,6 +58,8 @@ class CrawlOptions:
     max_depth: int = 5
     """Levels of catalogs below the source's URL."""
     concurrency: int = 8
+    max_deletions: int | None = None
+    """The source's."""
 
 
 class FdpReader(DocumentReader):

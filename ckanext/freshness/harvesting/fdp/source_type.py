@@ -50,6 +50,7 @@ class FdpSourceType(RdfSourceType):
             ),
             max_records=config.max_records,
             concurrency=opened.concurrency,
+            max_deletions=config.max_deletions,
         )
         with contextlib.closing(RdfParser()) as parser:
             reader = FdpReader(opened.client, opened.reach, memory, parser, salt=rdf_salt(config))

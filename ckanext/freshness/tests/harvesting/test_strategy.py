@@ -158,7 +158,6 @@ HERE = present(*"opqrstu")
 FATES = [
     # the crawl's result for record 1 of catalog A, unreadable containers, whether it is deleted
     ("read", seen(1, ReadOutcome.PRESENT, A), (), False),
-    ("not listed", None, (), True),
     ("not listed, another catalog failed, own URL not asked", None, (B,), False),
     ("not listed, own URL answers", seen(1, ReadOutcome.PRESENT), (B,), False),
     ("not listed, own URL gone", seen(1, ReadOutcome.GONE), (B,), True),
@@ -169,7 +168,6 @@ FATES = [
     ("the root failed, own URL gone", seen(1, ReadOutcome.GONE), (ROOT,), False),
     ("a page failed, not listed", None, (f"{A}/page/dataset?page=1",), False),
     ("a page failed, own URL gone", seen(1, ReadOutcome.GONE), (f"{A}/page/dataset?page=1",), True),
-    ("not listed, own URL answers, all read whole", seen(1, ReadOutcome.PRESENT), (), True),
     ("listed, gone for the first time", seen(1, ReadOutcome.GONE, A), (), False),
     ("listed, failed", seen(1, ReadOutcome.FAILED, A), (), False),
     ("listed, malformed", seen(1, ReadOutcome.MALFORMED, A), (), False),
@@ -193,22 +191,130 @@ def test_an_error_is_never_an_absence(
         assert all(verdict.reason for verdict in verdicts)
 
 
+LEFT_OUT = [
+    # what its own URL answers; hours since a job found the same, or None; what becomes of the record
+    (ReadOutcome.GONE, None, "deleted"),
+    (ReadOutcome.PRESENT, None, "held"),
+    (ReadOutcome.PRESENT, 1000, "held"),
+    (ReadOutcome.FORBIDDEN, None, "kept"),
+    (ReadOutcome.FORBIDDEN, 23, "kept"),
+    (ReadOutcome.FORBIDDEN, 24, "deleted"),
+    (ReadOutcome.FAILED, None, "kept"),
+    (ReadOutcome.FAILED, 19, "kept"),
+    (ReadOutcome.FAILED, 20, "deleted"),
+    (ReadOutcome.MALFORMED, None, "kept"),
+    (ReadOutcome.MALFORMED, 20, "deleted"),
+    (None, None, "kept"),
+    (None, 19, "kept"),
+    (None, 20, "deleted"),
+]
+"""A whole list leaves a record out: its own URL decides."""
+
+
+def left_out(hours: float | None) -> KnownRecord:
+    """Return record 1, which a job some hours ago found left out, or refused."""
+    since = None if hours is None else NOW - hours * HOUR
+    return known(1, absent_since=since, forbidden_since=since)
+
+
+def fate(decided: Deletions) -> str:
+    """Return what becomes of the only record that was not read."""
+    if decided.brake is not None:
+        return "held"
+    return "deleted" if decided.delete else "kept"
+
+
+@pytest.mark.parametrize(("answer", "hours", "becomes"), LEFT_OUT)
+def test_a_list_that_leaves_a_record_out(
+    answer: ReadOutcome | None, hours: int | None, becomes: str
+) -> None:
+    found = [*HERE, *([] if answer is None else [seen(1, answer)])]
+    decided = decide([left_out(hours), *OTHERS], found)
+    assert fate(decided) == becomes
+    if becomes == "kept":
+        since = NOW if hours is None else NOW - hours * HOUR
+        one = decided.keep[0]
+        is_refused = answer is ReadOutcome.FORBIDDEN
+        assert (one.forbidden_since if is_refused else one.absent_since) == since
+
+
 @pytest.mark.parametrize(
-    ("found", "gone"),
+    ("answer", "becomes"),
+    [(ReadOutcome.PRESENT, "deleted"), (ReadOutcome.FAILED, "kept"), (None, "kept")],
+)
+def test_a_source_that_datasets_may_leave(answer: ReadOutcome | None, becomes: str) -> None:
+    found = [*HERE, *([] if answer is None else [seen(1, answer)])]
+    limits = BrakeLimits(delete_unlisted=True)
+    assert fate(decide([known(1), *OTHERS], found, limits=limits)) == becomes
+
+
+@pytest.mark.parametrize("answer", [*ReadOutcome, None])
+@pytest.mark.parametrize("held", ["held", "released"])
+def test_what_an_editor_has_to_decide_or_has_decided(answer: ReadOutcome | None, held: str) -> None:
+    """A held deletion stays held, although its URL fails meanwhile; a released one waits for nothing."""
+    record = known(1)
+    found = [*HERE, *([] if answer is None else [seen(1, answer)])]
+    decided = decide([record, *OTHERS], found, (), (), LIMITS, **{held: [record.guid]})
+    assert fate(decided) == (
+        "held" if held == "held" else "deleted" if answer is not ReadOutcome.FORBIDDEN else "held"
+    )
+
+
+@pytest.mark.parametrize(
+    ("answer", "becomes"),
     [
-        (None, False),
-        (seen(1, ReadOutcome.PRESENT), False),
-        (seen(1, ReadOutcome.FAILED), False),
-        (seen(1, ReadOutcome.FORBIDDEN), False),
-        (seen(1, ReadOutcome.GONE), True),
+        (None, "held"),
+        (ReadOutcome.PRESENT, "held"),
+        (ReadOutcome.FAILED, "held"),
+        (ReadOutcome.GONE, "deleted"),
+        (ReadOutcome.FORBIDDEN, "kept"),
+    ],
+)
+@pytest.mark.parametrize("delete_unlisted", [False, True])
+def test_a_container_that_lost_its_list(
+    answer: ReadOutcome | None, becomes: str, delete_unlisted: bool
+) -> None:
+    containers = Containers(ROOT, {A, B}, without_list={A})
+    found = [*HERE, *([] if answer is None else [seen(1, answer)])]
+    decided = deletions(
+        [known(1), *OTHERS],
+        {one.url: one for one in found},
+        containers,
+        now=NOW,
+        limits=BrakeLimits(delete_unlisted=delete_unlisted),
+    )
+    assert fate(decided) == becomes
+
+
+@pytest.mark.parametrize(("count", "becomes"), [(3, "kept"), (4, "held")])
+def test_more_records_than_are_asked_for_are_held(count: int, becomes: str) -> None:
+    records = [known(number) for number in range(count)]
+    limits = BrakeLimits(max_delete_fraction=1.0, max_deletions=3)
+    decided = decide([*records, *OTHERS], HERE, limits=limits)
+    assert fate(decided) == becomes
+    released = [one.guid for one in records]
+    decided = decide([*records, *OTHERS], HERE, limits=limits, released=released)
+    assert len(decided.delete) == count
+
+
+@pytest.mark.parametrize(
+    ("found", "since", "gone"),
+    [
+        (None, None, False),
+        (None, A_DAY_AGO, False),
+        (seen(1, ReadOutcome.PRESENT), None, False),
+        (seen(1, ReadOutcome.FAILED), A_DAY_AGO, False),
+        (seen(1, ReadOutcome.FORBIDDEN), None, False),
+        (seen(1, ReadOutcome.FORBIDDEN), A_DAY_AGO, True),
+        (seen(1, ReadOutcome.GONE), None, True),
     ],
 )
 @pytest.mark.parametrize("container", [ROOT, A, B])
 def test_a_container_without_a_proof_shows_no_absence(
-    container: str, found: SeenRecord | None, gone: bool
+    container: str, found: SeenRecord | None, since: datetime | None, gone: bool
 ) -> None:
     """Whichever container it is: only the record's own URL can tell that it is gone."""
-    current = [known(1), *OTHERS]
+    current = [known(1, absent_since=since, forbidden_since=since), *OTHERS]
     outcome = decide(current, [*HERE, *([found] if found else [])], unproved=(container,))
     assert deleted(outcome) == ({"1"} if gone else set())
 
@@ -216,7 +322,8 @@ def test_a_container_without_a_proof_shows_no_absence(
 def test_a_listed_record_that_was_not_met_is_kept() -> None:
     """Another record came in its place."""
     containers = Containers(ROOT, {A}, listed={dataset(1)})
-    decided = deletions([known(1), known(2)], {}, containers, now=NOW, limits=BrakeLimits(1.0))
+    current = [known(1), known(2, absent_since=A_DAY_AGO)]
+    decided = deletions(current, {}, containers, now=NOW, limits=BrakeLimits(1.0))
     assert [one.known.url for one in decided.keep] == [dataset(1)]
 
 
@@ -338,7 +445,7 @@ BRAKES = [
 def test_the_brake(
     current: int, listed: int, fraction: float, most: int, released: int, gone: int, held: int
 ) -> None:
-    records = [known(number) for number in range(current)]
+    records = [known(number, absent_since=A_DAY_AGO) for number in range(current)]
     outcome = decide(
         records,
         present(*range(listed)),
@@ -375,7 +482,7 @@ REASONS = [
 
 @pytest.mark.parametrize(("current", "listed", "released", "reason"), REASONS)
 def test_the_reason_has_the_numbers(current: int, listed: int, released: int, reason: str) -> None:
-    records = [known(number) for number in range(current)]
+    records = [known(number, absent_since=A_DAY_AGO) for number in range(current)]
     agreed = [one.guid for one in records[listed : listed + released]]
     brake = decide(records, present(*range(listed)), released=agreed).brake
     assert brake is not None
@@ -384,7 +491,7 @@ def test_the_reason_has_the_numbers(current: int, listed: int, released: int, re
 
 @pytest.mark.parametrize(("fraction", "share"), [(0.005, "0.5%"), (0.125, "12.5%"), (0.07, "7%")])
 def test_the_reason_has_the_exact_share(fraction: float, share: str) -> None:
-    records = [known(number) for number in range(20)]
+    records = [known(number, absent_since=A_DAY_AGO) for number in range(20)]
     brake = decide(records, present(*range(15)), limits=BrakeLimits(fraction)).brake
     assert brake is not None
     assert f"at most {share} of them without an approval" in brake.reason
@@ -396,7 +503,9 @@ def test_a_source_that_lists_none_of_the_known_records_deletes_nothing(
 ) -> None:
     """Not even a part of them, while others are kept for another reason."""
     records = [
-        known(number) if number < answers else known(number, recognised=False)
+        known(number, absent_since=A_DAY_AGO)
+        if number < answers
+        else known(number, recognised=False)
         for number in range(6)
     ]
     outcome = decide(records, present("new", "newer"))
@@ -409,7 +518,7 @@ def test_a_source_that_lists_none_of_the_known_records_deletes_nothing(
 @pytest.mark.parametrize("answer", [None, ReadOutcome.PRESENT, ReadOutcome.GONE])
 def test_records_of_another_harvester_wait_for_an_approval(answer: ReadOutcome | None) -> None:
     """However few they are, and whatever their own URLs answer: no job of this source has read them."""
-    records = [known(1, foreign=True), known(2), *OTHERS]
+    records = [known(1, foreign=True), known(2, absent_since=A_DAY_AGO), *OTHERS]
     found = [*HERE, *([seen(1, answer)] if answer else [])]
     outcome = decide(records, found)
     assert deleted(outcome) == {"2"}
@@ -430,8 +539,8 @@ def test_records_of_another_harvester_wait_for_an_approval(answer: ReadOutcome |
 def test_what_is_held_stays_held_however_many_records_came(
     held: int, released: int, gone: int, still_held: int
 ) -> None:
-    old = [known(number) for number in range(4)]
-    new = [known(number) for number in range(100, 120)]
+    old = [known(number, absent_since=A_DAY_AGO) for number in range(4)]
+    new = [known(number, absent_since=A_DAY_AGO) for number in range(100, 120)]
     outcome = decide(
         [*old, *new],
         present(*range(100, 120)),
@@ -444,7 +553,7 @@ def test_what_is_held_stays_held_however_many_records_came(
 
 @pytest.mark.parametrize("as_what", ["held", "released"])
 def test_what_is_held_and_cannot_be_read_stays_held(as_what: str) -> None:
-    records = [known(number) for number in range(4)]
+    records = [known(number, absent_since=A_DAY_AGO) for number in range(4)]
     held = [record.guid for record in records[:3]]
     outcome = decide(records, present(3), (A,), (), LIMITS, **{as_what: held})
     assert not outcome.delete
@@ -456,7 +565,7 @@ def test_what_is_held_and_cannot_be_read_stays_held(as_what: str) -> None:
 @pytest.mark.parametrize("outcome", list(ReadOutcome))
 def test_what_is_listed_again_is_no_longer_held(as_what: str, outcome: ReadOutcome) -> None:
     """Whether or not it can be read."""
-    records = [known(number) for number in range(12)]
+    records = [known(number, absent_since=A_DAY_AGO) for number in range(12)]
     again = seen(0, outcome, A)
     earlier = {as_what: [records[0].guid]}
     decided = decide(records, [again, *present(*range(1, 12))], (), (), LIMITS, **earlier)
@@ -464,7 +573,7 @@ def test_what_is_listed_again_is_no_longer_held(as_what: str, outcome: ReadOutco
 
 
 def test_nothing_listed_holds_beside_an_unreadable_catalog() -> None:
-    records = [known(number) for number in range(6)]
+    records = [known(number, absent_since=A_DAY_AGO) for number in range(6)]
     gone = [seen(number, ReadOutcome.GONE) for number in range(6)]
     outcome = decide(records, gone, (B,))
     assert not outcome.delete
@@ -491,7 +600,7 @@ def test_who_is_asked_for_himself() -> None:
 def test_no_job_empties_a_catalog(count: int, left: int, is_held: bool) -> None:
     """Ten of a hundred records are few, but all of their catalog's."""
     others = [known(f"b{number}", B) for number in range(90)]
-    mine = [known(f"a{number}") for number in range(count)]
+    mine = [known(f"a{number}", absent_since=A_DAY_AGO) for number in range(count)]
     found = present(*(f"b{number}" for number in range(90)), catalog=B)
     found += present(*(f"a{number}" for number in range(left)))
     outcome = decide([*mine, *others], found)
