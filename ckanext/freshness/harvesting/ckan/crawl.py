@@ -307,6 +307,8 @@ class PortalCrawl:
             raw = await self._show(_id_in(url))
         except UnreadableDocument as error:
             return error.outcome
+        if raw.get("state") == "deleted":
+            return ReadOutcome.GONE
         return ReadOutcome.PRESENT if _is_public(raw) else ReadOutcome.FORBIDDEN
 
     async def _ask_for_filters(self) -> None:

@@ -48,6 +48,7 @@ class CatalogueServer(LoopbackServer):
     """The server. Its attributes may be changed between requests.
 
     :ivar entries: the datasets, in the order of the pages
+    :ivar unlisted: datasets that are there, and that no page lists
     :ivar page_size: None for one document
     :ivar link: adds to a page how it leads to the next one: ``paged``, ``view``, ``header``
     :ivar total: what the pages say in place of the number of datasets; "" says nothing
@@ -64,6 +65,7 @@ class CatalogueServer(LoopbackServer):
     ) -> None:
         super().__init__()
         self.entries = _entries(count)
+        self.unlisted: list[Entry] = []
         self.page_size = page_size
         self.link = link
         self.form = form
@@ -89,11 +91,24 @@ class CatalogueServer(LoopbackServer):
         return f"{self.source_url}?page={number}" if number > 1 else self.source_url
 
     def answer(self, request: Request) -> Answer:
+        if request.path.startswith("/dataset/"):
+            return self.dataset(request.path.removeprefix("/dataset/"))
         if request.path != "/catalog":
             return Answer.text("There is no such page", "text/plain", 404)
         number = int(parse_qs(request.query).get("page", ["1"])[0])
         self.before(number)
         return self.page(number)
+
+    def dataset(self, key: str) -> Answer:
+        """Return a dataset's own document as an answer."""
+        graph = Graph()
+        for entry in [*self.entries, *self.unlisted]:
+            if entry.key == key and not entry.is_blank:
+                self._add(graph, entry)
+        if not graph:
+            return Answer.text("There is no such dataset", "text/plain", 404)
+        headers = {"Content-Type": MEDIA_TYPES[self.form]}
+        return Answer(200, graph.serialize(format=self.form, encoding="utf-8"), headers)
 
     def page(self, number: int) -> Answer:
         """Return a page as an answer."""

@@ -24,7 +24,7 @@ from ckanext.freshness.harvesting.record import (
 )
 from ckanext.freshness.harvesting.source_client import SourceHosts
 from ckanext.freshness.harvesting.source_type import CrawlEnd
-from ckanext.freshness.harvesting.strategy import BrakeLimits, deletions
+from ckanext.freshness.harvesting.strategy import AbsentRecord, BrakeLimits, deletions
 from ckanext.freshness.tests.servers.ckan_portal import PortalServer
 from ckanext.freshness.web.address_guard import Guard
 from ckanext.freshness.web.client import Client
@@ -114,6 +114,13 @@ class Crawled:
 
     def deleted(self) -> list[str]:
         """Return the URLs of the records that this crawl lets go, brake or not."""
+        return sorted(one.known.url for one in self._absent() if not one.needs_approval)
+
+    def held(self) -> list[str]:
+        """Return the URLs of the records that an editor has to decide about, brake or not."""
+        return sorted(one.known.url for one in self._absent() if one.needs_approval)
+
+    def _absent(self) -> list[AbsentRecord]:
         listed = self.end.containers.listed
         seen = {}
         for one in self.sightings:
@@ -123,7 +130,7 @@ class Crawled:
             self.known, seen, self.end.containers, now=NOW, limits=BrakeLimits(1.0, 10_000)
         )
         held = found.brake.held if found.brake else ()
-        return sorted(one.known.url for one in (*found.delete, *held) if one.delete)
+        return [one for one in (*found.delete, *held) if one.delete]
 
     @property
     def errors(self) -> str:

@@ -313,12 +313,13 @@ def test_a_real_ckan(own_url: str) -> None:
     call_action("package_patch", dict(user), id=made[0]["id"], notes="Second")
     call_action("package_delete", dict(user), id=made[1]["id"])
     call_action("dataset_purge", dict(user), id=made[2]["id"])
-    assert counts(harvest) == {"deleted": 2, "updated": 1, "not modified": 1}
+    # CKAN answers 403 for what is deleted and not purged: it goes a day later.
+    assert counts(harvest) == {"deleted": 1, "updated": 1, "not modified": 1}
     assert {one["notes"] for one in datasets(harvest).values()} == {"First", "Second"}
     # Solr knows an organization by the name that it had when its datasets were indexed.
     call_action("organization_patch", dict(user), id=city["id"], name="town")
     harvest.configure(organizations_filter_include=["town"])
-    assert "still there" in str(harvest.run().errors)
+    assert harvest.run().stats["deleted"] == 0 and len(harvest.hold()["held"]) == 2
     harvest.configure(organizations_filter_include=["city", "town"], remote_orgs="create")
     harvest.run()
     owners = {str(one["organization"]["name"]) for one in datasets(harvest).values()}

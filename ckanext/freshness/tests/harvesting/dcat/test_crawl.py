@@ -92,13 +92,16 @@ def test_a_fault_of_a_page_deletes_nothing(
         server.faults["/login"] = faults.html()
         server.faults[_asks_for(place)] = FAULTS[fault]()
         job = case.job()
-        assert job.of(DELETED) == set() and job.brake is None, (page, link)
+        assert job.of(DELETED) == set(), (page, link)
         assert case.packages == site.packages, (page, link)
-        assert job.errors, "people are told"
+        # Without a list on its only page that was read, editors decide.
+        assert job.brake if fault == "no datasets" and page == 1 else job.errors, "people are told"
         server.faults.clear()
         server.entries.pop()
         case.limits = LIMITS
-        assert case.job().of(DELETED) == {server.iri("006")}, (page, link)
+        # What is held stays held.
+        gone = set() if case.held else {server.iri("006")}
+        assert case.job().of(DELETED) == gone, (page, link)
 
 
 @pytest.mark.parametrize("link", LINKS)
@@ -127,7 +130,7 @@ def test_one_document_that_lists_nothing_deletes_nothing(
     server.entries.clear()
     job = site.job()
     assert job.of(DELETED) == set() and len(site.packages) == 7
-    assert "it has no list of records any more" in " ".join(job.errors)
+    assert job.brake is not None and len(job.brake.held) == 7
 
 
 def test_a_distribution_that_is_only_named_keeps_its_resource(
@@ -171,7 +174,7 @@ def test_a_dataset_without_identity_may_be_any(
     server: CatalogueServer, site: CatalogueSite
 ) -> None:
     site.job()
-    server.entries.pop()
+    server.unlisted.append(server.entries.pop())
     server.extra.add((URIRef(f"{server.url}/"), DCAT.dataset, Literal("Dataset 6")))
     job = site.job()
     assert job.of(DELETED) == set() and len(site.packages) == 7
@@ -223,6 +226,7 @@ def test_a_catalogue_that_moves_keeps_its_datasets(
         if iris == "all the same":
             elsewhere.iri = server.iri  # type: ignore[method-assign]
         site.url = elsewhere.source_url
+        server.entries.pop(2)
         job = site.job()
         assert job.errors == [] and job.brake is None
         assert job.of(NEW) == {elsewhere.iri("007")}

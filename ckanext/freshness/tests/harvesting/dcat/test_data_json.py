@@ -10,7 +10,7 @@ import pytest
 
 from ckanext.freshness.harvesting.strategy import RecordClass
 from ckanext.freshness.tests.harvesting.dcat.crawling import CatalogueSite
-from ckanext.freshness.tests.harvesting.fdp.crawling import Job, unchanged
+from ckanext.freshness.tests.harvesting.fdp.crawling import DAY, NOW, Job, unchanged
 from ckanext.freshness.tests.servers.base import Answer
 from ckanext.freshness.tests.web.support import FileServer
 
@@ -86,6 +86,7 @@ def test_a_data_json_is_harvested(context: str | None) -> None:
         job = site.job()
         assert job.errors == []
         assert job.of(RecordClass.CHANGED) == {"https://data.example.gov/id/1"}
+        job = site.job(NOW + DAY)
         assert job.of(RecordClass.DELETED) == {"https://data.example.gov/id/4"}
 
         whole = server.files["/data.json"].body
@@ -99,10 +100,10 @@ def crawl(*found: dict[str, Any]) -> tuple[CatalogueSite, Job]:
     """Harvest some versions of a data.json, and return the last job."""
     with FileServer() as server:
         site = CatalogueSite(None, url=f"{server.url}/data.json")
-        for one in found:
+        for day, one in enumerate(found):
             body = json.dumps(one).encode()
             server.files["/data.json"] = Answer(200, body, {"Content-Type": "application/json"})
-            job = site.job()
+            job = site.job(NOW + day * DAY)
         return site, job
 
 
@@ -129,8 +130,10 @@ def test_an_entry_that_says_nothing_may_be_the_missing_dataset(entry: Any) -> No
 
 def test_copies_of_one_entry_are_one_dataset() -> None:
     found = [dataset(number) for number in range(5)]
-    _, job = crawl({"dataset": found}, {"dataset": [*found[1:], dataset(2), *2 * [dataset(7)]]})
+    after = {"dataset": [*found[1:], dataset(2), *2 * [dataset(7)]]}
+    _, job = crawl({"dataset": found}, after)
     assert job.errors == [] and job.of(RecordClass.NEW) == {"https://data.example.gov/id/7"}
+    _, job = crawl({"dataset": found}, after, after)
     assert job.of(RecordClass.DELETED) == {"https://data.example.gov/id/0"}
 
 

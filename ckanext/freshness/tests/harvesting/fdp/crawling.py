@@ -216,6 +216,14 @@ class Site:
             self.import_(change, job)
         return job
 
+    def two_jobs(self) -> Job:
+        """Run two jobs a day apart, and return the second one.
+
+        What the lists leave out, and cannot be asked for, is gone then.
+        """
+        self.job()
+        return self.job(NOW + DAY)
+
     def gather(self, now: datetime = NOW, tell: Tell | None = None) -> Job:
         """Run a survey, and note what the next one needs to know of current records.
 
@@ -251,11 +259,14 @@ class Site:
                     change.known, memory=change.sighting.memory
                 )
         for known in job.answering:
-            self.known[known.url] = dataclasses.replace(self.known[known.url], forbidden_since=None)
+            self.known[known.url] = dataclasses.replace(
+                self.known[known.url], forbidden_since=None, absent_since=None
+            )
         for absent in job.absent:
             self.known[absent.known.url] = dataclasses.replace(
                 absent.known,
                 forbidden_since=absent.forbidden_since,
+                absent_since=absent.absent_since,
                 subject=absent.listed_as or absent.known.subject,
             )
         # A release is used up, unless this job could not tell whether the record is gone.
