@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -194,6 +194,15 @@ class Harvest:
         """Return what the next job would do."""
         source = harvest_model.HarvestSource.get(self.source["id"])
         return preview(source, now=now or datetime.now(timezone.utc))
+
+    def wait_a_day(self) -> None:
+        """Let what the last job noted about refused and absent records be a day old."""
+        extra = harvest_model.HarvestObjectExtra
+        for row in model.Session.query(extra).filter(
+            extra.key.in_(("forbidden_since", "absent_since"))
+        ):
+            row.value = (datetime.fromisoformat(row.value) - timedelta(days=1)).isoformat()
+        model.Session.commit()
 
     def hold(self) -> Any:
         """Return the held deletions, or None."""

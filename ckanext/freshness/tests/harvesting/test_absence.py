@@ -51,7 +51,7 @@ NO_TIME = timedelta()
 @pytest.mark.parametrize(
     ("limits", "since", "more", "is_deleted", "absent_for"),
     [
-        (BrakeLimits(), None, {}, True, None),
+        (BrakeLimits(), None, {"seen": IS_GONE}, True, None),
         (PATIENT, None, {}, False, NO_TIME),
         (PATIENT, None, {"seen": IS_GONE}, False, NO_TIME),
         (PATIENT, 6 * DAY, {}, False, 6 * DAY),

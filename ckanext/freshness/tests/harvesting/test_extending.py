@@ -57,8 +57,10 @@ def test_it_harvests(plugin: None) -> None:
         assert harvest.run().stats["added"] == 4
         publish(server, "One", "Second", None)
         job = harvest.run()
-        assert (job.stats["updated"], job.stats["deleted"]) == (1, 1)
+        assert (job.stats["updated"], job.stats["deleted"]) == (1, 0)
         assert job.stats["not modified"] == 1 and job.stats["errored"] == 1
+        harvest.wait_a_day()
+        assert harvest.run().stats["deleted"] == 1
         publish(server, "One", count=2)
         job = harvest.run()
         assert "it says that it has 2 datasets" in job.errors[0] and job.stats["deleted"] == 0

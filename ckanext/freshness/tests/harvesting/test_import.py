@@ -44,7 +44,7 @@ def test_messages_that_come_again_after_their_job_has_ended(fdp: FdpServer) -> N
     """An imported object stays imported, and later changes stay too, however often the message comes."""
     catalog = fdp.add_catalog()
     _kept, edited, gone = [fdp.add_dataset(catalog, title=title) for title in ("K", "E", "G")]
-    harvest = add_source(fdp.source_url)
+    harvest = add_source(fdp.source_url, delete_unlisted=True)
     first = harvest.run()
     fdp.change(edited, title="E changed")
     fdp.unlist(gone, catalog)
@@ -193,7 +193,7 @@ def test_a_record_that_comes_back_gets_its_old_dataset(
 ) -> None:
     (catalog,), (*_, goes) = fdp.catalogs, three
     group = factories.Group()
-    harvest = add_source(fdp.source_url, default_groups=[group["name"]])
+    harvest = add_source(fdp.source_url, default_groups=[group["name"]], delete_unlisted=True)
     harvest.run()
     before = harvest.dataset(goes, fdp)
     fdp.unlist(goes, catalog)
@@ -247,7 +247,8 @@ def test_two_sources_over_one_server_keep_to_their_own(
     fdp: FdpServer, three: tuple[Record, ...]
 ) -> None:
     (catalog,), (*_, goes) = fdp.catalogs, three
-    first, second = add_source(fdp.source_url), add_source(fdp.source_url, language="en")
+    first = add_source(fdp.source_url, delete_unlisted=True)
+    second = add_source(fdp.source_url, language="en", delete_unlisted=True)
     first.run()
     second.run()
     ids = [{one["id"] for one in source.datasets().values()} for source in (first, second)]
@@ -298,6 +299,7 @@ def test_a_failing_hook_is_the_error_of_one_record(
     assert harvest.run().stats["updated"] == 1, "what failed is tried again though nothing changed"
     assert harvest.dataset(goes, fdp)["title"] == "Goes on"
 
+    harvest.configure(delete_unlisted=True)
     fdp.unlist(goes, fdp.catalogs[0])
     stumbling.deletions["Goes on"] = 1
     job = harvest.run()
@@ -318,7 +320,8 @@ def test_a_dataset_that_another_source_has_too_goes_with_the_last_of_them(
     fdp: FdpServer, three: tuple[Record, ...]
 ) -> None:
     (catalog,), (*_, goes) = fdp.catalogs, three
-    first, second = add_source(fdp.source_url), add_source(fdp.source_url, language="en")
+    first = add_source(fdp.source_url, delete_unlisted=True)
+    second = add_source(fdp.source_url, language="en", delete_unlisted=True)
     first.run()
     second.run()
     shared = first.dataset(goes, fdp)["id"]

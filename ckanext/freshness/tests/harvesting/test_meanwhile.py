@@ -98,6 +98,7 @@ def test_a_deletion_whose_source_is_deleted_meanwhile(
     fdp: FdpServer, harvest: Harvest, taken: bool
 ) -> None:
     """A deleted source's packages stay, so that a new source can take them over."""
+    harvest.configure(delete_unlisted=True)
     before = ids(harvest)
     goes, (catalog,) = fdp.datasets[1], fdp.catalogs
     fdp.unlist(goes, catalog)
@@ -133,6 +134,7 @@ def test_a_deletion_whose_job_is_aborted_while_its_consumer_waits(
     fdp: FdpServer, harvest: Harvest
 ) -> None:
     """A later job may have found the record again by then."""
+    harvest.configure(delete_unlisted=True)
     before = ids(harvest)
     goes, (catalog,) = fdp.datasets[1], fdp.catalogs
     fdp.unlist(goes, catalog)

@@ -80,7 +80,7 @@ def test_deleted_records_that_come_back_at_other_urls(fdp: FdpServer) -> None:
         fdp.unlist(records[case], catalog)
         serve(fdp, records[case], fdp.url + listed, subject=fdp.url + called)
         fdp.list_also(fdp.url + listed, catalog, Kind.DATASET)
-    harvest = add_source(fdp.source_url)
+    harvest = add_source(fdp.source_url, delete_unlisted=True)
     assert harvest.run().stats["added"] == len(RETURNS) + len(others)
     before = {one["title"]: (one["id"], one["name"]) for one in harvest.datasets().values()}
     for listed, *_ in RETURNS.values():

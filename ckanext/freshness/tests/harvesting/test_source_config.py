@@ -34,6 +34,7 @@ GOOD: list[tuple[str, Any, Any]] = [
     ("max_deletions", 0, 0),
     ("absent_for", 7, 7.0),
     ("on_absence", "keep", "keep"),
+    ("delete_unlisted", True, True),
     ("keep_fields", ["notes", "resources.name"], ("notes", "resources.name")),
     ("default_tags", [" health ", "Épidémiologie"], ("health", "Épidémiologie")),
     ("default_groups", ["cohorts"], ("cohorts",)),
@@ -55,6 +56,7 @@ BAD: list[tuple[str, Any, str]] = [
     ("max_delete_fraction", 1.5, "a number from 0 to 1"),
     ("absent_for", -1, "a number from 0 to 3650"),
     ("on_absence", "hide", '"delete" or "keep"'),
+    ("delete_unlisted", "yes", "true or false"),
     ("max_deletions", -1, "a whole number from 0 to 10000000"),
     ("keep_fields", {"notes": True}, "a list of fields"),
     (

@@ -150,7 +150,6 @@ def test_urls_that_are_spelled_otherwise(twice: tuple[Harvest, Harvest]) -> None
 
 SENTENCES = {
     "Answers": ("present", "its web address still answers"),
-    "Refuses": ("forbidden", "Its web address refuses access"),
     "Fails": ("failed", "Its web address gives no usable answer at the moment"),
     "Gone": ("gone", "The source says that it is gone"),
 }
@@ -159,16 +158,15 @@ SENTENCES = {
 def test_each_deletion_says_whether_its_url_still_answers(
     fdp: FdpServer, read: Callable[[str], str], cli: Any
 ) -> None:
-    """In previews, and in the held list: 4 of 5 datasets would be deleted."""
+    """In previews, and in the held list: 3 of 4 datasets would be deleted."""
     catalog = fdp.add_catalog()
     for title in (*SENTENCES, "Stays"):
         fdp.add_dataset(catalog, title=title, distributions=0)
     harvest = add_source(fdp.source_url)
     harvest.run()
-    answers, refuses, fails, gone, _ = fdp.datasets
-    for record in (answers, refuses, fails):
+    answers, fails, gone, _ = fdp.datasets
+    for record in (answers, fails):
         fdp.unlist(record, catalog)
-    fdp.withdraw(refuses)
     fdp.faults[fails.path] = Status(500)
     fdp.remove(gone)
 

@@ -321,6 +321,7 @@ def test_a_real_ckan(own_url: str) -> None:
     harvest.configure(organizations_filter_include=["town"])
     assert harvest.run().stats["deleted"] == 0 and len(harvest.hold()["held"]) == 2
     harvest.configure(organizations_filter_include=["city", "town"], remote_orgs="create")
+    harvest.wait_a_day()
     harvest.run()
     owners = {str(one["organization"]["name"]) for one in datasets(harvest).values()}
     assert owners == {"town"}

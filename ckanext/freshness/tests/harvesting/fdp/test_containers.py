@@ -114,10 +114,6 @@ def catalog(fdp: FdpServer, record: Record, body: str) -> Answer:
 
 
 UNPROVED: dict[str, tuple[Callable[[FdpServer, Record], Answer], str]] = {
-    "a catalog without any list": (
-        lambda fdp, record: catalog(fdp, record, ""),
-        "no list of records any more",
-    ),
     "a list of URLs that answer 404": (
         lambda fdp, record: catalog(fdp, record, "; dcat:dataset </x/1>, </x/2>, </x/3>"),
         "none of the 3 records that it lists could be read",
@@ -135,6 +131,21 @@ UNPROVED: dict[str, tuple[Callable[[FdpServer, Record], Answer], str]] = {
         "it says that it has 6 records, and its pages list 1",
     ),
 }
+
+
+def test_editors_decide_about_a_catalog_that_has_lost_its_list(fdp: FdpServer) -> None:
+    """A catalog that lists by dcat:dataset alone has no other way to be empty."""
+    fdp.layout.containers = False
+    site, (first, _), _ = harvested(fdp, 6, 6)
+    fdp.files[first.path] = catalog(fdp, first, "")
+    for day in range(3):
+        job = site.job(NOW + day * DAY)
+        assert job.of(RecordClass.DELETED) == set() and job.container_errors == []
+        assert job.brake is not None and len(job.brake.held) == 6
+    site.release()
+    assert len(site.job().of(RecordClass.DELETED)) == 6
+    job = site.job()
+    assert job.errors == [] and job.brake is None
 
 
 @pytest.mark.parametrize("case", UNPROVED)
