@@ -87,6 +87,12 @@ def let_files_be_kept(app: Any) -> Any:
 
 
 @pytest.fixture
+def without_gravatar(ckan_config: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pages without pictures of another host."""
+    monkeypatch.setitem(ckan_config, "ckan.gravatar_default", "disabled")
+
+
+@pytest.fixture
 def page(chromium: Any, site: str) -> Iterator[Any]:
     """A tab of the browser on that site. The test fails if a script in it fails."""
     with opened_tab(chromium, site) as tab:

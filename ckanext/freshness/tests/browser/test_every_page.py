@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from queue import Empty, Queue
@@ -100,23 +100,25 @@ CUT_MENUS = """() => [...document.querySelectorAll('.fr-menu')]
 
 
 def make_world() -> dict[str, Any]:
-    """Make something for every page, and return the readers' tokens and the values of the placeholders.
+    """Make something for every page, and return the readers' tokens and the values of the placeholders."""
+    return in_thread(make_everything)
 
-    It is done in a thread of its own, because nothing can harvest beside Playwright's loop.
-    """
+
+def in_thread(make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """Make a world in a thread of its own, because nothing can harvest beside Playwright's loop."""
+
+    def made() -> dict[str, Any]:
+        try:
+            return make()
+        finally:
+            model.Session.remove()
+
     with ThreadPoolExecutor(1) as other:
-        return other.submit(_make_world).result()
-
-
-def _make_world() -> dict[str, Any]:
-    try:
-        return make_everything()
-    finally:
-        model.Session.remove()
+        return other.submit(made).result()
 
 
 def make_everything() -> dict[str, Any]:
-    """Do the work of `make_world`."""
+    """Make the site in this thread."""
     made = reports.make_world()
     people = made.people
     for month in range(8):
@@ -161,12 +163,6 @@ def make_everything() -> dict[str, Any]:
     model.Session.commit()
     tokens = {reader: people[reader]["token"] for reader in ("editor", "sysadmin")}
     return {"ids": ids, "tokens": tokens}
-
-
-@pytest.fixture
-def without_gravatar(ckan_config: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pages without pictures of another host."""
-    monkeypatch.setitem(ckan_config, "ckan.gravatar_default", "disabled")
 
 
 @pytest.fixture
