@@ -63,12 +63,13 @@ def _crossed(statuses: tuple[str, ...], receivers: Receivers, now: datetime) -> 
     crossed = _CROSSED.format(date=statuses[0], open=IS_OPEN.format(row="d"))
     today = now.date().isoformat()
     for row in rows(crossed, statuses=list(statuses), now=utc(now), today=today):
-        yield News(f"{statuses[0]}:{row.id}", receivers, row.package_id)
+        # Not the id of a change: a status that goes and comes back before the next mail is no news.
+        yield News(f"{statuses[0]}:{row.package_id}", receivers, row.package_id)
 
 
 _CROSSED = """
-SELECT t.id, t.package_id FROM (
-    SELECT DISTINCT ON (package_id) id, package_id, from_status, cause FROM freshness_transition
+SELECT t.package_id FROM (
+    SELECT DISTINCT ON (package_id) package_id, from_status, cause FROM freshness_transition
     WHERE to_status = ANY(:statuses) AND coalesce(from_status, '') <> ALL(:statuses)
     ORDER BY package_id, id DESC
 ) t JOIN freshness_dataset d ON d.package_id = t.package_id AND d.{date} <= :now

@@ -64,8 +64,7 @@ IGNORED = sql(
     " UNION ALL SELECT resource_id, ignored::text FROM freshness_check WHERE ignored IS NOT NULL ORDER BY 1"
 )
 KEPT = sql("SELECT package_id, kept_at FROM freshness_suggestion ORDER BY 1")
-MAILS = sql("SELECT address, off::text FROM freshness_mail_person ORDER BY 1")
-WEBHOOKS = sql("SELECT id FROM freshness_webhook ORDER BY 1")
+MAILS = sql("SELECT address, choice FROM freshness_mail_person ORDER BY 1")
 UNDONE = lambda tab: [effect(tab) for effect in (CONFIRMED, FREQUENCIES, IGNORED, KEPT)]
 TESTED = shown("Each new address was tested.")
 
@@ -80,10 +79,8 @@ EFFECTS: dict[str, Callable[[Any], object]] = {
     "freshness_links.repair": TESTED,
     "freshness_links.test": shown("There is no server of this name."),
     "freshness_mail_link.confirm": CONFIRMED,
-    "freshness_mail_link.write_link chosen": shown("Your choice is saved."),
-    "freshness_mail_link.write_link none": MAILS,
-    "freshness_mails.write chosen": shown("Your choice is saved."),
-    "freshness_mails.write none": MAILS,
+    "freshness_mail_link.write_link": MAILS,
+    "freshness_mails.write": MAILS,
     "freshness_task.act check": queued,
     "freshness_task.act confirm": CONFIRMED,
     "freshness_task.act frequency": FREQUENCIES,
@@ -92,9 +89,6 @@ EFFECTS: dict[str, Callable[[Any], object]] = {
     "freshness_task.act stop": IGNORED,
     "freshness_task.act suggested": FREQUENCIES,
     "freshness_task.act undo": UNDONE,
-    "freshness_webhooks.change delete": WEBHOOKS,
-    "freshness_webhooks.change test": queued,
-    "freshness_webhooks.create": WEBHOOKS,
     "harvest.delete": SOURCES,
     "harvest.edit": lambda tab: "/edit/" in tab.url,
     "harvest.new": SOURCES,
@@ -132,6 +126,7 @@ PREPARE = """(one, [filled, turn]) => {
     for (const field of form.elements)
         if (!field.value && field.type !== 'hidden' && filled[field.name]) field.value = filled[field.name];
     if (form.wanted) form.wanted.selectedIndex = turn % form.wanted.length;
+    form.querySelector('[name=choice]:not(:checked)')?.click();
     const rows = [...form.querySelectorAll('[name=id]')];
     if (one.closest('.fr-ticked') && rows.length && !rows.some(row => row.checked)) rows[0].click();
 }"""
@@ -362,14 +357,12 @@ class Reader:
         if method == "GET":
             return Control(number, f"get {name}", "", words)
         key, place = f"{name} {detail}".strip(), ""
-        if one.get("name") in ("do", "mails"):
+        if one.get("name") == "do":
             verb = str(one["value"]).partition(":")[0]
             listed = form.select_one("[name=list]") if form else None
             place = str(listed["value"]) if listed else ""
             place = f"{place if place.startswith('mine') else 'table'} {'row' if hx else ''}"
             key = f"{name} {verb}"
-            if verb == "undo":
-                key = f"{name} undo"
         elif form is not None and form.select_one("[name=withdraw]"):
             key = f"{name} withdraw"
         return Control(number, key, place, words)

@@ -19,6 +19,7 @@ from ckanext.freshness.mails.report import MailReport, NotifyState
 from ckanext.freshness.model import FreshnessChange, HarvestHold
 from ckanext.freshness.reporting import harvests, visibility
 from ckanext.freshness.reporting.tables import TableRequest
+from ckanext.freshness.tests.clock import freeze_time
 from ckanext.freshness.tests.mails.conftest import OVERDUE, ROOT, Make, Notify, age, fail, later
 from ckanext.freshness.tests.processes import disconnect, until
 from ckanext.freshness.tests.servers.smtp import MailHost
@@ -233,3 +234,22 @@ def test_followers_are_told_of_what_they_may_see(
     change(shown, (12, 14))
     notify(OVERDUE + timedelta(days=2) / timedelta(days=1))
     assert len(host.to(READER)) == 2
+
+
+def test_a_status_that_comes_back_before_the_next_mail_is_no_news(
+    make: Make, host: MailHost, notify: Notify
+) -> None:
+    made = make("tides", maintainer_email=ANN)
+    follower = factories.User(email=READER)["name"]
+    helpers.call_action("follow_dataset", {"user": follower}, id=made["id"])
+    age(OVERDUE)
+    notify(OVERDUE)
+    assert {mail.to[0] for mail in host.mails} == {ANN, READER}
+    host.mails.clear()
+    user = {"user": factories.Sysadmin()["name"]}
+    for hours, days in ((1, "365"), (5, "7")):
+        with freeze_time(later(OVERDUE + hours / 24)):
+            extras = [{"key": "frequency", "value": days}]
+            helpers.call_action("package_patch", dict(user), id=made["id"], extras=extras)
+    notify(OVERDUE + 1)
+    assert host.mails == []
