@@ -52,6 +52,7 @@ SITE_PAGES = (
     SitePage("resource-page", "/dataset/{dataset}/resource/{resource}"),
     SitePage("harvested", "/dataset/{harvested}"),
     SitePage("dataset-form", "/dataset/edit/{dataset}", _EDITORS),
+    SitePage("resource-form", "/dataset/{dataset}/resource/{resource}/edit", _EDITORS),
     SitePage("search", "/dataset/?organization={organization}"),
     SitePage("harvest", "/harvest/"),
     SitePage("source-form", "/harvest/new", _EDITORS),

@@ -98,7 +98,9 @@ EFFECTS: dict[str, Callable[[Any], object]] = {
 """What differs before and after a button is pressed, by the address and the name of what it does."""
 ACTING = {"harvester.job_abort"}
 """Addresses at which a mere link does something."""
-LAST = ("freshness_harvest.clear", "harvest.delete")
+ASKING = "harvest.delete"
+"""A button at which CKAN asks once more."""
+LAST = ("freshness_harvest.clear", ASKING)
 """Buttons that take others away. They are pressed at the end."""
 
 WITHOUT_FILES = {"link freshness_dataset.copy", "link freshness_dataset.copy_zip"}
@@ -213,14 +215,16 @@ class Reader:
         is_page = answer.headers.get("content-type", "").startswith("text/html")
         if answer.status >= 400 or not is_page or urlsplit(answer.url).path == "/user/login":
             return
-        fresh = self.fresh(self.controls_of(answer.text(), answer.url))
-        links = [one for one in fresh if one.url is not None]
+        found = self.fresh(self.controls_of(answer.text(), answer.url))
+        if any(one.url is None for one in found):
+            self.tab.goto(path)
+            self.press_all(path)
+            # What was done may have added links.
+            found += self.fresh(self.controls())
+        links = [one for one in found if one.url is not None]
         for one in links:
             self.seen.add(one.kind)
             self.follow(one, path)
-        if len(fresh) > len(links):
-            self.tab.goto(path)
-            self.press_all(path)
         for one in links:
             if one.key.startswith(("link freshness", "link harvest")):
                 self.look_at(str(one.url))
@@ -270,12 +274,17 @@ class Reader:
         element = tab.locator(CONTROLS).nth(control.number)
         element.evaluate(PREPARE, [FILLED, len(self.seen)])
         tab.wait_for_load_state()
-        if not element.is_visible():
+        try:
+            element.wait_for(state="visible", timeout=1000)
+        except self.tab_error():
             return
         self.found.add(control.key)
         before = effect(tab)
+        if control.key == ASKING:
+            # CKAN's scripts begin when its translations have come.
+            tab.wait_for_load_state("networkidle")
         element.click()
-        if element_asks(tab, control):
+        if control.key == ASKING:
             tab.locator(".modal.show .btn-primary").click()
         end = time.monotonic() + WAIT
         while (after := self.value(effect)) == before and time.monotonic() < end and not self.bad:
@@ -331,7 +340,16 @@ class Reader:
         if one.name == "a":
             href = str(one["href"])
             if href.startswith(("#", "mailto:")) or "data-bs-toggle" in one.attrs:
-                return Control(number, f"button {here if href == '#' else ''}{href.partition('?')[0]}", "", words) if "data-bs-toggle" in one.attrs else None
+                return (
+                    Control(
+                        number,
+                        f"button {here if href == '#' else ''}{href.partition('?')[0]}",
+                        "",
+                        words,
+                    )
+                    if "data-bs-toggle" in one.attrs
+                    else None
+                )
             parts = urlsplit(href)
             if parts.hostname not in (None, "127.0.0.1"):
                 return None
@@ -341,13 +359,18 @@ class Reader:
             name, detail = self.endpoint("POST" if asks else "GET", href)
             if asks or name in ACTING:
                 return Control(number, name, "", words)
-            query = " ".join(sorted({key for key, _ in parse_qsl(parts.query)}))
+            query = " ".join(
+                f"group={value}" if key == "group" else key
+                for key, value in sorted(parse_qsl(parts.query))
+            )
             return Control(number, f"link {name}", query or detail, words, href)
         form = one.find_parent("form")
         hx = one.get("hx-post")
         kind = one.get("type", "submit")
         if hx is None and (kind == "button" or form is None):
-            target = one.get("popovertarget") or one.get("data-bs-target") or one.get("data-bs-dismiss")
+            target = (
+                one.get("popovertarget") or one.get("data-bs-target") or one.get("data-bs-dismiss")
+            )
             if one.get("data-bs-dismiss") or target is None:
                 return None
             return Control(number, f"button {target.partition('-')[0]}", "", words)
@@ -373,17 +396,16 @@ class Reader:
             endpoint, values = self.adapter.match(urlsplit(url).path, method=method)
         except HTTPException:
             return "", urlsplit(url).path
-        return endpoint, str(values.get("what") or (values.get("name") if endpoint == "freshness.table" else "") or "")
+        return endpoint, str(
+            values.get("what")
+            or (values.get("name") if endpoint == "freshness.table" else "")
+            or ""
+        )
 
 
 def is_of_ckan(part: Tag) -> bool:
     """Decide whether CKAN has added a part of a form."""
     return bool({"slug-preview", "editor-info-block", "popover"} & set(part.get("class") or ()))
-
-
-def element_asks(tab: Any, control: Control) -> bool:
-    """Decide whether CKAN asks before it does something."""
-    return control.key == "harvest.delete"
 
 
 @contextmanager
