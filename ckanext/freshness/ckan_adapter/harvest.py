@@ -126,6 +126,10 @@ _GATHER_ERRORS = """(
     SELECT count(*) FROM harvest_gather_error e
     WHERE e.harvest_job_id = j.id AND e.message NOT LIKE '%"code": "deletions held"%')"""
 """SQL: the number of the errors of the job ``j``. That deletions are on hold is none."""
+_HELD_BY = """(
+    SELECT max(CAST(substring(e.message FROM '"count": ([0-9]+)') AS integer)) FROM harvest_gather_error e
+    WHERE e.harvest_job_id = j.id AND e.message LIKE '%"code": "deletions held"%')"""
+"""SQL: the number of deletions that the job ``j`` put on hold, whatever became of them."""
 _FAILING_SINCE = f"""(
     SELECT min(k.created) FROM harvest_job k
     WHERE k.source_id = s.id AND k.status = 'Finished' AND k.created > coalesce((
@@ -137,6 +141,7 @@ _FAILING_SINCE = f"""(
 LAST_JOBS = f"""
 SELECT s.id, p.name, coalesce(nullif(p.title, ''), p.name) AS title, p.owner_org, s.type, s.active,
     j.status, j.created, j.gather_started, j.finished, {_GATHER_ERRORS} AS gather_errors,
+    {_HELD_BY} AS held_by_job,
     (SELECT count(*) FROM harvest_object o WHERE o.harvest_job_id = j.id AND o.state = 'ERROR') AS errored,
     EXISTS (SELECT FROM harvest_object o WHERE o.harvest_job_id = j.id) AS objects,
     (SELECT count(*) FROM jsonb_array_elements(h.held) one
@@ -155,7 +160,7 @@ of their errors and of held and approved deletions, and since when jobs have fai
 
 
 NEWEST_JOBS = f"""
-SELECT j.*, c.*, jsonb_array_length(h.held) AS held, {_GATHER_ERRORS} AS gather_errors
+SELECT j.*, c.*, {_HELD_BY} AS held, {_GATHER_ERRORS} AS gather_errors
 FROM unnest(CAST(:sources AS text[])) AS source(id)
 CROSS JOIN LATERAL (
     SELECT id, source_id, status, created, gather_started, gather_finished, finished
@@ -174,10 +179,9 @@ CROSS JOIN LATERAL (
         max(greatest(gathered, fetch_started, fetch_finished, import_started, import_finished)) AS progress
     FROM harvest_object WHERE harvest_job_id = j.id
 ) c
-LEFT JOIN freshness_harvest_hold h ON h.source_id = source.id AND h.job_id = j.id AND h.released_at IS NULL
 ORDER BY j.created DESC"""
 """SQL: the newest ``:most`` jobs of each of ``:sources``, or only ``:job``, with the numbers of their objects
-by result, of their gather errors and of held deletions."""
+by result, of their gather errors and of the deletions that they put on hold."""
 FIRST_GATHER_ERRORS = """
 SELECT job.id, e.message FROM unnest(CAST(:jobs AS text[])) AS job(id)
 CROSS JOIN LATERAL (

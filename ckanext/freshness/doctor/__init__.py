@@ -349,6 +349,7 @@ _OF_HARVESTS: Mapping[str, Check] = {
     "consumers": harvests.consumers,
     "harvest jobs": harvests.harvest_jobs,
     "held deletions": harvests.held_deletions,
+    "failing sources": harvests.failing_sources,
     "IATI sources": harvests.iati_sources,
 }
 """Checks of sites that harvest."""

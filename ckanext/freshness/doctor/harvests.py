@@ -242,6 +242,17 @@ def held_deletions(now: datetime) -> Iterator[SiteFinding]:
             )
 
 
+def failing_sources(now: datetime) -> Iterator[SiteFinding]:
+    """Report sources whose jobs fail, held deletions or not."""
+    for row in model.Session.execute(sa.text(harvest.STATES_OF_SOURCES)):
+        if row.failing_since is not None:
+            yield problem(
+                f"The source {row.name} could not be read since {utc_words(row.failing_since)}",
+                "Look at the report of its last job on the source's page. Correct its URL there, or tell its "
+                "publisher.",
+            )
+
+
 def iati_sources(now: datetime) -> Iterator[SiteFinding]:
     """Report IATI sources at the retired registry, or without a recent cycle that succeeded."""
     for source in sources():

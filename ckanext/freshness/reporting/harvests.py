@@ -127,16 +127,16 @@ def state(row: Mapping[str, Any]) -> str:
     """Return the state of a job, as a key of :data:`.labels.JOBS`.
 
     :param row: the job's columns, whether it has ``objects``, and the numbers ``gather_errors``, ``errored``
-        and ``held``
+        and ``held``, of the deletions that this job put on hold
     """
     if row["status"] == "Aborted":
         return "stopped"
     if row["status"] != "Finished":
         return "running" if row["gather_started"] else "waiting"
-    if row["held"]:
-        return "held"
     if row["gather_errors"] and not row["objects"]:
         return "failed"
+    if row["held"]:
+        return "held"
     return "errors" if row["gather_errors"] or row["errored"] else "finished"
 
 
@@ -208,7 +208,7 @@ def sources(request: TableRequest) -> Iterator[Row]:
             **with_texts(row),
             "held": row["held"] if is_sysadmin or row["owner_org"] in edited else None,
             "errors": row["gather_errors"] + row["errored"],
-            "state": _state(row),
+            "state": state({**row, "held": row["held_by_job"]}) if row["status"] else None,
             "datasets": numbers.get(row["id"], 0),
         }
         for row in found
@@ -216,7 +216,7 @@ def sources(request: TableRequest) -> Iterator[Row]:
     if request.status:
         listed = [row for row in listed if row[request.status]]
     yield from sorted(
-        listed, key=lambda row: (row["state"] != "held" and not row["approved"], -row["errors"])
+        listed, key=lambda row: (not row["held"] and not row["approved"], -row["errors"])
     )
 
 
@@ -231,13 +231,6 @@ def in_trouble(listed: Iterable[Row]) -> list[Row]:
         return []
     last = {job.source_id: job for job in jobs([row["id"] for row in found], 1, errors=1)}
     return [{**row, "job": last[row["id"]]} for row in found]
-
-
-def _state(row: Mapping[str, Any]) -> str | None:
-    if row["held"]:
-        # Whatever the last job did, somebody must decide about the deletions of an earlier one.
-        return "held"
-    return state(row) if row["status"] else None
 
 
 def datasets_of(source_id: str) -> list[Row]:

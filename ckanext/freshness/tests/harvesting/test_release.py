@@ -12,17 +12,22 @@ import pytest
 from ckan.tests import factories
 from ckan.tests.helpers import call_action, call_auth
 
+from ckanext.freshness import doctor
 from ckanext.freshness.ckan_adapter.core import model
+from ckanext.freshness.dates import utc_now
 from ckanext.freshness.harvesting import holds
 from ckanext.freshness.harvesting.messages import HarvestMessage, code_of
 from ckanext.freshness.harvesting.record import KnownRecord
 from ckanext.freshness.harvesting.strategy import AbsentRecord, HeldDeletions
+from ckanext.freshness.reporting import harvests, labels, visibility
+from ckanext.freshness.reporting.tables import TableRequest
 from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source
 from ckanext.freshness.tests.harvesting.test_killed import waits_for_a_lock
 from ckanext.freshness.tests.processes import until
 from ckanext.freshness.tests.servers.base import Request
 from ckanext.freshness.tests.servers.faults import Status
 from ckanext.freshness.tests.servers.fdp import FdpServer
+from ckanext.harvest.model import HarvestJob
 
 pytestmark = pytest.mark.usefixtures("clean_site")
 
@@ -230,6 +235,45 @@ def test_what_is_held_outlives_jobs_that_cannot_read_it(
         fdp.faults = {}
         assert harvest.run().stats["deleted"] == (4 if released else 0)
     assert harvest.hold() is None
+
+
+def test_held_and_failed_are_two_facts_and_a_report_stays(
+    fdp: FdpServer, harvest: Harvest, app: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(tk.config, "ckanext.freshness.retry_delays", "")
+    new = add_source("http://127.0.0.1:9/")
+    headers = {"Authorization": factories.SysadminWithToken()["token"]}
+    empty(fdp)
+    held_by = harvest.run()
+    assert state_of(held_by.id) == ("held", ["4 on hold"])
+    fdp.faults = {"/": Status(503)}
+    harvest.run()
+    harvest.run()
+    request = TableRequest(visibility.SITE, utc_now())
+    rows = {row["id"]: row for row in harvests.sources(request)}
+    row = rows[harvest.source["id"]]
+    assert (row["held"], row["state"]) == (4, "failed")
+    assert rows[new.source["id"]]["state"] is None
+    findings = [finding.text for finding in doctor.examine(utc_now())]
+    for words in ("4 deletions of the source", "could not be read since"):
+        assert any(words in text and row["name"] in text for text in findings), words
+    for path in ("/freshness", "/freshness/sources", f"/harvest/admin/{row['name']}"):
+        page = app.get(path, headers=headers).body
+        assert "on hold" in page or "would be deleted" in page, path
+        assert "could not be read" in page or "Failed" in page, path
+    fdp.faults = {}
+    harvest.run()
+    harvest.release()
+    harvest.run()
+    assert state_of(held_by.id) == ("held", ["4 on hold"])
+
+
+def state_of(job_id: str) -> tuple[str, list[str]]:
+    """Return the state of a job, and what its report counts."""
+    source = model.Session.get(HarvestJob, job_id).source_id
+    (job,) = harvests.jobs([source], 1, job_id=job_id)
+    (state,) = (key for key, value in labels.JOBS.items() if value is job.state)
+    return state, job.figures
 
 
 def test_a_release_outlives_jobs_beside_what_is_held_anew(

@@ -16,6 +16,7 @@ from ckanext.freshness.aging.evidence import Evidence
 from ckanext.freshness.checking import data_changes
 from ckanext.freshness.checking.data_changes import DataChange
 from ckanext.freshness.ckan_adapter.core import model
+from ckanext.freshness.harvesting.messages import HarvestMessage, MessageCode, to_column
 from ckanext.freshness.model import CheckRun, FreshnessTransition, HarvestHold
 from ckanext.freshness.reporting import counts
 from ckanext.freshness.reporting.counts import of_statuses
@@ -162,6 +163,8 @@ def add_source(
             source_id=made["id"], job_id=job.id, held_at=PLAIN, reason="many", held=records
         )
         model.Session.add(hold)
+        told = HarvestMessage("They are held", MessageCode.DELETIONS_HELD, count=held)
+        harvest_model.HarvestGatherError(message=to_column(told), job=job).save()
     model.Session.commit()
     return str(made["id"])
 
