@@ -199,7 +199,7 @@ def _forget_reverted(written: Iterable[Mapping[str, Any]], now: datetime) -> Non
 
     Somebody who undoes a mistake tells no news: neither pages nor mails have it.
     """
-    ids = [row["package_id"] for row in written if row["cause"] in EDITS]
+    ids = [row["package_id"] for row in written if row["from_status"] and row["cause"] in EDITS]
     if ids:
         values = {
             "ids": ids,
