@@ -14,6 +14,7 @@ from rdflib.namespace import DCTERMS, XSD
 from ckanext.dcat.processors import DEFAULT_RDF_PROFILES
 from ckanext.dcat.profiles import RDFProfile
 
+from .aging.evidence import Evidence
 from .aging.vocabularies import term_lists
 from .ckan_adapter.core import NAMES, REVIEW_KEY
 
@@ -51,7 +52,12 @@ class FreshnessProfile(RDFProfile):
     def graph_from_dataset(self, dataset_dict: dict[str, Any], dataset_ref: Any) -> None:
         """Write into the graph when and how often the data are updated, if known."""
         extras = {extra["key"]: extra["value"] for extra in dataset_dict.get("extras") or ()}
-        if modified := extras.get(NAMES.last_modified):
+        modified = extras.get(NAMES.last_modified)
+        if extras.get(NAMES.evidence) == Evidence.CREATED.value:
+            # Nobody knows when the data last changed: a day on which they were added here is no change.
+            if not (extras.get("modified") or dataset_dict.get("modified")):
+                self.g.remove((dataset_ref, DCTERMS.modified, None))
+        elif modified:
             self.g.set((dataset_ref, DCTERMS.modified, Literal(modified, datatype=XSD.dateTime)))
         elif extras.get(REVIEW_KEY) or dataset_dict.get(REVIEW_KEY):
             # The date of the metadata would be that of the confirmation, which is no change.

@@ -10,6 +10,7 @@ from typing import Any
 
 import ckan.plugins.toolkit as tk
 
+from ..aging.evidence import Evidence
 from ..aging.messages import N_, NN_
 from ..dates import utc_words
 from ..reporting import harvests, labels, links
@@ -65,8 +66,9 @@ class MailFacts:
 def _dataset_row(one: News, facts: MailFacts, *more: str) -> Row:
     dataset = facts.datasets[one.package_id or ""]
     days = dataset.frequency_days
+    is_added = dataset.evidence == Evidence.CREATED.value
     given = {
-        N_("Last changed:"): _day(dataset.last_modified, facts.now),
+        N_("Added:") if is_added else N_("Last changed:"): _day(dataset.last_modified, facts.now),
         N_("Last confirmed:"): _day(dataset.confirmed_at, facts.now),
         N_("Update frequency:"): None if days is None else labels.frequency_label(days),
     }

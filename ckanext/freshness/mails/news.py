@@ -57,8 +57,9 @@ def overdue(now: datetime) -> Iterator[News]:
 def _crossed(statuses: tuple[str, ...], receivers: Receivers, now: datetime) -> Iterator[News]:
     """Yield the datasets that have crossed the date of the first of some statuses, and are beyond it.
 
-    A dataset's first status is no news, since it may be years old. Neither is a change of the site's
-    thresholds, which could affect thousands of datasets. Ignored datasets are left out.
+    A dataset's first status is no news, since it may be years old. Neither is an old date that a check finds
+    at its server, nor a change of the site's thresholds, which could affect thousands of datasets. Ignored
+    datasets are left out.
     """
     crossed = _CROSSED.format(date=statuses[0], open=IS_OPEN.format(row="d"))
     today = now.date().isoformat()
@@ -73,7 +74,7 @@ SELECT t.package_id FROM (
     WHERE to_status = ANY(:statuses) AND coalesce(from_status, '') <> ALL(:statuses)
     ORDER BY package_id, id DESC
 ) t JOIN freshness_dataset d ON d.package_id = t.package_id AND d.{date} <= :now
-WHERE t.from_status IS NOT NULL AND t.cause <> 'recompute' AND {open}"""
+WHERE t.from_status IS NOT NULL AND t.cause NOT IN ('recompute', 'check') AND {open}"""
 
 
 def broken_links(now: datetime) -> Iterator[News]:

@@ -121,6 +121,7 @@ class DatasetFacts:
     :ivar organization: the title of its organization
     :ivar maintainer: the name of the maintainer or author, for people who look for a contact
     :ivar named: the addresses in its fields
+    :ivar evidence: the kind of evidence for ``last_modified``
     :ivar is_harvested: whether its data come from a harvest source, which overwrites edits
     :ivar status: its present status
     :ivar keepers: the addresses of the people who look after it and may see it; none if its organization
@@ -136,6 +137,7 @@ class DatasetFacts:
     maintainer: str
     named: tuple[str, ...]
     last_modified: datetime | None
+    evidence: str | None
     confirmed_at: datetime | None
     frequency_days: int | None
     is_harvested: bool
@@ -188,7 +190,7 @@ def _datasets(ids: list[str], now: datetime) -> dict[str, DatasetFacts]:
 _DATASETS = f"""
 SELECT p.id, p.name, p.title, p.owner_org, p.maintainer, p.maintainer_email, p.author, p.author_email,
     g.title AS organization, {ORGANIZATION_EXTRA} AS wish,
-    h.is_harvested, h.configs, d.status, d.last_modified, d.confirmed_at, d.frequency_days, d.due, d.overdue,
+    h.is_harvested, h.configs, d.status, d.last_modified, d.evidence, d.confirmed_at, d.frequency_days, d.due, d.overdue,
     d.delinquent
 FROM package p
 JOIN freshness_dataset d ON d.package_id = p.id
@@ -231,6 +233,7 @@ def _facts(
         maintainer=line(row.maintainer or row.author),
         named=tuple(dict.fromkeys(named)),
         last_modified=aware_to_second(row.last_modified),
+        evidence=row.evidence,
         confirmed_at=aware_to_second(row.confirmed_at),
         frequency_days=row.frequency_days,
         is_harvested=row.is_harvested,

@@ -281,7 +281,7 @@ WHERE {IS_OPEN.format(row="c")}""",
         key="r.id",
     ),
     "update": Group(
-        """f.status, f.last_modified, f.confirmed_at, f.frequency_days, f.due,
+        """f.status, f.last_modified, f.evidence, f.confirmed_at, f.frequency_days, f.due,
     (SELECT count(*) FROM resource WHERE package_id = p.id AND state = 'active') AS resources,
     (SELECT min(id) FROM resource WHERE package_id = p.id AND state = 'active') AS resource_id""",
         f"""FROM freshness_dataset f JOIN own p ON p.id = f.package_id
@@ -296,7 +296,7 @@ WHERE {IS_SUGGESTED} AND {_OPEN}""",
         "s.factor DESC, s.package_id DESC",
     ),
     "frequency": Group(
-        f"f.last_modified, f.confirmed_at, {_OF_SUGGESTION}",
+        f"f.last_modified, f.evidence, f.confirmed_at, {_OF_SUGGESTION}",
         f"""FROM freshness_dataset f JOIN own p ON p.id = f.package_id
 LEFT JOIN freshness_suggestion s ON s.package_id = p.id AND s.declared_days IS NULL
 WHERE f.frequency_days IS NULL AND {_OPEN}""",

@@ -238,10 +238,11 @@ def is_harvested(dataset: DatasetSnapshot) -> bool:
 def counting(pieces: Sequence[DatedEvidence], dataset: DatasetSnapshot) -> list[DatedEvidence]:
     """Return the pieces of evidence that count for a dataset.
 
-    If a date is stated for a resource, the resource's creation does not count.
+    If a date is stated for a resource, by people or by its server, the resource's creation does not count.
     """
     leave_out = OF_PEOPLE if is_harvested(dataset) else frozenset()
-    dated = {piece.resource for piece in pieces if piece.evidence is Evidence.UPLOAD}
+    stated = (Evidence.UPLOAD, Evidence.HTTP_HEADER)
+    dated = {piece.resource for piece in pieces if piece.evidence in stated}
     return [
         piece
         for piece in pieces

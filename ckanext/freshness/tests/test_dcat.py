@@ -52,8 +52,10 @@ def test_how_often_and_when_the_data_are_modified(
         assert statement(dataset, DCTERMS.accrualPeriodicity) == expected
     assert statement(dataset, DCTERMS.modified) is None, "a confirmation is no change"
     link = {"url": "http://data.example/file.csv", "created": "2025-12-31T10:20:30"}
+    assert statement(make("7", resources=[link]), DCTERMS.modified) is None, "it was added then"
+    link |= {"last_modified": "2025-12-30T10:20:30"}
     modified = statement(make("7", resources=[link]), DCTERMS.modified)
-    assert modified.toPython() == datetime(2025, 12, 31, 10, 20, 30, tzinfo=timezone.utc)
+    assert modified.toPython() == datetime(2025, 12, 30, 10, 20, 30, tzinfo=timezone.utc)
 
 
 @pytest.fixture

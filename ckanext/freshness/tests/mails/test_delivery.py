@@ -108,7 +108,7 @@ def test_what_the_mail_says(make: Make, notify: Notify, host: MailHost) -> None:
         assert words.index("Rain") < words.index("Snow")
         assert stop.strip("<>") in words
         assert "Overdue" in words
-    assert "\n* Rain (The Weather Office): Overdue\n  Last changed: " in mail.part("plain")
+    assert "\n* Rain (The Weather Office): Overdue\n  Added: " in mail.part("plain")
 
 
 def test_a_sysadmin_who_is_the_maintainer_is_told_once(

@@ -62,7 +62,7 @@ def test_every_status_is_explained(read: Read, world: dict[str, Any], status: St
         assert explained.startswith("We don't know how often this dataset should change")
         assert page.select(".fr-timeline") == []
     else:
-        assert explained.startswith("Update frequency: Every week. Last changed ")
+        assert explained.startswith("Update frequency: Every week. Added ")
         due = at(shown["boundaries"]["due"])
         if status is Status.FRESH:
             assert "Next update expected by" in explained
@@ -109,7 +109,7 @@ def test_editors_confirm(read: Read, world: dict[str, Any]) -> None:
     evidence = words(page.select_one("#freshness-evidence summary"))
     assert evidence == "How we know The resource was added"
     explanation = words(page.select_one("#freshness-explanation"))
-    assert "Last changed 2 weeks ago. Last confirmed" in explanation
+    assert "Added 2 weeks ago. Last confirmed" in explanation
     newest = words(page.select("#freshness-history li")[0])
     assert f"Up to date The data were confirmed as accurate, by {editor['fullname']}" in newest
     assert f"{editor['fullname']} confirmed" in words(page.select_one("#freshness-confirmation"))

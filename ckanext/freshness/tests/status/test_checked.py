@@ -20,6 +20,7 @@ from ckanext.freshness.checking.decisions import (
 )
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.ckan_adapter.packages import rebuild, solr_commit
+from ckanext.freshness.mails import news
 from ckanext.freshness.runs import requested
 from ckanext.freshness.status import conclusions
 from ckanext.freshness.status.assessment import update_packages
@@ -122,6 +123,21 @@ def test_links_that_break_and_work_again_are_counted_once(act: Act) -> None:
         turns.append((concluded.newly_broken, concluded.repaired))
     # A link is broken after three failures, spread over a day.
     assert turns == [(0, 0), (0, 0), (1, 0), (0, 0), (0, 1), (0, 0)]
+
+
+def test_a_date_of_the_server_outweighs_the_day_on_which_a_link_was_added(act: Act) -> None:
+    dataset = new(act)
+    with freeze_time(FRESH):
+        shown = act("freshness_show", id=dataset["id"])
+        assert (shown["status"], shown["evidence"]) == ("fresh", "created")
+    old = datetime(2019, 3, 5, tzinfo=timezone.utc)
+    results = findings_of(dataset, FRESH, Outcome.FIRST_HASH, modified=old)
+    conclusions.write(results, "run", FRESH, FRESH)
+    with freeze_time(FRESH):
+        shown = act("freshness_show", id=dataset["id"])
+    assert (shown["status"], shown["evidence"]) == ("delinquent", "http header")
+    assert shown["last_modified"] == "2019-03-05T00:00:00Z"
+    assert dataset["id"] not in {one.package_id for one in news.overdue(FRESH)}, "it is old"
 
 
 def test_dates_that_lie_are_withdrawn(act: Act) -> None:
