@@ -190,8 +190,8 @@ def _datasets(ids: list[str], now: datetime) -> dict[str, DatasetFacts]:
 _DATASETS = f"""
 SELECT p.id, p.name, p.title, p.owner_org, p.maintainer, p.maintainer_email, p.author, p.author_email,
     g.title AS organization, {ORGANIZATION_EXTRA} AS wish,
-    h.is_harvested, h.configs, d.status, d.last_modified, d.evidence, d.confirmed_at, d.frequency_days, d.due, d.overdue,
-    d.delinquent
+    h.is_harvested, h.configs, d.status, d.last_modified, d.evidence, d.confirmed_at, d.frequency_days, d.due,
+    d.overdue, d.delinquent
 FROM package p
 JOIN freshness_dataset d ON d.package_id = p.id
 LEFT JOIN "group" g ON g.id = p.owner_org

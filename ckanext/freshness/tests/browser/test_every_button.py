@@ -1,7 +1,8 @@
 """Every link, button and form of the pages about freshness, followed and pressed by each kind of reader.
 
-Pages, links and buttons are found in the pages themselves, beginning at `SITE_PAGES`. A link must lead somewhere, and
-a button must do what `EFFECTS` says: a button without a row there fails the test, and so does a row without a button.
+Pages, links and buttons are found in the pages themselves, beginning at `SITE_PAGES`. A link must lead
+somewhere, and a button must do what `EFFECTS` says: a button without a row there fails the test, and so does a
+row without a button.
 """
 
 from __future__ import annotations
@@ -54,7 +55,8 @@ def shown(words: str) -> Callable[[Any], object]:
 JOBS = sql("SELECT id, status FROM harvest_job ORDER BY id")
 SOURCES = sql("SELECT id, title, active FROM harvest_source ORDER BY id")
 RELEASED = sql("SELECT source_id, released_at FROM freshness_harvest_hold ORDER BY 1")
-EARLIER = "UPDATE freshness_evidence SET happened_at = happened_at - interval '1 hour' WHERE evidence = 'review'"
+EARLIER = """
+UPDATE freshness_evidence SET happened_at = happened_at - interval '1 hour' WHERE evidence = 'review'"""
 CONFIRMED = sql(
     "SELECT package_id, happened_at FROM freshness_evidence WHERE evidence = 'review' ORDER BY 1, 2"
 )
@@ -65,7 +67,13 @@ IGNORED = sql(
 )
 KEPT = sql("SELECT package_id, kept_at FROM freshness_suggestion ORDER BY 1")
 MAILS = sql("SELECT address, choice FROM freshness_mail_person ORDER BY 1")
-UNDONE = lambda tab: [effect(tab) for effect in (CONFIRMED, FREQUENCIES, IGNORED, KEPT)]
+
+
+def undone(tab: Any) -> object:
+    """Read all that can be undone."""
+    return [effect(tab) for effect in (CONFIRMED, FREQUENCIES, IGNORED, KEPT)]
+
+
 TESTED = shown("Each new address was tested.")
 
 EFFECTS: dict[str, Callable[[Any], object]] = {
@@ -88,7 +96,7 @@ EFFECTS: dict[str, Callable[[Any], object]] = {
     "freshness_task.act keep": KEPT,
     "freshness_task.act stop": IGNORED,
     "freshness_task.act suggested": FREQUENCIES,
-    "freshness_task.act undo": UNDONE,
+    "freshness_task.act undo": undone,
     "harvest.delete": SOURCES,
     "harvest.edit": lambda tab: "/edit/" in tab.url,
     "harvest.new": SOURCES,
@@ -210,7 +218,7 @@ class Reader:
                 self.press(found[0], path)
 
     def look_at(self, path: str) -> None:
-        """Open a page without a browser, then follow its new links, and press its new buttons in the browser."""
+        """Open a page without a browser, press its new buttons in the browser, and follow its new links."""
         answer = self.tab.request.get(path)
         is_page = answer.headers.get("content-type", "").startswith("text/html")
         if answer.status >= 400 or not is_page or urlsplit(answer.url).path == "/user/login":
@@ -334,73 +342,59 @@ class Reader:
         return made
 
     def control(self, number: int, one: Tag, page: str) -> Control | None:
-        """Return what a link or a button does; None if it leads to another site."""
+        """Return what a link or a button does; None if it leads to another site or only closes something."""
         words = " ".join(one.get_text(" ").split())[:60]
-        here = urlsplit(page).path
+        opens = one.get("popovertarget") or (
+            one.get("data-bs-toggle") and one.get("data-bs-target")
+        )
+        if opens:
+            return Control(number, f"button {str(opens).lstrip('#').partition('-')[0]}", "", words)
         if one.name == "a":
-            href = str(one["href"])
-            if href.startswith(("#", "mailto:")) or "data-bs-toggle" in one.attrs:
-                return (
-                    Control(
-                        number,
-                        f"button {here if href == '#' else ''}{href.partition('?')[0]}",
-                        "",
-                        words,
-                    )
-                    if "data-bs-toggle" in one.attrs
-                    else None
-                )
-            parts = urlsplit(href)
-            if parts.hostname not in (None, "127.0.0.1"):
-                return None
-            if parts.hostname and parts.port != urlsplit(page).port:
-                return None
-            asks = one.get("data-module") == "confirm-action"
-            name, detail = self.endpoint("POST" if asks else "GET", href)
-            if asks or name in ACTING:
-                return Control(number, name, "", words)
-            query = " ".join(
-                f"group={value}" if key == "group" else key
-                for key, value in sorted(parse_qsl(parts.query))
-            )
-            return Control(number, f"link {name}", query or detail, words, href)
-        form = one.find_parent("form")
-        hx = one.get("hx-post")
-        kind = one.get("type", "submit")
-        if hx is None and (kind == "button" or form is None):
-            target = (
-                one.get("popovertarget") or one.get("data-bs-target") or one.get("data-bs-dismiss")
-            )
-            if one.get("data-bs-dismiss") or target is None:
-                return None
-            return Control(number, f"button {target.partition('-')[0]}", "", words)
-        action = str(hx or (form and form.get("action")) or here)
-        method = "POST" if hx else str((form and form.get("method")) or "get").upper()
-        name, detail = self.endpoint(method, action)
+            return self.link(number, one, words, page)
+        form, htmx = one.find_parent("form"), one.get("hx-post")
+        if one.get("type") == "button" and htmx is None:
+            return None
+        if form is None:
+            raise AssertionError(f"{page}: the button “{words}” belongs to no form")
+        method = "POST" if htmx else str(form.get("method", "get")).upper()
+        name, _ = self.endpoint(method, str(htmx or form.get("action") or urlsplit(page).path))
         if method == "GET":
             return Control(number, f"get {name}", "", words)
-        key, place = f"{name} {detail}".strip(), ""
-        if one.get("name") == "do":
-            verb = str(one["value"]).partition(":")[0]
-            listed = form.select_one("[name=list]") if form else None
-            place = str(listed["value"]) if listed else ""
-            place = f"{place if place.startswith('mine') else 'table'} {'row' if hx else ''}"
-            key = f"{name} {verb}"
-        elif form is not None and form.select_one("[name=withdraw]"):
-            key = f"{name} withdraw"
-        return Control(number, key, place, words)
+        if form.select_one("[name=withdraw]"):
+            return Control(number, f"{name} withdraw", "", words)
+        if one.get("name") != "do":
+            return Control(number, name, "", words)
+        # A task's row has more buttons than a table's.
+        listed = form.select_one("[name=list]")
+        place = str(listed["value"]) if listed else ""
+        place = f"{place if place.startswith('mine') else 'table'} {'row' if htmx else ''}"
+        return Control(number, f"{name} {str(one['value']).partition(':')[0]}", place, words)
+
+    def link(self, number: int, one: Tag, words: str, page: str) -> Control | None:
+        """Return where a link leads; None if to another site, to a place on its page or to a mail program."""
+        href = str(one["href"])
+        parts = urlsplit(href)
+        is_here = parts.netloc in ("", urlsplit(page).netloc) and parts.scheme in ("", "http")
+        if href.startswith("#") or not is_here:
+            return None
+        asks = one.get("data-module") == "confirm-action"
+        name, table = self.endpoint("POST" if asks else "GET", href)
+        if asks or name in ACTING:
+            return Control(number, name, "", words)
+        query = " ".join(
+            f"group={value}" if key == "group" else key
+            for key, value in sorted(parse_qsl(parts.query))
+        )
+        return Control(number, f"link {name}", query or table, words, href)
 
     def endpoint(self, method: str, url: str) -> tuple[str, str]:
-        """Return the endpoint of an address, and what tells several pages of it apart."""
+        """Return the endpoint of an address, and the table that it shows if it shows one."""
+        path = urlsplit(url).path
         try:
-            endpoint, values = self.adapter.match(urlsplit(url).path, method=method)
+            endpoint, values = self.adapter.match(path, method=method)
         except HTTPException:
-            return "", urlsplit(url).path
-        return endpoint, str(
-            values.get("what")
-            or (values.get("name") if endpoint == "freshness.table" else "")
-            or ""
-        )
+            return "", path
+        return endpoint, str(values["name"]) if endpoint == "freshness.table" else ""
 
 
 def is_of_ckan(part: Tag) -> bool:
