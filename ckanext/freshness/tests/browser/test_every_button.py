@@ -144,7 +144,9 @@ PREPARE = """(one, [filled, turn]) => {
 LOOK = """() => JSON.stringify([document.body.innerText, location.href, document.activeElement?.outerHTML,
     [...document.querySelectorAll('input, select')].map(one => [one.value, one.checked])])"""
 """All that a reader can see of a page."""
-WAIT = 6
+NUMBER = "all => document.querySelectorAll(all).forEach((one, number) => { one.dataset.number = number; })"
+"""Give each control a number, so that it is found again although parts of the page are renewed."""
+WAIT = 10
 """Seconds to wait for an effect."""
 
 
@@ -279,7 +281,11 @@ class Reader:
             # A second confirmation at once counts as a double click.
             model.Session.execute(sa.text(EARLIER))
             model.Session.commit()
-        element = tab.locator(CONTROLS).nth(control.number)
+        element = tab.locator(f"[data-number='{control.number}']")
+        if element.count() == 0:
+            # The page has renewed a part of itself, where the button is found again.
+            self.seen.discard(control.kind)
+            return
         element.evaluate(PREPARE, [FILLED, len(self.seen)])
         tab.wait_for_load_state()
         try:
@@ -325,6 +331,7 @@ class Reader:
 
     def controls(self) -> list[Control]:
         """Return the controls of the page that the browser shows."""
+        self.tab.evaluate(NUMBER, CONTROLS)
         return self.controls_of(self.tab.content(), self.tab.url)
 
     def controls_of(self, html: str, url: str) -> list[Control]:
@@ -336,7 +343,7 @@ class Reader:
         made = []
         for number, one in enumerate(soup.select(CONTROLS)):
             if id(one) in ours and not one.has_attr("disabled") and not one.find_parent(is_of_ckan):
-                control = self.control(number, one, url)
+                control = self.control(int(str(one.get("data-number", number))), one, url)
                 if control is not None:
                     made.append(control)
         return made
