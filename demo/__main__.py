@@ -319,7 +319,6 @@ What to look at
     {{base}}/dataset/{own.CLINICS}    a broken link, and the last good copy of its file
     {{base}}/dataset/{own.ALL_FILES}/freshness    what checks find at links; log in to check them again
     {{base}}/freshness/data    which data have changed: rows and columns, also as a feed
-    {{base}}/freshness/frequencies    update frequencies that do not fit the data; log in to change them
     {{base}}/dataset/market-surveys/freshness    how often data really change
     {{base}}/iati    the IATI registry, with its ZIPs and index files
     {{base}}/harvest    a source whose deletions are on hold, and one that has gone

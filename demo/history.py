@@ -20,7 +20,6 @@ from ckanext.freshness.aging.evidence import Evidence
 from ckanext.freshness.aging.status import assess
 from ckanext.freshness.checking import data_changes
 from ckanext.freshness.checking.data_changes import DataChange
-from ckanext.freshness.reporting import changes as data_stream
 from ckanext.freshness.reporting import counts
 from ckanext.freshness.reporting.counts import StatusCounts, of_statuses
 from demo.datasets import CADENCES
@@ -41,7 +40,6 @@ def remember(now: datetime) -> None:
             counts.store(at, *counted(datasets, at))
     data_changes.write([change for one in datasets for change in of_data(one, now)])
     model.Session.commit()
-    data_stream.store_frequencies(now)
     model.Session.remove()
 
 

@@ -466,9 +466,7 @@ def _deletion_reason(record: dict[str, Any]) -> str:
 
 _SENTENCES: Mapping[str, Callable[[Any], str]] = {
     "changed field": harvests.change,
-    "changes": labels.changes,
     "deletion": _deletion_reason,
-    "every": lambda seen: labels.every(seen["days"], at_least=seen["at_least"]),
     "frequency": labels.frequency_label,
     "job counts": lambda counts: ", ".join(harvests.job_counts(counts)),
     "not harvested": harvests.kind,

@@ -73,18 +73,6 @@ class ObservedFrequency:
         return len(self.moments)
 
 
-@dataclass(frozen=True, slots=True)
-class Misfit:
-    """A declared update frequency that does not fit the observed one.
-
-    :ivar factor: how many times longer or shorter the observed days are
-    :ivar suggested_days: the usual frequency that is nearest
-    """
-
-    factor: float
-    suggested_days: int
-
-
 def observed(updates: Iterable[Update], now: datetime) -> ObservedFrequency | None:
     """Return how often data change, by their updates in any order; None if too little is known.
 
@@ -108,8 +96,8 @@ def observed(updates: Iterable[Update], now: datetime) -> ObservedFrequency | No
     )
 
 
-def misfit(found: ObservedFrequency, declared_days: int) -> Misfit | None:
-    """Compare an observed frequency with the declared one; return None if that may fit.
+def fitting(found: ObservedFrequency, declared_days: int) -> int | None:
+    """Return the usual update frequency that fits better than the declared one; None if that may fit.
 
     :param declared_days: live and as needed fit any; never fits times above the longest usual frequency
     """
@@ -121,12 +109,7 @@ def misfit(found: ObservedFrequency, declared_days: int) -> Misfit | None:
     is_rarer = found.lowest >= declared * FACTOR and not found.at_least
     if not (is_more_often or is_rarer):
         return None
-    return Misfit(max(declared / found.days, found.days / declared), nearest(found.days))
-
-
-def nearest(days: float) -> int:
-    """Return the usual update frequency, in days, that is nearest in proportion."""
-    return min(_PERIODS, key=lambda period: abs(log(period / days)))
+    return min(_PERIODS, key=lambda period: abs(log(period / found.days)))
 
 
 def _merged(updates: list[Update]) -> list[Update]:

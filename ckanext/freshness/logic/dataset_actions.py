@@ -52,8 +52,8 @@ def freshness_show(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[s
         really change, null if fewer than three updates are known: ``days`` (the median), ``lowest_days`` and
         ``highest_days``, ``at_least`` (whether they may change more often, since each check found them
         changed), ``changes`` (their number), ``basis`` (of the ``files``, or dates in the
-        ``record``), ``suggested_days`` (a frequency that fits better; null if the update frequency may fit, or
-        an editor has decided to keep it); ``boundaries`` (``due``, ``overdue``, ``delinquent``);
+        ``record``), ``suggested_days`` (a frequency that fits better; null if the update frequency may fit);
+        ``boundaries`` (``due``, ``overdue``, ``delinquent``);
         ``undetermined``; ``absent_since``: since when its harvest source has been without it, if it is kept;
         ``pieces``: all evidence, the newest first (``resource_id``, ``resource_name``,
         ``evidence``, ``date``, ``claimed``: the original date if it was in the future); ``stated_date``

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from .datasets import (
     DatasetFreshness,
-    FrequencySuggestion,
     FreshnessChange,
     FreshnessEvidence,
     FreshnessTransition,
@@ -28,7 +27,6 @@ __all__ = [
     "CheckRun",
     "Copy",
     "DatasetFreshness",
-    "FrequencySuggestion",
     "FreshnessChange",
     "FreshnessEvidence",
     "FreshnessTransition",

@@ -1,6 +1,6 @@
 """Reports for people and programs: tables, counts, figures and words.
 
-Everything here only reads, except for the daily counts and the suggested frequencies. Whoever shows a
+Everything here only reads, except for the daily counts. Whoever shows a
 dataset asks :mod:`.visibility` who may see it.
 
 Not here: decisions of any kind. A status, a broken link and a deletion are decided in ``aging/``,

@@ -7,12 +7,9 @@ the stream is read. A change that is committed later gets a later position, and 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from itertools import groupby, islice
-from operator import attrgetter
 from typing import Any
 
 import ckan.plugins.toolkit as tk
@@ -25,7 +22,6 @@ from ..aging.observed_frequency import ObservedFrequency, Update
 from ..ckan_adapter.core import model
 from ..ckan_adapter.database import LOCK_CLASS
 from ..dates import EARLIEST, aware, utc, utc_words
-from ..model import FrequencySuggestion
 from . import labels, visibility
 from .tables import (
     DATASET,
@@ -286,16 +282,13 @@ def observed(package_id: str, declared_days: int | None, now: datetime) -> dict[
     :param declared_days: the dataset's update frequency; None if it has none
     :param now: the current time, aware
     """
-    statement = _UPDATES.format(which="AND c.package_id = :id")
-    seen = _observation(visibility.rows(statement, id=package_id), now)
+    seen = _observation(visibility.rows(_UPDATES, id=package_id), now)
     if seen is None:
         return None
     found, facts = seen
-    misfit = None if declared_days is None else observed_frequency.misfit(found, declared_days)
-    if misfit is not None and _is_kept(package_id, declared_days):
-        misfit = None
+    fits = None if declared_days is None else observed_frequency.fitting(found, declared_days)
     days = {key: round(facts[key], 1) for key in ("days", "lowest_days", "highest_days")}
-    return {**facts, **days, "suggested_days": misfit and misfit.suggested_days}
+    return {**facts, **days, "suggested_days": fits}
 
 
 def _observation(
@@ -324,73 +317,6 @@ def _observation(
     return None
 
 
-_BATCH = 500
-"""Rows to write in one statement."""
-
-
-def store_frequencies(now: datetime) -> int:
-    """Store the frequencies that the data of datasets suggest, commit, and return their number.
-
-    Decisions of editors to keep a frequency stay while it is the same.
-
-    :param now: the current time, aware
-    """
-    statement = sa.text(_UPDATES.format(which=""))
-    number = 0
-    with model.Session.get_bind().connect() as connection:
-        streamed = connection.execution_options(stream_results=True, max_row_buffer=5000)
-        rows = streamed.execute(statement)
-        datasets = groupby(rows, key=attrgetter("package_id"))
-        found = (_suggestion(list(group), now) for _, group in datasets)
-        suggestions = filter(None, found)
-        while batch := list(islice(suggestions, _BATCH)):
-            number += len(batch)
-            visibility.rows(_STORE, rows=json.dumps(batch))
-    visibility.rows(_FORGET, now=utc(now))
-    model.Session.commit()
-    return number
-
-
-def _suggestion(rows: Sequence[Any], now: datetime) -> dict[str, Any] | None:
-    """Return a row of ``freshness_suggestion``; None if the declared frequency fits, or too little is
-    known."""
-    declared = rows[0].frequency_days
-    seen = _observation(rows, now) if rows[0].is_judged else None
-    if seen is None:
-        return None
-    found, facts = seen
-    suggested, factor = observed_frequency.nearest(found.days), None
-    if declared is not None:
-        misfit = observed_frequency.misfit(found, declared)
-        if misfit is None:
-            return None
-        suggested, factor = misfit.suggested_days, misfit.factor
-    return {
-        "package_id": rows[0].package_id,
-        "declared_days": declared,
-        "suggested_days": suggested,
-        "factor": factor,
-        **facts,
-        "changed_at": [utc(at).isoformat() for at in found.moments],
-        "counted_at": utc(now).isoformat(),
-    }
-
-
-def _is_kept(package_id: str, declared_days: int | None) -> bool:
-    row = model.Session.get(FrequencySuggestion, package_id, populate_existing=True)
-    return row is not None and row.kept_at is not None and row.declared_days == declared_days
-
-
-def keep_frequency(package_id: str, at: datetime | None) -> None:
-    """Store or withdraw an editor's decision to keep the declared frequency of a dataset; commit.
-
-    :param at: when the editor decided, aware; None to suggest another frequency again
-    """
-    rows = model.Session.query(FrequencySuggestion).filter_by(package_id=package_id)
-    rows.update({"kept_at": at and utc(at)})
-    model.Session.commit()
-
-
 # The time of a change that only checks saw lies between two of them. All other evidence has a date.
 _DATED = """(c.stated_at IS NOT NULL AND c.stated_at <= c.changed_before
         AND c.stated_at > coalesce(c.changed_after, '-infinity'))"""
@@ -400,8 +326,7 @@ _BETWEEN = """coalesce(
 
 # The files of a dataset change together: rows of one hour make one.
 _UPDATES = f"""
-SELECT u.package_id, d.package_id IS NOT NULL AS is_judged, d.frequency_days, u.of_record,
-    min(u.happened_at) AS happened_at, min(u.within) AS within,
+SELECT u.of_record, min(u.happened_at) AS happened_at, min(u.within) AS within,
     EXISTS (
         SELECT FROM freshness_check k WHERE k.package_id = u.package_id AND k.hash IS NOT NULL
     ) AS is_read
@@ -412,21 +337,7 @@ FROM (
             ELSE c.changed_before END AS happened_at,
         CASE WHEN {_DATED} OR NOT {_BETWEEN} THEN interval '0'
             ELSE c.changed_before - c.changed_after END AS within
-    FROM freshness_change c WHERE c.evidence <> 'created' {{which}}
-) u LEFT JOIN freshness_dataset d ON d.package_id = u.package_id
-GROUP BY u.package_id, d.package_id, u.of_record, date_trunc('hour', u.happened_at)
-ORDER BY u.package_id, happened_at"""
-
-_STORE = """
-INSERT INTO freshness_suggestion AS s
-SELECT * FROM jsonb_populate_recordset(NULL::freshness_suggestion, CAST(:rows AS jsonb))
-ON CONFLICT (package_id) DO UPDATE SET declared_days = excluded.declared_days,
-    suggested_days = excluded.suggested_days, factor = excluded.factor, days = excluded.days,
-    lowest_days = excluded.lowest_days, highest_days = excluded.highest_days,
-    at_least = excluded.at_least, changes = excluded.changes, basis = excluded.basis,
-    changed_at = excluded.changed_at, counted_at = excluded.counted_at,
-    kept_at = CASE WHEN s.declared_days IS NOT DISTINCT FROM excluded.declared_days THEN s.kept_at END"""
-
-# A decision to keep a frequency outlives a night in which the frequency fits. A report that began later may
-# have written its rows meanwhile.
-_FORGET = "DELETE FROM freshness_suggestion WHERE counted_at < :now AND kept_at IS NULL"
+    FROM freshness_change c WHERE c.evidence <> 'created' AND c.package_id = :id
+) u
+GROUP BY u.package_id, u.of_record, date_trunc('hour', u.happened_at)
+ORDER BY happened_at"""

@@ -19,7 +19,7 @@ from ..aging.status import Status
 from ..ckan_adapter.core import model
 from ..dates import utc
 from ..model import HistoryDay
-from . import changes, visibility
+from . import visibility
 from .labels import counted
 from .tables import Context, Row, TableRequest
 from .visibility import NOBODY
@@ -127,11 +127,7 @@ def organization_rows(request: TableRequest) -> list[Row]:
 
 
 def record(now: datetime) -> StatusCounts:
-    """Store today's counts of public datasets, by status, and return them.
-
-    Also store the update frequencies that the data of datasets suggest.
-    """
-    changes.store_frequencies(now)
+    """Store today's counts of public datasets, by status, and return them."""
     every, organizations = count(NOBODY)
     store(now, every, organizations)
     return every

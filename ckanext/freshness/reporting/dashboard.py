@@ -47,7 +47,7 @@ def overview(asked: TableRequest) -> dict[str, Any]:
     :returns: ``counts``: StatusCounts; ``need_update``: number of due, overdue and delinquent datasets;
         ``trend``: of :func:`trend`; ``month``: of :func:`sentences`, and ``counted_on``, their day;
         ``month_broken``: numbers of an organization's public links that are broken, and newly broken;
-        ``chart``: of :func:`stacked`; ``checked``, ``broken``, ``newly_broken``, ``misfits``: each a number of
+        ``chart``: of :func:`stacked`; ``checked``, ``broken``, ``newly_broken``: each a number of
         links or datasets, and whether there are more; ``unchecked``: of :func:`_unchecked`; ``lists``: the
         first rows of some tables by their names, without empty ones; ``own`` and ``organizations``: of
         :func:`ranking`, those whose datasets the reader edits, and all; ``sources``: harvest sources that the
@@ -88,7 +88,6 @@ def overview(asked: TableRequest) -> dict[str, Any]:
         "unchecked": _unchecked(asked),
         "broken": report_tables.BROKEN.count(asked),
         "newly_broken": report_tables.NEWLY_BROKEN.count(asked),
-        "misfits": report_tables.FREQUENCIES.count(asked),
         "lists": {name: page for name, page in pages.items() if page.rows},
         "own": tables.page([row for row in ranked if row["id"] in edited], 1, LISTED),
         "organizations": tables.page(ranked, 1, LISTED),

@@ -21,7 +21,7 @@ from ..ckan_adapter.core import model, same_user
 from ..ckan_adapter.packages import EXTRA, IS_TRUE
 from ..dates import aware, parse_date, utc
 from ..model import CheckRun
-from ..model.datasets import IS_OPEN, IS_SUGGESTED
+from ..model.datasets import IS_OPEN
 from ..model.runs import DECLARED, IS_CHECKED_BY_CYCLES, IS_HERE
 from . import changes, counts, harvests, labels, links, visibility
 from .tables import (
@@ -117,34 +117,6 @@ DATASETS = DatasetTable(
     is_counted_whole=True,
     tab="datasets",
 )
-_TENTHS = ("days", "lowest_days", "highest_days", "factor")
-FREQUENCIES = DatasetTable(
-    name="frequencies",
-    title=N_("Declared frequency does not fit"),
-    meaning=N_(
-        "Datasets whose data change more often or more rarely than their update frequency says, as far as this "
-        "portal noticed."
-    ),
-    empty=N_("No declared update frequency is known to be wrong."),
-    columns=(
-        *DATASET,
-        ORGANIZATION,
-        Column("declared_days", N_("Declared"), "frequency"),
-        Column("days", N_("Observed"), "observed"),
-        Column("suggested_days", N_("Fits better"), "frequency"),
-        Column("factor", N_("Factor"), "number"),
-        *(Column("lowest_days"), Column("highest_days"), Column("at_least")),
-        *(Column("changes"), Column("basis")),
-    ),
-    select=f"""s.declared_days, s.suggested_days, s.at_least, s.changes, s.basis, {_ignored("f")},
-        {", ".join(f"CAST(round(CAST(s.{key} AS numeric), 1) AS float) AS {key}" for key in _TENTHS)}""",
-    source="""FROM freshness_suggestion s JOIN package p ON p.id = s.package_id
-        JOIN freshness_dataset f ON f.package_id = p.id""",
-    where=IS_SUGGESTED,
-    order="-factor",
-    tab="datasets",
-)
-
 # Changes.
 
 
@@ -369,7 +341,7 @@ TABLES: dict[str, Table] = {
     table.name: table
     for table in (
         *(STATUSES, HISTORY, CHANGES, changes.DATA, LINKS),
-        *(FREQUENCIES, ORGANIZATIONS, SOURCES, DATASETS),
+        *(ORGANIZATIONS, SOURCES, DATASETS),
     )
 }
 """In the order of the dashboard."""

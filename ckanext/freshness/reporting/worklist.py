@@ -1,12 +1,12 @@
-"""An editor's worklist: broken links, datasets that need an update, update frequencies to check or to set."""
+"""An editor's worklist: broken links, datasets that need an update, update frequencies to set."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import ckan.plugins.toolkit as tk
@@ -14,8 +14,8 @@ import redis
 
 from .. import settings
 from ..ckan_adapter.core import connect_to_redis, may, same_user
-from ..dates import aware, utc_now
-from ..model.datasets import IS_OPEN, IS_SUGGESTED
+from ..dates import utc_now
+from ..model.datasets import IS_OPEN
 from . import harvests, links, visibility
 from .report_tables import broken_links
 from .tables import MOST_COUNTED, Context, Row, with_texts
@@ -210,23 +210,9 @@ def _row(row: Mapping[str, Any]) -> Row:
     if "attempts" in shown:
         last = links.last_failure(shown.pop("attempts"))
         shown |= {key: last.get(key) for key in ("outcome", "status", "reason", "words")}
-    if shown.get("changed_at"):
-        shown["beats"] = beats(sorted(map(aware, shown.pop("changed_at"))), utc_now())
     if shown.get("copied_at"):
         shown["cached_url"] = links.copy_url(row["id"], row["resource_id"])
     return shown
-
-
-def beats(moments: Sequence[datetime], now: datetime) -> Row:
-    """Return changes as places on a line that begins with the first one and ends now.
-
-    :param moments: aware, in order, at least one
-    :returns: the ``first`` moment, and the ``places`` of all in percent of the line
-    """
-    first = moments[0]
-    length = max((now - first).total_seconds(), 1)
-    places = (100 * (one - first).total_seconds() / length for one in moments)
-    return {"first": first, "places": [round(min(place, 100), 1) for place in places]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,9 +241,6 @@ class Group:
 
 
 _PACKAGE = "p.id, p.name, coalesce(nullif(p.title, ''), p.name) AS title, p.type"
-
-_OF_SUGGESTION = """s.suggested_days, s.factor, s.days, s.lowest_days, s.highest_days, s.at_least,
-    s.changes, s.basis"""
 
 # CKAN has no index on the organization of a dataset, so all datasets are read, once in a statement.
 _OWN = """
@@ -288,17 +271,9 @@ WHERE {IS_OPEN.format(row="c")}""",
 WHERE f.status IN ('due', 'overdue', 'delinquent') AND {_OPEN}""",
         "array_position(ARRAY['delinquent', 'overdue', 'due'], f.status), f.due, p.id",
     ),
-    "misfit": Group(
-        f"{_OF_SUGGESTION}, s.declared_days, s.changed_at",
-        f"""FROM freshness_suggestion s JOIN freshness_dataset f ON f.package_id = s.package_id
-JOIN own p ON p.id = f.package_id
-WHERE {IS_SUGGESTED} AND {_OPEN}""",
-        "s.factor DESC, s.package_id DESC",
-    ),
     "frequency": Group(
-        f"f.last_modified, f.evidence, f.confirmed_at, {_OF_SUGGESTION}",
+        "f.last_modified, f.evidence, f.confirmed_at",
         f"""FROM freshness_dataset f JOIN own p ON p.id = f.package_id
-LEFT JOIN freshness_suggestion s ON s.package_id = p.id AND s.declared_days IS NULL
 WHERE f.frequency_days IS NULL AND {_OPEN}""",
         "f.last_modified DESC NULLS LAST, p.id",
     ),

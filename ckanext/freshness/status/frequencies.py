@@ -211,38 +211,27 @@ def write_field(context: Mapping[str, Any], package_id: str, key: str, value: st
 
 
 def change_frequency(
-    context: dict[str, Any],
-    package: Any,
-    wanted: str,
-    *,
-    expected: str | None = None,
-    expected_days: str | None = None,
-) -> str | None:
-    """Change the update frequency of a dataset as a user, and return the one before.
+    context: dict[str, Any], package: Any, wanted: str, *, expected: str | None = None
+) -> None:
+    """Change the update frequency of a dataset as a user, unless the dataset states it already.
 
     :param wanted: a text that the dataset then states; empty to state none
-    :param expected: the present text, if another one must stay as it is
-    :param expected_days: the present number of days as text, if another one must stay as it is
-    :returns: None if the dataset states this already, as after a double click
+    :param expected: the present number of days as text, if another one must stay as it is
     :raises tk.ValidationError: CKAN refuses the dataset with this frequency, or another one was expected
     """
     lock_packages([package.id])
     model.Session.refresh(package)
     key = _frequency_key(package)
-    present = package_extras(package).get(key) or ""
-    if present == wanted:
+    if (package_extras(package).get(key) or "") == wanted:
         # Release the lock.
         model.Session.commit()
-        return None
-    if (expected is not None and present != expected) or (
-        expected_days is not None and expected_days != _days(package.id)
-    ):
+        return
+    if expected is not None and expected != _days(package.id):
         # Release the lock.
         model.Session.commit()
         words = tk._("Somebody has changed the update frequency since then. It stays as it is.")
         raise tk.ValidationError({"frequency": [words]})
     write_field(context, package.id, key, wanted)
-    return present
 
 
 def _days(package_id: str) -> str:

@@ -25,7 +25,6 @@ from ..ckan_adapter.packages import EXTRA, ORGANIZATION_EXTRA
 from ..dates import utc
 from ..model import (
     DatasetFreshness,
-    FrequencySuggestion,
     FreshnessChange,
     FreshnessEvidence,
     FreshnessTransition,
@@ -169,7 +168,6 @@ _TABLES = (
     DatasetFreshness,
     FreshnessEvidence,
     ResourceMemory,
-    FrequencySuggestion,
     FreshnessTransition,
 )
 """The tables of datasets whose rows have no worth without them."""

@@ -1,22 +1,17 @@
-"""What editors do in lists with a dataset or a link: confirm, set the frequency, keep it, check, undo."""
+"""What editors do in lists with a dataset or a link: confirm, set the frequency, check, ignore."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import ckan.plugins.toolkit as tk
-import sqlalchemy as sa
 
 from .. import settings
 from ..aging.frequency import Frequency, parse
 from ..aging.messages import N_, NN_
 from ..ckan_adapter.core import model
-from ..dates import utc_now
-from ..model.datasets import IS_SUGGESTED
-from ..reporting import changes, worklist
 from ..runs import requested
 from ..status import frequencies
 from .responses import may, user_context
@@ -73,15 +68,15 @@ class Deed:
     """Something that is done with a dataset or a link.
 
     :ivar do: does it with the values of the button and of the form
-    :ivar undo: undoes it
     :ivar one: what happened to one row, marked for translation
     :ivar many: the same of several, in both forms
+    :ivar undo: undoes it, if it can be undone
     """
 
     do: Callable[[Subject, Mapping[str, str]], Undo]
-    undo: Callable[[Subject, Mapping[str, str]], object]
     one: str
     many: tuple[str, str]
+    undo: Callable[[Subject, Mapping[str, str]], object] | None = None
 
 
 def _action(name: str, **data: Any) -> Any:
@@ -101,56 +96,22 @@ ANY = "*"
 """In place of the declared frequency: whatever it is now, it is changed."""
 
 
-def _set_frequency(subject: Subject, given: Mapping[str, str]) -> Undo:
+def _set_frequency(subject: Subject, given: Mapping[str, str]) -> None:
     wanted, declared = given["wanted"], given["declared"]
     if not isinstance(parse(wanted, frequencies.vocabularies()), Frequency):
         raise tk.ValidationError({"frequency": [tk._("Choose an update frequency from the list.")]})
     expected = None if declared == ANY else declared
-    before = frequencies.change_frequency(
-        dict(user_context()), subject.package, wanted, expected_days=expected
-    )
-    return None if before is None else {"before": before, "wanted": wanted}
+    frequencies.change_frequency(dict(user_context()), subject.package, wanted, expected=expected)
 
 
-def _set_suggested(subject: Subject, given: Mapping[str, str]) -> Undo:
-    row = model.Session.execute(sa.text(_SUGGESTED), {"id": subject.package.id}).one_or_none()
-    if row is None:
-        words = tk._("No other update frequency is suggested any more.")
-        raise tk.ValidationError({"frequency": [words]})
-    values = {"wanted": str(row.suggested_days), "declared": str(row.declared_days)}
-    return _set_frequency(subject, values)
-
-
-_SUGGESTED = f"""
-SELECT s.suggested_days, s.declared_days FROM freshness_suggestion s
-JOIN freshness_dataset f ON f.package_id = s.package_id WHERE s.package_id = :id AND {IS_SUGGESTED}"""
-
-
-def _restore_frequency(subject: Subject, before: Mapping[str, str]) -> None:
-    context = dict(user_context())
-    wanted, expected = before["before"], before["wanted"]
-    frequencies.change_frequency(context, subject.package, wanted, expected=expected)
-
-
-def _keep(subject: Subject, given: Mapping[str, str]) -> Undo:
-    changes.keep_frequency(subject.package.id, utc_now())
-    return {}
-
-
-def _unkeep(subject: Subject, before: Mapping[str, str]) -> None:
-    changes.keep_frequency(subject.package.id, None)
-
-
-def _check(subject: Subject, given: Mapping[str, str]) -> Undo:
+def _check(subject: Subject, given: Mapping[str, str]) -> None:
     # Several ticked links may be of one dataset, whose links are checked together.
     if not requested.is_checking(subject.package.id):
         _action("freshness_check", id=subject.package.id)
-    return None
 
 
 LISTS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("datasets", "mine.update"), ("confirm", "frequency", "check", "ignore")),
-    **dict.fromkeys(("frequencies", "mine.misfit"), ("suggested", "keep", "ignore")),
     **dict.fromkeys(("links", "mine.broken"), ("check", "ignore")),
     "mine.frequency": ("frequency", "ignore"),
     "mine.ignored": ("stop",),
@@ -158,44 +119,25 @@ LISTS: Mapping[str, tuple[str, ...]] = {
 """What can be done with the ticked rows of a list: a table of the report, or ``mine.`` and a group of tasks."""
 
 
-def _ignore(subject: Subject, given: Mapping[str, str]) -> Undo:
-    before = worklist.ignored(subject.package.id, subject.link_id)
+def _ignore(subject: Subject, given: Mapping[str, str]) -> None:
     values = {key: given[key] for key in ("reason", "until", "stop") if given.get(key)}
     _action("freshness_ignore", id=subject.package.id, resource_id=subject.link_id, **values)
-    now = worklist.ignored(subject.package.id, subject.link_id)
-    return {"ignored": json.dumps(before), "now": json.dumps(now)}
 
 
-def _restore_ignored(subject: Subject, before: Mapping[str, str]) -> None:
-    if worklist.ignored(subject.package.id, subject.link_id) != json.loads(before["now"]):
-        words = tk._("Somebody has decided otherwise since. Nothing was undone.")
-        raise tk.ValidationError({"undo": [words]})
-    worklist.ignore(subject.package.id, subject.link_id, json.loads(before["ignored"]))
-    model.Session.commit()
-
-
-_FREQUENCY = (
-    N_("The update frequency of {title} is now: {frequency}."),
-    NN_("{count} update frequency was set.", "{count} update frequencies were set."),
-)
 DEEDS = {
     "confirm": Deed(
         _confirm,
-        _unconfirm,
         N_("You confirmed that {title} is still accurate."),
         NN_("{count} dataset was confirmed.", "{count} datasets were confirmed."),
+        _unconfirm,
     ),
-    "frequency": Deed(_set_frequency, _restore_frequency, *_FREQUENCY),
-    "suggested": Deed(_set_suggested, _restore_frequency, *_FREQUENCY),
-    "keep": Deed(
-        _keep,
-        _unkeep,
-        N_("{title} keeps its update frequency."),
-        NN_("{count} dataset keeps its frequency.", "{count} datasets keep their frequencies."),
+    "frequency": Deed(
+        _set_frequency,
+        N_("The update frequency of {title} is now: {frequency}."),
+        NN_("{count} update frequency was set.", "{count} update frequencies were set."),
     ),
     "check": Deed(
         _check,
-        lambda subject, before: None,
         N_("The link check of {title} is queued. Results usually appear within a minute."),
         NN_(
             "The link check of {count} row is queued. Results usually appear within a minute.",
@@ -204,13 +146,11 @@ DEEDS = {
     ),
     "ignore": Deed(
         _ignore,
-        _restore_ignored,
         N_("{title} is ignored."),
         NN_("{count} row is ignored.", "{count} rows are ignored."),
     ),
     "stop": Deed(
         lambda subject, given: _ignore(subject, {"stop": "1"}),
-        _restore_ignored,
         N_("{title} is no longer ignored."),
         NN_("{count} row is no longer ignored.", "{count} rows are no longer ignored."),
     ),

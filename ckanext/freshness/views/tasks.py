@@ -163,7 +163,7 @@ def act() -> ResponseReturnValue:
             done, refused = _with_each(ids, lambda about: deed.do(about, given))
             if id and done and name == "check" and is_htmx():
                 return _checking(place, done[0][0], 1)
-            before = {about.id: undo for about, undo in done if undo is not None}
+            before = {about.id: undo for about, undo in done if undo}
             answer: dict[str, Any] = {"is_refused": bool(refused)}
             if id and done:
                 about = done[0][0]
@@ -185,8 +185,10 @@ def _undo(place: Place, token: str) -> ResponseReturnValue:
     if known is None:
         words = tk._("This can no longer be undone: an hour has passed, or it is undone already.")
         raise tk.ValidationError({"undo": [words]})
-    before, deed = known["before"], DEEDS[known["do"]]
-    done, refused = _with_each(list(before), lambda about: deed.undo(about, before[about.id]))
+    before, undo = known["before"], DEEDS[known["do"]].undo
+    if undo is None:
+        raise AssertionError("only what can be undone is remembered with its values before")
+    done, refused = _with_each(list(before), lambda about: undo(about, before[about.id]))
     if len(before) > 1:
         text = _said_of_many(_UNDONE, done, refused)
     elif done and is_htmx() and (row := place.row(done[0][0])):
@@ -332,7 +334,6 @@ worklist = Blueprint("freshness_worklist", __name__)
 _FIELDS = (
     *("group", "name", "title", "status", "due", "last_modified", "confirmed_at", "frequency_days"),
     *("resource_id", "resource", "failing_since", "failures", "words"),
-    *("declared_days", "suggested_days", "days", "factor", "changes", "basis"),
 )
 _ENDINGS = ",".join(FORMATS)
 _BACK = ("organization", "group", "page")

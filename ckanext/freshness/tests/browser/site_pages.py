@@ -37,7 +37,6 @@ SITE_PAGES = (
     SitePage("due-soon", "/freshness/datasets?status=due_soon"),
     SitePage("changes", "/freshness/changes"),
     SitePage("data", "/freshness/data"),
-    SitePage("frequencies", "/freshness/frequencies"),
     SitePage("links", "/freshness/links"),
     SitePage("broken-links", "/freshness/links?state=broken"),
     SitePage("broken-servers", "/freshness/links/servers"),

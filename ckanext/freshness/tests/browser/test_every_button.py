@@ -65,13 +65,7 @@ IGNORED = sql(
     "SELECT package_id, ignored::text FROM freshness_dataset WHERE ignored IS NOT NULL"
     " UNION ALL SELECT resource_id, ignored::text FROM freshness_check WHERE ignored IS NOT NULL ORDER BY 1"
 )
-KEPT = sql("SELECT package_id, kept_at FROM freshness_suggestion ORDER BY 1")
 MAILS = sql("SELECT address, choice FROM freshness_mail_person ORDER BY 1")
-
-
-def undone(tab: Any) -> object:
-    """Read all that can be undone."""
-    return [effect(tab) for effect in (CONFIRMED, FREQUENCIES, IGNORED, KEPT)]
 
 
 TESTED = shown("Each new address was tested.")
@@ -93,10 +87,8 @@ EFFECTS: dict[str, Callable[[Any], object]] = {
     "freshness_task.act confirm": CONFIRMED,
     "freshness_task.act frequency": FREQUENCIES,
     "freshness_task.act ignore": IGNORED,
-    "freshness_task.act keep": KEPT,
     "freshness_task.act stop": IGNORED,
-    "freshness_task.act suggested": FREQUENCIES,
-    "freshness_task.act undo": undone,
+    "freshness_task.act undo": CONFIRMED,
     "harvest.delete": SOURCES,
     "harvest.edit": lambda tab: "/edit/" in tab.url,
     "harvest.new": SOURCES,
@@ -343,7 +335,7 @@ class Reader:
         made = []
         for number, one in enumerate(soup.select(CONTROLS)):
             if id(one) in ours and not one.has_attr("disabled") and not one.find_parent(is_of_ckan):
-                control = self.control(int(str(one.get("data-number", number))), one, url)
+                control = self.control(int(str(one.get("data-number", str(number)))), one, url)
                 if control is not None:
                     made.append(control)
         return made

@@ -23,7 +23,7 @@ from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.dates import utc_now
 from ckanext.freshness.mails import recipients, signed_links
 from ckanext.freshness.model import MailPerson
-from ckanext.freshness.reporting import changes, report_tables
+from ckanext.freshness.reporting import report_tables
 from ckanext.freshness.tests.browser.conftest import opened_tab, started_chromium
 from ckanext.freshness.tests.browser.site_pages import READERS, SITE_PAGES, SitePage
 from ckanext.freshness.tests.harvesting.harvested_site import make_harvested_site
@@ -125,7 +125,6 @@ def make_everything() -> dict[str, Any]:
         # They are weekly by their frequency.
         ago = (30 * month + 2) * reports.DAY
         reports.data_changed(made.datasets["bridges"], ago, changed_after=None)
-    changes.store_frequencies(reports.NOW)
     files, wells = test_links.make_files("relief")
     # Some of the hosts: axe takes long for many rows.
     hosts = dict(list(test_runs.HOSTS.items())[:9])

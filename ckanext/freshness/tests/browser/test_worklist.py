@@ -78,24 +78,24 @@ def test_a_frequency_is_changed_with_3_clicks(hand: Hand) -> None:
     assert hand.clicks == 3
     model.Session.rollback()
     assert call_action("freshness_show", id="shelters")["frequency"]["days"] == 7
-    hand.click("button", "Undo")
-    hand.tab.get_by_role("button", name="Set the frequency").wait_for()
+    extras: list[dict[str, str]] = []
+    call_action("package_patch", {"user": "editor"}, id="shelters", extras=extras)
 
 
 def test_a_double_click_acts_once(hand: Hand) -> None:
     name = "clicked"
     make_dataset(Status.OVERDUE, name, title=name, owner_org="relief")
-    before = call_action("freshness_show", id=name)["frequency"]
+    before = call_action("freshness_show", id=name)["confirmation"]
     hand.tab.goto(f"/freshness/datasets?q={name}")
     hand.tab.get_by_label(f"Tick {name}").check()
-    hand.tab.get_by_role("button", name="Set the frequency").dblclick()
-    hand.tab.get_by_text("1 update frequency was set.").wait_for()
+    hand.tab.get_by_role("button", name="Confirm still accurate").dblclick()
+    hand.tab.get_by_text("1 dataset was confirmed.").wait_for()
     model.Session.rollback()
-    assert call_action("freshness_show", id=name)["frequency"] != before
+    assert call_action("freshness_show", id=name)["confirmation"] != before
     hand.click("button", "Undo")
     hand.tab.get_by_text(f"Undone: {name} is as before.").wait_for()
     model.Session.rollback()
-    assert call_action("freshness_show", id=name)["frequency"] == before
+    assert call_action("freshness_show", id=name)["confirmation"] == before
 
 
 @pytest.mark.parametrize("path", ["/freshness/mine?group=broken", "/freshness/links?state=broken"])
@@ -240,6 +240,8 @@ def test_each_task_by_keyboard_alone(hand: Hand) -> None:
         # The focus stays with the task, and a second Enter undoes nothing.
         tab.locator("[role=status]:focus", has_text=after).wait_for()
         tab.keyboard.press("Enter")
+        if words == "Set the frequency":
+            continue
         tab.keyboard.press("Tab")
         tab.locator(":focus", has_text="Undo").wait_for()
         tab.keyboard.press("Enter")

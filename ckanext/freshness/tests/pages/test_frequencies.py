@@ -1,139 +1,58 @@
-"""Declared update frequencies that do not fit: the table, the tasks of editors, and what editors can do."""
+"""Declared update frequencies that do not fit: a sentence on the dataset's page, with a button for editors."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
-from bs4 import BeautifulSoup
 from ckan.tests import factories
 from ckan.tests.helpers import call_action
 
 from ckanext.freshness.aging.evidence import Evidence
 from ckanext.freshness.ckan_adapter.core import model
-from ckanext.freshness.reporting import changes, counts
-from ckanext.freshness.tests.pages.conftest import Get, Read
-from ckanext.freshness.tests.pages.reports import (
-    DAY,
-    NOW,
-    data_changed,
-    judge,
-    make,
-    rows_of,
-    text_of,
-    undo,
-)
-
-World = dict[str, Any]
+from ckanext.freshness.tests.pages.conftest import Read
+from ckanext.freshness.tests.pages.reports import DAY, data_changed, judge, make, text_of
 
 QUARTERLY = [20 + 92 * number for number in range(6)]
 WEEKLY = [3 + 7 * number for number in range(20)]
-DATASETS: dict[str, tuple[str | None, list[int], dict[str, Any]]] = {
-    "surveys": ("30", QUARTERLY, {}),
-    "rainfall": ("365", WEEKLY, {}),
-    "prices": ("7", WEEKLY, {}),
-    "clinics": ("30", QUARTERLY, {"private": True}),
-    "highways": ("30", QUARTERLY, {"owner_org": "roads"}),
-    "names": (None, WEEKLY, {}),
-    "live": ("0", WEEKLY, {}),
-    "gone": ("30", QUARTERLY, {}),
+DATASETS: dict[str, tuple[str, list[int], int | None]] = {
+    "surveys": ("30", QUARTERLY, 90),
+    "rainfall": ("365", WEEKLY, 7),
+    "prices": ("7", WEEKLY, None),
+    "live": ("0", WEEKLY, None),
 }
+"""Declared frequencies, ages of changes, and what fits better."""
 
 
-def make_world() -> World:
-    """Create two organizations with datasets whose frequency fits and does not."""
-    people: World = {
-        role: dict(factories.UserWithToken(name=role)) for role in ("editor", "member", "stranger")
-    }
-    people["root"] = dict(factories.SysadminWithToken(name="root"))
-    factories.Organization(
-        name="relief",
-        title="Relief Works",
-        users=[
-            {"name": "editor", "capacity": "editor"},
-            {"name": "member", "capacity": "member"},
-        ],
-    )
-    factories.Organization(name="roads", title="Road Office")
-    for name in DATASETS:
-        add(name)
+def make_world() -> dict[str, Any]:
+    """Create datasets whose frequency fits and does not, and return the people."""
+    people = {name: dict(factories.UserWithToken(name=name)) for name in ("editor", "stranger")}
+    factories.Organization(name="relief", users=[{"name": "editor", "capacity": "editor"}])
+    for name, (frequency, ages, _) in DATASETS.items():
+        made = make(name, extras=[{"key": "frequency", "value": frequency}], owner_org="relief")
+        for age in ages:
+            data_changed(made, age * DAY, evidence=Evidence.UPLOAD, changed_after=None)
     judge()
-    call_action("package_delete", {"user": "root"}, id="gone")
-    counts.record(NOW)
     model.Session.remove()
     return people
 
 
-def add(like: str, name: str | None = None) -> dict[str, Any]:
-    """Create a dataset of :data:`DATASETS`, perhaps with another name."""
-    frequency, ages, more = DATASETS[like]
-    extras = [] if frequency is None else [{"key": "frequency", "value": frequency}]
-    made = make(name or like, **{"extras": extras, "owner_org": "relief", **more})
-    for age in ages:
-        data_changed(made, age * DAY, evidence=Evidence.UPLOAD, changed_after=None)
-    return made
-
-
-def another(name: str) -> str:
-    """Create a monthly dataset with quarterly changes for a test that changes it; return its id."""
-    made = add("surveys", name)
-    judge()
-    changes.store_frequencies(NOW)
-    model.Session.remove()
-    return str(made["id"])
-
-
-def titles(page: Any, selector: str) -> list[str]:
-    return [one.get_text().removeprefix("About ") for one in page.select(selector)]
-
-
-SEES = {
-    None: {"surveys", "rainfall", "highways"},
-    "member": {"surveys", "rainfall", "highways", "clinics"},
-}
-
-
-@pytest.mark.parametrize("who", SEES)
-def test_the_table_has_the_datasets_that_the_reader_may_see(
-    get: Get, read: Read, world: World, who: str | None
+@pytest.mark.parametrize("name", DATASETS)
+def test_an_editor_is_offered_the_frequency_that_fits_better(
+    read: Read, world: Any, name: str
 ) -> None:
-    page = read("/freshness/frequencies", who)
-    assert set(titles(page, "#freshness-frequencies .fr-title")) == SEES[who]
-    rows = rows_of(get("/freshness/frequencies.csv", who))
-    assert {row["name"] for row in rows} == SEES[who]
-    in_json = get("/freshness/frequencies.json", who).get_json()
-    assert {row["name"]: str(row["factor"]) for row in in_json} == {
-        row["name"]: row["factor"] for row in rows
-    }
-    (card,) = (one for one in read("/freshness", who).select(".fr-card") if "frequency" in str(one))
-    assert text_of(card) == (
-        f"Check the frequency {len(SEES[who])} declared frequency does not fit"
-    )
-    assert card["href"] == "/freshness/frequencies"
-
-
-def send(read: Read, do: str) -> BeautifulSoup:
-    return read("/freshness/tasks", "editor", data={"do": do, "list": "mine"})
-
-
-def test_an_editor_keeps_a_frequency(read: Read, world: World) -> None:
-    id = another("kept")
-    path = "/dataset/kept/freshness"
-    assert read(path, "editor").select("#freshness-misfit button")
+    fits = DATASETS[name][2]
+    shown = call_action("freshness_show", id=name)
+    assert shown["observed_frequency"]["suggested_days"] == fits
+    path = f"/dataset/{name}/freshness"
     assert not read(path, "stranger").select("#freshness-misfit")
-    page = send(read, f"keep:::{id}")
-    assert "About kept keeps its update frequency." in text_of(page)
-    changes.store_frequencies(NOW + DAY)
+    buttons = read(path, "editor").select("#freshness-misfit button")
+    assert len(buttons) == (fits is not None)
+    if fits is None:
+        return
+    data = {"do": buttons[0]["value"], "list": "dataset", "back": f"id={name}"}
+    page = read("/freshness/tasks", "editor", data=data)
+    assert f"The update frequency of About {name} is now" in text_of(page)
+    assert not page.select("#freshness-misfit")
     model.Session.remove()
-    for shown in (read("/freshness/mine", "editor"), read("/freshness/frequencies")):
-        assert "kept" not in titles(shown, ".fr-title")
-    assert not read(path, "editor").select("#freshness-misfit")
-    page = send(read, undo(page))
-    assert "kept" in titles(page, "section:has(> #tasks-misfit) h3 a")
-    # Another declared frequency is compared anew.
-    send(read, f"keep:::{id}")
-    extras = [{"key": "frequency", "value": "14"}]
-    call_action("package_patch", {"user": "root"}, id=id, extras=extras)
-    changes.store_frequencies(NOW + 2 * DAY)
-    model.Session.remove()
-    assert "kept" in titles(read("/freshness/frequencies"), ".fr-title")
+    assert call_action("freshness_show", id=name)["frequency"]["days"] == fits

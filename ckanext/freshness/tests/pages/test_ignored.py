@@ -18,7 +18,7 @@ from ckanext.freshness.model import FreshnessTransition
 from ckanext.freshness.reporting import worklist
 from ckanext.freshness.tests.pages.conftest import Read
 from ckanext.freshness.tests.pages.datasets import break_link, make_dataset
-from ckanext.freshness.tests.pages.reports import DAY, undo
+from ckanext.freshness.tests.pages.reports import DAY
 from ckanext.freshness.tests.pages.reports import text_of as words
 from ckanext.freshness.tests.pages.test_worklist import ROOT, Post, facts, make_world, post, tasks
 
@@ -86,29 +86,18 @@ def test_ignore_until_a_day(post: Post, read: Read, what: str, group: str) -> No
             assert told(ids, now + days * DAY) == (
                 {"dataset", "link"} - ({what} if days == 30 else set())
             )
-    post(undo(page), "editor", list=f"mine.{group}")
+    post(f"stop:::{ids[what]}", "editor", list="mine.ignored")
     assert words(read("/freshness/mine", "editor").select_one("#freshness-counts")) == everything
     assert worklist.ignored(ids["dataset"]) is worklist.ignored(ids["dataset"], ids["link"]) is None
 
 
-def test_stop_ignoring_and_undo(post: Post, read: Read) -> None:
+def test_stop_ignoring(post: Post, read: Read) -> None:
     ids = make_tasks("stopped")
     reason = {"id": ids["dataset"], "reason": "No data this year"}
     post("ignore:::", "editor", list="mine.update", **reason)
-    before = worklist.ignored(ids["dataset"])
     page = post(f"stop:::{ids['dataset']}", "editor", list="mine.ignored", htmx=True)
     assert "The stopped is no longer ignored." in words(page)
     assert open_tasks(read, "stopped") == {"update", "broken"}
-    # The row is back, and the decision is the first one, with its date.
-    assert "No data this year" in words(post(undo(page), "editor", list="mine.ignored", htmx=True))
-    assert worklist.ignored(ids["dataset"]) == before
-    # An Undo does not undo what somebody else has decided since.
-    page = post(f"stop:::{ids['dataset']}", "editor", list="mine.ignored", htmx=True)
-    post("ignore:::", "colleague", list="mine.update", **{**reason, "reason": "Other"})
-    assert "Nothing was undone" in words(post(undo(page), "editor", list="mine.ignored", htmx=True))
-    found = worklist.ignored(ids["dataset"])
-    assert found is not None and found["reason"] == "Other"
-    post(f"stop:::{ids['dataset']}", "editor", list="mine.ignored")
 
 
 def test_another_url_is_no_longer_ignored(post: Post, read: Read) -> None:

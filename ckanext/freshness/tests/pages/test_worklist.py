@@ -182,17 +182,11 @@ def test_the_same_form_sent_twice_acts_once(post: Post, *, is_bulk: bool) -> Non
     """As by a double click, whose second answer is the one that people see."""
     name = f"twice-{is_bulk}".lower()
     made = make_dataset(Status.FRESH, name, title=name, owner_org="relief")
-    before = facts(name)
     ids = {"id": made["id"]} if is_bulk else {}
     do = f"frequency:30:*:{'' if is_bulk else made['id']}"
     first, second = (post(do, "editor", _csrf_token="of the page", **ids) for _ in range(2))
     said = "1 update frequency was set." if is_bulk else f"frequency of {name} is now: Every month."
     assert said in words(first) and said in words(second)
-    assert facts(name)["frequency"]["days"] == 30
-    post(undo(second), "editor")
-    assert facts(name) == before
-    # What is undone can be done again.
-    post(do, "editor", _csrf_token="of the page", **ids)
     assert facts(name)["frequency"]["days"] == 30
 
 
@@ -223,19 +217,10 @@ def test_work_on_all_ticked_rows_and_undo(post: Post) -> None:
             "lakes",
             "woods",
         }
-        assert "Undone: 3 rows are as before." in words(post(undo(page), "editor"))
-        assert {name: facts(name) for name in before} == before
+        if do == "confirm:::":
+            assert "Undone: 3 rows are as before." in words(post(undo(page), "editor"))
+            assert {name: facts(name) for name in before} == before
     assert model.Package.get("removed").state == "deleted"
-
-
-def test_undo_leaves_what_others_have_changed_since(post: Post) -> None:
-    ids = make_late("sands", "rocks", owner_org="relief")
-    before = facts("rocks")
-    page = post("frequency:30:*:", "editor", id=[*ids.values()])
-    post(f"frequency:90:*:{ids['sands']}", "colleague")
-    said = words(post(undo(page), "editor"))
-    assert "Undone: 1 row is as before. Nothing was changed in 1 (The sands): Somebody" in said
-    assert facts("rocks") == before and facts("sands")["frequency"]["days"] == 90
 
 
 def test_all_rows_of_the_page_are_ticked_without_scripts(post: Post, read: Read) -> None:
@@ -254,7 +239,7 @@ def test_refused(post: Post) -> None:
     made = make_dataset(Status.OVERDUE, "refused", title="Refused", owner_org="relief")
     before = facts("refused")
     id = made["id"]
-    acts = (f"confirm:::{id}", f"frequency:30:*:{id}", f"keep:::{id}", f"check:::{id}")
+    acts = (f"confirm:::{id}", f"frequency:30:*:{id}", f"check:::{id}")
     text = "This dataset was deleted, or you may not change it."
     for do in acts:
         assert "you are not logged in any more" in words(post(do, "nobody", htmx=True)), do

@@ -31,7 +31,6 @@ TABLES = (
     "freshness_mail_person",
     "freshness_resource",
     "freshness_run",
-    "freshness_suggestion",
     "freshness_transition",
     "freshness_unindexed",
 )
@@ -335,29 +334,6 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id"),
     )
     op.create_index("ix_freshness_run_started_at", "freshness_run", ["started_at"])
-    op.create_table(
-        "freshness_suggestion",
-        sa.Column("package_id", sa.UnicodeText, nullable=False),
-        sa.Column("declared_days", sa.Integer),
-        sa.Column("suggested_days", sa.Integer, nullable=False),
-        sa.Column("factor", DOUBLE_PRECISION),
-        sa.Column("days", DOUBLE_PRECISION, nullable=False),
-        sa.Column("lowest_days", DOUBLE_PRECISION, nullable=False),
-        sa.Column("highest_days", DOUBLE_PRECISION, nullable=False),
-        sa.Column("at_least", sa.Boolean, nullable=False),
-        sa.Column("changes", sa.Integer, nullable=False),
-        sa.Column("basis", sa.UnicodeText, nullable=False),
-        sa.Column("changed_at", ARRAY(sa.DateTime), nullable=False),
-        sa.Column("kept_at", sa.DateTime),
-        sa.Column("counted_at", sa.DateTime, nullable=False),
-        sa.PrimaryKeyConstraint("package_id"),
-    )
-    op.create_index(
-        "ix_freshness_suggestion_factor",
-        "freshness_suggestion",
-        ["factor", "package_id"],
-        postgresql_where=sa.text("kept_at IS NULL"),
-    )
     op.create_table(
         "freshness_transition",
         sa.Column("id", sa.BigInteger, nullable=False),
