@@ -314,6 +314,9 @@ class Connections:
         self._guard = guard
         self._headers = headers
         self._ca_bundle = ca_bundle
+        # aiohttp bounds no head as a whole. What is refused has a second look, but not behind a proxy.
+        self._longest_field = MAX_HEADER_BYTES if proxy else MAX_HEADER_BYTES // 4
+        self._most_fields = 128 if proxy else 64
         self._session = aiohttp.ClientSession(
             connector=_Connector(
                 ssl=trusting(ca_bundle) if ca_bundle is not None else True,
@@ -365,7 +368,8 @@ class Connections:
                     total=total, connect=limits.connect, sock_read=limits.read
                 ),
                 max_line_size=MAX_HEADER_BYTES,
-                max_field_size=MAX_HEADER_BYTES,
+                max_field_size=self._longest_field,
+                max_headers=self._most_fields,
             )
         except NETWORK_FAULTS as error:
             raise fault_of(error, limits) from error

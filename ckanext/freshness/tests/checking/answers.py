@@ -681,6 +681,8 @@ IN_PLACE = (
     Case("a report under GML", always(say(200, REPORT)), BROKEN, "GML"),
     Case("a report under WFS", always(say(200, REPORT)), BROKEN, "WFS"),
     Case("nothing", always(say(200)), BROKEN),
+    Case("a header of 20,000 bytes", always(say(200, BODY, b"X: %b\r\n" % (b"a" * 20_000))), WORKS),
+    Case("a hundred headers", always(say(200, BODY, b"X: a\r\n" * 100)), WORKS),
     Case("blanks", always(say(200, b" \r\n\n")), BROKEN),
 )
 
