@@ -44,6 +44,8 @@ class CatalogueOutline(PageOutline):
     """The datasets that the document describes, by identity."""
     contested: list[str] = field(default_factory=list)
     """Identities that several different nodes have, so that they identify none of them."""
+    shared: dict[str, list[str]] = field(default_factory=dict)
+    """Titles in one language of a node that has several: RDF merges datasets with the same IRI."""
     undescribed: list[str] = field(default_factory=list)
     """Datasets that the document lists, or names with their type, and does not describe."""
     catalogs: list[str] = field(default_factory=list)
@@ -114,11 +116,24 @@ def outline_of_catalogue(graph: Graph) -> CatalogueOutline:
         **asdict(paging),
         records=records,
         contested=contested,
+        shared={
+            identity: titles
+            for identity in records
+            if (titles := _titles(graph, found[identity][0]))
+        },
         undescribed=undescribed,
         catalogs=_iris(graph.objects(None, DCAT.catalog)),
         filled=_iris(graph.subjects(DCAT.dataset)),
         unidentified=len(unidentified) + len(named) - len(undescribed),
     )
+
+
+def _titles(graph: Graph, dataset: Node) -> list[str]:
+    """Return the titles of a dataset that has several in one language; none otherwise."""
+    by_language: dict[str | None, set[str]] = {}
+    for title in graph.objects(dataset, DCTERMS.title):
+        by_language.setdefault(getattr(title, "language", None), set()).add(str(title))
+    return next((sorted(titles) for titles in by_language.values() if len(titles) > 1), [])
 
 
 def nodes_by_identity(graph: Graph) -> dict[str, list[Node]]:

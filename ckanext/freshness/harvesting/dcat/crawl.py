@@ -63,6 +63,8 @@ MOST_CATALOGS = 1000
 """The most catalogs with documents of their own."""
 
 _RDF_ENDINGS = frozenset({".ttl", ".rdf", ".xml", ".jsonld", ".n3"})
+_MOST_NAMED = 3
+"""How many IRIs that several datasets share one message names."""
 _ELSEWHERE = "dcat:Catalog on another host"
 _NEVER_READ = "dcat:Catalog whose address never answered with it"
 _NOT_THERE = "not there"
@@ -133,6 +135,8 @@ class CatalogueCrawl:
         """The datasets that a page describes, by identity."""
         self._contested: dict[str, str] = {}
         """By identity that several datasets have: the list that has one of them."""
+        self._shared: dict[str, tuple[str, str]] = {}
+        """By IRI that several datasets seem to share: the list that has it, and which they are, for people."""
         self._undescribed: dict[str, str] = {}
         """By identity, datasets that no page describes: the list that has them."""
         self._elsewhere: set[str] = set()
@@ -287,12 +291,16 @@ class CatalogueCrawl:
             found = _Dataset(before.url if before else url, page.url, number, described)
             if before is not None and _differ(before, found, url):
                 self._contested[identity] = url
+            elif before is not None and _are_apart(before, found):
+                self._shared[identity] = url, f"one on {before.page}, one on {found.page}"
             if before is None or before.description.size < described.size:
                 known = self._known.at(identity)
                 # There may be many: a known dataset shares the text of its identity.
                 self._found[identity if known is None else known.url] = found
                 await self._read(identity, found, page)
         self._contested.update(dict.fromkeys(outline.contested, url))
+        for identity, titles in outline.shared.items():
+            self._shared[identity] = url, " and ".join(f'"{title}"' for title in titles[:2])
         self._undescribed.update(dict.fromkeys(outline.undescribed, url))
         return True
 
@@ -465,6 +473,8 @@ class CatalogueCrawl:
                 self._end.skip("dcat:Dataset without URL and identifier", url, facts.unusable)
             # A new one of several datasets with one identifier may be the missing dataset.
             facts.unusable += contested[url]
+            if facts.misfit:
+                facts.misfit += self._sharers(url)
             if url in self._fleeting:
                 facts.misfit = _FLEETING
             reason = doubt_of_list(memory, url, facts, is_missing=is_missing)
@@ -472,6 +482,26 @@ class CatalogueCrawl:
                 self._end.mark_unproved(url, reason)
             elif facts.is_lost and is_missing:
                 self._end.mark_without_list(url)
+
+    def _sharers(self, url: str) -> str:
+        """Return, for people, which datasets of a list seem to share an IRI; "" if none do."""
+        found = [
+            f"; several datasets seem to share the IRI {identity}: {which}"
+            for identity, (where, which) in sorted(self._shared.items())
+            if where == url
+        ]
+        most = found[:_MOST_NAMED]
+        advice = ". Ask the publisher to give each dataset an IRI of its own"
+        return "".join([*most, advice]) if most else ""
+
+
+def _are_apart(before: _Dataset, now: _Dataset) -> bool:
+    """Return whether two pages of one reading describe a dataset differently."""
+    return (
+        before.reading == now.reading
+        and before.page != now.page
+        and before.description.digest != now.description.digest
+    )
 
 
 def _differ(before: _Dataset, now: _Dataset, url: str) -> bool:

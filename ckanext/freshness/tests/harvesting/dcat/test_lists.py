@@ -366,6 +366,36 @@ def test_an_identifier_on_two_pages(server: Documents, site: CatalogueSite) -> N
         assert job.record_errors.keys() == {"same"}, number
 
 
+@pytest.mark.parametrize(
+    ("pages", "which"),
+    [
+        ((dataset(1, "One") + dataset(1, "Two"), datasets(2)), '"One" and "Two"'),
+        (
+            (dataset(1, "One"), dataset(1, "Two") + datasets(2)),
+            "one on BASE/c, one on BASE/c?page=2",
+        ),
+    ],
+)
+def test_datasets_that_share_an_iri_are_named(
+    server: Documents, site: CatalogueSite, pages: tuple[str, ...], which: str
+) -> None:
+    server.pages(datasets(1), datasets(2))
+    site.job()
+    server.pages(*pages, total=3)
+    shared = (
+        f"share the IRI {server.url}/d/1: {which.replace('BASE', server.url)}. Ask the publisher"
+    )
+    job = site.job()
+    assert job.of(DELETED) == set() and len(site.packages) == 2
+    assert "it says that it has 3 records, and its pages list 2; several" in job.errors[0]
+    assert shared in job.errors[0]
+    # Titles in several languages are those of one dataset, and a total that fits proves the list.
+    server.pages(dataset(1, "One", 'dct:title "Un"@fr ;'), datasets(2), total=3)
+    assert "share the IRI" not in " ".join(site.job().errors)
+    server.pages(*pages, total=2)
+    assert site.job().errors == []
+
+
 @pytest.mark.parametrize("known", [True, False])
 def test_an_identifier_in_two_catalogs(server: Documents, site: CatalogueSite, known: bool) -> None:
     first, second = (blank(f"{name} 1", "1") + blank(f"{name} 2", "2") for name in "ab")
