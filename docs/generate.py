@@ -10,7 +10,6 @@ import csv
 import inspect
 import io
 import json
-import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -24,8 +23,7 @@ from werkzeug.utils import import_string
 
 from ckanext.freshness.aging import frequency
 from ckanext.freshness.aging.status import HDX_ROWS
-from ckanext.freshness.aging.vocabularies import FILE, term_lists
-from ckanext.freshness.checking.answers import STATUSES, WALL_HEADERS, WALL_PAGES
+from ckanext.freshness.checking.answers import STATUSES
 from ckanext.freshness.harvesting.rdf import graph_values, mapping_tables
 from ckanext.freshness.harvesting.rdf import parsing as rdf
 from ckanext.freshness.logic import (
@@ -39,32 +37,6 @@ from ckanext.freshness.web.errors import FailureReason, Meaning
 
 DOCS = Path(__file__).resolve().parent
 DECLARATION = DOCS.parent / "ckanext" / "freshness" / "config_declaration.yaml"
-
-READERS: dict[Callable[..., Any], str] = {
-    graph_values.text: "text",
-    graph_values.line: "text on one line",
-    graph_values.named: "text, or the name of what is linked",
-    graph_values.literal: "text",
-    graph_values.texts: "list of texts",
-    graph_values.keywords: "list of keywords",
-    graph_values.text_or_texts: "text, or a list of several",
-    graph_values.telephone: "telephone number",
-    graph_values.iris: "list of IRIs",
-    graph_values.standards: "list of texts",
-    graph_values.email: "e-mail address",
-    graph_values.integer: "whole number",
-    graph_values.boolean: "true or false",
-    graph_values.earliest: "date, the first of several",
-    graph_values.latest: "date, the last of several",
-    graph_values.geometries: "GeoJSON",
-    mapping_tables.agents: "list of agents",
-    mapping_tables.contacts: "list of contacts",
-    mapping_tables.periods: "list of periods",
-    mapping_tables.places: "list of places",
-    mapping_tables.policies: "list of policies",
-    mapping_tables.services: "list of access services",
-}
-"""How a value is read, in words; whatever is not here is a list of descriptions."""
 
 MAPPINGS: tuple[tuple[str, Iterable[graph_values.MappingRow]], ...] = (
     ("Datasets", mapping_tables.DATASET),
@@ -129,24 +101,11 @@ def default_words(default: Any) -> str:
 
 
 def mapping() -> Iterator[str]:
-    """The tables of predicates and keys, and the prefixes that they use."""
+    """The tables of predicates and keys."""
     for title, rows in MAPPINGS:
         yield from heading(title, "-")
-        cells = [
-            (f"``{row.key}``", ", ".join(map(path_words, row.predicates)), reader_words(row))
-            for row in rows
-        ]
-        yield from table(("Key", "Read from", "Value"), cells, "24 50 26")
-    for title, reasons in (
-        ("Left out: what the server says of itself", mapping_tables.SERVER_NOISE),
-        ("Followed: how records hang together", mapping_tables.STRUCTURE),
-    ):
-        yield from heading(title, "-")
-        cells = [(path_words(predicate), reason) for predicate, reason in reasons.items()]
-        yield from table(("Predicate", "What it is"), cells, "30 70")
-    yield from heading("Prefixes", "-")
-    spaces = (f"``{prefix}`` is ``{space!s}``" for prefix, space in rdf.PREFIXES.items())
-    yield from (f"{', '.join(spaces)}.", "")
+        cells = [(f"``{row.key}``", ", ".join(map(path_words, row.predicates))) for row in rows]
+        yield from table(("Key", "Read from"), cells, "30 70")
 
 
 def thresholds() -> Iterator[str]:
@@ -162,60 +121,10 @@ def thresholds() -> Iterator[str]:
     yield from table(head, [*rows, (always, *["never"] * 3)], "40 20 20 20")
 
 
-def vocabularies() -> Iterator[str]:
-    """The terms of each list, what they are read as, and where they come from: a paragraph for each list."""
-    for each in term_lists().values():
-        iris = ", ".join(f"``{iri}``" for iri in each.iris)
-        parts = (
-            f"**{each.title}.**",
-            each.note,
-            f"Also as IRIs that begin with {iris}; ``*`` is any text." if iris else "",
-            f"Sources: {', '.join(each.sources)}",
-        )
-        yield from (" ".join(filter(None, parts)), "")
-        by_meaning: dict[int | frequency.Reason, list[str]] = {}
-        for term, read in each.terms.items():
-            shown = f"``{term}``" if each.kind == "codes" else f"*{term}*"
-            by_meaning.setdefault(read, []).append(shown)
-        terms = (f"{meaning(read)}: {', '.join(found)}" for read, found in by_meaning.items())
-        yield from (f"   {'; '.join(terms)}.", "")
-
-
-def ambiguous_words() -> Iterator[str]:
-    """The words that are not understood, and what they can mean."""
-    words = yaml.safe_load(FILE.read_text(encoding="utf-8"))["ambiguous"]
-    rows = [(f"*{word}*", meanings) for word, meanings in words.items()]
-    yield from table(("Word", "Meanings"), rows, "30 70")
-
-
-def meaning(read: int | frequency.Reason) -> str:
-    """Return the words for an update frequency, with its number of days if it has one."""
-    if isinstance(read, frequency.Reason):
-        return "no frequency, so that a default counts"
-    days = f" ({read} days)" if read > 1 and read in frequency.WORDS else ""
-    return f"{frequency.label(read)}{days}"
-
-
 def reports() -> Iterator[str]:
     """The tables of the report, in the order of the dashboard."""
-    rows = [
-        (
-            f"``/freshness/{one.name}``",
-            one.meaning,
-            ", ".join(f"``{key}``" for key in one.fields),
-            ", ".join(f"``{key}``" for key in sorted(column.key for column in one.shown)),
-            "yes" if one.is_of_organizations else "",
-        )
-        for one in report_tables.TABLES.values()
-    ]
-    head = (
-        "Page",
-        "What stands in it",
-        "Fields of CSV and JSON",
-        "Sorted by",
-        "Of one organization",
-    )
-    yield from table(head, rows, "18 28 30 14 10")
+    rows = [(f"``/freshness/{one.name}``", one.meaning) for one in report_tables.TABLES.values()]
+    yield from table(("Page", "Content"), rows, "30 70")
 
 
 ACTIONS: tuple[tuple[str, Any], ...] = (
@@ -230,7 +139,7 @@ SITE = "https://ckan.example.org"
 
 
 def actions() -> Iterator[str]:
-    """Each action: who may call it, its docstring, an example and its result, unless another action has it."""
+    """Each action: who may call it, its docstring and an example."""
     examples = {
         one["action"]: one for one in json.loads(EXAMPLES_OF_ACTIONS.read_text(encoding="utf-8"))
     }
@@ -257,31 +166,6 @@ def _action(name: str, function: Any, example: dict[str, Any]) -> Iterator[str]:
     yield ""
     yield from (f"    {line}" for line in curl(name, example, reads=reads))
     yield ""
-    if re.search(r"^:returns: the same as ``\w+``$", words, re.M):
-        return
-    yield ".. code-block:: javascript"
-    yield ""
-    yield from (f"   {line}" for line in readable(example["result"]))
-    yield ""
-
-
-def readable(value: Any, indent: str = "", end: str = "") -> Iterator[str]:
-    """JSON with what is short on one line."""
-    line = f"{indent}{json.dumps(value, ensure_ascii=False)}{end}"
-    if len(line) <= 100 or not isinstance(value, (dict, list)):
-        yield line
-        return
-    opening, closing = "{}" if isinstance(value, dict) else "[]"
-    yield f"{indent}{opening}"
-    for number, one in enumerate(value):
-        comma = "," if number < len(value) - 1 else ""
-        if isinstance(value, dict):
-            first, *rest = readable(value[one], f"{indent}  ", comma)
-            yield f"{indent}  {json.dumps(one)}: {first.lstrip()}"
-            yield from rest
-        else:
-            yield from readable(one, f"{indent}  ", comma)
-    yield f"{indent}{closing}{end}"
 
 
 def curl(name: str, example: dict[str, Any], *, reads: bool) -> Iterator[str]:
@@ -301,12 +185,6 @@ def path_words(path: Node | rdf.Path) -> str:
     """A predicate, or a path of several with slashes, with prefixes."""
     steps = path if isinstance(path, tuple) else (path,)
     return f"``{'/'.join(rdf.short(str(step)) for step in steps)}``"
-
-
-def reader_words(row: graph_values.MappingRow) -> str:
-    """What a row's value is."""
-    words = READERS.get(row.read, "list of descriptions")
-    return f"{words}; all languages in ``{row.key}_translated``" if row.translated else words
 
 
 def heading(title: str, line: str) -> Iterator[str]:
@@ -332,14 +210,13 @@ MEANINGS = {
 
 
 def answers() -> Iterator[str]:
-    """What statuses, failures and the signs of bot walls say about a link."""
+    """What statuses and failures say about a link; those of one meaning and reason share a row."""
     yield from heading("Statuses", "-")
-    rows = [
-        (f"{status}", MEANINGS[row.meaning], row.why) for status, row in sorted(STATUSES.items())
-    ]
-    rows.append(
-        ("503 with ``Retry-After``", "cannot tell", "the server works, and asks for a pause")
-    )
+    alike: dict[tuple[str, str], list[str]] = {}
+    for status, row in sorted(STATUSES.items()):
+        alike.setdefault((MEANINGS[row.meaning], row.why), []).append(str(status))
+    rows = [(", ".join(statuses), link, why) for (link, why), statuses in alike.items()]
+    rows.append(("503 with ``Retry-After``", "cannot tell", "the server asks for a pause"))
     rows.append(("any other from 200 to 299", "works", "the file comes with it"))
     rows.append(("any other", "failed", "people do not get the file either"))
     yield from table(("Status", "The link", "Why"), rows, "20 20 60")
@@ -348,14 +225,6 @@ def answers() -> Iterator[str]:
         (f"``{reason.value}``", MEANINGS[reason.meaning], reason.why) for reason in FailureReason
     ]
     yield from table(("Reason", "The link", "Why"), failures, "26 20 54")
-    yield from heading("Bot walls", "-")
-    headers = [
-        (f"``{name}: {value}``", "the header, with any status", "")
-        for name, values in WALL_HEADERS.items()
-        for value in sorted(values)
-    ]
-    pages = [(wall.name, f"``{wall.sign.decode()}``", wall.source) for wall in WALL_PAGES]
-    yield from table(("Wall", "Sign", "Source"), [*headers, *pages], "20 40 40")
 
 
 PARTS = (
@@ -365,8 +234,6 @@ PARTS = (
     Part("reports.rst", "tables of the report", reports),
     Part("api.rst", "actions", actions),
     Part("aging.rst", "thresholds", thresholds),
-    Part("frequencies.rst", "vocabularies", vocabularies),
-    Part("frequencies.rst", "ambiguous words", ambiguous_words),
 )
 
 

@@ -199,7 +199,7 @@ def test_every_action_has_an_example() -> None:
 def test_the_queries_of_the_pages_run() -> None:
     blocks = re.compile(r"^\.\. code-block:: sql\n\n((?:   .*\n|\n)+)", re.M)
     queries = [query for page in PAGES for query in blocks.findall(text_of(page))]
-    assert len(queries) > 4
+    assert queries
     for query in queries:
         session.execute(sa.text(textwrap.dedent(query).replace(":", r"\:")))
     session.remove()
