@@ -93,14 +93,7 @@ def test_no_page_names_an_option_that_is_not_there(page: Path) -> None:
     assert set(OPTION.findall(without_code)) - groups <= declared_options()
 
 
-# A source's settings
-
-
-def settings() -> dict[str, str]:
-    """Return the defaults of a source's settings, as the table has them."""
-    page = text_of(DOCS / "fdp-harvester.rst")
-    part = page[page.index(".. _source-settings:") : page.index(".. _headers:")]
-    return dict(re.findall(r"^   \* - ``(\w+)``\n     - .+\n     - (.+)\n     - ", part, re.M))
+# Settings of sources
 
 
 def test_the_example_configurations_are_allowed() -> None:
