@@ -15,7 +15,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import PurePosixPath
-from urllib.parse import urldefrag, urlsplit
+from urllib.parse import urlsplit
 
 from rdflib import Graph
 from rdflib.term import Node
@@ -157,7 +157,8 @@ class CatalogueCrawl:
         while waiting:
             url = waiting.pop(0)
             try:
-                below = await self._read_list(url)
+                with understood(url):
+                    below = await self._read_list(url)
             except UnreadableDocument as failure:
                 self._facts.pop(url, None)
                 if self._was_never_there(url, failure):
@@ -220,7 +221,8 @@ class CatalogueCrawl:
     async def _read_again(self, url: str) -> None:
         facts, before = self._facts[url], self._listed[url]
         try:
-            misfit, below = await self._read_pages(url, 2)
+            with understood(url):
+                misfit, below = await self._read_pages(url, 2)
         except UnreadableDocument as failure:
             misfit, below = failure.reason, set()
         if not below <= self._met():
@@ -268,7 +270,7 @@ class CatalogueCrawl:
         reading.note(facts)
         facts.unusable = unidentified
         facts.is_lost = not has_list and not unidentified and self._had_records(url)
-        below = {urldefrag(one).url for one in named - filled}
+        below = {one.partition("#")[0] for one in named - filled}
         elsewhere = {one for one in below if not self._reader.reach.may_visit(one)}
         self._elsewhere |= elsewhere
         if is_again and has_any and not is_familiar:

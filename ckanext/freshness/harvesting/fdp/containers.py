@@ -199,7 +199,8 @@ class ContainerCrawl:
     async def _read_again(self, url: str) -> None:
         facts = self._facts[url]
         try:
-            outline, _, misfit = await self._read_list(url)
+            with understood(url):
+                outline, _, misfit = await self._read_list(url)
         except UnreadableDocument as failure:
             facts.misfit = facts.misfit or failure.reason
             return
@@ -325,21 +326,27 @@ class ContainerCrawl:
         is_root, place = url == self._containers.root, self._places[url]
         mapper = self._options.catalog_mapper
         try:
-            outline, document, misfit = await self._read_list(url)
-            instead = self._instead(url, outline)
-            if is_root and instead:
-                words = (
-                    f"it describes {instead}: nothing is read from it. If the catalog has moved, correct the "
-                    "source's URL"
-                )
-                reason = HarvestMessage(words, MessageCode.DESCRIBES_ANOTHER)
-                raise UnreadableDocument(url, reason, ReadOutcome.MALFORMED)
-            is_new = self._known.at(url) is None
-            if not is_root and not outline.members and is_new and await self._reader.is_draft(url):
-                raise UnreadableDocument(url, "it is a draft", ReadOutcome.FORBIDDEN)
-            sighting = None
-            if mapper and (outline.is_catalog or (place.is_catalog and not is_root)):
-                sighting = await self._catalog_record(url, document, outline, mapper)
+            with understood(url):
+                outline, document, misfit = await self._read_list(url)
+                instead = self._instead(url, outline)
+                if is_root and instead:
+                    words = (
+                        f"it describes {instead}: nothing is read from it. If the catalog has moved, "
+                        "correct the source's URL"
+                    )
+                    reason = HarvestMessage(words, MessageCode.DESCRIBES_ANOTHER)
+                    raise UnreadableDocument(url, reason, ReadOutcome.MALFORMED)
+                is_new = self._known.at(url) is None
+                if (
+                    not is_root
+                    and not outline.members
+                    and is_new
+                    and await self._reader.is_draft(url)
+                ):
+                    raise UnreadableDocument(url, "it is a draft", ReadOutcome.FORBIDDEN)
+                sighting = None
+                if mapper and (outline.is_catalog or (place.is_catalog and not is_root)):
+                    sighting = await self._catalog_record(url, document, outline, mapper)
         except UnreadableDocument as failure:
             self._facts.pop(url, None)
             self._take_failure(url, failure)

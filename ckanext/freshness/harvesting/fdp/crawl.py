@@ -141,7 +141,8 @@ class Crawl:
         """Return whether a current record still answers as itself."""
         known = self._known.at(url)
         try:
-            _, outline = await self._own_outline(url)
+            with understood(url):
+                _, outline = await self._own_outline(url)
         except UnreadableDocument as failure:
             return failure.outcome
         is_itself = known is None or outline.is_catalog == known.is_catalog
@@ -208,12 +209,12 @@ class Crawl:
         """Read a listed dataset from a page, or from its own URL, and hand it to the sink."""
         listed_in = self._catalogs.catalogs_of(url)
         try:
-            if page is None or member is None:
-                page, outline = await self._read_document(url)
-                member = outline.members[url]
-            if self._known_as(url) is None and await self._reader.is_draft(url):
-                raise UnreadableDocument(url, "it is a draft", ReadOutcome.FORBIDDEN)
             with understood(url):
+                if page is None or member is None:
+                    page, outline = await self._read_document(url)
+                    member = outline.members[url]
+                if self._known_as(url) is None and await self._reader.is_draft(url):
+                    raise UnreadableDocument(url, "it is a draft", ReadOutcome.FORBIDDEN)
                 sighting = await self._assemble(url, listed_in, page, member)
             self._there.add(url)
             self._follow(url, listed_in, member)

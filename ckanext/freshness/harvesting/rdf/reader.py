@@ -157,17 +157,21 @@ class DocumentReader(SourceReader):
         answer = await self.fetch(url, self._accept)
         body = answer.body or b""
         links = _links(answer)
+        content_type = self._content_type or answer.headers.get("Content-Type")
+        document = self.document(url, answer.final_url, content_type, body)
+        document.has_marks = not links.keys().isdisjoint(("last", "next", "prev"))
         try:
-            joined = {relation: urljoin(answer.final_url, link) for relation, link in links.items()}
+            document.next_url, document.last_url = (
+                urljoin(answer.final_url, links[relation]) if relation in links else None
+                for relation in ("next", "last")
+            )
         except ValueError as error:
             reason = "its link to another page is malformed"
             raise UnreadableDocument(url, reason) from error
-        content_type = self._content_type or answer.headers.get("Content-Type")
-        document = self.document(url, answer.final_url, content_type, body)
-        document.next_url, document.last_url = joined.get("next"), joined.get("last")
-        document.has_marks = not joined.keys().isdisjoint(("last", "next", "prev"))
-        if document.last_url == joined.get("first"):
-            document.last_url = None  # this is the only page, whatever its own URL
+        # No other relation is followed: a malformed URL there costs nothing.
+        with contextlib.suppress(KeyError, ValueError):
+            if document.last_url == urljoin(answer.final_url, links["first"]):
+                document.last_url = None  # this is the only page, whatever its own URL
         document.seconds = answer.seconds
         document.has_end = not answer.headers.keys().isdisjoint(
             ("Content-Length", "Transfer-Encoding")
@@ -449,8 +453,14 @@ def doubt_of_list(
 
 
 def _plain(url: str) -> str:
-    """Return a URL in one spelling, without fragment: links to a page differ in order and percent-encoding."""
-    parts = urlsplit(url)
+    """Return a URL in one spelling, without fragment: links to a page differ in order and percent-encoding.
+
+    A malformed URL stays as it is. Its request fails, and names it.
+    """
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return url
     query = "&".join(sorted(_encoded(one.replace("+", "%20")) for one in parts.query.split("&")))
     return parts._replace(path=_encoded(parts.path), query=query, fragment="").geturl()
 

@@ -610,6 +610,26 @@ def test_a_malformed_link_to_the_next_page(
     assert not any("\\u0000" in outline for _, outline in site.memory.rows.values())
 
 
+@pytest.mark.parametrize("url", ["http://[bad/x", "http://[::1", "http://h:port/"])
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "<c> dcat:catalog <{url}> .",
+        "<c> dcat:dataset <{url}> .",
+        "<d/1> dcat:distribution <{url}> .",
+        "<d/1> dcat:landingPage <{url}> ; dct:publisher <{url}> ; dcat:theme <{url}> .",
+        "<d/1> dcat:distribution [ a dcat:Distribution ; dcat:accessURL <{url}> ] .",
+        "<c> hydra:last <{url}> .",
+    ],
+)
+def test_a_malformed_url_costs_no_other_record(
+    server: Documents, site: CatalogueSite, statement: str, url: str
+) -> None:
+    server.publish("/c", datasets(1, 2) + statement.format(url=url))
+    site.job()
+    assert {f"{server.url}/d/1", f"{server.url}/d/2"} <= site.packages.keys()
+
+
 def test_a_header_leads_further_than_the_document(server: Documents, site: CatalogueSite) -> None:
     server.pages(datasets(1), datasets(2), datasets(3))
     site.job()
