@@ -160,7 +160,7 @@ def _action(name: str, function: Any, example: dict[str, Any]) -> Iterator[str]:
     yield ""
     yield f".. py:function:: {name}({', '.join(names)})"
     yield ""
-    yield from (f"   {line}".rstrip() for line in words.splitlines())
+    yield from (f"   {line}".rstrip() for line in words.splitlines() if ":raises ObjectNotFound" not in line)
     yield ""
     yield "::"
     yield ""

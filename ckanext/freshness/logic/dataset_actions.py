@@ -43,37 +43,29 @@ _MAX_TEXT = 80
 def freshness_show(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[str, Any]:
     """Return how fresh a dataset is now, why, and when an update is due.
 
-    All moments are in UTC, ISO 8601 with ``Z``. Values that do not apply are null.
-
     :param id: id or name of the dataset
     :returns: ``id``, ``name``, ``title``; ``status`` (``fresh``, ``due``, ``overdue``, ``delinquent``,
         ``unavailable``); ``last_modified`` and its ``evidence``; ``frequency``: ``days``, and ``from`` what it
-        comes (``dataset``, ``source``, ``organization``, ``site``); ``observed_frequency``: how often the data
-        really change, null if fewer than three updates are known: ``days`` (the median), ``lowest_days`` and
-        ``highest_days``, ``at_least`` (whether they may change more often, since each check found them
-        changed), ``changes`` (their number), ``basis`` (of the ``files``, or dates in the
-        ``record``), ``suggested_days`` (a frequency that fits better; null if the update frequency may fit);
-        ``boundaries`` (``due``, ``overdue``, ``delinquent``);
-        ``undetermined``; ``absent_since``: since when its harvest source has been without it, if it is kept;
-        ``pieces``: all evidence, the newest first (``resource_id``, ``resource_name``,
-        ``evidence``, ``date``, ``claimed``: the original date if it was in the future); ``stated_date``
-        (``value``, ``since``, ``stands_still``); ``confirmation`` (``date``, ``author``: the
-        person's name, for members of the organization, and ``is_own``); ``problems``: sentences;
-        ``transitions``: the newest 20 changes of the status or of the update frequency
-        (``from``, ``to``, ``at``, ``evidence``, ``cause``, ``explanation``: a sentence); ``data_changes``: the
-        newest 20 changes of the data, each with ``seen_at``, ``resource_id``, ``resource_name``, ``evidence``
-        and ``what`` (what changed, in words; see ``freshness_change_list``); ``links``: ``total`` (number of
-        resources) and ``resources``, at most 100, failing links first, each with ``id``, ``name``, ``url``
-        (without secrets), ``format``, ``state`` (``works``, ``failing``, ``broken``, ``unchecked``: the last
-        check could not tell, ``waiting``: not checked yet, ``excluded``: never checked, ``internal``: hosted
-        here) and its ``explanation`` (a sentence); of the last check ``tried_at``, ``outcome``, ``status`` (of
-        HTTP), ``words`` (what went wrong), ``final_url`` (after redirects) and ``why`` (why a run chose it, in
-        words); ``promised`` and ``found`` (if the file is of another kind than its format), ``failures`` in a
-        row, ``failing_since`` and ``failed_at`` (the first and the last of them), ``succeeded_at`` (the last
-        check that found the file), ``changed_at`` (the last change of its content), ``next_check`` (when a run
-        checks it again at the earliest), of the last good copy ``cached_url``, ``cached_zip_url``,
-        ``cached_at`` (when the link last had it) and ``cached_size``;
-        ``may_confirm`` and ``may_check``: whether the user may confirm the data, and have the links checked
+        comes (``dataset``, ``source``, ``organization``, ``site``); ``observed_frequency``, null if fewer than
+        three updates are known: ``days`` (the median), ``lowest_days``, ``highest_days``, ``at_least`` (they
+        may change more often), ``changes`` (their number), ``basis`` (``files``, or dates in the ``record``),
+        ``suggested_days``; ``boundaries`` (``due``, ``overdue``, ``delinquent``); ``undetermined``;
+        ``absent_since``: since when its harvest source has been without it; ``pieces``: all evidence, the
+        newest first (``resource_id``, ``resource_name``, ``evidence``, ``date``, ``claimed``: the original
+        date if it was in the future); ``stated_date`` (``value``, ``since``, ``stands_still``);
+        ``confirmation`` (``date``, ``author``, only for members of the organization, ``is_own``);
+        ``problems``: sentences; ``transitions``: the newest 20 changes of the status or the update frequency
+        (``from``, ``to``, ``at``, ``evidence``, ``cause``, ``explanation``); ``data_changes``: the newest 20
+        (``seen_at``, ``resource_id``, ``resource_name``, ``evidence``, ``what``); ``links``: ``total`` and
+        ``resources``, at most 100, failing links first, each with ``id``, ``name``, ``url`` (without secrets),
+        ``format``, ``state`` (``works``, ``failing``, ``broken``, ``unchecked``: the last check could not
+        tell, ``waiting``: not checked yet, ``excluded``: never checked, ``internal``: hosted here) and its
+        ``explanation``; of the last check ``tried_at``, ``outcome``, ``status`` (of HTTP), ``words`` (what
+        went wrong), ``final_url`` and ``why`` (why a run chose it); ``promised`` and ``found`` (if the file
+        is of another kind than its format), ``failures`` in a row, ``failing_since``, ``failed_at``,
+        ``succeeded_at``, ``changed_at``, ``next_check`` (at the earliest); of the last good copy
+        ``cached_url``, ``cached_zip_url``, ``cached_at`` and ``cached_size``; ``may_confirm`` and
+        ``may_check``: what the user may do
     :raises ObjectNotFound: there is no such dataset, or its package type is not judged
     """
     package = judged_package(tk.get_or_bust(data_dict, "id"))
@@ -387,22 +379,17 @@ def freshness_resource_history(
 ) -> dict[str, Any]:
     """Return the stored results of the checks of a resource's URL, with the last five checks.
 
-    All moments are in UTC, ISO 8601 with ``Z``. If the URL was never checked, ``attempts`` is
-    empty, and the other results are false, 0, empty or null.
-
     :param id: id of the resource
-    :returns: ``id``, ``package_id``, ``url`` (without secrets); ``broken`` (it failed several times, spread
-        over time), ``undetermined`` (``api``, ``blocked``, or null), ``unconfirmed`` (the hash differed once,
-        the next run checks again); ``promised`` and ``found``, if the file was of another kind than its
-        format when it was last read; ``failures`` in a row, ``failing_since`` and ``failed_at``; ``tried_at``,
-        ``succeeded_at``, ``hashed_at``, ``changed_at``; ``hash``, ``etag``, ``last_modified`` as stored;
-        ``attempts``: the last five checks, the newest first, each with the known values among ``at``,
-        ``method``, ``outcome``, ``status`` (of HTTP), ``reason`` (why there is no answer, in one word),
-        ``words`` (what went wrong), ``received`` (bytes), ``seconds``, ``final_url`` (after redirects),
-        ``etag`` and ``last_modified`` (as received), ``modified`` (a Last-Modified that counts), ``why`` (why
-        the run chose it) and ``every_days`` (how often its file was expected to change, if that is the reason);
-        ``evidence``: the dates that count for this resource
-        (``evidence``, ``date``, ``claimed``)
+    :returns: ``id``, ``package_id``, ``url`` (without secrets); ``broken``, ``undetermined`` (``api``,
+        ``blocked``, or null), ``unconfirmed`` (the next run checks again); ``promised`` and ``found``, if the
+        file is of another kind than its format; ``failures`` in a row, ``failing_since`` and ``failed_at``;
+        ``tried_at``, ``succeeded_at``, ``hashed_at``, ``changed_at``; ``hash``, ``etag``, ``last_modified`` as
+        stored; ``attempts``: the last five checks, the newest first, each with the known values among ``at``,
+        ``method``, ``outcome``, ``status`` (of HTTP), ``reason`` (why there is no answer), ``words`` (what
+        went wrong), ``received`` (bytes), ``seconds``, ``final_url``, ``etag``, ``last_modified``,
+        ``modified`` (a Last-Modified that counts), ``why`` (why the run chose it) and ``every_days`` (how
+        often its file was expected to change); ``evidence``: the dates that count (``evidence``, ``date``,
+        ``claimed``)
     :raises ObjectNotFound: there is no such resource
     """
     resource_id = tk.get_or_bust(data_dict, "id")

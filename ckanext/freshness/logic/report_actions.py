@@ -23,8 +23,6 @@ _MOST = 1000
 def freshness_report(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[str, Any]:
     """Return how fresh the datasets are that the user may see.
 
-    All moments are in UTC, ISO 8601 with ``Z``.
-
     :param table: ``statuses``, ``history``, ``changes``, ``data``, ``links``, ``frequencies``,
         ``organizations``, ``sources`` or ``datasets`` (optional; without it only the present counts
         are returned)
@@ -77,11 +75,10 @@ def freshness_change_list(context: dict[str, Any], data_dict: dict[str, Any]) ->
     """Return changes of data, in the order in which they were stored.
 
     Call it again with the ``cursor`` of its result to get what has been stored since: nothing is left out and
-    nothing comes twice, whatever else writes meanwhile. Each change has how we know of it: ``hash`` (another
-    file, confirmed by a second download), ``http header`` (a newer Last-Modified), ``upload`` (a file was
-    uploaded, or dated by hand), ``url`` (another URL), ``harvest`` (the source states a newer date of the
-    record) or ``script``. A confirmation that data are still right is no change. Changes are kept for two
-    years. All moments are in UTC, ISO 8601 with ``Z``; values that are not known are null.
+    nothing comes twice. Each change has how we know of it: ``hash`` (another file, confirmed by a second
+    download), ``http header`` (a newer Last-Modified), ``upload`` (a file was uploaded, or dated by hand),
+    ``url`` (another URL), ``harvest`` (the source states a newer date) or ``script``. A confirmation is no
+    change. Changes are kept for two years; a cursor whose change was deleted is refused.
 
     :param cursor: the cursor of an earlier result (optional, default: begin with the oldest change)
     :param since: a date, the id of a run, or ``last`` for the last check: only changes that were noticed since
@@ -89,17 +86,15 @@ def freshness_change_list(context: dict[str, Any], data_dict: dict[str, Any]) ->
     :param organization: name or id of an organization (optional, default: all)
     :param id: id or name of a dataset (optional, default: all)
     :param limit: the number of changes (optional, default: 100, at most 1000)
-    :returns: ``cursor`` for the next call (null if no change is kept), ``more`` (whether there are further
-        changes now) and ``changes``, each with ``id``, ``seen_at`` (when it was noticed), of its dataset
-        ``package_id``, ``name``, ``title`` and ``organization``, ``resource_id`` (null if the date of the whole
-        dataset changed), ``resource`` (its name), ``url`` (without secrets), ``evidence``; the change happened
-        after ``changed_after`` (null if unknown) and before ``changed_before``; ``stated_at`` (its date as the
-        server, the source or an editor states it); before and after it ``hash_before``, ``hash_after``,
-        ``size_before``, ``size_after``, ``media_type_before``, ``media_type_after``; and ``summary``: the
-        differences between the tables of both files (null if they could not be determined): ``tables``, each
-        with the ``name`` of its sheet (null if the file has one table), ``rows`` (before and after), the
-        columns that were ``added``, ``removed`` or ``renamed`` (old and new name), and ``features`` (true if
-        the rows are the features of a GeoJSON file); and the sheets that were ``added`` or ``removed``
+    :returns: ``cursor`` for the next call, ``more`` (whether there are further changes now) and ``changes``,
+        each with ``id``, ``seen_at`` (when it was noticed), ``package_id``, ``name``, ``title``,
+        ``organization``, ``resource_id`` (null if the date of the whole dataset changed), ``resource`` (its
+        name), ``url`` (without secrets), ``evidence``, ``changed_after`` and ``changed_before`` (between which
+        it happened), ``stated_at`` (its date as the server, the source or an editor states it);
+        ``hash_before`` and ``hash_after``, and so on with ``size`` and ``media_type``; and ``summary``, if the tables of
+        both files could be compared: ``tables``, each with the ``name`` of its sheet, ``rows`` (before and
+        after), the columns that were ``added``, ``removed`` or ``renamed``, and ``features`` (true for a
+        GeoJSON file); and the sheets that were ``added`` or ``removed``
     :raises ValidationError: an argument has an impossible value, or the change that the cursor names is not
         kept any more
     :raises ObjectNotFound: there is no such organization or dataset, or the user may not see it
@@ -173,8 +168,6 @@ def _address(context: dict[str, Any], data_dict: dict[str, Any]) -> str:
 @tk.side_effect_free
 def freshness_run_list(context: dict[str, Any], data_dict: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the runs of the checker, the newest first. For sysadmins: the counts include private datasets.
-
-    All moments are in UTC, ISO 8601 with ``Z``.
 
     :param limit: the number of runs (optional, default: 20, at most 1000)
     :param offset: the number of newer runs to skip (optional, default: 0)
