@@ -134,7 +134,7 @@ ACTIONS: tuple[tuple[str, Any], ...] = (
 )
 """The modules of our actions, each with a title."""
 EXAMPLES_OF_ACTIONS = DOCS / "api-examples.json"
-"""For each action a request, and the result that a test compares with that of a site."""
+"""A request for each action."""
 SITE = "https://ckan.example.org"
 
 
@@ -160,7 +160,8 @@ def _action(name: str, function: Any, example: dict[str, Any]) -> Iterator[str]:
     yield ""
     yield f".. py:function:: {name}({', '.join(names)})"
     yield ""
-    yield from (f"   {line}".rstrip() for line in words.splitlines() if ":raises ObjectNotFound" not in line)
+    lines = (line for line in words.splitlines() if ":raises ObjectNotFound" not in line)
+    yield from (f"   {line}".rstrip() for line in lines)
     yield ""
     yield "::"
     yield ""
