@@ -325,8 +325,8 @@ async def ask_left_out(
     None is asked for if there are more than the source may delete in a job.
 
     :param most: the source's ``max_deletions``.
-    :param listed: URLs of listed records, if these were not read from there. If one of them answers 404 or 403,
-        too, such an answer says nothing: many catalogues have identifiers that lead nowhere.
+    :param listed: URLs of listed records. If one of them answers 404 or 403, too, such an answer says nothing:
+        many catalogues have identifiers that lead nowhere, and proxies answer 404 while a server starts again.
     """
     answers: dict[str, ReadOutcome] = {}
     if not left_out or len(left_out) > (most or MOST_ASKED):

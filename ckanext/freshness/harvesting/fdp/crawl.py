@@ -135,6 +135,7 @@ class Crawl:
             self._ask_one,
             concurrency=self._options.concurrency,
             most=self._options.max_deletions,
+            listed=sorted(url for url in self._there if self._known_as(url) is not None),
         )
 
     async def _ask_one(self, url: str) -> ReadOutcome:

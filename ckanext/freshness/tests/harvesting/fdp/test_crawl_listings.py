@@ -11,6 +11,7 @@ from ckanext.freshness.tests.harvesting.fdp.crawling import (
     urls,
     with_and_without_pages,
 )
+from ckanext.freshness.tests.servers import faults
 from ckanext.freshness.tests.servers.base import Answer, Request
 from ckanext.freshness.tests.servers.fdp import FdpServer
 from ckanext.freshness.tests.servers.fdp_model import Kind as Level
@@ -38,6 +39,20 @@ def test_containers_that_list_themselves_and_each_other(fdp: FdpServer, pages: b
     assert job.of(RecordClass.NEW) == urls(fdp, dataset)
     assert job.containers.catalogs == urls(fdp, outer, inner)
     unchanged(site)
+
+
+@pytest.mark.parametrize("code", [401, 403, 404, 410])
+def test_datasets_that_are_in_pages_alone(fdp: FdpServer, code: int) -> None:
+    """If the URLs of listed datasets answer 404, too, that of one that is left out says nothing."""
+    catalog = fdp.add_catalog()
+    for _ in range(12):
+        fdp.add_dataset(catalog, distributions=0)
+    site = Site(fdp)
+    site.job()
+    fdp.unlist(fdp.datasets[0], catalog)
+    fdp.faults[lambda request: request.path.startswith("/dataset/")] = faults.Status(code)
+    assert len(site.job().of(RecordClass.UNCHANGED)) == 11
+    assert len(site.known) == 12
 
 
 @with_and_without_pages
