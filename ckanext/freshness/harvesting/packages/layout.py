@@ -82,6 +82,12 @@ def package_dict(record: Record, site: CatalogSite) -> LaidOutRecord:
     return _Layout(site).lay(record)
 
 
+def stated_keys(laid: LaidOutRecord) -> frozenset[str]:
+    """Return the fields and extras of a package that its record states."""
+    keys = {*laid.package, *(extra["key"] for extra in laid.package["extras"])}
+    return frozenset(keys - laid.filled)
+
+
 class _Layout:
     """The layout of one package."""
 
@@ -127,11 +133,13 @@ class _Layout:
             fields.setdefault("tags_translated", {"": tags})
 
     def _license(self, fields: dict[str, Any], resources: list[dict[str, Any]]) -> None:
-        """Set ``license_id`` if the record has one licence that the site's register contains.
+        """Set ``license_id`` if the record has one licence that the site's register contains, and states no id.
 
         DCAT puts licences on distributions. If a dataset has none, the licence counts that all its resources
         agree on. Several licences are all kept under ``licenses``. Resources always keep their own.
         """
+        if fields.get("license_id") not in EMPTY:
+            return
         stated = distinct(texts(fields.get("license")))
         of_resources = [texts(resource.get("license")) for resource in resources]
         found = stated or distinct(text for texts in of_resources for text in texts)

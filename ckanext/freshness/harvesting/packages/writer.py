@@ -24,7 +24,7 @@ from ..object_writer import set_extras
 from ..record import LaidOutRecord, Record, guid_of
 from ..sources import source_of, source_type_named
 from . import ckan_actions
-from .layout import CatalogSite, package_dict
+from .layout import CatalogSite, package_dict, stated_keys
 from .licenses import license_index
 from .merge import ids_to_keep, merge, same_package, with_resource_ids
 from .organizations import OrganizationInUse, OrganizationWriter
@@ -237,7 +237,8 @@ class PackageWriter:
         ckan_actions.drop_taken_ids(laid.package, package.id)
         owned = self._owned_keys
         if before := self._before.get(pending.id):
-            owned |= before.fields.keys()
+            # What the source has never stated is the editor's.
+            owned = stated_keys(package_dict(before, self._site(pending.package_type)))
         merged = merge(existing, laid, keep, owned=owned)
         if self._organizations is not None or record.owner is not None:
             merged["owner_org"] = laid.package["owner_org"]

@@ -106,6 +106,29 @@ def test_datasets_keep_their_ids_and_become_links(portal: PortalServer) -> None:
     assert again["notes"] == "Other words" and "reach" not in extras(again)
 
 
+def test_fields_that_the_portal_has_never_stated_are_the_editors(portal: PortalServer) -> None:
+    harvest = add_portal(portal)
+    harvest.run()
+    wanted, one = next(iter(portal.datasets.items()))
+    own = {
+        **{"maintainer": "Ann", "maintainer_email": "ann@example.org"},
+        **{"url": "https://example.org/here", "version": "2"},
+    }
+    call_action("package_patch", {"user": sysadmin()}, id=wanted, **own)
+    # The portal withdraws its author, and changes another field.
+    portal.change(wanted, title="Another title", author="")
+    assert counts(harvest) == {"updated": 1, "not modified": 5}
+    after = datasets(harvest)[one["name"]]
+    assert {key: after[key] for key in own} == own
+    assert after["title"] == "Another title" and not after["author"]
+    # What an editor fills in after that stays, too.
+    call_action("package_patch", {"user": sysadmin()}, id=wanted, author="Ben")
+    portal.change(wanted, title="A third title", version="3")
+    assert counts(harvest) == {"updated": 1, "not modified": 5}
+    after = datasets(harvest)[one["name"]]
+    assert (after["author"], after["version"], after["maintainer"]) == ("Ben", "3", "Ann")
+
+
 def test_ids_and_names_that_are_taken_here_stay_with_their_owners(portal: PortalServer) -> None:
     first, second, third, *_ = sorted(portal.datasets)
     # Another source has harvested it.

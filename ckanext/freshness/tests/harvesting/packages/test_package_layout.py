@@ -284,6 +284,12 @@ def test_several_licences_are_never_reduced_to_one(
         assert warning == f"license: the record names 2: {', '.join(kept)}; no license_id is set"
 
 
+def test_the_licence_that_a_dataset_states_is_not_that_of_its_resources() -> None:
+    given = [{"license": CC_BY_4}]
+    result = laid({"license_id": "odc-odbl"}, resources=given, site=SITE)
+    assert result.package["license_id"] == "odc-odbl" and not result.warnings
+
+
 DESK = {"name": "Desk", "email": "desk@example.org"}
 INSTITUTE = {"name": "Institute", "uri": "https://example.org/i"}
 
