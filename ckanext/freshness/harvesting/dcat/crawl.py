@@ -185,6 +185,7 @@ class CatalogueCrawl:
         for url, outcome in answers.items():
             self._sink(Sighting(SeenRecord(url, outcome)), self._containers)
         self._end.errors += self._reader.errors
+        self._end.warnings += self._reader.warnings
         return self._end
 
     # Lists

@@ -111,6 +111,7 @@ class Crawl:
             if (outcome := self._answers.get(record.url)) is not None:
                 self._sink(Sighting(SeenRecord(record.url, outcome)), self.containers)
         self._end.errors += self._reader.errors
+        self._end.warnings += self._reader.warnings
         return self._end
 
     # Current records that no list has

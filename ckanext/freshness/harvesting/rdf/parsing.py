@@ -162,12 +162,15 @@ class RdfParser:
     """A parser of the documents of one crawl, in a process of the sandbox.
 
     Use it in one event loop, and close it.
+
+    :ivar warnings: by URL, where a document that could be read breaks the rules of its format
     """
 
     def __init__(self, limits: DocumentLimits = USUAL) -> None:
         self._sandbox = Sandbox(limits.process)
         self._size = limits.size
         self._exceeded = 0
+        self.warnings: dict[str, str] = {}
 
     def close(self) -> None:
         """End the process."""
@@ -194,8 +197,12 @@ class RdfParser:
         except Unopened as error:
             raise DocumentError(with_code(f"the {kind} {brief(error)}", error.facts)) from error
         if len(answer) > _BIG:
-            return await asyncio.to_thread(graph_of, answer)
-        return graph_of(answer)
+            graph, warning = await asyncio.to_thread(graph_of, answer)
+        else:
+            graph, warning = graph_of(answer)
+        if warning:
+            self.warnings[url] = brief(warning)
+        return graph
 
 
 def request(body: bytes, content_type: str | None, url: str, size: int = 1) -> bytes:
@@ -209,12 +216,12 @@ def request(body: bytes, content_type: str | None, url: str, size: int = 1) -> b
     return json.dumps(options).encode() + b"\n" + body
 
 
-def graph_of(answer: bytes) -> Graph:
-    """Return the graph of an answer of :func:`.triples.read`.
+def graph_of(answer: bytes) -> tuple[Graph, str]:
+    """Return the graph and the warning of an answer of :func:`.triples.read`.
 
     Literals are not converted to Python values: some would take gigabytes.
     """
-    plain, indices = json.loads(answer)
+    plain, indices, warning = json.loads(answer)
     terms = [_term(value) for value in plain]
     del plain  # a large catalog's terms would be in memory twice
     # The default store also keeps indices by context, which are not needed here.
@@ -223,7 +230,7 @@ def graph_of(answer: bytes) -> Graph:
     numbers = iter(indices)
     for subject, predicate, value in zip(numbers, numbers, numbers, strict=True):
         add((terms[subject], terms[predicate], terms[value]), graph)
-    return graph
+    return graph, warning
 
 
 def _term(value: Term) -> Node:

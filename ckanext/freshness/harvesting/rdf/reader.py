@@ -149,6 +149,12 @@ class DocumentReader(SourceReader):
         self._accept = accept
         self._content_type = content_type
 
+    @property
+    def warnings(self) -> list[str]:
+        """One line for people for each document that breaks the rules of its format and was read."""
+        warnings = self._parser.warnings.items()
+        return [f"{display_url(url)}: {warning}" for url, warning in sorted(warnings)]
+
     async def get(self, url: str) -> FetchedDocument:
         """Fetch a document.
 

@@ -4,27 +4,37 @@ First a document becomes strict UTF-8, and XML becomes plain, since the parser r
 functions are linear in the size of the document, and raise ValueError for what cannot be read.
 
 pyoxigraph reads all formats. It opens no URL or file: it loads neither JSON-LD contexts nor external
-entities. Literals keep the text that the server sent.
+entities. Literals keep the text that the server sent. RDF/XML that it refuses is read by rdflib, which takes
+less strict documents.
 """
 
 from __future__ import annotations
 
 import codecs
+import contextlib
 import json
 import re
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Iterator
 from encodings import aliases
 from functools import partial
 from html.entities import name2codepoint
+from io import BytesIO
 from typing import Any, BinaryIO
 from urllib.parse import quote
 from xml.parsers import expat
+from xml.sax import SAXException, expatreader
 
 import pyoxigraph
+import rdflib
+from rdflib.plugins.parsers import rdfxml
+from rdflib.plugins.stores.memory import SimpleMemory
 
 from ...sandbox import Unopened
 from ..messages import HarvestMessage, MessageCode, code_of
+
+# rdflib imports these only when it parses, and the parser's process can import nothing then.
+_LATE_IMPORTS = (expatreader, rdfxml)
 
 MOST_TRIPLES = 250_000
 MOST_TEXT = 64 * 1024 * 1024
@@ -34,6 +44,7 @@ LONGEST_TEXT = 4 * 1024 * 1024
 """Characters of one literal. Later parsers, such as JSON's, may take a hundred bytes for each."""
 
 _XSD = "http://www.w3.org/2001/XMLSchema#"
+_STRING = f"{_XSD}string"
 _HUGE = re.compile(r"[eE][-+]?[0-9]{4}")
 _LEGAL_IN_IRIS = "%:/?#[]@!$&'()*+,;=-._~"
 _FORMATS = pyoxigraph.RdfFormat
@@ -58,7 +69,9 @@ _MEDIA_TYPES = frozenset(
 
 
 def read(request: bytes, file: BinaryIO | None = None) -> bytes:
-    """Return a document's triples as JSON: the distinct terms, and three indices for each triple.
+    """Return a document's triples as JSON: the distinct terms, three indices for each triple, and a warning.
+
+    The warning is empty, or says where the document breaks the rules of its format.
 
     :param request: a line of JSON with media type, charset, base IRI and a size that multiplies the most
         triples and text, then the document
@@ -69,6 +82,7 @@ def read(request: bytes, file: BinaryIO | None = None) -> bytes:
     form = _FORMATS.from_media_type(_kind_of(body, options["media_type"]))
     size = options.get("size", 1)
     is_xml = form == _FORMATS.RDF_XML
+    warning = ""
     try:
         body = as_utf8(body, options["charset"], is_xml=is_xml)
         if is_xml:
@@ -77,26 +91,38 @@ def read(request: bytes, file: BinaryIO | None = None) -> bytes:
             body = as_json_ld(body)
         base = _legal_base(options["base"])
         try:
-            terms, indices = _numbered(body, form, base, size)
-        except SyntaxError:
-            mended = with_language_tags(body) if form in _WITH_TAGS else body
-            if mended == body:
-                raise
-            terms, indices = _numbered(mended, form, base, size)
+            terms, indices = _numbered(_strictly(body, form, base), size)
+        except SyntaxError as error:
+            if is_xml:
+                terms, indices = _numbered(_tolerantly(body, options["base"], error), size)
+                line = _line_of_error(body)
+                warning = (
+                    f"its RDF/XML breaks the rules near line {line} ({_words(error)}), and was read by a "
+                    "more tolerant parser. Ask the publisher to correct it"
+                )
+            else:
+                mended = with_language_tags(body) if form in _WITH_TAGS else body
+                if mended == body:
+                    raise
+                terms, indices = _numbered(_strictly(mended, form, base), size)
     except SyntaxError as error:
         if "LoadDocumentCallback" in error.msg:
             words = "names a remote @context, which is not loaded"
             raise _unopened(words, MessageCode.REMOTE_CONTEXT) from error
-        # The message reads "Parser error at line 3 column 5: ...".
-        _, _, why = error.msg.rpartition("Parser error at")
-        why = why.partition(": ")[2] or error.msg
+        why = _words(error)
         if not error.lineno:
             raise _malformed(why) from error
         words = f"is malformed near line {error.lineno}: {why}"
         raise _unopened(words, MessageCode.MALFORMED_NEAR_LINE, line=error.lineno) from error
     except ValueError as error:
         raise _malformed(str(error)) from error
-    return json.dumps([terms, indices], ensure_ascii=False).encode()
+    return json.dumps([terms, indices, warning], ensure_ascii=False).encode()
+
+
+def _words(error: SyntaxError) -> str:
+    # The message of most errors reads "Parser error at line 3 column 5: ...".
+    _, has_place, why = error.msg.rpartition("Parser error at")
+    return (why.partition(": ")[2] if has_place else "") or error.msg
 
 
 def _kind_of(body: bytes, media_type: str) -> str:
@@ -124,24 +150,64 @@ def _legal_base(url: str) -> str | None:
     return None
 
 
-def _numbered(
-    body: bytes, form: pyoxigraph.RdfFormat | None, base: str | None, size: int
-) -> tuple[list[Term], list[int]]:
-    """Return the distinct terms of a document, and its triples as one flat list of their indices.
+_Triple = tuple[Any, Any, Any]
+
+
+def _strictly(
+    body: bytes, form: pyoxigraph.RdfFormat | None, base: str | None
+) -> Iterator[_Triple]:
+    """Yield the triples of a document.
 
     All graphs are read as one: portals give a catalog's graph, or each record's, a name. In N3, they are
     formulas, which state nothing.
     """
-    quads = pyoxigraph.parse(body, format=form, base_iri=base, lenient=True)
+    for quad in pyoxigraph.parse(body, format=form, base_iri=base, lenient=True):
+        if form != _FORMATS.N3 or isinstance(quad.graph_name, pyoxigraph.DefaultGraph):
+            yield quad.subject, quad.predicate, quad.object
+
+
+def _tolerantly(body: bytes, base: str, error: SyntaxError) -> Iterable[_Triple]:
+    """Return the triples that rdflib reads of RDF/XML.
+
+    :raises SyntaxError: ``error``, if rdflib does not read the document either
+    """
+    keeps_texts, rdflib.NORMALIZE_LITERALS = rdflib.NORMALIZE_LITERALS, False
+    try:
+        return rdflib.Graph(store=SimpleMemory()).parse(data=body, format="xml", publicID=base)
+    except (SAXException, rdflib.exceptions.Error, ValueError, LookupError, AssertionError):
+        raise error from None
+    finally:
+        rdflib.NORMALIZE_LITERALS = keeps_texts
+
+
+class _Lines(BytesIO):
+    """A document that is read line by line."""
+
+    count = 0
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        line = self.readline(size)
+        self.count += line.endswith(b"\n")
+        return line
+
+
+def _line_of_error(body: bytes) -> int:
+    """Return the line at which the strict parser gives up a document."""
+    lines = _Lines(body)
+    with contextlib.suppress(SyntaxError):
+        for _ in pyoxigraph.parse(lines, format=_FORMATS.RDF_XML, lenient=True):
+            pass
+    return max(1, lines.count)
+
+
+def _numbered(triples: Iterable[_Triple], size: int) -> tuple[list[Term], list[int]]:
+    """Return distinct terms, and triples as one flat list of their indices."""
     numbers: dict[object, int] = {}
     terms: list[Term] = []
     indices: list[int] = []
     text = 0
-    is_n3 = form == _FORMATS.N3
-    for quad in quads:
-        if is_n3 and not isinstance(quad.graph_name, pyoxigraph.DefaultGraph):
-            continue
-        for term in (quad.subject, quad.predicate, quad.object):
+    for triple in triples:
+        for term in triple:
             number = numbers.get(term)
             if number is None:
                 number = numbers[term] = len(terms)
@@ -159,25 +225,30 @@ def _numbered(
 def _plain(term: object) -> Term:
     if isinstance(term, pyoxigraph.NamedNode):
         return term.value
-    if isinstance(term, pyoxigraph.BlankNode):
+    if isinstance(term, (pyoxigraph.BlankNode, rdflib.BNode)):
         return None
-    if not isinstance(term, pyoxigraph.Literal):
-        raise Unopened(
-            f"has a {type(term).__name__.lower()} as a term, which RDF 1.1 does not know"
-        )
-    if len(term.value) > LONGEST_TEXT:
+    if isinstance(term, pyoxigraph.Literal):
+        return _literal(term.value, term.language, term.datatype.value)
+    if isinstance(term, rdflib.Literal):
+        return _literal(str(term), term.language, str(term.datatype or _STRING))
+    if isinstance(term, rdflib.URIRef):
+        return str(term)
+    raise Unopened(f"has a {type(term).__name__.lower()} as a term, which RDF 1.1 does not know")
+
+
+def _literal(text: str, language: str | None, datatype: str) -> Term:
+    if len(text) > LONGEST_TEXT:
         raise Unopened(f"has a text of more than {LONGEST_TEXT:,} characters")
-    if term.language is not None:
+    if language is not None:
         # rdflib refuses malformed tags.
-        tag = language_tag(term.language)
-        return [term.value, tag] if tag else [term.value]
-    datatype = term.datatype.value
-    if datatype == _XSD + "string":
-        return [term.value]
-    if datatype == _XSD + "decimal" and _HUGE.search(term.value):
+        tag = language_tag(language)
+        return [text, tag] if tag else [text]
+    if datatype == _STRING:
+        return [text]
+    if datatype == _XSD + "decimal" and _HUGE.search(text):
         # Its digits would not fit into memory.
-        raise _malformed(f"{term.value[:40]!r} is no xsd:decimal")
-    return [term.value, "", datatype]
+        raise _malformed(f"{text[:40]!r} is no xsd:decimal")
+    return [text, "", datatype]
 
 
 def _malformed(why: str) -> Unopened:
@@ -298,6 +369,7 @@ def plain_xml(body: bytes) -> bytes:
     :raises ValueError: an element is not closed, or the document declares an entity that is not a plain text
     """
     start, entities = _prolog(body)
+    lines = b"\n" * body.count(b"\n", 0, start)
     body = body[start:].replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     if _MARKUP.search(body):
         body = _MARKUP.sub(partial(_as_text, entities.keys()), body)
@@ -308,7 +380,8 @@ def plain_xml(body: bytes) -> bytes:
         b'<!ENTITY %s "%s">' % (name.encode(), _escaped(text.encode()))
         for name, text in entities.items()
     )
-    return b"<!DOCTYPE rdf:RDF [%s]>%s" % (declarations, body) if declarations else body
+    document = b"<!DOCTYPE rdf:RDF [%s]>%s" % (declarations, body) if declarations else body
+    return lines + document  # so that errors name the line of the document as it was sent
 
 
 def _prolog(body: bytes) -> tuple[int, dict[str, str]]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from ckanext.freshness.harvesting.rdf.parsing import RdfParser
 from ckanext.freshness.harvesting.strategy import RecordClass
 from ckanext.freshness.tests.harvesting.dcat.crawling import CatalogueSite
 from ckanext.freshness.tests.harvesting.fdp.crawling import unchanged
@@ -186,3 +187,18 @@ def test_a_shape_is_read_whole(server: Portal, name: str) -> None:
     found = {url.removeprefix(server.url): one.resources for url, one in site.packages.items()}
     assert found == shape.resources
     unchanged(site)
+
+
+def test_rdf_xml_that_breaks_a_rule_is_read_with_a_warning() -> None:
+    """As GeoNetwork 3 writes themes: in the process that reads documents, and with the line."""
+    with Portal() as portal:
+        site = CatalogueSite(None, url=f"{portal.url}/rdf", make_parser=RdfParser)
+        theme = '\n  <dcat:theme rdf:resource="BASE/theme/1">Environment</dcat:theme>'
+        text = GEONETWORK.replace("Rivers</dct:title>", f"Rivers</dct:title>{theme}")
+        portal.files["/rdf"] = Answer(200, text.replace("BASE", portal.url).encode(), XML)
+        job = site.job()
+        assert job.errors == [] and len(job.of(RecordClass.NEW)) == 2
+        (warning,) = job.survey.crawled.warnings
+        line = text[: text.index("Environment")].count("\n") + 1
+        assert warning.startswith(f"{portal.url}/rdf: ") and f"near line {line} " in warning
+        assert "Environment" in warning

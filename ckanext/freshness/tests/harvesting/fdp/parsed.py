@@ -18,7 +18,7 @@ def parse(body: bytes, content_type: str | None, url: str) -> Graph:
     :raises DocumentError: it cannot be understood
     """
     try:
-        return rdf.graph_of(triples.read(rdf.request(body, content_type, url)))
+        return rdf.graph_of(triples.read(rdf.request(body, content_type, url)))[0]
     except Unopened as error:
         kind = rdf.media_type(content_type) or "answer"
         raise DocumentError(with_code(f"the {kind} {brief(error)}", error.facts)) from error

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from rdflib import BNode, Graph
+from rdflib import DCTERMS, BNode, Graph, Literal
 from rdflib.compare import isomorphic
+from rdflib.term import Node
 
+from ckanext.freshness.harvesting.rdf.parsing import DocumentError
 from ckanext.freshness.tests.harvesting.fdp.parsed import parse
 
 BASE = "https://fdp.example.org/dataset/1"
@@ -66,3 +68,59 @@ def test_internal_entities_of_one_level_stand_for_their_texts() -> None:
           <http://purl.org/dc/terms/title>
             'by Zoë "and" co'^^<http://www.w3.org/1999/02/22-rdf-syntax-ns#HTML> ."""
     assert same(graph, by_rdflib(expected))
+
+
+# RDF/XML that only rdflib reads
+
+RDF_XML = b"""<?xml version="1.0"?>
+<!DOCTYPE rdf:RDF [
+  <!ENTITY dcat "http://www.w3.org/ns/dcat#">
+]>
+<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:dcat="&dcat;"
+    xmlns:dct="http://purl.org/dc/terms/">
+  <dcat:Dataset rdf:about="http://a.example/d x">
+    <dct:title xml:lang="en">T</dct:title>
+    <dct:extent rdf:datatype="http://www.w3.org/2001/XMLSchema#decimal">01.50</dct:extent>
+    <dct:publisher rdf:nodeID="p"/>
+    <dcat:theme rdf:resource="http://a.example/t">Text</dcat:theme>
+  </dcat:Dataset>
+  <rdf:Description rdf:nodeID="p"><dct:title>P</dct:title></rdf:Description>
+</rdf:RDF>"""
+"""As GeoNetwork 3 writes themes."""
+
+
+def test_a_text_beside_a_resource_costs_nothing_but_itself() -> None:
+    graph = parse(RDF_XML, "application/rdf+xml", BASE)
+    strict = parse(RDF_XML.replace(b">Text<", b"><"), "application/rdf+xml", BASE)
+    (publisher,) = graph.objects(None, DCTERMS.publisher)
+    assert isinstance(publisher, BNode) and graph.value(publisher, DCTERMS.title) == Literal("P")
+    assert len(graph) == 6
+    assert _without_blanks(graph) == _without_blanks(strict)
+    assert [str(one) for one in graph.objects(None, DCTERMS.extent)] == ["01.50"]
+
+
+def _without_blanks(graph: Graph) -> set[tuple[Node, ...]]:
+    return {one for one in graph if not any(isinstance(term, BNode) for term in one)}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        RDF_XML[:-40],
+        RDF_XML.replace(b"</dcat:theme>", b"</dcat:themes>"),
+        RDF_XML.replace(b"01.50", b"1e99999"),
+        RDF_XML.replace(b'"http://www.w3.org/ns/dcat#"', b'SYSTEM "file:///etc/passwd"'),
+    ],
+    ids=["cut", "mismatched", "huge number", "external entity"],
+)
+def test_no_parser_reads_what_is_not_whole_or_not_safe(body: bytes) -> None:
+    with pytest.raises(DocumentError):
+        parse(body, "application/rdf+xml", BASE)
+
+
+def test_more_triples_than_allowed_are_refused_by_the_second_parser_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("ckanext.freshness.harvesting.rdf.triples.MOST_TRIPLES", 5)
+    with pytest.raises(DocumentError, match="more than 5 triples"):
+        parse(RDF_XML, "application/rdf+xml", BASE)
