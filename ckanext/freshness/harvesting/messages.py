@@ -111,6 +111,7 @@ class MessageCode(enum.Enum):
     UNLISTED = N_("The source no longer lists it.")
     ABSENT = N_("The source no longer has it. If it stays away until {date}, it is deleted.")
     KEPT = N_("The source no longer has it. This portal keeps such datasets.")
+    IN_USE = N_("Datasets of it are still on this portal.")
     UNLISTED_ANSWERS = N_("The source no longer lists it, but its web address still answers.")
     GONE = N_("The source says that it is gone.")
     WITHDRAWN = N_("The source has refused access to it for more than a day.")

@@ -270,15 +270,21 @@ def deletions(
     parts = _parts(current, seen, limits, catalogs_apart)
     going = {decision.known.url for decision in absent if decision.delete}
     alarms = list(filter(None, (_alarm(part, seen, going, released) for part in parts)))
+
+    def is_stopped(one: AbsentRecord) -> bool:
+        needs_approval = alarms or one.needs_approval or one.known.foreign or one.known.guid in held
+        return one.delete and bool(needs_approval) and one.known.guid not in released
+
     if not alarms:
         decided = {*released, *held}
         absent = [one if one.known.guid in decided else _unhurried(one, now) for one in absent]
-    delete = [decision for decision in absent if decision.delete]
+        staying = {one.known.catalog_url for one in absent if not one.delete or is_stopped(one)}
+        if catalogs_apart:
+            absent = [_in_use(one, now) if one.known.url in staying else one for one in absent]
+    stopped = [decision for decision in absent if is_stopped(decision)]
     keep = [decision for decision in absent if not decision.delete]
-    doomed = [decision for decision in delete if decision.known.guid not in released]
-    foreign = [decision for decision in doomed if decision.known.foreign]
-    unsure = [decision for decision in doomed if decision.needs_approval]
-    still_held = [decision for decision in doomed if decision.known.guid in held]
+    foreign = [decision for decision in stopped if decision.known.foreign]
+    unsure = [decision for decision in stopped if decision.needs_approval]
     # Held or released by an earlier job, and this one cannot tell whether they are gone. They stay on
     # the list: a release is used up only when it is applied.
     unread = [
@@ -288,15 +294,10 @@ def deletions(
         if not decision.known.approved
         if not _is_listed(seen.get(decision.known.url))
     ]
+    records = _counted(len(current), "records")
     if alarms:
-        stopped, reason = doomed, "; ".join(alarms)
+        reason = "; ".join(alarms)
     elif foreign or unsure:
-        stopped = [
-            one
-            for one in doomed
-            if one.known.foreign or one.needs_approval or one.known.guid in held
-        ]
-        records = _counted(len(current), "records")
         reasons = {
             f"{len(foreign)} of {records} would be deleted that only another harvester has read, and such "
             "records are never deleted without an approval": foreign,
@@ -305,17 +306,13 @@ def deletions(
         }
         reason = "; ".join(words for words, some in reasons.items() if some)
     else:
-        stopped = still_held
-        count = len(stopped or unread)
-        reason = (
-            f"an earlier job held the deletion of {count} of {_counted(len(current), 'records')}"
-        )
+        reason = f"an earlier job held the deletion of {len(stopped or unread)} of {records}"
         if not stopped:
             reason += ", and this job could not verify it"
     stopped_guids = {decision.known.guid for decision in stopped}
     on_list = sorted([*stopped, *unread], key=lambda decision: decision.known.url)
     return Deletions(
-        tuple(decision for decision in delete if decision.known.guid not in stopped_guids),
+        tuple(one for one in absent if one.delete and one.known.guid not in stopped_guids),
         tuple(keep),
         HeldDeletions(tuple(on_list), len(current), reason) if on_list else None,
     )
@@ -427,6 +424,16 @@ def _unhurried(decision: AbsentRecord, now: datetime) -> AbsentRecord:
     if not decision.delete or is_for_editors or now >= until:
         return decision
     return _waiting(decision, until, since)
+
+
+def _in_use(decision: AbsentRecord, now: datetime) -> AbsentRecord:
+    """Return the decision to keep an organisation as long as a dataset of it stays."""
+    known = decision.known
+    if not decision.delete:
+        return decision
+    reason = HarvestMessage("kept: datasets of it are still here", MessageCode.IN_USE)
+    since = known.absent_since or now
+    return AbsentRecord(known, False, reason, known.forbidden_since, since, decision.own_url)
 
 
 def _waiting(decision: AbsentRecord, until: datetime, since: datetime) -> AbsentRecord:
