@@ -189,6 +189,8 @@ def test_an_organisation_whose_datasets_are_still_listed_stays(
     first = next(iter(registry.registry.organisations.values()))
     group_id = organizations()[first.id].id
     registry.registry.remove(first)
+    again(of_index)
+    of_index.wait_a_day()
     result = again(of_index)
     assert model.Group.get(group_id).state == "active"
     assert len(packages(of_index)) == 6
@@ -234,6 +236,8 @@ def test_a_registry_that_fails_removes_nothing(registry: RegistryServer, of_inde
         result = again(of_index)
         assert result.gather_errors and len(packages(of_index)) == 6 and len(organizations()) == 3
         registry.faults.clear()
+    assert "deleted" not in counts(again(of_index))
+    of_index.wait_a_day()
     assert counts(again(of_index))["deleted"] == 1
 
 
