@@ -6,6 +6,9 @@ import re
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import ckan.plugins as p
+import ckan.plugins.toolkit as tk
+
 from ..source_config import ConfigError, SourceConfig, texts
 from ..source_type import SourceType, salt_of
 
@@ -15,6 +18,11 @@ if TYPE_CHECKING:
 MAPPING_VERSION = 3
 """Raise it when mapping or layout make another package of the same record: all are then read again."""
 
+
+SITE_PROFILES = "ckanext.dcat.rdf.profiles"
+"""ckanext-dcat's option for the profiles of a site."""
+DEFAULT_PROFILES = ("euro_dcat_ap_3",)
+"""ckanext-dcat's own, if the option is empty."""
 
 _LANGUAGE = re.compile(r"^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*$")
 
@@ -54,13 +62,37 @@ class RdfSourceType(SourceType):
             raise ConfigError(str(error)) from error
 
 
+def profiles_of(config: SourceConfig) -> tuple[str, ...]:
+    """Return the profiles of ckanext-dcat by which the records of a source are read; none for our own mapping.
+
+    Where a site has ckanext-dcat, the profiles that read a record write it again in the site's own RDF: it
+    knows no other keys of extras. With a schema of ckanext-dcat's our own mapping fills the schema's fields,
+    and says more.
+    """
+    if profiles := config.own.get("profiles"):
+        return tuple(profiles)
+    if not p.plugin_loaded("dcat") or _has_schema_of_dcat():
+        return ()
+    return tuple(tk.aslist(tk.config.get(SITE_PROFILES)) or DEFAULT_PROFILES)
+
+
+def _has_schema_of_dcat() -> bool:
+    """Return whether datasets have a field for contacts, as in all of ckanext-dcat's schemas."""
+    try:
+        show = tk.get_action("scheming_dataset_schema_show")
+        schema = show({"ignore_auth": True}, {"type": "dataset"})
+    except (KeyError, tk.ObjectNotFound):
+        return False
+    return any(one["field_name"] == "contact" for one in schema["dataset_fields"])
+
+
 def mapper_of(config: SourceConfig) -> Mapper:
     """Return the mapping of datasets that a source's configuration chooses."""
     from . import dcat_profiles
     from .mapping import map_dataset
 
     language = config.own.get("language")
-    if profiles := config.own.get("profiles"):
+    if profiles := profiles_of(config):
         return partial(dcat_profiles.map_with_profiles, profiles=profiles, language=language)
     return partial(map_dataset, language=language)
 
@@ -68,4 +100,4 @@ def mapper_of(config: SourceConfig) -> Mapper:
 def rdf_salt(config: SourceConfig) -> str:
     """Return a hash of the settings on which packages of RDF depend."""
     own = config.own
-    return salt_of(config, MAPPING_VERSION, own.get("language"), own.get("profiles", ()))
+    return salt_of(config, MAPPING_VERSION, own.get("language"), profiles_of(config))

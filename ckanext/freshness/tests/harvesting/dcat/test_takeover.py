@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
+from typing import Any
 
 import ckan.plugins as p
 import pytest
 from ckan.tests.helpers import call_action
+from rdflib import DCTERMS, FOAF, Graph
+from rdflib.compare import graph_diff, to_isomorphic
 
-from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source, sysadmin
+from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source, extras, sysadmin
 from ckanext.freshness.tests.servers.catalogue import CatalogueServer, Entry
 
 pytestmark = pytest.mark.usefixtures("clean_site")
@@ -76,3 +79,65 @@ def test_the_packages_of_a_deleted_source_are_taken_over(server: CatalogueServer
     again = add_source(server.source_url, source_type="dcat_catalog")
     assert again.run().errors == []
     assert found(again) == before
+
+
+SAID = """
+@prefix dcat: <http://www.w3.org/ns/dcat#> .
+@prefix dct: <http://purl.org/dc/terms/> .
+@prefix foaf: <http://xmlns.com/foaf/0.1/> .
+@prefix vcard: <http://www.w3.org/2006/vcard/ns#> .
+@prefix xsd: <http://www.w3.org/2001/XMLSchema#> .
+<{dataset}>
+    dct:publisher <https://example.org/office> ;
+    dcat:contactPoint [
+        a vcard:Organization ; vcard:fn "Help desk" ; vcard:hasEmail <mailto:help@example.org>
+    ] ;
+    dct:temporal [
+        a dct:PeriodOfTime ;
+        dcat:startDate "2020-01-01"^^xsd:date ; dcat:endDate "2020-12-31"^^xsd:date
+    ] ;
+    dct:spatial <https://sws.geonames.org/2921044/> ;
+    dcat:theme <http://publications.europa.eu/resource/authority/data-theme/HEAL> ;
+    dct:language <http://publications.europa.eu/resource/authority/language/DEU> ;
+    dct:conformsTo <https://example.org/standard> ;
+    dct:accrualPeriodicity <http://publications.europa.eu/resource/authority/frequency/ANNUAL> ;
+    dcat:landingPage <https://example.org/page> .
+<https://example.org/office> a foaf:Organization ; foaf:name "Office of maps" ; foaf:mbox "office@example.org" .
+"""
+
+
+def published(harvest: Harvest, title: str) -> tuple[dict[str, str], Graph]:
+    """Return the extras of a dataset, and what the site's own RDF says of it."""
+    (one,) = (
+        call_action("package_show", id=dataset_id)
+        for name, (dataset_id, *_) in found(harvest).items()
+        if name == title
+    )
+    context: dict[str, Any] = {"ignore_auth": True}
+    text = call_action("dcat_dataset_show", context, id=one["id"], format="ttl")
+    ours = ("freshness", "harvest_", "guid")
+    stated = {key: value for key, value in extras(one).items() if not key.startswith(ours)}
+    # ckanext-dcat's harvester fills in the address of this portal.
+    stated.pop("homepage", None)
+    return stated, to_isomorphic(Graph().parse(data=text, format="turtle"))
+
+
+@pytest.mark.parametrize("source_type", ["dcat_catalog", "dcat_catalog, changed"])
+def test_the_rdf_of_the_site_says_the_same_after_a_switch(
+    server: CatalogueServer, source_type: str
+) -> None:
+    """Extras have the keys that ckanext-dcat reads and writes."""
+    server.extra.parse(data=SAID.format(dataset=server.iri("001")), format="turtle")
+    harvest = add_source(server.source_url, source_type="dcat_rdf", rdf_format="turtle")
+    assert harvest.run().stats["added"] == 10
+    before, says = published(harvest, "Dataset 1")
+    assert before["publisher_name"] == "Office of maps" and before["contact_name"] == "Help desk"
+    harvest.switch(source_type="dcat_catalog")
+    if source_type.endswith("changed"):
+        server.entries[1] = dataclasses.replace(server.entries[1], files=("data.csv", "more.csv"))
+    assert harvest.run().errors == []
+    after, says_now = published(harvest, "Dataset 1")
+    assert after == before
+    _, lost, _added = graph_diff(says, says_now)
+    # The source does not say when it changed: the site writes the moment of its last edit.
+    assert {triple[1] for triple in lost} <= {DCTERMS.modified, FOAF.homepage}
