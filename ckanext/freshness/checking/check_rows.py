@@ -223,6 +223,7 @@ def resources_to_check(
                     etag=row.etag,
                     last_modified=row.last_modified,
                     hash=row.hash,
+                    raw=row.raw,
                     earlier=tuple(row.earlier),
                     outdated=row.outdated,
                     tabular=row.tabular,
@@ -425,8 +426,8 @@ _TO_CHECK = f"""
 SELECT r.id, r.package_id, r.url, r.format,
     CASE WHEN r.mimetype IS DISTINCT FROM {OURS.format("mimetype")} THEN r.mimetype END AS mimetype,
     r.url = e.access_url AND coalesce(e.download_url, '') = '' AS may_be_landing_page,
-    c.etag, c.last_modified, c.hash, c.earlier, c.outdated, c.tabular, c.promised, c.found,
-    c.unconfirmed, c.dates_lie,
+    c.etag, c.last_modified, c.hash, c.raw, c.earlier, c.outdated, c.tabular, c.promised,
+    c.found, c.unconfirmed, c.dates_lie,
     c.shape IS NOT NULL AS has_shape,
     c.seen_changes, c.watched_days, d.frequency_days, (
         SELECT max(e.happened_at) FROM freshness_evidence e

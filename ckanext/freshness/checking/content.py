@@ -3,7 +3,7 @@ tables.
 
 Some files differ each time they are written although their content does not: containers hold dates, and an
 order and compression of their own. A detector hashes the part that a person would call the content. Each hash
-begins with the detector's name, since hashes of two detectors cannot be compared.
+begins with the detector's name, since hashes of two detectors may differ although the content does not.
 
 A shape says what is certain, and is empty otherwise: a table needs a header, and a file must be well-formed.
 A shape is stored as JSON, so that it is small: :data:`MOST_COLUMNS` and :data:`MOST_BYTES` at most.

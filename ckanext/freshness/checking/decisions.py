@@ -34,6 +34,9 @@ from .selection import SelectionReason
 if TYPE_CHECKING:
     from ..copies.store import StagedBody
 
+UNOPENED = "unopened"
+"""Instead of the detector's name: the hash of the bytes of a file that its detector could not open."""
+
 EARLIER_HASHES = 20
 """Number of earlier hashes stored for a resource, the newest first."""
 
@@ -62,7 +65,7 @@ class Outcome(Enum):
     """A newer Last-Modified, which makes the resource fresh."""
     SAME_HASH = "same hash"
     FIRST_HASH = "first hash"
-    """No hash was stored to compare with: no change of date."""
+    """No hash was stored that can be compared: no change of date."""
     REPEAT_HASH = "repeat hash"
     """A hash of an earlier run: no change of date."""
     CHANGED = "hash"
@@ -95,6 +98,28 @@ class NextRequest(Enum):
     CONFIRM = "confirm"
 
 
+class Digest(NamedTuple):
+    """The hashes of a file.
+
+    :ivar content: hash of the content. It begins with the detector's name: ``members:<hex>``
+    :ivar raw: SHA-256 of the bytes, in hexadecimal
+    :ivar not_by: the names before hashes of contents that a file like this one cannot have now
+    """
+
+    content: str
+    raw: str
+    not_by: frozenset[str] = frozenset()
+
+    @property
+    def is_unopened(self) -> bool:
+        """Whether the file has a detector that could not open it."""
+        return _detector(self.content) == UNOPENED
+
+    def equals(self, *others: str | None) -> bool:
+        """Return whether one of these hashes, in hexadecimal, is of the same content or the same bytes."""
+        return _value(self.content) in others or self.raw in others
+
+
 class KnownContent(NamedTuple):
     """The stored facts about the file at a resource's URL. They are reset if the URL changes, but for the
     hashes, by which a file is known that has only moved."""
@@ -104,6 +129,8 @@ class KnownContent(NamedTuple):
     """Last-Modified as the server wrote it, to be sent back."""
     hash: str | None = None
     """Hash of the file that came with the validators. It begins with the detector's name: ``sha256:...``."""
+    raw: str | None = None
+    """SHA-256 of the bytes of that file, in hexadecimal; None if ``hash`` has it."""
     earlier: tuple[str, ...] = ()
     """Earlier hashes, the newest first."""
     outdated: bool = False
@@ -394,7 +421,7 @@ def after_body(
     step: Decision,
     *,
     fits: bool,
-    digest: str | None,
+    digest: Digest | None,
     is_other_page: bool = False,
 ) -> Decision:
     """Decide what a body means that the headers made us read.
@@ -402,7 +429,7 @@ def after_body(
     :param step: the decision about the headers
     :param fits: the body may be of the promised format
     :param is_other_page: in place of data, the body is the page of a bot wall, or may lead to the data
-    :param digest: its hash; None if the headers decide and only its beginning was read
+    :param digest: its hashes; None if the headers decide and only its beginning was read
     """
     if is_other_page:
         return Decision(NextRequest.END, memory, Outcome.CANNOT_TELL)
@@ -416,11 +443,12 @@ def after_body(
 
 
 def after_hash(
-    memory: KnownContent, headers: AnswerHeaders, digest: str, modified: datetime | None
+    memory: KnownContent, headers: AnswerHeaders, digest: Digest, modified: datetime | None
 ) -> Decision:
-    """Decide what the hash of a body means, compared with the stored ones."""
+    """Decide what the hashes of a body mean, compared with the stored ones."""
     seen = _seen(memory, headers, digest)
-    is_moved = memory.hash is None and digest in memory.earlier
+    is_same = _is_same(memory, digest)
+    is_moved = memory.hash is None and digest.content in memory.earlier
     if is_moved and modified is not None:
         # It has the date of the move.
         seen = seen._replace(dates_lie=True)
@@ -428,13 +456,14 @@ def after_hash(
         modified = None
     if is_moved:
         outcome = Outcome.REPEAT_HASH
-    elif memory.hash is None or memory.outdated:
+    elif is_same is None or memory.outdated:
         outcome = Outcome.FIRST_HASH
-    elif digest == memory.hash:
+        if digest.is_unopened:
+            # Perhaps it can be opened at the next check: ask for it without conditions.
+            seen = seen._replace(etag=None, last_modified=None)
+    elif is_same:
         outcome = Outcome.SAME_HASH
-    elif _detector(memory.hash) != _detector(digest):
-        outcome = Outcome.FIRST_HASH
-    elif digest in memory.earlier:
+    elif digest.content in memory.earlier:
         outcome = Outcome.REPEAT_HASH
     else:
         return Decision(NextRequest.CONFIRM, memory, modified=modified)
@@ -444,8 +473,8 @@ def after_hash(
 def after_confirmation(
     memory: KnownContent,
     headers: AnswerHeaders,
-    first: str,
-    second: str,
+    first: Digest,
+    second: Digest,
     modified: datetime | None,
 ) -> Decision:
     """Decide what the second download means.
@@ -453,46 +482,48 @@ def after_confirmation(
     :param headers: of the second download, so that the stored validators belong to the stored hash
     """
     memory = memory._replace(unconfirmed=None)
-    if second == first:
-        return Decision(NextRequest.END, _seen(memory, headers, second), Outcome.CHANGED, modified)
-    if second == memory.hash:
+    if second.equals(first.raw, _value(first.content)):
+        opened = first if second.is_unopened else second
+        return Decision(NextRequest.END, _seen(memory, headers, opened), Outcome.CHANGED, modified)
+    if _is_same(memory, second):
         # Unchanged after all: several servers behind one name, or a temporary fault.
         return Decision(NextRequest.END, memory, Outcome.SAME_HASH, modified)
+    if first.is_unopened is not second.is_unopened:
+        unconfirmed = memory._replace(unconfirmed=first.content)
+        return Decision(NextRequest.END, unconfirmed, Outcome.UNCONFIRMED, modified)
     return Decision(NextRequest.END, memory, Outcome.API, modified)
 
 
 def without_confirmation(
-    memory: KnownContent, headers: AnswerHeaders, first: str, modified: datetime | None
+    memory: KnownContent, headers: AnswerHeaders, first: Digest, modified: datetime | None
 ) -> Decision:
     """Decide what a new hash means if the second download failed: two runs that read it confirm each other.
 
     :param headers: of the first download
     """
-    if first == memory.unconfirmed:
+    if first.content == memory.unconfirmed:
         return Decision(NextRequest.END, _seen(memory, headers, first), Outcome.CHANGED, modified)
-    unconfirmed = memory._replace(unconfirmed=first)
+    unconfirmed = memory._replace(unconfirmed=first.content)
     return Decision(NextRequest.END, unconfirmed, Outcome.UNCONFIRMED, modified)
 
 
-def agreement(memory: KnownContent, headers: AnswerHeaders, digest: str) -> Agreement | None:
+def agreement(memory: KnownContent, headers: AnswerHeaders, digest: Digest) -> Agreement | None:
     """Return whether Last-Modified agreed with a hash that is certain; None if there is nothing to compare.
 
     :param memory: before the check
     """
-    if memory.hash is None or memory.outdated:
+    if memory.last_modified is None or headers.last_modified_text is None or memory.outdated:
         return None
-    if memory.last_modified is None or headers.last_modified_text is None:
+    is_same = _is_same(memory, digest)
+    if is_same is None:
         return None
-    if _detector(memory.hash) != _detector(digest):
-        return None
-    changed = digest != memory.hash
     moved = headers.last_modified_text != memory.last_modified
-    if changed == moved:
+    if is_same is not moved:
         return Agreement.AGREED
-    return Agreement.MISSED if changed else Agreement.MOVED
+    return Agreement.MOVED if is_same else Agreement.MISSED
 
 
-def hides_changes(memory: KnownContent, headers: AnswerHeaders, digest: str) -> bool | None:
+def hides_changes(memory: KnownContent, headers: AnswerHeaders, digest: Digest) -> bool | None:
     """Return whether a server's validators stayed the same although its file has changed.
 
     Such a server answers "not modified" to conditional requests, so that only reading the file shows a change.
@@ -501,46 +532,76 @@ def hides_changes(memory: KnownContent, headers: AnswerHeaders, digest: str) -> 
     :returns: None if the file has not changed, or there is nothing to compare
     """
     before = memory.etag, memory.last_modified
-    if memory.hash is None or memory.outdated or before == (None, None):
-        return None
-    if digest == memory.hash or _detector(memory.hash) != _detector(digest):
+    if memory.outdated or before == (None, None) or _is_same(memory, digest) is not False:
         return None
     return before == (headers.etag, headers.last_modified_text)
 
 
-def _seen(memory: KnownContent, headers: AnswerHeaders, digest: str) -> KnownContent:
+def _is_same(memory: KnownContent, digest: Digest) -> bool | None:
+    """Return whether a file has the content that we know; None if they cannot be compared.
+
+    If two detectors have read the files, only equal contents and equal bytes show the same. Otherwise, if the
+    earlier detector does not read such a file now, its kind has changed. If it does, or is gone, our own rules
+    have changed; what that detector would have found is not known.
+    """
+    if memory.hash is None:
+        return None
+    detector = _detector(digest.content)
+    opened = (known for known in memory.earlier if _detector(known) != UNOPENED)
+    last_opened = next(opened, None)
+    known = memory.hash
+    if _detector(known) == UNOPENED and last_opened and _detector(last_opened) == detector:
+        known = last_opened
+    if _detector(known) == detector:
+        return known == digest.content
+    if digest.equals(_value(known), memory.raw):
+        return True
+    return False if _detector(known) in digest.not_by else None
+
+
+def _seen(memory: KnownContent, headers: AnswerHeaders, digest: Digest) -> KnownContent:
     """Return what to store once the hash of a body is certain."""
+    content: str | None = digest.content
+    raw = None if digest.content.endswith(digest.raw) else digest.raw
+    is_same = _is_same(memory, digest)
+    if is_same and digest.is_unopened:
+        content, raw = memory.hash, memory.raw
     earlier = memory.earlier
     if memory.hash or earlier:
         before = (memory.hash, *earlier) if memory.hash else earlier
-        earlier = tuple(hash_ for hash_ in dict.fromkeys(before) if hash_ != digest)[
+        earlier = tuple(hash_ for hash_ in dict.fromkeys(before) if hash_ != content)[
             :EARLIER_HASHES
         ]
     return KnownContent(
         headers.etag,
         headers.last_modified_text,
-        digest,
+        content,
+        raw,
         earlier,
         tabular=memory.tabular,
         promised=memory.promised,
         found=memory.found,
-        dates_lie=_dates_lie(memory, headers, digest),
+        dates_lie=_dates_lie(memory, headers, is_same),
     )
 
 
-def _dates_lie(memory: KnownContent, headers: AnswerHeaders, digest: str) -> bool | None:
-    """Return what is known of a server's dates once the hash of a body is certain."""
-    if memory.dates_lie or memory.hash is None or _detector(memory.hash) != _detector(digest):
+def _dates_lie(memory: KnownContent, headers: AnswerHeaders, is_same: bool | None) -> bool | None:
+    """Return what is known of a server's dates once it is certain whether the file is the same."""
+    if memory.dates_lie or is_same is None:
         return memory.dates_lie
     moved = headers.last_modified_text not in (None, memory.last_modified)
-    if digest == memory.hash:
+    if is_same:
         # An outdated hash is that of the file before its date moved.
         return True if memory.outdated or (moved and memory.last_modified) else memory.dates_lie
     return False if moved and not memory.outdated else memory.dates_lie
 
 
-def _detector(digest: str) -> str:
-    return digest.partition(":")[0]
+def _detector(hash_: str) -> str:
+    return hash_.partition(":")[0]
+
+
+def _value(hash_: str) -> str:
+    return hash_.partition(":")[2]
 
 
 def outcome_in_words(step: Decision, headers: AnswerHeaders) -> str | None:

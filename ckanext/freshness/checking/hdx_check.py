@@ -30,6 +30,7 @@ from .decisions import (
     Attempt,
     CheckResult,
     Decision,
+    Digest,
     NextRequest,
     Outcome,
     ResourceToCheck,
@@ -109,8 +110,8 @@ class HdxCheck:
         self._headers: AnswerHeaders | None = None
         self._steps: list[Decision] = []
         """The decision for each resource, by the latest headers or hash."""
-        self._first_hash: str | None = None
-        """Hash of the first download, once a second one is to confirm it."""
+        self._first_digest: Digest | None = None
+        """Hashes of the first download, once a second one is to confirm it."""
         self._first_at: datetime | None = None
         self._first_headers: AnswerHeaders | None = None
         self._hasher: Hasher | None = None
@@ -149,7 +150,7 @@ class HdxCheck:
             # The next check's conditions would reach the page, which is older and does not change.
             headers = headers._replace(etag=None, last_modified_text=None, last_modified=None)
         self._headers = headers
-        if self._first_hash is not None:
+        if self._first_digest is not None:
             wanted = decisions.has_file(headers)
         else:
             now = self._tools.now()
@@ -176,7 +177,7 @@ class HdxCheck:
             )
             return self._hasher
         is_dated = any(step.outcome is Outcome.HEADER for step in self._steps)
-        if is_dated or (self._first_hash is None and decisions.may_show_wall(headers)):
+        if is_dated or (self._first_digest is None and decisions.may_show_wall(headers)):
             # A newer date counts only if the body does not begin like an error text. The page of an error may
             # be that of a bot wall.
             self._beginning = FirstBytes()
@@ -186,7 +187,7 @@ class HdxCheck:
     def _text_with_shape(self) -> str | None:
         """Return how to read the shape of a text; None if that is not needed, or there is none to be read."""
         for resource in self._resources:
-            if self._first_hash is not None or _lacks_shape(resource):
+            if self._first_digest is not None or _lacks_shape(resource):
                 promised = _promise(resource)
                 if kind := kind_of_text(promised.formats):
                     return kind
@@ -201,7 +202,7 @@ class HdxCheck:
             if decisions.distrusts(memory, self._headers, is_empty=is_empty):
                 return self._ask_again()
         at = self._tools.now()
-        judge = self._after_first if self._first_hash is None else self._after_second
+        judge = self._after_first if self._first_digest is None else self._after_second
         found = [
             (resource, judge(resource, step, answer, hashed))
             for resource, step in zip(self._resources, self._steps, strict=True)
@@ -225,7 +226,7 @@ class HdxCheck:
         assert hashed is not None
         self._resources = [resource for resource, _ in unconfirmed]
         self._steps = [step for _, step in unconfirmed]
-        self._first_hash, self._first_at = hashed.hash, at
+        self._first_digest, self._first_at = hashed.digest, at
         self._first_headers = self._headers
         self._ask_again(answer)
         return NextStep.CONFIRM
@@ -235,7 +236,7 @@ class HdxCheck:
         is_wanted = any(
             judged.is_hashed
             and judged.step.next is NextRequest.END
-            and (judged.step.changed or (self._first_hash is None and _lacks_shape(resource)))
+            and (judged.step.changed or (self._first_digest is None and _lacks_shape(resource)))
             for resource, judged in found
         )
         return await self._hasher.shape() if is_wanted and self._hasher is not None else None
@@ -256,7 +257,7 @@ class HdxCheck:
             return _Judged(step, outcome_in_words(step, headers))
         assert body is not None
         is_landing_page = resource.may_be_landing_page and mismatch is not None and mismatch.is_page
-        digest = hashed.hash if hashed is not None and is_hashed else None
+        digest = hashed.digest if hashed is not None and is_hashed else None
         step = decisions.after_body(
             resource.memory,
             headers,
@@ -280,7 +281,7 @@ class HdxCheck:
     ) -> _Judged:
         """Judge the second download for a resource."""
         headers = self._headers
-        assert headers is not None and self._first_hash is not None
+        assert headers is not None and self._first_digest is not None
         mismatch = words = None
         if hashed is None:
             words = f"answered {status_in_words(headers.status)} to the second download"
@@ -289,14 +290,16 @@ class HdxCheck:
         if hashed is None or words is not None:
             return _Judged(self._without_confirmation(resource, step), words)
         step = decisions.after_confirmation(
-            resource.memory, headers, self._first_hash, hashed.hash, step.modified
+            resource.memory, headers, self._first_digest, hashed.digest, step.modified
         )
+        if step.outcome is Outcome.UNCONFIRMED:
+            return _Judged(step, "could be opened at only one of two downloads")
         return _Judged(_with_kind(step, resource, hashed, mismatch), is_hashed=True)
 
     def _without_confirmation(self, resource: ResourceToCheck, step: Decision) -> Decision:
-        assert self._first_hash is not None and self._first_headers is not None
+        assert self._first_digest is not None and self._first_headers is not None
         return decisions.without_confirmation(
-            resource.memory, self._first_headers, self._first_hash, step.modified
+            resource.memory, self._first_headers, self._first_digest, step.modified
         )
 
     def _follows_refresh(self, answer: Answer, *, is_page: bool) -> bool:
@@ -343,7 +346,7 @@ class HdxCheck:
         if self._conditional and error.reason in decisions.PERHAPS_BY_CONDITIONS:
             return self._ask_again()
         at = self._tools.now()
-        confirms = self._first_hash is not None
+        confirms = self._first_digest is not None
         headers = self._headers
         for number, resource in enumerate(self._resources):
             if confirms:
@@ -393,9 +396,9 @@ class HdxCheck:
         is_useful = outcome not in _USELESS and not (step.changed and certain is None)
         agreement = hides_changes = staged = None
         if certain is not None and outcome is not Outcome.API:
-            agreement = decisions.agreement(memory, headers, certain.hash)
+            agreement = decisions.agreement(memory, headers, certain.digest)
             if outcome is Outcome.CHANGED:
-                hides_changes = decisions.hides_changes(memory, headers, certain.hash)
+                hides_changes = decisions.hides_changes(memory, headers, certain.digest)
             if is_useful and self._hasher is not None:
                 staged = self._hasher.take_staged()
         return self._concluded(
@@ -415,7 +418,7 @@ class HdxCheck:
                 modified=step.modified,
                 outdated_tls=answer.outdated_tls,
             ),
-            hashed=judged.is_hashed or self._first_hash is not None,
+            hashed=judged.is_hashed or self._first_digest is not None,
             size=None if certain is None else certain.size,
             shape=None if certain is None else shape,
             mimetype=mimetype_of(answer) if is_useful else None,

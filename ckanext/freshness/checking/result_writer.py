@@ -106,6 +106,7 @@ def _row(result: CheckResult) -> dict[str, Any]:
         "etag": memory.etag,
         "last_modified": memory.last_modified,
         "hash": memory.hash,
+        "raw": memory.raw,
         "earlier": memory.earlier,
         "outdated": memory.outdated,
         "tabular": memory.tabular,
@@ -154,7 +155,7 @@ def _change_seen(result: CheckResult) -> bool | None:
 
 
 _COLUMNS = """
-    resource_id text, url text, etag text, last_modified text, hash text,
+    resource_id text, url text, etag text, last_modified text, hash text, raw text,
     earlier text[], outdated boolean, tabular boolean, promised text, found_kind text,
     checked boolean, failed boolean, changes boolean, outcome text, found boolean,
     hashed boolean, tells boolean, unconfirmed text, dates_lie boolean, undetermined text, at timestamp,
@@ -191,6 +192,7 @@ UPDATE freshness_check c SET
     etag = f.etag,
     last_modified = f.last_modified,
     hash = f.hash,
+    raw = f.raw,
     earlier = coalesce(f.earlier, c.earlier),
     outdated = coalesce(f.outdated, c.outdated),
     tabular = coalesce(f.tabular, c.tabular),

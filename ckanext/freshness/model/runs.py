@@ -104,6 +104,9 @@ class ResourceCheck(tk.BaseModel):
         UnicodeText,
         doc="hash of the last confirmed content, after its detector's name: sha256:...",
     )
+    raw = Column(
+        UnicodeText, doc="SHA-256 of its bytes, hexadecimal; empty if the hash is of the bytes"
+    )
     earlier: Column[list[str]] = Column(
         ARRAY(UnicodeText),
         nullable=False,

@@ -6,6 +6,7 @@ Each case has a host of its own. What a server answers may depend on the night a
 from __future__ import annotations
 
 import gzip
+import itertools
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -22,8 +23,10 @@ from ckanext.freshness.tests.checking.test_formats import (
     REPORT,
     TOKEN,
     UNKNOWN,
+    XLS,
 )
 from ckanext.freshness.tests.checking.test_meanings import PAGES
+from ckanext.freshness.tests.checking.workbooks import archive
 from ckanext.freshness.tests.web.test_second_look import READ, REFUSED
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=timezone.utc)
@@ -817,6 +820,18 @@ def _latin(text: str) -> bytes:
     return text.encode("latin-1") + b"\n" + BODY * 300
 
 
+ZIP, ZIPPED_ANEW = (archive({"a.csv": BODY * 99}, year=year) for year in (2020, 2025))
+KINDS = {
+    "CSV": BODY,
+    "stamped CSV": b"# Generated on 2026-11-25\n" + BODY * 2,
+    "ZIP": archive({"a.csv": BODY * 3}),
+    "gzip": packed(BODY * 4),
+    "XLS": XLS,
+    "XLSX": test_content.SAME["XLSX"][0],
+}
+"""Files of other detectors and kinds, each with other data."""
+
+
 def on_each_day(text: bytes) -> Answer:
     return lambda asked: say(200, text % (25 + asked.night))
 
@@ -912,6 +927,37 @@ CHANGES = (
         nightly(*test_content.CHANGED["cell"], test_content.CHANGED["cell"][1]),
         (FIRST, CHANGED, SAME),
         "",
+    ),
+    *(
+        Case(
+            f"another kind: {old} to {new}", nightly(KINDS[old], *[KINDS[new]] * 2), one_change, ""
+        )
+        for one_change in [(FIRST, CHANGED, SAME)]
+        for old, new in itertools.permutations(KINDS, 2)
+    ),
+    *(
+        Case(f"another kind and back: {new}", nightly(BODY, it, BODY), there_and_back, "")
+        for there_and_back in [(FIRST, CHANGED, Outcome.REPEAT_HASH)]
+        for new, it in KINDS.items()
+        if new != "CSV"
+    ),
+    Case("another kind of the same data", nightly(BODY, packed(), BODY), WORKS, ""),
+    Case(
+        "another kind at the second download",
+        lambda asked: say(200, (BODY, *KINDS.values())[2 * asked.night + asked.number]),
+        (FIRST, Outcome.API, Outcome.API),
+        "",
+    ),
+    *(
+        Case(f"an archive that is {name} for a night: {then}", nightly(ZIP, closed, it), nights, "")
+        for name, closed in {
+            "broken": ZIP[:-30],
+            "encrypted": test_content.encrypted(ZIPPED_ANEW),
+        }.items()
+        for then, it, nights in (
+            ("written anew", ZIPPED_ANEW, (FIRST, FIRST, SAME)),
+            ("a change", KINDS["ZIP"], (FIRST, FIRST, CHANGED)),
+        )
     ),
     Case("a date that moves", moving(BODY), WORKS, dated=(0,)),
     Case(

@@ -276,7 +276,7 @@ def test_a_check_starts_from_what_was_remembered() -> None:
     resource(format="CSV", mimetype="text/csv")
     check_rows.sync(NOW, TYPES)
     judged(frequency=7)
-    memory = KnownContent('W/"é"', "yesterday", HASH, ("sha256:b", "sha256:c"), outdated=True)
+    memory = KnownContent('W/"é"', "yesterday", HASH, "cafe", ("sha256:b", "sha256:c"), True)
     write(finding(memory=memory))
     assert start() == ResourceToCheck(
         *("r", "p", URL, memory, None, NOW - 7 * DAY, False, "CSV", "text/csv"),

@@ -101,7 +101,7 @@ def test_where_a_file_has_moved_is_known_from_the_last_success() -> None:
 
 def test_memory_is_kept_as_the_finding_has_it() -> None:
     one_resource()
-    memory = KnownContent('"2"', None, HASH, ("sha256:b", 'own:"{,\\} '), outdated=True)
+    memory = KnownContent('"2"', None, "members:c", "cafe", ("sha256:b", 'own:"{,\\} '), True)
     write(finding(memory=memory))
     assert start().memory == memory
     for lie in (True, False, None):

@@ -20,11 +20,13 @@ from ckanext.freshness.runs import check_run
 from ckanext.freshness.runs.check_run import CheckScope, RunResult
 from ckanext.freshness.status import indexing
 from ckanext.freshness.status.refresh import refresh
+from ckanext.freshness.tests.checking.workbooks import archive
 from ckanext.freshness.tests.processes import until
 from ckanext.freshness.tests.servers.base import Answer, Request
 from ckanext.freshness.tests.servers.faults import Hold, Status
 from ckanext.freshness.tests.servers.file_host import FILES, FileHost, HostedFile
 from ckanext.freshness.tests.status.measuring import measured
+from ckanext.freshness.tests.web.support import FileServer
 
 pytestmark = pytest.mark.usefixtures("with_plugins", "clean_db", "clean_index", "impatient_checks")
 
@@ -105,6 +107,29 @@ def test_a_link_without_a_scheme_is_the_one_that_ckan_shows(
     assert page.body.count(url) >= 2
     for name in (f"dataset/{dataset['name']}/freshness.csv", "freshness/links.csv"):
         assert app.get(f"/{name}", status=200).body.count(url) == 2
+
+
+def test_a_file_that_comes_as_another_kind_is_an_update() -> None:
+    """An archive replaces the file, is written anew, and cannot be opened for a night."""
+    first, anew = (archive({"a.csv": "id,name\n1,Ada\n"}, year=year) for year in (2020, 2021))
+    nights = {
+        b"id,name\n1,Ada\n2,Grace\n": ("first hash", "delinquent"),
+        first: ("hash", "fresh"),
+        anew[:-30]: ("first hash", "delinquent"),
+        anew: ("same hash", "delinquent"),
+        b"id,name\n1,Ada\n": ("hash", "fresh"),
+    }
+    with FileServer() as server:
+        resources = [{"url": f"{server.url}/file"}]
+        dataset = factories.Dataset(
+            resources=resources, extras=[{"key": "frequency", "value": "7"}]
+        )
+        found = {}
+        for number, body in enumerate(nights, 1):
+            server.files["/file"] = Answer(200, body)
+            (outcome,) = run(number * 30 * DAY).counts.resources()
+            found[body] = outcome, model.Session.get(DatasetFreshness, dataset["id"]).status
+    assert found == nights
 
 
 @pytest.mark.parametrize("policy", ["hdx", "learned"])

@@ -78,6 +78,7 @@ def upgrade() -> None:
         sa.Column("etag", sa.UnicodeText),
         sa.Column("last_modified", sa.UnicodeText),
         sa.Column("hash", sa.UnicodeText),
+        sa.Column("raw", sa.UnicodeText),
         sa.Column("earlier", ARRAY(sa.UnicodeText), server_default="{}", nullable=False),
         sa.Column("outdated", sa.Boolean, server_default="false", nullable=False),
         sa.Column("tabular", sa.Boolean, server_default="false", nullable=False),
