@@ -9,7 +9,6 @@ from typing import Any
 import ckan.plugins as p
 import ckan.plugins.toolkit as tk
 import pytest
-from bs4 import BeautifulSoup
 from ckan.tests import factories
 from rdflib import DCAT, Graph, Literal, URIRef
 from rdflib.namespace import DCTERMS, RDF
@@ -56,27 +55,6 @@ def test_how_often_and_when_the_data_are_modified(
     link |= {"last_modified": "2025-12-30T10:20:30"}
     modified = statement(make("7", resources=[link]), DCTERMS.modified)
     assert modified.toPython() == datetime(2025, 12, 30, 10, 20, 30, tzinfo=timezone.utc)
-
-
-@pytest.fixture
-def dcat_in_the_ini(ckan_config: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An application with ckanext-dcat's pages."""
-    names = tk.aslist(ckan_config["ckan.plugins"])
-    monkeypatch.setitem(ckan_config, "ckan.plugins", " ".join([*names, "dcat"]))
-    monkeypatch.setitem(ckan_config, dcat.OPTION, "")
-
-
-def test_pages_know_extras_whose_keys_it_replaces_by_labels(
-    dcat_in_the_ini: None, app: Any, clean_db: Any, clean_index: Any
-) -> None:
-    theme = "http://publications.europa.eu/resource/authority/data-theme/HEAL"
-    extras = [{"key": "theme", "value": theme}, {"key": "guid", "value": "catalog=a"}]
-    name = factories.Dataset(extras=extras)["name"]
-    page = BeautifulSoup(app.get(f"/dataset/{name}").body, "html.parser")
-    (table,) = page.select(".additional-info table")
-    assert "Health" in table.text and theme not in table.text
-    (folded,) = table.select("details")
-    assert "catalog=a" in folded.text
 
 
 def make(frequency: str, **more: Any) -> dict[str, Any]:
