@@ -29,6 +29,10 @@ from .licenses import license_index
 from .merge import ids_to_keep, merge, same_package, with_resource_ids
 from .organizations import OrganizationInUse, OrganizationWriter
 
+MOST_PARTS = {"fields": 5_000, "resources": 2_500, "tags": 5_000}
+"""How many of each a dataset may have, extras counted with its fields. The time that CKAN takes grows with the
+square of them: 200,000 extras held up the imports of all sources for more than a quarter of an hour."""
+
 _PACKAGES = uuid.UUID("6f1d7a34-9d0c-4c53-8f0e-3f5b1f1c2a77")
 """Namespace of the package ids. Each is made of the id of the object that creates the package."""
 
@@ -100,6 +104,7 @@ class PackageWriter:
         if self._organizations is not None and pending.package_type == "catalog":
             refused = self._organizations.write(pending, record, self._before.get(pending.id))
             return [*record.warnings, *refused]
+        _refuse_excess(record)
         laid = package_dict(record, self._site(pending.package_type))
         laid.package["extras"].append({"key": "guid", "value": pending.guid})
         if owner := self._owner_of(pending, record):
@@ -320,6 +325,20 @@ class PackageWriter:
         if not is_there:
             raise ImportFailed("its source was cleared meanwhile")
         self.marks |= indexing.mark([package_id])
+
+
+def _refuse_excess(record: Record) -> None:
+    """Refuse a record with more parts than CKAN can write in a reasonable time.
+
+    :raises ImportFailed: names the kind of the parts, with their number.
+    """
+    parts = {"fields": record.fields, "resources": record.resources, "tags": record.tags}
+    for kind, most in MOST_PARTS.items():
+        if len(parts[kind]) > most:
+            words = (
+                f"it has {len(parts[kind])} {kind}, and at most {most} of a dataset are harvested"
+            )
+            raise ImportFailed(words)
 
 
 def _record(content: str | None) -> Record | None:

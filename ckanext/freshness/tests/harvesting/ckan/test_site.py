@@ -129,6 +129,20 @@ def test_fields_that_the_portal_has_never_stated_are_the_editors(portal: PortalS
     assert (after["author"], after["version"], after["maintainer"]) == ("Ben", "3", "Ann")
 
 
+def test_a_dataset_with_too_many_parts_is_the_error_of_one_record(portal: PortalServer) -> None:
+    resource = {"name": "One", "url": "https://example.org/1.csv"}
+    many: dict[str, list[Any]] = {
+        "extras": [{"key": f"key {n}", "value": "value"} for n in range(5_001)],
+        "resources": [resource] * 2_501,
+        "tags": [{"name": f"tag {n}"} for n in range(5_001)],
+    }
+    for dataset_id, (key, parts) in zip(sorted(portal.datasets), many.items(), strict=False):
+        portal.change(dataset_id, **{key: parts})
+    job = add_portal(portal).run()
+    assert (job.stats["added"], job.stats["errored"]) == (3, 3)
+    assert all("of a dataset are harvested" in words for words in job.errors)
+
+
 def test_ids_and_names_that_are_taken_here_stay_with_their_owners(portal: PortalServer) -> None:
     first, second, third, *_ = sorted(portal.datasets)
     # Another source has harvested it.
