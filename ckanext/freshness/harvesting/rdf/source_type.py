@@ -77,13 +77,14 @@ def profiles_of(config: SourceConfig) -> tuple[str, ...]:
 
 
 def _has_schema_of_dcat() -> bool:
-    """Return whether datasets have a field for contacts, as in all of ckanext-dcat's schemas."""
+    """Return whether datasets have fields for contacts or publishers, as in ckanext-dcat's schemas."""
     try:
         show = tk.get_action("scheming_dataset_schema_show")
         schema = show({"ignore_auth": True}, {"type": "dataset"})
     except (KeyError, tk.ObjectNotFound):
         return False
-    return any(one["field_name"] == "contact" for one in schema["dataset_fields"])
+    names = {one["field_name"] for one in schema["dataset_fields"]}
+    return not names.isdisjoint(("contact", "publisher"))
 
 
 def mapper_of(config: SourceConfig) -> Mapper:
