@@ -171,13 +171,10 @@ def _tolerantly(body: bytes, base: str, error: SyntaxError) -> Iterable[_Triple]
 
     :raises SyntaxError: ``error``, if rdflib does not read the document either
     """
-    keeps_texts, rdflib.NORMALIZE_LITERALS = rdflib.NORMALIZE_LITERALS, False
     try:
         return rdflib.Graph(store=SimpleMemory()).parse(data=body, format="xml", publicID=base)
     except (SAXException, rdflib.exceptions.Error, ValueError, LookupError, AssertionError):
         raise error from None
-    finally:
-        rdflib.NORMALIZE_LITERALS = keeps_texts
 
 
 class _Lines(BytesIO):
