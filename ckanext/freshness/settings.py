@@ -339,7 +339,6 @@ def checks() -> Checks:
     policy = HostPolicy(
         int(_limit("connections", CHECK)),
         _limit("requests_per_second", CHECK),
-        robots=flag("check.robots"),
         failures=HOST_FAILURES,
     )
     rules = SelectionRules(

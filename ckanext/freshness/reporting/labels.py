@@ -276,7 +276,6 @@ REASONS = {
         "The link leads into a private network, where this portal sends no requests."
     ),
     FailureReason.HOST_NOT_ALLOWED.value: N_("This portal may not contact this server."),
-    FailureReason.ROBOTS.value: BLOCKED,
     FailureReason.HOST_DEFERRED.value: _BUSY,
     FailureReason.HOST_SILENT.value: N_(
         "The server answers no requests at the moment. We check it again later."

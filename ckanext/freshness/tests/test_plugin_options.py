@@ -235,7 +235,6 @@ def test_a_sites_rules() -> None:
     given = {
         "ckan.site_url": "https://Data.Example.org:8443/portal",
         "ckanext.freshness.check.host_limits": ["fast.example.org=8,50.5"],
-        "ckanext.freshness.check.robots": True,
         "ckanext.freshness.check_intervals": ["7:0.5", "365:2", "14"],
         "ckanext.freshness.connections": ["check:3", "harvest:9"],
         "ckanext.freshness.read_timeout": ["60"],
@@ -251,9 +250,9 @@ def test_a_sites_rules() -> None:
     # Firewalls block who says so.
     assert not any(word in agent.lower() for word in ("link", "check"))
     assert checks.site == "https://data.example.org:8443/portal/"
-    assert checks.policy == HostPolicy(3, 4.0, robots=True, failures=10)
+    assert checks.policy == HostPolicy(3, 4.0, failures=10)
     # What a host has of its own takes nothing else from it.
-    assert checks.policies == {"fast.example.org": HostPolicy(8, 50.5, robots=True, failures=10)}
+    assert checks.policies == {"fast.example.org": HostPolicy(8, 50.5, failures=10)}
     assert (harvest[0].connections, harvest[1].read, checks.limits.read) == (9, 60, 60)
     days = {frequency: checks.rules.intervals.of(frequency) for frequency in (1, 7, 8, 365, 366)}
     assert [one / timedelta(days=1) for one in days.values()] == [0.5, 0.5, 2, 2, 14]

@@ -14,18 +14,16 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from dataclasses import replace
 from datetime import datetime, timezone
 from time import monotonic
 from types import TracebackType
 
-from protego import Protego
 from yarl import URL
 
 from .address_guard import InsideAddress
 from .connections import Connections, Names
 from .encodings import ACCEPTED
-from .errors import FailureReason, Fault, FetchError, Meaning
+from .errors import FailureReason, Fault, Meaning
 from .exchange import (
     Answer,
     Choose,
@@ -41,7 +39,7 @@ from .exchange import (
     take_body,
 )
 from .faults import NameFault, fault_of
-from .hosts import MAX_ROBOTS_BYTES, Host, Hosts, crawl_delay, robots_url, rules_of
+from .hosts import Host, Hosts
 from .urls import Target, display_url, host_name
 
 _REDIRECTS = frozenset({300, 301, 302, 303, 307, 308})
@@ -83,7 +81,6 @@ class Client:
         self._places = asyncio.Semaphore(concurrency) if concurrency else contextlib.nullcontext()
         self._proxy = _proxy_url(settings.proxy)
         self._insecure = frozenset(map(host_name, settings.insecure_hosts))
-        self._tasks: set[asyncio.Task[Protego]] = set()
         self._connections: Connections | None = None
 
     async def __aenter__(self) -> Client:
@@ -104,9 +101,6 @@ class Client:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
         if self._connections is not None:
             await self._connections.close()
             self._connections = None
@@ -120,7 +114,12 @@ class Client:
         :param choose: decides what happens to the body; by default it is collected in memory
         :raises FetchError: there is no answer
         """
-        return await self._fetch(self.begin(request, choose))
+        pending = self.begin(request, choose)
+        while True:
+            answer = await self.attempt(pending)
+            if answer is not None:
+                return answer
+            await asyncio.sleep(pending.pause)
 
     def begin(
         self, request: Request, choose: Choose | None = None, target: Target | None = None
@@ -131,13 +130,6 @@ class Client:
         :raises FetchError: the request cannot be sent
         """
         return RequestAttempts(request, request.limits or self.settings.limits, choose, target)
-
-    async def _fetch(self, pending: RequestAttempts) -> Answer:
-        while True:
-            answer = await self.attempt(pending)
-            if answer is not None:
-                return answer
-            await asyncio.sleep(pending.pause)
 
     async def attempt(self, pending: RequestAttempts) -> Answer | None:
         """Send a request once, and follow its redirects.
@@ -196,8 +188,6 @@ class Client:
         host.refuse()
         try:
             await self._admit(pending, target)
-            if host.policy.robots and pending.obeys_robots:
-                await self._obey_robots(pending, target, host)
             async with host, self._places:
                 host.refuse()
                 found = await self._ask(pending, target, host)
@@ -224,30 +214,6 @@ class Client:
                 self.settings.guard.admitted(addresses)
         except (NameFault, InsideAddress) as error:
             raise fault_of(error, pending.limits) from error
-
-    async def _obey_robots(self, pending: RequestAttempts, target: Target, host: Host) -> None:
-        task = host.robots.get(target.origin)
-        if task is None or task.cancelled():
-            task = asyncio.create_task(self._robots(pending.request, target, host))
-            host.robots[target.origin] = task
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
-        rules = await asyncio.shield(task)
-        if not rules.can_fetch(target.url, self.settings.user_agent):
-            words = "was not requested: its host's robots.txt forbids it"
-            raise Fault(FailureReason.ROBOTS, words)
-
-    async def _robots(self, request: Request, target: Target, host: Host) -> Protego:
-        limits = replace(request.limits or self.settings.limits, max_bytes=MAX_ROBOTS_BYTES)
-        asked = Request(robots_url(target), host_allowed=request.host_allowed)
-        found: Answer | FetchError
-        try:
-            found = await self._fetch(RequestAttempts(asked, limits, obeys_robots=False))
-        except FetchError as error:
-            found = error
-        rules = rules_of(found)
-        host.slow_down(crawl_delay(rules, self.settings.user_agent))
-        return rules
 
     async def _ask(
         self, pending: RequestAttempts, target: Target, host: Host

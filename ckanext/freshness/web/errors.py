@@ -65,12 +65,6 @@ class FailureReason(Enum):
         "the site's settings do not allow the host",
         _UNASKED,
     )
-    ROBOTS = (
-        "refused by robots.txt",
-        _CANNOT_TELL,
-        "the server's robots.txt forbids it to programs",
-        _UNASKED,
-    )
     HOST_DEFERRED = (
         "host asked for a pause",
         _CANNOT_TELL,

@@ -311,12 +311,10 @@ class RequestAttempts:
         limits: Limits,
         choose: Choose | None = None,
         target: Target | None = None,
-        obeys_robots: bool = True,
     ) -> None:
         self.request = request
         self.limits = limits
         self.choose = choose
-        self.obeys_robots = obeys_robots
         self.last = False
         self.attempts = 0
         self.pause = 0.0

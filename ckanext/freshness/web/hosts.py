@@ -13,11 +13,8 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from protego import Protego
-
-from .errors import FailureReason, Fault, FetchError
-from .exchange import MIB, Answer
-from .urls import Target, host_name
+from .errors import FailureReason, Fault
+from .urls import host_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +23,6 @@ class HostPolicy:
 
     :ivar connections: requests at the same time
     :ivar per_second: requests per second, evenly spaced; ``math.inf`` for no limit
-    :ivar robots: whether to read and obey robots.txt (RFC 9309)
     :ivar failures: URLs in a row without an answer after which requests stop; 0 for no limit
     :ivar last_round: seconds without an answer after which the last round of a run skips the rest
     :raises ValueError: a limit would let no request be sent
@@ -34,7 +30,6 @@ class HostPolicy:
 
     connections: int = 2
     per_second: float = 4.0
-    robots: bool = False
     failures: int = 0
     last_round: float = 600.0
 
@@ -56,14 +51,12 @@ class Host:
     policy.per_second`` seconds apart.
 
     :ivar requests: number of requests so far, redirects and failed attempts included
-    :ivar robots: the rules of its robots.txt by origin, if the policy reads them
     """
 
     def __init__(self, name: str, policy: HostPolicy) -> None:
         self.name = name
         self.policy = policy
         self.requests = 0
-        self.robots: dict[tuple[str, str, int], asyncio.Task[Protego]] = {}
         self._interval = 1.0 / policy.per_second
         self._connections = asyncio.Semaphore(policy.connections)
         self._next_at = 0.0
@@ -77,10 +70,6 @@ class Host:
     def defer(self, seconds: float) -> None:
         """Start no request for some seconds, also none that is waiting already."""
         self._paused_until = max(self._paused_until, time.monotonic() + seconds)
-
-    def slow_down(self, seconds: float) -> None:
-        """Leave at least ``seconds`` between two requests from now on."""
-        self._interval = max(self._interval, seconds)
 
     def close(self, seconds: float) -> None:
         """Refuse requests for some seconds, because the host asked for a pause that is too long to wait
@@ -181,45 +170,3 @@ class Hosts:
 
     def __iter__(self) -> Iterator[Host]:
         return iter(self._hosts.values())
-
-
-# robots.txt (RFC 9309): the URLs of a host that we may request, and how fast
-
-MAX_ROBOTS_BYTES = MIB
-"""Twice the size that RFC 9309 requires a reader to accept. A longer file sets no rules."""
-
-MAX_CRAWL_DELAY = 30.0
-"""The longest pause between two requests, in seconds, that a host can ask for."""
-
-_MAX_RULES = 1_000_000
-"""Protego copies each rule to every user agent of its group: lines times user agents must stay below
-this."""
-
-
-def robots_url(target: Target) -> str:
-    """Return the URL of the robots.txt that applies to ``target``."""
-    host = f"[{target.host}]" if ":" in target.host else target.host
-    return f"{target.scheme}://{host}:{target.port}/robots.txt"
-
-
-def rules_of(found: Answer | FetchError) -> Protego:
-    """Return the rules that follow from the request for robots.txt (RFC 9309, section 2.3.1).
-
-    A client error means that there are no rules. A server error means that nothing may be requested. If
-    there was no answer at all, everything may be requested: the request itself fails with a better message.
-    """
-    text = ""
-    if isinstance(found, Answer) and 200 <= found.status < 300:
-        text = (found.body or b"").decode("utf-8", "replace")
-    elif isinstance(found, Answer) and found.status >= 500:
-        text = "User-agent: *\nDisallow: /"
-    if text.lower().count("agent") * len(text.splitlines()) > _MAX_RULES:
-        text = ""
-    return Protego.parse(text)
-
-
-def crawl_delay(rules: Protego, user_agent: str) -> float:
-    """Return the seconds to leave between two requests; 0 if robots.txt does not say."""
-    rate = rules.request_rate(user_agent)
-    spaced = rate.seconds / rate.requests if rate else 0.0
-    return min(MAX_CRAWL_DELAY, max(rules.crawl_delay(user_agent) or 0.0, spaced))

@@ -446,7 +446,6 @@ NOT_THEIRS = (
     FailureReason.SCHEME_REFUSED,
     FailureReason.INSIDE_ADDRESS,
     FailureReason.HOST_NOT_ALLOWED,
-    FailureReason.ROBOTS,
     FailureReason.HOST_DEFERRED,
     FailureReason.TOO_LARGE,
     FailureReason.INVALID_REQUEST,
