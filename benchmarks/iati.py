@@ -90,7 +90,7 @@ class Cycles:
         """Do a cycle an hour after the previous one; return the processor seconds of the published files."""
         from ckanext.harvest.model import HarvestSource
 
-        from ckanext.freshness.iati import cycle, publication
+        from ckanext.freshness_iati import cycle, publication
 
         self._now += timedelta(hours=1)
         began, now = time.monotonic(), self._now

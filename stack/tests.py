@@ -11,10 +11,16 @@ from pathlib import Path
 
 from stack.messages import StackError
 
+FOLDERS = (Path("ckanext/freshness/tests"), Path("ckanext/freshness_iati/tests"))
+
 SITES = "FRESHNESS_TEST_SITES"
 """The variable with the ini files of the workers' sites, separated by colons."""
 
-COVERAGE = ("--cov=ckanext.freshness", "--cov-report=term-missing:skip-covered")
+COVERAGE = (
+    "--cov=ckanext.freshness",
+    "--cov=ckanext.freshness_iati",
+    "--cov-report=term-missing:skip-covered",
+)
 
 QUICK_PROFILE = "quick"
 """The profile of Hypothesis for ``--quick``."""
@@ -47,22 +53,21 @@ def plan(arguments: Sequence[str], root: Path) -> Plan:
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--contract", action="store_true")
     ours, theirs = parser.parse_known_args(list(arguments))
-    tests = Path("ckanext", "freshness", "tests")
-    subsets = runpy.run_path(str(root / tests / "subsets.py"))
+    subsets = {folder: runpy.run_path(str(root / folder / "subsets.py")) for folder in FOLDERS}
     if ours.quick:
         theirs = [f"--hypothesis-profile={QUICK_PROFILE}", *theirs]
         if not named(theirs, root):
-            quick = [*subsets["PURE"], *subsets["SAMPLES"]]
-            theirs += [str(tests / one) for one in quick]
-            theirs += [f"--ignore={tests / one}" for one in subsets["IMPURE"]]
+            for tests, tables in subsets.items():
+                theirs += [str(tests / one) for one in (*tables["PURE"], *tables["SAMPLES"])]
+                theirs += [f"--ignore={tests / one}" for one in tables["IMPURE"]]
     if ours.contract:
-        promises = runpy.run_path(str(root / tests / "contract.py"))["CONTRACT"]
-        theirs += [str(tests / one) for places in promises.values() for one in places]
+        for tests in FOLDERS:
+            promises = runpy.run_path(str(root / tests / "contract.py"))["CONTRACT"]
+            theirs += [str(tests / one) for places in promises.values() for one in places]
     paths = named(theirs, root)
-    below = [os.path.relpath(path, root / tests) for path in paths]
-    services = not paths or not all(map(subsets["is_pure"], below))
+    services = not paths or not all(map(subsets[FOLDERS[0]]["is_pure"], paths))
     return Plan(
-        _workers(ours.numprocesses, theirs, paths or {root / tests}, services),
+        _workers(ours.numprocesses, theirs, paths or {root / tests for tests in FOLDERS}, services),
         services,
         [*(COVERAGE if ours.cov else ()), *theirs],
     )

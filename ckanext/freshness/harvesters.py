@@ -29,7 +29,6 @@ from .harvesting.dcat.source_type import DCAT_CATALOG
 from .harvesting.fdp.source_type import FAIR_DATA_POINT
 from .harvesting.source_type import SourceType
 from .harvesting.sources import check_config
-from .iati.source_type import IATI_REGISTRY
 from .logic import hooks
 
 TESTED_HARVEST = "ckanext-harvest>=1.6.3,<1.7"
@@ -107,12 +106,6 @@ class CkanPortalHarvesterPlugin(SourceTypePlugin):
     """The harvester of other CKAN portals, source type ``ckan_portal``."""
 
     source_type = CKAN_PORTAL
-
-
-class IatiHarvesterPlugin(SourceTypePlugin):
-    """The harvester of IATI registries, source type ``iati_registry``."""
-
-    source_type = IATI_REGISTRY
 
 
 class FdpHarvesterPlugin(SourceTypePlugin, DefaultDatasetForm):

@@ -28,7 +28,7 @@ def command(yes: bool, drop_tables: bool) -> None:
     ours = {
         point.name
         for point in entry_points(group="ckan.plugins")
-        if point.value.startswith("ckanext.freshness.")
+        if point.value.startswith(("ckanext.freshness.", "ckanext.freshness_iati."))
     }
     if enabled := [name for name in tk.aslist(tk.config["ckan.plugins"]) if name in ours]:
         if drop_tables and (others := _plugins_with_other_tables()):

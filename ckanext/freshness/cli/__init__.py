@@ -16,6 +16,8 @@ import ckan.plugins as p
 import ckan.plugins.toolkit as tk
 import click
 
+from ckanext.freshness_iati.cycle import CycleRunningError
+
 from ..ckan_adapter.database import (
     DatabaseLostError,
     LocksLostError,
@@ -25,7 +27,6 @@ from ..ckan_adapter.database import (
 from ..copies.store import StoreError
 from ..harvesting.source_config import ConfigError
 from ..harvesting.sources import ForeignSource
-from ..iati.cycle import CycleRunningError
 from ..logic.harvest_actions import harvest_source
 from ..mails.digests import NotifyError
 from ..runs.night import NightRunningError

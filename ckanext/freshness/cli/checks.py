@@ -11,13 +11,14 @@ from typing import Any
 import ckan.plugins.toolkit as tk
 import click
 
+from ckanext.freshness_iati.datasets import in_registries
+
 from ..aging.messages import NN_
 from ..checking import check_rows
 from ..checking.selection import LEARNED, POLICIES, SelectionReason
 from ..ckan_adapter.packages import SEARCH_FAULTS
 from ..ckan_adapter.services import in_words
 from ..dates import utc_now
-from ..iati.datasets import in_registries
 from ..reporting import counts, metrics, report_tables, visibility
 from ..reporting import runs as shown_runs
 from ..reporting.labels import LABELS, counted, label

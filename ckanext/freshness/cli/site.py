@@ -10,12 +10,13 @@ from uuid import uuid4
 import ckan.plugins.toolkit as tk
 import click
 
+from ckanext.freshness_iati.report import KIND
+
 from ..aging.messages import NN_
 from ..ckan_adapter.database import require_tables
 from ..dates import utc_now
 from ..doctor import examine, subjects
 from ..doctor.findings import Severity
-from ..iati.report import KIND
 from ..mails import digests
 from ..mails.report import MailReport, NotifyState, mail_line, report_lines
 from ..reporting.labels import counted, refresh_summary

@@ -11,6 +11,12 @@ import ckan.plugins as p
 import ckan.plugins.toolkit as tk
 import click
 
+from ckanext.freshness_iati import cycle
+from ckanext.freshness_iati.cycle import update_all
+from ckanext.freshness_iati.datasets import sources
+from ckanext.freshness_iati.report import CycleReport
+from ckanext.freshness_iati.source_type import SOURCE_TYPE
+
 from ..aging.messages import NN_
 from ..ckan_adapter.database import require_tables
 from ..dates import utc_now
@@ -19,11 +25,6 @@ from ..harvesting.messages import with_code
 from ..harvesting.preview import Preview, PreviewEntry
 from ..harvesting.preview import preview as make_preview
 from ..harvesting.strategy import RecordClass
-from ..iati import cycle
-from ..iati.cycle import update_all
-from ..iati.datasets import sources
-from ..iati.report import CycleReport
-from ..iati.source_type import SOURCE_TYPE
 from ..reporting import harvests
 from ..reporting.labels import counted
 from ..runs.night import PartReport

@@ -17,6 +17,8 @@ import ckan.plugins.toolkit as tk
 import redis
 import sqlalchemy as sa
 
+from ckanext.freshness_iati.datasets import sources
+
 from .. import settings
 from ..checking import run_records
 from ..ckan_adapter.core import (
@@ -31,7 +33,6 @@ from ..ckan_adapter.services import away
 from ..ckan_adapter.tables import has_newest_migration, unusable_tables
 from ..copies.store import StoreError
 from ..dates import utc, utc_words
-from ..iati.datasets import sources
 from ..mails import digests, recipients
 from ..model import CheckRun, DatasetFreshness, Unindexed
 from ..reporting import runs

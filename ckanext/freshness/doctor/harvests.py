@@ -11,6 +11,10 @@ from typing import Any
 import ckan.plugins.toolkit as tk
 import sqlalchemy as sa
 
+from ckanext.freshness_iati.datasets import sources
+from ckanext.freshness_iati.report import last_cycle
+from ckanext.freshness_iati.source_type import is_retired
+
 from ..checking import run_records
 from ..ckan_adapter import harvest
 from ..ckan_adapter.core import (
@@ -31,9 +35,6 @@ from ..ckan_adapter.harvest import (
 )
 from ..dates import utc, utc_words
 from ..harvesting.sources import source_type_named
-from ..iati.datasets import sources
-from ..iati.report import last_cycle
-from ..iati.source_type import is_retired
 from ..model import HarvestHold
 from .findings import SiteFinding, counted, note, problem
 
@@ -45,7 +46,7 @@ def source_types(now: datetime) -> Iterator[SiteFinding]:
     plugins = {
         point.load().source_type.name: point.name
         for point in entry_points(group="ckan.plugins")
-        if point.value.startswith("ckanext.freshness.harvesters:")
+        if point.value.startswith(("ckanext.freshness.harvesters:", "ckanext.freshness_iati."))
     }
     source = harvest.SOURCE.c
     rows = model.Session.execute(

@@ -11,6 +11,8 @@ from typing import Any
 import ckan.plugins.toolkit as tk
 import sqlalchemy as sa
 
+from ckanext.freshness_iati.cycle import check_dataset
+
 from .. import settings
 from ..aging import frequency
 from ..aging.evidence import DatedEvidence, Evidence
@@ -18,7 +20,6 @@ from ..aging.status import status_at
 from ..ckan_adapter.core import REVIEW_KEY, is_member, may, model, same_user
 from ..ckan_adapter.packages import lock_packages
 from ..dates import EARLIEST, exact_text, stated_date, utc, utc_now, utc_text
-from ..iati.cycle import check_dataset
 from ..model import FreshnessEvidence, FreshnessTransition, ResourceCheck
 from ..reporting import changes, labels, links, visibility, worklist
 from ..reporting.tables import TableRequest

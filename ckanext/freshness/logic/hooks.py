@@ -21,6 +21,8 @@ import ckan.plugins as p
 import ckan.plugins.toolkit as tk
 import sqlalchemy as sa
 
+from ckanext.freshness_iati.cycle import check_dataset
+
 from .. import settings
 from ..aging.status import Boundaries, Status, status_at
 from ..ckan_adapter import database
@@ -30,7 +32,6 @@ from ..dates import parse_date, utc_now
 from ..harvesting import job_report, object_states, sources
 from ..harvesting.source_config import ConfigError
 from ..harvesting.sources import source_type_named, url_mistake
-from ..iati.cycle import check_dataset
 from ..model import DatasetFreshness
 from ..reporting import links
 from ..reporting.harvests import sentence

@@ -1,15 +1,22 @@
-"""The parts of the suite that can run by themselves, as paths below this folder."""
+"""The parts of these tests that can run by themselves, as paths below this folder.
+
+Other folders of tests have a module of this name, too, with the same tables.
+"""
 
 from __future__ import annotations
 
+import runpy
+from functools import cache
+from pathlib import Path
+from typing import Any
+
 PURE = (
     *("aging", "checking", "copies", "reporting", "sandbox", "web"),
-    *("iati/files", "iati/policy", "mails/test_addresses.py"),
+    "mails/test_addresses.py",
     *("harvesting/fdp/test_documents.py", "harvesting/rdf/test_mapping.py"),
     *("harvesting/rdf/test_nothing_lost.py", "harvesting/rdf/test_mapping_values.py"),
     *("harvesting/rdf/test_document_text.py", "harvesting/fdp/test_proof.py"),
-    *("harvesting/rdf/test_triples.py", "iati/registry/test_brakes.py"),
-    *("iati/registry/test_records.py", "harvesting/packages/test_package_merge.py"),
+    *("harvesting/rdf/test_triples.py", "harvesting/packages/test_package_merge.py"),
     *("harvesting/packages/test_schema_fields.py", "harvesting/test_strategy.py"),
     *("harvesting/test_listings.py", "harvesting/test_absence.py"),
     *("harvesting/test_messages.py", "harvesting/test_record_changes.py"),
@@ -26,7 +33,7 @@ LONG_PURE = (
     *("harvesting/fdp/test_distributions.py", "harvesting/fdp/test_faults.py"),
     *("harvesting/fdp/test_lists_in_the_field.py", "harvesting/rdf/test_any_document.py"),
     *("harvesting/rdf/test_hostile.py", "harvesting/packages/test_resource_identity.py"),
-    *("iati/registry/test_registries.py", "test_regular_expressions.py"),
+    "test_regular_expressions.py",
 )
 """More of them, which take a minute: ``--quick`` leaves them out."""
 
@@ -42,17 +49,27 @@ IMPURE = (
 SAMPLES = (
     "harvesting/fdp/test_end_to_end.py",
     "runs/test_checks.py::test_a_redirect_is_followed_where_it_happens",
-    "iati/cycle/test_cycle.py::test_the_first_cycle_brings_all",
     "pages/test_dataset_page.py::test_every_status_is_explained",
 )
-"""One harvest, one check, one update cycle and one page, on a whole CKAN."""
+"""One harvest, one check and one page, on a whole CKAN."""
 
 
-def is_pure(path: str) -> bool:
+def is_pure(path: Path) -> bool:
     """Decide whether the tests of a file or a folder need neither CKAN nor its services."""
+    folder = next((one for one in (path, *path.parents) if (one / "subsets.py").is_file()), None)
+    if folder is None:
+        return False
+    below, subsets = path.relative_to(folder).as_posix(), _subsets(folder)
 
     def is_below(places: tuple[str, ...]) -> bool:
-        return any(f"{path}/".startswith(f"{place}/") for place in places)
+        return any(f"{below}/".startswith(f"{place}/") for place in places)
 
-    holds_impure = any(one.startswith(f"{path}/") for one in IMPURE)
-    return is_below((*PURE, *LONG_PURE)) and not is_below(IMPURE) and not holds_impure
+    impure = subsets["IMPURE"]
+    holds_impure = any(one.startswith(f"{below}/") for one in impure)
+    is_named = is_below((*subsets["PURE"], *subsets["LONG_PURE"]))
+    return is_named and not is_below(impure) and not holds_impure
+
+
+@cache
+def _subsets(folder: Path) -> dict[str, Any]:
+    return runpy.run_path(str(folder / "subsets.py"))

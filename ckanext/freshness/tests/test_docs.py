@@ -23,13 +23,13 @@ from ckanext.freshness.cli.site import freshness
 from ckanext.freshness.cli.sources import iati
 from ckanext.freshness.harvesting import source_config
 from ckanext.freshness.harvesting.dcat.source_type import DCAT_CATALOG
-from ckanext.freshness.iati.source_type import OWN_KEYS
 from ckanext.freshness.logic import (
     dataset_actions,
     harvest_actions,
     report_actions,
 )
 from ckanext.freshness.uninstall import command as uninstall
+from ckanext.freshness_iati.source_type import OWN_KEYS
 from ckanext.harvest.cli import get_commands
 
 ROOT = Path(__file__).parents[3]

@@ -23,7 +23,6 @@ LAYERS = (
     {"reporting"},
     {"mails"},
     {"runs"},
-    {"iati"},
     {"doctor"},
     {"logic"},
     {
@@ -62,8 +61,6 @@ WITHOUT_CKAN = (
         "dates.py",
         "aging/",
         "copies/",
-        *(f"iati/{name}.py" for name in ("attempts", "downloads", "iati_check", "iati_file")),
-        "iati/rules.py",
         "sandbox/",
         "web/",
     ),
@@ -89,7 +86,6 @@ HARVESTING = {
 PURE = (
     *("aging/", "checking/decisions.py", "checking/content.py", "checking/selection.py"),
     "checking/learned.py",
-    *(f"iati/{name}.py" for name in ("attempts", "downloads", "iati_file", "rules")),
     *("harvesting/record.py", "harvesting/strategy.py"),
 )
 """Neither database nor network nor CKAN, and no clock: ``now`` is an argument."""

@@ -19,7 +19,7 @@ import pytest
 from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[3]
-PACKAGE = ROOT / "ckanext" / "freshness"
+PACKAGES = ("ckanext/freshness/", "ckanext/freshness_iati/")
 
 PLUGINS = {
     "freshness": "FreshnessPlugin",
@@ -85,15 +85,15 @@ def metadata(wheel: Path, names: set[str]) -> Message:
 
 
 def test_the_wheel_has_every_file_that_a_site_needs(names: set[str]) -> None:
-    tests = "ckanext/freshness/tests/"
+    tests = tuple(f"{package}tests/" for package in PACKAGES)
     sources = (".po", ".pot")
-    wanted = {name for name in tracked(PACKAGE) if not name.startswith(tests)}
+    wanted = {name for name in tracked(*PACKAGES) if not name.startswith(tests)}
     wanted -= {name for name in wanted if name.endswith(sources)}
     assert len(wanted) > 200
-    wanted |= {f"{name[:-2]}mo" for name in tracked(PACKAGE) if name.endswith(".po")}
+    wanted |= {f"{name[:-2]}mo" for name in tracked(*PACKAGES) if name.endswith(".po")}
     assert not wanted - names, "MANIFEST.in does not name these"
     assert not [name for name in names if name.startswith(tests) or name.endswith(sources)]
-    allowed = ("ckanext/freshness/", "ckanext_freshness-", "ckanext/__init__.py")
+    allowed = (*PACKAGES, "ckanext_freshness-", "ckanext/__init__.py")
     assert not [name for name in names if not name.startswith(allowed) or name.endswith(".pyc")]
 
 

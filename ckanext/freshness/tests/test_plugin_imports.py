@@ -7,7 +7,7 @@ import sys
 
 PROGRAM = """
 import sys
-import ckanext.freshness.plugin, ckanext.freshness.harvesters
+import ckanext.freshness.plugin, ckanext.freshness_iati.plugin
 print(*sys.modules)
 """
 HEAVY = {"aiohttp", "fsspec", "pyoxigraph", "python_calamine", "rdflib", "ckanext.freshness.cli"}
@@ -18,5 +18,5 @@ def test_web_workers_load_nothing_of_checks_harvests_and_commands() -> None:
     command = [sys.executable, "-c", PROGRAM]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     loaded = set(done.stdout.split())
-    assert "ckanext.freshness.iati.source_type" in loaded
+    assert "ckanext.freshness_iati.source_type" in loaded
     assert loaded & HEAVY == set()

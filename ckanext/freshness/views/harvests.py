@@ -8,9 +8,10 @@ import ckan.plugins.toolkit as tk
 from flask import Blueprint
 from flask.typing import ResponseReturnValue
 
+from ckanext.freshness_iati import publication, report
+
 from ..copies.store import StoreError
 from ..dates import utc_now
-from ..iati import publication, report
 from ..reporting import harvests, tables
 from ..settings import OptionError
 from .report import reader, with_error_pages

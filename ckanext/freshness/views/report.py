@@ -13,10 +13,11 @@ from flask import Blueprint, Response
 from flask.typing import ResponseReturnValue
 from prometheus_client import CONTENT_TYPE_LATEST
 
+from ckanext.freshness_iati.report import gauges
+
 from ..ckan_adapter.database import TablesMissingError
 from ..ckan_adapter.packages import SEARCH_FAULTS
 from ..dates import utc_now
-from ..iati.report import gauges
 from ..reporting import counts, harvests, labels, metrics, report_tables, visibility
 from ..reporting import runs as run_pages
 from ..reporting.dashboard import overview

@@ -27,7 +27,8 @@ from ckanext.freshness.reporting import report_tables
 from ckanext.freshness.tests.browser.conftest import opened_tab, started_chromium
 from ckanext.freshness.tests.browser.site_pages import READERS, SITE_PAGES, SitePage
 from ckanext.freshness.tests.harvesting.harvested_site import make_harvested_site
-from ckanext.freshness.tests.pages import reports, test_iati_page, test_links, test_runs
+from ckanext.freshness.tests.pages import reports, test_links, test_runs
+from ckanext.freshness_iati.tests.pages import test_iati_page
 
 store = test_iati_page.store
 

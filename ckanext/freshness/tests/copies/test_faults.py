@@ -158,7 +158,7 @@ def test_memory_does_not_grow_with_a_body(root: Path) -> None:
             for _ in range(size):
                 staged.write(piece)
             kept = store.keep("org/a.xml", staged, zip_member="a.xml")
-        from ckanext.freshness.iati.downloads import Archive, ArchiveMember, build
+        from ckanext.freshness_iati.downloads import Archive, ArchiveMember, build
         build(store, [Archive("bulk.zip", "x")], [ArchiveMember(kept.key, "a.xml", kept.sha256)])
         for _ in store.open("org/a.xml"):
             pass

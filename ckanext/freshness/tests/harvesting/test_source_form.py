@@ -16,11 +16,11 @@ from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.harvesting.dcat.source_type import DCAT_CATALOG
 from ckanext.freshness.harvesting.fdp.source_type import FAIR_DATA_POINT
 from ckanext.freshness.harvesting.sources import check_config
-from ckanext.freshness.iati.source_type import IATI_REGISTRY
 from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source
 from ckanext.freshness.tests.servers.base import Request
 from ckanext.freshness.tests.servers.faults import Redirect, Status
 from ckanext.freshness.tests.servers.fdp import FdpServer
+from ckanext.freshness_iati.source_type import IATI_REGISTRY
 
 pytestmark = pytest.mark.usefixtures("clean_site")
 

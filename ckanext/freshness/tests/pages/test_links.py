@@ -23,13 +23,13 @@ from ckanext.freshness.checking.decisions import (
 )
 from ckanext.freshness.ckan_adapter.core import model
 from ckanext.freshness.dates import utc
-from ckanext.freshness.iati.attempts import ErrorType
 from ckanext.freshness.model import Copy
 from ckanext.freshness.reporting import labels
 from ckanext.freshness.tests.pages.conftest import Read
 from ckanext.freshness.tests.pages.test_dataset_page import words as text
 from ckanext.freshness.tests.servers.file_host import FileHost
 from ckanext.freshness.web.errors import FailureReason
+from ckanext.freshness_iati.attempts import ErrorType
 
 pytestmark = pytest.mark.usefixtures("impatient_checks")
 

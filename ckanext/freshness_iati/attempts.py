@@ -1,0 +1,172 @@
+"""Attempts: single requests for an IATI file, and why they failed, as they are stored and published. Pure.
+
+An attempt has the fields of the Bulk Data Service's index files (``datetime``, ``http_status``,
+``error_occurred``, ``error_details``), and ``method`` and ``insecure``: the site's settings skipped the
+verification of a certificate. Error details hold nothing that may not be published.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import datetime
+from enum import Enum
+from http import HTTPStatus
+from typing import Any
+
+from ckanext.freshness.dates import exact_text
+from ckanext.freshness.web.errors import FailureReason, FetchError
+from ckanext.freshness.web.exchange import storable
+from ckanext.freshness.web.urls import display_url
+
+Attempt = Mapping[str, Any]
+ErrorDetails = Mapping[str, Any]
+
+
+class ErrorType(Enum):
+    """Types of errors in the Bulk Data Service's index files; ``store_error`` is our addition.
+
+    :ivar summary: the end of a sentence that begins with "The GET request"
+    """
+
+    summary: str
+
+    def __new__(cls, value: str, summary: str) -> ErrorType:
+        self = object.__new__(cls)
+        self._value_, self.summary = value, summary
+        return self
+
+    SSL_ERROR = "ssl_error", "failed because of the server's TLS certificate or protocol"
+    CONNECTION_TIMEOUT = "connection_timeout", "was not answered in time"
+    TOO_MANY_REDIRECTS = "too_many_redirects", "was redirected too often"
+    CONNECTION_ERROR = "connection_error", "failed because of the connection to the server"
+    HTTP_NON_200 = "http_non_200", "was answered with a status other than 200"
+    NOT_IATI_CONTENT = "not_iati_content", "returned a file that is not IATI XML"
+    OTHER_ERROR = "other_error", "failed"
+    STORE_ERROR = "store_error", "returned a file that could not be stored"
+
+
+def error_type(reason: FailureReason) -> ErrorType:
+    """Return the type of a request that got no answer."""
+    if reason.name.startswith("TLS_"):
+        return ErrorType.SSL_ERROR
+    if reason is FailureReason.UNFINISHED or reason.name.endswith("_TIMEOUT"):
+        return ErrorType.CONNECTION_TIMEOUT
+    if reason in (FailureReason.REDIRECT_LOOP, FailureReason.TOO_MANY_REDIRECTS):
+        return ErrorType.TOO_MANY_REDIRECTS
+    is_connection = reason.silence or reason in _CONNECTION
+    return ErrorType.CONNECTION_ERROR if is_connection else ErrorType.OTHER_ERROR
+
+
+_OUR_CONNECTION = (FailureReason.NO_ROUTE, FailureReason.PROXY, FailureReason.OUT_OF_SOCKETS)
+_CONNECTION = (*_OUR_CONNECTION, FailureReason.TRUNCATED, FailureReason.HOST_SILENT)
+"""Reasons of connection errors besides those that the host gave no answer at all."""
+
+OUR_FAULTS = (
+    *_OUR_CONNECTION,
+    *(FailureReason.NO_ROOM, FailureReason.HOST_DEFERRED, FailureReason.UNFORESEEN),
+)
+"""Reasons that say nothing about the URL, so they do not count as its failures.
+
+``HOST_SILENT`` is not among them: if the whole host is silent, the file cannot be downloaded, and its copy
+expires.
+"""
+
+_SECRET_NAME = re.compile(
+    r"(?i)cookie|auth|token|secret|key|passw|credential|signature|session|csrf"
+)
+_MAX_HEADERS = 50
+
+
+def attempt(
+    at: datetime,
+    method: str,
+    http_status: int | None,
+    error: ErrorDetails | None = None,
+    *,
+    insecure: bool = False,
+) -> Attempt:
+    """Return one request and its result.
+
+    :param at: when it ended, aware
+    :param method: ``HEAD`` or ``GET``
+    :param http_status: None without an answer
+    :param error: None if it succeeded
+    """
+    return {
+        "datetime": exact_text(at),
+        "method": method,
+        "http_status": http_status,
+        "insecure": insecure,
+        "error_occurred": error is not None,
+        "error_details": error,
+    }
+
+
+def fetch_error(error: FetchError, method: str, url: str) -> ErrorDetails:
+    """Describe a request that got no answer."""
+    return _details(error_type(error.reason), str(error), method, url)
+
+
+def status_error(status: int, headers: Mapping[str, str], method: str, url: str) -> ErrorDetails:
+    """Describe an answer whose status is not the expected one."""
+    message = f"{display_url(url)} answered {status}"
+    if phrase := _phrase(status):
+        message = f"{message} ({phrase})"
+    return _details(ErrorType.HTTP_NON_200, message, method, url, status, headers)
+
+
+def content_error(problem: str, headers: Mapping[str, str], url: str) -> ErrorDetails:
+    """Describe a downloaded file that is no IATI file.
+
+    :param problem: a phrase that follows "the file", such as "is empty"
+    """
+    message = f"The file at {display_url(url)} {problem}"
+    return _details(ErrorType.NOT_IATI_CONTENT, message, "GET", url, 200, headers)
+
+
+def store_error(message: str, url: str) -> ErrorDetails:
+    """Describe a downloaded file that could not be stored.
+
+    :param message: a sentence without secrets
+    """
+    return _details(ErrorType.STORE_ERROR, message, "GET", url, 200)
+
+
+def _details(
+    kind: ErrorType,
+    message: str,
+    method: str,
+    url: str,
+    status: int | None = None,
+    headers: Mapping[str, str] | None = None,
+) -> ErrorDetails:
+    return {
+        "error_type": kind.value,
+        "summary_message": f"The {method} request {kind.summary}.",
+        "detailed_message": storable(message),
+        "http_method": method,
+        "http_reason": None if status is None else _phrase(status),
+        "http_headers": public_headers(headers or {}),
+        "source_url": storable(display_url(url)),
+    }
+
+
+def public_headers(headers: Mapping[str, str]) -> dict[str, str]:
+    """Return the headers that may be published, with the secrets in their URLs masked."""
+    public: dict[str, str] = {}
+    for name, value in headers.items():
+        if len(public) == _MAX_HEADERS:
+            break
+        if not _SECRET_NAME.search(name) and name.isprintable():
+            value = storable(display_url(value)) if value.strip() else ""
+            public[name] = f"{public[name]}, {value}" if name in public else value
+    return public
+
+
+def _phrase(status: int) -> str | None:
+    """Return the standard phrase (RFC 9110, section 15): a server's own phrase can be anything."""
+    try:
+        return HTTPStatus(status).phrase
+    except ValueError:
+        return None

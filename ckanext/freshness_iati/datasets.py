@@ -1,0 +1,222 @@
+"""The sources of registries, and the rows of their datasets: what a registry says, and the states of files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import ckan.plugins as p
+import sqlalchemy as sa
+
+from ckanext.freshness.ckan_adapter import harvest
+from ckanext.freshness.ckan_adapter.core import model
+from ckanext.freshness.ckan_adapter.packages import ORGANIZATION_EXTRA, PACKAGE_EXTRAS
+from ckanext.freshness.dates import aware, exact_text
+from ckanext.freshness.web.exchange import storable
+
+from .iati_check import KnownFile
+from .rules import FileState, GoodDownload
+from .source_type import REGISTRY_ID, REGISTRY_NAME, SOURCE_TYPE
+
+KEPT_ATTEMPTS = 5
+"""How many attempts are kept for each dataset."""
+
+PAGE = 500
+"""Rows fetched at a time from a long query."""
+
+
+def sources() -> list[Any]:
+    """Return the rows of active sources, ordered by id."""
+    if not p.plugin_loaded("harvest"):
+        return []
+    table = harvest.SOURCE
+    query = sa.select(table).where(table.c.type == SOURCE_TYPE, table.c.active.is_(True))
+    return list(model.Session.execute(query.order_by(table.c.id)))
+
+
+def in_registries(package_ids: Sequence[str]) -> set[str]:
+    """Return the ids of datasets whose files cycles check, now or from the next cycle on."""
+    if not p.plugin_loaded("harvest"):
+        return set()
+    values = {"ids": list(package_ids), "type": SOURCE_TYPE}
+    return set(model.Session.execute(sa.text(_IN_REGISTRIES), values).scalars())
+
+
+def sync(source_id: str) -> int:
+    """Add and update the rows of datasets that the last harvest registered; return the number of new ones.
+
+    Ids and names are the registry's: CKAN may have had to give a dataset another name. If a dataset got a new
+    resource, its state and its copy go to the new one.
+    """
+    values = {"source": source_id, "id": REGISTRY_ID, "name": REGISTRY_NAME}
+    added = 0
+    if model.Session.execute(sa.text(f"{_UNSYNCED} SELECT count(*) FROM f"), values).scalar():
+        for statement in (_MOVE_COPIES, _MOVE_ROWS):
+            model.Session.execute(sa.text(statement), values)
+        added = sum(model.Session.execute(sa.text(_UPSERT), values).scalars())
+    model.Session.commit()
+    return added
+
+
+def gone(source_id: str) -> list[str]:
+    """Return the resource ids of rows whose datasets are deleted."""
+    return list(model.Session.execute(sa.text(_SELECT_GONE), {"source": source_id}).scalars())
+
+
+def forget_gone(source_id: str) -> None:
+    """Delete the rows of deleted datasets, and commit.
+
+    The row of a dataset that published files still name stays: it marks these files as not public.
+    """
+    model.Session.execute(sa.text(_DELETE_GONE), {"source": source_id})
+    model.Session.commit()
+
+
+def known(source_id: str) -> list[KnownFile]:
+    """Return the files of the registered datasets of a source that still have their resource."""
+    rows = model.Session.execute(
+        sa.text(_KNOWN), {"source": source_id}, execution_options={"yield_per": PAGE}
+    )
+    datasets = [_known(row._mapping) for row in rows]
+    model.Session.commit()
+    return datasets
+
+
+def write(states: Mapping[str, FileState]) -> set[str]:
+    """Write states by resource id, without a commit.
+
+    :returns: resource ids whose rows were written; the other rows are gone
+    """
+    if not states:
+        return set()
+    rows = [{"resource_id": resource_id, **_row(state)} for resource_id, state in states.items()]
+    return set(model.Session.execute(sa.text(_WRITE), {"rows": json.dumps(rows)}).scalars())
+
+
+_STATE = (
+    *("last_update_check", "failures", "failing_since", "postponed_until"),
+    *("content_modified", "content_modified_excluding_generated_timestamp"),
+)
+"""Columns of a state. Its last known good download has a column for each field."""
+
+
+def _known(row: Mapping[str, Any]) -> KnownFile:
+    values: dict[str, Any] = {
+        name: aware(value) if isinstance(value, datetime) else value for name, value in row.items()
+    }
+    good = None
+    if values["hash"] is not None:
+        download: dict[str, Any] = {name: values.get(name) for name in GoodDownload._fields}
+        good = GoodDownload(**download)
+    state = FileState(
+        good=good, failed_url=values["failed_url"], **{name: values[name] for name in _STATE}
+    )
+    others: dict[str, Any] = {name: values[name] for name in KnownFile._fields if name != "state"}
+    return KnownFile(state=state, **others)
+
+
+def _row(state: FileState) -> dict[str, Any]:
+    values = {name: getattr(state, name) for name in _STATE}
+    if state.good is not None:
+        values |= state.good._asdict()
+    plain = {
+        name: exact_text(value)
+        if isinstance(value, datetime)
+        else storable(value)
+        if isinstance(value, str)
+        else value
+        for name, value in values.items()
+    }
+    return {
+        **plain,
+        "head_attempt": state.last_attempt("HEAD"),
+        "get_attempt": state.last_attempt("GET"),
+        "attempts": state.attempts,
+    }
+
+
+def _organization_extra(key: str) -> str:
+    return ORGANIZATION_EXTRA.replace(":key", f":{key}")
+
+
+# The first part finds datasets that the queues harvested after the last cycle.
+_IN_REGISTRIES = f"""
+{harvest.PACKAGES_OF_TYPE}
+UNION SELECT i.package_id FROM freshness_iati i
+WHERE i.package_id = ANY(:ids) AND i.source_id IN ({harvest.ACTIVE_SOURCES_OF_TYPE})"""
+
+# If a dataset has two current records or two resources, the first counts.
+_UNSYNCED = f"""
+WITH f AS MATERIALIZED (SELECT f.* FROM (
+SELECT DISTINCT ON (p.id) r.id AS resource_id, p.id AS package_id,
+    coalesce({_organization_extra("id")}, p.owner_org, '') AS organisation_id,
+    coalesce({_organization_extra("name")}, g.name, '') AS organisation_name,
+    coalesce(({PACKAGE_EXTRAS}) ->> :id, p.id) AS dataset_id,
+    coalesce(({PACKAGE_EXTRAS}) ->> :name, p.name) AS dataset_name
+FROM ({harvest.CURRENT_PACKAGES}) o
+JOIN package p ON p.id = o.package_id AND p.state = 'active'
+JOIN resource r ON r.package_id = p.id AND r.state = 'active'
+LEFT JOIN "group" g ON g.id = p.owner_org
+ORDER BY p.id, r.position, r.id
+) f LEFT JOIN freshness_iati i ON i.resource_id = f.resource_id
+WHERE i.resource_id IS NULL OR (i.package_id, i.source_id, i.organisation_id, i.organisation_name,
+        i.dataset_id, i.dataset_name)
+    <> (f.package_id, :source, f.organisation_id, f.organisation_name, f.dataset_id, f.dataset_name))"""
+
+# A resource that was written without its id got a new one.
+_MOVE_COPIES = f"""
+{_UNSYNCED} UPDATE freshness_copy c SET resource_id = f.resource_id, package_id = f.package_id
+FROM freshness_iati i, f
+WHERE i.source_id = :source AND f.dataset_id = i.dataset_id AND i.resource_id <> f.resource_id
+    AND c.resource_id = i.resource_id
+    AND NOT EXISTS (SELECT FROM freshness_copy o WHERE o.resource_id = f.resource_id)"""
+_MOVE_ROWS = f"""
+{_UNSYNCED} UPDATE freshness_iati i SET resource_id = f.resource_id, package_id = f.package_id
+FROM f
+WHERE i.source_id = :source AND f.dataset_id = i.dataset_id AND i.resource_id <> f.resource_id
+    AND NOT EXISTS (SELECT FROM freshness_iati o WHERE o.resource_id = f.resource_id)"""
+_UPSERT = f"""
+{_UNSYNCED} INSERT INTO freshness_iati (resource_id, package_id, source_id, organisation_id, organisation_name,
+    dataset_id, dataset_name)
+SELECT f.resource_id, f.package_id, :source, f.organisation_id, f.organisation_name, f.dataset_id,
+    f.dataset_name FROM f
+ON CONFLICT (resource_id) DO UPDATE SET package_id = excluded.package_id,
+    source_id = excluded.source_id, organisation_id = excluded.organisation_id,
+    organisation_name = excluded.organisation_name, dataset_id = excluded.dataset_id,
+    dataset_name = excluded.dataset_name
+RETURNING CAST(xmax = 0 AS integer)"""
+
+# Only CKAN decides what is gone: an incomplete list of registered datasets removes nothing.
+_GONE = """
+FROM freshness_iati i WHERE i.source_id = :source AND NOT EXISTS (
+    SELECT FROM resource r JOIN package p ON p.id = r.package_id
+    WHERE r.id = i.resource_id AND r.state = 'active' AND p.state = 'active'
+)"""
+_SELECT_GONE = f"SELECT i.resource_id {_GONE}"
+_DELETE_GONE = f"DELETE {_GONE} AND NOT i.published"
+
+# Initial contents are only needed for index files.
+_COLUMNS = [name for name in (*_STATE, *GoodDownload._fields) if name != "initial_contents"]
+_KNOWN = f"""
+SELECT i.resource_id, i.package_id, coalesce(r.url, '') AS url, i.dataset_name,
+    c.key, c.zip_key, c.size, c.filename, {", ".join(f"i.{name}" for name in _COLUMNS)},
+    CASE WHEN i.failures > 0 THEN
+        jsonb_path_query_first(i.attempts, '$[*].error_details.source_url') #>> '{{}}'
+    END AS failed_url
+FROM freshness_iati i
+JOIN resource r ON r.id = i.resource_id AND r.state = 'active'
+JOIN package p ON p.id = r.package_id AND p.state = 'active'
+LEFT JOIN freshness_copy c ON c.resource_id = i.resource_id
+WHERE i.source_id = :source
+ORDER BY i.organisation_name, i.dataset_name, i.resource_id"""
+
+_WRITE = f"""
+UPDATE freshness_iati i SET {", ".join(f"{name} = f.{name}" for name in _COLUMNS)},
+    initial_contents = coalesce(f.initial_contents, i.initial_contents),
+    head_attempt = coalesce(f.head_attempt, i.head_attempt),
+    get_attempt = coalesce(f.get_attempt, i.get_attempt),
+    attempts = jsonb_path_query_array(f.attempts || i.attempts, '$[0 to {KEPT_ATTEMPTS - 1}]')
+FROM jsonb_populate_recordset(CAST(NULL AS freshness_iati), CAST(:rows AS jsonb)) f
+WHERE i.resource_id = f.resource_id RETURNING i.resource_id"""

@@ -1,0 +1,360 @@
+"""What cycles did: figures and messages for people, downloads and failing files, and figures for Prometheus."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+import ckan.plugins.toolkit as tk
+import sqlalchemy as sa
+from prometheus_client.core import GaugeMetricFamily
+
+from ckanext.freshness import settings
+from ckanext.freshness.aging.messages import N_, NN_
+from ckanext.freshness.ckan_adapter.core import model
+from ckanext.freshness.copies.store import StoreError
+from ckanext.freshness.model import CheckRun
+from ckanext.freshness.reporting import labels, runs, visibility
+from ckanext.freshness.reporting.tables import Context, Row, with_texts
+from ckanext.freshness.settings import OptionError
+
+from . import downloads, publication
+
+KIND = "iati"
+"""The kind of the cycles' rows among the runs."""
+
+GAUGES: Mapping[str, str] = {
+    "total_number_of_datasets": "The total number of datasets",
+    "datasets_with_download": "The number of datasets with a copy of their last good download",
+    "datasets_added": "The number of datasets added during the last run",
+    "datasets_unregistered": "The number of datasets unregistered and so removed during the last run",
+    "datasets_expired": "The number of datasets that expired in the last run",
+    "datasets_head_request_non_200": "The number of datasets whose last HEAD request was not answered 200",
+    "datasets_downloads_non_200": "The number of datasets whose last download was answered neither 200 nor 304",
+    "checker_run_duration": "The time taken by the last run of the checker (seconds)",
+    "zipper_run_duration": "The time taken by the last run of the zipper (seconds)",
+    "number_crashes": "The number of recorded runs that ended early",
+}
+"""Figures that are gauges of the Bulk Data Service, by its names, with their help texts."""
+
+COUNTS = (
+    "checked",  # checked datasets
+    "downloaded",  # files whose bytes were stored
+    "changed",  # downloaded files whose contents had changed
+    "failed",  # datasets whose check failed
+    "postponed",  # failed datasets that were not requested again yet
+    "not_stored",  # files that were downloaded but could not be stored
+    "restored",  # lost copies that were stored again
+    "lost",  # copies that are still lost
+)
+"""Further figures, in numbers of this cycle."""
+
+
+@dataclass(slots=True)
+class CycleReport:
+    """The result of a cycle. All messages are for people.
+
+    :ivar run_id: id of its row among the runs
+    :ivar source: the source's title
+    :ivar figures: by the names of :data:`GAUGES` and :data:`COUNTS`
+    :ivar errors: failures of the cycle, such as a registry that could not be read
+    :ivar remarks: errors in single records of the registry
+    :ivar stopped: why the cycle stopped before it checked any file; None if it did not stop
+    :ivar registry_read: all listings of the registry were read
+    :ivar published: the bulk ZIPs were written again
+    """
+
+    run_id: str
+    source: str
+    figures: dict[str, float] = field(default_factory=lambda: dict.fromkeys((*GAUGES, *COUNTS), 0))
+    errors: list[str] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
+    stopped: str | None = None
+    registry_read: bool = False
+    published: bool = False
+
+    @property
+    def complete(self) -> bool:
+        """Whether the cycle did everything it should.
+
+        A file that fails is its publisher's fault, so it does not count, unless its copy is lost.
+        """
+        figures = self.figures
+        missing = figures["not_stored"] or figures["lost"]
+        return not (self.errors or self.stopped is not None or missing)
+
+    def lines(self) -> Iterator[str]:
+        """Return a summary for people."""
+        figures = self.figures
+        forms = NN_(
+            "{source}: {count} dataset, {added} new, {unregistered} no longer registered; {checked} "
+            "checked, {downloaded} downloaded ({changed} changed), {failed} failed, {expired} expired",
+            "{source}: {count} datasets, {added} new, {unregistered} no longer registered; {checked} "
+            "checked, {downloaded} downloaded ({changed} changed), {failed} failed, {expired} expired",
+        )
+        yield labels.counted(
+            forms,
+            int(figures["total_number_of_datasets"]),
+            source=self.source,
+            added=figures["datasets_added"],
+            unregistered=figures["datasets_unregistered"],
+            checked=figures["checked"],
+            downloaded=figures["downloaded"],
+            changed=figures["changed"],
+            failed=figures["failed"],
+            expired=figures["datasets_expired"],
+        )
+        if figures["restored"] and not figures["lost"]:
+            yield self._lost_copies()
+
+    def complaints(self) -> Iterator[str]:
+        """Return everything that failed, for people; empty if the cycle is complete."""
+        if self.stopped is not None:
+            yield self.stopped
+        yield from self.errors
+        if self.figures["lost"]:
+            yield self._lost_copies()
+        if self.figures["not_stored"]:
+            forms = NN_(
+                "{count} file was downloaded, and could not be stored",
+                "{count} files were downloaded, and could not be stored",
+            )
+            yield labels.counted(forms, int(self.figures["not_stored"]))
+
+    def _lost_copies(self) -> str:
+        restored, lost = int(self.figures["restored"]), int(self.figures["lost"])
+        forms = NN_(
+            "{count} copy was lost: {restored} fetched again, {lost} not",
+            "{count} copies were lost: {restored} fetched again, {lost} not",
+        )
+        return labels.counted(forms, restored + lost, restored=restored, lost=lost)
+
+
+def last_cycle(source_id: str, *, ended: bool = False) -> Any:
+    """Return the row of a source's last cycle among the runs; None before the first.
+
+    A check of single files is a run of the same kind, but no cycle.
+
+    :param ended: leave out a cycle that still runs, or that was killed
+    """
+    options = CheckRun.options
+    query = model.Session.query(CheckRun).filter(
+        CheckRun.kind == KIND,
+        options["source"].astext == source_id,
+        options["harvest"].astext == "true",
+    )
+    if ended:
+        query = query.filter(CheckRun.ended_at.is_not(None))
+    return query.order_by(CheckRun.started_at.desc()).first()
+
+
+# The page about IATI
+
+LISTED = 5
+"""Failing files on the page; another page lists all."""
+
+FIELDS = (
+    *("source", "name", "title", "publisher", "url", "failing_since", "failures", "error"),
+    *("message", "has_copy", "copy_verified_at"),
+)
+"""The fields of a failing file in CSV and JSON."""
+
+
+@dataclass(frozen=True, slots=True)
+class Download:
+    """A file for everybody.
+
+    :ivar title: marked for translation
+    :ivar about: its contents in a sentence, marked for translation
+    :ivar url: absolute
+    """
+
+    title: str
+    about: str
+    icon: str
+    url: str
+    size: int
+    modified: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class SourceOverview:
+    """A source with the figures of the datasets that a user may see.
+
+    :ivar downloads: empty before the first cycle, and while :attr:`trouble` says why
+    :ivar trouble: why there are no downloads now; None if there are
+    :ivar registered: number of datasets
+    :ivar available: number of datasets with a copy
+    :ivar failing: number of datasets whose file fails, and of those with a copy
+    :ivar changed: number of files that were new or changed in the last cycle, and of their publishers
+    :ivar last: the last cycle; None before the first
+    :ivar rows: the first failing files
+    """
+
+    name: str
+    title: str
+    downloads: Sequence[Download]
+    trouble: str | None
+    registered: int
+    available: int
+    failing: int
+    served: int
+    changed: int
+    publishers: int
+    last: Row | None
+    rows: Sequence[Row]
+
+
+_DOWNLOADS = {
+    publication.BULK_ZIP: (
+        N_("All files"),
+        N_("Every publisher's XML files, each as it was last good."),
+        "file-zipper",
+    ),
+    publication.LEGACY_ZIP: (
+        N_("All files, Code for IATI layout"),
+        N_("The same files in the folders that Code for IATI's tools expect."),
+        "file-zipper",
+    ),
+    downloads.FULL: (
+        N_("Dataset index, full"),
+        N_("All datasets with dates, hashes, sizes and last errors."),
+        "file-code",
+    ),
+    downloads.MINIMAL: (
+        N_("Dataset index, short"),
+        N_("Name, address and copy of each dataset."),
+        "file-code",
+    ),
+    downloads.ORGANISATIONS: (
+        N_("Organizations"),
+        N_("The organizations that publish these datasets."),
+        "file-code",
+    ),
+}
+
+
+def sources(context: Context, now: datetime) -> list[SourceOverview]:
+    """Return all public sources with the figures of the datasets that a user may see."""
+    found = publication.public_sources()
+    return [_overview(source, context, now, is_only=len(found) == 1) for source in found]
+
+
+def _overview(source: Any, context: Context, now: datetime, *, is_only: bool) -> SourceOverview:
+    last = last_cycle(source.id)
+    condition, values = visibility.condition(context)
+    values |= {"source": source.id, "since": None if last is None else last.started_at}
+    row = model.Session.execute(sa.text(_FIGURES.format(visible=condition)), values).one()
+    try:
+        files = publication.published_files(source.id)
+        trouble = None
+    except (StoreError, OptionError):
+        files = {}
+        trouble = tk._("The downloads can't be reached at the moment. Please try again later.")
+    if any(not file.is_public for file in files.values()):
+        files = {}
+        trouble = tk._("The files are being made anew. Please try again later.")
+    folder = f"{settings.site_url()}/iati" + ("" if is_only else f"/{source.name}")
+    return SourceOverview(
+        name=source.name,
+        title=source.title,
+        downloads=[
+            Download(*words, f"{folder}/{name}", files[name].size, files[name].modified)
+            for name, words in _DOWNLOADS.items()
+            if name in files
+        ],
+        trouble=trouble,
+        last=None if last is None else runs.line(last, now),
+        rows=list(failing(context, [source.id], limit=LISTED)),
+        **row._mapping,
+    )
+
+
+def failing(
+    context: Context,
+    source_ids: Sequence[str] | None = None,
+    *,
+    offset: int = 0,
+    limit: int | None = None,
+) -> Iterator[Row]:
+    """Yield the failing files of public sources, those that began to fail last first.
+
+    :param source_ids: of public sources; None for all
+    """
+    if source_ids is None:
+        source_ids = [source.id for source in publication.public_sources()]
+    condition, values = visibility.condition(context)
+    values |= {"sources": list(source_ids), "offset": offset, "limit": limit}
+    for row in model.Session.execute(
+        sa.text(_FAILING.format(visible=condition)), values
+    ).mappings():
+        yield with_texts(row)
+
+
+def reason(row: Row) -> str:
+    """Return why a file fails, in words that stand in a list."""
+    status = int(row["http_status"]) if row["http_status"] else None
+    return labels.link_problem({"status": status, "reason": row["error"]}).rstrip(".")
+
+
+_OF_SOURCE = """FROM freshness_iati i
+JOIN package p ON p.id = i.package_id AND p.state = 'active' AND {visible}
+LEFT JOIN freshness_copy c ON c.resource_id = i.resource_id"""
+
+_FIGURES = f"""
+SELECT count(*) AS registered, count(c.key) AS available,
+    count(i.failing_since) AS failing,
+    count(c.key) FILTER (WHERE i.failing_since IS NOT NULL) AS served,
+    count(*) FILTER (WHERE {{changed}}) AS changed,
+    count(DISTINCT i.organisation_id) FILTER (WHERE {{changed}}) AS publishers
+{_OF_SOURCE}
+WHERE i.source_id = :source""".replace(
+    "{changed}",
+    "i.content_modified_excluding_generated_timestamp >= CAST(:since AS timestamp)",
+)
+
+_FAILING = f"""
+SELECT s.name AS source, p.name, coalesce(nullif(p.title, ''), p.name) AS title,
+    coalesce(nullif(g.title, ''), i.organisation_name) AS publisher,
+    i.attempts -> 0 -> 'error_details' ->> 'source_url' AS url, i.failing_since, i.failures,
+    i.attempts -> 0 -> 'error_details' ->> 'error_type' AS error,
+    i.attempts -> 0 -> 'error_details' ->> 'detailed_message' AS message,
+    i.attempts -> 0 ->> 'http_status' AS http_status,
+    c.key IS NOT NULL AS has_copy, CASE WHEN c.key IS NOT NULL THEN c.verified_at END AS copy_verified_at
+{_OF_SOURCE}
+JOIN package s ON s.id = i.source_id
+LEFT JOIN "group" g ON g.id = p.owner_org
+WHERE i.source_id = ANY(:sources) AND i.failing_since IS NOT NULL
+ORDER BY i.failing_since DESC, i.resource_id OFFSET :offset LIMIT :limit"""
+
+
+# Prometheus
+
+
+def gauges() -> Iterator[GaugeMetricFamily]:
+    """Yield the figures of each source's last finished cycle.
+
+    A single source has no label, so that dashboards of the Bulk Data Service still work.
+    """
+    figures: dict[str, dict[str, float]] = {}
+    for source in model.Session.execute(sa.text(_SOURCES)).all():
+        last = last_cycle(source.id, ended=True)
+        if last is not None:
+            figures[source.name] = last.datasets or {}
+    if not figures:
+        return
+    has_label = len(figures) > 1
+    for name, help_text in GAUGES.items():
+        family = GaugeMetricFamily(name, help_text, labels=["source"] if has_label else [])
+        for source_name, of_source in figures.items():
+            values = [source_name] if has_label else []
+            family.add_metric(values, float(of_source.get(name, 0)))
+        yield family
+
+
+_SOURCES = """
+SELECT DISTINCT r.options ->> 'source' AS id, coalesce(p.name, r.options ->> 'source') AS name
+FROM freshness_run r LEFT JOIN package p ON p.id = r.options ->> 'source'
+WHERE r.kind = 'iati' AND (p.id IS NULL OR p.state = 'active') ORDER BY id"""

@@ -1,0 +1,438 @@
+"""The source type ``iati_registry``: reporting organisations and their datasets. A dataset is one file.
+
+A registry is a CKAN with IATI's fields, which :mod:`ckanext.freshness.harvesting.ckan` reads, or the index
+files of a Bulk Data Service, which are read here: organisations, then datasets, each handed on at once.
+Organisations take the part of a FAIR Data Point's catalogs: a dataset's guid names its organisation's URL.
+
+Registries write null, the text "None" and worse for a missing value. A record that lacks a required value is an
+error of its own. A record without an id could be any, so that its list counts as unreadable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from functools import partial
+from typing import Any
+from urllib.parse import urlsplit
+
+from ckanext.freshness.aging.messages import N_
+from ckanext.freshness.ckan_adapter.core import NAMES
+from ckanext.freshness.harvesting import legal_values
+from ckanext.freshness.harvesting.ckan.api import (
+    CkanApi,
+    JsonClient,
+    Site,
+    dictionaries,
+    id_of,
+    pairs,
+    quoted,
+    site_of,
+    text_of,
+    too_many,
+    without_user,
+)
+from ckanext.freshness.harvesting.messages import HarvestMessage, MessageCode, about
+from ckanext.freshness.harvesting.record import (
+    Containers,
+    CurrentRecords,
+    ReadOutcome,
+    Record,
+    SeenRecord,
+    Sighting,
+    Sink,
+)
+from ckanext.freshness.harvesting.source_client import SourceClient, UnreadableDocument
+from ckanext.freshness.harvesting.source_config import ConfigError, Source, SourceConfig, one_of
+from ckanext.freshness.harvesting.source_type import (
+    CrawlEnd,
+    SourceMemory,
+    SourceType,
+    content_hash,
+    editor_may,
+    salt_of,
+)
+from ckanext.freshness.web.errors import FetchError
+from ckanext.freshness.web.urls import parse_url
+
+SOURCE_TYPE = "iati_registry"
+
+MAPPING_VERSION = 1
+"""Raise it if mapping or layout make another package of the same record: every package is written again."""
+
+CKAN, BULK_DATA_SERVICE = "ckan", "bulk-data-service"
+"""Kinds of registries: values of the configuration's key ``registry``."""
+
+RETIRED_HOSTS = frozenset({"iatiregistry.org", "www.iatiregistry.org"})
+"""Hosts of IATI's own CKAN, which was switched off in January 2026."""
+
+RETIRED = HarvestMessage(
+    "IATI has retired the CKAN of its registry, so that a source with this URL gets no more changes. Its "
+    "datasets stay. Create a source with the URL of IATI's Bulk Data Service, "
+    "https://bulk-data.iatistandard.org, and look at its preview",
+    MessageCode.RETIRED_REGISTRY,
+)
+
+
+OWN_KEYS = {"registry": one_of((CKAN, BULK_DATA_SERVICE))}
+
+
+def is_retired(source_url: str) -> bool:
+    """Return whether a source is at IATI's own CKAN, which is retired."""
+    return (urlsplit(source_url).hostname or "") in RETIRED_HOSTS
+
+
+def kind_of(source_url: str, configured: str | None) -> str:
+    """Return the kind of a source's registry: the configured one, or the one its URL looks like.
+
+    Index files have known names, and a Bulk Data Service is usually at a host named after it.
+    """
+    if configured is not None:
+        return configured
+    parts = urlsplit(source_url)
+    filename = parts.path.rstrip("/").rpartition("/")[2].removesuffix(".json")
+    is_index = filename in INDEX_NAMES or (parts.hostname or "").startswith("bulk-data")
+    return BULK_DATA_SERVICE if is_index else CKAN
+
+
+# Records
+
+FORMAT = "IATI-XML"
+"""Format of every dataset's resource, as in IATI's own registry."""
+
+REGISTRY_ID = "registry_id"
+"""Extra of organizations and datasets: the registry's id."""
+REGISTRY_NAME = "registry_name"
+"""Extra of organizations and datasets: the registry's short name. CKAN's name may need a mark to be unique."""
+
+_TEXT_FIELDS = ("notes", "author", "author_email", "maintainer", "maintainer_email")
+_IATI_FIELDS = ("filetype", "iati_version", "data_updated")
+
+FIELD_KEYS = frozenset(
+    {
+        *("title", "license_id", "license", "uri", REGISTRY_ID, REGISTRY_NAME),
+        *_TEXT_FIELDS,
+        *_IATI_FIELDS,
+    }
+)
+"""Keys of packages that are deleted if the registry no longer has them."""
+
+# Fields that belong to CKAN itself, or change on their own.
+_IGNORED_ORGANISATION_FIELDS = frozenset(
+    {
+        *("id", "name", "short_name", "title", "human_readable_name", "display_name"),
+        *("description", "image_url", "image_display_url", "is_organization", "state", "type"),
+        *("package_count", "num_followers", "created", "approval_status", "revision_id"),
+        *("users", "tags", "groups", "extras", "packages", "datasets"),
+        *(REGISTRY_ID, REGISTRY_NAME),
+    }
+)
+_IGNORED_DATASET_EXTRAS = frozenset(
+    {"guid", "harvest_object_id", "harvest_source_id", "harvest_source_title"}
+)
+"""Extras that this site's harvester writes itself."""
+
+
+def _link(value: Any) -> str | None:
+    text = text_of(value)
+    return None if text is None or legal_values.is_active_url(text) else text
+
+
+def organisation_record(raw: Mapping[str, Any], url: str) -> Record:
+    """Return the record of a reporting organisation.
+
+    :param raw: its JSON object, which has an id
+    :param url: the registry's URL of it
+    :raises ValueError: it has no name. The text is for people.
+    """
+    name = _first(raw, "short_name", "name")
+    if name is None:
+        raise ValueError("the registry gives the organisation no name")
+    fields = {
+        "title": _first(raw, "human_readable_name", "title") or name,
+        "description": text_of(raw.get("description")),
+        "image_url": _link(raw.get("image_display_url")) or _link(raw.get("image_url")),
+        "uri": url,
+        REGISTRY_ID: id_of(raw),
+        REGISTRY_NAME: name,
+    }
+    for key, value in [*raw.items(), *pairs(raw.get("extras"))]:
+        if key not in _IGNORED_ORGANISATION_FIELDS:
+            fields.setdefault(legal_values.clean(key), text_of(value))
+    return Record(_present(fields), name=name)
+
+
+def dataset_record(raw: Mapping[str, Any], url: str) -> Record:
+    """Return the record of a dataset. Most other fields of an index are results of the service's own checks.
+
+    :param raw: its JSON object, which has an id
+    :param url: the registry's URL of it
+    :raises ValueError: it lacks something, or its file has no web URL. The text is for people.
+    """
+    name = _first(raw, "short_name", "name")
+    first: dict[str, Any] = next(iter(dictionaries(raw.get("resources"))), {})
+    file_url = text_of(raw.get("source_url")) or text_of(first.get("url"))
+    for words, value in (
+        ("name", name),
+        ("organisation", _first(raw, "reporting_org_id", "owner_org")),
+        ("URL of a file", file_url),
+    ):
+        if value is None:
+            raise ValueError(f"the registry gives the dataset no {words}")
+    try:
+        parse_url(str(file_url))
+    except FetchError as error:
+        raise ValueError(f"the URL of its file {error.words}") from error
+    fields = {
+        "title": text_of(raw.get("title")) or name,
+        "license": _first(raw, "licence_id", "license_id"),
+        "uri": url,
+        REGISTRY_ID: id_of(raw),
+        REGISTRY_NAME: name,
+        **{key: text_of(raw.get(key)) for key in (*_TEXT_FIELDS, *_IATI_FIELDS)},
+    }
+    for key, value in pairs(raw.get("extras")):
+        is_ours = key in _IGNORED_DATASET_EXTRAS or key.startswith(NAMES.status)
+        if not is_ours and fields.get(key) is None:
+            fields[legal_values.clean(key)] = text_of(value)
+    resource = {"uri": url, "url": file_url, "name": name, "format": FORMAT}
+    tags = {tag for each in dictionaries(raw.get("tags")) if (tag := text_of(each.get("name")))}
+    return Record(_present(fields), [resource], sorted(tags), name=name)
+
+
+def _first(raw: Mapping[str, Any], in_index: str, in_ckan: str) -> str | None:
+    """Return the text of a field that index files and CKANs name differently."""
+    return text_of(raw.get(in_index)) or text_of(raw.get(in_ckan))
+
+
+def _present(fields: Mapping[str, str | None]) -> dict[str, Any]:
+    return {key: value for key, value in fields.items() if value is not None}
+
+
+# CKAN
+
+
+def ckan_organisation(raw: Mapping[str, Any], site: Site) -> Record:
+    """Return the record of an organization of a CKAN. See :func:`organisation_record`."""
+    return organisation_record(raw, site.url_of("organization", str(id_of(raw))))
+
+
+def ckan_dataset(raw: Mapping[str, Any], site: Site) -> Record:
+    """Return the record of a dataset of a CKAN. See :func:`dataset_record`."""
+    return dataset_record(raw, site.url_of("dataset", str(id_of(raw))))
+
+
+# Index files
+
+ORGANISATIONS, DATASETS = "reporting-orgs", "datasets-minimal"
+INDEX_NAMES = frozenset({ORGANISATIONS, DATASETS, "datasets-full"})
+"""Names of index files, with or without ``.json``."""
+
+
+class IndexCrawl:
+    """One crawl of index files, ``reporting-orgs`` and ``datasets-minimal``. Run it once.
+
+    :ivar organisations_url: URL of the list of organisations
+    :ivar datasets_url: URL of the list of datasets
+    """
+
+    def __init__(
+        self,
+        client: JsonClient,
+        source_url: str,
+        known: CurrentRecords,
+        sink: Sink,
+        *,
+        salt: str,
+        max_records: int,
+    ) -> None:
+        """
+        :param source_url: URL of a file, or of the folder
+        :param known: current records of the source
+        :param salt: part of every content hash: if it changes, every package is written again
+        :param max_records: a list with more records counts as unreadable
+        """
+        self._client = client
+        self._known = known
+        self._sink = sink
+        self._salt = salt
+        self._max_records = max_records
+        self._containers = Containers(root=source_url)
+        parts = urlsplit(source_url)
+        path = parts.path.rstrip("/")
+        folder, _, last = path.rpartition("/")
+        is_file = last.removesuffix(".json") in INDEX_NAMES
+        place = parts._replace(path=folder if is_file else path, query="", fragment="")
+        suffix = ".json" if is_file and last.endswith(".json") else ""
+        self.organisations_url = f"{place.geturl()}/{ORGANISATIONS}{suffix}"
+        self.datasets_url = f"{place.geturl()}/{DATASETS}{suffix}"
+        # A record has no page of its own: a query makes the URL unique, and servers ignore it.
+        public = place._replace(netloc=without_user(parts.netloc)).geturl()
+        self._record_url = f"{public}/{{}}{suffix}?id={{}}".format
+
+    async def run(self) -> CrawlEnd:
+        """Read both lists; an exception of the sink ends the crawl."""
+        end = CrawlEnd(self._containers)
+        unreadable = self._containers.unreadable
+        for url, names, take in (
+            (self.organisations_url, _ORGANISATION_LISTS, self._take_organisation),
+            (self.datasets_url, ("datasets",), self._take_dataset),
+        ):
+            try:
+                await self._read(url, names, take)
+            except UnreadableDocument as error:
+                unreadable[error.url] = error.reason
+                end.errors.append(error.message)
+        if len(unreadable) > 1:
+            unreadable[self._containers.root] = "none of its listings could be read"
+        return end
+
+    async def _read(
+        self, url: str, names: tuple[str, ...], take: Callable[[dict[str, Any]], None]
+    ) -> None:
+        rows = await self._client.json(url)
+        if isinstance(rows, dict):
+            rows = next((rows[name] for name in names if name in rows), None)
+        if isinstance(rows, dict):
+            rows = list(rows.values())  # Older files have an object by name.
+        if not isinstance(rows, list):
+            raise UnreadableDocument(url, f'has no list of "{names[0]}"')
+        without_id = 0
+        for raw in rows[: self._max_records]:
+            if id_of(raw) is None:
+                without_id += 1
+            else:
+                take(raw)
+        if len(rows) > self._max_records:
+            raise too_many(url, self._max_records)
+        if without_id:
+            raise UnreadableDocument(url, f"{without_id} of its records have no id")
+
+    def organisation_url(self, registry_id: str) -> str:
+        """Return the registry's URL of an organisation, always the same for an id."""
+        return self._record_url(ORGANISATIONS, quoted(registry_id))
+
+    def dataset_url(self, registry_id: str) -> str:
+        """Return the registry's URL of a dataset, always the same for an id."""
+        return self._record_url(DATASETS, quoted(registry_id))
+
+    def _take_organisation(self, raw: dict[str, Any]) -> None:
+        url = self.organisation_url(str(id_of(raw)))
+        catalogs = self._containers.catalogs
+        if self._known.at(url) is not None:
+            # Its datasets can be read although its own entry may be invalid.
+            catalogs.add(url)
+
+        def make() -> Record:
+            record = organisation_record(raw, url)
+            catalogs.add(url)
+            return record
+
+        self._hand_on(url, self.organisations_url, make, is_catalog=True)
+
+    def _take_dataset(self, raw: dict[str, Any]) -> None:
+        url = self.dataset_url(str(id_of(raw)))
+        owner = self.organisations_url
+        if (organisation_id := text_of(raw.get("reporting_org_id"))) is not None:
+            owner = self.organisation_url(organisation_id)
+
+        def make() -> Record:
+            record = dataset_record(raw, url)
+            if owner not in self._containers.catalogs and self._known.at(owner) is None:
+                raise ValueError("its organisation is not in the registry's listing")
+            return record
+
+        self._hand_on(url, owner, make, is_catalog=False)
+
+    def _hand_on(
+        self, url: str, container: str, make: Callable[[], Record], *, is_catalog: bool
+    ) -> None:
+        """Hand on a record, unless the list has it twice.
+
+        :param make: makes the record, or raises ValueError with words for people.
+        """
+        listed = self._containers.listed
+        if url in listed:
+            return
+        listed.add(url)
+        record, error, outcome, digest = None, None, ReadOutcome.PRESENT, None
+        try:
+            record = make()
+            digest = content_hash(self._salt, record)
+        except ValueError as refused:
+            error, outcome = about(url, str(refused)), ReadOutcome.MALFORMED
+        seen = SeenRecord(url, outcome, (container,), content_hash=digest, is_catalog=is_catalog)
+        self._sink(Sighting(seen, record, error=error), self._containers)
+
+
+_ORGANISATION_LISTS = ("reporting_orgs", "reporting_organisations", "organisations")
+"""Names of the list of organisations in index files of different ages."""
+
+
+# The source type
+
+
+class IatiSourceType(SourceType):
+    """Registries of IATI, with their reporting organisations."""
+
+    name = SOURCE_TYPE
+    title = N_("IATI registry")
+    description = N_(
+        "Harvests the reporting organisations and the datasets of a registry of IATI's"
+    )
+    min_records = 1
+    owned_keys = FIELD_KEYS
+    own_keys = OWN_KEYS
+
+    def check(self, config: SourceConfig) -> None:
+        """Check that the editor may create organizations."""
+        if not editor_may("organization_create"):
+            raise ConfigError(
+                "a registry makes organizations: only who may create organizations may have such a source"
+            )
+
+    def has_organizations(self, config: SourceConfig) -> bool:
+        """Return True: every reporting organisation becomes an organization."""
+        return True
+
+    def advice(self, url: str) -> str | None:
+        """Return a warning about a registry that is retired."""
+        return RETIRED if is_retired(url) else None
+
+    async def read(
+        self,
+        opened: SourceClient,
+        source: Source,
+        known: CurrentRecords,
+        memory: SourceMemory,
+        sink: Sink,
+        now: datetime,
+    ) -> CrawlEnd:
+        from ckanext.freshness.harvesting.ckan.crawl import CrawlOptions, PortalCrawl
+
+        url, config = source.url, source.config
+        salt = salt_of(config, MAPPING_VERSION)
+        client = JsonClient(opened.client, opened.reach)
+        crawl: PortalCrawl | IndexCrawl
+        if kind_of(url, config.own.get("registry")) == CKAN:
+            site = site_of(url)
+            options = CrawlOptions(
+                salt,
+                partial(ckan_dataset, site=site),
+                partial(ckan_organisation, site=site),
+                keeps_organizations=True,
+                concurrency=opened.concurrency,
+                max_deletions=config.max_deletions,
+            )
+            api = CkanApi(client, url, config.max_records)
+            crawl = PortalCrawl(api, url, options, known, sink)
+        else:
+            most = config.max_records
+            crawl = IndexCrawl(client, url, known, sink, salt=salt, max_records=most)
+        end = await crawl.run()
+        if end.errors and is_retired(url):
+            end.errors.insert(0, RETIRED)
+        return end
+
+
+IATI_REGISTRY = IatiSourceType()

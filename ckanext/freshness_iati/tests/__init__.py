@@ -1,0 +1,1 @@
+"""The tests of ckanext.freshness_iati."""

@@ -1,0 +1,17 @@
+"""The promises of ``ckanext.freshness.tests.contract`` that these tests hold."""
+
+from __future__ import annotations
+
+CONTRACT = {
+    "The brake holds deletions, a preview shows them, and an editor releases exactly these": (
+        "registry/test_brakes.py",
+    ),
+    "IATI's rules, cycle, index files and ZIPs are exact, and only stored copies are published": (
+        "policy/test_rules.py",
+        "cycle/test_cycle.py",
+        "cycle/test_killed.py",
+        "files/test_index.py",
+        "cycle/test_publication.py",
+        "files/test_archive.py",
+    ),
+}

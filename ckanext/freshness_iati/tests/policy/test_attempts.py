@@ -1,0 +1,88 @@
+"""Attempts and their errors, as they are published."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime, timedelta, timezone
+
+import pytest
+
+from ckanext.freshness.web.errors import FailureReason, FetchError
+from ckanext.freshness_iati.attempts import (
+    ErrorType,
+    attempt,
+    fetch_error,
+    public_headers,
+    status_error,
+)
+
+URL = "https://user:hunter2@example.org/file.xml?token=hunter2&v=1"
+SHOWN = "https://***@example.org/file.xml?token=***&v=1"
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason"),
+    [
+        (ErrorType.SSL_ERROR, FailureReason.TLS_EXPIRED),
+        (ErrorType.TOO_MANY_REDIRECTS, FailureReason.REDIRECT_LOOP),
+        (ErrorType.CONNECTION_ERROR, FailureReason.NAME_NOT_FOUND),
+        (ErrorType.OTHER_ERROR, FailureReason.TOO_LARGE),
+    ],
+)
+def test_no_answer(kind: ErrorType, reason: FailureReason) -> None:
+    error = FetchError(reason, SHOWN, "refused the connection", attempts=3)
+    found = dict(fetch_error(error, "HEAD", URL))
+    assert found.pop("summary_message").startswith("The HEAD request ")
+    assert found == {
+        "error_type": kind.value,
+        "detailed_message": f"{SHOWN} refused the connection, tried 3 times",
+        "http_method": "HEAD",
+        "http_reason": None,
+        "http_headers": {},
+        "source_url": SHOWN,
+    }
+
+
+@pytest.mark.parametrize(
+    ("status", "phrase", "words"),
+    [(404, "Not Found", "answered 404 (Not Found)"), (799, None, "answered 799")],
+)
+def test_a_status(status: int, phrase: str | None, words: str) -> None:
+    found = status_error(status, {"Server": "x"}, "GET", URL)
+    assert (found["error_type"], found["http_reason"]) == ("http_non_200", phrase)
+    assert found["detailed_message"] == f"{SHOWN} {words}"
+    assert found["http_headers"] == {"Server": "x"}
+
+
+@pytest.mark.parametrize(
+    ("headers", "shown"),
+    [
+        ({"Content-Type": "text/html", "ETag": '"v1"'}, None),
+        ({"Set-Cookie": "sid=hunter2"}, {}),
+        ({"Authorization": "Basic hunter2", "WWW-Authenticate": "Digest nonce=hunter2"}, {}),
+        (
+            {"Location": "https://u:hunter2@example.org/?X-Amz-Signature=hunter2"},
+            {"Location": "https://***@example.org/?X-Amz-Signature=***"},
+        ),
+        ({"X-Long": "x" * 600}, {"X-Long": "x" * 500 + "…"}),
+        ({"X-Odd": "a\udcffb"}, {"X-Odd": "a%ED%B3%BFb"}),
+    ],
+)
+def test_headers(headers: dict[str, str], shown: dict[str, str] | None) -> None:
+    found = public_headers(headers)
+    assert found == (headers if shown is None else shown)
+    json.dumps(found).encode()
+
+
+def test_an_attempt_as_it_is_stored_and_published() -> None:
+    at = datetime(2026, 11, 21, 12, 0, 0, 17, tzinfo=timezone(timedelta(hours=5, minutes=30)))
+    failed = attempt(at, "HEAD", 404, status_error(404, {}, "HEAD", URL), insecure=True)
+    assert json.loads(json.dumps(failed)) == failed
+    assert failed["datetime"] == "2026-11-21T06:30:00.000017Z"
+    assert failed["error_occurred"] and failed["insecure"]
+    assert list(failed["error_details"]) == [
+        *("error_type", "summary_message", "detailed_message", "http_method", "http_reason"),
+        *("http_headers", "source_url"),
+    ]
+    fine = attempt(at, "HEAD", 200)
+    assert (fine["error_occurred"], fine["error_details"]) == (False, None)

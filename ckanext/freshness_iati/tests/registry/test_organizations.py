@@ -1,0 +1,279 @@
+"""Organizations and datasets in CKAN after several harvests of a registry."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from ckan.tests import factories
+from ckan.tests.helpers import call_action
+
+from ckanext.freshness.ckan_adapter.core import model
+from ckanext.freshness.ckan_adapter.harvest import harvest_queue_connection, harvest_routing_keys
+from ckanext.freshness.harvesting import holds, stages
+from ckanext.freshness.tests.harvesting.conftest import Harvest, extras, stored, sysadmin, written
+from ckanext.freshness.tests.servers import faults
+from ckanext.freshness.tests.servers.base import Request
+from ckanext.freshness.tests.servers.registry import (
+    DATASETS_MINIMAL,
+    REPORTING_ORGS,
+    RegistryServer,
+)
+from ckanext.freshness_iati.tests.registry.conftest import (
+    add_registry,
+    again,
+    counts,
+    organizations,
+    packages,
+)
+
+pytestmark = pytest.mark.usefixtures("clean_site")
+
+
+def harvested(url: str) -> Harvest:
+    """A source after its first harvest. One of its three organisations may go without an approval."""
+    made = add_registry(url, max_delete_fraction=0.5)
+    assert not again(made).errors
+    return made
+
+
+@pytest.fixture
+def harvest(registry: RegistryServer) -> Harvest:
+    """A registry that is a CKAN."""
+    return harvested(registry.url)
+
+
+@pytest.fixture
+def of_index(registry: RegistryServer) -> Harvest:
+    """A registry of index files, which lists organisations apart from datasets."""
+    return harvested(registry.index_url)
+
+
+def test_a_dataset_says_what_the_registry_says(registry: RegistryServer, harvest: Harvest) -> None:
+    before = written()
+    assert counts(again(harvest)) == {"not modified": 9}
+    assert written() == before
+
+    dataset = next(iter(registry.registry.datasets.values()))
+    dataset.extras = {"secondary_publisher": "other", "freshness": "fresh", "guid": "theirs"}
+    assert counts(again(harvest)) == {"not modified": 8, "updated": 1}
+    package = stored(packages(harvest)[dataset.id].id)
+    found = extras(package)
+    url = f"{registry.url}/dataset/{dataset.id}"
+    owner = f"{registry.url}/organization/{dataset.organisation_id}"
+    assert found["guid"] == f"catalog={owner};dataset={url}"
+    assert (package["title"], package["license_id"]) == (dataset.title, "odc-by")
+    assert (found["filetype"], found["iati_version"]) == ("organisation", "2.03")
+    assert (found["registry_id"], found["registry_name"]) == (dataset.id, dataset.name)
+    assert found["secondary_publisher"] == "other" and found["uri"] == url
+    assert "language" not in found
+    dataset.extras = {}
+    again(harvest)
+    assert "secondary_publisher" not in extras(stored(package["id"]))
+
+
+def test_renames_and_moves_keep_ids(registry: RegistryServer, harvest: Harvest) -> None:
+    organisation = next(iter(registry.registry.organisations.values()))
+    ids = {key: group.id for key, group in organizations().items()}
+    dataset = next(
+        one for one in registry.registry.datasets.values() if one.organisation_id == organisation.id
+    )
+    before = stored(packages(harvest)[dataset.id].id)
+    organisation.name, dataset.name = "renamed_org", "renamed_org-act"
+    *_, moving = registry.registry.datasets.values()
+    there, moving_id = list(registry.registry.organisations)[1], packages(harvest)[moving.id].id
+    assert moving.organisation_id not in (organisation.id, there)
+    moving.organisation_id = there
+    result = again(harvest)
+    assert not result.errors and counts(result)["updated"] >= 2
+    assert {key: group.id for key, group in organizations().items()} == ids
+    assert organizations()[organisation.id].name == "renamed_org"
+    after = stored(before["id"])
+    assert after["name"] == "renamed_org-act" and after["owner_org"] == before["owner_org"]
+    # The file has a new URL, but the resource is the same.
+    assert after["resources"][0]["id"] == before["resources"][0]["id"]
+    assert after["resources"][0]["url"] != before["resources"][0]["url"]
+    found = call_action("package_search", fq="organization:renamed_org", rows=100)
+    assert found["count"] == 2
+    moved = packages(harvest)[moving.id]
+    assert (moved.id, moved.owner_org) == (moving_id, organizations()[there].id)
+
+
+def test_what_others_wrote_stays(registry: RegistryServer, harvest: Harvest) -> None:
+    """Even if the registry changes the title and leaves out a field."""
+    dataset = next(iter(registry.registry.datasets.values()))
+    package = packages(harvest)[dataset.id]
+    shown = stored(package.id)
+    shown["extras"].append({"key": "review", "value": "mine"})
+    call_action("package_update", {"user": sysadmin()}, **shown)
+    organisation = next(iter(registry.registry.organisations.values()))
+    group = organizations()[organisation.id]
+    call_action(
+        "organization_patch",
+        {"user": sysadmin()},
+        id=group.id,
+        extras=[
+            *({"key": key, "value": value} for key, value in group.extras.items()),
+            {"key": "ours", "value": "kept"},
+        ],
+    )
+    dataset.title = organisation.title = "Another title"
+    del organisation.fields["publisher_country"]
+    assert counts(again(harvest))["updated"] == 2
+    after = stored(package.id)
+    assert (after["title"], extras(after)["review"]) == ("Another title", "mine")
+    group = organizations()[organisation.id]
+    assert group.title == "Another title" and group.extras["ours"] == "kept"
+    assert "publisher_country" not in group.extras
+    members = call_action("member_list", {"user": sysadmin()}, id=group.id, object_type="user")
+    assert len(members) == 1
+
+
+def test_an_organisation_that_is_gone_goes_with_its_datasets_and_comes_back_with_them(
+    registry: RegistryServer, harvest: Harvest
+) -> None:
+    first = next(iter(registry.registry.organisations.values()))
+    theirs = [one for one in registry.registry.datasets.values() if one.organisation_id == first.id]
+    before = organizations()[first.id].id, packages(harvest)[theirs[0].id].id
+    registry.registry.remove(first, *theirs)
+    result = again(harvest)
+    assert not result.errors and counts(result) == {"not modified": 6, "deleted": 3}
+    assert first.id not in organizations() and len(packages(harvest)) == 4
+    assert model.Group.get(before[0]).state == "deleted"
+    assert counts(again(harvest)) == {"not modified": 6}
+
+    registry.registry.organisations[first.id] = first
+    registry.registry.datasets |= {one.id: one for one in theirs}
+    assert not again(harvest).errors
+    group, package = organizations()[first.id], packages(harvest)[theirs[0].id]
+    assert (group.id, package.id) == before and package.owner_org == group.id
+
+
+def test_an_organisation_that_owns_anything_else_stays(
+    registry: RegistryServer, harvest: Harvest
+) -> None:
+    first = next(iter(registry.registry.organisations.values()))
+    theirs = [one for one in registry.registry.datasets.values() if one.organisation_id == first.id]
+    group = organizations()[first.id]
+    other = factories.Dataset(owner_org=group.id)
+    registry.registry.remove(first, *theirs)
+    result = again(harvest)
+    assert not result.errors and counts(result)["deleted"] == 3
+    assert model.Group.get(group.id).state == "active"
+    assert stored(other["id"])["owner_org"] == group.id
+    # The harvester no longer touches it.
+    assert counts(again(harvest)) == {"not modified": 6}
+
+
+def test_an_organisation_that_the_registry_still_has_stays_without_datasets(
+    registry: RegistryServer, harvest: Harvest
+) -> None:
+    known = registry.registry
+    first = next(iter(known.organisations.values()))
+    for one in [one for one in known.datasets.values() if one.organisation_id == first.id]:
+        del known.datasets[one.id]
+    again(harvest)
+    assert len(packages(harvest)) == 4 and first.id in organizations()
+    registry.faults[asks_for("organization_show")] = faults.Status(code=503)
+    again(harvest)
+    assert first.id in organizations()
+    registry.faults.clear()
+    del known.organisations[first.id]
+    again(harvest)
+    assert first.id not in organizations()
+
+
+def test_an_organisation_whose_datasets_are_still_listed_stays(
+    registry: RegistryServer, of_index: Harvest
+) -> None:
+    first = next(iter(registry.registry.organisations.values()))
+    group_id = organizations()[first.id].id
+    registry.registry.remove(first)
+    again(of_index)
+    of_index.wait_a_day()
+    result = again(of_index)
+    assert model.Group.get(group_id).state == "active"
+    assert len(packages(of_index)) == 6
+    assert any(
+        "are still there" in words for many in result.object_errors.values() for words in many
+    )
+
+
+def test_what_looks_like_an_accident_removes_nothing(
+    registry: RegistryServer, of_index: Harvest
+) -> None:
+    known = registry.registry
+    organisations, datasets = list(known.organisations.items()), list(known.datasets.items())
+    for left, right in ((1, 6), (3, 2), (0, 0)):
+        known.organisations, known.datasets = dict(organisations[:left]), dict(datasets[:right])
+        result = again(of_index)
+        assert len(organizations()) == 3 and len(packages(of_index)) == 6
+        hold = holds.hold_of(of_index.source["id"])
+        assert hold is not None and len(hold.held) == 9 - left - right
+        assert any(hold.reason in words for words in result.gather_errors)
+        # A whole listing ends the hold, so that each case starts without one.
+        known.organisations, known.datasets = dict(organisations), dict(datasets)
+        assert not again(of_index).errors
+
+
+def asks_for(target: str) -> Callable[[Request], bool]:
+    return lambda request: target in request.target
+
+
+def test_a_registry_that_fails_removes_nothing(registry: RegistryServer, of_index: Harvest) -> None:
+    broken = next(iter(registry.registry.datasets))
+    registry.spoil[broken] = lambda record: {**record, "source_url": None, "short_name": "None"}
+    result = again(of_index)
+    assert counts(result) == {"not modified": 8, "errored": 1}
+    assert not result.gather_errors and len(result.object_errors) == 1
+    assert broken in packages(of_index)
+    registry.spoil.clear()
+
+    *_, removed = registry.registry.datasets.values()
+    registry.registry.remove(removed)
+    for target in (REPORTING_ORGS, DATASETS_MINIMAL):
+        registry.faults[asks_for(target)] = faults.Status(code=404)
+        result = again(of_index)
+        assert result.gather_errors and len(packages(of_index)) == 6 and len(organizations()) == 3
+        registry.faults.clear()
+    assert "deleted" not in counts(again(of_index))
+    of_index.wait_a_day()
+    assert counts(again(of_index))["deleted"] == 1
+
+
+def test_an_organization_of_somebody_else_is_left_alone(registry: RegistryServer) -> None:
+    organisation = next(iter(registry.registry.organisations.values()))
+    theirs = factories.Organization(name=organisation.name, title="Somebody else's")
+    harvest = add_registry(registry.url)
+    assert not again(harvest).errors
+    ours = organizations()[organisation.id]
+    assert ours.id != theirs["id"] and ours.name.startswith(f"{organisation.name}-")
+    assert model.Group.get(theirs["id"]).title == "Somebody else's"
+
+
+def test_a_dataset_that_comes_before_its_organisation_brings_it_along(
+    registry: RegistryServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stages, "PAGE_SIZE", 1)
+    harvest = add_registry(registry.url)
+    job = harvest.start()
+    harvest.gather()
+    _backwards()
+    harvest.fetch()
+    done = harvest.finish(job)
+    assert not done.errors
+    found = packages(harvest)
+    assert len(organizations()) == 3
+    assert {one.id: found[one.id].owner_org for one in registry.registry.datasets.values()} == {
+        one.id: organizations()[one.organisation_id].id
+        for one in registry.registry.datasets.values()
+    }
+
+
+def _backwards() -> None:
+    """Reverse the fetch queue, as concurrent consumers may."""
+    redis, key = harvest_queue_connection(), harvest_routing_keys()["fetch"]
+    assert redis is not None
+    messages = redis.lrange(key, 0, -1)
+    redis.delete(key)
+    redis.rpush(key, *reversed(messages))
