@@ -1,3 +1,6 @@
-"""The tests of both packages start in the same way."""
+"""The tests of both packages start in the same way.
 
-pytest_plugins = ["ckanext.freshness.tests.suite"]
+The names are imported, because CKAN's fixtures take the place of fixtures of the same name in a plugin.
+"""
+
+from ckanext.freshness.tests.suite import *  # noqa: F403
