@@ -25,7 +25,7 @@ from ckanext.freshness.runs.night import (
     nightly,
 )
 from ckanext.freshness.tests.clock import freeze_time
-from ckanext.freshness.tests.suite import Act
+from ckanext.freshness.tests.conftest import Act
 
 pytestmark = pytest.mark.usefixtures("kept_db")
 

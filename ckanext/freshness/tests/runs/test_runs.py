@@ -12,13 +12,13 @@ from ckan.cli.cli import ckan
 from ckan.tests import factories
 
 from ckanext.freshness.model import CheckRun, ResourceCheck
+from ckanext.freshness.tests.conftest import Act
 from ckanext.freshness.tests.reporting.test_metrics import (
     FIRST,
     FIRST_TEXT,
     FREQUENCIES,
     NUMBERS,
 )
-from ckanext.freshness.tests.suite import Act
 
 pytestmark = pytest.mark.usefixtures("kept_db")
 
